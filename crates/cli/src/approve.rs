@@ -1,0 +1,47 @@
+//! Asking the person at the terminal.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use toolcrib::{Answer, Approver, Question};
+
+use crate::print;
+
+/// The person at the terminal, if there is one: somebody must be able to read the question and to
+/// type an answer.
+pub(crate) struct Terminal;
+
+impl Approver for Terminal {
+    fn ask(&self, question: &Question<'_>) -> Answer {
+        if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+            return Answer::NobodyThere;
+        }
+        ask(question, &mut io::stdin().lock()).unwrap_or(Answer::NobodyThere)
+    }
+}
+
+fn ask(question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> {
+    let mut text = format!("{} wants to:\n", print::plain(question.tool));
+    for access in question.accesses {
+        text += &format!("  {}\n", print::plain(&access.to_string()));
+    }
+    if let Some(preview) = question.preview {
+        text += &print::diff(preview.diff_text());
+    }
+    text += &format!("Asked because {} ({}).\n", question.why, question.rule);
+    anstream::stderr().write_all(text.as_bytes())?;
+    loop {
+        let mut stderr = anstream::stderr();
+        write!(stderr, "Allow? [y]es, for this [s]ession, [n]o: ")?;
+        stderr.flush()?;
+        let mut line = String::new();
+        if input.read_line(&mut line)? == 0 {
+            return Ok(Answer::Deny("The input ended.".to_owned()));
+        }
+        match line.trim().to_lowercase().as_str() {
+            "y" | "yes" => return Ok(Answer::Allow),
+            "s" | "session" => return Ok(Answer::AllowForSession),
+            "n" | "no" => return Ok(Answer::Deny(String::new())),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What can be said on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use toolcrib::Profile;
+
+/// Hands for a coding agent: files that cannot be lost, errors that help.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  toolcrib call Read '{\"file_path\": \"README.md\", \"limit\": 20}'
+  toolcrib call Edit '{\"file_path\": \"a.txt\", \"old_string\": \"x\", \"new_string\": \"y\"}' --dry-run
+  echo '{\"id\": 1, \"tool\": \"Read\", \"args\": {\"file_path\": \"README.md\"}}' | toolcrib run
+  toolcrib tools --format anthropic
+
+Exit codes: 0 the call did what was asked, 1 it did not (the reply says why), 2 the command line
+was wrong.";
+
+/// What every command takes.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Common {
+    /// A directory that the tools may see; `DIR:ro` for reading only. Repeatable; relative paths in
+    /// calls begin at the first
+    #[arg(long = "root", value_name = "DIR", global = true, default_value = ".")]
+    pub(crate) roots: Vec<RootArg>,
+
+    /// How much may happen without a question: read-only, cautious, workspace or open
+    #[arg(long, value_name = "NAME", global = true, default_value_t = Profile::Workspace)]
+    pub(crate) profile: Profile,
+
+    /// Tell what would be done, with the diff, and touch nothing
+    #[arg(long, global = true)]
+    pub(crate) dry_run: bool,
+
+    /// Print the reply as one JSON object; the default when the output is no terminal
+    #[arg(long, global = true, conflicts_with = "text")]
+    pub(crate) json: bool,
+
+    /// Print for people; the default on a terminal
+    #[arg(long, global = true)]
+    pub(crate) text: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make one call and print its reply
+    Call {
+        /// The tool, as `toolcrib tools` lists it
+        tool: String,
+        /// Its arguments as a JSON object, or `-` to read them from standard input
+        #[arg(value_name = "JSON", default_value = "{}")]
+        args: String,
+    },
+    /// Answer calls, one JSON object a line, until the input ends
+    #[command(long_about = RUN)]
+    Run,
+    /// List the tools
+    Tools {
+        /// The form: what an API takes for its `tools`, or a page of Markdown
+        #[arg(long, value_name = "FORM")]
+        format: Option<FormatArg>,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+const RUN: &str = "\
+Answer calls, one JSON object a line, until the input ends. One session for all of them.
+
+A line in:   {\"id\": 1, \"tool\": \"Read\", \"args\": {\"file_path\": \"README.md\"}}
+A line out:  {\"id\": 1, \"success\": true, \"output\": \"…\", \"metadata\": {…}}
+or           {\"id\": 1, \"success\": false, \"error\": {\"kind\": \"…\", \"message\": \"…\", \"hint\": \"…\"}, …}
+
+`id` is any JSON value and comes back as it was. Replies may come out of order; a line with
+\"wait\": true holds the lines after it until its reply is out. A line with \"dry_run\": true only
+tells what it would do. A line that is no call gets a reply of kind `invalid` with \"id\": null,
+and the next line is answered.";
+
+/// `DIR` or `DIR:ro`.
+#[derive(Debug, Clone)]
+pub(crate) struct RootArg {
+    pub(crate) directory: PathBuf,
+    pub(crate) read_only: bool,
+}
+
+impl From<&str> for RootArg {
+    fn from(text: &str) -> Self {
+        match text.strip_suffix(":ro") {
+            Some(directory) => RootArg { directory: directory.into(), read_only: true },
+            None => RootArg { directory: text.into(), read_only: false },
+        }
+    }
+}
+
+/// The forms in which tools can be listed.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FormatArg {
+    /// The result of MCP's tools/list
+    Mcp,
+    /// OpenAI's chat completions, and what is compatible with them
+    Openai,
+    /// Anthropic's messages
+    Anthropic,
+    /// Gemini's generateContent
+    Gemini,
+    /// A page for people
+    Markdown,
+}
+
+impl From<FormatArg> for toolcrib::Format {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::Mcp => toolcrib::Format::Mcp,
+            FormatArg::Openai => toolcrib::Format::OpenAi,
+            FormatArg::Anthropic => toolcrib::Format::Anthropic,
+            FormatArg::Gemini => toolcrib::Format::Gemini,
+            FormatArg::Markdown => toolcrib::Format::Markdown,
+        }
+    }
+}

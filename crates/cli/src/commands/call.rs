@@ -1,0 +1,40 @@
+//! `toolcrib call`: one call.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde_json::Value;
+use toolcrib::{Call, Error, Options, Runtime, parse_json, to_json};
+
+use crate::approve::Terminal;
+use crate::args::Common;
+use crate::{input, print};
+
+pub(crate) fn call(
+    common: &Common,
+    runtime: &Runtime,
+    tool: &str,
+    args: &str,
+) -> Result<ExitCode, String> {
+    let options = Options { dry_run: common.dry_run, approver: &Terminal, ..Options::default() };
+    let outcome = read_args(args)?
+        .and_then(|args| runtime.call(&runtime.session(), Call::new(tool, args), options));
+    let printed = match &outcome {
+        _ if !print::for_people(common) => {
+            writeln!(io::stdout(), "{}", Value::Object(to_json(&outcome)))
+        }
+        Ok(reply) => print::reply(reply),
+        Err(error) => print::error(error),
+    };
+    printed.map_err(|error| format!("cannot print the reply: {error}"))?;
+    Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn read_args(args: &str) -> Result<Result<Value, Error>, String> {
+    if args != "-" {
+        return Ok(parse_json(args.as_bytes()));
+    }
+    let read = input::read_all(io::stdin().lock())
+        .map_err(|error| format!("cannot read the arguments from standard input: {error}"))?;
+    Ok(read.and_then(|bytes| parse_json(&bytes)))
+}

@@ -1,0 +1,16 @@
+//! `toolcrib completions`: a script for a shell.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::args::Args;
+
+pub(crate) fn completions(shell: Shell) -> Result<ExitCode, String> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "toolcrib", &mut script);
+    io::stdout().write_all(&script).map_err(|error| format!("cannot print: {error}"))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,71 @@
+//! `toolcrib run`: a line in, a line out, one session.
+
+mod pool;
+mod request;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Map, Value};
+use toolcrib::{Error, Options, Reply, Runtime, Session, to_json};
+
+use self::pool::Pool;
+use self::request::Request;
+use crate::args::Common;
+use crate::input::{self, Line};
+
+pub(crate) fn run(common: &Common, runtime: &Runtime) -> Result<ExitCode, String> {
+    let session = runtime.session();
+    let door = Door { runtime, session, dry_run: common.dry_run, output: Mutex::new(()) };
+    let mut stdin = io::stdin().lock();
+    std::thread::scope(|scope| {
+        let mut pool = Pool::new(scope, |request: Request| door.answer(request));
+        while let Some(line) = input::read_line(&mut stdin)? {
+            match door.understand(line) {
+                None => {}
+                Some(Err((id, error))) => door.say(id, &Err(error)),
+                Some(Ok(request)) if request.wait => door.answer(request),
+                Some(Ok(request)) => pool.submit(request),
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    })
+    .map_err(|error: io::Error| format!("cannot read the calls from standard input: {error}"))
+}
+
+struct Door<'a> {
+    runtime: &'a Runtime,
+    session: Session,
+    dry_run: bool,
+    output: Mutex<()>,
+}
+
+impl Door<'_> {
+    /// What a line asks for; nothing, if it is blank.
+    fn understand(&self, line: Line) -> Option<Result<Request, (Value, Error)>> {
+        match line {
+            Line::TooLong(bytes) => Some(Err((Value::Null, input::too_long(bytes)))),
+            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => None,
+            Line::Whole(bytes) => Some(Request::parse(&bytes)),
+        }
+    }
+
+    fn answer(&self, request: Request) {
+        let dry_run = self.dry_run || request.dry_run;
+        let options = Options { dry_run, ..Options::default() };
+        let outcome = self.runtime.call(&self.session, request.call, options);
+        self.say(request.id, &outcome);
+    }
+
+    /// Prints a reply as a line of its own. Nobody there to read it is no reason to fail: the calls
+    /// that came in are still made.
+    fn say(&self, id: Value, outcome: &Result<Reply, Error>) {
+        let mut reply = Map::from_iter([("id".to_owned(), id)]);
+        reply.extend(to_json(outcome));
+        let line = format!("{}\n", Value::Object(reply));
+        let _one_at_a_time = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stdout = io::stdout();
+        let _ = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
+    }
+}

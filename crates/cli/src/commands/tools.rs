@@ -1,0 +1,30 @@
+//! `toolcrib tools`: what there is.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use toolcrib::Runtime;
+
+use crate::args::FormatArg;
+
+pub(crate) fn tools(runtime: &Runtime, format: Option<FormatArg>) -> Result<ExitCode, String> {
+    let text = match format {
+        Some(format) => runtime.catalogue(format.into()),
+        None => overview(runtime),
+    };
+    let newline = if text.ends_with('\n') { "" } else { "\n" };
+    let printed = write!(io::stdout(), "{text}{newline}");
+    printed.map_err(|error| format!("cannot print the tools: {error}"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Each tool with its first sentence.
+fn overview(runtime: &Runtime) -> String {
+    let mut text = String::new();
+    for tool in runtime.tools() {
+        let sentence = tool.description.split_inclusive(". ").next().unwrap_or_default();
+        let sentence = sentence.lines().next().unwrap_or_default().trim_end();
+        text += &format!("{:<12} {sentence}\n", tool.name);
+    }
+    text
+}

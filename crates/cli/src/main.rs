@@ -1,0 +1,31 @@
+//! The command line of toolcrib: a door for people and for programs.
+//!
+//! It reads arguments, environment and terminal, tells the library, and prints what it answers. What
+//! a tool does is not decided here.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a door reads its arguments, its environment and its input, and tells the library"
+)]
+
+mod approve;
+mod args;
+mod commands;
+mod input;
+mod print;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    let args = args::Args::parse();
+    match commands::run(args) {
+        Ok(code) => code,
+        Err(usage) => {
+            print::usage_error(&usage);
+            ExitCode::from(2)
+        }
+    }
+}

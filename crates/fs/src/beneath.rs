@@ -1,0 +1,154 @@
+//! Opening a file beneath a directory handle, following no link at all.
+//!
+//! The kernel does it in one call (`openat2`). Where that call is missing — an old kernel, a
+//! container's system call filter — each name is opened by itself, from the handle of the one before,
+//! which is slower and just as strict.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{AtFlags, Mode, OFlags, RawMode, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+/// The kernel answers EAGAIN when a rename elsewhere made it lose its way; that passes.
+const RETRIES: usize = 64;
+
+/// Whether the kernel has told us that it does not take `openat2`.
+static OPENAT2_MISSING: AtomicBool = AtomicBool::new(false);
+
+/// Opens `relative` (real names only, no `..`) beneath `root`. A link anywhere in it is ELOOP.
+pub(crate) fn open(
+    root: BorrowedFd<'_>,
+    relative: &Path,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
+    let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+    if OPENAT2_MISSING.load(Ordering::Relaxed) {
+        return open_by_steps(root, relative, flags, mode);
+    }
+    match open_at_once(root, relative, flags, mode) {
+        // EPERM is also what a filter answers that does not know the call. The steps find out: a
+        // kernel that means it says it again.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let opened = open_by_steps(root, relative, flags, mode);
+            if opened.is_ok() {
+                OPENAT2_MISSING.store(true, Ordering::Relaxed);
+            }
+            opened
+        }
+        answer => answer,
+    }
+}
+
+/// The handle of one name in a directory, whatever it is, a link included, without opening it.
+pub(crate) fn peek(directory: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Result<OwnedFd, Errno> {
+    rustix::io::retry_on_intr(|| {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(directory, name, flags, Mode::empty())
+    })
+}
+
+/// What a name in a directory is, links not followed.
+pub(crate) fn stat(directory: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Result<Stat, Errno> {
+    rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// The bits of a mode that say what may be done with a file, and not what it is.
+pub(crate) fn permissions(stat: &Stat) -> Mode {
+    Mode::from_raw_mode((stat.st_mode & 0o7777) as RawMode)
+}
+
+fn open_at_once(
+    root: BorrowedFd<'_>,
+    relative: &Path,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
+    let mut answer = Err(Errno::AGAIN);
+    for _ in 0..RETRIES {
+        answer = rustix::io::retry_on_intr(|| {
+            rustix::fs::openat2(root, relative, flags | OFlags::CLOEXEC, mode, resolve)
+        });
+        if !matches!(answer, Err(Errno::AGAIN)) {
+            break;
+        }
+    }
+    answer
+}
+
+fn open_by_steps(
+    root: BorrowedFd<'_>,
+    relative: &Path,
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
+    let names: Vec<_> = relative.components().map(|name| name.as_os_str()).collect();
+    let Some((last, parents)) = names.split_last() else {
+        return Err(Errno::NOENT);
+    };
+    let mut directory: Option<OwnedFd> = None;
+    for name in parents {
+        let from = directory.as_ref().map_or(root, |fd| fd.as_fd());
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let next =
+            rustix::io::retry_on_intr(|| rustix::fs::openat(from, *name, flags, Mode::empty()));
+        // With these flags a link is ENOTDIR; say what it is.
+        directory = Some(match next {
+            Err(Errno::NOTDIR) if is_link(from, name) => return Err(Errno::LOOP),
+            answer => answer?,
+        });
+    }
+    let from = directory.as_ref().map_or(root, |fd| fd.as_fd());
+    if flags.contains(OFlags::PATH) && is_link(from, last) {
+        return Err(Errno::LOOP);
+    }
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::io::retry_on_intr(|| rustix::fs::openat(from, *last, flags, mode))
+}
+
+fn is_link(directory: BorrowedFd<'_>, name: &std::ffi::OsStr) -> bool {
+    stat(directory, name).is_ok_and(|stat| {
+        rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::Symlink
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways to open, on the same tree, must give the same answers.
+    #[test]
+    fn with_and_without_openat2_the_answers_are_the_same() {
+        let tree = tempfile::tempdir().unwrap();
+        let at = |name: &str| tree.path().join(name);
+        std::fs::create_dir_all(at("d/e")).unwrap();
+        std::fs::write(at("d/e/f"), "x").unwrap();
+        std::os::unix::fs::symlink("d", at("link_to_dir")).unwrap();
+        std::os::unix::fs::symlink("d/e/f", at("link_to_file")).unwrap();
+        std::os::unix::fs::symlink("/etc", at("link_out")).unwrap();
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(tree.path(), flags, Mode::empty()).unwrap();
+
+        let cases = [
+            ("d/e/f", Ok(())),
+            ("d", Ok(())),
+            (".", Ok(())),
+            ("d/none", Err(Errno::NOENT)),
+            ("d/e/f/g", Err(Errno::NOTDIR)),
+            ("link_to_dir/e/f", Err(Errno::LOOP)),
+            ("link_to_file", Err(Errno::LOOP)),
+            ("link_out/passwd", Err(Errno::LOOP)),
+        ];
+        for flags in [OFlags::RDONLY, OFlags::PATH] {
+            for (path, expected) in cases {
+                let path = Path::new(path);
+                let at_once = open_at_once(root.as_fd(), path, flags, Mode::empty()).map(drop);
+                let by_steps = open_by_steps(root.as_fd(), path, flags, Mode::empty()).map(drop);
+                assert_eq!((at_once, by_steps), (expected, expected), "{path:?} {flags:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What a file is besides its content: mode, owner, extended attributes and ACLs.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{Gid, Stat, Uid, XattrFlags};
+use rustix::io::Errno;
+
+use crate::beneath;
+
+/// Gives `new` what `old` has. The owner first: changing it may clear bits of the mode.
+pub(super) fn copy(old: BorrowedFd<'_>, stat: &Stat, new: BorrowedFd<'_>) -> Result<(), Errno> {
+    let fresh = rustix::fs::fstat(new)?;
+    if (fresh.st_uid, fresh.st_gid) != (stat.st_uid, stat.st_gid) {
+        let (owner, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
+        rustix::fs::fchown(new, Some(owner), Some(group))?;
+    }
+    copy_extended(old, new)?;
+    rustix::fs::fchmod(new, beneath::permissions(stat))
+}
+
+fn copy_extended(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> Result<(), Errno> {
+    let names = match list(old) {
+        Err(Errno::OPNOTSUPP) => return Ok(()),
+        names => names?,
+    };
+    for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
+        let copied = get(old, name)
+            .and_then(|value| rustix::fs::fsetxattr(new, name, &value, XattrFlags::empty()));
+        match copied {
+            Ok(()) => {}
+            // Labels that the system itself puts on every file are not ours to set.
+            Err(Errno::PERM | Errno::OPNOTSUPP)
+                if name.starts_with(b"security.") || name.starts_with(b"trusted.") => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
+fn list(file: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
+    let mut names = vec![0; rustix::fs::flistxattr_query(file)?];
+    let length = rustix::fs::flistxattr(file, names.as_mut_slice())?;
+    names.truncate(length);
+    Ok(names)
+}
+
+fn get(file: BorrowedFd<'_>, name: &[u8]) -> Result<Vec<u8>, Errno> {
+    let mut value = vec![0; rustix::fs::fgetxattr_query(file, name)?];
+    let length = rustix::fs::fgetxattr(file, name, value.as_mut_slice())?;
+    value.truncate(length);
+    Ok(value)
+}

@@ -1,0 +1,138 @@
+//! Reading a file: regular ones only, in bounded pieces.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+
+use crate::beneath;
+use crate::error::{FsError, FsErrorKind};
+use crate::place::Place;
+
+/// What is at a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A FIFO.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A block or character device.
+    Device,
+    /// Something the system has no name for.
+    Unknown,
+}
+
+impl FileKind {
+    pub(crate) fn of(stat: &Stat) -> FileKind {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => FileKind::File,
+            FileType::Directory => FileKind::Directory,
+            FileType::Fifo => FileKind::Fifo,
+            FileType::Socket => FileKind::Socket,
+            FileType::BlockDevice | FileType::CharacterDevice => FileKind::Device,
+            _ => FileKind::Unknown,
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            FileKind::File => "a file",
+            FileKind::Directory => "a directory",
+            FileKind::Fifo => "a FIFO",
+            FileKind::Socket => "a socket",
+            FileKind::Device => "a device",
+            FileKind::Unknown => "neither a file nor a directory",
+        }
+    }
+}
+
+/// A regular file open for reading.
+#[derive(Debug)]
+pub struct ReadFile {
+    handle: OwnedFd,
+    path: PathBuf,
+    pub(crate) stat: Stat,
+}
+
+impl ReadFile {
+    /// Opens what is at the place. Never waits: what is no regular file is refused before it is
+    /// opened, and again after, in case it was swapped between.
+    pub fn open(place: &Place) -> Result<ReadFile, FsError> {
+        require_file(place, place.kind())?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let handle = beneath::open(place.root.handle(), &place.relative, flags, Mode::empty())
+            .map_err(|errno| FsError::from_errno(place.path(), "cannot be opened", errno))?;
+        let stat = rustix::fs::fstat(&handle)
+            .map_err(|errno| FsError::from_errno(place.path(), "cannot be looked at", errno))?;
+        require_file(place, Some(FileKind::of(&stat)))?;
+        Ok(ReadFile { handle, path: place.path(), stat })
+    }
+
+    /// Its size in bytes when it was opened.
+    pub fn size(&self) -> u64 {
+        u64::try_from(self.stat.st_size).unwrap_or(0)
+    }
+
+    /// How many names the file has.
+    pub fn links(&self) -> u64 {
+        self.stat.st_nlink
+    }
+
+    /// Reads at an offset; less than the buffer only at the end of the file.
+    pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, FsError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let at = offset + filled as u64;
+            let read = rustix::io::retry_on_intr(|| {
+                rustix::io::pread(&self.handle, &mut buffer[filled..], at)
+            });
+            match read.map_err(|errno| FsError::from_errno(&self.path, "cannot be read", errno))? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        Ok(filled)
+    }
+
+    /// All of it, if that is no more than `max_bytes`.
+    pub fn read_all(&self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
+        // One byte more than allowed tells a file that grew since it was opened.
+        let room = self.size().min(max_bytes) + 1;
+        let mut bytes = Vec::new();
+        let mut chunk = vec![0; usize::try_from(room).unwrap_or(usize::MAX).min(1 << 20)];
+        loop {
+            let read = self.read_at(&mut chunk, bytes.len() as u64)?;
+            bytes.extend_from_slice(&chunk[..read]);
+            if bytes.len() as u64 > max_bytes {
+                let detail =
+                    format!("has {} bytes, more than the {max_bytes} allowed", self.size());
+                return Err(FsError::new(FsErrorKind::TooLarge, &self.path, detail));
+            }
+            if read < chunk.len() {
+                return Ok(bytes);
+            }
+        }
+    }
+
+    pub(crate) fn handle(&self) -> std::os::fd::BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+/// Refuses what is no regular file, by what it is.
+pub(crate) fn require_file(place: &Place, kind: Option<FileKind>) -> Result<(), FsError> {
+    let refuse = |error, detail: &str| Err(FsError::new(error, place.path(), detail));
+    match kind {
+        Some(FileKind::File) => Ok(()),
+        None => refuse(FsErrorKind::NotFound, "does not exist"),
+        Some(FileKind::Directory) => refuse(FsErrorKind::IsDirectory, "is a directory"),
+        Some(kind) => {
+            let detail = format!("is {}, not a regular file", kind.words());
+            refuse(FsErrorKind::NotRegular, &detail)
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! The files of a workspace: the only crate that opens them.
+//!
+//! A path that a caller gives is resolved once, from the directory handle of a root, into a
+//! [`Place`]: a root and real names beneath it, free of links. Every open goes through the root's
+//! handle and follows no link, so that a swapped directory ends in an error and never outside.
+//! No path is ever compared as a string to decide what is inside.
+//!
+//! Reading is bounded and takes regular files only. Writing is [`Change`], which puts a whole new
+//! file in place at once or leaves the old one as it was. Nothing here knows tools, policies or
+//! replies; errors name the file and the errno.
+//!
+//! Linux is where this runs and is tested. What differs on another system stands in `beneath.rs`
+//! and `change/`.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is the crate that the bans send everybody to"
+)]
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("toolcrib-fs has no way yet to confine files on this system; Linux only, for now");
+
+mod beneath;
+mod change;
+mod errno;
+mod error;
+mod file;
+mod path;
+mod place;
+mod resolve;
+mod root;
+mod workspace;
+
+pub use change::{Change, Committed};
+pub use error::{FsError, FsErrorKind};
+pub use file::{FileKind, ReadFile};
+pub use place::Place;
+pub use root::{Root, RootMode};
+pub use workspace::Workspace;

@@ -1,0 +1,67 @@
+//! A path as somebody gave it, taken apart. Nothing in it is expanded: `~`, `$X`, `%2e` and `*` are
+//! letters of a name.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::error::{FsError, FsErrorKind};
+
+/// As long as the kernel takes them.
+const MAX_PATH_BYTES: usize = 4096;
+const MAX_NAME_BYTES: usize = 255;
+
+/// The names of a path, `..` among them; `.` and empty ones are gone.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Requested {
+    pub(crate) absolute: bool,
+    pub(crate) names: Vec<OsString>,
+}
+
+impl Requested {
+    pub(crate) fn parse(path: &Path) -> Result<Self, FsError> {
+        let bytes = path.as_os_str().as_bytes();
+        let invalid = |detail: &str| {
+            let shown = &bytes[..bytes.len().min(MAX_NAME_BYTES)];
+            Err(FsError::new(FsErrorKind::Invalid, OsStr::from_bytes(shown), detail))
+        };
+        if bytes.is_empty() {
+            return invalid("the path is empty");
+        }
+        if bytes.contains(&0) {
+            return invalid("the path contains a NUL byte");
+        }
+        if bytes.len() > MAX_PATH_BYTES {
+            return invalid("the path is longer than 4,096 bytes");
+        }
+        let names: Vec<OsString> = bytes
+            .split(|&byte| byte == b'/')
+            .filter(|name| !name.is_empty() && *name != b".")
+            .map(|name| OsStr::from_bytes(name).to_owned())
+            .collect();
+        if names.iter().any(|name| name.len() > MAX_NAME_BYTES) {
+            return invalid("a name in the path is longer than 255 bytes");
+        }
+        Ok(Requested { absolute: bytes.first() == Some(&b'/'), names })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_and_double_slashes_are_nothing_and_parents_stay() {
+        let requested = Requested::parse(Path::new("./a//b/./../c/")).unwrap();
+        assert_eq!(requested.names, ["a", "b", "..", "c"]);
+        assert!(!requested.absolute);
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        for bad in ["", "a\0b", &"a/".repeat(3000), &"n".repeat(256)] {
+            let kind = Requested::parse(Path::new(bad)).unwrap_err().kind();
+            assert_eq!(kind, FsErrorKind::Invalid);
+        }
+    }
+}

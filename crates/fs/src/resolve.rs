@@ -1,0 +1,240 @@
+//! From the names of a path to a [`Place`], link by link, never leaving the roots.
+//!
+//! Most paths have no link and no `..` in them: one call to the kernel proves that, and the path is
+//! its own answer. Otherwise the names are walked one at a time from the root's handle. A link's
+//! target is read and put before the names still to go; an absolute target, or one that climbs above
+//! its root, is taken up again only if it lies in some root. What was walked is a list of real
+//! names, so that `..` is the real parent and not a guess from the spelling.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::beneath;
+use crate::error::{FsError, FsErrorKind};
+use crate::file::FileKind;
+use crate::path::Requested;
+use crate::place::Place;
+use crate::root::{Root, path_names};
+
+/// As many as the kernel follows.
+const MAX_LINKS: usize = 40;
+
+/// Resolves `path`, which if relative starts at `directory`.
+pub(crate) fn resolve(
+    roots: &[Arc<Root>],
+    directory: &Place,
+    path: &Path,
+) -> Result<Place, FsError> {
+    let requested = Requested::parse(path)?;
+    let mut pending: Vec<OsString> = requested.names.into_iter().rev().collect();
+    let root = if requested.absolute {
+        enter_root(roots, Vec::new(), &mut pending).ok_or_else(|| outside(path))?
+    } else {
+        pending.extend(path_names(&directory.relative).into_iter().rev());
+        directory.root.clone()
+    };
+    if let Some(place) = resolve_at_once(roots, &root, &pending) {
+        return Ok(place);
+    }
+    Walk { roots, path, root, real: Vec::new(), links: 0, last_link: None }.run(pending)
+}
+
+/// The answer in one call to the kernel, for what exists and has neither links nor `..` in its path.
+fn resolve_at_once(roots: &[Arc<Root>], root: &Arc<Root>, pending: &[OsString]) -> Option<Place> {
+    if pending.iter().any(|name| name == "..") {
+        return None;
+    }
+    let relative: PathBuf = pending.iter().rev().collect();
+    let handle = beneath::open(root.handle(), &relative, OFlags::PATH, Mode::empty()).ok()?;
+    let kind = FileKind::of(&rustix::fs::fstat(&handle).ok()?);
+    Some(innermost(roots, root, relative, Some(kind), false))
+}
+
+struct Walk<'a> {
+    roots: &'a [Arc<Root>],
+    path: &'a Path,
+    root: Arc<Root>,
+    /// The real names from the root to where the walk stands.
+    real: Vec<OsString>,
+    links: usize,
+    last_link: Option<PathBuf>,
+}
+
+impl Walk<'_> {
+    /// Walks the names, the next one last in the list.
+    fn run(mut self, mut pending: Vec<OsString>) -> Result<Place, FsError> {
+        let mut here = self.open_here()?;
+        let mut kind = Some(FileKind::Directory);
+        while let Some(name) = pending.pop() {
+            if name == ".." {
+                if kind != Some(FileKind::Directory) {
+                    return Err(self.not_a_directory());
+                }
+                self.climb(&mut pending)?;
+                (here, kind) = (self.open_here()?, Some(FileKind::Directory));
+                continue;
+            }
+            let found = match beneath::peek(here.as_fd(), &name) {
+                Err(Errno::NOENT) => return self.missing(name, pending),
+                Err(Errno::NOTDIR) => return Err(self.not_a_directory()),
+                answer => answer.map_err(|errno| self.error("cannot be looked at", errno))?,
+            };
+            let stat = rustix::fs::fstat(&found)
+                .map_err(|errno| self.error("cannot be looked at", errno))?;
+            if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+                self.follow(&found, &name, &mut pending)?;
+                (here, kind) = (self.open_here()?, Some(FileKind::Directory));
+                continue;
+            }
+            self.real.push(name);
+            (here, kind) = (found, Some(FileKind::of(&stat)));
+        }
+        Ok(self.arrive(kind))
+    }
+
+    /// One up. Above the root it goes on only if some root is there.
+    fn climb(&mut self, pending: &mut Vec<OsString>) -> Result<(), FsError> {
+        if self.real.pop().is_some() {
+            return Ok(());
+        }
+        // The root's real path has no links, so its parent is the real one.
+        let mut names = path_names(self.root.path());
+        names.pop();
+        self.restart(names, pending)
+    }
+
+    /// Puts a link's target before what is still to go.
+    fn follow(
+        &mut self,
+        link: &OwnedFd,
+        name: &OsStr,
+        pending: &mut Vec<OsString>,
+    ) -> Result<(), FsError> {
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            let detail = format!("leads through more than {MAX_LINKS} symbolic links");
+            return Err(FsError::new(FsErrorKind::Io, self.path, detail));
+        }
+        self.last_link = Some(self.real.iter().map(OsString::as_os_str).chain([name]).collect());
+        let target = rustix::fs::readlinkat(link, "", Vec::new())
+            .map_err(|errno| self.error("leads through a link that cannot be read", errno))?;
+        let target = Requested::parse(Path::new(OsStr::from_bytes(target.as_bytes())))?;
+        if target.absolute {
+            return self.restart(target.names, pending);
+        }
+        pending.extend(target.names.into_iter().rev());
+        Ok(())
+    }
+
+    /// Goes on from an absolute path, if it is in some root.
+    fn restart(
+        &mut self,
+        names: Vec<OsString>,
+        pending: &mut Vec<OsString>,
+    ) -> Result<(), FsError> {
+        self.root = enter_root(self.roots, names, pending).ok_or_else(|| self.outside())?;
+        self.real.clear();
+        Ok(())
+    }
+
+    /// Nothing has this name: the place can be created, if only plain names follow.
+    fn missing(mut self, name: OsString, pending: Vec<OsString>) -> Result<Place, FsError> {
+        self.real.push(name);
+        if pending.iter().any(|name| name == "..") {
+            return Err(FsError::new(FsErrorKind::NotFound, self.path, "does not exist"));
+        }
+        self.real.extend(pending.into_iter().rev());
+        Ok(self.arrive(None))
+    }
+
+    fn arrive(self, kind: Option<FileKind>) -> Place {
+        let relative = self.real.iter().collect();
+        innermost(self.roots, &self.root, relative, kind, self.links > 0)
+    }
+
+    fn open_here(&self) -> Result<OwnedFd, FsError> {
+        let relative: PathBuf = self.real.iter().collect();
+        beneath::open(self.root.handle(), &relative, OFlags::PATH, Mode::empty())
+            .map_err(|errno| self.error("cannot be looked at", errno))
+    }
+
+    fn error(&self, doing: &str, errno: Errno) -> FsError {
+        FsError::from_errno(self.path, doing, errno)
+    }
+
+    fn not_a_directory(&self) -> FsError {
+        let file: PathBuf = self.real.iter().collect();
+        let detail = format!("does not exist: {} is not a directory", file.display());
+        FsError::new(FsErrorKind::NotFound, self.path, detail)
+    }
+
+    fn outside(&self) -> FsError {
+        match &self.last_link {
+            None => outside(self.path),
+            Some(link) => {
+                let detail =
+                    format!("leads outside the workspace through the link {}", link.display());
+                FsError::new(FsErrorKind::Outside, self.path, detail)
+            }
+        }
+    }
+}
+
+fn outside(path: &Path) -> FsError {
+    FsError::new(FsErrorKind::Outside, path, "is outside the workspace")
+}
+
+/// Follows an absolute path, given by its first names and those pending, down to where it enters a
+/// root; what is left to walk there is put back. Above the roots nothing on disk is looked at, so
+/// nothing about it can be told.
+fn enter_root(
+    roots: &[Arc<Root>],
+    mut names: Vec<OsString>,
+    pending: &mut Vec<OsString>,
+) -> Option<Arc<Root>> {
+    loop {
+        if let Some((root, rest)) = find_root(roots, &names) {
+            pending.extend(rest.iter().rev().cloned());
+            return Some(root.clone());
+        }
+        match pending.pop()? {
+            up if up == ".." => drop(names.pop()),
+            name => names.push(name),
+        }
+    }
+}
+
+/// The innermost root that an absolute path is in, and the names beneath it.
+fn find_root<'a>(
+    roots: &'a [Arc<Root>],
+    names: &'a [OsString],
+) -> Option<(&'a Arc<Root>, &'a [OsString])> {
+    roots
+        .iter()
+        .filter_map(|root| root.names_beneath(names).map(|rest| (root, rest)))
+        .min_by_key(|(_, rest)| rest.len())
+}
+
+/// A root within a root has its own mode, so a place belongs to the innermost one.
+fn innermost(
+    roots: &[Arc<Root>],
+    root: &Arc<Root>,
+    relative: PathBuf,
+    kind: Option<FileKind>,
+    through_link: bool,
+) -> Place {
+    if roots.len() > 1 {
+        let names = path_names(&root.path().join(&relative));
+        if let Some((root, rest)) = find_root(roots, &names) {
+            let relative = rest.iter().collect();
+            return Place { root: root.clone(), relative, kind, through_link };
+        }
+    }
+    Place { root: root.clone(), relative, kind, through_link }
+}

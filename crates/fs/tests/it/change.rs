@@ -1,0 +1,116 @@
+//! All of a change, or nothing of it.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use toolcrib_fs::{Change, FsErrorKind, Root, RootMode, Workspace};
+
+use crate::Tree;
+
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn replace(tree: &Tree, path: &str, was: &str, now: &str) -> Result<bool, FsErrorKind> {
+    let commit = || {
+        let place = tree.resolve(path)?;
+        Change::replace(place, was.into(), now.into()).commit()
+    };
+    commit().map(|done| done.hard_link_broken).map_err(|error| error.kind())
+}
+
+#[test]
+fn a_replaced_file_keeps_its_mode_and_attributes_and_leaves_nothing_else() {
+    let tree = Tree::new();
+    let file = tree.path("ws/a/f");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o751)).unwrap();
+    let attribute =
+        rustix::fs::setxattr(&file, "user.color", b"red", rustix::fs::XattrFlags::empty());
+    assert_eq!(replace(&tree, "a/f", "inside", "new"), Ok(false));
+    assert_eq!(std::fs::read(&file).unwrap(), b"new");
+    assert_eq!(std::fs::metadata(&file).unwrap().mode() & 0o7777, 0o751);
+    if attribute.is_ok() {
+        let mut value = [0; 8];
+        let length = rustix::fs::getxattr(&file, "user.color", &mut value[..]).unwrap();
+        assert_eq!(&value[..length], b"red");
+    }
+    assert_eq!(names(&tree.path("ws/a")), ["f"]);
+}
+
+#[test]
+fn a_file_that_changed_since_it_was_read_is_left_alone() {
+    let tree = Tree::new();
+    for was in ["other", "insid", "inside and more"] {
+        assert_eq!(replace(&tree, "a/f", was, "new"), Err(FsErrorKind::Stale));
+    }
+    assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
+    assert_eq!(names(&tree.path("ws/a")), ["f"]);
+}
+
+#[test]
+fn a_link_stays_a_link_and_its_file_changes() {
+    let tree = Tree::new();
+    tree.link("link", "a/f");
+    assert_eq!(replace(&tree, "link", "inside", "new"), Ok(false));
+    assert!(tree.path("ws/link").is_symlink());
+    assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"new");
+}
+
+#[test]
+fn another_name_of_the_file_keeps_the_old_content() {
+    let tree = Tree::new();
+    std::fs::hard_link(tree.path("ws/a/f"), tree.path("out/twin")).unwrap();
+    assert_eq!(replace(&tree, "a/f", "inside", "new"), Ok(true));
+    assert_eq!(std::fs::read(tree.path("out/twin")).unwrap(), b"inside");
+}
+
+#[test]
+fn a_new_file_gets_its_directories() {
+    let tree = Tree::new();
+    let place = tree.resolve("x/y/z").unwrap();
+    Change::create(place, b"new".to_vec()).commit().unwrap();
+    assert_eq!(std::fs::read(tree.path("ws/x/y/z")).unwrap(), b"new");
+    assert_eq!(names(&tree.path("ws/x/y")), ["z"]);
+}
+
+#[test]
+fn a_new_file_that_somebody_made_first_is_left_alone_and_so_is_everything_else() {
+    let tree = Tree::new();
+    let place = tree.resolve("x/y").unwrap();
+    std::fs::create_dir(tree.path("ws/x")).unwrap();
+    std::fs::write(tree.path("ws/x/y"), "theirs").unwrap();
+    let error = Change::create(place, b"new".to_vec()).commit().unwrap_err();
+    assert_eq!(error.kind(), FsErrorKind::Stale);
+    assert_eq!(std::fs::read(tree.path("ws/x/y")).unwrap(), b"theirs");
+    assert_eq!(names(&tree.path("ws/x")), ["y"]);
+}
+
+#[test]
+fn a_read_only_root_is_not_written() {
+    let tree = Tree::new();
+    let root = Root::open(tree.path("ws"), RootMode::ReadOnly).unwrap();
+    let workspace = Workspace::new(vec![root]).unwrap();
+    let place = workspace.resolve(&workspace.top(), Path::new("a/f")).unwrap();
+    let error = Change::replace(place, b"inside".to_vec(), b"new".to_vec()).commit().unwrap_err();
+    assert_eq!(error.kind(), FsErrorKind::ReadOnly);
+}
+
+#[test]
+fn a_check_refuses_what_a_commit_would_and_writes_nothing() {
+    let tree = Tree::new();
+    let check = |was: &str| {
+        let place = tree.resolve("a/f").unwrap();
+        Change::replace(place, was.into(), b"new".to_vec()).check().map_err(|error| error.kind())
+    };
+    assert_eq!(check("inside"), Ok(()));
+    assert_eq!(check("other"), Err(FsErrorKind::Stale));
+    let place = tree.resolve("x/y").unwrap();
+    assert!(Change::create(place, b"new".to_vec()).check().is_ok());
+    assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
+    assert_eq!(names(&tree.path("ws")), ["a"]);
+}

@@ -1,0 +1,165 @@
+//! What is inside, what is outside, and that nothing else is.
+
+use std::path::Path;
+
+use toolcrib_fs::{FsErrorKind, ReadFile, Root, RootMode, Workspace};
+
+use crate::Tree;
+
+fn read(tree: &Tree, path: impl AsRef<Path>) -> Result<String, FsErrorKind> {
+    let read = || {
+        let bytes = ReadFile::open(&tree.resolve(path)?)?.read_all(100)?;
+        Ok(String::from_utf8(bytes).unwrap())
+    };
+    read().map_err(|error: toolcrib_fs::FsError| error.kind())
+}
+
+#[test]
+fn spellings_of_a_path_inside_are_all_the_same_file() {
+    let tree = Tree::new();
+    let absolute = tree.path("ws/a/f");
+    let detour = tree.path("ws/../ws/a/f");
+    let spellings = [
+        "a/f",
+        "./a//f",
+        "a/../a/f",
+        "../ws/a/f",
+        absolute.to_str().unwrap(),
+        detour.to_str().unwrap(),
+    ];
+    for spelling in spellings {
+        assert_eq!(read(&tree, spelling), Ok("inside".into()), "{spelling}");
+    }
+}
+
+#[test]
+fn what_is_outside_is_refused_by_every_spelling() {
+    let tree = Tree::new();
+    let spellings = [
+        Path::new("../out/canary"),
+        Path::new("a/../../out/canary"),
+        Path::new(".."),
+        Path::new("/"),
+        Path::new("/etc/passwd"),
+        Path::new("/proc/self/root/etc/passwd"),
+        &tree.path("out/canary"),
+        &tree.path("ws-evil/secret"),
+        &tree.path("ws/../out/canary"),
+        &tree.path("out/no-such-file"),
+    ];
+    for spelling in spellings {
+        assert_eq!(read(&tree, spelling), Err(FsErrorKind::Outside), "{spelling:?}");
+    }
+}
+
+#[test]
+fn links_that_stay_inside_are_followed() {
+    let tree = Tree::new();
+    tree.link("relative", "a/f");
+    tree.link("absolute", tree.path("ws/a/f"));
+    tree.link("dir", "a");
+    tree.link("chain", "dir/../relative");
+    for link in ["relative", "absolute", "dir/f", "chain", "dir/../a/f"] {
+        assert_eq!(read(&tree, link), Ok("inside".into()), "{link}");
+    }
+    assert!(tree.resolve("chain").unwrap().through_link());
+    assert_eq!(tree.resolve("dir/f").unwrap().relative(), Path::new("a/f"));
+}
+
+#[test]
+fn a_parent_after_a_link_is_the_parent_of_where_it_leads() {
+    let tree = Tree::new();
+    std::fs::create_dir_all(tree.path("ws/x/y")).unwrap();
+    std::fs::write(tree.path("ws/x/near"), "near").unwrap();
+    tree.link("deep", "x/y");
+    assert_eq!(read(&tree, "deep/../near"), Ok("near".into()));
+}
+
+#[test]
+fn links_that_leave_are_refused_and_named() {
+    let tree = Tree::new();
+    tree.link("file", tree.path("out/canary"));
+    tree.link("dir", tree.path("out"));
+    tree.link("climb", "../out/canary");
+    tree.link("dangling", tree.path("out/created"));
+    tree.link("magic", "/proc/self/cwd");
+    for path in ["file", "dir/canary", "climb", "dangling", "magic/etc"] {
+        let error = tree.resolve(path).unwrap_err();
+        assert_eq!(error.kind(), FsErrorKind::Outside, "{path}");
+        let link = path.split('/').next().unwrap();
+        assert!(error.detail().contains(link), "{error}");
+    }
+}
+
+#[test]
+fn a_loop_of_links_ends() {
+    let tree = Tree::new();
+    tree.link("loop", "loop");
+    assert_eq!(read(&tree, "loop"), Err(FsErrorKind::Io));
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_without_waiting() {
+    let tree = Tree::new();
+    let made = std::process::Command::new("mkfifo").arg(tree.path("ws/fifo")).status().unwrap();
+    assert!(made.success());
+    std::os::unix::net::UnixListener::bind(tree.path("ws/socket")).unwrap();
+    assert_eq!(read(&tree, "fifo"), Err(FsErrorKind::NotRegular));
+    assert_eq!(read(&tree, "socket"), Err(FsErrorKind::NotRegular));
+    assert_eq!(read(&tree, "a"), Err(FsErrorKind::IsDirectory));
+    assert_eq!(read(&tree, "."), Err(FsErrorKind::IsDirectory));
+    assert_eq!(read(&tree, "none"), Err(FsErrorKind::NotFound));
+    assert_eq!(read(&tree, "a/f/g"), Err(FsErrorKind::NotFound));
+    assert_eq!(read(&tree, "a/f/../f"), Err(FsErrorKind::NotFound));
+}
+
+#[test]
+fn a_place_belongs_to_the_innermost_root() {
+    let tree = Tree::new();
+    let outer = Root::open(tree.top.path(), RootMode::ReadOnly).unwrap();
+    let inner = Root::open(tree.path("ws"), RootMode::ReadWrite).unwrap();
+    let workspace = Workspace::new(vec![outer, inner]).unwrap();
+    let mode =
+        |path: &str| workspace.resolve(&workspace.top(), Path::new(path)).unwrap().root().mode();
+    assert_eq!(mode("ws/a/f"), RootMode::ReadWrite);
+    assert_eq!(mode("ws/new"), RootMode::ReadWrite);
+    assert_eq!(mode("out/canary"), RootMode::ReadOnly);
+}
+
+/// Somebody swaps a directory of the workspace for a link that leads out, as fast as they can.
+#[test]
+fn a_swapped_directory_never_lets_a_read_out() {
+    let tree = Tree::new();
+    std::fs::create_dir(tree.path("ws/d")).unwrap();
+    std::fs::write(tree.path("ws/d/canary"), "inside").unwrap();
+    tree.link("d2", tree.path("out"));
+    let (one, two) = (tree.path("ws/d"), tree.path("ws/d2"));
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let flags = rustix::fs::RenameFlags::EXCHANGE;
+                let (here, one, two) = (rustix::fs::CWD, &one, &two);
+                rustix::fs::renameat_with(here, one, here, two, flags).unwrap();
+            }
+        });
+        let mut inside = 0;
+        for _ in 0..20_000 {
+            match read(&tree, "d/canary") {
+                Ok(content) => {
+                    assert_eq!(content, "inside");
+                    inside += 1;
+                }
+                Err(kind) => assert!(
+                    matches!(
+                        kind,
+                        FsErrorKind::Outside | FsErrorKind::Stale | FsErrorKind::NotFound
+                    ),
+                    "{kind:?}"
+                ),
+            }
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(inside > 0, "the race was never won by an honest read");
+    });
+}

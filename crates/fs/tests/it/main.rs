@@ -1,0 +1,45 @@
+//! The file leaf on a real file system.
+
+#![allow(clippy::disallowed_methods, reason = "tests look at the disk from outside")]
+
+mod change;
+mod confinement;
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use toolcrib_fs::{Root, RootMode, Workspace};
+
+/// A workspace `ws` with a sibling `ws-evil` and a directory `out` that no test may reach.
+struct Tree {
+    top: tempfile::TempDir,
+    workspace: Workspace,
+}
+
+impl Tree {
+    fn new() -> Tree {
+        let top = tempfile::tempdir().unwrap();
+        for directory in ["ws/a", "ws-evil", "out"] {
+            std::fs::create_dir_all(top.path().join(directory)).unwrap();
+        }
+        for (file, content) in
+            [("ws/a/f", "inside"), ("ws-evil/secret", "secret"), ("out/canary", "canary")]
+        {
+            std::fs::write(top.path().join(file), content).unwrap();
+        }
+        let root = Root::open(top.path().join("ws"), RootMode::ReadWrite).unwrap();
+        Tree { workspace: Workspace::new(vec![root]).unwrap(), top }
+    }
+
+    fn path(&self, relative: &str) -> PathBuf {
+        self.top.path().join(relative)
+    }
+
+    fn link(&self, name: &str, target: impl AsRef<Path>) {
+        symlink(target, self.path("ws").join(name)).unwrap();
+    }
+
+    fn resolve(&self, path: impl AsRef<Path>) -> Result<toolcrib_fs::Place, toolcrib_fs::FsError> {
+        self.workspace.resolve(&self.workspace.top(), path.as_ref())
+    }
+}

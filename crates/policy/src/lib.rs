@@ -1,0 +1,13 @@
+//! Whether a call may do what it says it will do.
+//!
+//! Values in, a decision out: no I/O, no clock, no state, so that the same question has the same
+//! answer in a test, in `policy explain` and in a call. Who is asked, and what the answer was, is
+//! the business of the trunk.
+
+mod access;
+mod decide;
+mod profile;
+
+pub use access::{Access, Effect};
+pub use decide::{Decision, Policy, Verdict};
+pub use profile::{Profile, UnknownProfile};

@@ -1,0 +1,77 @@
+//! The four attitudes an operator can choose from.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::access::Effect;
+use crate::decide::Decision;
+
+/// How much may happen without a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Profile {
+    /// Nothing changes; nothing outside is touched.
+    ReadOnly,
+    /// Everything is asked about once and remembered for the session.
+    Cautious,
+    /// Work inside the workspace goes on without a question; what reaches out is asked about.
+    #[default]
+    Workspace,
+    /// Nothing is asked.
+    Open,
+}
+
+impl Profile {
+    /// All of them, the strictest first.
+    pub const ALL: [Profile; 4] =
+        [Profile::ReadOnly, Profile::Cautious, Profile::Workspace, Profile::Open];
+
+    /// Its name in flags and configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::ReadOnly => "read-only",
+            Profile::Cautious => "cautious",
+            Profile::Workspace => "workspace",
+            Profile::Open => "open",
+        }
+    }
+
+    /// What it says about an effect.
+    pub(crate) fn decision(self, effect: Effect) -> Decision {
+        match (self, effect) {
+            (Profile::Open, _) => Decision::Allow,
+            (Profile::Cautious, _) => Decision::Ask,
+            (Profile::ReadOnly | Profile::Workspace, Effect::Read) => Decision::Allow,
+            (Profile::Workspace, Effect::Write) => Decision::Allow,
+            (Profile::Workspace, Effect::Reach) => Decision::Ask,
+            (Profile::ReadOnly, Effect::Write | Effect::Reach) => Decision::Deny,
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A word that is no profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownProfile(String);
+
+impl fmt::Display for UnknownProfile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Profile::ALL.map(Profile::name).join(", ");
+        write!(f, "no profile `{}`; there are: {names}", self.0)
+    }
+}
+
+impl std::error::Error for UnknownProfile {}
+
+impl FromStr for Profile {
+    type Err = UnknownProfile;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Profile::ALL.into_iter().find(|profile| profile.name() == name);
+        found.ok_or_else(|| UnknownProfile(name.to_owned()))
+    }
+}

@@ -1,0 +1,134 @@
+//! The ways in: each makes a call and gives back the reply as the stable JSON object.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Map, Value, json};
+use toolcrib::{Call, Options, Runtime, Session};
+
+use crate::case::Setup;
+
+/// A way in to the tools.
+pub trait Door {
+    /// Makes a call.
+    fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value>;
+}
+
+/// The library, in this process.
+pub struct InProcessDoor {
+    runtime: Runtime,
+    session: Session,
+}
+
+impl InProcessDoor {
+    /// Opens the door to a workspace.
+    pub fn open(workspace: &Path, setup: &Setup) -> InProcessDoor {
+        let builder = Runtime::builder().profile(setup.profile);
+        let builder = match setup.read_only {
+            true => builder.read_only_root(workspace),
+            false => builder.root(workspace),
+        };
+        let runtime = builder.build().expect("the workspace is a directory");
+        InProcessDoor { session: runtime.session(), runtime }
+    }
+}
+
+impl Door for InProcessDoor {
+    fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value> {
+        let options = Options { dry_run, ..Options::default() };
+        toolcrib::to_json(&self.runtime.call(&self.session, Call::new(tool, args.clone()), options))
+    }
+}
+
+/// `toolcrib call`, a process for each call.
+pub struct CallDoor {
+    program: PathBuf,
+    flags: Vec<String>,
+}
+
+impl CallDoor {
+    /// Opens the door to a workspace.
+    pub fn open(program: impl Into<PathBuf>, workspace: &Path, setup: &Setup) -> CallDoor {
+        CallDoor { program: program.into(), flags: setup.flags(workspace) }
+    }
+}
+
+impl Door for CallDoor {
+    fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value> {
+        let mut child = Command::new(&self.program)
+            .args(["call", tool, "-", "--json"])
+            .args(&self.flags)
+            .args(dry_run.then_some("--dry-run"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut stdin = child.stdin.take().expect("it was piped");
+        stdin.write_all(args.to_string().as_bytes()).expect("it reads its input");
+        drop(stdin);
+        let output = child.wait_with_output().expect("it ends");
+        let reply = object(&output.stdout);
+        let expected = if reply["success"] == true { 0 } else { 1 };
+        assert_eq!(output.status.code(), Some(expected), "the exit code tells of success");
+        reply
+    }
+}
+
+/// `toolcrib run`, one process for the whole case.
+pub struct RunDoor {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    calls: u64,
+}
+
+impl RunDoor {
+    /// Opens the door to a workspace.
+    pub fn open(program: impl AsRef<Path>, workspace: &Path, setup: &Setup) -> RunDoor {
+        let mut process = Command::new(program.as_ref())
+            .arg("run")
+            .args(setup.flags(workspace))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let stdin = process.stdin.take();
+        let stdout = BufReader::new(process.stdout.take().expect("it was piped"));
+        RunDoor { process, stdin, stdout, calls: 0 }
+    }
+}
+
+impl Door for RunDoor {
+    fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value> {
+        self.calls += 1;
+        let mut line = json!({"id": self.calls, "tool": tool, "args": args});
+        if dry_run {
+            line["dry_run"] = true.into();
+        }
+        let stdin = self.stdin.as_mut().expect("it is open until the door is dropped");
+        writeln!(stdin, "{line}").expect("it reads its input");
+        let mut reply = String::new();
+        self.stdout.read_line(&mut reply).expect("it answers");
+        let mut reply = object(reply.as_bytes());
+        assert_eq!(reply.shift_remove("id"), Some(self.calls.into()), "the reply carries the id");
+        reply
+    }
+}
+
+impl Drop for RunDoor {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let status = self.process.wait();
+        if !std::thread::panicking() {
+            assert!(status.expect("it ends at EOF").success(), "EOF ends it without an error");
+        }
+    }
+}
+
+fn object(bytes: &[u8]) -> Map<String, Value> {
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(object)) => object,
+        _ => panic!("not one JSON object: {}", String::from_utf8_lossy(bytes)),
+    }
+}

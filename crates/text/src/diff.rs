@@ -1,0 +1,178 @@
+//! What changed between two versions of a file, as a unified diff.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use similar::{Algorithm, ChangeTag, DiffOp};
+
+use crate::survey::{Endings, Survey};
+use crate::visible::visible;
+
+/// A unified diff and its sums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diff {
+    /// The diff with its `---` and `+++` lines; empty if nothing changed.
+    pub text: String,
+    /// Lines added.
+    pub added: usize,
+    /// Lines removed.
+    pub removed: usize,
+}
+
+/// Lines of unchanged text around each change.
+const CONTEXT: usize = 3;
+
+/// How long to look for the smallest diff; after that a larger one, still right, is taken.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The unified diff from `old` to `new`, for reading: what is not text is made visible, and lines are
+/// cut at `line_chars` characters. `name` is shown for both sides; a missing side is `/dev/null`.
+pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_chars: usize) -> Diff {
+    let from = old.map_or("/dev/null".into(), |_| format!("a/{name}"));
+    let to = new.map_or("/dev/null".into(), |_| format!("b/{name}"));
+    let sides = Sides::new(old.unwrap_or_default(), new.unwrap_or_default(), line_chars);
+    let deadline = Some(Instant::now() + PATIENCE);
+    let ops =
+        similar::capture_diff_slices_deadline(Algorithm::Myers, &sides.old, &sides.new, deadline);
+    let mut diff = Diff { text: String::new(), added: 0, removed: 0 };
+    for hunk in similar::group_diff_ops(ops, CONTEXT) {
+        if diff.text.is_empty() {
+            let _ = write!(diff.text, "--- {from}\n+++ {to}\n");
+        }
+        sides.write_hunk(&mut diff, &hunk);
+    }
+    diff
+}
+
+struct Sides<'a> {
+    old: Vec<&'a [u8]>,
+    new: Vec<&'a [u8]>,
+    terminator: u8,
+    /// A `\r` at the end of a line is news only where not every line has one.
+    hide_cr: bool,
+    line_chars: usize,
+}
+
+impl<'a> Sides<'a> {
+    fn new(old: &'a [u8], new: &'a [u8], line_chars: usize) -> Self {
+        let (old, new) = without_common_bom(old, new);
+        let (before, after) = (Survey::of(old), Survey::of(new));
+        let no_line_feed = before.line_feeds + after.line_feeds == 0;
+        let terminator =
+            if no_line_feed && before.lone_cr + after.lone_cr > 0 { b'\r' } else { b'\n' };
+        let uniform = |survey: &Survey| matches!(survey.endings(), Endings::CrLf | Endings::None);
+        Sides {
+            old: old.split_inclusive(|&byte| byte == terminator).collect(),
+            new: new.split_inclusive(|&byte| byte == terminator).collect(),
+            terminator,
+            hide_cr: uniform(&before) && uniform(&after),
+            line_chars,
+        }
+    }
+
+    fn write_hunk(&self, diff: &mut Diff, hunk: &[DiffOp]) {
+        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else {
+            return;
+        };
+        let old = first.old_range().start..last.old_range().end;
+        let new = first.new_range().start..last.new_range().end;
+        let _ = writeln!(
+            diff.text,
+            "@@ -{} +{} @@",
+            header_range(old.start, old.len()),
+            header_range(new.start, new.len())
+        );
+        for change in hunk.iter().flat_map(|op| op.iter_changes(&self.old, &self.new)) {
+            let sign = match change.tag() {
+                ChangeTag::Equal => ' ',
+                ChangeTag::Delete => {
+                    diff.removed += 1;
+                    '-'
+                }
+                ChangeTag::Insert => {
+                    diff.added += 1;
+                    '+'
+                }
+            };
+            self.write_line(&mut diff.text, sign, change.value());
+        }
+    }
+
+    fn write_line(&self, out: &mut String, sign: char, line: &[u8]) {
+        let ended = line.last() == Some(&self.terminator);
+        let mut body = line.strip_suffix(&[self.terminator]).unwrap_or(line);
+        if self.hide_cr {
+            body = body.strip_suffix(b"\r").unwrap_or(body);
+        }
+        out.push(sign);
+        let shown = visible(body);
+        match shown.char_indices().nth(self.line_chars) {
+            None => out.push_str(&shown),
+            Some((cut, _)) => {
+                let left_out = shown[cut..].chars().count();
+                let _ = write!(out, "{}…[+{left_out} characters]", &shown[..cut]);
+            }
+        }
+        out.push('\n');
+        if !ended {
+            out.push_str("\\ No newline at end of file\n");
+        }
+    }
+}
+
+/// A byte order mark that both sides have is no part of their first line.
+fn without_common_bom<'a>(old: &'a [u8], new: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+    const BOM: &[u8] = b"\xef\xbb\xbf";
+    match (old.strip_prefix(BOM), new.strip_prefix(BOM)) {
+        (Some(old), Some(new)) => (old, new),
+        _ => (old, new),
+    }
+}
+
+/// `start,length` as the unified format has it: from 1, but 0 before the first line of nothing.
+fn header_range(start: usize, length: usize) -> String {
+    match length {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        _ => format!("{},{length}", start + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_shown_with_three_lines_around_it() {
+        let old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+        let new = b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
+        let diff = unified_diff("n.txt", Some(old), Some(new), 100);
+        assert_eq!(
+            diff.text,
+            "--- a/n.txt\n+++ b/n.txt\n@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n"
+        );
+        assert_eq!((diff.added, diff.removed), (1, 1));
+    }
+
+    #[test]
+    fn a_new_file_a_missing_last_newline_and_long_lines_are_said() {
+        let diff = unified_diff("n", None, Some(b"abcdef"), 4);
+        assert_eq!(
+            diff.text,
+            "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+abcd…[+2 characters]\n\\ No newline at end of file\n"
+        );
+    }
+
+    #[test]
+    fn carriage_returns_show_only_where_they_differ() {
+        let same = unified_diff("n", Some(b"a\r\nb\r\n"), Some(b"a\r\nc\r\n"), 9);
+        assert!(!same.text.contains("\\r"), "{}", same.text);
+        let changed = unified_diff("n", Some(b"a\r\n"), Some(b"a\n"), 9);
+        assert!(changed.text.contains("-a\\r\n+a\n"), "{}", changed.text);
+    }
+
+    #[test]
+    fn nothing_changed_is_nothing() {
+        assert_eq!(unified_diff("n", Some(b"a\n"), Some(b"a\n"), 9).text, "");
+    }
+}

@@ -1,0 +1,22 @@
+//! Text as every tool sees it: what a line is, where a string stands, what changed, what to leave out.
+//!
+//! Values in, values out. No I/O lives here, no path and no clock that matters to a result (a diff
+//! takes a deadline so that a hostile input cannot hold a call). There is one line splitter, one way
+//! to make bytes visible and one rule for leaving things out, so that line N is the same line in
+//! every tool's reply.
+
+mod clip;
+mod diff;
+mod lines;
+mod locate;
+mod nearest;
+mod survey;
+mod visible;
+
+pub use clip::{Clipped, clip_lines};
+pub use diff::{Diff, unified_diff};
+pub use lines::{Line, LineWindow, Window};
+pub use locate::{find_all, line_number_at};
+pub use nearest::{Nearest, nearest_block};
+pub use survey::{Endings, Survey};
+pub use visible::{show_invisible, visible};

@@ -1,0 +1,213 @@
+//! A window of lines out of a text that streams by, in flat memory whatever its size.
+
+use crate::visible::visible;
+
+/// One line as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Its number, from 1.
+    pub number: u64,
+    /// What it says, made visible, without its end.
+    pub text: String,
+    /// How many characters were left out at its end.
+    pub left_out: u64,
+    /// Whether something in it is shown as an escape.
+    pub escaped: bool,
+}
+
+/// Which lines to show, and how much of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// The byte that ends a line.
+    pub terminator: u8,
+    /// The first line, from 1.
+    pub first: u64,
+    /// How many lines at most.
+    pub limit: u64,
+    /// How many characters of a line at most.
+    pub line_chars: usize,
+    /// How many characters in all; the window closes before the line that would bring it over.
+    pub total_chars: usize,
+    /// What showing a line costs besides its own characters: its number, its end.
+    pub line_overhead: usize,
+}
+
+/// Collects a [`Window`] of a text that is fed in chunks. Of each line it holds no more than what
+/// will be shown, so that a line of gigabytes costs what a short one does.
+#[derive(Debug)]
+pub struct LineWindow {
+    window: Window,
+    number: u64,
+    held: Vec<u8>,
+    skipped_chars: u64,
+    in_line: bool,
+    shown_chars: usize,
+    lines: Vec<Line>,
+    full: bool,
+}
+
+impl LineWindow {
+    /// A window that has seen nothing yet.
+    pub fn new(window: Window) -> Self {
+        LineWindow {
+            window,
+            number: 1,
+            held: Vec::new(),
+            skipped_chars: 0,
+            in_line: false,
+            shown_chars: 0,
+            lines: Vec::new(),
+            full: window.limit == 0,
+        }
+    }
+
+    /// Takes the next chunk. Answers whether more chunks are of use.
+    pub fn feed(&mut self, chunk: &[u8]) -> bool {
+        let mut rest = chunk;
+        while !self.full && !rest.is_empty() {
+            match memchr::memchr(self.window.terminator, rest) {
+                Some(at) => {
+                    self.hold(&rest[..at]);
+                    self.end_line();
+                    rest = &rest[at + 1..];
+                }
+                None => {
+                    self.hold(rest);
+                    self.in_line = true;
+                    break;
+                }
+            }
+        }
+        !self.full
+    }
+
+    /// The lines of the window. A last line without its end counts.
+    pub fn finish(mut self) -> Vec<Line> {
+        if self.in_line && !self.full {
+            self.end_line();
+        }
+        self.lines
+    }
+
+    fn wanted(&self) -> bool {
+        self.window.first <= self.number
+    }
+
+    fn hold(&mut self, part: &[u8]) {
+        if !self.wanted() {
+            return;
+        }
+        // Room for the longest characters, and for the `\r` that belongs to the line's end.
+        let room = (self.window.line_chars * 4 + 1).saturating_sub(self.held.len());
+        let (kept, skipped) = part.split_at(room.min(part.len()));
+        self.held.extend_from_slice(kept);
+        self.skipped_chars += count_chars(skipped);
+    }
+
+    fn end_line(&mut self) {
+        if self.wanted() {
+            let line = self.take_line();
+            let chars = line.text.chars().count() + self.window.line_overhead;
+            if self.shown_chars + chars > self.window.total_chars && !self.lines.is_empty() {
+                self.full = true;
+                return;
+            }
+            self.shown_chars += chars;
+            self.lines.push(line);
+            self.full = self.lines.len() as u64 >= self.window.limit;
+        }
+        self.number += 1;
+        self.in_line = false;
+    }
+
+    fn take_line(&mut self) -> Line {
+        let mut bytes = std::mem::take(&mut self.held);
+        let mut left_out = std::mem::take(&mut self.skipped_chars);
+        if left_out > 0 {
+            left_out += drop_unfinished_char(&mut bytes);
+        } else if self.window.terminator == b'\n' && bytes.last() == Some(&b'\r') {
+            bytes.pop();
+        }
+        if self.number == 1 && bytes.starts_with(b"\xef\xbb\xbf") {
+            bytes.drain(..3);
+        }
+        let mut text = visible(&bytes);
+        // Every escape is longer than what it stands for.
+        let escaped = text.len() != bytes.len();
+        if let Some((cut, _)) = text.char_indices().nth(self.window.line_chars) {
+            left_out += text[cut..].chars().count() as u64;
+            text.truncate(cut);
+        }
+        Line { number: self.number, text, left_out, escaped }
+    }
+}
+
+/// Takes away the first bytes of a character whose others were not held; answers how many characters
+/// that were, one or none.
+fn drop_unfinished_char(bytes: &mut Vec<u8>) -> u64 {
+    let tail = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+    let unfinished = std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none());
+    if unfinished {
+        bytes.truncate(bytes.len() - tail.len());
+    }
+    u64::from(unfinished)
+}
+
+/// Characters in bytes that are mostly UTF-8: all bytes but those that continue a character.
+fn count_chars(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const WINDOW: Window = Window {
+        terminator: b'\n',
+        first: 1,
+        limit: 9,
+        line_chars: 100,
+        total_chars: 10_000,
+        line_overhead: 1,
+    };
+
+    fn window(text: &[u8], first: u64, limit: u64, line_chars: usize, chunk: usize) -> Vec<Line> {
+        let mut window = LineWindow::new(Window { first, limit, line_chars, ..WINDOW });
+        for chunk in text.chunks(chunk) {
+            if !window.feed(chunk) {
+                break;
+            }
+        }
+        window.finish()
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_characters_and_says_how_much_is_missing() {
+        let line = &window("äöüß\nx".as_bytes(), 1, 2, 2, 3)[0];
+        assert_eq!((line.text.as_str(), line.left_out), ("äö", 2));
+        let line = &window("ä".repeat(5000).as_bytes(), 1, 2, 2, 7)[0];
+        assert_eq!((line.text.as_str(), line.left_out), ("ää", 4998));
+    }
+
+    #[test]
+    fn the_window_closes_before_the_line_that_would_overflow_it() {
+        let mut window = LineWindow::new(Window { total_chars: 5, ..WINDOW });
+        assert!(!window.feed(b"ab\ncd\nef\n"));
+        assert_eq!(window.finish().len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_those_of_the_standard_library(
+            text in "[a-z\\n\u{e4}]{0,80}", first in 1u64..6, limit in 1u64..6, chunk in 1usize..9,
+        ) {
+            let expected: Vec<(u64, String)> = (1..).zip(text.lines().map(String::from))
+                .skip(first as usize - 1).take(limit as usize).collect();
+            let got: Vec<(u64, String)> = window(text.as_bytes(), first, limit, 1000, chunk)
+                .into_iter().map(|line| (line.number, line.text)).collect();
+            prop_assert_eq!(got, expected);
+        }
+    }
+}

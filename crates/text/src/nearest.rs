@@ -1,0 +1,148 @@
+//! What stands in a file where somebody expected something else: the words of a "not found".
+
+use std::collections::HashMap;
+
+/// The block of a file that is most like the text that was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Nearest<'a> {
+    /// The line, from 1, at which the block begins.
+    pub first_line: u64,
+    /// The block's lines as they stand in the file.
+    pub lines: Vec<&'a [u8]>,
+    /// The first line that differs: its number, what was expected, and what stands there
+    /// (nothing, where the file ends before).
+    pub differs: (u64, &'a [u8], Option<&'a [u8]>),
+}
+
+/// Lines of the wanted text that are compared; more would only cost time.
+const COMPARED_LINES: usize = 16;
+
+/// So many pairs of lines are compared at most, a fraction of a second.
+const MAX_PAIRS: usize = 2_000_000;
+
+/// Less alike than this, on the average of the lines, and showing the block would mislead.
+const LIKENESS: f64 = 0.5;
+
+/// A line that is in the file more often than this says little about where a block is.
+const COMMON_LINE: usize = 200;
+
+/// Finds the block of `text` that is most like `wanted`, for people and models to look at. Blanks at
+/// both ends of a line do not count. Nothing much alike: no block.
+pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Option<Nearest<'a>> {
+    let file = split(text, terminator);
+    let wanted = split(wanted, terminator);
+    let compared = &wanted[..wanted.len().min(COMPARED_LINES)];
+    let small = file.len().saturating_mul(compared.len()) <= MAX_PAIRS;
+    let start = if small { most_alike(&file, compared) } else { most_shared(&file, &wanted) }?;
+    let end = (start + wanted.len()).min(file.len());
+    let block = &file[start..end];
+    let at = (0..wanted.len()).find(|&at| block.get(at) != wanted.get(at))?;
+    Some(Nearest {
+        first_line: start as u64 + 1,
+        lines: block.to_vec(),
+        differs: ((start + at) as u64 + 1, wanted[at], block.get(at).copied()),
+    })
+}
+
+/// The start of the block whose lines are most like the wanted ones, the first of equals.
+fn most_alike(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
+    let mut best = (LIKENESS * wanted.len() as f64, None);
+    for start in 0..file.len() {
+        let pairs = file[start..].iter().zip(wanted);
+        let score: f64 = pairs.map(|(have, want)| likeness(have, want)).sum();
+        if score > best.0 {
+            best = (score, Some(start));
+        }
+    }
+    best.1
+}
+
+/// How much of the longer line the two have in common at their ends, from 0 to 1. Cruder than an
+/// edit distance, linear, and right for the usual case: one word in a line is another.
+fn likeness(have: &[u8], want: &[u8]) -> f64 {
+    let (have, want) = (have.trim_ascii(), want.trim_ascii());
+    let longer = have.len().max(want.len());
+    if longer == 0 {
+        return 1.0;
+    }
+    let prefix = have.iter().zip(want).take_while(|(a, b)| a == b).count();
+    let (have, want) = (&have[prefix..], &want[prefix..]);
+    let suffix = have.iter().rev().zip(want.iter().rev()).take_while(|(a, b)| a == b).count();
+    (prefix + suffix) as f64 / longer as f64
+}
+
+/// For large files: each line that is also a wanted one votes for the start of the block that would
+/// put it in its place. Linear, but blind to lines that are only alike.
+fn most_shared(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
+    let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
+    for (at, line) in file.iter().enumerate() {
+        let line = line.trim_ascii();
+        if !line.is_empty() {
+            places.entry(line).or_default().push(at);
+        }
+    }
+    let mut votes: HashMap<usize, usize> = HashMap::new();
+    for (offset, line) in wanted.iter().enumerate() {
+        let at_lines = places.get(line.trim_ascii()).filter(|at| at.len() <= COMMON_LINE);
+        for start in at_lines.into_iter().flatten().filter_map(|at| at.checked_sub(offset)) {
+            *votes.entry(start).or_default() += 1;
+        }
+    }
+    // Of equals, the first in the file.
+    votes
+        .into_iter()
+        .max_by_key(|&(start, votes)| (votes, std::cmp::Reverse(start)))
+        .map(|(s, _)| s)
+}
+
+/// Lines without their ends. A `\r` before `\n` is of the end, not of the line.
+fn split(text: &[u8], terminator: u8) -> Vec<&[u8]> {
+    let text = text.strip_suffix(&[terminator]).unwrap_or(text);
+    text.split(|&byte| byte == terminator)
+        .map(|line| line.strip_suffix(b"\r").filter(|_| terminator == b'\n').unwrap_or(line))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_block_with_most_lines_in_place_wins_and_the_first_difference_is_named() {
+        let text = b"fn f() {\n    1\n}\n\nfn g() {\n    2\n    3\n}\n";
+        let nearest = nearest_block(text, b"fn g() {\n    2\n    4\n}\n", b'\n').unwrap();
+        assert_eq!(nearest.first_line, 5);
+        assert_eq!(nearest.lines.len(), 4);
+        assert_eq!(nearest.differs, (7, b"    4".as_slice(), Some(b"    3".as_slice())));
+    }
+
+    #[test]
+    fn indentation_alone_is_a_difference() {
+        let nearest = nearest_block(b"\tx = 1\n", b"    x = 1", b'\n').unwrap();
+        assert_eq!(nearest.differs, (1, b"    x = 1".as_slice(), Some(b"\tx = 1".as_slice())));
+    }
+
+    #[test]
+    fn a_block_without_a_line_in_common_is_found_by_likeness() {
+        let text = b"def f(x):\n    return x+1\n\ndef g(x):\n    return x+1\n";
+        let nearest = nearest_block(text, b"def f(y):\n    return y+1", b'\n').unwrap();
+        assert_eq!(nearest.first_line, 1);
+        assert_eq!(nearest.differs.0, 1);
+    }
+
+    #[test]
+    fn both_ways_to_look_find_the_same_block() {
+        let file: Vec<String> = (0..500).map(|n| format!("line {n} of {}", n * 7)).collect();
+        let file: Vec<&[u8]> = file.iter().map(|line| line.as_bytes()).collect();
+        let mut wanted = file[300..310].to_vec();
+        wanted[4] = b"something else";
+        assert_eq!(most_alike(&file, &wanted), Some(300));
+        assert_eq!(most_shared(&file, &wanted), Some(300));
+    }
+
+    #[test]
+    fn nothing_alike_is_nothing_to_show() {
+        assert_eq!(nearest_block(b"a\nb\n", b"cccc\ndddd\n", b'\n'), None);
+        assert_eq!(nearest_block(b"", b"c", b'\n'), None);
+    }
+}

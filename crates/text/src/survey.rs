@@ -1,0 +1,206 @@
+//! What kind of text a file is, found in one pass over its bytes, in chunks of any size.
+
+/// What one pass over a file's bytes tells about it. Feed every chunk, then [`Survey::finish`].
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Survey {
+    /// How many bytes were fed.
+    pub bytes: u64,
+    /// `\n`, with or without `\r` before it.
+    pub line_feeds: u64,
+    /// `\r\n`.
+    pub crlf: u64,
+    /// `\r` without `\n` after it.
+    pub lone_cr: u64,
+    /// NUL bytes.
+    pub nuls: u64,
+    /// Bytes that are not part of valid UTF-8.
+    pub invalid_utf8: u64,
+    /// Lines that begin with a tab.
+    pub tab_indents: u64,
+    /// Whether the bytes begin with the UTF-8 byte order mark.
+    pub utf8_bom: bool,
+    last: Option<u8>,
+    head: Vec<u8>,
+    unfinished: Vec<u8>,
+}
+
+/// How a text ends its lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endings {
+    /// No line is ended.
+    None,
+    /// All by `\n`.
+    Lf,
+    /// All by `\r\n`.
+    CrLf,
+    /// There is no `\n`; all by `\r`.
+    Cr,
+    /// `\n` and `\r\n`.
+    Mixed,
+}
+
+/// Text has hardly any NULs; more than one in this many bytes is something else.
+const BYTES_PER_NUL_IN_TEXT: u64 = 512;
+
+impl Survey {
+    /// The survey of bytes that are all in memory.
+    pub fn of(bytes: &[u8]) -> Survey {
+        let mut survey = Survey::default();
+        survey.feed(bytes);
+        survey.finish();
+        survey
+    }
+
+    /// Takes the next chunk of the file into account.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        let Some(&last) = chunk.last() else { return };
+        self.note_head(chunk);
+        self.bytes += chunk.len() as u64;
+        self.note_lines(chunk);
+        self.note_utf8(chunk);
+        self.nuls += memchr::memchr_iter(0, chunk).count() as u64;
+        self.last = Some(last);
+    }
+
+    /// Says that there are no more chunks.
+    pub fn finish(&mut self) {
+        self.invalid_utf8 += self.unfinished.len() as u64;
+        self.unfinished.clear();
+        if self.last == Some(b'\r') {
+            self.lone_cr += 1;
+        }
+    }
+
+    /// The one byte that ends a line in this text; `\n`, unless there is none and `\r` is there.
+    pub fn terminator(&self) -> u8 {
+        if self.line_feeds == 0 && self.lone_cr > 0 { b'\r' } else { b'\n' }
+    }
+
+    /// How the lines end.
+    pub fn endings(&self) -> Endings {
+        match (self.line_feeds, self.crlf) {
+            (0, _) if self.lone_cr > 0 => Endings::Cr,
+            (0, _) => Endings::None,
+            (_, 0) => Endings::Lf,
+            (lf, crlf) if lf == crlf => Endings::CrLf,
+            _ => Endings::Mixed,
+        }
+    }
+
+    /// Whether the last line is ended too. An empty text has no last line, and so nothing is missing.
+    pub fn ends_with_newline(&self) -> bool {
+        self.last.is_none_or(|last| last == self.terminator())
+    }
+
+    /// How many lines there are, a last one without its end included.
+    pub fn lines(&self) -> u64 {
+        let ended = if self.terminator() == b'\r' { self.lone_cr } else { self.line_feeds };
+        ended + u64::from(!self.ends_with_newline())
+    }
+
+    /// Whether this is better not shown as text. A few NULs in text are text.
+    pub fn looks_binary(&self) -> bool {
+        self.nuls > self.bytes / BYTES_PER_NUL_IN_TEXT + 2
+            || self.invalid_utf8 > self.bytes / 3 && self.bytes > 16
+    }
+
+    fn note_head(&mut self, chunk: &[u8]) {
+        const BOM: &[u8] = b"\xef\xbb\xbf";
+        if self.head.len() < BOM.len() {
+            let missing = BOM.len() - self.head.len();
+            self.head.extend(chunk.iter().take(missing));
+            self.utf8_bom = self.head == BOM;
+        }
+    }
+
+    fn note_lines(&mut self, chunk: &[u8]) {
+        if self.last == Some(b'\r') {
+            if chunk.first() == Some(&b'\n') {
+                self.crlf += 1;
+            } else {
+                self.lone_cr += 1;
+            }
+        }
+        for at in memchr::memchr_iter(b'\n', chunk) {
+            self.line_feeds += 1;
+            self.tab_indents += u64::from(chunk.get(at + 1) == Some(&b'\t'));
+        }
+        if chunk.first() == Some(&b'\t') && self.last.is_none_or(|last| last == b'\n') {
+            self.tab_indents += 1;
+        }
+        for at in memchr::memchr_iter(b'\r', chunk) {
+            match chunk.get(at + 1) {
+                Some(b'\n') => self.crlf += 1,
+                Some(_) => self.lone_cr += 1,
+                // The next chunk, or `finish`, tells which of the two it is.
+                None => {}
+            }
+        }
+    }
+
+    fn note_utf8(&mut self, chunk: &[u8]) {
+        let joined;
+        let bytes = if self.unfinished.is_empty() {
+            chunk
+        } else {
+            joined = [&self.unfinished, chunk].concat();
+            self.unfinished.clear();
+            &joined
+        };
+        if std::str::from_utf8(bytes).is_ok() {
+            return;
+        }
+        let mut seen = 0;
+        for part in bytes.utf8_chunks() {
+            seen += part.valid().len() + part.invalid().len();
+            let cut_off_by_the_chunk = seen == bytes.len()
+                && std::str::from_utf8(part.invalid()).is_err_and(|e| e.error_len().is_none());
+            if cut_off_by_the_chunk {
+                self.unfinished = part.invalid().to_vec();
+            } else {
+                self.invalid_utf8 += part.invalid().len() as u64;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn line_ends_are_counted_as_grep_does() {
+        let survey = Survey::of(b"a\r\nb\nc\x0cd\xe2\x80\xa8e");
+        assert_eq!((survey.lines(), survey.endings()), (3, Endings::Mixed));
+        assert!(!survey.ends_with_newline());
+        assert_eq!(Survey::of(b"a\rb\rc").lines(), 3);
+        assert_eq!(Survey::of(b"a\rb\n").lines(), 1);
+        assert_eq!(Survey::of(b"").lines(), 0);
+        assert_eq!(Survey::of(b"\n").lines(), 1);
+    }
+
+    #[test]
+    fn a_few_nuls_are_text_and_many_are_not() {
+        assert!(!Survey::of(b"hello \0 there").looks_binary());
+        assert!(Survey::of(b"\x7fELF\0\0\0\0\0\0\0\0").looks_binary());
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_of_any_size_tell_the_same(
+            bytes in proptest::collection::vec(prop_oneof![
+                Just(b'\r'), Just(b'\n'), Just(b'\t'), Just(0xc3), Just(0xa9), Just(0xef), Just(0xbb), Just(0xbf), any::<u8>(),
+            ], 0..60),
+            size in 1usize..9,
+        ) {
+            let mut chunked = Survey::default();
+            for chunk in bytes.chunks(size) {
+                chunked.feed(chunk);
+            }
+            chunked.finish();
+            prop_assert_eq!(chunked, Survey::of(&bytes));
+        }
+    }
+}

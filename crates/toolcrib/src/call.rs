@@ -1,0 +1,147 @@
+//! One call through every layer. Start reading here.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde_json::Value;
+use toolcrib_policy::Access;
+
+use crate::approve::{Approver, Nobody};
+use crate::cancel::{Cancel, Progress};
+use crate::cx::Cx;
+use crate::decode::decode;
+use crate::error::{Error, ErrorKind};
+use crate::grant::{Grant, permit};
+use crate::record::Record;
+use crate::reply::{Reply, clip_error};
+use crate::runtime::Runtime;
+use crate::session::Session;
+use crate::table::Row;
+
+/// What a caller wants: a tool by its name, and its arguments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The tool, without regard to case and `_`.
+    pub tool: String,
+    /// The arguments: a JSON object.
+    pub args: Value,
+}
+
+impl Call {
+    /// A call of `tool` with `args`.
+    pub fn new(tool: impl Into<String>, args: Value) -> Self {
+        Call { tool: tool.into(), args }
+    }
+}
+
+/// How a call is made, besides what it asks for.
+#[derive(Clone, Copy)]
+pub struct Options<'a> {
+    /// Only tell what would be done.
+    pub dry_run: bool,
+    /// Ends the call when raised.
+    pub cancel: &'a Cancel,
+    /// Who is asked, where the policy wants somebody asked.
+    pub approver: &'a dyn Approver,
+    /// Who hears how far it is.
+    pub progress: &'a (dyn Fn(Progress<'_>) + Sync),
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        static NEVER: Cancel = Cancel::new();
+        Options { dry_run: false, cancel: &NEVER, approver: &Nobody, progress: &|_| {} }
+    }
+}
+
+impl Runtime {
+    /// Makes a call and keeps a record of it. A panic in a tool is an error of its kind, and the
+    /// runtime lives on.
+    pub fn call(
+        &self,
+        session: &Session,
+        call: Call,
+        options: Options<'_>,
+    ) -> Result<Reply, Error> {
+        let (mut record, began) = Record::begin(session, &call, options.dry_run);
+        let outcome =
+            catch_unwind(AssertUnwindSafe(|| self.carry_out(session, call, options, &mut record)));
+        let outcome = match outcome.unwrap_or_else(|panic| Err(internal(panic.as_ref()))) {
+            Ok(reply) => Ok(reply.within(self.limits().reply_chars)),
+            Err(error) => Err(clip_error(error, self.limits().reply_chars)),
+        };
+        record.end(began, &outcome);
+        self.record(record);
+        outcome
+    }
+
+    /// The flow of a call: table, decode, access, real paths, permission, tool.
+    fn carry_out(
+        &self,
+        session: &Session,
+        call: Call,
+        options: Options<'_>,
+        record: &mut Record,
+    ) -> Result<Reply, Error> {
+        let row = self.table().find(&call.tool)?;
+        let args = call.args.clone();
+        let tool = decode(&row.entry, row.schema(), call.args)?;
+        let grant = Grant::resolve(self, session, tool.access())?;
+        record.accesses = as_done(grant.accesses(), options.dry_run);
+        let preview = || self.preview(row, args, session, &grant, options);
+        let (verdict, permitted) =
+            permit(self, session, row.entry.name, &record.accesses, options, preview);
+        record.decision = Some((verdict.decision, verdict.rule));
+        permitted?;
+        options.cancel.check()?;
+        let reply = tool.run(&mut Cx::begin(self, session, &grant, options))?;
+        Ok(if options.dry_run { reply.with("dry_run", true) } else { reply })
+    }
+
+    /// What the call would change, for whoever is asked about it. An error that the call would end in
+    /// anyway is told at once, unless it could tell the caller of files that it may not read yet.
+    fn preview(
+        &self,
+        row: &Row,
+        args: Value,
+        session: &Session,
+        grant: &Grant,
+        options: Options<'_>,
+    ) -> Result<Option<Reply>, Error> {
+        // `Cx` sees to it that a dry run writes no file. Beyond files it sees nothing, so there a tool
+        // must not even begin before the answer.
+        let files_only = grant.accesses().iter().all(|access| access.path().is_some());
+        if !files_only || row.entry.hints.read_only || options.dry_run {
+            return Ok(None);
+        }
+        let tool = decode(&row.entry, row.schema(), args)?;
+        let options = Options { dry_run: true, ..options };
+        match tool.run(&mut Cx::begin(self, session, grant, options)) {
+            Ok(reply) => Ok(Some(reply.within(self.limits().reply_chars))),
+            Err(error) => {
+                let reads = as_done(grant.accesses(), true);
+                let verdict = self.policy().decide(&reads, &session.remembered());
+                let may_read = verdict.decision == toolcrib_policy::Decision::Allow;
+                if may_read { Err(error) } else { Ok(None) }
+            }
+        }
+    }
+}
+
+/// A dry run of a write is a read.
+fn as_done(accesses: Vec<Access>, dry_run: bool) -> Vec<Access> {
+    let lower = |access| match access {
+        Access::Write(path) if dry_run => Access::Read(path),
+        access => access,
+    };
+    accesses.into_iter().map(lower).collect()
+}
+
+fn internal(panic: &(dyn std::any::Any + Send)) -> Error {
+    let words = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no words");
+    Error::new(ErrorKind::Internal, format!("the tool failed by a fault of its own: {words}"))
+        .hint("Other calls still work. Try another way, and tell the operator of this message.")
+}

@@ -1,0 +1,290 @@
+//! From the arguments as a caller wrote them to those that a tool takes.
+//!
+//! Models write `"50"` for 50, `filePath` for `file_path`, null for what they leave out, a list as a
+//! string with the list in it. What is meant is plain, so it is taken. Text is never touched: what a
+//! file is to hold arrives letter by letter. What is not plain is an error that says what would be.
+//!
+//! All of it goes by the schema, which comes from the struct that is filled in the end, so the two
+//! cannot disagree.
+
+use serde_json::{Map, Value};
+
+use crate::error::Error;
+use crate::near::{fold, near};
+use crate::schema::Schema;
+use crate::tool::{AnyTool, Entry};
+
+/// So many problems are told at once; the rest shows when these are mended.
+const MAX_PROBLEMS: usize = 5;
+
+/// Decodes a call of the tool.
+pub(crate) fn decode(
+    entry: &Entry,
+    schema: &Schema,
+    arguments: Value,
+) -> Result<Box<dyn AnyTool>, Error> {
+    let mut fitting = Fitting { aliases: entry.aliases, problems: Vec::new() };
+    let arguments = match arguments {
+        Value::Null => Value::Object(Map::new()),
+        arguments => arguments,
+    };
+    let fitted = fitting.object("", &schema.arguments, arguments);
+    if fitting.problems.is_empty() {
+        return (entry.decode)(fitted).map_err(|problem| refuse(entry, schema, &[problem]));
+    }
+    Err(refuse(entry, schema, &fitting.problems))
+}
+
+fn refuse(entry: &Entry, schema: &Schema, problems: &[String]) -> Error {
+    let told = &problems[..problems.len().min(MAX_PROBLEMS)];
+    Error::invalid(format!("{}: {}.", entry.name, told.join("; "))).hint(format!(
+        "{} takes {}.",
+        entry.name,
+        signature(&schema.arguments)
+    ))
+}
+
+/// The fields in a line: `{"file_path": string, "offset"?: integer}`.
+fn signature(schema: &Map<String, Value>) -> String {
+    let fields: Vec<String> = properties(schema)
+        .map(|(name, property)| {
+            let optional = if is_required(schema, name) { "" } else { "?" };
+            format!("\"{name}\"{optional}: {}", type_words(property))
+        })
+        .collect();
+    format!("{{{}}}", fields.join(", "))
+}
+
+struct Fitting {
+    aliases: &'static [(&'static str, &'static str)],
+    problems: Vec<String>,
+}
+
+impl Fitting {
+    /// Makes a value fit its schema, or notes why it does not.
+    fn value(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
+        match schema.get("type").and_then(Value::as_str) {
+            Some("object") => self.object(path, schema, value),
+            Some("array") => self.array(path, schema, value),
+            Some("integer" | "number") => self.number(path, schema, value),
+            Some("boolean") => self.boolean(path, value),
+            Some("string") => self.string(path, schema, value),
+            _ => value,
+        }
+    }
+
+    fn object(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
+        let fields = match unstring(value, Value::is_object) {
+            Value::Object(fields) => fields,
+            other => return self.wrong_type(path, "an object", other),
+        };
+        if !schema.contains_key("properties") {
+            return fields.into();
+        }
+        let mut fitted = Map::new();
+        for (given, value) in fields {
+            let Some(name) = self.field_name(schema, &given) else {
+                self.unknown_field(path, schema, &given);
+                continue;
+            };
+            let inner = join(path, name);
+            if fitted.contains_key(name) {
+                self.problem(format!("`{inner}` is given twice, the second time as `{given}`"));
+            } else if !value.is_null() || is_required(schema, name) {
+                let empty = Map::new();
+                let property = property(schema, name).unwrap_or(&empty);
+                let value = self.value(&inner, property, value);
+                fitted.insert(name.to_owned(), value);
+            }
+        }
+        for name in required(schema).filter(|name| !fitted.contains_key(*name)) {
+            self.problem(format!("`{}` is missing", join(path, name)));
+        }
+        fitted.into()
+    }
+
+    fn array(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
+        let items = match unstring(value, Value::is_array) {
+            Value::Array(items) => items,
+            other => return self.wrong_type(path, "an array", other),
+        };
+        let least = schema.get("minItems").and_then(Value::as_u64).unwrap_or(0);
+        if (items.len() as u64) < least {
+            self.problem(format!("`{path}` has {} items; at least {least} needed", items.len()));
+        }
+        let Some(Value::Object(item)) = schema.get("items") else {
+            return items.into();
+        };
+        let fitted = items
+            .into_iter()
+            .enumerate()
+            .map(|(at, value)| self.value(&format!("{path}[{at}]"), item, value));
+        fitted.collect()
+    }
+
+    fn number(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
+        let whole = schema.get("type").is_some_and(|name| name == "integer");
+        let expected = if whole { "an integer" } else { "a number" };
+        let number = match &value {
+            Value::Number(number) => Some(number.clone()),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        let Some(number) = number else {
+            return self.wrong_type(path, expected, value);
+        };
+        let size = number.as_f64().unwrap_or(f64::NAN);
+        for (bound, out, words) in [
+            (
+                "minimum",
+                schema.get("minimum").and_then(Value::as_f64).is_some_and(|min| size < min),
+                "less than the minimum",
+            ),
+            (
+                "maximum",
+                schema.get("maximum").and_then(Value::as_f64).is_some_and(|max| size > max),
+                "more than the maximum",
+            ),
+        ] {
+            if out {
+                let limit = schema.get(bound).cloned().unwrap_or_default();
+                self.problem(format!("`{path}`: {number} is {words} {limit}"));
+                return Value::Null;
+            }
+        }
+        if !whole || number.is_i64() || number.is_u64() {
+            return number.into();
+        }
+        // 50.0 is meant as 50. Past 2^53 a float no longer says which whole number it is.
+        if size.fract() == 0.0 && size.abs() < 9_007_199_254_740_992.0 {
+            return Value::from(size as i64);
+        }
+        self.wrong_type(path, expected, value)
+    }
+
+    fn boolean(&mut self, path: &str, value: Value) -> Value {
+        match &value {
+            Value::Bool(_) => value,
+            Value::String(text) if text.eq_ignore_ascii_case("true") => true.into(),
+            Value::String(text) if text.eq_ignore_ascii_case("false") => false.into(),
+            _ => self.wrong_type(path, "true or false", value),
+        }
+    }
+
+    fn string(&mut self, path: &str, schema: &Map<String, Value>, value: Value) -> Value {
+        let Value::String(text) = &value else {
+            return self.wrong_type(path, "a string", value);
+        };
+        let Some(Value::Array(choices)) = schema.get("enum") else {
+            return value;
+        };
+        if let Some(choice) = choices.iter().find(|c| c.as_str().map(fold) == Some(fold(text))) {
+            return choice.clone();
+        }
+        let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
+        self.problem(format!("`{path}`: {} is none of {}", shown(&value), choices.join(", ")));
+        Value::Null
+    }
+
+    /// The field that a caller means: by its name, by an alias, or by a name that differs in case and
+    /// `_` only, if just one does.
+    fn field_name<'a>(&self, schema: &'a Map<String, Value>, given: &str) -> Option<&'a str> {
+        let names = || properties(schema).map(|(name, _)| name);
+        if let Some(name) = names().find(|name| *name == given) {
+            return Some(name);
+        }
+        let alias = self.aliases.iter().find(|(alias, _)| fold(alias) == fold(given));
+        if let Some(name) = alias.and_then(|(_, field)| names().find(|name| name == field)) {
+            return Some(name);
+        }
+        let mut alike = names().filter(|name| fold(name) == fold(given));
+        match (alike.next(), alike.next()) {
+            (Some(name), None) => Some(name),
+            _ => None,
+        }
+    }
+
+    fn unknown_field(&mut self, path: &str, schema: &Map<String, Value>, given: &str) {
+        let names = properties(schema).map(|(name, _)| name);
+        let meant = match near(given, names, 1).first() {
+            Some(name) => format!(" (did you mean `{name}`?)"),
+            None => String::new(),
+        };
+        self.problem(format!("there is no field `{}`{meant}", join(path, &clip(given))));
+    }
+
+    fn wrong_type(&mut self, path: &str, expected: &str, value: Value) -> Value {
+        let place = if path.is_empty() { "the arguments".to_owned() } else { format!("`{path}`") };
+        self.problem(format!("{place}: expected {expected}, got {}", shown(&value)));
+        Value::Null
+    }
+
+    fn problem(&mut self, problem: String) {
+        self.problems.push(problem);
+    }
+}
+
+/// A string that holds the JSON that is wanted is taken for it.
+fn unstring(value: Value, wanted: impl Fn(&Value) -> bool) -> Value {
+    if let Value::String(text) = &value
+        && let Ok(inner) = crate::json::parse_json(text.as_bytes())
+        && wanted(&inner)
+    {
+        return inner;
+    }
+    value
+}
+
+fn properties(schema: &Map<String, Value>) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.into_iter().flatten().filter_map(|(name, p)| Some((name.as_str(), p.as_object()?)))
+}
+
+fn property<'a>(schema: &'a Map<String, Value>, name: &str) -> Option<&'a Map<String, Value>> {
+    schema.get("properties")?.get(name)?.as_object()
+}
+
+fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let names = schema.get("required").and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn is_required(schema: &Map<String, Value>, name: &str) -> bool {
+    required(schema).any(|required| required == name)
+}
+
+fn type_words(property: &Map<String, Value>) -> String {
+    if let Some(Value::Array(choices)) = property.get("enum") {
+        let choices: Vec<String> = choices.iter().map(Value::to_string).collect();
+        return choices.join(" | ");
+    }
+    match property.get("items").and_then(Value::as_object) {
+        Some(item) if item.contains_key("properties") => format!("[{}]", signature(item)),
+        Some(item) => format!("[{}]", type_words(item)),
+        None => property.get("type").and_then(Value::as_str).unwrap_or("any").to_owned(),
+    }
+}
+
+/// A value as an error shows it: what kind it is, and a little of it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => format!("the string {:?}", clip(text)),
+        Value::Array(items) => format!("an array of {}", items.len()),
+        Value::Object(_) => "an object".to_owned(),
+    }
+}
+
+fn clip(text: &str) -> String {
+    const MOST: usize = 40;
+    match text.char_indices().nth(MOST) {
+        None => text.to_owned(),
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+    }
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}

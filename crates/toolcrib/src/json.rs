@@ -1,0 +1,117 @@
+//! JSON from outside: bounded depth, no name twice.
+//!
+//! `serde_json` bounds the depth by itself. Of a name that stands twice in an object it keeps the
+//! last; somebody who looks at a call before it is made may have seen the first. So twice is an error.
+
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+use crate::error::Error;
+
+/// Reads one JSON value from bytes that nobody vouches for.
+pub fn parse_json(bytes: &[u8]) -> Result<Value, Error> {
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    Strict
+        .deserialize(&mut json)
+        .and_then(|value| json.end().map(|()| value))
+        .map_err(|error| Error::invalid(format!("not valid JSON: {error}")))
+}
+
+struct Strict;
+
+impl<'de> DeserializeSeed<'de> for Strict {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Value, D::Error> {
+        json.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Strict {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element_seed(Strict)? {
+            items.push(item);
+        }
+        Ok(items.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if fields.contains_key(&key) {
+                return Err(A::Error::custom(format!("the name {key:?} stands twice")));
+            }
+            fields.insert(key, map.next_value_seed(Strict)?);
+        }
+        Ok(fields.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_read_as_it_is() {
+        let text = r#"{"a": [1, -2, 3.5, true, null, "é\u0000"], "b": {}}"#;
+        assert_eq!(
+            parse_json(text.as_bytes()).unwrap(),
+            serde_json::from_str::<Value>(text).unwrap()
+        );
+    }
+
+    #[test]
+    fn what_is_not_json_or_hides_something_is_refused_with_its_place() {
+        let deep = "[".repeat(100_000);
+        let cases = [
+            (r#"{"a": 1, "a": 2}"#, "\"a\" stands twice"),
+            ("{} {}", "trailing characters"),
+            ("{\"a\": \"\u{7}", "control character"),
+            ("1e999", "out of range"),
+            (&deep, "recursion limit"),
+            ("", "EOF"),
+        ];
+        for (text, expected) in cases {
+            let error = parse_json(text.as_bytes()).unwrap_err();
+            assert!(error.message().contains(expected), "{error}");
+        }
+        assert!(parse_json(b"\"\xff\"").is_err());
+    }
+}

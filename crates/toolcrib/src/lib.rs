@@ -1,0 +1,89 @@
+//! The tools of a coding agent, as a library.
+//!
+//! A [`Runtime`] holds the table of tools, the directories they may see and the policy. A
+//! [`Session`] is one agent's stay. A [`Call`] goes in, a [`Reply`] or an [`Error`] comes out, and
+//! both are written for the model that reads them.
+//!
+//! ```
+//! # fn main() -> Result<(), toolcrib::Error> {
+//! use toolcrib::{Call, Options, Runtime};
+//!
+//! let runtime = Runtime::builder().root(env!("CARGO_MANIFEST_DIR")).build()?;
+//! let session = runtime.session();
+//! let call = Call::new("Read", serde_json::json!({"file_path": "Cargo.toml", "limit": 1}));
+//! let reply = runtime.call(&session, call, Options::default())?;
+//! assert_eq!(reply.output().lines().next(), Some("     1\t[package]"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! How a call flows is written in `call.rs`, one line a step. A tool is one file in `tools/` and one
+//! line in `tools.rs`; a library user's own tool is a type with the [`Tool`] trait and one
+//! [`Runtime::register`].
+//!
+//! What may not be here: `std::fs`, `std::process`, `std::env` (tools reach the machine through
+//! [`Cx`] alone), any protocol (doors have theirs), printing of any kind. That last one is held by
+//! the compiler:
+//!
+//! ```compile_fail
+//! include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/silence.rs"));
+//! fn main() {
+//!     println!("hello");
+//! }
+//! ```
+//!
+//! (and that it is this line that does not compile, by the same without it)
+//!
+//! ```
+//! include!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/silence.rs"));
+//! fn main() {}
+//! ```
+
+#[macro_use]
+#[expect(unused_macros, reason = "they are there to be found in place of the usual ones")]
+mod silence;
+
+mod approve;
+mod call;
+mod cancel;
+mod catalogue;
+mod cx;
+mod decode;
+mod error;
+mod file;
+mod grant;
+mod json;
+mod limits;
+mod near;
+mod record;
+mod reply;
+mod runtime;
+mod schema;
+mod session;
+mod state;
+mod table;
+mod tool;
+mod tools;
+mod wire;
+mod words;
+
+pub use approve::{Answer, Approver, Nobody, Question};
+pub use call::{Call, Options};
+pub use cancel::{Cancel, Progress};
+pub use catalogue::{Format, ToolInfo};
+pub use cx::Cx;
+pub use error::{Error, ErrorKind};
+pub use file::OpenFile;
+pub use json::parse_json;
+pub use limits::Limits;
+pub use record::{Outcome, Record, Recorder};
+pub use reply::Reply;
+pub use runtime::{Runtime, RuntimeBuilder};
+pub use session::Session;
+pub use tool::{Category, Hints, Tool};
+pub use toolcrib_fs::Committed;
+pub use toolcrib_policy::{Access, Decision, Effect, Profile, UnknownProfile};
+pub use wire::to_json;
+
+/// What a tool of one's own derives its arguments with: `#[derive(Deserialize, JsonSchema)]`.
+pub use schemars::{self, JsonSchema};

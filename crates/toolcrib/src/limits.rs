@@ -1,0 +1,25 @@
+//! The bounds of a call. Nothing without one reaches the model or the memory.
+
+/// How much a call may take in and give out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Characters in a reply. Common clients cut at 40,000 or soon after, and not at a line's end.
+    pub reply_chars: usize,
+    /// Characters shown of one line.
+    pub line_chars: usize,
+    /// Bytes of a file that is held in memory as a whole, to edit it.
+    pub edit_bytes: u64,
+    /// Bytes of a file that are read to count its lines.
+    pub count_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            reply_chars: 40_000,
+            line_chars: 2_000,
+            edit_bytes: 64 << 20,
+            count_bytes: 1 << 30,
+        }
+    }
+}

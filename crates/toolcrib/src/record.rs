@@ -1,0 +1,114 @@
+//! A record of each call: what the journal keeps.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+use toolcrib_policy::Access;
+
+use crate::call::Call;
+use crate::error::{Error, ErrorKind};
+use crate::reply::Reply;
+use crate::session::Session;
+
+/// Characters kept of each string in the arguments: enough to know a call by, not to hold a file.
+const MAX_ARGUMENT_CHARS: usize = 2_000;
+
+/// What happened in one call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The session it was made in.
+    pub session: u64,
+    /// The tool's name as it was called.
+    pub tool: String,
+    /// The arguments; long strings are cut and say so.
+    pub arguments: Value,
+    /// What it touched, on real paths.
+    pub accesses: Vec<Access>,
+    /// `allow`, `ask` or `deny`, with the rule that said so; nothing, if the call did not get there.
+    pub decision: Option<(toolcrib_policy::Decision, String)>,
+    /// Whether nothing was to be changed.
+    pub dry_run: bool,
+    /// When it began.
+    pub started: SystemTime,
+    /// How long it took.
+    pub duration: Duration,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is not over yet.
+    Running,
+    /// It did what was asked, and said this many characters.
+    Done {
+        /// Characters of the reply.
+        output_chars: usize,
+    },
+    /// It did not.
+    Failed {
+        /// The error's kind.
+        kind: ErrorKind,
+        /// The error's sentence.
+        message: String,
+    },
+}
+
+/// Somebody who keeps records.
+pub trait Recorder: Send + Sync {
+    /// Takes the record of a call that is over.
+    fn record(&self, record: Record);
+}
+
+impl<F: Fn(Record) + Send + Sync> Recorder for F {
+    fn record(&self, record: Record) {
+        self(record);
+    }
+}
+
+impl Record {
+    pub(crate) fn begin(session: &Session, call: &Call, dry_run: bool) -> (Record, Instant) {
+        let record = Record {
+            session: session.id(),
+            tool: call.tool.clone(),
+            arguments: bounded(&call.args),
+            accesses: Vec::new(),
+            decision: None,
+            dry_run,
+            started: SystemTime::now(),
+            duration: Duration::ZERO,
+            outcome: Outcome::Running,
+        };
+        (record, Instant::now())
+    }
+
+    pub(crate) fn end(&mut self, began: Instant, outcome: &Result<Reply, Error>) {
+        self.duration = began.elapsed();
+        self.outcome = match outcome {
+            Ok(reply) => Outcome::Done {
+                output_chars: reply.output().chars().count() + reply.diff_text().chars().count(),
+            },
+            Err(error) => {
+                Outcome::Failed { kind: error.kind(), message: error.message().to_owned() }
+            }
+        };
+    }
+}
+
+fn bounded(value: &Value) -> Value {
+    match value {
+        Value::String(text) => match text.char_indices().nth(MAX_ARGUMENT_CHARS) {
+            None => value.clone(),
+            Some((cut, _)) => {
+                let left_out = text[cut..].chars().count();
+                Value::String(format!("{}…[+{left_out} characters]", &text[..cut]))
+            }
+        },
+        Value::Array(items) => items.iter().map(bounded).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (key.clone(), bounded(value))).collect()
+        }
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,141 @@
+//! The runtime: tools, directories, rules.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use toolcrib_fs::{Root, RootMode, Workspace};
+use toolcrib_policy::{Policy, Profile};
+
+use crate::error::Error;
+use crate::limits::Limits;
+use crate::record::{Record, Recorder};
+use crate::session::Session;
+use crate::state::States;
+use crate::table::Table;
+use crate::tool::{Entry, Tool};
+use crate::tools::TOOLS;
+
+/// Everything that calls have in common. One of these serves any number of sessions and threads.
+pub struct Runtime {
+    table: Table,
+    workspace: Workspace,
+    policy: Policy,
+    limits: Limits,
+    recorder: Option<Box<dyn Recorder>>,
+    states: States,
+    sessions: AtomicU64,
+}
+
+impl Runtime {
+    /// Begins a runtime; it needs at least one root.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    /// Adds a tool of one's own. It gets decoding, permission, records and every door, as the
+    /// built-in ones do.
+    pub fn register<T: Tool>(&mut self) -> Result<(), Error> {
+        self.table.register(Entry::of::<T>())
+    }
+
+    /// Begins a session in the first root.
+    pub fn session(&self) -> Session {
+        let id = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
+        Session::new(id, self.workspace.top())
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    pub(crate) fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    pub(crate) fn states(&self) -> &States {
+        &self.states
+    }
+
+    pub(crate) fn record(&self, record: Record) {
+        if let Some(recorder) = &self.recorder {
+            recorder.record(record);
+        }
+    }
+}
+
+/// What a runtime is made of. The library looks for nothing by itself: no configuration, no home
+/// directory, no environment.
+#[derive(Default)]
+#[must_use = "`build` makes the runtime"]
+pub struct RuntimeBuilder {
+    roots: Vec<(PathBuf, RootMode)>,
+    profile: Profile,
+    limits: Limits,
+    recorder: Option<Box<dyn Recorder>>,
+    states: States,
+}
+
+impl RuntimeBuilder {
+    /// Opens a directory to the tools. The first is where sessions begin.
+    pub fn root(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.roots.push((directory.into(), RootMode::ReadWrite));
+        self
+    }
+
+    /// Opens a directory to the tools, for reading.
+    pub fn read_only_root(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.roots.push((directory.into(), RootMode::ReadOnly));
+        self
+    }
+
+    /// How much may happen without a question.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Other bounds than the usual ones.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Somebody who keeps a record of each call.
+    pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
+        self.recorder = Some(Box::new(recorder));
+        self
+    }
+
+    /// A value that tools of one's own find with [`crate::Cx::state`]; one of each type.
+    pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.states.put(value);
+        self
+    }
+
+    /// Opens the roots.
+    pub fn build(self) -> Result<Runtime, Error> {
+        let open = |(path, mode): (PathBuf, RootMode)| {
+            Root::open(&path, mode)
+                .map_err(|error| Error::from_fs(&path.display().to_string(), &error))
+        };
+        let roots = self.roots.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let workspace = Workspace::new(roots).map_err(|error| Error::from_fs("", &error))?;
+        Ok(Runtime {
+            table: Table::new(TOOLS),
+            workspace,
+            policy: Policy::new(self.profile),
+            limits: self.limits,
+            recorder: self.recorder,
+            states: self.states,
+            sessions: AtomicU64::new(0),
+        })
+    }
+}

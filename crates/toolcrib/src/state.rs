@@ -1,0 +1,20 @@
+//! What a library user gives their own tools to work with.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+
+/// Values by their type, one of each.
+#[derive(Default)]
+pub(crate) struct States {
+    by_type: HashMap<TypeId, Box<dyn Any + Send + Sync>>,
+}
+
+impl States {
+    pub(crate) fn put<T: Send + Sync + 'static>(&mut self, value: T) {
+        self.by_type.insert(TypeId::of::<T>(), Box::new(value));
+    }
+
+    pub(crate) fn get<T: 'static>(&self) -> Option<&T> {
+        self.by_type.get(&TypeId::of::<T>())?.downcast_ref()
+    }
+}

@@ -1,0 +1,72 @@
+//! The table of built-in tools: one file each, one line each.
+
+mod edit;
+mod read;
+
+use crate::tool::Entry;
+
+/// Every tool, in the order in which a model reads them.
+pub(crate) const TOOLS: &[Entry] = &[Entry::of::<read::Read>(), Entry::of::<edit::Edit>()];
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::table::Table;
+
+    /// What registering asks of a library user's tool holds for ours too.
+    #[test]
+    fn every_tool_could_be_registered() {
+        let table = Table::new(TOOLS);
+        for row in table.rows() {
+            assert_eq!(table.fault(row), None, "{}", row.entry.name);
+        }
+    }
+
+    #[test]
+    fn every_field_of_every_tool_is_described_and_has_one_type() {
+        fn check(place: &str, schema: &Value) {
+            let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
+                return;
+            };
+            for (name, property) in properties {
+                let place = format!("{place}.{name}");
+                assert!(property["type"].is_string(), "{place} has no single type");
+                assert!(property["description"].is_string(), "{place} has no doc comment");
+                check(&place, property);
+                if let Some(items) = property.get("items") {
+                    check(&place, items);
+                }
+            }
+        }
+        for row in Table::new(TOOLS).rows() {
+            let schema = Value::Object(row.schema().arguments.clone());
+            assert_eq!(
+                schema["additionalProperties"], false,
+                "{} takes unknown fields",
+                row.entry.name
+            );
+            check(row.entry.name, &schema);
+        }
+    }
+
+    #[test]
+    fn every_alias_means_a_field_and_hides_none() {
+        for row in Table::new(TOOLS).rows() {
+            let fields = &row.schema().arguments["properties"];
+            for (alias, field) in row.entry.aliases {
+                assert!(fields.get(field).is_some(), "{}: no field {field}", row.entry.name);
+                assert!(fields.get(alias).is_none(), "{}: {alias} is a field", row.entry.name);
+            }
+        }
+    }
+
+    #[test]
+    fn hints_do_not_contradict_each_other() {
+        for row in Table::new(TOOLS).rows() {
+            let hints = row.entry.hints;
+            assert!(!(hints.read_only && hints.destructive), "{}", row.entry.name);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The Markdown cases, in this process.
+
+use std::path::Path;
+
+use toolcrib_testkit::{InProcessDoor, run_cases};
+
+#[test]
+fn cases_in_process() {
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    run_cases(&cases, InProcessDoor::open);
+}

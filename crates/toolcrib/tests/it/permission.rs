@@ -1,0 +1,79 @@
+//! Asking, and what becomes of the answer.
+
+use std::sync::Mutex;
+
+use serde_json::json;
+use toolcrib::{
+    Answer, Call, Cancel, Error, ErrorKind, Options, Profile, Question, Reply, Runtime,
+};
+
+fn workspace() -> (tempfile::TempDir, Runtime) {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.txt"), "one\n").unwrap();
+    let builder = Runtime::builder().root(directory.path()).profile(Profile::Cautious);
+    (directory, builder.build().unwrap())
+}
+
+fn edit(old: &str, new: &str) -> Call {
+    Call::new("Edit", json!({"file_path": "a.txt", "old_string": old, "new_string": new}))
+}
+
+/// Makes calls in one session, with the same answer to each question; gives back what was asked.
+fn ask(
+    runtime: &Runtime,
+    calls: Vec<Call>,
+    answer: Answer,
+) -> (Vec<Result<Reply, Error>>, Vec<String>) {
+    let asked = Mutex::new(Vec::new());
+    let approver = |question: &Question<'_>| {
+        let diff = question.preview.map_or("", |preview| preview.diff_text());
+        let accesses: Vec<String> = question.accesses.iter().map(|a| a.to_string()).collect();
+        asked.lock().unwrap().push(format!("{}: {}\n{diff}", question.tool, accesses.join(", ")));
+        answer.clone()
+    };
+    let session = runtime.session();
+    let options = Options { approver: &approver, ..Options::default() };
+    let replies = calls.into_iter().map(|call| runtime.call(&session, call, options)).collect();
+    (replies, asked.into_inner().unwrap())
+}
+
+#[test]
+fn who_is_asked_sees_the_diff_before_it_happens() {
+    let (directory, runtime) = workspace();
+    let (replies, asked) = ask(&runtime, vec![edit("one", "two")], Answer::Deny("Not now.".into()));
+    assert!(asked[0].starts_with("Edit: write /"), "{}", asked[0]);
+    assert!(asked[0].contains("-one\n+two\n"), "{}", asked[0]);
+    let error = replies[0].as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(error.message().ends_with("the answer was no. Not now."), "{error}");
+    assert_eq!(std::fs::read(directory.path().join("a.txt")).unwrap(), b"one\n");
+}
+
+#[test]
+fn once_is_asked_again_and_a_session_is_not() {
+    let (_directory, runtime) = workspace();
+    let calls = || vec![edit("one", "two"), edit("two", "one")];
+    let (replies, asked) = ask(&runtime, calls(), Answer::Allow);
+    assert!(replies.iter().all(Result::is_ok));
+    assert_eq!(asked.len(), 2);
+    let (replies, asked) = ask(&runtime, calls(), Answer::AllowForSession);
+    assert!(replies.iter().all(Result::is_ok));
+    assert_eq!(asked.len(), 1, "the answer was for the session");
+    let (_, asked) = ask(&runtime, calls(), Answer::AllowForSession);
+    assert_eq!(asked.len(), 1, "another session is another question");
+}
+
+#[test]
+fn a_cancelled_call_does_nothing() {
+    let (directory, runtime) = workspace();
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let options = Options {
+        cancel: &cancel,
+        approver: &|_: &Question<'_>| Answer::Allow,
+        ..Options::default()
+    };
+    let error = runtime.call(&runtime.session(), edit("one", "two"), options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    assert_eq!(std::fs::read(directory.path().join("a.txt")).unwrap(), b"one\n");
+}

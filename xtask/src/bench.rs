@@ -1,0 +1,85 @@
+//! `cargo xtask bench`: measurements, printed as Markdown. None of them passes or fails by its times;
+//! each fails when an answer is wrong, since the time of a wrong answer means nothing.
+
+mod start;
+mod times;
+
+use crate::error::{Result, Usage};
+use crate::nearest;
+
+struct Bench {
+    name: &'static str,
+    what: &'static str,
+    run: fn(Rounds) -> Result<()>,
+}
+
+const BENCHES: &[Bench] = &[Bench {
+    name: "start",
+    what: "one `toolcrib call Read` from spawn to exit, against cat and node",
+    run: start::run,
+}];
+
+/// How often to measure.
+#[derive(Clone, Copy)]
+struct Rounds {
+    /// Run before, and not counted: they fill the caches.
+    warm_up: usize,
+    measured: usize,
+}
+
+const DEFAULT: Rounds = Rounds { warm_up: 20, measured: 300 };
+const SMOKE: Rounds = Rounds { warm_up: 1, measured: 3 };
+
+/// The task.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let Some((name, options)) = arguments.split_first() else {
+        for bench in BENCHES {
+            println!("  {:<14}{}", bench.name, bench.what);
+        }
+        return Ok(());
+    };
+    let Some(bench) = BENCHES.iter().find(|bench| bench.name == name) else {
+        let names = BENCHES.iter().map(|bench| bench.name);
+        return Err(nearest::unknown("bench", name, names).into());
+    };
+    (bench.run)(rounds(options)?)
+}
+
+/// All benches with few rounds: that they run, and that every answer is right.
+pub(crate) fn smoke() -> Result<()> {
+    BENCHES.iter().try_for_each(|bench| (bench.run)(SMOKE))
+}
+
+fn rounds(options: &[String]) -> Result<Rounds> {
+    match options {
+        [] => Ok(DEFAULT),
+        [flag, count] if flag == "--rounds" => match count.parse() {
+            Ok(measured) if measured > 0 => Ok(Rounds { measured, ..DEFAULT }),
+            _ => Err(Usage(format!("--rounds wants a number above 0, not `{count}`")).into()),
+        },
+        _ => Err(Usage(format!("`{}`: only --rounds N is known", options.join(" "))).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(options: &[&str]) -> Option<usize> {
+        let options: Vec<String> = options.iter().map(|&word| word.to_owned()).collect();
+        rounds(&options).ok().map(|rounds| rounds.measured)
+    }
+
+    #[test]
+    fn rounds_are_given_or_the_default() {
+        assert_eq!(measured(&[]), Some(DEFAULT.measured));
+        assert_eq!(measured(&["--rounds", "7"]), Some(7));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for bad in [&["--rounds"][..], &["--rounds", "0"], &["--rounds", "x"], &["7"]] {
+            assert_eq!(measured(bad), None, "{bad:?}");
+        }
+    }
+}

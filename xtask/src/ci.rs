@@ -1,0 +1,176 @@
+//! `cargo xtask ci`: everything that must hold before a change goes in, cheapest first.
+//!
+//! No step asserts on time: a slow machine is not a broken one.
+
+use std::time::{Duration, Instant};
+
+use crate::error::Result;
+use crate::{bench, deny, docs, formats, layering, nearest, process, tidy};
+
+struct Step {
+    name: &'static str,
+    what: &'static str,
+    run: fn() -> Result<()>,
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        name: "fmt",
+        what: "the code is as rustfmt writes it",
+        run: || cargo(&["fmt", "--all", "--check"]),
+    },
+    Step { name: "tidy", what: "the house rules hold", run: tidy::check },
+    Step {
+        name: "layering",
+        what: "no crate uses one that it must not know",
+        run: layering::check,
+    },
+    Step {
+        name: "deny",
+        what: "what we depend on has a permissive licence and a known source, once",
+        run: deny::check,
+    },
+    Step {
+        name: "clippy",
+        what: "no warning, in tests and examples either",
+        run: || {
+            cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+        },
+    },
+    Step { name: "test", what: "the tests pass", run: test },
+    Step {
+        name: "doctest",
+        what: "the examples in doc comments run",
+        run: || cargo(&["test", "--workspace", "--doc", "--locked"]),
+    },
+    Step { name: "doc", what: "rustdoc has nothing to complain about", run: doc },
+    Step {
+        name: "examples",
+        what: "the library can be embedded as its example does it",
+        run: || cargo(&["run", "--quiet", "--locked", "-p", "toolcrib", "--example", "embed"]),
+    },
+    Step { name: "docs", what: "docs/tools.md says what the tools say", run: docs::check },
+    Step {
+        name: "formats",
+        what: "the APIs' own client libraries take our tool definitions",
+        run: formats::check,
+    },
+    Step {
+        name: "bench-smoke",
+        what: "the benchmarks run and every answer is right; times do not matter",
+        run: bench::smoke,
+    },
+];
+
+/// Runs all steps, or those named; stops at the first that fails.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    if arguments == ["--list"] {
+        for step in STEPS {
+            println!("  {:<14}{}", step.name, step.what);
+        }
+        return Ok(());
+    }
+    let steps = chosen(arguments)?;
+    let mut durations = Vec::new();
+    for step in &steps {
+        println!("── {}", step.name);
+        let started = Instant::now();
+        let outcome = (step.run)();
+        durations.push(started.elapsed());
+        println!("   {}\n", seconds(started.elapsed()));
+        if let Err(error) = outcome {
+            print_summary(&steps, &durations, false);
+            let name = step.name;
+            return Err(format!(
+                "{error}\nci stopped at step `{name}`; to run it alone: cargo xtask ci {name}"
+            )
+            .into());
+        }
+    }
+    print_summary(&steps, &durations, true);
+    Ok(())
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Step>> {
+    if names.is_empty() {
+        return Ok(STEPS.iter().collect());
+    }
+    let all_names = || STEPS.iter().map(|step| step.name);
+    names
+        .iter()
+        .map(|name| {
+            let step = STEPS.iter().find(|step| step.name == name);
+            step.ok_or_else(|| nearest::unknown("step", name, all_names()).into())
+        })
+        .collect()
+}
+
+/// One line a step. `durations` ends at the step that failed, if not all went well.
+fn print_summary(steps: &[&Step], durations: &[Duration], all_well: bool) {
+    for (at, step) in steps.iter().enumerate() {
+        let failed = !all_well && at + 1 == durations.len();
+        let (outcome, time) = match durations.get(at) {
+            None => ("not run", String::new()),
+            Some(time) if failed => ("FAILED", seconds(*time)),
+            Some(time) => ("ok", seconds(*time)),
+        };
+        println!("  {:<14}{outcome:<9}{time:>9}", step.name);
+    }
+    println!("  {:<14}{:<9}{:>9}", "in all", "", seconds(durations.iter().sum()));
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+fn cargo(words: &[&str]) -> Result<()> {
+    process::run(&mut process::cargo(words))
+}
+
+/// With nextest where somebody installed it: quicker, and a process a test. Never needed.
+fn test() -> Result<()> {
+    if process::probe(&mut process::cargo(&["nextest", "--version"])).is_some() {
+        cargo(&["nextest", "run", "--workspace", "--locked"])
+    } else {
+        cargo(&["test", "--workspace", "--locked", "--all-targets"])
+    }
+}
+
+fn doc() -> Result<()> {
+    let words = ["doc", "--workspace", "--no-deps", "--locked", "--document-private-items"];
+    process::run(process::cargo(&words).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(words: &[&str]) -> Result<Vec<&'static str>> {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        Ok(chosen(&words)?.iter().map(|step| step.name).collect())
+    }
+
+    #[test]
+    fn no_words_mean_all_steps() {
+        assert_eq!(names(&[]).unwrap().len(), STEPS.len());
+    }
+
+    #[test]
+    fn steps_run_in_the_order_they_are_named() {
+        assert_eq!(names(&["test", "fmt"]).unwrap(), ["test", "fmt"]);
+    }
+
+    #[test]
+    fn an_unknown_step_is_answered_with_its_neighbour() {
+        let error = names(&["clipy"]).unwrap_err().to_string();
+        assert_eq!(error, "no step `clipy`; did you mean clippy?");
+    }
+
+    #[test]
+    fn no_two_steps_share_a_name() {
+        let mut names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), STEPS.len());
+    }
+}

@@ -1,0 +1,121 @@
+//! The project's own tasks: `cargo xtask` lists them.
+//!
+//! In Rust rather than in shell or yaml, so that what CI does runs the same on any machine, and is
+//! read, formatted, linted and tested like everything else. One file a task; this one has the table.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "xtask is a program for people: it reads files, starts processes and prints; the bans \
+              are for the library"
+)]
+
+mod bench;
+mod ci;
+mod demo;
+mod deny;
+mod docs;
+mod error;
+mod formats;
+mod layering;
+mod metadata;
+mod nearest;
+mod process;
+mod product;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use error::{Result, Usage};
+
+/// One row of `cargo xtask`.
+struct Task {
+    name: &'static str,
+    /// What may stand after the name.
+    arguments: &'static str,
+    what: &'static str,
+    run: fn(&[String]) -> Result<()>,
+}
+
+const TASKS: &[Task] = &[
+    Task {
+        name: "ci",
+        arguments: "[STEP… | --list]",
+        what: "everything that must hold, step by step; or only the steps named",
+        run: ci::run,
+    },
+    Task {
+        name: "tidy",
+        arguments: "",
+        what: "the house rules that neither rustfmt nor clippy know",
+        run: tidy::run,
+    },
+    Task { name: "layering", arguments: "", what: "which crate may use which", run: layering::run },
+    Task {
+        name: "deny",
+        arguments: "[--advisories]",
+        what: "licences, duplicates and sources of what we depend on",
+        run: deny::run,
+    },
+    Task {
+        name: "docs",
+        arguments: "",
+        what: "writes docs/tools.md from the tools' own doc comments",
+        run: docs::run,
+    },
+    Task {
+        name: "formats",
+        arguments: "",
+        what: "`toolcrib tools --format …`, judged by the client libraries of the APIs",
+        run: formats::run,
+    },
+    Task {
+        name: "bench",
+        arguments: "[NAME] [--rounds N]",
+        what: "measures; without a name it lists what there is",
+        run: bench::run,
+    },
+    Task {
+        name: "demo",
+        arguments: "",
+        what: "shows the product on this repository, and changes nothing",
+        run: demo::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            if error.is::<Usage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<()> {
+    let Some((word, rest)) = arguments.split_first() else {
+        print_help();
+        return Ok(());
+    };
+    if ["help", "--help", "-h"].contains(&word.as_str()) {
+        print_help();
+        return Ok(());
+    }
+    match TASKS.iter().find(|task| task.name == word) {
+        Some(task) => (task.run)(rest),
+        None => Err(nearest::unknown("task", word, TASKS.iter().map(|task| task.name)).into()),
+    }
+}
+
+fn print_help() {
+    println!("cargo xtask TASK\n");
+    for task in TASKS {
+        let usage = format!("{} {}", task.name, task.arguments);
+        println!("  {usage:<28}{}", task.what);
+    }
+}

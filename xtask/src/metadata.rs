@@ -1,0 +1,42 @@
+//! What `cargo metadata` says, read without a type for each of its hundred fields.
+
+use serde_json::Value;
+
+use crate::error::Result;
+use crate::process;
+
+/// The workspace's own crates with the dependencies that their manifests declare.
+pub(crate) fn of_members() -> Result<Value> {
+    read(&["--no-deps"])
+}
+
+/// All packages, with the graph that they form on these platforms when every feature is on.
+pub(crate) fn resolved(platforms: &[String]) -> Result<Value> {
+    let mut words = vec!["--all-features"];
+    for platform in platforms {
+        words.extend(["--filter-platform", platform]);
+    }
+    read(&words)
+}
+
+/// The array under this key.
+pub(crate) fn list<'a>(value: &'a Value, key: &str) -> Result<&'a [Value]> {
+    let list = value.get(key).and_then(Value::as_array).map(Vec::as_slice);
+    list.ok_or_else(|| lacks(key))
+}
+
+/// The string under this key.
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str> {
+    value.get(key).and_then(Value::as_str).ok_or_else(|| lacks(key))
+}
+
+fn read(words: &[&str]) -> Result<Value> {
+    let mut command = process::cargo(&["metadata", "--format-version", "1", "--locked"]);
+    let printed = process::capture(command.args(words))?;
+    Ok(serde_json::from_str(&printed)?)
+}
+
+fn lacks(key: &str) -> Box<dyn std::error::Error> {
+    format!("`cargo metadata` has no `{key}` where one was expected: has its format changed?")
+        .into()
+}
