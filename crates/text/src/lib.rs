@@ -16,7 +16,7 @@ mod visible;
 pub use clip::{Clipped, clip_lines};
 pub use diff::{Diff, unified_diff};
 pub use lines::{Line, LineWindow, Window};
-pub use locate::{find_all, line_number_at};
+pub use locate::{find_all, find_another, line_number_at};
 pub use nearest::{Nearest, nearest_block};
 pub use survey::{Endings, Survey};
 pub use visible::{show_invisible, visible};

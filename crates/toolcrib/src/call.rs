@@ -83,6 +83,7 @@ impl Runtime {
         record: &mut Record,
     ) -> Result<Reply, Error> {
         let row = self.table().find(&call.tool)?;
+        record.tool = row.entry.name.to_owned();
         let args = call.args.clone();
         let tool = decode(&row.entry, row.schema(), call.args)?;
         let grant = Grant::resolve(self, session, tool.access())?;

@@ -18,7 +18,7 @@ const MAX_ARGUMENT_CHARS: usize = 2_000;
 pub struct Record {
     /// The session it was made in.
     pub session: u64,
-    /// The tool's name as it was called.
+    /// The tool's name; as it was called, if there is no such tool.
     pub tool: String,
     /// The arguments; long strings are cut and say so.
     pub arguments: Value,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_policy::Access;
-use toolcrib_text::{Endings, Survey, find_all, line_number_at, unified_diff};
+use toolcrib_text::{Endings, Survey, find_all, find_another, line_number_at, unified_diff};
 
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
@@ -63,7 +63,7 @@ impl Tool for Edit {
         let was = file.read_all(cx.limits().edit_bytes)?;
         let survey = Survey::of(&was);
         let old = in_the_files_endings(&self.old_string, &survey);
-        let places = self.choose(&was, &survey, find_all(&was, old.as_bytes()), file.shown())?;
+        let places = self.choose(&was, &survey, old.as_bytes(), file.shown())?;
         let now = self.splice(&was, &places, old.len());
         let lines = places.iter().map(|&at| line_number_at(&was, at, survey.terminator()));
         let lines: Vec<u64> = lines.collect();
@@ -77,15 +77,23 @@ impl Edit {
         &self,
         was: &[u8],
         survey: &Survey,
-        places: Vec<usize>,
+        old: &[u8],
         shown: &str,
     ) -> Result<Vec<usize>, Error> {
-        if places.is_empty() {
-            let (old, new) = (&self.old_string, &self.new_string);
-            return Err(not_found::explain(shown, was, survey, old, new));
-        }
-        if places.len() == 1 || self.replace_all == Some(true) {
+        let mut places = find_all(was, old);
+        if self.replace_all == Some(true) && !places.is_empty() {
             return Ok(places);
+        }
+        match places.as_slice() {
+            [] => {
+                let (old, new) = (&self.old_string, &self.new_string);
+                return Err(not_found::explain(shown, was, survey, old, new));
+            }
+            [only] => match find_another(was, old, *only) {
+                None => return Ok(places),
+                Some(overlapping) => places.push(overlapping),
+            },
+            _ => {}
         }
         let lines: Vec<u64> =
             places.iter().map(|&at| line_number_at(was, at, survey.terminator())).collect();

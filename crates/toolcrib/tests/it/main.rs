@@ -5,4 +5,5 @@
 mod cases;
 mod own_tools;
 mod permission;
+mod properties;
 mod records;

@@ -1,0 +1,67 @@
+//! Pages that show the program itself: its input byte by byte, its output line by line.
+//!
+//! A page of `cases/` has `run` blocks (the input of `toolcrib run`, with escapes) and `command` blocks
+//! (a command line), each followed by an `output` block, and the exit code behind it where it is not 0.
+
+use std::path::Path;
+
+use toolcrib_testkit::{Document, Segment, unescape};
+
+use crate::{text, toolcrib};
+
+#[test]
+fn every_page_shows_what_the_program_does() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let update = std::env::var_os("UPDATE").is_some_and(|value| value == "1");
+    let mut pages = 0;
+    for entry in directory.read_dir().unwrap() {
+        let path = entry.unwrap().path();
+        let page = std::fs::read_to_string(&path).unwrap();
+        let real = play(Document::parse(&page).unwrap()).render();
+        if update {
+            std::fs::write(&path, &real).unwrap();
+        } else {
+            assert_eq!(page, real, "{} (UPDATE=1 writes what really happens)", path.display());
+        }
+        pages += 1;
+    }
+    assert!(pages > 0);
+}
+
+/// The page with what the program really says in its `output` blocks.
+fn play(page: Document) -> Document {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut real = Vec::new();
+    for segment in page.segments {
+        let Segment::Block { info, body, .. } = &segment else {
+            real.push(segment);
+            continue;
+        };
+        let output = match info.split_once(' ').unwrap_or((info.as_str(), "")) {
+            ("file", path) => {
+                std::fs::write(workspace.path().join(path), body).unwrap();
+                None
+            }
+            ("run", flags) => {
+                let mut words = vec!["run"];
+                words.extend(flags.split_whitespace());
+                let input = unescape(&body.replace('\n', "")).unwrap();
+                Some(toolcrib(workspace.path(), &words, &input))
+            }
+            ("command", "") => {
+                let words: Vec<&str> = body.split_whitespace().collect();
+                Some(toolcrib(workspace.path(), &words[1..], b""))
+            }
+            ("output", _) => continue,
+            _ => panic!("no such block: {info}"),
+        };
+        real.push(segment);
+        if let Some(output) = output {
+            let code = output.status.code().unwrap();
+            let info = if code == 0 { "output".to_owned() } else { format!("output exit={code}") };
+            let body = format!("{}{}", text(&output.stdout), text(&output.stderr));
+            real.push(Segment::Block { fence: "```".to_owned(), info, body });
+        }
+    }
+    Document { segments: real }
+}

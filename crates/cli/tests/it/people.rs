@@ -1,0 +1,62 @@
+//! What a person sees.
+
+use std::path::Path;
+
+use crate::{text, toolcrib};
+
+#[test]
+fn help_shows_what_there_is_and_how_to_begin() {
+    let help = toolcrib(Path::new("."), &["--help"], b"");
+    let help = text(&help.stdout);
+    for word in [
+        "call",
+        "run",
+        "tools",
+        "completions",
+        "--root",
+        "--profile",
+        "--dry-run",
+        "Examples",
+        "Exit codes",
+    ] {
+        assert!(help.contains(word), "{word} is missing in:\n{help}");
+    }
+    assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = toolcrib(Path::new("."), &["completions", shell], b"");
+        assert!(text(&script.stdout).contains("dry-run"), "{shell}");
+    }
+}
+
+/// A real terminal, by way of script(1), where there is one.
+#[test]
+fn on_a_terminal_a_diff_has_colours_and_a_question_is_asked() {
+    let workspace = tempfile::tempdir().unwrap();
+    std::fs::write(workspace.path().join("a.txt"), "one\n").unwrap();
+    let edit = r#"call Edit '{"file_path": "a.txt", "old_string": "one", "new_string": "two"}'"#;
+    let on_terminal = |flags: &str, input: &str| {
+        let command = format!("{} {edit} {flags}", crate::PROGRAM);
+        let output = std::process::Command::new("sh")
+            .arg("-c")
+            .arg(format!("printf '{input}' | script -qec \"$COMMAND\" /dev/null"))
+            .env("COMMAND", command)
+            .env("TERM", "xterm")
+            .current_dir(workspace.path())
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let shown = on_terminal("--dry-run", "");
+    assert!(shown.contains("\u{1b}[32m+two\u{1b}[0m"), "{shown:?}");
+    let refused = on_terminal("--profile cautious", "n\\n");
+    assert!(refused.contains("Allow? [y]es"), "{refused:?}");
+    assert!(refused.contains("error[denied]") || refused.contains("denied"), "{refused:?}");
+    assert_eq!(std::fs::read(workspace.path().join("a.txt")).unwrap(), b"one\n");
+    let allowed = on_terminal("--profile cautious", "y\\n");
+    assert!(allowed.contains("Edited a.txt"), "{allowed:?}");
+    assert_eq!(std::fs::read(workspace.path().join("a.txt")).unwrap(), b"two\n");
+}

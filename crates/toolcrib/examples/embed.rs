@@ -1,0 +1,90 @@
+//! An agent's host in one page: a runtime, a tool of one's own, a call of each, and somebody who is
+//! asked.
+//!
+//! `cargo run -p toolcrib --example embed`
+
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::sync::Mutex;
+
+use serde::Deserialize;
+use serde_json::json;
+use toolcrib::{
+    Access, Answer, Call, Category, Cx, Error, Hints, JsonSchema, Options, Question, Record, Reply,
+    Runtime, Tool,
+};
+
+/// What the host has and its tool works on.
+#[derive(Default)]
+struct Tickets(Mutex<Vec<String>>);
+
+/// Opens a ticket in the team's tracker.
+///
+/// Use it for faults that are not to be mended now.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OpenTicket {
+    /// One line that says what is wrong.
+    title: String,
+}
+
+impl Tool for OpenTicket {
+    const NAME: &'static str = "OpenTicket";
+    const CATEGORY: Category = Category::Other;
+    const HINTS: Hints =
+        Hints { read_only: false, destructive: false, idempotent: false, open_world: true };
+
+    fn access(&self) -> Vec<Access> {
+        vec![Access::Reach(format!("open the ticket {:?}", self.title))]
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        if cx.dry_run() {
+            return Ok(Reply::new(format!("Would open the ticket {:?}.", self.title)));
+        }
+        let Ok(mut tickets) = cx.state::<Tickets>()?.0.lock() else {
+            return Err(Error::new(toolcrib::ErrorKind::Internal, "the tracker is broken"));
+        };
+        tickets.push(self.title);
+        Ok(Reply::new(format!("Opened ticket {}.", tickets.len())).with("ticket", tickets.len()))
+    }
+}
+
+fn main() -> Result<(), Error> {
+    let mut runtime = Runtime::builder()
+        .root(env!("CARGO_MANIFEST_DIR"))
+        .state(Tickets::default())
+        .recorder(|record: Record| {
+            println!("  [record] {} took {:?}: {:?}", record.tool, record.duration, record.outcome);
+        })
+        .build()?;
+    runtime.register::<OpenTicket>()?;
+    let session = runtime.session();
+
+    // Asked whenever the policy wants somebody asked. Here: yes to tickets, no to anything else.
+    let approver = |question: &Question<'_>| {
+        println!("  [asked] {}: {} ({})", question.tool, question.accesses[0], question.why);
+        match question.tool {
+            "OpenTicket" => Answer::AllowForSession,
+            _ => Answer::Deny("Only tickets may be opened here.".to_owned()),
+        }
+    };
+    let options = Options { approver: &approver, ..Options::default() };
+
+    let calls = [
+        Call::new("Read", json!({"file_path": "Cargo.toml", "limit": 3})),
+        Call::new("OpenTicket", json!({"title": "The build is slow"})),
+        // The answer was for the session, so this one is not asked about. The model's spelling of
+        // the tool and its mistake in the field are what every tool gets understood, or explained.
+        Call::new("open_ticket", json!({"title": "The tests are slow"})),
+        Call::new("OpenTicket", json!({"titel": "The docs are slow"})),
+    ];
+    for call in calls {
+        println!("{} {}", call.tool, call.args);
+        match runtime.call(&session, call, options) {
+            Ok(reply) => println!("{}", reply.text()),
+            Err(error) => println!("error of kind {}: {}", error.kind().name(), error.text()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,134 @@
+//! What holds for any input.
+
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+use toolcrib::{Call, ErrorKind, Options, Runtime};
+
+fn workspace(content: &[u8]) -> (tempfile::TempDir, Runtime) {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.txt"), content).unwrap();
+    let runtime = Runtime::builder().root(directory.path()).build().unwrap();
+    (directory, runtime)
+}
+
+/// JSON of any shape, with the words in it that mean something to a tool.
+fn any_json() -> impl Strategy<Value = Value> {
+    let words = prop_oneof![
+        Just("a.txt".to_owned()),
+        Just("one".to_owned()),
+        Just("".to_owned()),
+        Just("true".to_owned()),
+        Just("-1".to_owned()),
+        Just("..".to_owned()),
+        any::<String>(),
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        words.prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::vec((any::<String>(), inner), 0..4)
+                .prop_map(|fields| Value::Object(Map::from_iter(fields))),
+        ]
+    })
+}
+
+/// Arguments that look like a tool's, and others.
+fn any_arguments() -> impl Strategy<Value = Value> {
+    let names = prop::sample::select(vec![
+        "file_path",
+        "filePath",
+        "path",
+        "offset",
+        "limit",
+        "old_string",
+        "newString",
+        "replace_all",
+        "near_line",
+        "nonsense",
+    ]);
+    let fields = proptest::collection::vec((names.prop_map(str::to_owned), any_json()), 0..6);
+    prop_oneof![
+        4 => fields.prop_map(|fields| Value::Object(Map::from_iter(fields))),
+        1 => any_json(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_arguments_are_an_internal_error_or_an_endless_reply(
+        tool in prop::sample::select(vec!["Read", "Edit"]),
+        args in any_arguments(),
+        dry_run in any::<bool>(),
+    ) {
+        let (_directory, runtime) = workspace(b"one\ntwo\n");
+        let options = Options { dry_run, ..Options::default() };
+        let outcome = runtime.call(&runtime.session(), Call::new(tool, args), options);
+        if let Err(error) = &outcome {
+            prop_assert_ne!(error.kind(), ErrorKind::Internal, "{}", error);
+        }
+        prop_assert!(Value::Object(toolcrib::to_json(&outcome)).to_string().len() < 100_000);
+    }
+
+    #[test]
+    fn an_edit_changes_its_range_and_no_byte_more(
+        before in any_bytes(), old in "[ab\\n\u{e9}]{1,6}", after in any_bytes(), new in "[xy]{0,8}",
+    ) {
+        let was = [before.as_slice(), old.as_bytes(), after.as_slice()].concat();
+        let (directory, runtime) = workspace(&was);
+        let args = json!({"file_path": "a.txt", "old_string": old, "new_string": new});
+        let outcome = runtime.call(&runtime.session(), Call::new("Edit", args), Options::default());
+        let now = std::fs::read(directory.path().join("a.txt")).unwrap();
+        match outcome {
+            Ok(_) => {
+                let expected = [before.as_slice(), new.as_bytes(), after.as_slice()].concat();
+                prop_assert_eq!(now, expected);
+            }
+            Err(error) => {
+                prop_assert_eq!(error.kind(), ErrorKind::Ambiguous, "{}", error);
+                prop_assert_eq!(now, was);
+            }
+        }
+    }
+
+    #[test]
+    fn every_line_of_a_text_is_shown_under_its_number(
+        lines in proptest::collection::vec("[a-z\u{e9} ]{0,12}", 1..40), offset in 1usize..40, limit in 1usize..40,
+    ) {
+        let (_directory, runtime) = workspace((lines.join("\n") + "\n").as_bytes());
+        let args = json!({"file_path": "a.txt", "offset": offset, "limit": limit});
+        let outcome = runtime.call(&runtime.session(), Call::new("Read", args), Options::default());
+        if offset > lines.len() {
+            prop_assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Invalid);
+            return Ok(());
+        }
+        let mut expected: Vec<String> = lines.iter().enumerate().skip(offset - 1).take(limit)
+            .map(|(at, line)| format!("{:>6}\t{line}", at + 1)).collect();
+        let reply = outcome.unwrap();
+        let next = offset + limit;
+        if next <= lines.len() {
+            expected.push(format!("[lines {offset}-{} of {}; for more, offset: {next}]", next - 1, lines.len()));
+        }
+        prop_assert_eq!(reply.output().lines().collect::<Vec<_>>(), expected);
+    }
+}
+
+/// Bytes of no encoding in particular, with line ends of all kinds.
+fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let byte = prop_oneof![
+        3 => Just(b'z'), 2 => Just(b'\n'), 1 => Just(0xe9), 1 => Just(0xff), 1 => any::<u8>(),
+    ];
+    let piece = prop_oneof![
+        4 => byte.prop_map(|byte| vec![byte]),
+        1 => Just(b"\r\n".to_vec()),
+    ];
+    proptest::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+}
