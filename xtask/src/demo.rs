@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::error::{Result, no_arguments};
 use crate::{process, product, workspace};
 
-const FILE: &str = "README.md";
+const FILE: &str = "rustfmt.toml";
 
 struct Call {
     why: &'static str,
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let binary = product::build_release()?;
     let path = workspace::root().join(FILE);
     let before = fs::read_to_string(&path)?;
-    for call in calls(before.lines().next().unwrap_or_default()) {
+    for call in calls() {
         show(&binary, &call)?;
     }
     if fs::read_to_string(&path)? == before {
@@ -37,13 +37,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-fn calls(first_line: &str) -> [Call; 3] {
+fn calls() -> [Call; 3] {
     [
         Call {
-            why: "The first lines of a file, numbered.",
+            why: "A file, by its lines.",
             flags: &[],
             tool: "Read",
-            arguments: json!({"file_path": FILE, "limit": 12}),
+            arguments: json!({"file_path": FILE, "limit": 2}),
             succeeds: true,
         },
         Call {
@@ -52,8 +52,8 @@ fn calls(first_line: &str) -> [Call; 3] {
             tool: "Edit",
             arguments: json!({
                 "file_path": FILE,
-                "old_string": first_line,
-                "new_string": format!("{first_line}, sharpened"),
+                "old_string": "max_width = 100",
+                "new_string": "max_width = 120",
             }),
             succeeds: true,
         },
@@ -63,8 +63,8 @@ fn calls(first_line: &str) -> [Call; 3] {
             tool: "Edit",
             arguments: json!({
                 "file_path": FILE,
-                "old_string": format!("{first_line}s"),
-                "new_string": "never written",
+                "old_string": "max_widht = 100",
+                "new_string": "max_width = 120",
             }),
             succeeds: false,
         },

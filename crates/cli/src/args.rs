@@ -34,9 +34,13 @@ pub(crate) struct Common {
     #[arg(long = "root", value_name = "DIR", global = true, default_value = ".")]
     pub(crate) roots: Vec<RootArg>,
 
-    /// How much may happen without a question: read-only, cautious, workspace or open
-    #[arg(long, value_name = "NAME", global = true, default_value_t = Profile::Workspace)]
-    pub(crate) profile: Profile,
+    /// How much may happen without a question: read-only, cautious, workspace (the default) or open
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) profile: Option<Profile>,
+
+    /// The configuration; the default is toolcrib/config.toml in $XDG_CONFIG_HOME, if it is there
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
 
     /// Tell what would be done, with the diff, and touch nothing
     #[arg(long, global = true)]

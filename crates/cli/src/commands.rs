@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use toolcrib::Runtime;
 
 use crate::args::{Args, Command, Common};
+use crate::config::Config;
 
 /// Does what the command line says. An error is one of usage: nothing was done.
 pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
@@ -23,7 +24,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
 }
 
 fn runtime(common: &Common) -> Result<Runtime, String> {
-    let builder = Runtime::builder().profile(common.profile);
+    let config = Config::read(common.config.as_deref())?;
+    let builder = Runtime::builder()
+        .profile(config.profile(common)?)
+        .limits(config.limits())
+        .absolute_paths(config.absolute_paths);
     let builder = common.roots.iter().fold(builder, |builder, root| match root.read_only {
         true => builder.read_only_root(&root.directory),
         false => builder.root(&root.directory),

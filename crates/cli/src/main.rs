@@ -12,6 +12,7 @@
 mod approve;
 mod args;
 mod commands;
+mod config;
 mod input;
 mod print;
 

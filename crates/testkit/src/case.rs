@@ -19,17 +19,21 @@ pub struct Setup {
     pub profile: Profile,
     /// Whether the workspace may only be read.
     pub read_only: bool,
+    /// Whether paths must be absolute.
+    pub absolute_paths: bool,
 }
 
 impl Setup {
-    /// The same as flags of the command line.
+    /// The same as flags of the command line, with a configuration beside the workspace.
     pub(crate) fn flags(&self, workspace: &Path) -> Vec<String> {
+        let config = workspace.with_file_name("config.toml");
+        let written = format!("absolute_paths = {}\n", self.absolute_paths);
+        std::fs::write(&config, written).expect("the directory of the case can be written");
         let mode = if self.read_only { ":ro" } else { "" };
         vec![
-            "--root".to_owned(),
-            format!("{}{mode}", workspace.display()),
-            "--profile".to_owned(),
-            self.profile.name().to_owned(),
+            format!("--root={}{mode}", workspace.display()),
+            format!("--profile={}", self.profile.name()),
+            format!("--config={}", config.display()),
         ]
     }
 
@@ -41,6 +45,7 @@ impl Setup {
                     setup.profile = name.parse().map_err(|error| format!("{error}"))?;
                 }
                 Some(("root", "ro")) => setup.read_only = true,
+                Some(("paths", "absolute")) => setup.absolute_paths = true,
                 _ => return Err(format!("no such setting: {line}")),
             }
         }
@@ -211,8 +216,8 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
         self.require_accounted()?;
         let args = serde_json::from_str(&self.expand(body))
             .map_err(|error| format!("the arguments of {tool}: {error}"))?;
-        let before = Snapshot::of(&self.top).map_err(|error| error.to_string())?;
         let door = self.door.get_or_insert_with(|| (self.open)(&self.workspace, &self.setup));
+        let before = Snapshot::of(&self.top).map_err(|error| error.to_string())?;
         let reply = door.call(tool, &args, dry_run);
         let after = Snapshot::of(&self.top).map_err(|error| error.to_string())?;
         let changed = after.changed_since(&before);

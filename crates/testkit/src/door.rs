@@ -24,7 +24,8 @@ pub struct InProcessDoor {
 impl InProcessDoor {
     /// Opens the door to a workspace.
     pub fn open(workspace: &Path, setup: &Setup) -> InProcessDoor {
-        let builder = Runtime::builder().profile(setup.profile);
+        let builder =
+            Runtime::builder().profile(setup.profile).absolute_paths(setup.absolute_paths);
         let builder = match setup.read_only {
             true => builder.read_only_root(workspace),
             false => builder.root(workspace),

@@ -16,7 +16,7 @@ pub(crate) enum Step {
     Symlink(PathBuf),
     /// `fifo PATH`.
     Fifo(PathBuf),
-    /// `setup`: lines `profile: read-only`, `root: ro`; before the first call.
+    /// `setup`: lines `profile: read-only`, `root: ro`, `paths: absolute`; before the first call.
     Setup,
     /// `call TOOL [dry-run]`: a call; the body is its arguments.
     Call { tool: String, dry_run: bool },

@@ -134,7 +134,10 @@ impl<'a> Cx<'a> {
 
     fn show_place(&self, place: &Place) -> String {
         let path = place.path();
-        let shown = path.strip_prefix(self.session.directory().path()).unwrap_or(&path);
+        let shown = match path.strip_prefix(self.session.directory().path()) {
+            Ok(relative) if !self.runtime.absolute_paths() => relative,
+            _ => &path,
+        };
         let shown = if shown.as_os_str().is_empty() { Path::new(".") } else { shown };
         // A name is one line, whatever is in it.
         toolcrib_text::visible(shown.as_os_str().as_encoded_bytes()).replace('\n', "\\n")

@@ -121,6 +121,11 @@ pub(crate) fn permit(
 }
 
 fn resolve(runtime: &Runtime, session: &Session, path: &Path) -> Result<Place, Error> {
+    if runtime.absolute_paths() && path.is_relative() && !path.as_os_str().is_empty() {
+        let absolute = session.directory().path().join(path);
+        return Err(Error::invalid(format!("the path {} is not absolute", path.display()))
+            .hint(format!("Use {} if that is what you mean.", absolute.display())));
+    }
     runtime.workspace().resolve(session.directory(), path).map_err(|error| {
         // As the caller spelled it: for what lies outside, nothing more may be told.
         let shown = toolcrib_text::visible(error.path().as_os_str().as_encoded_bytes());

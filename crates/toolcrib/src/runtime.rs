@@ -21,6 +21,7 @@ pub struct Runtime {
     workspace: Workspace,
     policy: Policy,
     limits: Limits,
+    absolute_paths: bool,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
     sessions: AtomicU64,
@@ -60,6 +61,10 @@ impl Runtime {
         &self.limits
     }
 
+    pub(crate) fn absolute_paths(&self) -> bool {
+        self.absolute_paths
+    }
+
     pub(crate) fn states(&self) -> &States {
         &self.states
     }
@@ -79,6 +84,7 @@ pub struct RuntimeBuilder {
     roots: Vec<(PathBuf, RootMode)>,
     profile: Profile,
     limits: Limits,
+    absolute_paths: bool,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
 }
@@ -108,6 +114,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Paths in calls must be absolute, and replies show them so. Usually both kinds are taken, and
+    /// replies show relative ones, which cost a model less.
+    pub fn absolute_paths(mut self, only: bool) -> Self {
+        self.absolute_paths = only;
+        self
+    }
+
     /// Somebody who keeps a record of each call.
     pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
         self.recorder = Some(Box::new(recorder));
@@ -133,6 +146,7 @@ impl RuntimeBuilder {
             workspace,
             policy: Policy::new(self.profile),
             limits: self.limits,
+            absolute_paths: self.absolute_paths,
             recorder: self.recorder,
             states: self.states,
             sessions: AtomicU64::new(0),

@@ -3,7 +3,8 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "tests start the program and look at the disk from outside"
+    clippy::unwrap_used,
+    reason = "tests look at the disk from outside, start programs, and fail by panicking"
 )]
 
 mod cases;
@@ -22,6 +23,8 @@ fn toolcrib(directory: &Path, words: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(PROGRAM)
         .args(words)
         .current_dir(directory)
+        // Not the configuration of whoever runs the tests.
+        .env("XDG_CONFIG_HOME", directory)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

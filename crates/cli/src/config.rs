@@ -1,0 +1,124 @@
+//! The operator's configuration. A file that does not parse, or says something that we do not know,
+//! stops the start: to run on with fewer rules than were written would be worse.
+
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+use serde::Deserialize;
+use toolcrib::{Limits, Profile};
+
+use crate::args::Common;
+
+/// What `config.toml` may say.
+#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Config {
+    /// The profile, where no flag says otherwise.
+    profile: Option<String>,
+    /// Paths in calls must be absolute, and replies show them so.
+    #[serde(default)]
+    pub(crate) absolute_paths: bool,
+    /// Characters in a reply.
+    reply_chars: Option<usize>,
+    /// Characters shown of one line.
+    line_chars: Option<usize>,
+}
+
+/// Below this a reply has no room for what it must say.
+const LEAST_REPLY_CHARS: usize = 2_000;
+const LEAST_LINE_CHARS: usize = 80;
+
+impl Config {
+    /// Reads the file that was named, or the usual one if it is there.
+    pub(crate) fn read(named: Option<&Path>) -> Result<Config, String> {
+        match named {
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .map_err(|error| format!("{}: {error}", path.display()))?;
+                Config::parse(path, &text)
+            }
+            None => match usual_place().map(|path| (std::fs::read_to_string(&path), path)) {
+                Some((Ok(text), path)) => Config::parse(&path, &text),
+                Some((Err(error), path)) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(format!("{}: {error}", path.display()))
+                }
+                _ => Ok(Config::default()),
+            },
+        }
+    }
+
+    /// The profile that is in force: a flag beats the file.
+    pub(crate) fn profile(&self, common: &Common) -> Result<Profile, String> {
+        match (common.profile, &self.profile) {
+            (Some(profile), _) => Ok(profile),
+            (None, Some(name)) => name.parse().map_err(|error| format!("{error}")),
+            (None, None) => Ok(Profile::default()),
+        }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        let usual = Limits::default();
+        Limits {
+            reply_chars: self.reply_chars.unwrap_or(usual.reply_chars),
+            line_chars: self.line_chars.unwrap_or(usual.line_chars),
+            ..usual
+        }
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Config, String> {
+        let at = |problem: String| format!("{}: {problem}", path.display());
+        let config: Config = toml::from_str(text).map_err(|error| at(error.to_string()))?;
+        if let Some(name) = &config.profile {
+            name.parse::<Profile>().map_err(|error| at(error.to_string()))?;
+        }
+        at_least("reply_chars", config.reply_chars, LEAST_REPLY_CHARS).map_err(at)?;
+        at_least("line_chars", config.line_chars, LEAST_LINE_CHARS).map_err(at)?;
+        Ok(config)
+    }
+}
+
+fn at_least(name: &str, value: Option<usize>, least: usize) -> Result<(), String> {
+    match value {
+        Some(value) if value < least => {
+            Err(format!("{name} = {value} is too little; at least {least}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn usual_place() -> Option<PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.config_dir().join("toolcrib").join("config.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Config, String> {
+        Config::parse(Path::new("config.toml"), text)
+    }
+
+    #[test]
+    fn what_is_written_is_taken() {
+        let config =
+            parse("profile = \"cautious\"\nabsolute_paths = true\nreply_chars = 5000").unwrap();
+        assert!(config.absolute_paths);
+        assert_eq!(config.limits().reply_chars, 5000);
+        assert_eq!(config.limits().line_chars, Limits::default().line_chars);
+    }
+
+    #[test]
+    fn what_is_not_understood_stops_the_start_with_its_line() {
+        for (text, expected) in [
+            ("profil = \"open\"", "unknown field `profil`"),
+            ("\n\nprofile = open", "line 3"),
+            ("profile = \"openn\"", "no profile `openn`; there are: read-only"),
+            ("reply_chars = 10", "at least 2000"),
+            ("reply_chars = -1", "invalid value"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.starts_with("config.toml: ") && error.contains(expected), "{error}");
+        }
+    }
+}
