@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use toolcrib::{Answer, Approver, Question};
+use toolcrib::{Answer, Approver, Question, visible_name};
 
 use crate::print;
 
@@ -20,9 +20,10 @@ impl Approver for Terminal {
 }
 
 fn ask(question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> {
-    let mut text = format!("{} wants to:\n", print::plain(question.tool));
+    let mut text = format!("{} wants to:\n", visible_name(question.tool.as_bytes()));
     for access in question.accesses {
-        text += &format!("  {}\n", print::plain(&access.to_string()));
+        // On one line, whatever is in the name: no name can write a question of its own.
+        text += &format!("  {}\n", visible_name(access.to_string().as_bytes()));
     }
     if let Some(preview) = question.preview {
         text += &print::diff(preview.diff_text());
@@ -30,7 +31,7 @@ fn ask(question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> 
     text += &format!("Asked because {} ({}).\n", question.why, question.rule);
     anstream::stderr().write_all(text.as_bytes())?;
     loop {
-        let mut stderr = anstream::stderr();
+        let mut stderr = io::stderr();
         write!(stderr, "Allow? [y]es, for this [s]ession, [n]o: ")?;
         stderr.flush()?;
         let mut line = String::new();
@@ -44,4 +45,14 @@ fn ask(question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> 
             _ => {}
         }
     }
+}
+
+/// Asks yes or no; anything but yes is no.
+pub(crate) fn confirm(question: &str) -> io::Result<bool> {
+    let mut stderr = io::stderr();
+    write!(stderr, "{question} [y/N] ")?;
+    stderr.flush()?;
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }

@@ -1,5 +1,6 @@
 //! What can be said on the command line.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -16,12 +17,28 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+impl Args {
+    /// Flags may stand before the command or after it. Given on both sides, the parser would take the
+    /// last ones and drop the others without a word, and with them a `:ro`.
+    pub(crate) fn check_roots(&self, words: impl Iterator<Item = OsString>) -> Result<(), String> {
+        let words = words.take_while(|word| word != "--");
+        let is_root =
+            |word: &OsString| word == "--root" || word.as_encoded_bytes().starts_with(b"--root=");
+        let given = words.filter(is_root).count();
+        if given > self.common.roots.len() {
+            return Err("give all --root flags before the command, or all after it".to_owned());
+        }
+        Ok(())
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   toolcrib call Read '{\"file_path\": \"README.md\", \"limit\": 20}'
   toolcrib call Edit '{\"file_path\": \"a.txt\", \"old_string\": \"x\", \"new_string\": \"y\"}' --dry-run
   echo '{\"id\": 1, \"tool\": \"Read\", \"args\": {\"file_path\": \"README.md\"}}' | toolcrib run
   toolcrib tools --format anthropic
+  toolcrib log; toolcrib show 7; toolcrib undo 7
 
 Exit codes: 0 the call did what was asked, 1 it did not (the reply says why), 2 the command line
 was wrong.";
@@ -41,6 +58,10 @@ pub(crate) struct Common {
     /// The configuration; the default is toolcrib/config.toml in $XDG_CONFIG_HOME, if it is there
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) config: Option<PathBuf>,
+
+    /// Where the journal is; the default is toolcrib in $XDG_STATE_HOME
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) state: Option<PathBuf>,
 
     /// Tell what would be done, with the diff, and touch nothing
     #[arg(long, global = true)]
@@ -73,6 +94,36 @@ pub(crate) enum Command {
         /// The form: what an API takes for its `tools`, or a page of Markdown
         #[arg(long, value_name = "FORM")]
         format: Option<FormatArg>,
+    },
+    /// List the changes that were made here, the newest first
+    Log {
+        /// How many
+        #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
+        limit: usize,
+    },
+    /// Show a change with its diff
+    Show {
+        /// Its number, as `toolcrib log` lists it
+        id: u64,
+    },
+    /// Show what all changes together have changed, from before the first to now
+    Diff {
+        /// Only since this change, itself included
+        since: Option<u64>,
+    },
+    /// Take back a change; what others have changed since stays
+    Undo {
+        /// Its number; the default is the last change
+        id: Option<u64>,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Take back the last undo
+    Redo {
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
     },
     /// Print a completion script for a shell
     Completions {

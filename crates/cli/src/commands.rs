@@ -2,36 +2,85 @@
 
 mod call;
 mod completions;
+mod history;
 mod run;
 mod tools;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use toolcrib::Runtime;
+use toolcrib::{Profile, Runtime};
 
 use crate::args::{Args, Command, Common};
-use crate::config::Config;
+use crate::config::{self, Config};
+use crate::print;
 
-/// Does what the command line says. An error is one of usage: nothing was done.
+/// Does what the command line says. An error is one of usage or surroundings: nothing was done.
 pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     let common = &args.common;
     match &args.command {
         Command::Call { tool, args } => call::call(common, &runtime(common)?, tool, args),
         Command::Run => run::run(common, &runtime(common)?),
         Command::Tools { format } => tools::tools(&runtime(common)?, *format),
+        Command::Log { limit } => history::log(common, &operators(common)?, *limit),
+        Command::Show { id } => history::show(common, &operators(common)?, *id),
+        Command::Diff { since } => history::diff(&operators(common)?, *since),
+        Command::Undo { id, yes } => history::undo(common, &operators(common)?, *id, *yes),
+        Command::Redo { yes } => history::redo(common, &operators(common)?, *yes),
         Command::Completions { shell } => completions::completions(*shell),
     }
 }
 
+/// A runtime as an agent gets it.
 fn runtime(common: &Common) -> Result<Runtime, String> {
     let config = Config::read(common.config.as_deref())?;
-    let builder = Runtime::builder()
-        .profile(config.profile(common)?)
+    let profile = config.profile(common)?;
+    build(common, &config, profile)
+}
+
+/// A runtime for the operator's own commands: who typed them has answered every question.
+fn operators(common: &Common) -> Result<Runtime, String> {
+    build(common, &Config::read(common.config.as_deref())?, Profile::Open)
+}
+
+fn build(common: &Common, config: &Config, profile: Profile) -> Result<Runtime, String> {
+    let mut builder = Runtime::builder()
+        .profile(profile)
         .limits(config.limits())
-        .absolute_paths(config.absolute_paths);
-    let builder = common.roots.iter().fold(builder, |builder, root| match root.read_only {
-        true => builder.read_only_root(&root.directory),
-        false => builder.root(&root.directory),
-    });
-    builder.build().map_err(|error| error.to_string())
+        .absolute_paths(config.absolute_paths)
+        .hard_links(config.hard_links())
+        .protection(config.protection()?);
+    for root in &common.roots {
+        let directory = as_spelled(&root.directory);
+        builder = match root.read_only {
+            true => builder.read_only_root(directory),
+            false => builder.root(directory),
+        };
+    }
+    // What configures us is never touched by a tool, wherever it lies.
+    let named = common.config.as_deref().and_then(Path::parent).map(Path::to_owned);
+    for own in config::directory().into_iter().chain(named.filter(|d| !d.as_os_str().is_empty())) {
+        builder = builder.own_directory(own);
+    }
+    if let Some(state) = common.state.clone().or_else(config::state_directory) {
+        builder = builder.journal(state, config.journal_caps());
+    }
+    let runtime = builder.build().map_err(|error| error.to_string())?;
+    print::recovered(runtime.recovered());
+    Ok(runtime)
+}
+
+/// A relative directory as the shell spells it: whoever came here through a link knows it by that.
+fn as_spelled(directory: &Path) -> PathBuf {
+    let logical = std::env::var_os("PWD").map(PathBuf::from).filter(|pwd| pwd.is_absolute());
+    let (Ok(here), Some(logical)) = (std::env::current_dir(), logical) else {
+        return directory.to_owned();
+    };
+    let same = std::fs::canonicalize(&logical)
+        .is_ok_and(|real| here.canonicalize().is_ok_and(|here| here == real));
+    match directory == Path::new(".") {
+        _ if !same => directory.to_owned(),
+        true => logical,
+        false => logical.join(directory),
+    }
 }

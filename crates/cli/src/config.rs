@@ -2,10 +2,11 @@
 //! stops the start: to run on with fewer rules than were written would be worse.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use serde::Deserialize;
-use toolcrib::{Limits, Profile};
+use toolcrib::{Caps, HardLinks, Limits, Profile, Protection};
 
 use crate::args::Common;
 
@@ -18,10 +19,31 @@ pub(crate) struct Config {
     /// Paths in calls must be absolute, and replies show them so.
     #[serde(default)]
     pub(crate) absolute_paths: bool,
+    /// What becomes of a changed file's other names: `break` or `write_through`.
+    #[serde(default)]
+    hard_links: HardLinksWord,
+    /// Files that are not written, besides those that never are.
+    #[serde(default)]
+    protect: Vec<String>,
+    /// Files that may be written although they are protected.
+    #[serde(default)]
+    allow_protected: Vec<String>,
+    /// Megabytes that the journal keeps.
+    journal_megabytes: Option<u64>,
+    /// Days for which the journal keeps a change.
+    journal_days: Option<u64>,
     /// Characters in a reply.
     reply_chars: Option<usize>,
     /// Characters shown of one line.
     line_chars: Option<usize>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum HardLinksWord {
+    #[default]
+    Break,
+    WriteThrough,
 }
 
 /// Below this a reply has no room for what it must say.
@@ -65,12 +87,35 @@ impl Config {
         }
     }
 
+    pub(crate) fn hard_links(&self) -> HardLinks {
+        match self.hard_links {
+            HardLinksWord::Break => HardLinks::Break,
+            HardLinksWord::WriteThrough => HardLinks::WriteThrough,
+        }
+    }
+
+    pub(crate) fn protection(&self) -> Result<Protection, String> {
+        let protection =
+            self.protect.iter().try_fold(Protection::default(), |all, one| all.protect(one))?;
+        self.allow_protected.iter().try_fold(protection, |all, one| all.allow(one))
+    }
+
+    pub(crate) fn journal_caps(&self) -> Caps {
+        let usual = Caps::default();
+        let days = |days: u64| Duration::from_secs(days.saturating_mul(24 * 60 * 60));
+        Caps {
+            bytes: self.journal_megabytes.map_or(usual.bytes, |mb| mb.saturating_mul(1_000_000)),
+            age: self.journal_days.map_or(usual.age, days),
+        }
+    }
+
     fn parse(path: &Path, text: &str) -> Result<Config, String> {
         let at = |problem: String| format!("{}: {problem}", path.display());
         let config: Config = toml::from_str(text).map_err(|error| at(error.to_string()))?;
         if let Some(name) = &config.profile {
             name.parse::<Profile>().map_err(|error| at(error.to_string()))?;
         }
+        config.protection().map_err(at)?;
         at_least("reply_chars", config.reply_chars, LEAST_REPLY_CHARS).map_err(at)?;
         at_least("line_chars", config.line_chars, LEAST_LINE_CHARS).map_err(at)?;
         Ok(config)
@@ -87,8 +132,17 @@ fn at_least(name: &str, value: Option<usize>, least: usize) -> Result<(), String
 }
 
 fn usual_place() -> Option<PathBuf> {
-    let base = etcetera::choose_base_strategy().ok()?;
-    Some(base.config_dir().join("toolcrib").join("config.toml"))
+    directory().map(|directory| directory.join("config.toml"))
+}
+
+/// Where the operator's configuration is.
+pub(crate) fn directory() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.config_dir().join("toolcrib"))
+}
+
+/// Where our own state is, if nobody says otherwise.
+pub(crate) fn state_directory() -> Option<PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("toolcrib"))
 }
 
 #[cfg(test)]
@@ -116,6 +170,8 @@ mod tests {
             ("profile = \"openn\"", "no profile `openn`; there are: read-only"),
             ("reply_chars = 10", "at least 2000"),
             ("reply_chars = -1", "invalid value"),
+            ("protect = [\"a//b\"]", "is no pattern"),
+            ("hard_links = \"keep\"", "unknown variant `keep`"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.starts_with("config.toml: ") && error.contains(expected), "{error}");

@@ -16,6 +16,16 @@ pub(crate) enum Line {
     TooLong(u64),
 }
 
+impl Line {
+    /// How much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Line::Whole(bytes) => bytes.len(),
+            Line::TooLong(_) => 0,
+        }
+    }
+}
+
 /// Reads the next line, the last one also without its newline; nothing at the end of the input. Of a
 /// line that is too long no more is held than of one that is not.
 pub(crate) fn read_line(input: &mut impl BufRead) -> io::Result<Option<Line>> {

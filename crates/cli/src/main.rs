@@ -22,7 +22,8 @@ use clap::Parser;
 
 fn main() -> ExitCode {
     let args = args::Args::parse();
-    match commands::run(args) {
+    let outcome = args.check_roots(std::env::args_os()).and_then(|()| commands::run(args));
+    match outcome {
         Ok(code) => code,
         Err(usage) => {
             print::usage_error(&usage);

@@ -4,14 +4,16 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
 use anstyle::{AnsiColor, Style};
-use toolcrib::{Error, Reply};
+use toolcrib::{Error, Recovered, Reply, visible_name};
 
 use crate::args::Common;
 
 const ADDED: Style = AnsiColor::Green.on_default();
 const REMOVED: Style = AnsiColor::Red.on_default();
 const HUNK: Style = AnsiColor::Cyan.on_default();
-const NAME: Style = Style::new().bold();
+pub(crate) const NAME: Style = Style::new().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Green.on_default().bold();
 
@@ -47,15 +49,47 @@ pub(crate) fn usage_error(message: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
+/// What became of changes that a crash had interrupted.
+pub(crate) fn recovered(recovered: &[Recovered]) {
+    for change in recovered {
+        let did = if change.finished { "finished" } else { "taken back" };
+        let mut text = format!(
+            "{WARNING}note{WARNING:#}: a change by {} that a crash had interrupted was {did}\n",
+            plain(&change.about.tool)
+        );
+        for path in &change.left_alone {
+            let path = visible_name(path.as_os_str().as_encoded_bytes());
+            let _ =
+                writeln!(text, "  {path} was changed by somebody else since, and left as it is");
+        }
+        let _ = anstream::stderr().write_all(text.as_bytes());
+    }
+}
+
 /// A diff in colour.
 pub(crate) fn diff(diff: &str) -> String {
     let mut text = String::new();
+    // Lines of a hunk that are still to come; outside a hunk, lines are headers.
+    let (mut old, mut new) = (0_u64, 0_u64);
     for line in diff.lines() {
         let style = match line.as_bytes().first() {
-            _ if line.starts_with("--- ") || line.starts_with("+++ ") => NAME,
-            Some(b'+') => ADDED,
-            Some(b'-') => REMOVED,
-            Some(b'@') => HUNK,
+            Some(b'+') if new > 0 => {
+                new -= 1;
+                ADDED
+            }
+            Some(b'-') if old > 0 => {
+                old -= 1;
+                REMOVED
+            }
+            Some(b' ') if old + new > 0 => {
+                (old, new) = (old.saturating_sub(1), new.saturating_sub(1));
+                Style::new()
+            }
+            Some(b'@') => {
+                (old, new) = hunk_lengths(line);
+                HUNK
+            }
+            Some(b'+' | b'-') => NAME,
             _ => Style::new(),
         };
         let _ = writeln!(text, "{style}{}{style:#}", plain(line));
@@ -63,15 +97,40 @@ pub(crate) fn diff(diff: &str) -> String {
     text
 }
 
-/// Text in which nothing acts on the terminal.
+/// The numbers of lines in `@@ -1,3 +1,4 @@`.
+fn hunk_lengths(header: &str) -> (u64, u64) {
+    let length = |range: &str| match range[1..].split_once(',') {
+        Some((_, length)) => length.parse().unwrap_or(0),
+        None => 1,
+    };
+    let mut words = header.split(' ').skip(1);
+    match (words.next(), words.next()) {
+        (Some(old), Some(new)) if old.len() > 1 && new.len() > 1 => (length(old), length(new)),
+        _ => (0, 0),
+    }
+}
+
+/// Text in which nothing acts on the terminal, line by line.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_control() && c != '\n' && c != '\t' {
-            let _ = write!(plain, "\\x{:02x}", u32::from(c));
-        } else {
-            plain.push(c);
-        }
+    for part in text.split_inclusive(['\n', '\t']) {
+        let end = if part.ends_with(['\n', '\t']) { part.len() - 1 } else { part.len() };
+        plain += &visible_name(&part.as_bytes()[..end]);
+        plain += &part[end..];
     }
     plain
+}
+
+/// Shows a text through `less`, where there is one; answers whether that was done.
+pub(crate) fn through_pager(text: &str) -> bool {
+    let pager = std::process::Command::new("less")
+        .args(["-R", "-F", "-X"])
+        .stdin(std::process::Stdio::piped())
+        .spawn();
+    let Ok(mut pager) = pager else { return false };
+    if let Some(mut input) = pager.stdin.take() {
+        // Who has read enough closes it.
+        let _ = input.write_all(text.as_bytes());
+    }
+    pager.wait().is_ok()
 }

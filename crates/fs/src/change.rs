@@ -1,190 +1,148 @@
-//! The only way to write: a whole new file, put in place at once.
+//! The only way to write: whole new files, put in place at once, all of them or none.
 //!
 //! The new content goes into a file that has no name yet, gets the old one's mode, owner and
 //! attributes, and is on disk before it takes the old one's name in a single rename. Readers and
-//! crashes see the old file or the new one. Just before the rename the old file is read once more:
-//! if it is not what the change was made from, nothing happens.
+//! crashes see the old file or the new one. Under the lock of its directory, and just before the
+//! rename, the old file is read once more: if it is not what the change was made from, nothing happens.
+//!
+//! Of several files either all change or none. With a journal that holds also when the process dies
+//! between two of them: what was there before is kept first, and the next start sees to the rest.
+//!
+//! Where a rename cannot work (the directory is not ours to write, the file is a mount point), or the
+//! operator wants hard links kept, a file is written in place, and only with a journal.
 
 mod attributes;
+mod directories;
+mod in_place;
+mod prepared;
 mod staged;
+mod step;
 
-use std::ffi::OsStr;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::collections::HashSet;
 
-use rustix::fs::{Access, AtFlags, Mode, OFlags};
-use rustix::io::Errno;
+pub(crate) use self::staged::is_temporary;
+pub use self::step::Step;
 
-use self::staged::Staged;
-use crate::beneath;
+use self::directories::MadeDirectories;
+use self::prepared::Prepared;
 use crate::error::{FsError, FsErrorKind};
-use crate::file::{FileKind, ReadFile, require_file};
-use crate::place::Place;
-use crate::root::RootMode;
+use crate::hash::ContentHash;
+use crate::journal::{About, Journal};
+use crate::lock::Locks;
 
 /// A change that is ready to happen.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[must_use = "a change that is dropped without `commit` has not happened"]
 pub struct Change {
-    place: Place,
-    was: Option<Vec<u8>>,
-    now: Vec<u8>,
+    steps: Vec<Step>,
+    hard_links: HardLinks,
+}
+
+/// What becomes of a file's other names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HardLinks {
+    /// They keep the old content: one of them may lie outside, in a package store for instance.
+    #[default]
+    Break,
+    /// They get the new content: the file is written in place.
+    WriteThrough,
+}
+
+/// Who keeps what a change replaces.
+#[derive(Debug)]
+pub struct Keeper<'a> {
+    /// The journal.
+    pub journal: &'a Journal,
+    /// What it is told.
+    pub about: About,
 }
 
 /// What there is to say about a change that happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Committed {
-    /// The file had other names too; they still have the old content.
+    /// Its number in the journal, if there is one.
+    pub id: Option<u64>,
+    /// Each of its files, in the order given.
+    pub files: Vec<CommittedFile>,
+}
+
+/// What there is to say about one file of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CommittedFile {
+    /// What it says now; nothing, if it is gone.
+    pub hash: Option<ContentHash>,
+    /// It had other names too; they still have the old content.
     pub hard_link_broken: bool,
+    /// It was written in place: a reader in that moment may have seen half of it.
+    pub in_place: bool,
 }
 
 impl Change {
-    /// Puts `now` in the place of a file that reads `was`.
-    pub fn replace(place: Place, was: Vec<u8>, now: Vec<u8>) -> Change {
-        Change { place, was: Some(was), now }
+    /// A change of these files, each at most once.
+    pub fn new(steps: Vec<Step>) -> Change {
+        Change { steps, hard_links: HardLinks::default() }
     }
 
-    /// Makes a new file, and the directories on the way to it.
-    pub fn create(place: Place, now: Vec<u8>) -> Change {
-        Change { place, was: None, now }
+    /// What becomes of other names.
+    pub fn hard_links(mut self, hard_links: HardLinks) -> Change {
+        self.hard_links = hard_links;
+        self
+    }
+
+    /// The locks that it is to be made under.
+    pub fn lock(&self) -> Result<Locks, FsError> {
+        Locks::acquire(self.steps.iter().map(|step| &step.place))
     }
 
     /// Says whether it would happen, and touches nothing.
     pub fn check(&self) -> Result<(), FsError> {
-        if self.place.root.mode() == RootMode::ReadOnly {
-            let detail = "is in a root that was given as read-only";
-            return Err(FsError::new(FsErrorKind::ReadOnly, self.place.path(), detail));
-        }
-        let Some(was) = &self.was else { return Ok(()) };
-        let (parent, name) = self.split()?;
-        self.require_writable(&self.open_directory(parent)?, name)?;
-        self.require_unchanged(&ReadFile::open(&self.place)?, was)
-    }
-
-    /// Makes it happen, all of it or nothing.
-    pub fn commit(self) -> Result<Committed, FsError> {
-        self.check()?;
-        match &self.was {
-            Some(was) => self.commit_replace(was),
-            None => self.commit_create(),
-        }
-    }
-
-    fn commit_replace(&self, was: &[u8]) -> Result<Committed, FsError> {
-        let (parent, name) = self.split()?;
-        let directory = self.open_directory(parent)?;
-        let old = ReadFile::open(&self.place)?;
-        let staged = Staged::write(&directory, &self.now)
-            .map_err(|errno| self.error("cannot be written", errno))?;
-        attributes::copy(old.handle(), &old.stat, staged.file())
-            .map_err(|errno| self.error("cannot keep its mode, owner and attributes", errno))?;
-        staged.sync().map_err(|errno| self.error("cannot be written", errno))?;
-        self.require_unchanged(&old, was)?;
-        staged.replace(name).map_err(|errno| self.error("cannot be put in place", errno))?;
-        Ok(Committed { hard_link_broken: old.links() > 1 })
-    }
-
-    fn commit_create(&self) -> Result<Committed, FsError> {
-        let (parent, name) = self.split()?;
-        let mut made = MadeDirectories { change: self, made: Vec::new() };
-        made.make(parent)?;
-        let directory = self.open_directory(parent)?;
-        let staged = Staged::write(&directory, &self.now)
-            .map_err(|errno| self.error("cannot be written", errno))?;
-        staged.sync().map_err(|errno| self.error("cannot be written", errno))?;
-        staged.create(name).map_err(|errno| match errno {
-            Errno::EXIST => self.stale("was created by somebody else meanwhile"),
-            errno => self.error("cannot be put in place", errno),
-        })?;
-        made.keep();
-        Ok(Committed { hard_link_broken: false })
-    }
-
-    fn split(&self) -> Result<(&Path, &OsStr), FsError> {
-        self.place.split().ok_or_else(|| {
-            FsError::new(FsErrorKind::IsDirectory, self.place.path(), "is a directory")
-        })
-    }
-
-    fn open_directory(&self, relative: &Path) -> Result<OwnedFd, FsError> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY;
-        beneath::open(self.place.root.handle(), relative, flags, Mode::empty())
-            .map_err(|errno| self.error("is in a directory that cannot be opened", errno))
-    }
-
-    /// A rename would quietly replace a file that we may not write; so ask first.
-    fn require_writable(&self, directory: &OwnedFd, name: &OsStr) -> Result<(), FsError> {
-        let stat = beneath::stat(directory.as_fd(), name)
-            .map_err(|errno| self.error("cannot be looked at", errno))?;
-        require_file(&self.place, Some(FileKind::of(&stat)))?;
-        match rustix::fs::accessat(directory, name, Access::WRITE_OK, AtFlags::EACCESS) {
-            Ok(()) => Ok(()),
-            Err(Errno::ACCESS | Errno::PERM) => {
-                let detail = "is write-protected (its mode does not let us write)";
-                Err(FsError::new(FsErrorKind::ReadOnly, self.place.path(), detail))
+        let mut places = HashSet::new();
+        for step in &self.steps {
+            if !places.insert(step.place.path()) {
+                let detail = "is to be changed twice in one change";
+                return Err(FsError::new(FsErrorKind::Stale, step.place.path(), detail));
             }
-            Err(errno) => Err(self.error("cannot be checked for write permission", errno)),
-        }
-    }
-
-    /// The same file, with the same bytes, as the change was made from.
-    fn require_unchanged(&self, old: &ReadFile, was: &[u8]) -> Result<(), FsError> {
-        let now = ReadFile::open(&self.place)?;
-        let same_file = (now.stat.st_dev, now.stat.st_ino) == (old.stat.st_dev, old.stat.st_ino);
-        let same_bytes = now.read_all(was.len() as u64).is_ok_and(|bytes| bytes == was);
-        if same_file && same_bytes {
-            return Ok(());
-        }
-        Err(self.stale("changed on disk since it was read"))
-    }
-
-    fn stale(&self, detail: &str) -> FsError {
-        FsError::new(FsErrorKind::Stale, self.place.path(), detail)
-    }
-
-    fn error(&self, doing: &str, errno: Errno) -> FsError {
-        FsError::from_errno(self.place.path(), doing, errno)
-    }
-}
-
-/// Directories made on the way to a new file; gone again if the file did not come to be.
-struct MadeDirectories<'a> {
-    change: &'a Change,
-    made: Vec<PathBuf>,
-}
-
-impl MadeDirectories<'_> {
-    fn make(&mut self, relative: &Path) -> Result<(), FsError> {
-        let mut parent = PathBuf::new();
-        for name in relative {
-            let directory = self.change.open_directory(&parent)?;
-            parent.push(name);
-            match rustix::fs::mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) => self.made.push(parent.clone()),
-                Err(Errno::EXIST) => {}
-                Err(errno) => {
-                    return Err(self.change.error("is in a directory that cannot be made", errno));
-                }
-            }
+            step.check()?;
         }
         Ok(())
     }
 
-    fn keep(mut self) {
-        self.made.clear();
-    }
-}
-
-impl Drop for MadeDirectories<'_> {
-    fn drop(&mut self) {
-        for made in self.made.iter().rev() {
-            let (Some(parent), Some(name)) = (made.parent(), made.file_name()) else {
-                continue;
-            };
-            if let Ok(directory) = self.change.open_directory(parent) {
-                // Not empty any more: somebody uses it, and it stays.
-                let _ = rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR);
-            }
+    /// Makes it happen, all of it or nothing. `locks` are those of [`Change::lock`], or of a change of
+    /// the same files: what is held is not let go between reading a file and replacing it.
+    pub fn commit(self, _locks: &Locks, keeper: Option<Keeper<'_>>) -> Result<Committed, FsError> {
+        self.check()?;
+        let mut made = MadeDirectories::default();
+        let mut prepared = Vec::new();
+        for step in &self.steps {
+            made.make_for(&step.place)?;
+            prepared.push(Prepared::new(step, self.hard_links, keeper.is_some())?);
         }
+        let files: Vec<CommittedFile> = prepared.iter().map(Prepared::outcome).collect();
+        let flight = match keeper {
+            None => None,
+            Some(keeper) => {
+                let contents: Vec<&[u8]> = self.steps.iter().flat_map(Step::contents).collect();
+                let changes = prepared.iter().map(Prepared::file_change).collect();
+                Some(keeper.journal.begin(keeper.about, changes, &contents)?)
+            }
+        };
+        let mut done = 0;
+        let put = prepared.into_iter().try_for_each(|file| {
+            file.put()?;
+            done += 1;
+            Ok(())
+        });
+        let id = put.and_then(|()| flight.as_ref().map(|flight| flight.done()).transpose());
+        let settled = match &id {
+            Ok(_) => true,
+            // What cannot be taken back now stays noted, and the next start tries again.
+            Err(_) => self.steps[..done].iter().rev().all(|step| step.take_back().is_ok()),
+        };
+        if let Some(flight) = flight.filter(|_| settled) {
+            flight.close();
+        }
+        let id = id?;
+        made.keep();
+        Ok(Committed { id, files })
     }
 }

@@ -28,6 +28,8 @@ pub enum FsErrorKind {
     ReadOnly,
     /// The file is not what it was when it was read.
     Stale,
+    /// Somebody else holds it and does not let go.
+    Busy,
     /// Anything else that the system reports.
     Io,
 }
@@ -60,6 +62,14 @@ impl FsError {
             _ => FsErrorKind::Io,
         };
         FsError::new(kind, path, format!("{cannot}: {}", errno::describe(errno)))
+    }
+
+    /// The error for one of the standard library, about a file of our own.
+    pub(crate) fn from_io(path: impl Into<PathBuf>, cannot: &str, error: &std::io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(number) => FsError::from_errno(path, cannot, Errno::from_raw_os_error(number)),
+            None => FsError::new(FsErrorKind::Io, path, format!("{cannot}: {error}")),
+        }
     }
 
     /// What went wrong, to branch on.

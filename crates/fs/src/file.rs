@@ -69,6 +69,11 @@ impl ReadFile {
         let stat = rustix::fs::fstat(&handle)
             .map_err(|errno| FsError::from_errno(place.path(), "cannot be looked at", errno))?;
         require_file(place, Some(FileKind::of(&stat)))?;
+        // Files that the kernel makes up have no size; to read one may do anything.
+        if stat.st_size == 0 && is_made_up(&handle) {
+            let detail = "is made up by the kernel, not a regular file";
+            return Err(FsError::new(FsErrorKind::NotRegular, place.path(), detail));
+        }
         Ok(ReadFile { handle, path: place.path(), stat })
     }
 
@@ -100,17 +105,21 @@ impl ReadFile {
 
     /// All of it, if that is no more than `max_bytes`.
     pub fn read_all(&self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
-        // One byte more than allowed tells a file that grew since it was opened.
-        let room = self.size().min(max_bytes) + 1;
-        let mut bytes = Vec::new();
-        let mut chunk = vec![0; usize::try_from(room).unwrap_or(usize::MAX).min(1 << 20)];
+        let too_large = || {
+            let detail = format!("has {} bytes, more than the {max_bytes} allowed", self.size());
+            Err(FsError::new(FsErrorKind::TooLarge, &self.path, detail))
+        };
+        if self.size() > max_bytes {
+            return too_large();
+        }
+        // One byte more than it has tells a file that grew since it was opened.
+        let room = usize::try_from(self.size() + 1).unwrap_or(usize::MAX).min(1 << 20);
+        let (mut bytes, mut chunk) = (Vec::new(), vec![0; room]);
         loop {
             let read = self.read_at(&mut chunk, bytes.len() as u64)?;
             bytes.extend_from_slice(&chunk[..read]);
             if bytes.len() as u64 > max_bytes {
-                let detail =
-                    format!("has {} bytes, more than the {max_bytes} allowed", self.size());
-                return Err(FsError::new(FsErrorKind::TooLarge, &self.path, detail));
+                return too_large();
             }
             if read < chunk.len() {
                 return Ok(bytes);
@@ -121,6 +130,13 @@ impl ReadFile {
     pub(crate) fn handle(&self) -> std::os::fd::BorrowedFd<'_> {
         self.handle.as_fd()
     }
+}
+
+/// Whether a file is of a file system that has no files, only answers.
+fn is_made_up(handle: &OwnedFd) -> bool {
+    const PROC: u64 = 0x9fa0;
+    const SYSFS: u64 = 0x6265_6572;
+    rustix::fs::fstatfs(handle).is_ok_and(|stat| matches!(stat.f_type as u64, PROC | SYSFS))
 }
 
 /// Refuses what is no regular file, by what it is.

@@ -6,8 +6,8 @@
 //! No path is ever compared as a string to decide what is inside.
 //!
 //! Reading is bounded and takes regular files only. Writing is [`Change`], which puts a whole new
-//! file in place at once or leaves the old one as it was. Nothing here knows tools, policies or
-//! replies; errors name the file and the errno.
+//! files in place at once or leaves the old ones as they were, and a [`Journal`] that keeps what was
+//! there. Nothing here knows tools, policies or replies; errors name the file and the errno.
 //!
 //! Linux is where this runs and is tested. What differs on another system stands in `beneath.rs`
 //! and `change/`.
@@ -26,15 +26,23 @@ mod change;
 mod errno;
 mod error;
 mod file;
+mod hash;
+mod journal;
+mod listing;
+mod lock;
 mod path;
 mod place;
 mod resolve;
 mod root;
 mod workspace;
 
-pub use change::{Change, Committed};
+pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, Step};
 pub use error::{FsError, FsErrorKind};
 pub use file::{FileKind, ReadFile};
+pub use hash::{ContentHash, ContentHasher};
+pub use journal::{About, Caps, Entry, FileChange, Journal, Recovered, Version};
+pub use listing::{Directory, EntryKind};
+pub use lock::Locks;
 pub use place::Place;
-pub use root::{Root, RootMode};
+pub use root::{Root, RootMode, real_path};
 pub use workspace::Workspace;

@@ -14,6 +14,7 @@ pub struct Place {
     pub(crate) root: Arc<Root>,
     pub(crate) relative: PathBuf,
     pub(crate) kind: Option<FileKind>,
+    pub(crate) mode: Option<u32>,
     pub(crate) through_link: bool,
 }
 
@@ -36,6 +37,11 @@ impl Place {
     /// What was there when the path was resolved; nothing, if it can only be created.
     pub fn kind(&self) -> Option<FileKind> {
         self.kind
+    }
+
+    /// The mode bits of what was there when the path was resolved.
+    pub(crate) fn mode(&self) -> Option<u32> {
+        self.mode
     }
 
     /// Whether a symbolic link was followed on the way.

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::beneath;
@@ -52,8 +52,8 @@ fn resolve_at_once(roots: &[Arc<Root>], root: &Arc<Root>, pending: &[OsString]) 
     }
     let relative: PathBuf = pending.iter().rev().collect();
     let handle = beneath::open(root.handle(), &relative, OFlags::PATH, Mode::empty()).ok()?;
-    let kind = FileKind::of(&rustix::fs::fstat(&handle).ok()?);
-    Some(innermost(roots, root, relative, Some(kind), false))
+    let stat = rustix::fs::fstat(&handle).ok()?;
+    Some(innermost(roots, root, relative, Some(stat), false))
 }
 
 struct Walk<'a> {
@@ -70,14 +70,13 @@ impl Walk<'_> {
     /// Walks the names, the next one last in the list.
     fn run(mut self, mut pending: Vec<OsString>) -> Result<Place, FsError> {
         let mut here = self.open_here()?;
-        let mut kind = Some(FileKind::Directory);
         while let Some(name) = pending.pop() {
             if name == ".." {
-                if kind != Some(FileKind::Directory) {
+                if FileKind::of(&self.stat(&here)?) != FileKind::Directory {
                     return Err(self.not_a_directory());
                 }
                 self.climb(&mut pending)?;
-                (here, kind) = (self.open_here()?, Some(FileKind::Directory));
+                here = self.open_here()?;
                 continue;
             }
             let found = match beneath::peek(here.as_fd(), &name) {
@@ -85,17 +84,16 @@ impl Walk<'_> {
                 Err(Errno::NOTDIR) => return Err(self.not_a_directory()),
                 answer => answer.map_err(|errno| self.error("cannot be looked at", errno))?,
             };
-            let stat = rustix::fs::fstat(&found)
-                .map_err(|errno| self.error("cannot be looked at", errno))?;
-            if FileType::from_raw_mode(stat.st_mode) == FileType::Symlink {
+            if FileType::from_raw_mode(self.stat(&found)?.st_mode) == FileType::Symlink {
                 self.follow(&found, &name, &mut pending)?;
-                (here, kind) = (self.open_here()?, Some(FileKind::Directory));
+                here = self.open_here()?;
                 continue;
             }
             self.real.push(name);
-            (here, kind) = (found, Some(FileKind::of(&stat)));
+            here = found;
         }
-        Ok(self.arrive(kind))
+        let stat = self.stat(&here)?;
+        Ok(self.arrive(Some(stat)))
     }
 
     /// One up. Above the root it goes on only if some root is there.
@@ -153,15 +151,19 @@ impl Walk<'_> {
         Ok(self.arrive(None))
     }
 
-    fn arrive(self, kind: Option<FileKind>) -> Place {
+    fn arrive(self, stat: Option<Stat>) -> Place {
         let relative = self.real.iter().collect();
-        innermost(self.roots, &self.root, relative, kind, self.links > 0)
+        innermost(self.roots, &self.root, relative, stat, self.links > 0)
     }
 
     fn open_here(&self) -> Result<OwnedFd, FsError> {
         let relative: PathBuf = self.real.iter().collect();
         beneath::open(self.root.handle(), &relative, OFlags::PATH, Mode::empty())
             .map_err(|errno| self.error("cannot be looked at", errno))
+    }
+
+    fn stat(&self, handle: &OwnedFd) -> Result<Stat, FsError> {
+        rustix::fs::fstat(handle).map_err(|errno| self.error("cannot be looked at", errno))
     }
 
     fn error(&self, doing: &str, errno: Errno) -> FsError {
@@ -226,15 +228,15 @@ fn innermost(
     roots: &[Arc<Root>],
     root: &Arc<Root>,
     relative: PathBuf,
-    kind: Option<FileKind>,
+    stat: Option<Stat>,
     through_link: bool,
 ) -> Place {
-    if roots.len() > 1 {
-        let names = path_names(&root.path().join(&relative));
-        if let Some((root, rest)) = find_root(roots, &names) {
-            let relative = rest.iter().collect();
-            return Place { root: root.clone(), relative, kind, through_link };
-        }
-    }
-    Place { root: root.clone(), relative, kind, through_link }
+    let names = path_names(&root.path().join(&relative));
+    let (root, relative) = match find_root(roots, &names) {
+        Some((root, rest)) if roots.len() > 1 => (root, rest.iter().collect()),
+        _ => (root, relative),
+    };
+    let kind = stat.as_ref().map(FileKind::of);
+    let mode = stat.as_ref().map(|stat| beneath::permissions(stat).as_raw_mode());
+    Place { root: root.clone(), relative, kind, mode, through_link }
 }

@@ -66,6 +66,17 @@ impl Root {
     }
 }
 
+/// The real path of something that may not be there yet: that of the nearest directory above that is,
+/// and the names that follow. For the operator's words only, never for a caller's.
+pub fn real_path(path: &Path) -> PathBuf {
+    let found =
+        path.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
+    match found {
+        Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
+        None => path.to_owned(),
+    }
+}
+
 /// The names of a path, without the slash it may begin with.
 pub(crate) fn path_names(path: &Path) -> Vec<OsString> {
     path.components()

@@ -1,13 +1,8 @@
 //! The roots together: where every path starts.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{Dir, Mode, OFlags};
-
-use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::place::Place;
 use crate::resolve;
@@ -29,6 +24,14 @@ impl Workspace {
                 "a workspace needs at least one root",
             ));
         }
+        for (at, root) in roots.iter().enumerate() {
+            let same = |other: &&Root| other.path() == root.path();
+            if roots[..at].iter().find(same).is_some_and(|other| other.mode() != root.mode()) {
+                let detail =
+                    format!("{} is given twice, once for reading only", root.path().display());
+                return Err(FsError::new(FsErrorKind::Invalid, root.path(), detail));
+            }
+        }
         Ok(Workspace { roots: roots.into_iter().map(Arc::new).collect() })
     }
 
@@ -43,6 +46,7 @@ impl Workspace {
             root: self.roots[0].clone(),
             relative: "".into(),
             kind: Some(crate::FileKind::Directory),
+            mode: None,
             through_link: false,
         }
     }
@@ -52,40 +56,19 @@ impl Workspace {
         resolve::resolve(&self.roots, directory, path)
     }
 
-    /// The names in the directory that a place is in, at most `max`: to find those that are near one
-    /// that is missing.
-    pub fn names_beside(&self, place: &Place, max: usize) -> Result<Vec<OsString>, FsError> {
-        let Some((parent, _)) = place.split() else {
-            return Ok(Vec::new());
-        };
-        self.names_at(place, parent, max)
-    }
-
-    /// The names in a directory, at most `max`, in no order.
-    pub fn names_in(&self, directory: &Place, max: usize) -> Result<Vec<OsString>, FsError> {
-        self.names_at(directory, &directory.relative, max)
-    }
-
-    fn names_at(
-        &self,
-        place: &Place,
-        relative: &Path,
-        max: usize,
-    ) -> Result<Vec<OsString>, FsError> {
-        let error = |errno| FsError::from_errno(place.path(), "cannot be listed", errno);
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let handle = beneath::open(place.root.handle(), relative, flags, Mode::empty());
-        let entries = Dir::new(handle.map_err(error)?).map_err(error)?;
-        let mut names = Vec::new();
-        for entry in entries {
-            let name = entry.map_err(error)?.file_name().to_bytes().to_owned();
-            if name != b"." && name != b".." {
-                names.push(std::ffi::OsStr::from_bytes(&name).to_owned());
-            }
-            if names.len() >= max {
-                break;
-            }
+    /// Finds a place again by its real path.
+    pub(crate) fn resolve_real(&self, path: &Path) -> Result<Place, FsError> {
+        let place = self.resolve(&self.top(), path)?;
+        match place.through_link() {
+            true => Err(FsError::new(FsErrorKind::Stale, path, "leads through a link now")),
+            false => Ok(place),
         }
-        Ok(names)
+    }
+
+    /// The directory that a place is in; the root itself is in none that may be seen.
+    pub fn parent(&self, place: &Place) -> Option<Place> {
+        let (parent, _) = place.split()?;
+        let path = place.root.path().join(parent);
+        self.resolve(&self.top(), &path).ok()
     }
 }

@@ -12,6 +12,8 @@ pub enum Access {
     Read(PathBuf),
     /// Creates, changes, moves or deletes; reading the same thing is part of it.
     Write(PathBuf),
+    /// Changes files of the workspace that only the call itself finds out.
+    WriteAny,
     /// Acts on something that is no file of the workspace: a service, a machine, a person. The words
     /// are shown to whoever is asked.
     Reach(String),
@@ -33,7 +35,7 @@ impl Access {
     pub fn effect(&self) -> Effect {
         match self {
             Access::Read(_) => Effect::Read,
-            Access::Write(_) => Effect::Write,
+            Access::Write(_) | Access::WriteAny => Effect::Write,
             Access::Reach(_) => Effect::Reach,
         }
     }
@@ -42,7 +44,7 @@ impl Access {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Access::Read(path) | Access::Write(path) => Some(path),
-            Access::Reach(_) => None,
+            Access::WriteAny | Access::Reach(_) => None,
         }
     }
 
@@ -52,7 +54,7 @@ impl Access {
         match self {
             Access::Read(_) => Access::Read(path),
             Access::Write(_) => Access::Write(path),
-            Access::Reach(what) => Access::Reach(what.clone()),
+            Access::WriteAny | Access::Reach(_) => self.clone(),
         }
     }
 }
@@ -73,6 +75,7 @@ impl std::fmt::Display for Access {
         match self {
             Access::Read(path) => write!(f, "read {}", path.display()),
             Access::Write(path) => write!(f, "write {}", path.display()),
+            Access::WriteAny => write!(f, "write files of the workspace"),
             Access::Reach(what) => write!(f, "{what}"),
         }
     }

@@ -7,7 +7,9 @@
 mod access;
 mod decide;
 mod profile;
+mod protect;
 
 pub use access::{Access, Effect};
 pub use decide::{Decision, Policy, Verdict};
 pub use profile::{Profile, UnknownProfile};
+pub use protect::Protection;

@@ -21,24 +21,31 @@ pub struct Setup {
     pub read_only: bool,
     /// Whether paths must be absolute.
     pub absolute_paths: bool,
+    /// Whether other names of a file get its new content.
+    pub write_through: bool,
+    /// Where the journal is.
+    pub state: PathBuf,
 }
 
 impl Setup {
-    /// The same as flags of the command line, with a configuration beside the workspace.
+    /// The same as flags of the command line, with a configuration beside the journal.
     pub(crate) fn flags(&self, workspace: &Path) -> Vec<String> {
-        let config = workspace.with_file_name("config.toml");
-        let written = format!("absolute_paths = {}\n", self.absolute_paths);
+        let config = self.state.with_file_name("config.toml");
+        let hard_links = if self.write_through { "write_through" } else { "break" };
+        let written =
+            format!("absolute_paths = {}\nhard_links = \"{hard_links}\"\n", self.absolute_paths);
         std::fs::write(&config, written).expect("the directory of the case can be written");
         let mode = if self.read_only { ":ro" } else { "" };
         vec![
             format!("--root={}{mode}", workspace.display()),
             format!("--profile={}", self.profile.name()),
             format!("--config={}", config.display()),
+            format!("--state={}", self.state.display()),
         ]
     }
 
-    fn parse(body: &str) -> Result<Setup, String> {
-        let mut setup = Setup::default();
+    fn parse(&self, body: &str) -> Result<Setup, String> {
+        let mut setup = self.clone();
         for line in body.lines() {
             match line.split_once(": ") {
                 Some(("profile", name)) => {
@@ -46,6 +53,7 @@ impl Setup {
                 }
                 Some(("root", "ro")) => setup.read_only = true,
                 Some(("paths", "absolute")) => setup.absolute_paths = true,
+                Some(("hard_links", "write_through")) => setup.write_through = true,
                 _ => return Err(format!("no such setting: {line}")),
             }
         }
@@ -93,12 +101,13 @@ fn run_case<D: Door>(
     open: &impl Fn(&Path, &Setup) -> D,
 ) -> Result<Document, String> {
     let top = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let own = tempfile::tempdir().map_err(|error| error.to_string())?;
     let workspace = top.path().join("ws");
     std::fs::create_dir(&workspace).map_err(|error| error.to_string())?;
     let mut running = Running {
         top: top.path().canonicalize().map_err(|error| error.to_string())?,
         workspace: workspace.canonicalize().map_err(|error| error.to_string())?,
-        setup: Setup::default(),
+        setup: Setup { state: own.path().join("state"), ..Setup::default() },
         door: None,
         reply: None,
         reply_told: true,
@@ -143,7 +152,7 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
                 if self.door.is_some() {
                     return Err("`setup` comes before the first call".to_owned());
                 }
-                self.setup = Setup::parse(&body)?;
+                self.setup = self.setup.parse(&body)?;
             }
             Step::File(file) => self.lay_out(&file, &body)?,
             Step::Directory(path) => {
@@ -153,6 +162,10 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
                 let target = self.expand(body.trim_end());
                 let link = std::os::unix::fs::symlink(target, self.at(&path));
                 link.map_err(|error| error.to_string())?;
+            }
+            Step::HardLink(path) => {
+                let file = self.at(Path::new(body.trim_end()));
+                std::fs::hard_link(file, self.at(&path)).map_err(|error| error.to_string())?;
             }
             Step::Fifo(path) => {
                 let made = std::process::Command::new("mkfifo").arg(self.at(&path)).status();

@@ -69,6 +69,7 @@ pub fn escape(bytes: &[u8]) -> String {
                 '\t' => text.push_str("\\t"),
                 '\0' => text.push_str("\\0"),
                 '\\' => text.push_str("\\\\"),
+                '\u{feff}' => text.push_str("\\xef\\xbb\\xbf"),
                 c if c.is_control() => text.push_str(&format!("\\x{:02x}", u32::from(c))),
                 c => text.push(c),
             }

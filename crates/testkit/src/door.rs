@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Map, Value, json};
-use toolcrib::{Call, Options, Runtime, Session};
+use toolcrib::{Call, Caps, HardLinks, Options, Runtime, Session};
 
 use crate::case::Setup;
 
@@ -24,8 +24,15 @@ pub struct InProcessDoor {
 impl InProcessDoor {
     /// Opens the door to a workspace.
     pub fn open(workspace: &Path, setup: &Setup) -> InProcessDoor {
-        let builder =
-            Runtime::builder().profile(setup.profile).absolute_paths(setup.absolute_paths);
+        let hard_links = match setup.write_through {
+            true => HardLinks::WriteThrough,
+            false => HardLinks::Break,
+        };
+        let builder = Runtime::builder()
+            .profile(setup.profile)
+            .absolute_paths(setup.absolute_paths)
+            .hard_links(hard_links)
+            .journal(&setup.state, Caps::default());
         let builder = match setup.read_only {
             true => builder.read_only_root(workspace),
             false => builder.root(workspace),

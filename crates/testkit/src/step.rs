@@ -14,9 +14,12 @@ pub(crate) enum Step {
     Directory(PathBuf),
     /// `symlink PATH`: a link; the body is its target.
     Symlink(PathBuf),
+    /// `hardlink PATH`: another name; the body is the file.
+    HardLink(PathBuf),
     /// `fifo PATH`.
     Fifo(PathBuf),
-    /// `setup`: lines `profile: read-only`, `root: ro`, `paths: absolute`; before the first call.
+    /// `setup`: lines `profile: read-only`, `root: ro`, `paths: absolute`, `hard_links:
+    /// write_through`; before the first call.
     Setup,
     /// `call TOOL [dry-run]`: a call; the body is its arguments.
     Call { tool: String, dry_run: bool },
@@ -52,6 +55,7 @@ impl Step {
             ["after", path, rest @ ..] => Step::After(FileBlock::parse(path, rest)?),
             ["dir", path] => Step::Directory(name(path)?),
             ["symlink", path] => Step::Symlink(name(path)?),
+            ["hardlink", path] => Step::HardLink(name(path)?),
             ["fifo", path] => Step::Fifo(name(path)?),
             ["absent", path] => Step::Absent(name(path)?),
             ["setup"] => Step::Setup,

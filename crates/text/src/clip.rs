@@ -26,6 +26,21 @@ pub fn clip_lines(text: &str, max_chars: usize) -> Clipped {
     }
 }
 
+/// Keeps at most `max_chars` characters of one line, and says how many are missing.
+pub fn clip_line(line: &str, max_chars: usize) -> String {
+    match line.char_indices().nth(max_chars) {
+        None => line.to_owned(),
+        Some((cut, _)) => {
+            format!("{}{}", &line[..cut], left_out(line[cut..].chars().count() as u64))
+        }
+    }
+}
+
+/// What stands where so many characters were left out.
+pub(crate) fn left_out(chars: u64) -> String {
+    format!("…[+{chars} characters]")
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, ChangeTag, DiffOp};
 
-use crate::survey::{Endings, Survey};
+use crate::clip::clip_line;
+use crate::endings::Endings;
+use crate::survey::Survey;
 use crate::visible::visible;
 
 /// A unified diff and its sums.
@@ -42,6 +44,18 @@ pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_cha
         sides.write_hunk(&mut diff, &hunk);
     }
     diff
+}
+
+/// The lines of `new`, from 1, first and last, that are not as in `old`, each line given by a number
+/// that stands for what it says. Where lines are only gone, the line that follows.
+pub fn changed_lines(old: &[u64], new: &[u64]) -> Vec<(u64, u64)> {
+    let deadline = Some(Instant::now() + PATIENCE);
+    let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline);
+    let changed = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
+    changed
+        .map(|op| op.new_range())
+        .map(|range| (range.start as u64 + 1, (range.end as u64).max(range.start as u64 + 1)))
+        .collect()
 }
 
 struct Sides<'a> {
@@ -105,14 +119,7 @@ impl<'a> Sides<'a> {
             body = body.strip_suffix(b"\r").unwrap_or(body);
         }
         out.push(sign);
-        let shown = visible(body);
-        match shown.char_indices().nth(self.line_chars) {
-            None => out.push_str(&shown),
-            Some((cut, _)) => {
-                let left_out = shown[cut..].chars().count();
-                let _ = write!(out, "{}…[+{left_out} characters]", &shown[..cut]);
-            }
-        }
+        out.push_str(&clip_line(&visible(body), self.line_chars));
         out.push('\n');
         if !ended {
             out.push_str("\\ No newline at end of file\n");
@@ -169,6 +176,13 @@ mod tests {
         assert!(!same.text.contains("\\r"), "{}", same.text);
         let changed = unified_diff("n", Some(b"a\r\n"), Some(b"a\n"), 9);
         assert!(changed.text.contains("-a\\r\n+a\n"), "{}", changed.text);
+    }
+
+    #[test]
+    fn changed_lines_are_told_by_number() {
+        assert_eq!(changed_lines(&[1, 2, 3, 4], &[1, 9, 9, 3, 4, 5]), [(2, 3), (6, 6)]);
+        assert_eq!(changed_lines(&[1, 2, 3], &[1, 3]), [(2, 2)]);
+        assert_eq!(changed_lines(&[1], &[1]), []);
     }
 
     #[test]

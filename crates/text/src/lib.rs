@@ -7,16 +7,20 @@
 
 mod clip;
 mod diff;
+mod endings;
 mod lines;
 mod locate;
+mod merge;
 mod nearest;
 mod survey;
 mod visible;
 
-pub use clip::{Clipped, clip_lines};
-pub use diff::{Diff, unified_diff};
-pub use lines::{Line, LineWindow, Window};
-pub use locate::{find_all, find_another, line_number_at};
+pub use clip::{Clipped, clip_line, clip_lines};
+pub use diff::{Diff, changed_lines, unified_diff};
+pub use endings::{EndingFinder, Endings};
+pub use lines::{Line, LineWindow, Window, split_lines};
+pub use locate::{find_all, find_another, line_numbers};
+pub use merge::{Conflict, merge};
 pub use nearest::{Nearest, nearest_block};
-pub use survey::{Endings, Survey};
-pub use visible::{show_invisible, visible};
+pub use survey::Survey;
+pub use visible::{show_invisible, visible, visible_name};

@@ -1,5 +1,6 @@
 //! A window of lines out of a text that streams by, in flat memory whatever its size.
 
+use crate::clip::left_out;
 use crate::visible::visible;
 
 /// One line as it is shown.
@@ -11,8 +12,25 @@ pub struct Line {
     pub text: String,
     /// How many characters were left out at its end.
     pub left_out: u64,
-    /// Whether something in it is shown as an escape.
-    pub escaped: bool,
+}
+
+impl Line {
+    /// The line as replies show it: its number in six columns, a tab, its text, and what is missing.
+    pub fn render(&self) -> String {
+        let missing = match self.left_out {
+            0 => String::new(),
+            chars => left_out(chars),
+        };
+        format!("{:>6}\t{}{missing}\n", self.number, self.text)
+    }
+}
+
+/// The lines of a text without their ends. A `\r` before `\n` is of the end, not of the line.
+pub fn split_lines(text: &[u8], terminator: u8) -> Vec<&[u8]> {
+    let text = text.strip_suffix(&[terminator]).unwrap_or(text);
+    text.split(|&byte| byte == terminator)
+        .map(|line| line.strip_suffix(b"\r").filter(|_| terminator == b'\n').unwrap_or(line))
+        .collect()
 }
 
 /// Which lines to show, and how much of them.
@@ -26,10 +44,9 @@ pub struct Window {
     pub limit: u64,
     /// How many characters of a line at most.
     pub line_chars: usize,
-    /// How many characters in all; the window closes before the line that would bring it over.
+    /// How many characters in all, as shown; the window closes before the line that would bring it
+    /// over.
     pub total_chars: usize,
-    /// What showing a line costs besides its own characters: its number, its end.
-    pub line_overhead: usize,
 }
 
 /// Collects a [`Window`] of a text that is fed in chunks. Of each line it holds no more than what
@@ -83,10 +100,20 @@ impl LineWindow {
 
     /// The lines of the window. A last line without its end counts.
     pub fn finish(mut self) -> Vec<Line> {
+        self.end_last_line();
+        self.lines
+    }
+
+    /// How many lines the text has, if it was fed to its end and the window had room to the last.
+    pub fn total_lines(&mut self) -> Option<u64> {
+        self.end_last_line();
+        (!self.full).then_some(self.number - 1)
+    }
+
+    fn end_last_line(&mut self) {
         if self.in_line && !self.full {
             self.end_line();
         }
-        self.lines
     }
 
     fn wanted(&self) -> bool {
@@ -107,7 +134,7 @@ impl LineWindow {
     fn end_line(&mut self) {
         if self.wanted() {
             let line = self.take_line();
-            let chars = line.text.chars().count() + self.window.line_overhead;
+            let chars = line.render().chars().count();
             if self.shown_chars + chars > self.window.total_chars && !self.lines.is_empty() {
                 self.full = true;
                 return;
@@ -132,13 +159,11 @@ impl LineWindow {
             bytes.drain(..3);
         }
         let mut text = visible(&bytes);
-        // Every escape is longer than what it stands for.
-        let escaped = text.len() != bytes.len();
         if let Some((cut, _)) = text.char_indices().nth(self.window.line_chars) {
             left_out += text[cut..].chars().count() as u64;
             text.truncate(cut);
         }
-        Line { number: self.number, text, left_out, escaped }
+        Line { number: self.number, text, left_out }
     }
 }
 
@@ -164,14 +189,8 @@ mod tests {
 
     use super::*;
 
-    const WINDOW: Window = Window {
-        terminator: b'\n',
-        first: 1,
-        limit: 9,
-        line_chars: 100,
-        total_chars: 10_000,
-        line_overhead: 1,
-    };
+    const WINDOW: Window =
+        Window { terminator: b'\n', first: 1, limit: 9, line_chars: 100, total_chars: 10_000 };
 
     fn window(text: &[u8], first: u64, limit: u64, line_chars: usize, chunk: usize) -> Vec<Line> {
         let mut window = LineWindow::new(Window { first, limit, line_chars, ..WINDOW });
@@ -193,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_window_closes_before_the_line_that_would_overflow_it() {
-        let mut window = LineWindow::new(Window { total_chars: 5, ..WINDOW });
+        let mut window = LineWindow::new(Window { total_chars: 19, ..WINDOW });
         assert!(!window.feed(b"ab\ncd\nef\n"));
         assert_eq!(window.finish().len(), 1);
     }

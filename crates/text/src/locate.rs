@@ -16,10 +16,16 @@ pub fn find_another(haystack: &[u8], needle: &[u8], first: usize) -> Option<usiz
     memchr::memmem::find(rest, needle).map(|at| first + 1 + at)
 }
 
-/// The number, from 1, of the line that the byte at `offset` is in.
-pub fn line_number_at(text: &[u8], offset: usize, terminator: u8) -> u64 {
-    let before = &text[..offset.min(text.len())];
-    memchr::memchr_iter(terminator, before).count() as u64 + 1
+/// The numbers, from 1, of the lines that bytes are in; `places` from left to right. One pass.
+pub fn line_numbers(text: &[u8], places: &[usize], terminator: u8) -> Vec<u64> {
+    let (mut line, mut counted_to) = (1, 0);
+    let mut number = |&place: &usize| {
+        let place = place.clamp(counted_to, text.len());
+        line += memchr::memchr_iter(terminator, &text[counted_to..place]).count() as u64;
+        counted_to = place;
+        line
+    };
+    places.iter().map(&mut number).collect()
 }
 
 #[cfg(test)]
@@ -33,6 +39,6 @@ mod tests {
         assert_eq!(find_all(b"aaaa", b""), [0usize; 0]);
         assert_eq!(find_another(b"aaa", b"aa", 0), Some(1));
         assert_eq!(find_another(b"aab", b"aa", 0), None);
-        assert_eq!(line_number_at(b"a\nb\nc", 4, b'\n'), 3);
+        assert_eq!(line_numbers(b"a\nb\nc", &[0, 1, 4], b'\n'), [1, 1, 3]);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::lines::split_lines;
+
 /// The block of a file that is most like the text that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Nearest<'a> {
@@ -29,8 +31,8 @@ const COMMON_LINE: usize = 200;
 /// Finds the block of `text` that is most like `wanted`, for people and models to look at. Blanks at
 /// both ends of a line do not count. Nothing much alike: no block.
 pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Option<Nearest<'a>> {
-    let file = split(text, terminator);
-    let wanted = split(wanted, terminator);
+    let file = split_lines(text, terminator);
+    let wanted = split_lines(wanted, terminator);
     let compared = &wanted[..wanted.len().min(COMPARED_LINES)];
     let small = file.len().saturating_mul(compared.len()) <= MAX_PAIRS;
     let start = if small { most_alike(&file, compared) } else { most_shared(&file, &wanted) }?;
@@ -93,14 +95,6 @@ fn most_shared(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
         .into_iter()
         .max_by_key(|&(start, votes)| (votes, std::cmp::Reverse(start)))
         .map(|(s, _)| s)
-}
-
-/// Lines without their ends. A `\r` before `\n` is of the end, not of the line.
-fn split(text: &[u8], terminator: u8) -> Vec<&[u8]> {
-    let text = text.strip_suffix(&[terminator]).unwrap_or(text);
-    text.split(|&byte| byte == terminator)
-        .map(|line| line.strip_suffix(b"\r").filter(|_| terminator == b'\n').unwrap_or(line))
-        .collect()
 }
 
 #[cfg(test)]

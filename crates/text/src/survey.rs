@@ -1,5 +1,7 @@
 //! What kind of text a file is, found in one pass over its bytes, in chunks of any size.
 
+use crate::endings::Endings;
+
 /// What one pass over a file's bytes tells about it. Feed every chunk, then [`Survey::finish`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Survey {
@@ -13,6 +15,8 @@ pub struct Survey {
     pub lone_cr: u64,
     /// NUL bytes.
     pub nuls: u64,
+    /// Control characters of one byte that are shown as escapes, NUL among them.
+    pub controls: u64,
     /// Bytes that are not part of valid UTF-8.
     pub invalid_utf8: u64,
     /// Lines that begin with a tab.
@@ -22,21 +26,6 @@ pub struct Survey {
     last: Option<u8>,
     head: Vec<u8>,
     unfinished: Vec<u8>,
-}
-
-/// How a text ends its lines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Endings {
-    /// No line is ended.
-    None,
-    /// All by `\n`.
-    Lf,
-    /// All by `\r\n`.
-    CrLf,
-    /// There is no `\n`; all by `\r`.
-    Cr,
-    /// `\n` and `\r\n`.
-    Mixed,
 }
 
 /// Text has hardly any NULs; more than one in this many bytes is something else.
@@ -59,6 +48,7 @@ impl Survey {
         self.note_lines(chunk);
         self.note_utf8(chunk);
         self.nuls += memchr::memchr_iter(0, chunk).count() as u64;
+        self.controls += chunk.iter().filter(|byte| is_shown_escaped(**byte)).count() as u64;
         self.last = Some(last);
     }
 
@@ -162,6 +152,11 @@ impl Survey {
             }
         }
     }
+}
+
+/// Controls but tab and line ends; a lone `\r` is counted by itself.
+fn is_shown_escaped(byte: u8) -> bool {
+    byte == 0x7f || byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
 #[cfg(test)]

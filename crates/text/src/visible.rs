@@ -23,6 +23,27 @@ pub fn visible(bytes: &[u8]) -> String {
     shown
 }
 
+/// Shows a name of a file on one line, in which nothing acts and nothing hides: line ends, and marks
+/// that turn the direction of writing or take no room, are shown as escapes too.
+pub fn visible_name(bytes: &[u8]) -> String {
+    let text = visible(bytes);
+    if !text.chars().any(|c| matches!(c, '\n' | '\t') || is_unseen(c)) {
+        return text;
+    }
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            c if is_unseen(c) => {
+                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
 /// Shows text in which also the blanks can be told apart, for errors about text that nearly matches:
 /// a tab is `→`, a blank at the end of a line `·`, other odd spaces are named by their code point.
 pub fn show_invisible(line: &[u8]) -> String {
@@ -57,6 +78,11 @@ fn is_hidden_control(c: char) -> bool {
     c.is_control() && c != '\t' && c != '\n'
 }
 
+/// Marks that take no room or turn the direction of writing.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
 /// Blanks and marks that look like nothing or like an ordinary space.
 fn is_odd_blank(c: char) -> bool {
     matches!(
@@ -73,6 +99,11 @@ mod tests {
     fn controls_and_broken_bytes_are_shown_and_text_is_kept() {
         assert_eq!(visible(b"\x1b[2Jcaf\xe9\tna\xc3\xafve\r"), "\\x1b[2Jcaf\\xe9\tnaïve\\r");
         assert_eq!(visible("\u{9b}1m".as_bytes()), "\\x9b1m");
+    }
+
+    #[test]
+    fn a_name_is_one_line_that_says_all() {
+        assert_eq!(visible_name("a\nb\u{202e}c\u{1b}".as_bytes()), "a\\nb\\u{202e}c\\x1b");
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde_json::Value;
-use toolcrib_policy::Access;
+use toolcrib_fs::About;
+use toolcrib_policy::{Access, Decision, Effect};
 
 use crate::approve::{Approver, Nobody};
 use crate::cancel::{Cancel, Progress};
@@ -12,8 +13,9 @@ use crate::decode::decode;
 use crate::error::{Error, ErrorKind};
 use crate::grant::{Grant, permit};
 use crate::record::Record;
-use crate::reply::{Reply, clip_error};
+use crate::reply::Reply;
 use crate::runtime::Runtime;
+use crate::seen::Basis;
 use crate::session::Session;
 use crate::table::Row;
 
@@ -65,9 +67,10 @@ impl Runtime {
         let (mut record, began) = Record::begin(session, &call, options.dry_run);
         let outcome =
             catch_unwind(AssertUnwindSafe(|| self.carry_out(session, call, options, &mut record)));
+        let budget = self.limits().reply_chars;
         let outcome = match outcome.unwrap_or_else(|panic| Err(internal(panic.as_ref()))) {
-            Ok(reply) => Ok(reply.within(self.limits().reply_chars)),
-            Err(error) => Err(clip_error(error, self.limits().reply_chars)),
+            Ok(reply) => Ok(reply.within(budget)),
+            Err(error) => Err(error.within(budget)),
         };
         record.end(began, &outcome);
         self.record(record);
@@ -84,22 +87,37 @@ impl Runtime {
     ) -> Result<Reply, Error> {
         let row = self.table().find(&call.tool)?;
         record.tool = row.entry.name.to_owned();
-        let args = call.args.clone();
-        let tool = decode(&row.entry, row.schema(), call.args)?;
+        let tool = decode(&row.entry, row.schema(), call.args.clone())?;
         let grant = Grant::resolve(self, session, tool.access())?;
         record.accesses = as_done(grant.accesses(), options.dry_run);
-        let preview = || self.preview(row, args, session, &grant, options);
+        let mut about = About {
+            tool: record.tool.clone(),
+            arguments: record.arguments.clone(),
+            ..About::default()
+        };
+        let mut agreed = None;
+        let preview = || {
+            let about = About { tool: row.entry.name.to_owned(), ..About::default() };
+            let previewed = self.preview(row, call.args, session, &grant, options, about)?;
+            Ok(previewed.map(|(reply, basis)| {
+                agreed = Some(basis);
+                reply
+            }))
+        };
         let (verdict, permitted) =
             permit(self, session, row.entry.name, &record.accesses, options, preview);
+        about.rule = verdict.rule.clone();
         record.decision = Some((verdict.decision, verdict.rule));
         permitted?;
         options.cancel.check()?;
-        let reply = tool.run(&mut Cx::begin(self, session, &grant, options))?;
+        let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);
+        let reply = tool.run(&mut cx)?;
         Ok(if options.dry_run { reply.with("dry_run", true) } else { reply })
     }
 
-    /// What the call would change, for whoever is asked about it. An error that the call would end in
-    /// anyway is told at once, unless it could tell the caller of files that it may not read yet.
+    /// What the call would change, and from what, for whoever is asked about it. An error that the call
+    /// would end in anyway is told at once, unless it could tell the caller of files that it may not
+    /// read yet.
     fn preview(
         &self,
         row: &Row,
@@ -107,22 +125,23 @@ impl Runtime {
         session: &Session,
         grant: &Grant,
         options: Options<'_>,
-    ) -> Result<Option<Reply>, Error> {
+        about: About,
+    ) -> Result<Option<(Reply, Basis)>, Error> {
         // `Cx` sees to it that a dry run writes no file. Beyond files it sees nothing, so there a tool
         // must not even begin before the answer.
-        let files_only = grant.accesses().iter().all(|access| access.path().is_some());
-        if !files_only || row.entry.hints.read_only || options.dry_run {
+        let reaches = grant.accesses().iter().any(|access| access.effect() == Effect::Reach);
+        if reaches || row.entry.hints.read_only || options.dry_run {
             return Ok(None);
         }
         let tool = decode(&row.entry, row.schema(), args)?;
         let options = Options { dry_run: true, ..options };
-        match tool.run(&mut Cx::begin(self, session, grant, options)) {
-            Ok(reply) => Ok(Some(reply.within(self.limits().reply_chars))),
+        let mut cx = Cx::begin(self, session, grant, options, about);
+        match tool.run(&mut cx) {
+            Ok(reply) => Ok(Some((reply.within(self.limits().reply_chars), cx.into_basis()))),
             Err(error) => {
                 let reads = as_done(grant.accesses(), true);
                 let verdict = self.policy().decide(&reads, &session.remembered());
-                let may_read = verdict.decision == toolcrib_policy::Decision::Allow;
-                if may_read { Err(error) } else { Ok(None) }
+                if verdict.decision == Decision::Allow { Err(error) } else { Ok(None) }
             }
         }
     }
@@ -132,6 +151,7 @@ impl Runtime {
 fn as_done(accesses: Vec<Access>, dry_run: bool) -> Vec<Access> {
     let lower = |access| match access {
         Access::Write(path) if dry_run => Access::Read(path),
+        Access::WriteAny if dry_run => Access::Read(".".into()),
         access => access,
     };
     accesses.into_iter().map(lower).collect()

@@ -8,6 +8,7 @@
 //! cannot disagree.
 
 use serde_json::{Map, Value};
+use toolcrib_text::clip_line;
 
 use crate::error::Error;
 use crate::near::{fold, near};
@@ -89,6 +90,7 @@ impl Fitting {
             };
             let inner = join(path, name);
             if fitted.contains_key(name) {
+                let given = clip(&given);
                 self.problem(format!("`{inner}` is given twice, the second time as `{given}`"));
             } else if !value.is_null() || is_required(schema, name) {
                 let empty = Map::new();
@@ -152,7 +154,11 @@ impl Fitting {
                 return Value::Null;
             }
         }
-        if !whole || number.is_i64() || number.is_u64() {
+        if number.as_i64().is_none() && number.is_u64() {
+            self.problem(format!("`{path}`: {number} is too large"));
+            return Value::Null;
+        }
+        if !whole || number.is_i64() {
             return number.into();
         }
         // 50.0 is meant as 50. Past 2^53 a float no longer says which whole number it is.
@@ -277,12 +283,9 @@ fn shown(value: &Value) -> String {
     }
 }
 
+/// Names and values in errors: enough to know them by.
 fn clip(text: &str) -> String {
-    const MOST: usize = 40;
-    match text.char_indices().nth(MOST) {
-        None => text.to_owned(),
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-    }
+    clip_line(text, 40)
 }
 
 fn join(path: &str, name: &str) -> String {

@@ -5,6 +5,9 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 use toolcrib_fs::{FsError, FsErrorKind};
+use toolcrib_text::clip_line;
+
+use crate::reply::clip;
 
 /// What went wrong. The list is closed: callers branch on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,30 +147,69 @@ impl Error {
             .join("\n")
     }
 
-    pub(crate) fn map_text(mut self, clip: impl Fn(&str) -> String) -> Self {
-        self.parts.message = clip(&self.parts.message);
-        self.parts.detail = clip(&self.parts.detail);
+    /// The same error within the budget. What is said first matters most: the sentence, then what to
+    /// do, then the lines to look at.
+    pub(crate) fn within(mut self, chars: usize) -> Self {
+        let parts = &mut self.parts;
+        parts.message = clip_line(&parts.message, chars / 4);
+        parts.hint = clip_line(&parts.hint, chars / 4);
+        parts.detail = clip(&parts.detail, chars / 2, chars).0;
+        self
+    }
+
+    /// Says that the workspace is as it was, where the hint does not.
+    pub(crate) fn nothing_written(mut self) -> Self {
+        if !self.parts.hint.contains("Nothing was") {
+            self.parts.hint = format!("Nothing was written. {}", self.parts.hint);
+        }
         self
     }
 
     /// An error of the file leaf, about a file that the caller knows as `shown`.
     pub(crate) fn from_fs(shown: &str, error: &FsError) -> Self {
         let message = format!("{shown} {}", error.detail());
-        match error.kind() {
-            FsErrorKind::Invalid => Error::invalid(error.detail()),
-            FsErrorKind::Outside => Error::new(ErrorKind::OutsideWorkspace, message)
-                .hint("Use a path inside the workspace, relative to its directory."),
-            FsErrorKind::NotFound => Error::new(ErrorKind::NotFound, message),
-            FsErrorKind::IsDirectory => Error::new(ErrorKind::IsDirectory, message),
-            FsErrorKind::NotRegular => Error::new(ErrorKind::NotRegular, message)
-                .hint("Only regular files can be read and written."),
-            FsErrorKind::TooLarge => Error::new(ErrorKind::TooLarge, message),
-            FsErrorKind::Permission => Error::new(ErrorKind::Permission, message),
-            FsErrorKind::ReadOnly => Error::new(ErrorKind::ReadOnly, message),
-            FsErrorKind::Stale => Error::new(ErrorKind::Stale, message)
-                .hint("Nothing was written. Read the file again, then make the change anew."),
-            FsErrorKind::Io => Error::new(ErrorKind::Io, message),
-        }
+        let (kind, hint) = match error.kind() {
+            FsErrorKind::Invalid => {
+                return Error::invalid(error.detail()).hint(
+                    "Give a path inside the workspace, relative to its directory or absolute.",
+                );
+            }
+            FsErrorKind::Outside => (
+                ErrorKind::OutsideWorkspace,
+                "Use a path inside the workspace, relative to its directory.",
+            ),
+            FsErrorKind::NotFound => {
+                (ErrorKind::NotFound, "Check the path; LS shows what is there.")
+            }
+            FsErrorKind::IsDirectory => (ErrorKind::IsDirectory, "LS lists a directory."),
+            FsErrorKind::NotRegular => {
+                (ErrorKind::NotRegular, "Only regular files can be read and written.")
+            }
+            FsErrorKind::TooLarge => (
+                ErrorKind::TooLarge,
+                "Read it in parts with offset and limit; it is too large to edit.",
+            ),
+            FsErrorKind::Permission => (
+                ErrorKind::Permission,
+                "The user that runs these tools may not do this; only the operator can change that.",
+            ),
+            FsErrorKind::ReadOnly => (
+                ErrorKind::ReadOnly,
+                "It is not meant to be changed. Make the change elsewhere, or ask the operator.",
+            ),
+            FsErrorKind::Stale => (
+                ErrorKind::Stale,
+                "Nothing was written. Read the file again, then make the change anew.",
+            ),
+            FsErrorKind::Busy => (
+                ErrorKind::Conflict,
+                "Nothing was written. Try again when the other process is done.",
+            ),
+            FsErrorKind::Io => {
+                (ErrorKind::Io, "The system refused it; the name of the error tells why.")
+            }
+        };
+        Error::new(kind, message).hint(hint)
     }
 }
 

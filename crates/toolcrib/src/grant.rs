@@ -4,6 +4,7 @@ use std::path::Path;
 
 use toolcrib_fs::Place;
 use toolcrib_policy::{Access, Decision, Effect, Verdict};
+use toolcrib_text::visible_name;
 
 use crate::approve::{Answer, Question};
 use crate::call::Options;
@@ -33,7 +34,8 @@ impl Grant {
         accesses: Vec<Access>,
     ) -> Result<Grant, Error> {
         let granted = accesses.into_iter().map(|said| {
-            let place = said.path().map(|path| resolve(runtime, session, path)).transpose()?;
+            let place = said.path().map(|path| resolve(runtime, session, said.effect(), path));
+            let place = place.transpose()?;
             Ok(Granted { said, place })
         });
         Ok(Grant { granted: granted.collect::<Result<_, Error>>()? })
@@ -64,15 +66,18 @@ impl Grant {
         {
             return Ok(place.clone());
         }
-        let place = resolve(runtime, session, path)?;
-        let around = |granted: &Granted| granted.place.as_ref().is_some_and(|p| place.is_within(p));
+        let place = resolve(runtime, session, effect, path)?;
+        let around = |granted: &Granted| match &granted.place {
+            Some(around) => place.is_within(around),
+            None => granted.said == Access::WriteAny,
+        };
         if self.granted.iter().filter(covers).any(around) {
             return Ok(place);
         }
-        let what = effect.name();
+        let shown = visible_name(path.as_os_str().as_encoded_bytes());
         let message = format!(
-            "the tool wanted to {what} {}, and had not said so before it began",
-            path.display()
+            "the tool wanted to {} {shown}, and had not said so before it began",
+            effect.name()
         );
         Err(Error::new(ErrorKind::Denied, message)
             .hint("This is a fault of the tool, not of the call. Nothing was touched."))
@@ -120,17 +125,41 @@ pub(crate) fn permit(
     (verdict, permitted)
 }
 
-fn resolve(runtime: &Runtime, session: &Session, path: &Path) -> Result<Place, Error> {
+/// Finds where a path leads, if it may be touched in this way at all.
+pub(crate) fn resolve(
+    runtime: &Runtime,
+    session: &Session,
+    effect: Effect,
+    path: &Path,
+) -> Result<Place, Error> {
+    let shown = |path: &Path| visible_name(path.as_os_str().as_encoded_bytes());
     if runtime.absolute_paths() && path.is_relative() && !path.as_os_str().is_empty() {
         let absolute = session.directory().path().join(path);
-        return Err(Error::invalid(format!("the path {} is not absolute", path.display()))
-            .hint(format!("Use {} if that is what you mean.", absolute.display())));
+        return Err(Error::invalid(format!("the path {} is not absolute", shown(path)))
+            .hint(format!("Use {} if that is what you mean.", shown(&absolute))));
     }
-    runtime.workspace().resolve(session.directory(), path).map_err(|error| {
-        // As the caller spelled it: for what lies outside, nothing more may be told.
-        let shown = toolcrib_text::visible(error.path().as_os_str().as_encoded_bytes());
-        Error::from_fs(&shown, &error)
-    })
+    // As the caller spelled it: for what lies outside, nothing more may be told.
+    let place = runtime
+        .workspace()
+        .resolve(session.directory(), path)
+        .map_err(|error| Error::from_fs(&shown(error.path()), &error))?;
+    if runtime.own_directories().iter().any(|own| place.path().starts_with(own)) {
+        let message = format!("{} is where this program keeps its own things", shown(path));
+        return Err(Error::new(ErrorKind::Protected, message)
+            .hint("No tool reads or writes there, and no setting lets one."));
+    }
+    if effect == Effect::Write
+        && let Some(pattern) = runtime.protection().find(place.relative())
+    {
+        let message =
+            format!("{} is protected: writing it can make programs run code", shown(path));
+        return Err(Error::new(ErrorKind::Protected, message)
+            .hint(format!(
+                "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
+            ))
+            .with("protected_by", pattern));
+    }
+    Ok(place)
 }
 
 fn denied(tool: &str, verdict: &Verdict, because: &str) -> Error {

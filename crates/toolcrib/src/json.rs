@@ -8,7 +8,12 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+use toolcrib_text::clip_line;
+
 use crate::error::Error;
+
+/// Characters shown of a name in an error.
+const MAX_SHOWN_CHARS: usize = 40;
 
 /// Reads one JSON value from bytes that nobody vouches for.
 pub fn parse_json(bytes: &[u8]) -> Result<Value, Error> {
@@ -76,6 +81,7 @@ impl<'de> Visitor<'de> for Strict {
         let mut fields = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             if fields.contains_key(&key) {
+                let key = clip_line(&key, MAX_SHOWN_CHARS);
                 return Err(A::Error::custom(format!("the name {key:?} stands twice")));
             }
             fields.insert(key, map.next_value_seed(Strict)?);

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use toolcrib_policy::Access;
+use toolcrib_text::clip_line;
 
 use crate::call::Call;
 use crate::error::{Error, ErrorKind};
@@ -12,6 +13,9 @@ use crate::session::Session;
 
 /// Characters kept of each string in the arguments: enough to know a call by, not to hold a file.
 const MAX_ARGUMENT_CHARS: usize = 2_000;
+
+/// Bytes of the arguments as a whole.
+const MAX_ARGUMENTS_BYTES: usize = 64 << 10;
 
 /// What happened in one call.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,18 +100,23 @@ impl Record {
     }
 }
 
-fn bounded(value: &Value) -> Value {
+/// Arguments as a record keeps them: strings cut, and the whole cut where it is still too much.
+fn bounded(arguments: &Value) -> Value {
+    let cut = cut_strings(arguments);
+    let text = cut.to_string();
+    if text.len() <= MAX_ARGUMENTS_BYTES {
+        cut
+    } else {
+        clip_line(&text, MAX_ARGUMENT_CHARS).into()
+    }
+}
+
+fn cut_strings(value: &Value) -> Value {
     match value {
-        Value::String(text) => match text.char_indices().nth(MAX_ARGUMENT_CHARS) {
-            None => value.clone(),
-            Some((cut, _)) => {
-                let left_out = text[cut..].chars().count();
-                Value::String(format!("{}…[+{left_out} characters]", &text[..cut]))
-            }
-        },
-        Value::Array(items) => items.iter().map(bounded).collect(),
+        Value::String(text) => clip_line(text, MAX_ARGUMENT_CHARS).into(),
+        Value::Array(items) => items.iter().map(cut_strings).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(key, value)| (key.clone(), bounded(value))).collect()
+            fields.iter().map(|(key, value)| (key.clone(), cut_strings(value))).collect()
         }
         other => other.clone(),
     }

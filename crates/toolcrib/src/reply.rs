@@ -3,7 +3,6 @@
 use serde_json::{Map, Value};
 use toolcrib_text::clip_lines;
 
-use crate::error::Error;
 use crate::words::counted;
 
 /// The answer of a call: text for the model, facts for programs.
@@ -35,6 +34,15 @@ impl Reply {
         self
     }
 
+    /// The number of the change in the journal, by which it can be undone.
+    #[must_use]
+    pub(crate) fn with_change(self, id: Option<u64>) -> Self {
+        match id {
+            Some(id) => self.with("change", id),
+            None => self,
+        }
+    }
+
     /// What it says, without the diff.
     pub fn output(&self) -> &str {
         &self.output
@@ -60,32 +68,40 @@ impl Reply {
 
     /// The same reply within the budget; what had to go is counted, in the text and for programs.
     pub(crate) fn within(mut self, chars: usize) -> Self {
-        let total = self.output.chars().count() + self.diff.chars().count();
-        if total <= chars {
+        if self.text().chars().count() <= chars {
             return self;
         }
-        let (output, in_output) = clip(&self.output, chars);
-        let (diff, in_diff) = clip(&self.diff, chars.saturating_sub(output.chars().count()));
-        (self.output, self.diff) = (output, diff);
-        self.with("clipped_chars", in_output + in_diff)
+        // One is for the newline between the two.
+        let room = chars.saturating_sub(1);
+        let rest = room.saturating_sub(self.output.chars().count());
+        let left_out;
+        if rest > NOTE_CHARS {
+            (self.diff, left_out) = clip(&self.diff, rest, chars);
+        } else {
+            // No room for the diff beside what is said: it counts as left out with the rest.
+            let all = self.text();
+            self.diff.clear();
+            (self.output, left_out) = clip(&all, room, chars);
+        }
+        self.with("clipped_chars", left_out)
     }
 }
 
-/// An error's text within the budget.
-pub(crate) fn clip_error(error: Error, chars: usize) -> Error {
-    error.map_text(|text| clip(text, chars).0)
-}
-
-fn clip(text: &str, chars: usize) -> (String, usize) {
-    let clipped = clip_lines(text, chars);
-    if clipped.left_out_chars == 0 {
-        return (clipped.text, 0);
+/// Keeps as much of a text as there is room for, with a line that tells what is missing; the room
+/// includes that line. `budget` is what the line names.
+pub(crate) fn clip(text: &str, room: usize, budget: usize) -> (String, usize) {
+    if text.chars().count() <= room {
+        return (text.to_owned(), 0);
     }
+    let clipped = clip_lines(text, room.saturating_sub(NOTE_CHARS));
     let lines = counted(clipped.left_out_lines as u64, "line");
     let left_out = counted(clipped.left_out_chars as u64, "character");
-    let note = format!("[{lines}, {left_out} left out: a reply has at most {chars}]\n");
+    let note = format!("[{lines}, {left_out} left out: a reply has at most {budget}]\n");
     (clipped.text + &note, clipped.left_out_chars)
 }
+
+/// More than the line takes that tells what is missing.
+const NOTE_CHARS: usize = 100;
 
 #[cfg(test)]
 mod tests {
@@ -93,19 +109,19 @@ mod tests {
 
     #[test]
     fn a_long_reply_says_what_is_missing() {
-        let reply = Reply::new("line\n".repeat(100)).diff("+x\n").within(52);
-        assert!(reply.output().starts_with(&"line\n".repeat(10)));
-        assert!(
-            reply
-                .output()
-                .ends_with("[90 lines, 450 characters left out: a reply has at most 52]\n")
-        );
-        assert_eq!(reply.metadata()["clipped_chars"], 453);
+        let long = |output: usize, diff: usize| {
+            Reply::new("line\n".repeat(output)).diff("+x\n".repeat(diff)).within(400)
+        };
+        for reply in [long(100, 50), long(10, 200), long(79, 200), long(60, 50)] {
+            assert!(reply.text().contains("characters left out: a reply has at most 400]"));
+            assert!(reply.text().chars().count() <= 400, "{}", reply.text());
+            assert!(reply.metadata()["clipped_chars"].as_u64() > Some(40));
+        }
     }
 
     #[test]
     fn a_reply_of_exactly_the_budget_is_whole() {
         let reply = Reply::new("abc").diff("de");
-        assert_eq!(reply.clone().within(5), reply);
+        assert_eq!(reply.clone().within(6), reply);
     }
 }

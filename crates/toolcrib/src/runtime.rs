@@ -1,10 +1,11 @@
 //! The runtime: tools, directories, rules.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use toolcrib_fs::{Root, RootMode, Workspace};
-use toolcrib_policy::{Policy, Profile};
+use toolcrib_fs::{Caps, HardLinks, Journal, Recovered, Root, RootMode, Workspace, real_path};
+use toolcrib_policy::{Policy, Profile, Protection};
+use toolcrib_text::visible_name;
 
 use crate::error::Error;
 use crate::limits::Limits;
@@ -22,6 +23,11 @@ pub struct Runtime {
     policy: Policy,
     limits: Limits,
     absolute_paths: bool,
+    hard_links: HardLinks,
+    protection: Protection,
+    journal: Option<Journal>,
+    recovered: Vec<Recovered>,
+    own_directories: Vec<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
     sessions: AtomicU64,
@@ -65,6 +71,38 @@ impl Runtime {
         self.absolute_paths
     }
 
+    /// What became of changes that a crash had interrupted, found when the runtime was built.
+    pub fn recovered(&self) -> &[Recovered] {
+        &self.recovered
+    }
+
+    pub(crate) fn hard_links(&self) -> HardLinks {
+        self.hard_links
+    }
+
+    pub(crate) fn protection(&self) -> &Protection {
+        &self.protection
+    }
+
+    pub(crate) fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
+    pub(crate) fn own_directories(&self) -> &[PathBuf] {
+        &self.own_directories
+    }
+
+    /// A real path as replies show it: on one line, and relative to the session's directory where it is
+    /// in it.
+    pub(crate) fn show_path(&self, session: &Session, path: &Path) -> String {
+        let shown = match path.strip_prefix(session.directory().path()) {
+            Ok(relative) if !self.absolute_paths => relative,
+            _ => path,
+        };
+        let shown = if shown.as_os_str().is_empty() { Path::new(".") } else { shown };
+        visible_name(shown.as_os_str().as_encoded_bytes())
+    }
+
     pub(crate) fn states(&self) -> &States {
         &self.states
     }
@@ -85,6 +123,10 @@ pub struct RuntimeBuilder {
     profile: Profile,
     limits: Limits,
     absolute_paths: bool,
+    hard_links: HardLinks,
+    protection: Protection,
+    journal: Option<(PathBuf, Caps)>,
+    own_directories: Vec<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
 }
@@ -121,6 +163,31 @@ impl RuntimeBuilder {
         self
     }
 
+    /// What becomes of a changed file's other names.
+    pub fn hard_links(mut self, hard_links: HardLinks) -> Self {
+        self.hard_links = hard_links;
+        self
+    }
+
+    /// Which files are not written, wherever they are.
+    pub fn protection(mut self, protection: Protection) -> Self {
+        self.protection = protection;
+        self
+    }
+
+    /// Keeps what changes replace, in a directory of one's own, so that they can be undone, and so that
+    /// a change of several files is all or nothing also when the process dies in the middle of it.
+    pub fn journal(mut self, directory: impl Into<PathBuf>, caps: Caps) -> Self {
+        self.journal = Some((directory.into(), caps));
+        self
+    }
+
+    /// A directory that no tool touches, though it lie in a root: the host's own.
+    pub fn own_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.own_directories.push(directory.into());
+        self
+    }
+
     /// Somebody who keeps a record of each call.
     pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
         self.recorder = Some(Box::new(recorder));
@@ -141,12 +208,26 @@ impl RuntimeBuilder {
         };
         let roots = self.roots.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let workspace = Workspace::new(roots).map_err(|error| Error::from_fs("", &error))?;
+        let mut own: Vec<PathBuf> = self.own_directories.iter().map(|d| real_path(d)).collect();
+        own.extend(self.journal.iter().map(|(directory, _)| real_path(directory)));
+        let journal = self.journal.map(|(directory, caps)| Journal::new(directory, caps));
+        let recovered = match &journal {
+            None => Vec::new(),
+            Some(journal) => journal
+                .recover(&workspace)
+                .map_err(|error| Error::from_fs(&error.path().display().to_string(), &error))?,
+        };
         Ok(Runtime {
             table: Table::new(TOOLS),
             workspace,
             policy: Policy::new(self.profile),
             limits: self.limits,
             absolute_paths: self.absolute_paths,
+            hard_links: self.hard_links,
+            protection: self.protection,
+            journal,
+            recovered,
+            own_directories: own,
             recorder: self.recorder,
             states: self.states,
             sessions: AtomicU64::new(0),

@@ -1,10 +1,16 @@
 //! One agent's stay: where it is, and what it was allowed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolcrib_fs::Place;
 use toolcrib_policy::Effect;
+
+use crate::seen::Seen;
+
+/// More files than a session works with. Should it see more, it starts to remember anew.
+const MAX_SEEN: usize = 10_000;
 
 /// One agent's stay. Calls of one session may run at the same time; answers end with it.
 #[derive(Debug)]
@@ -12,12 +18,14 @@ pub struct Session {
     id: u64,
     directory: Place,
     remembered: Mutex<BTreeSet<Effect>>,
+    seen: Mutex<HashMap<PathBuf, Seen>>,
     asking: Mutex<()>,
 }
 
 impl Session {
     pub(crate) fn new(id: u64, directory: Place) -> Self {
-        Session { id, directory, remembered: Mutex::default(), asking: Mutex::default() }
+        let (remembered, seen, asking) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Session { id, directory, remembered, seen, asking }
     }
 
     /// Its number, for records.
@@ -35,6 +43,23 @@ impl Session {
 
     pub(crate) fn remember(&self, effects: impl IntoIterator<Item = Effect>) {
         lock(&self.remembered).extend(effects);
+    }
+
+    /// What the session last saw of a file.
+    pub(crate) fn seen(&self, path: &Path) -> Option<Seen> {
+        lock(&self.seen).get(path).cloned()
+    }
+
+    pub(crate) fn saw(&self, path: PathBuf, seen: Seen) {
+        let mut all = lock(&self.seen);
+        if all.len() >= MAX_SEEN {
+            all.clear();
+        }
+        all.insert(path, seen);
+    }
+
+    pub(crate) fn forget(&self, path: &Path) {
+        lock(&self.seen).remove(path);
     }
 
     /// Held while somebody is asked, so that questions come one after the other.

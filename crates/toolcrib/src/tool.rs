@@ -40,6 +40,8 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
 pub enum Category {
     /// Files: reading and changing them.
     File,
+    /// What was done, and taking it back.
+    History,
     /// A library user's own.
     Other,
 }
@@ -49,6 +51,7 @@ impl Category {
     pub fn name(self) -> &'static str {
         match self {
             Category::File => "file",
+            Category::History => "history",
             Category::Other => "other",
         }
     }

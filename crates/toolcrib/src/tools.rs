@@ -1,12 +1,23 @@
 //! The table of built-in tools: one file each, one line each.
 
 mod edit;
+mod history;
+mod ls;
 mod read;
+mod undo;
+mod write;
 
 use crate::tool::Entry;
 
 /// Every tool, in the order in which a model reads them.
-pub(crate) const TOOLS: &[Entry] = &[Entry::of::<read::Read>(), Entry::of::<edit::Edit>()];
+pub(crate) const TOOLS: &[Entry] = &[
+    Entry::of::<read::Read>(),
+    Entry::of::<write::Write>(),
+    Entry::of::<edit::Edit>(),
+    Entry::of::<ls::Ls>(),
+    Entry::of::<undo::Undo>(),
+    Entry::of::<history::History>(),
+];
 
 #[cfg(test)]
 mod tests {

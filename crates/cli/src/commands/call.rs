@@ -26,7 +26,12 @@ pub(crate) fn call(
         Ok(reply) => print::reply(reply),
         Err(error) => print::error(error),
     };
-    printed.map_err(|error| format!("cannot print the reply: {error}"))?;
+    if let Err(error) = printed {
+        print::usage_error(&format!(
+            "the call was made, but its reply could not be printed: {error}"
+        ));
+        return Ok(ExitCode::from(1));
+    }
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 

@@ -17,28 +17,32 @@ use crate::input::{self, Line};
 
 pub(crate) fn run(common: &Common, runtime: &Runtime) -> Result<ExitCode, String> {
     let session = runtime.session();
-    let door = Door { runtime, session, dry_run: common.dry_run, output: Mutex::new(()) };
+    let door = Door { runtime, session, dry_run: common.dry_run, output: Mutex::new(true) };
     let mut stdin = io::stdin().lock();
     std::thread::scope(|scope| {
         let mut pool = Pool::new(scope, |request: Request| door.answer(request));
         while let Some(line) = input::read_line(&mut stdin)? {
+            let line_bytes = line.bytes();
             match door.understand(line) {
                 None => {}
                 Some(Err((id, error))) => door.say(id, &Err(error)),
                 Some(Ok(request)) if request.wait => door.answer(request),
-                Some(Ok(request)) => pool.submit(request),
+                Some(Ok(request)) => pool.submit(request, line_bytes),
             }
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(())
     })
-    .map_err(|error: io::Error| format!("cannot read the calls from standard input: {error}"))
+    .map_err(|error: io::Error| format!("cannot read the calls from standard input: {error}"))?;
+    let all_said = *door.output.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(if all_said { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 struct Door<'a> {
     runtime: &'a Runtime,
     session: Session,
     dry_run: bool,
-    output: Mutex<()>,
+    /// Whether every reply could be printed.
+    output: Mutex<bool>,
 }
 
 impl Door<'_> {
@@ -58,14 +62,14 @@ impl Door<'_> {
         self.say(request.id, &outcome);
     }
 
-    /// Prints a reply as a line of its own. Nobody there to read it is no reason to fail: the calls
-    /// that came in are still made.
+    /// Prints a reply as a line of its own. Nobody there to read it is no reason to stop: the calls that
+    /// came in are still made.
     fn say(&self, id: Value, outcome: &Result<Reply, Error>) {
         let mut reply = Map::from_iter([("id".to_owned(), id)]);
         reply.extend(to_json(outcome));
         let line = format!("{}\n", Value::Object(reply));
-        let _one_at_a_time = self.output.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all_said = self.output.lock().unwrap_or_else(PoisonError::into_inner);
         let mut stdout = io::stdout();
-        let _ = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
+        *all_said &= stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_ok();
     }
 }

@@ -23,8 +23,7 @@ fn toolcrib(directory: &Path, words: &[&str], input: &[u8]) -> Output {
     let mut child = Command::new(PROGRAM)
         .args(words)
         .current_dir(directory)
-        // Not the configuration of whoever runs the tests.
-        .env("XDG_CONFIG_HOME", directory)
+        .envs(home_of_its_own())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -42,4 +41,11 @@ fn toolcrib(directory: &Path, words: &[&str], input: &[u8]) -> Output {
 
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
+}
+
+/// Not the configuration and the journal of whoever runs the tests.
+fn home_of_its_own() -> [(&'static str, std::path::PathBuf); 2] {
+    static HOME: std::sync::OnceLock<tempfile::TempDir> = std::sync::OnceLock::new();
+    let home = HOME.get_or_init(|| tempfile::tempdir().unwrap()).path();
+    [("XDG_CONFIG_HOME", home.join("config")), ("XDG_STATE_HOME", home.join("state"))]
 }

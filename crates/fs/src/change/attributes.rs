@@ -18,6 +18,11 @@ pub(super) fn copy(old: BorrowedFd<'_>, stat: &Stat, new: BorrowedFd<'_>) -> Res
     rustix::fs::fchmod(new, beneath::permissions(stat))
 }
 
+/// Gives `file` this mode.
+pub(super) fn set_mode(file: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
+    rustix::fs::fchmod(file, rustix::fs::Mode::from_raw_mode(mode & 0o7777))
+}
+
 fn copy_extended(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> Result<(), Errno> {
     let names = match list(old) {
         Err(Errno::OPNOTSUPP) => return Ok(()),

@@ -3,22 +3,28 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 /// A new file in the directory where it will be needed. Dropped before it is put in place, it leaves
 /// nothing behind.
-pub(super) struct Staged<'a> {
-    directory: &'a OwnedFd,
+#[derive(Debug)]
+pub(super) struct Staged {
+    directory: OwnedFd,
     file: OwnedFd,
     /// The name it has in the directory, on file systems that have no files without one, and for the
     /// moment between linking and renaming.
     name: Option<String>,
 }
 
-impl<'a> Staged<'a> {
-    pub(super) fn write(directory: &'a OwnedFd, content: &[u8]) -> Result<Self, Errno> {
-        let mut staged = Staged::new(directory)?;
+impl Staged {
+    /// Writes new content. `mode` is what it begins with, less the umask.
+    pub(super) fn write(
+        directory: BorrowedFd<'_>,
+        content: &[u8],
+        mode: Mode,
+    ) -> Result<Self, Errno> {
+        let mut staged = Staged::new(directory, mode)?;
         staged.write_all(content)?;
         Ok(staged)
     }
@@ -32,21 +38,13 @@ impl<'a> Staged<'a> {
     }
 
     /// Takes a name that is not taken.
-    pub(super) fn create(mut self, name: &OsStr) -> Result<(), Errno> {
-        match self.name.take() {
+    pub(super) fn create(self, name: &OsStr) -> Result<(), Errno> {
+        match &self.name {
             None => self.link(name),
+            // A second name, which must be new, and then away with the first: works where a rename that
+            // must not replace does not.
             Some(own) => {
-                let moved = rustix::fs::renameat_with(
-                    self.directory,
-                    &own,
-                    self.directory,
-                    name,
-                    RenameFlags::NOREPLACE,
-                );
-                if moved.is_err() {
-                    self.name = Some(own);
-                }
-                moved
+                rustix::fs::linkat(&self.directory, own, &self.directory, name, AtFlags::empty())
             }
         }
     }
@@ -61,27 +59,26 @@ impl<'a> Staged<'a> {
                 own
             }
         };
-        let moved = rustix::fs::renameat(self.directory, &own, self.directory, name);
+        let moved = rustix::fs::renameat(&self.directory, &own, &self.directory, name);
         if moved.is_err() {
             self.name = Some(own);
         }
         moved
     }
 
-    fn new(directory: &'a OwnedFd) -> Result<Self, Errno> {
-        // The umask takes its part of the mode, as for any new file.
-        let mode = Mode::from_raw_mode(0o666);
+    fn new(directory: BorrowedFd<'_>, mode: Mode) -> Result<Self, Errno> {
+        let directory = directory.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        match rustix::fs::openat(directory, ".", flags, mode) {
-            Ok(file) => Ok(Staged { directory, file, name: None }),
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
+        match rustix::fs::openat(&directory, ".", flags, mode) {
+            Ok(file) if can_be_linked(&file) => Ok(Staged { directory, file, name: None }),
+            Ok(_) | Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
                 let own = random_name()?;
                 let flags = OFlags::CREATE
                     | OFlags::EXCL
                     | OFlags::NOFOLLOW
                     | OFlags::WRONLY
                     | OFlags::CLOEXEC;
-                let file = rustix::fs::openat(directory, &own, flags, mode)?;
+                let file = rustix::fs::openat(&directory, &own, flags, mode)?;
                 Ok(Staged { directory, file, name: Some(own) })
             }
             Err(errno) => Err(errno),
@@ -97,18 +94,32 @@ impl<'a> Staged<'a> {
     }
 
     fn link(&self, name: &OsStr) -> Result<(), Errno> {
-        let nameless = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        rustix::fs::linkat(CWD, nameless, self.directory, name, AtFlags::SYMLINK_FOLLOW)
+        let flags = AtFlags::SYMLINK_FOLLOW;
+        rustix::fs::linkat(CWD, by_handle(&self.file), &self.directory, name, flags)
     }
 }
 
-impl Drop for Staged<'_> {
+impl Drop for Staged {
     fn drop(&mut self) {
         if let Some(name) = &self.name {
-            let _ = rustix::fs::unlinkat(self.directory, name, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(&self.directory, name, AtFlags::empty());
         }
     }
 }
+
+/// Where a file without a name can be found by its handle.
+fn by_handle(file: &OwnedFd) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+/// Without /proc, a file that has no name can get none.
+fn can_be_linked(file: &OwnedFd) -> bool {
+    rustix::fs::access(by_handle(file), Access::EXISTS).is_ok()
+}
+
+const PREFIX: &str = ".toolcrib-";
+const SUFFIX: &str = ".tmp";
+const DIGITS: usize = 16;
 
 /// A name that nobody can guess and that says whose it is, should a crash leave it behind.
 fn random_name() -> Result<String, Errno> {
@@ -117,5 +128,12 @@ fn random_name() -> Result<String, Errno> {
     if filled < bytes.len() {
         return Err(Errno::AGAIN);
     }
-    Ok(format!(".toolcrib-{:016x}.tmp", u64::from_ne_bytes(bytes)))
+    Ok(format!("{PREFIX}{:0DIGITS$x}{SUFFIX}", u64::from_ne_bytes(bytes)))
+}
+
+/// Whether this is such a name.
+pub(crate) fn is_temporary(name: &[u8]) -> bool {
+    let digits =
+        name.strip_prefix(PREFIX.as_bytes()).and_then(|n| n.strip_suffix(SUFFIX.as_bytes()));
+    digits.is_some_and(|d| d.len() == DIGITS && d.iter().all(u8::is_ascii_hexdigit))
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use toolcrib_fs::{Change, FsErrorKind, Root, RootMode, Workspace};
+use toolcrib_fs::{Change, Committed, FsError, FsErrorKind, Root, RootMode, Step, Workspace};
 
 use crate::Tree;
 
@@ -16,12 +16,17 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
+fn commit(steps: Vec<Step>) -> Result<Committed, FsError> {
+    let change = Change::new(steps);
+    let locks = change.lock()?;
+    change.commit(&locks, None)
+}
+
 fn replace(tree: &Tree, path: &str, was: &str, now: &str) -> Result<bool, FsErrorKind> {
-    let commit = || {
-        let place = tree.resolve(path)?;
-        Change::replace(place, was.into(), now.into()).commit()
-    };
-    commit().map(|done| done.hard_link_broken).map_err(|error| error.kind())
+    let place = tree.resolve(path).unwrap();
+    commit(vec![Step::replace(place, was.into(), now.into())])
+        .map(|done| done.files[0].hard_link_broken)
+        .map_err(|error| error.kind())
 }
 
 #[test]
@@ -73,7 +78,7 @@ fn another_name_of_the_file_keeps_the_old_content() {
 fn a_new_file_gets_its_directories() {
     let tree = Tree::new();
     let place = tree.resolve("x/y/z").unwrap();
-    Change::create(place, b"new".to_vec()).commit().unwrap();
+    commit(vec![Step::create(place, b"new".to_vec())]).unwrap();
     assert_eq!(std::fs::read(tree.path("ws/x/y/z")).unwrap(), b"new");
     assert_eq!(names(&tree.path("ws/x/y")), ["z"]);
 }
@@ -84,7 +89,7 @@ fn a_new_file_that_somebody_made_first_is_left_alone_and_so_is_everything_else()
     let place = tree.resolve("x/y").unwrap();
     std::fs::create_dir(tree.path("ws/x")).unwrap();
     std::fs::write(tree.path("ws/x/y"), "theirs").unwrap();
-    let error = Change::create(place, b"new".to_vec()).commit().unwrap_err();
+    let error = commit(vec![Step::create(place, b"new".to_vec())]).unwrap_err();
     assert_eq!(error.kind(), FsErrorKind::Stale);
     assert_eq!(std::fs::read(tree.path("ws/x/y")).unwrap(), b"theirs");
     assert_eq!(names(&tree.path("ws/x")), ["y"]);
@@ -96,7 +101,8 @@ fn a_read_only_root_is_not_written() {
     let root = Root::open(tree.path("ws"), RootMode::ReadOnly).unwrap();
     let workspace = Workspace::new(vec![root]).unwrap();
     let place = workspace.resolve(&workspace.top(), Path::new("a/f")).unwrap();
-    let error = Change::replace(place, b"inside".to_vec(), b"new".to_vec()).commit().unwrap_err();
+    let step = Step::replace(place, b"inside".to_vec(), b"new".to_vec());
+    let error = commit(vec![step]).unwrap_err();
     assert_eq!(error.kind(), FsErrorKind::ReadOnly);
 }
 
@@ -105,12 +111,55 @@ fn a_check_refuses_what_a_commit_would_and_writes_nothing() {
     let tree = Tree::new();
     let check = |was: &str| {
         let place = tree.resolve("a/f").unwrap();
-        Change::replace(place, was.into(), b"new".to_vec()).check().map_err(|error| error.kind())
+        let step = Step::replace(place, was.into(), b"new".to_vec());
+        Change::new(vec![step]).check().map_err(|error| error.kind())
     };
     assert_eq!(check("inside"), Ok(()));
     assert_eq!(check("other"), Err(FsErrorKind::Stale));
     let place = tree.resolve("x/y").unwrap();
-    assert!(Change::create(place, b"new".to_vec()).check().is_ok());
+    assert!(Change::new(vec![Step::create(place, b"new".to_vec())]).check().is_ok());
     assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
     assert_eq!(names(&tree.path("ws")), ["a"]);
+}
+
+/// Two files change, one goes, one comes; the last of them cannot, so nothing happens.
+#[test]
+fn of_several_files_all_change_or_none() {
+    let tree = Tree::new();
+    for name in ["one", "two", "three"] {
+        std::fs::write(tree.path("ws").join(name), name).unwrap();
+    }
+    let step = |path: &str, was: Option<&str>, now: Option<&str>| {
+        let place = tree.resolve(path).unwrap();
+        match (was, now) {
+            (Some(was), Some(now)) => Step::replace(place, was.into(), now.into()),
+            (Some(was), None) => Step::delete(place, was.into()),
+            (None, now) => Step::create(place, now.unwrap().into()),
+        }
+    };
+    let steps = || {
+        vec![
+            step("one", Some("one"), Some("1")),
+            step("two", Some("two"), None),
+            step("new/file", None, Some("new")),
+        ]
+    };
+    let mut bad = steps();
+    bad.push(step("three", Some("changed meanwhile"), Some("3")));
+    assert_eq!(commit(bad).unwrap_err().kind(), FsErrorKind::Stale);
+    assert_eq!(names(&tree.path("ws")), ["a", "one", "three", "two"]);
+    assert_eq!(std::fs::read(tree.path("ws/one")).unwrap(), b"one");
+
+    commit(steps()).unwrap();
+    assert_eq!(names(&tree.path("ws")), ["a", "new", "one", "three"]);
+    assert_eq!(std::fs::read(tree.path("ws/one")).unwrap(), b"1");
+    assert_eq!(std::fs::read(tree.path("ws/new/file")).unwrap(), b"new");
+}
+
+#[test]
+fn a_file_cannot_change_twice_in_one_change() {
+    let tree = Tree::new();
+    let step = || Step::replace(tree.resolve("a/f").unwrap(), "inside".into(), "new".into());
+    assert!(commit(vec![step(), step()]).is_err());
+    assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
 }

@@ -126,6 +126,21 @@ fn a_place_belongs_to_the_innermost_root() {
     assert_eq!(mode("out/canary"), RootMode::ReadOnly);
 }
 
+#[test]
+fn a_root_is_not_given_for_writing_and_for_reading_only() {
+    let tree = Tree::new();
+    let root = |mode| Root::open(tree.path("ws"), mode).unwrap();
+    assert!(Workspace::new(vec![root(RootMode::ReadOnly), root(RootMode::ReadWrite)]).is_err());
+    assert!(Workspace::new(vec![root(RootMode::ReadOnly), root(RootMode::ReadOnly)]).is_ok());
+}
+
+#[test]
+fn files_that_the_kernel_makes_up_are_not_read() {
+    let workspace = Workspace::new(vec![Root::open("/proc", RootMode::ReadOnly).unwrap()]).unwrap();
+    let place = workspace.resolve(&workspace.top(), Path::new("version")).unwrap();
+    assert_eq!(ReadFile::open(&place).unwrap_err().kind(), FsErrorKind::NotRegular);
+}
+
 /// Somebody swaps a directory of the workspace for a link that leads out, as fast as they can.
 #[test]
 fn a_swapped_directory_never_lets_a_read_out() {

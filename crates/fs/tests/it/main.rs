@@ -9,6 +9,7 @@
 
 mod change;
 mod confinement;
+mod journal;
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

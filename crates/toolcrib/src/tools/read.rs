@@ -1,7 +1,5 @@
 //! Read: a text file, by lines.
 
-use std::fmt::Write as _;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_policy::Access;
@@ -11,6 +9,7 @@ use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::file::OpenFile;
 use crate::reply::Reply;
+use crate::seen::{Seeing, Seen};
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
@@ -34,11 +33,8 @@ pub(crate) struct Read {
 
 const DEFAULT_LIMIT: u64 = 2_000;
 
-/// Six columns of number, a tab, a newline.
-const LINE_OVERHEAD: usize = 8;
-
-/// What a reply needs besides the lines: the line in brackets at either end.
-const FRAME_CHARS: usize = 500;
+/// What a reply needs besides its lines and its header: the line behind them.
+const FOOTER_CHARS: usize = 200;
 
 impl Tool for Read {
     const NAME: &'static str = "Read";
@@ -52,12 +48,27 @@ impl Tool for Read {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let file = cx.open(&self.file_path)?;
-        let (survey, total) = survey(cx, &file)?;
+        let (survey, seen, total) = survey(cx, &file)?;
+        let header = header(&survey, total, cx.followed_link(&self.file_path)?);
         let first = self.first_line(&file, total)?;
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
-        let lines = window(cx, &file, survey.terminator(), first, limit)?;
-        let link = cx.followed_link(&self.file_path)?;
-        Ok(Page { file, survey, total, first, limit, lines, link }.reply())
+        let room = cx.limits().reply_chars.saturating_sub(header.chars().count() + FOOTER_CHARS);
+        let window = Window {
+            terminator: survey.terminator(),
+            first,
+            limit,
+            line_chars: cx.limits().line_chars,
+            total_chars: room,
+        };
+        let (lines, total) = read_window(cx, &file, window, total)?;
+        if lines.is_empty() && first > 1 {
+            return Err(no_such_line(&file, first, total));
+        }
+        if let (Total::Known(_), Some(seen)) = (total, &seen) {
+            cx.session().saw(file.path().to_owned(), seen.clone());
+        }
+        let hash = seen.map(|seen| seen.hash.short());
+        Ok(Page { file, header, total, first, limit, lines, hash }.reply())
     }
 }
 
@@ -70,9 +81,7 @@ impl Read {
                 .hint("Use 1 for the first line, -1 for the last.")),
             (1, _) => Ok(1),
             (1.., Total::Known(lines)) if offset.unsigned_abs() > lines => {
-                Err(Error::invalid(format!("{shown} has {lines} lines; there is no line {offset}"))
-                    .hint(format!("Use an offset from 1 to {lines}, or -20 for the last 20 lines."))
-                    .with("total_lines", lines))
+                Err(no_such_line(file, offset.unsigned_abs(), total))
             }
             (1.., _) => Ok(offset.unsigned_abs()),
             (_, Total::Known(lines)) => Ok(lines.saturating_sub(offset.unsigned_abs()) + 1),
@@ -92,25 +101,52 @@ enum Total {
     AtLeast(u64),
 }
 
-/// Looks through the file once: what kind of text it is, and how many lines.
-fn survey(cx: &Cx<'_>, file: &OpenFile) -> Result<(Survey, Total), Error> {
-    let mut survey = Survey::default();
+/// Looks through the file once: what kind of text it is, what it says, how many lines.
+fn survey(cx: &Cx<'_>, file: &OpenFile) -> Result<(Survey, Option<Seen>, Total), Error> {
+    let (mut survey, mut seeing) = (Survey::default(), Seeing::default());
     let most = cx.limits().count_bytes;
-    file.chunks(cx, |chunk| {
+    let ended = file.chunks(cx, |chunk| {
         survey.feed(chunk);
+        seeing.feed(chunk);
         // The first chunk tells, so that a sparse terabyte is refused as fast as a small file.
         if survey.looks_binary() {
             return Err(binary(file));
         }
         Ok(survey.bytes < most)
     })?;
-    let whole = survey.bytes >= file.size();
     survey.finish();
     if survey.looks_binary() {
         return Err(binary(file));
     }
     let lines = survey.lines();
-    Ok((survey, if whole { Total::Known(lines) } else { Total::AtLeast(lines) }))
+    let total = if ended { Total::Known(lines) } else { Total::AtLeast(lines) };
+    Ok((survey, ended.then(|| seeing.finish()), total))
+}
+
+/// The lines of the window; and how many there are in all, if the file ended within it.
+fn read_window(
+    cx: &Cx<'_>,
+    file: &OpenFile,
+    window: Window,
+    total: Total,
+) -> Result<(Vec<Line>, Total), Error> {
+    let mut lines = LineWindow::new(window);
+    let ended = file.chunks(cx, |chunk| Ok(lines.feed(chunk)))?;
+    let total = match (ended, lines.total_lines()) {
+        (true, Some(lines)) => Total::Known(lines),
+        _ => total,
+    };
+    Ok((lines.finish(), total))
+}
+
+fn no_such_line(file: &OpenFile, line: u64, total: Total) -> Error {
+    let (Total::Known(lines) | Total::AtLeast(lines)) = total;
+    let has = format!("{} has {}", file.shown(), counted(lines, "line"));
+    let hint = match lines {
+        0 => "It is empty.".to_owned(),
+        _ => format!("Use an offset from 1 to {lines}, or -20 for the last 20 lines."),
+    };
+    Error::invalid(format!("{has}; there is no line {line}")).hint(hint).with("total_lines", lines)
 }
 
 fn binary(file: &OpenFile) -> Error {
@@ -120,123 +156,82 @@ fn binary(file: &OpenFile) -> Error {
         .with("size", file.size())
 }
 
-fn window(
-    cx: &Cx<'_>,
-    file: &OpenFile,
-    terminator: u8,
-    first: u64,
-    limit: u64,
-) -> Result<Vec<Line>, Error> {
-    let limits = cx.limits();
-    let mut window = LineWindow::new(Window {
-        terminator,
-        first,
-        limit,
-        line_chars: limits.line_chars,
-        total_chars: limits.reply_chars.saturating_sub(FRAME_CHARS),
-        line_overhead: LINE_OVERHEAD,
-    });
-    file.chunks(cx, |chunk| Ok(window.feed(chunk)))?;
-    Ok(window.finish())
-}
-
 /// A part of a file, ready to be shown.
 struct Page {
     file: OpenFile,
-    survey: Survey,
+    header: String,
     total: Total,
     first: u64,
     limit: u64,
     lines: Vec<Line>,
-    link: Option<String>,
+    hash: Option<String>,
 }
 
 impl Page {
     fn reply(self) -> Reply {
-        let mut text = String::new();
-        let header = self.header();
-        if !header.is_empty() {
-            let _ = writeln!(text, "[{}]", header.join("; "));
-        }
-        for Line { number, text: line, left_out, .. } in &self.lines {
-            let _ = write!(text, "{number:>6}\t{line}");
-            if *left_out > 0 {
-                let _ = write!(text, "…[+{left_out} characters]");
-            }
-            text.push('\n');
-        }
         let read = self.lines.len() as u64;
         let next = self.first + read;
-        let reply = |text: String| {
-            Reply::new(text)
-                .with("file_path", self.file.shown())
-                .with("offset", self.first)
-                .with("limit", self.limit)
-                .with("lines_read", read)
-        };
-        match self.total {
+        let cut: u64 = self.lines.iter().map(|line| line.left_out).sum();
+        let lines: String = self.lines.iter().map(Line::render).collect();
+        let (footer, remaining) = match self.total {
+            Total::Known(total) if next > total => (String::new(), 0),
             Total::Known(total) => {
-                let remaining = (total + 1).saturating_sub(next);
-                if remaining > 0 {
-                    let last = next - 1;
-                    let _ = writeln!(
-                        text,
-                        "[lines {}-{last} of {total}; for more, offset: {next}]",
-                        self.first
-                    );
-                }
-                reply(text)
-                    .with("total_lines", total)
-                    .with("remaining_lines", remaining)
-                    .with("truncated", remaining > 0)
+                let span = format!("lines {}-{} of {total}", self.first, next - 1);
+                (format!("[{span}; for more, offset: {next}]\n"), total + 1 - next)
             }
             Total::AtLeast(total) => {
-                let _ = writeln!(
-                    text,
-                    "[lines from {} of at least {total}; for more, offset: {next}]",
-                    self.first
-                );
-                reply(text).with("total_lines_at_least", total).with("truncated", true)
+                let span = format!("lines from {} of at least {total}", self.first);
+                (format!("[{span}; for more, offset: {next}]\n"), (total + 1).saturating_sub(next))
             }
+        };
+        let mut reply = Reply::new(self.header + &lines + &footer)
+            .with("file_path", self.file.shown())
+            .with("offset", self.first)
+            .with("limit", self.limit)
+            .with("lines_read", read);
+        reply = match self.total {
+            Total::Known(total) => reply.with("total_lines", total),
+            Total::AtLeast(total) => reply.with("total_lines_at_least", total),
+        };
+        reply = reply
+            .with("remaining_lines", remaining)
+            .with("truncated", !footer.is_empty() || cut > 0);
+        match self.hash {
+            Some(hash) => reply.with("hash", hash),
+            None => reply,
         }
     }
+}
 
-    /// What the lines do not show.
-    fn header(&self) -> Vec<String> {
-        let survey = &self.survey;
-        let mut notes: Vec<String> = self.link.clone().into_iter().collect();
-        if survey.bytes == 0 {
-            notes.push("the file is empty".to_owned());
-        }
-        if survey.utf8_bom {
-            notes.push("UTF-8 with BOM".to_owned());
-        }
-        if survey.invalid_utf8 > 0 {
-            let bytes = counted(survey.invalid_utf8, "byte");
-            notes.push(format!("not valid UTF-8: {bytes} shown as \\xNN"));
-        }
-        if survey.nuls > 0 {
-            notes.push(format!("{} shown as \\x00", counted(survey.nuls, "NUL byte")));
-        }
-        let plain = survey.invalid_utf8 + survey.nuls == 0;
-        if plain && self.lines.iter().any(|line| line.escaped) {
-            notes.push("control characters shown as \\xNN".to_owned());
-        }
-        match survey.endings() {
-            Endings::CrLf => notes.push("CRLF line endings".to_owned()),
-            Endings::Cr => notes.push("lines end in CR alone".to_owned()),
-            Endings::Mixed => notes.push(format!(
-                "mixed line endings: {} of {} are CRLF",
-                survey.crlf, survey.line_feeds
-            )),
-            Endings::Lf | Endings::None => {}
-        }
-        if survey.tab_indents > 0 {
-            notes.push("indented with tabs".to_owned());
-        }
-        if matches!(self.total, Total::Known(_)) && !survey.ends_with_newline() {
-            notes.push("no newline at end of file".to_owned());
-        }
-        notes
+/// What the lines do not show, as a line in brackets; empty, if there is nothing to say.
+fn header(survey: &Survey, total: Total, link: Option<String>) -> String {
+    let mut notes: Vec<String> = link.into_iter().collect();
+    if survey.bytes == 0 {
+        notes.push("the file is empty".to_owned());
     }
+    if survey.utf8_bom {
+        notes.push("UTF-8 with BOM".to_owned());
+    }
+    if survey.invalid_utf8 > 0 {
+        let bytes = counted(survey.invalid_utf8, "byte");
+        notes.push(format!("not valid UTF-8: {bytes} shown as \\xNN"));
+    }
+    if survey.controls > 0 {
+        let controls = counted(survey.controls, "control character");
+        notes.push(format!("{controls} shown as \\xNN"));
+    }
+    match survey.endings() {
+        Endings::CrLf => notes.push("CRLF line endings".to_owned()),
+        Endings::Cr => notes.push("lines end in CR alone".to_owned()),
+        Endings::Mixed => notes
+            .push(format!("mixed line endings: {} of {} are CRLF", survey.crlf, survey.line_feeds)),
+        Endings::Lf | Endings::None => {}
+    }
+    if survey.tab_indents > 0 {
+        notes.push("indented with tabs".to_owned());
+    }
+    if matches!(total, Total::Known(_)) && !survey.ends_with_newline() {
+        notes.push("no newline at end of file".to_owned());
+    }
+    if notes.is_empty() { String::new() } else { format!("[{}]\n", notes.join("; ")) }
 }

@@ -23,8 +23,7 @@ impl Tool for Sneaky {
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
-        let was = cx.open(&self.path)?.read_all(100)?;
-        cx.replace(&self.path, was, b"overwritten".to_vec())?;
+        cx.update(&self.path, |_| Ok(b"overwritten".to_vec()))?;
         Ok(Reply::new("done"))
     }
 }

@@ -1,23 +1,37 @@
 //! Threads that make calls: as many as are needed, up to a bound, so that one long call does not hold
-//! the others.
+//! the others. What has come in and is not done is bounded too, in number and in bytes; past that, the
+//! input waits.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 
 /// More calls than this at a time wait for their turn.
 const MAX_THREADS: usize = 64;
+/// More calls than this are not taken in before others are done.
+const MAX_PENDING: usize = 256;
+/// More bytes of calls than these, likewise.
+const MAX_PENDING_BYTES: usize = 64 << 20;
 
 /// Threads that take what is submitted. Dropped, it lets them finish what they have.
 pub(super) struct Pool<'scope, 'env, T, F> {
     scope: &'scope Scope<'scope, 'env>,
-    work: Arc<F>,
-    sender: Sender<T>,
-    receiver: Arc<Mutex<Receiver<T>>>,
-    /// Submitted and not yet done.
-    pending: Arc<AtomicUsize>,
+    shared: Arc<Shared<T, F>>,
     threads: usize,
+}
+
+struct Shared<T, F> {
+    work: F,
+    queue: Mutex<Queue<T>>,
+    changed: Condvar,
+}
+
+struct Queue<T> {
+    waiting: VecDeque<(T, usize)>,
+    /// Submitted and not yet done.
+    pending: usize,
+    pending_bytes: usize,
+    closed: bool,
 }
 
 impl<'scope, 'env, T, F> Pool<'scope, 'env, T, F>
@@ -26,31 +40,72 @@ where
     F: Fn(T) + Send + Sync + 'scope,
 {
     pub(super) fn new(scope: &'scope Scope<'scope, 'env>, work: F) -> Self {
-        let (sender, receiver) = channel();
-        let receiver = Arc::new(Mutex::new(receiver));
-        Pool { scope, work: Arc::new(work), sender, receiver, pending: Arc::default(), threads: 0 }
+        let queue = Queue { waiting: VecDeque::new(), pending: 0, pending_bytes: 0, closed: false };
+        let shared = Shared { work, queue: Mutex::new(queue), changed: Condvar::new() };
+        Pool { scope, shared: Arc::new(shared), threads: 0 }
     }
 
-    pub(super) fn submit(&mut self, item: T) {
-        let pending = self.pending.fetch_add(1, Ordering::SeqCst) + 1;
-        if pending > self.threads && self.threads < MAX_THREADS {
-            self.start_thread();
+    /// Hands an item of so many bytes to a thread; waits while there is too much under way.
+    pub(super) fn submit(&mut self, item: T, bytes: usize) {
+        let full = |queue: &mut Queue<T>| {
+            queue.pending > 0
+                && (queue.pending >= MAX_PENDING || queue.pending_bytes + bytes > MAX_PENDING_BYTES)
+        };
+        let queue = self.shared.lock();
+        let waited = self.shared.changed.wait_while(queue, full);
+        let mut queue = waited.unwrap_or_else(PoisonError::into_inner);
+        queue.pending += 1;
+        queue.pending_bytes += bytes;
+        queue.waiting.push_back((item, bytes));
+        let wanted = queue.pending.min(MAX_THREADS);
+        drop(queue);
+        self.shared.changed.notify_all();
+        if wanted > self.threads && !self.start_thread() && self.threads == 0 {
+            // No thread is to be had: this one does it.
+            while self.shared.do_one(false) {}
         }
-        // The receiver lives as long as the pool does, so this cannot fail.
-        let _ = self.sender.send(item);
     }
 
-    fn start_thread(&mut self) {
-        self.threads += 1;
-        let (work, receiver, pending) =
-            (self.work.clone(), self.receiver.clone(), self.pending.clone());
-        self.scope.spawn(move || {
-            loop {
-                let item = receiver.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                let Ok(item) = item else { break };
-                work(item);
-                pending.fetch_sub(1, Ordering::SeqCst);
-            }
-        });
+    fn start_thread(&mut self) -> bool {
+        let shared = self.shared.clone();
+        let started = std::thread::Builder::new()
+            .spawn_scoped(self.scope, move || while shared.do_one(true) {})
+            .is_ok();
+        self.threads += usize::from(started);
+        started
+    }
+}
+
+impl<T, F> Drop for Pool<'_, '_, T, F> {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl<T, F> Shared<T, F> {
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T, F: Fn(T)> Shared<T, F> {
+    /// Does the next item, waiting for one if wanted; answers whether there was one.
+    fn do_one(&self, wait: bool) -> bool {
+        let mut queue = self.lock();
+        if wait {
+            let idle = |queue: &mut Queue<T>| queue.waiting.is_empty() && !queue.closed;
+            let waited = self.changed.wait_while(queue, idle);
+            queue = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        let Some((item, bytes)) = queue.waiting.pop_front() else { return false };
+        drop(queue);
+        (self.work)(item);
+        let mut queue = self.lock();
+        queue.pending -= 1;
+        queue.pending_bytes -= bytes;
+        drop(queue);
+        self.changed.notify_all();
+        true
     }
 }

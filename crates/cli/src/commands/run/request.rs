@@ -38,7 +38,9 @@ impl Request {
         let wait = flag(&mut fields, "wait")?;
         let dry_run = flag(&mut fields, "dry_run")?;
         match fields.keys().next() {
-            Some(name) => Err(Error::invalid(format!("there is no field `{name}` in a line"))),
+            Some(name) => {
+                Err(Error::invalid(format!("there is no field `{}` in a line", shown(name))))
+            }
             None => Ok(Request { id: Value::Null, call: Call::new(tool, args), wait, dry_run }),
         }
     }
@@ -50,4 +52,9 @@ fn flag(fields: &mut Map<String, Value>, name: &str) -> Result<bool, Error> {
         Some(Value::Bool(value)) => Ok(value),
         Some(_) => Err(Error::invalid(format!("`{name}` is neither true nor false"))),
     }
+}
+
+/// A name in an error: enough to know it by.
+fn shown(name: &str) -> String {
+    name.chars().take(40).collect()
 }

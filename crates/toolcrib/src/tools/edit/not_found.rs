@@ -1,7 +1,8 @@
 //! Why a text is not in a file, as far as that can be told.
 
 use toolcrib_text::{
-    Endings, Survey, find_all, line_number_at, nearest_block, show_invisible, visible,
+    Endings, Line, Nearest, Survey, clip_line, find_all, line_numbers, nearest_block,
+    show_invisible, visible,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -10,78 +11,89 @@ use crate::error::{Error, ErrorKind};
 const MAX_BLOCK_LINES: usize = 20;
 /// Characters of a line that are shown.
 const MAX_CHARS: usize = 200;
-/// A shorter text is in many files anyway; that it is there says nothing.
-const TELLING_CHARS: usize = 4;
+/// A shorter text is in many files anyway; that it is there says little.
+const TELLING_CHARS: usize = 16;
 
 /// The error for an `old` that is nowhere in the file.
 pub(super) fn explain(shown: &str, text: &[u8], survey: &Survey, old: &str, new: &str) -> Error {
     let terminator = survey.terminator();
-    let applied = find_all(text, new.as_bytes());
-    if let Some(&at) = applied.first()
-        && new.trim().chars().count() >= TELLING_CHARS
-    {
-        let line = line_number_at(text, at, terminator);
-        let message =
-            format!("`old_string` is not in {shown}, and `new_string` already is, at line {line}");
-        return Error::new(ErrorKind::AlreadyApplied, message)
-            .hint("Nothing was done. If this is the change you meant, go on; it was made before.")
-            .with("line", line);
-    }
-    let error = Error::new(ErrorKind::NoMatch, format!("`old_string` is not in {shown}"));
-    match describe_nearest(text, old, terminator) {
-        Some((detail, blanks_only)) => error.detail(detail).hint(hint(old, survey, blanks_only)),
-        None => error.detail("Nothing in the file is like it.").hint(hint(old, survey, false)),
+    let applied = applied_line(text, survey, new);
+    let nearest = nearest_block(text, old.as_bytes(), terminator);
+    let detail = nearest.as_ref().map_or("Nothing in the file is like it.".to_owned(), describe);
+    let telling = new.contains('\n') || new.trim().chars().count() >= TELLING_CHARS;
+    match applied {
+        Some(line) if telling => {
+            let message = format!(
+                "`old_string` is not in {shown}, and `new_string` already is, at line {line}"
+            );
+            Error::new(ErrorKind::AlreadyApplied, message)
+                .detail(detail)
+                .hint("Nothing was done. If that line is the change you meant, it was made before: go on.")
+                .with("line", line)
+        }
+        applied => {
+            let there = applied
+                .map_or(String::new(), |line| format!(" (`new_string` is there, at line {line})"));
+            let message = format!("`old_string` is not in {shown}{there}");
+            Error::new(ErrorKind::NoMatch, message).detail(detail).hint(hint(
+                old,
+                survey,
+                nearest.as_ref(),
+            ))
+        }
     }
 }
 
-/// The block that is most like the text, the first line that differs, and whether it differs in
-/// blanks alone.
-fn describe_nearest(text: &[u8], old: &str, terminator: u8) -> Option<(String, bool)> {
-    let nearest = nearest_block(text, old.as_bytes(), terminator)?;
+/// The line at which the new text already stands, first.
+fn applied_line(text: &[u8], survey: &Survey, new: &str) -> Option<u64> {
+    let new = survey.endings().adapt(new);
+    let place = *find_all(text, new.as_bytes()).first()?;
+    line_numbers(text, &[place], survey.terminator()).first().copied()
+}
+
+/// The block that is most like the text, and the first line that differs.
+fn describe(nearest: &Nearest<'_>) -> String {
     let mut detail = format!("The nearest text begins at line {}:\n", nearest.first_line);
     for (number, line) in (nearest.first_line..).zip(&nearest.lines).take(MAX_BLOCK_LINES) {
-        detail += &format!("{number:>6}\t{}\n", clip(&visible(line)));
+        let text = clip_line(&visible(line), MAX_CHARS);
+        detail += &Line { number, text, left_out: 0 }.render();
     }
     if nearest.lines.len() > MAX_BLOCK_LINES {
         detail += &format!("[{} more lines]\n", nearest.lines.len() - MAX_BLOCK_LINES);
     }
     let (line, expected, found) = nearest.differs;
-    let standing = found.map_or("(the file ends here)".to_owned(), |f| clip(&show_invisible(f)));
-    detail += &format!(
-        "It differs first at line {line}:\n  old_string: {}\n  the file:   {standing}\n",
-        clip(&show_invisible(expected))
-    );
-    let blanks_only = found.is_some_and(|found| without_blanks(found) == without_blanks(expected));
-    Some((detail, blanks_only))
+    let show = |line: &[u8]| clip_line(&show_invisible(line), MAX_CHARS);
+    let standing = found.map_or("(the file ends here)".to_owned(), show);
+    detail
+        + &format!(
+            "It differs first at line {line}:\n  old_string: {}\n  the file:   {standing}\n",
+            show(expected)
+        )
 }
 
-fn hint(old: &str, survey: &Survey, blanks_only: bool) -> String {
+fn hint(old: &str, survey: &Survey, nearest: Option<&Nearest<'_>>) -> String {
     let numbered = old.lines().all(|line| {
         let line = line.trim_start();
         line.split_once(['\t', '→']).is_some_and(|(n, _)| n.parse::<u64>().is_ok())
     });
-    if numbered {
-        return "`old_string` seems to hold the line numbers that Read shows: leave them out."
-            .to_owned();
-    }
-    if survey.endings() == Endings::Mixed && old.contains('\n') {
-        return "The file has both LF and CRLF line endings: try one line, or lines with one kind of ending."
-            .to_owned();
-    }
-    if blanks_only {
-        return "Only blanks differ (→ is a tab, · a space at the end): copy them from the file."
-            .to_owned();
-    }
-    "Nothing was done. Read the place and copy the text as it stands.".to_owned()
+    let blanks_only = nearest.is_some_and(|nearest| {
+        let (_, expected, found) = nearest.differs;
+        found.is_some_and(|found| without_blanks(found) == without_blanks(expected))
+    });
+    let hint = if numbered {
+        "`old_string` seems to hold the line numbers that Read shows: leave them out."
+    } else if survey.nuls > 2 {
+        "The file has NUL bytes; it may be UTF-16 or no text at all."
+    } else if survey.endings() == Endings::Mixed && old.contains('\n') {
+        "The file has both LF and CRLF line endings: try one line, or lines with one kind of ending."
+    } else if blanks_only {
+        "Only blanks differ (→ is a tab, · a space at the end): copy them from the file."
+    } else {
+        "Read the place and copy the text as it stands."
+    };
+    format!("Nothing was done. {hint}")
 }
 
 fn without_blanks(line: &[u8]) -> Vec<u8> {
     line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
-}
-
-fn clip(text: &str) -> String {
-    match text.char_indices().nth(MAX_CHARS) {
-        None => text.to_owned(),
-        Some((cut, _)) => format!("{}…[+{} characters]", &text[..cut], text[cut..].chars().count()),
-    }
 }

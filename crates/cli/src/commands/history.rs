@@ -1,0 +1,185 @@
+//! `toolcrib log`, `show`, `diff`, `undo`, `redo`: what was done, and taking it back.
+
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write as _};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolcrib::{Call, Error, ErrorKind, HistoryEntry, Options, Runtime, to_json};
+
+use crate::approve::confirm;
+use crate::args::Common;
+use crate::print::{self, DIM, NAME, WARNING};
+
+pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<ExitCode, String> {
+    let mut history = runtime.history().map_err(|error| error.to_string())?;
+    history.reverse();
+    let total = history.len();
+    history.truncate(limit);
+    if !print::for_people(common) {
+        let changes: Vec<Value> = history.iter().map(facts).collect();
+        let complete = changes.len() == total;
+        let object = json!({"changes": changes, "total": total, "complete": complete});
+        return say(&format!("{object}\n"));
+    }
+    let mut text = String::new();
+    for change in &history {
+        let undone =
+            if change.undone { format!("  {WARNING}taken back{WARNING:#}") } else { String::new() };
+        let _ = writeln!(
+            text,
+            "{NAME}{:>6}{NAME:#}  {DIM}{:<12}{DIM:#} {}{undone}",
+            change.id,
+            change.age(),
+            print::plain(&change.summary())
+        );
+    }
+    if total == 0 {
+        text += "No change was made here yet.\n";
+    } else if history.len() < total {
+        let _ = writeln!(text, "{DIM}{} of {total}; -n {total} shows all{DIM:#}", history.len());
+    }
+    page(&text)
+}
+
+pub(crate) fn show(common: &Common, runtime: &Runtime, id: u64) -> Result<ExitCode, String> {
+    let change = match find(runtime, id) {
+        Ok(change) => change,
+        Err(error) => return fail(common, error),
+    };
+    let diff = match runtime.diff_of(&change) {
+        Ok(diff) => diff,
+        Err(error) => return fail(common, error),
+    };
+    if !print::for_people(common) {
+        let mut object = facts(&change);
+        object["diff"] = diff.into();
+        return say(&format!("{object}\n"));
+    }
+    let mut text = format!(
+        "{NAME}{}{NAME:#}  {}  {DIM}allowed by {}{DIM:#}\n{}\n",
+        change.id,
+        change.age(),
+        print::plain(&change.rule),
+        print::plain(&change.summary())
+    );
+    text += &print::diff(&diff);
+    page(&text)
+}
+
+pub(crate) fn diff(runtime: &Runtime, since: Option<u64>) -> Result<ExitCode, String> {
+    let diff = runtime.diff_since(since).map_err(|error| error.to_string())?;
+    page(&print::diff(&diff))
+}
+
+pub(crate) fn undo(
+    common: &Common,
+    runtime: &Runtime,
+    id: Option<u64>,
+    yes: bool,
+) -> Result<ExitCode, String> {
+    let args = id.map_or(json!({}), |id| json!({"id": id}));
+    take_back(common, runtime, args, yes)
+}
+
+pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<ExitCode, String> {
+    let history = runtime.history().map_err(|error| error.to_string())?;
+    let last = history.iter().rev().find(|change| !change.undone && !change.undoes.is_empty());
+    match last {
+        Some(undo) => take_back(common, runtime, json!({"id": undo.id}), yes),
+        None => {
+            let error = Error::new(ErrorKind::NotFound, "there is no undo to take back")
+                .hint("`toolcrib log` lists the changes.");
+            fail(common, error)
+        }
+    }
+}
+
+/// Shows what would happen and asks, where there is somebody to ask; then makes it happen.
+fn take_back(
+    common: &Common,
+    runtime: &Runtime,
+    args: Value,
+    yes: bool,
+) -> Result<ExitCode, String> {
+    let session = runtime.session();
+    let call = || Call::new("Undo", args.clone());
+    let asks = !yes && !common.dry_run && io::stdin().is_terminal() && print::for_people(common);
+    if asks {
+        let options = Options { dry_run: true, ..Options::default() };
+        match runtime.call(&session, call(), options) {
+            Ok(preview) => print::reply(&preview).map_err(|error| error.to_string())?,
+            Err(error) => return fail(common, error),
+        }
+        if !confirm("Take it back?").unwrap_or(false) {
+            return say("Nothing was done.\n");
+        }
+    }
+    let options = Options { dry_run: common.dry_run, ..Options::default() };
+    let outcome = runtime.call(&session, call(), options);
+    match &outcome {
+        _ if !print::for_people(common) => {
+            say(&format!("{}\n", Value::Object(to_json(&outcome))))?;
+        }
+        // What it does was shown when it was asked.
+        Ok(reply) if asks => {
+            say(&format!("{}\n", print::plain(reply.output())))?;
+        }
+        Ok(reply) => print::reply(reply).map_err(|error| error.to_string())?,
+        Err(error) => print::error(error).map_err(|error| error.to_string())?,
+    }
+    Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn find(runtime: &Runtime, id: u64) -> Result<HistoryEntry, Error> {
+    let found = runtime.history()?.into_iter().find(|change| change.id == id);
+    found.ok_or_else(|| {
+        Error::new(ErrorKind::NotFound, format!("there is no change {id} here"))
+            .hint("`toolcrib log` lists the changes.")
+    })
+}
+
+fn facts(change: &HistoryEntry) -> Value {
+    let files: Vec<Value> = change
+        .files
+        .iter()
+        .map(|file| {
+            let (before, after) = &file.hashes;
+            json!({"path": file.path, "action": file.action, "before": before, "after": after})
+        })
+        .collect();
+    json!({
+        "id": change.id,
+        "time_ms": change.time_ms,
+        "tool": change.tool,
+        "arguments": change.arguments(),
+        "rule": change.rule,
+        "undoes": change.undoes,
+        "undone": change.undone,
+        "files": files,
+    })
+}
+
+fn fail(common: &Common, error: Error) -> Result<ExitCode, String> {
+    if print::for_people(common) {
+        print::error(&error).map_err(|error| error.to_string())?;
+    } else {
+        say(&format!("{}\n", Value::Object(to_json(&Err(error)))))?;
+    }
+    Ok(ExitCode::from(1))
+}
+
+fn say(text: &str) -> Result<ExitCode, String> {
+    let said = anstream::stdout().write_all(text.as_bytes());
+    said.map_err(|error| format!("cannot print: {error}"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what may be long: through a pager, where somebody reads it on a terminal.
+fn page(text: &str) -> Result<ExitCode, String> {
+    let tall = text.lines().count() > 40 && io::stdout().is_terminal();
+    if tall && print::through_pager(text) {
+        return Ok(ExitCode::SUCCESS);
+    }
+    say(text)
+}

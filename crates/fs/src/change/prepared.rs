@@ -1,0 +1,137 @@
+//! A step whose new content is on disk and only has to be put in place.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Mode, Stat};
+use rustix::io::Errno;
+
+use super::staged::Staged;
+use super::step::Step;
+use super::{CommittedFile, HardLinks, attributes, in_place};
+use crate::beneath;
+use crate::error::{FsError, FsErrorKind};
+use crate::file::ReadFile;
+use crate::hash::ContentHash;
+use crate::journal::{FileChange, Version};
+
+/// A step that only has to be put in place.
+pub(super) struct Prepared<'a> {
+    step: &'a Step,
+    directory: OwnedFd,
+    way: Way,
+    mode_before: u32,
+    mode_after: u32,
+    links: u64,
+}
+
+enum Way {
+    Rename(Staged),
+    InPlace,
+    Delete,
+}
+
+impl<'a> Prepared<'a> {
+    /// Gets everything ready. Writing in place is a way only if somebody keeps what was there.
+    pub(super) fn new(step: &'a Step, hard_links: HardLinks, kept: bool) -> Result<Self, FsError> {
+        let (parent, _) = step.split()?;
+        let directory = step.open_directory(parent)?;
+        let old = match &step.was {
+            Some(_) => Some(ReadFile::open(&step.place)?),
+            None => None,
+        };
+        let mode = |stat: &Stat| beneath::permissions(stat).as_raw_mode();
+        let links = old.as_ref().map_or(1, ReadFile::links);
+        let mode_before = old.as_ref().map_or(0, |old| mode(&old.stat));
+        let (way, mode_after) = (Way::Delete, mode_before);
+        let prepared = Prepared { step, directory, way, mode_before, mode_after, links };
+        let Some(now) = &step.now else { return Ok(prepared) };
+        let wants_in_place = links > 1 && hard_links == HardLinks::WriteThrough;
+        let way = match stage(&prepared.directory, step, old.as_ref(), now) {
+            _ if wants_in_place && kept => Way::InPlace,
+            Ok(staged) => Way::Rename(staged),
+            // The directory, or what the file is besides its content, is not ours to make anew.
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) if old.is_some() && kept => Way::InPlace,
+            Err(errno) => return Err(step.error("cannot be written", errno)),
+        };
+        let mode_after = match &way {
+            Way::Rename(staged) => {
+                let stat = rustix::fs::fstat(staged.file());
+                mode(&stat.map_err(|errno| step.error("cannot be looked at", errno))?)
+            }
+            _ => mode_before,
+        };
+        Ok(Prepared { way, mode_after, ..prepared })
+    }
+
+    /// What there will be to say about it.
+    pub(super) fn outcome(&self) -> CommittedFile {
+        let in_place = matches!(self.way, Way::InPlace);
+        CommittedFile {
+            hash: self.step.now.as_deref().map(ContentHash::of),
+            hard_link_broken: self.links > 1 && !in_place && self.step.now.is_some(),
+            in_place,
+        }
+    }
+
+    /// The journal's words for it.
+    pub(super) fn file_change(&self) -> FileChange {
+        let before = self.step.was.as_ref().map(|was| Version::of(was, self.mode_before));
+        let after = self.step.now.as_ref().map(|now| Version::of(now, self.mode_after));
+        let mut change = FileChange::new(&self.step.place.path(), before, after);
+        change.in_place = matches!(self.way, Way::InPlace);
+        change
+    }
+
+    /// Puts it in place.
+    pub(super) fn put(self) -> Result<(), FsError> {
+        let Prepared { step, directory, way, .. } = self;
+        let (_, name) = step.split()?;
+        let cannot = |errno| step.error("cannot be put in place", errno);
+        match (way, &step.was) {
+            (Way::Delete, _) => {
+                rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(cannot)
+            }
+            (Way::InPlace, _) => in_place::write(step),
+            (Way::Rename(staged), None) => staged.create(name).map_err(|errno| match errno {
+                Errno::EXIST => {
+                    step.fail(FsErrorKind::Stale, "was created by somebody else meanwhile")
+                }
+                errno => cannot(errno),
+            }),
+            (Way::Rename(staged), Some(_)) => {
+                let inode = rustix::fs::fstat(staged.file()).map_err(cannot)?.st_ino;
+                match staged.replace(name) {
+                    // A file that is a mount point cannot be replaced, only written.
+                    Err(Errno::BUSY | Errno::XDEV) => return in_place::write(step),
+                    moved => moved.map_err(cannot)?,
+                }
+                // Some file systems say yes and do nothing.
+                match beneath::stat(directory.as_fd(), name).map_err(cannot)?.st_ino == inode {
+                    true => Ok(()),
+                    false => Err(step.fail(FsErrorKind::Io, "is not what was put in its place")),
+                }
+            }
+        }
+    }
+}
+
+/// The new file, with all that the old one is besides its content.
+fn stage(
+    directory: &OwnedFd,
+    step: &Step,
+    old: Option<&ReadFile>,
+    now: &[u8],
+) -> Result<Staged, Errno> {
+    // What replaces a private file must be private before it has its mode; a new file gets what the
+    // umask leaves.
+    let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
+    let staged = Staged::write(directory.as_fd(), now, mode)?;
+    if let Some(old) = old {
+        attributes::copy(old.handle(), &old.stat, staged.file())?;
+    }
+    if let Some(mode) = step.mode {
+        attributes::set_mode(staged.file(), mode)?;
+    }
+    staged.sync()?;
+    Ok(staged)
+}

@@ -1,0 +1,165 @@
+//! What is to become of one file.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{Access, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::attributes;
+use super::staged::Staged;
+use crate::beneath;
+use crate::error::{FsError, FsErrorKind};
+use crate::file::{FileKind, ReadFile, require_file};
+use crate::place::Place;
+use crate::root::RootMode;
+
+/// What is to become of one file.
+#[derive(Debug, Clone)]
+pub struct Step {
+    pub(super) place: Place,
+    /// What it must say now; nothing, if it must not be there.
+    pub(super) was: Option<Vec<u8>>,
+    /// What it will say; nothing, if it is to go.
+    pub(super) now: Option<Vec<u8>>,
+    /// Its mode, if that is to be another than it is or than the umask makes it.
+    pub(super) mode: Option<u32>,
+}
+
+impl Step {
+    /// Puts `now` in the place of a file that says `was`.
+    pub fn replace(place: Place, was: Vec<u8>, now: Vec<u8>) -> Step {
+        Step::new(place, Some(was), Some(now))
+    }
+
+    /// Makes a new file, and the directories on the way to it.
+    pub fn create(place: Place, now: Vec<u8>) -> Step {
+        Step::new(place, None, Some(now))
+    }
+
+    /// Takes away a file that says `was`.
+    pub fn delete(place: Place, was: Vec<u8>) -> Step {
+        Step::new(place, Some(was), None)
+    }
+
+    /// Brings a file that says `now` back to a version with its mode, or to not being there.
+    pub fn back_to(place: Place, now: Option<Vec<u8>>, before: Option<(Vec<u8>, u32)>) -> Step {
+        let (content, mode) = before.unzip();
+        Step { mode, ..Step::new(place, now, content) }
+    }
+
+    /// Gives the file this mode.
+    #[must_use]
+    pub fn with_mode(mut self, mode: u32) -> Step {
+        self.mode = Some(mode);
+        self
+    }
+
+    fn new(place: Place, was: Option<Vec<u8>>, now: Option<Vec<u8>>) -> Step {
+        Step { place, was, now, mode: None }
+    }
+
+    /// Whether the file is what the step starts from, and may be changed.
+    pub(super) fn check(&self) -> Result<(), FsError> {
+        if self.place.root.mode() == RootMode::ReadOnly {
+            return Err(
+                self.fail(FsErrorKind::ReadOnly, "is in a root that was given as read-only")
+            );
+        }
+        let (parent, name) = self.split()?;
+        let directory = match self.open_directory(parent) {
+            // Its directory is made with it, in the nearest one above that is there.
+            Err(error) if self.was.is_none() && error.kind() == FsErrorKind::NotFound => {
+                return self.require_room_above(parent);
+            }
+            directory => directory?,
+        };
+        let Some(was) = &self.was else {
+            return match beneath::stat(directory.as_fd(), name) {
+                Err(Errno::NOENT) => self.require_room(&directory),
+                Err(errno) => Err(self.error("cannot be looked at", errno)),
+                Ok(_) => {
+                    Err(self.fail(FsErrorKind::Stale, "was created by somebody else meanwhile"))
+                }
+            };
+        };
+        self.require_writable(&directory, name)?;
+        let file = ReadFile::open(&self.place)?;
+        if file.read_all(was.len() as u64).is_ok_and(|bytes| bytes == *was) {
+            return Ok(());
+        }
+        Err(self.fail(FsErrorKind::Stale, "changed on disk since it was read"))
+    }
+
+    /// Undoes a step that was made, with what is at hand.
+    pub(super) fn take_back(&self) -> Result<(), FsError> {
+        let (parent, name) = self.split()?;
+        let directory = self.open_directory(parent)?;
+        let back = || -> Result<(), Errno> {
+            let Some(was) = &self.was else {
+                return rustix::fs::unlinkat(&directory, name, AtFlags::empty());
+            };
+            let staged = Staged::write(directory.as_fd(), was, Mode::from_raw_mode(0o600))?;
+            match ReadFile::open(&self.place) {
+                Ok(file) => attributes::copy(file.handle(), &file.stat, staged.file())?,
+                Err(_) => attributes::set_mode(staged.file(), self.place.mode().unwrap_or(0o600))?,
+            }
+            staged.sync()?;
+            staged.replace(name)
+        };
+        back().map_err(|errno| self.error("cannot be taken back", errno))
+    }
+
+    pub(super) fn split(&self) -> Result<(&Path, &OsStr), FsError> {
+        self.place.split().ok_or_else(|| self.fail(FsErrorKind::IsDirectory, "is a directory"))
+    }
+
+    pub(super) fn open_directory(&self, relative: &Path) -> Result<OwnedFd, FsError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        beneath::open(self.place.root.handle(), relative, flags, Mode::empty())
+            .map_err(|errno| self.error("is in a directory that cannot be opened", errno))
+    }
+
+    pub(super) fn contents(&self) -> impl Iterator<Item = &[u8]> {
+        [self.was.as_deref(), self.now.as_deref()].into_iter().flatten()
+    }
+
+    pub(super) fn fail(&self, kind: FsErrorKind, detail: &str) -> FsError {
+        FsError::new(kind, self.place.path(), detail)
+    }
+
+    pub(super) fn error(&self, cannot: &str, errno: Errno) -> FsError {
+        FsError::from_errno(self.place.path(), cannot, errno)
+    }
+
+    /// Whether a new file can be made in the nearest directory above that is there.
+    fn require_room_above(&self, missing: &Path) -> Result<(), FsError> {
+        let mut above = missing.ancestors().skip(1).map(|relative| self.open_directory(relative));
+        match above.find(|opened| !matches!(opened, Err(e) if e.kind() == FsErrorKind::NotFound)) {
+            Some(directory) => self.require_room(&directory?),
+            None => Ok(()),
+        }
+    }
+
+    fn require_room(&self, directory: &OwnedFd) -> Result<(), FsError> {
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        rustix::fs::accessat(directory, ".", access, AtFlags::EACCESS)
+            .map_err(|errno| self.error("is in a directory that cannot be written", errno))
+    }
+
+    /// A rename would quietly replace a file that we may not write; so ask first.
+    fn require_writable(&self, directory: &OwnedFd, name: &OsStr) -> Result<(), FsError> {
+        let stat = beneath::stat(directory.as_fd(), name)
+            .map_err(|errno| self.error("cannot be looked at", errno))?;
+        require_file(&self.place, Some(FileKind::of(&stat)))?;
+        match rustix::fs::accessat(directory, name, Access::WRITE_OK, AtFlags::EACCESS) {
+            Ok(()) => Ok(()),
+            Err(Errno::ACCESS | Errno::PERM) => {
+                let detail = "is write-protected (its mode does not let us write)";
+                Err(self.fail(FsErrorKind::ReadOnly, detail))
+            }
+            Err(errno) => Err(self.error("cannot be checked for write permission", errno)),
+        }
+    }
+}

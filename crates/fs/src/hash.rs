@@ -1,0 +1,77 @@
+//! What a file says, in a few bytes: two contents are the same if their hashes are.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The BLAKE3 hash of a content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ContentHash([u8; 32]);
+
+/// Hex digits of the short form, for people and models: 64 bits, enough to tell versions of a file.
+const SHORT_DIGITS: usize = 16;
+
+impl ContentHash {
+    /// The hash of bytes that are all in memory.
+    pub fn of(bytes: &[u8]) -> Self {
+        ContentHash(*blake3::hash(bytes).as_bytes())
+    }
+
+    /// The first digits, which are what replies show and callers give back.
+    pub fn short(&self) -> String {
+        self.to_string()[..SHORT_DIGITS].to_owned()
+    }
+}
+
+impl fmt::Display for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ContentHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ContentHash({})", self.short())
+    }
+}
+
+impl FromStr for ContentHash {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let hash = blake3::Hash::from_hex(text).map_err(|_| format!("{text:?} is no hash"))?;
+        Ok(ContentHash(*hash.as_bytes()))
+    }
+}
+
+/// A hash that is fed in chunks.
+#[derive(Default)]
+pub struct ContentHasher(blake3::Hasher);
+
+impl ContentHasher {
+    /// Takes the next chunk into account.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        self.0.update(chunk);
+    }
+
+    /// The hash of all chunks.
+    pub fn finish(&self) -> ContentHash {
+        ContentHash(*self.0.finalize().as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_survives_its_spelling_and_chunks_make_no_difference() {
+        let hash = ContentHash::of(b"hello");
+        assert_eq!(hash.to_string().parse(), Ok(hash));
+        assert_eq!(hash.short().len(), SHORT_DIGITS);
+        let mut hasher = ContentHasher::default();
+        hasher.feed(b"hel");
+        hasher.feed(b"lo");
+        assert_eq!(hasher.finish(), hash);
+        assert!("hello".parse::<ContentHash>().is_err());
+    }
+}

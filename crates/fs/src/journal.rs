@@ -1,0 +1,153 @@
+//! What was changed, by which call, and what was there before.
+//!
+//! # How it works
+//!
+//! The journal is a directory outside every root: `log`, a line for each change that was made, only
+//! ever appended to; `blobs/`, file contents by their hash, compressed; `pending/`, a file for each
+//! change that is being made; and two lock files.
+//!
+//! Before a change touches anything, every content that it replaces and every content that it brings is
+//! stored, and then what it is about to do is written to a file in `pending/`; all of that is on disk
+//! before the first file is replaced. The process holds a lock on that file. When everything is in
+//! place the line is appended to the log, and only then the pending file goes.
+//!
+//! A pending file whose lock is free is a change that a crash interrupted. Whoever opens the journal
+//! next looks at the files: if all are new the change is finished, otherwise those that are new get
+//! back what was there before (`recover.rs`).
+//!
+//! Changes that are too old or too much are collected now and then, with the contents that nothing
+//! names any more (`collect.rs`).
+
+mod collect;
+mod entry;
+mod log;
+mod pending;
+mod recover;
+mod store;
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+
+pub use self::collect::Caps;
+pub use self::entry::{About, Entry, FileChange, Version};
+pub use self::recover::Recovered;
+
+use self::log::Log;
+use self::pending::Pending;
+use self::store::Store;
+use crate::error::FsError;
+use crate::hash::ContentHash;
+use crate::lock::lock_within;
+
+/// Longer than anybody holds the journal's locks.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A journal.
+#[derive(Debug)]
+pub struct Journal {
+    directory: PathBuf,
+    log: Log,
+    store: Store,
+    caps: Caps,
+}
+
+impl Journal {
+    /// The journal in a directory, which is made when there is something to keep.
+    pub fn new(directory: impl Into<PathBuf>, caps: Caps) -> Journal {
+        let directory = directory.into();
+        let (log, store) = (Log::new(&directory), Store::new(directory.join("blobs")));
+        Journal { directory, log, store, caps }
+    }
+
+    /// The directory it is in.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The changes that were made, the oldest first.
+    pub fn entries(&self) -> Result<Vec<Entry>, FsError> {
+        self.log.read()
+    }
+
+    /// A content by its hash; nothing, if it is not kept any more.
+    pub fn content(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, FsError> {
+        self.store.get(hash)
+    }
+
+    /// Says what is about to happen, with everything that it takes to undo it on disk first.
+    pub(crate) fn begin(
+        &self,
+        about: About,
+        files: Vec<FileChange>,
+        contents: &[&[u8]],
+    ) -> Result<Flight<'_>, FsError> {
+        for part in ["", "blobs", "pending"] {
+            make_private(&self.directory.join(part))?;
+        }
+        let not_while_collecting =
+            self.hold("collecting", FlockOperation::NonBlockingLockShared, PATIENCE)?;
+        for content in contents {
+            self.store.put(content)?;
+        }
+        let entry = Entry::new(about, files);
+        let pending = Pending::write(&self.directory.join("pending"), &entry)?;
+        Ok(Flight { journal: self, entry, pending, not_while_collecting })
+    }
+
+    /// Adds a change to those that were made; answers its number.
+    fn append(&self, mut entry: Entry) -> Result<u64, FsError> {
+        let _lock = self.hold("lock", FlockOperation::NonBlockingLockExclusive, PATIENCE)?;
+        entry.id = self.log.last_id()? + 1;
+        self.log.append(&entry)?;
+        Ok(entry.id)
+    }
+
+    fn hold(
+        &self,
+        name: &str,
+        operation: FlockOperation,
+        patience: Duration,
+    ) -> Result<OwnedFd, FsError> {
+        let path = self.directory.join(name);
+        let error = |errno| FsError::from_errno(&path, "cannot be locked", errno);
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
+        let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).map_err(error)?;
+        lock_within(&file, operation, patience).map_err(error)?;
+        Ok(file)
+    }
+}
+
+/// A change that is being made.
+#[derive(Debug)]
+pub(crate) struct Flight<'a> {
+    journal: &'a Journal,
+    entry: Entry,
+    pending: Pending,
+    not_while_collecting: OwnedFd,
+}
+
+impl Flight<'_> {
+    /// Everything is in place: adds it to the changes that were made, and answers its number.
+    pub(crate) fn done(&self) -> Result<u64, FsError> {
+        self.journal.append(self.entry.clone())
+    }
+
+    /// It is over: all in place and added, or all as it was. What is not closed is looked after by the
+    /// next start.
+    pub(crate) fn close(self) {
+        self.pending.remove();
+        let journal = self.journal;
+        drop(self.not_while_collecting);
+        // The change is made and kept; what could not be collected now can be later.
+        let _ = journal.collect_now_and_then();
+    }
+}
+
+fn make_private(path: &Path) -> Result<(), FsError> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| FsError::from_io(path, "cannot be made", &error))
+}

@@ -1,0 +1,148 @@
+//! What the log says. These types are a promise to every later version: fields may come, none goes.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::hash::ContentHash;
+
+/// Who made a change, and why they might.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct About {
+    /// The tool.
+    pub tool: String,
+    /// Its arguments, long ones cut.
+    pub arguments: Value,
+    /// The rule that allowed it.
+    pub rule: String,
+    /// The changes that this one takes back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undoes: Vec<u64>,
+}
+
+/// One call that changed files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its number, from 1, in the order in which changes were done.
+    pub id: u64,
+    /// When, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// Who and why.
+    #[serde(flatten)]
+    pub about: About,
+    /// What it changed.
+    pub files: Vec<FileChange>,
+}
+
+/// One file that was changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileChange {
+    path: String,
+    /// The path in hex, where it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
+    /// What was there; nothing, if it was created.
+    pub before: Option<Version>,
+    /// What is there; nothing, if it was deleted.
+    pub after: Option<Version>,
+    /// Whether it was written in place, and not replaced at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_place: bool,
+}
+
+/// A version of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Version {
+    /// Its content.
+    #[serde(with = "hash_as_text")]
+    pub hash: ContentHash,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its mode bits.
+    pub mode: u32,
+}
+
+impl Entry {
+    /// A change that is made now; it gets its number when it is done.
+    pub(super) fn new(about: About, files: Vec<FileChange>) -> Entry {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let time_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        Entry { id: 0, time_ms, about, files }
+    }
+
+    /// The contents that it names.
+    pub(super) fn contents(&self) -> impl Iterator<Item = ContentHash> {
+        let versions = self.files.iter().flat_map(|file| [file.before, file.after]);
+        versions.flatten().map(|version| version.hash)
+    }
+}
+
+impl FileChange {
+    /// A change of the file at an absolute path.
+    pub fn new(path: &Path, before: Option<Version>, after: Option<Version>) -> FileChange {
+        let bytes = path.as_os_str().as_bytes();
+        let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        FileChange {
+            path: path.to_string_lossy().into_owned(),
+            path_bytes: std::str::from_utf8(bytes).is_err().then(hex),
+            before,
+            after,
+            in_place: false,
+        }
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> PathBuf {
+        let bytes = self.path_bytes.as_ref().and_then(|hex| {
+            let digits = hex.as_bytes().chunks(2);
+            digits
+                .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+                .collect()
+        });
+        match bytes {
+            Some(bytes) => OsString::from_vec(bytes).into(),
+            None => self.path.clone().into(),
+        }
+    }
+}
+
+impl Version {
+    /// The version of a file with this content and mode.
+    pub fn of(content: &[u8], mode: u32) -> Version {
+        Version { hash: ContentHash::of(content), size: content.len() as u64, mode }
+    }
+}
+
+mod hash_as_text {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::hash::ContentHash;
+
+    pub(super) fn serialize<S: Serializer>(hash: &ContentHash, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(hash)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ContentHash, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_any_bytes_survives() {
+        for bytes in [b"/a/b".as_slice(), b"/a/\xff\xfe", b"/a/\n\\x"] {
+            let path = PathBuf::from(OsString::from_vec(bytes.to_vec()));
+            let change = FileChange::new(&path, None, None);
+            let text = serde_json::to_string(&change).unwrap();
+            let read: FileChange = serde_json::from_str(&text).unwrap();
+            assert_eq!(read.path(), path);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! After a crash: a change that was interrupted is finished, or was never made.
+
+use super::entry::{Entry, FileChange, Version};
+use super::pending::Pending;
+use super::{About, Journal};
+use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+
+use crate::beneath;
+use crate::change::{Change, Step, is_temporary};
+use crate::error::FsError;
+use crate::file::ReadFile;
+use crate::hash::ContentHash;
+use crate::lock::Locks;
+use crate::place::Place;
+use crate::workspace::Workspace;
+
+/// What became of a change that was interrupted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recovered {
+    /// What had been about to happen.
+    pub about: About,
+    /// Whether it was finished; otherwise everything is as it was before.
+    pub finished: bool,
+    /// Files that somebody else has changed since, and that were left as they are.
+    pub left_alone: Vec<std::path::PathBuf>,
+}
+
+impl Journal {
+    /// Finishes or takes back the changes that a crash interrupted, as far as their files are in this
+    /// workspace; others are left to those who can see them.
+    pub fn recover(&self, workspace: &Workspace) -> Result<Vec<Recovered>, FsError> {
+        let mut recovered = Vec::new();
+        for (entry, pending) in self.interrupted()? {
+            let places = entry.files.iter().map(|file| workspace.resolve_real(&file.path()));
+            if let Ok(places) = places.collect::<Result<Vec<_>, _>>() {
+                recovered.push(self.settle(entry, pending, places)?);
+            }
+        }
+        Ok(recovered)
+    }
+
+    fn settle(
+        &self,
+        entry: Entry,
+        pending: Pending,
+        places: Vec<Place>,
+    ) -> Result<Recovered, FsError> {
+        let mut recovered =
+            Recovered { about: entry.about.clone(), finished: false, left_alone: Vec::new() };
+        // Whoever makes a change holds these, so what lies about under them belongs to nobody.
+        let locks = Locks::acquire(places.iter())?;
+        places.iter().for_each(sweep);
+        let standing: Vec<Option<Vec<u8>>> = places.iter().map(content).collect();
+        let is = |now: &Option<Vec<u8>>, version: &Option<Version>| {
+            now.as_deref().map(ContentHash::of) == version.map(|version| version.hash)
+        };
+        let files = || entry.files.iter().zip(&standing);
+        if files().all(|(file, now)| is(now, &file.after)) {
+            recovered.finished = true;
+            self.append(entry)?;
+            pending.remove();
+            return Ok(recovered);
+        }
+        let mut steps = Vec::new();
+        for ((file, now), place) in files().zip(places) {
+            if is(now, &file.before) {
+                continue;
+            }
+            let before = match &file.before {
+                Some(version) => self.content(&version.hash)?.map(|bytes| (bytes, version.mode)),
+                None => None,
+            };
+            let lost = file.before.is_some() && before.is_none();
+            let ours = is(now, &file.after) || self.is_torn(file, now.as_deref())?;
+            if lost || !ours {
+                recovered.left_alone.push(file.path());
+                continue;
+            }
+            steps.push(Step::back_to(place, now.clone(), before));
+        }
+        Change::new(steps).commit(&locks, None)?;
+        pending.remove();
+        Ok(recovered)
+    }
+
+    /// Whether a file that was being written in place is new at its front and old behind that.
+    fn is_torn(&self, file: &FileChange, now: Option<&[u8]>) -> Result<bool, FsError> {
+        let (true, Some(now), Some(before), Some(after)) =
+            (file.in_place, now, &file.before, &file.after)
+        else {
+            return Ok(false);
+        };
+        let (Some(before), Some(after)) = (self.content(&before.hash)?, self.content(&after.hash)?)
+        else {
+            return Ok(false);
+        };
+        let new = now.iter().zip(&after).take_while(|(a, b)| a == b).count();
+        Ok(before.get(new..).is_some_and(|rest| now[new..] == *rest) || now[new..].is_empty())
+    }
+}
+
+/// Takes away new files that a crash left beside a place, between getting a name and the right one.
+fn sweep(place: &Place) {
+    let Some((parent, _)) = place.split() else { return };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let directory = beneath::open(place.root.handle(), parent, flags, Mode::empty());
+    let Some((directory, entries)) = directory.ok().and_then(|directory| {
+        let entries = Dir::read_from(&directory).ok()?;
+        Some((directory, entries))
+    }) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if is_temporary(entry.file_name().to_bytes()) {
+            let _ = rustix::fs::unlinkat(&directory, entry.file_name(), AtFlags::empty());
+        }
+    }
+}
+
+fn content(place: &Place) -> Option<Vec<u8>> {
+    let file = ReadFile::open(place).ok()?;
+    file.read_all(u64::MAX - 1).ok()
+}

@@ -1,0 +1,93 @@
+//! File contents by their hash, compressed.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use crate::error::FsError;
+use crate::hash::ContentHash;
+
+/// Quick rather than small: a change waits for it.
+const LEVEL: i32 = 1;
+
+#[derive(Debug)]
+pub(super) struct Store {
+    directory: PathBuf,
+}
+
+impl Store {
+    pub(super) fn new(directory: PathBuf) -> Store {
+        Store { directory }
+    }
+
+    /// Where a content is, if it is there.
+    pub(super) fn path(&self, hash: &ContentHash) -> PathBuf {
+        self.directory.join(hash.to_string())
+    }
+
+    /// Keeps a content; when it returns, it is on disk. One that is there already stays as it is: it
+    /// was synced before it got its name.
+    pub(super) fn put(&self, content: &[u8]) -> Result<(), FsError> {
+        let path = self.path(&ContentHash::of(content));
+        if path.exists() {
+            return Ok(());
+        }
+        let write = || -> std::io::Result<()> {
+            let compressed = zstd::bulk::compress(content, LEVEL)?;
+            let mut file = new_file(&self.directory)?;
+            file.0.write_all(&compressed)?;
+            file.0.sync_data()?;
+            std::fs::rename(&file.1, &path)
+        };
+        write().map_err(|error| FsError::from_io(&path, "cannot be kept", &error))
+    }
+
+    /// A content; nothing, if it is not there or not what it should be.
+    pub(super) fn get(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, FsError> {
+        let path = self.path(hash);
+        let compressed = match std::fs::read(&path) {
+            Ok(compressed) => compressed,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(FsError::from_io(&path, "cannot be read", &error)),
+        };
+        let content = zstd::stream::decode_all(compressed.as_slice()).ok();
+        Ok(content.filter(|content| ContentHash::of(content) == *hash))
+    }
+
+    /// All that is there, also what a crash left half written.
+    pub(super) fn list(&self) -> Result<Vec<PathBuf>, FsError> {
+        let list = || self.directory.read_dir()?.map(|entry| Ok(entry?.path())).collect();
+        let listed: std::io::Result<Vec<PathBuf>> = list();
+        listed.map_err(|error| FsError::from_io(&self.directory, "cannot be listed", &error))
+    }
+}
+
+/// A new file in the directory, and its path. One that a crash leaves behind is named by nothing, so that
+/// the next collection takes it away.
+fn new_file(directory: &std::path::Path) -> std::io::Result<(std::fs::File, PathBuf)> {
+    let mut random = [0; 8];
+    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    let path = directory.join(format!("new-{:016x}", u64::from_ne_bytes(random)));
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+    Ok((file, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_content_comes_back_and_a_broken_one_does_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().to_owned());
+        let content = b"hello ".repeat(10_000);
+        let hash = ContentHash::of(&content);
+        assert_eq!(store.get(&hash).unwrap(), None);
+        store.put(&content).unwrap();
+        store.put(&content).unwrap();
+        assert_eq!(store.get(&hash).unwrap(), Some(content));
+        let kept = store.list().unwrap();
+        assert!(kept[0].metadata().unwrap().len() < 1_000, "it is compressed");
+        std::fs::write(store.path(&hash), "not zstd").unwrap();
+        assert_eq!(store.get(&hash).unwrap(), None);
+    }
+}

@@ -1,0 +1,109 @@
+//! What is in a directory, from its handle.
+
+use std::ffi::{OsStr, OsString};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use rustix::fs::{FileType, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+
+use crate::beneath;
+use crate::error::FsError;
+use crate::place::Place;
+
+/// A directory, open.
+#[derive(Debug)]
+pub struct Directory {
+    handle: OwnedFd,
+    path: PathBuf,
+}
+
+/// What a name in a directory stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A directory.
+    Directory,
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Link,
+    /// A FIFO, socket or device.
+    Special,
+}
+
+/// So much of a directory is read at once; large ones take few calls.
+const BUFFER_BYTES: usize = 128 << 10;
+
+impl Directory {
+    /// Opens the directory at a place.
+    pub fn open(place: &Place) -> Result<Directory, FsError> {
+        let path = place.path();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let handle = beneath::open(place.root.handle(), &place.relative, flags, Mode::empty())
+            .map_err(|errno| FsError::from_errno(&path, "cannot be listed", errno))?;
+        Ok(Directory { handle, path })
+    }
+
+    /// Opens a directory in this one; a link is none.
+    pub fn child(&self, name: &OsStr) -> Result<Directory, FsError> {
+        let path = self.path.join(name);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = rustix::io::retry_on_intr(|| {
+            rustix::fs::openat(&self.handle, name, flags, Mode::empty())
+        })
+        .map_err(|errno| FsError::from_errno(&path, "cannot be listed", errno))?;
+        Ok(Directory { handle, path })
+    }
+
+    /// Gives each name and what it stands for to `take`, in no order, until it answers that it has
+    /// enough.
+    pub fn each(&self, mut take: impl FnMut(&OsStr, EntryKind) -> bool) -> Result<(), FsError> {
+        let error = |errno| FsError::from_errno(&self.path, "cannot be listed", errno);
+        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+        let mut entries = RawDir::new(&self.handle, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(error)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Unknown => self.kind(name).map_err(error)?,
+                known => EntryKind::of(known),
+            };
+            if !take(name, kind) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The size of a file in it, in bytes.
+    pub fn size(&self, name: &OsStr) -> Option<u64> {
+        let stat = beneath::stat(self.handle.as_fd(), name).ok()?;
+        u64::try_from(stat.st_size).ok()
+    }
+
+    /// Where a link in it points to.
+    pub fn link_target(&self, name: &OsStr) -> Option<OsString> {
+        let target = rustix::fs::readlinkat(&self.handle, name, Vec::new()).ok()?;
+        Some(OsStr::from_bytes(target.as_bytes()).to_owned())
+    }
+
+    fn kind(&self, name: &OsStr) -> Result<EntryKind, Errno> {
+        let stat = beneath::stat(self.handle.as_fd(), name)?;
+        Ok(EntryKind::of(FileType::from_raw_mode(stat.st_mode)))
+    }
+}
+
+impl EntryKind {
+    fn of(file_type: FileType) -> EntryKind {
+        match file_type {
+            FileType::Directory => EntryKind::Directory,
+            FileType::RegularFile => EntryKind::File,
+            FileType::Symlink => EntryKind::Link,
+            _ => EntryKind::Special,
+        }
+    }
+}

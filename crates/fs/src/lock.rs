@@ -1,0 +1,92 @@
+//! One at a time, also among processes that know nothing of each other's state.
+//!
+//! A change holds an advisory lock on the directory of each file it changes, from before it looks at
+//! the file for the last time until the new one is in place. The lock is the directory itself, so it
+//! needs no file of ours, is the same for every process whatever its user, roots or state directory,
+//! and goes with the process that held it.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::beneath;
+use crate::error::{FsError, FsErrorKind};
+use crate::place::Place;
+
+/// Longer than any change takes. Whoever holds a lock for longer is not changing files.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The locks on some directories, held until they are dropped.
+#[derive(Debug)]
+pub struct Locks {
+    _directories: Vec<OwnedFd>,
+}
+
+impl Locks {
+    /// Waits for the locks on the directories that these places are in, each once and all in one order,
+    /// so that two who want the same ones do not wait for each other.
+    pub fn acquire<'a>(places: impl Iterator<Item = &'a Place>) -> Result<Self, FsError> {
+        let mut directories = Vec::new();
+        for place in places {
+            let directory = nearest_directory(place)?;
+            let stat = rustix::fs::fstat(&directory)
+                .map_err(|errno| FsError::from_errno(place.path(), "cannot be locked", errno))?;
+            directories.push(((stat.st_dev, stat.st_ino), directory, place));
+        }
+        directories.sort_by_key(|(number, ..)| *number);
+        directories.dedup_by_key(|(number, ..)| *number);
+        for (_, directory, place) in &directories {
+            let exclusive = FlockOperation::NonBlockingLockExclusive;
+            lock_within(directory, exclusive, PATIENCE).map_err(|errno| match errno {
+                Errno::WOULDBLOCK => {
+                    let detail = "is in a directory that another process has locked and keeps";
+                    FsError::new(FsErrorKind::Busy, place.path(), detail)
+                }
+                errno => FsError::from_errno(place.path(), "cannot be locked", errno),
+            })?;
+        }
+        Ok(Locks { _directories: directories.into_iter().map(|(_, fd, _)| fd).collect() })
+    }
+}
+
+/// The directory that a place is in, or the nearest one above that exists.
+fn nearest_directory(place: &Place) -> Result<OwnedFd, FsError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let mut relative = place.split().map_or(Path::new(""), |(parent, _)| parent);
+    loop {
+        match beneath::open(place.root.handle(), relative, flags, Mode::empty()) {
+            Err(Errno::NOENT | Errno::NOTDIR) if relative.parent().is_some() => {
+                relative = relative.parent().unwrap_or(relative);
+            }
+            answer => {
+                return answer.map_err(|errno| {
+                    FsError::from_errno(
+                        place.path(),
+                        "is in a directory that cannot be opened",
+                        errno,
+                    )
+                });
+            }
+        }
+    }
+}
+
+/// Tries for a lock for so long.
+pub(crate) fn lock_within(
+    file: &OwnedFd,
+    operation: FlockOperation,
+    patience: Duration,
+) -> Result<(), Errno> {
+    let until = Instant::now() + patience;
+    let mut pause = Duration::from_micros(50);
+    loop {
+        match rustix::io::retry_on_intr(|| rustix::fs::flock(file, operation)) {
+            Err(Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(pause),
+            answer => return answer,
+        }
+        pause = (pause * 2).min(Duration::from_millis(5));
+    }
+}

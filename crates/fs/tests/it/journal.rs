@@ -1,0 +1,145 @@
+//! What is kept, and what becomes of a change that a crash interrupted.
+
+use std::time::Duration;
+
+use toolcrib_fs::{About, Caps, Change, ContentHash, HardLinks, Journal, Keeper, Step};
+
+use crate::Tree;
+
+fn journal(tree: &Tree, caps: Caps) -> Journal {
+    Journal::new(tree.path("state"), caps)
+}
+
+fn commit(journal: &Journal, steps: Vec<Step>) -> u64 {
+    let about = About { tool: "Edit".into(), rule: "test".into(), ..About::default() };
+    let change = Change::new(steps);
+    let locks = change.lock().unwrap();
+    change.commit(&locks, Some(Keeper { journal, about })).unwrap().id.unwrap()
+}
+
+fn replace(tree: &Tree, path: &str, was: &str, now: &str) -> Step {
+    Step::replace(tree.resolve(path).unwrap(), was.into(), now.into())
+}
+
+#[test]
+fn a_change_is_kept_with_what_was_there_and_what_came() {
+    let tree = Tree::new();
+    let journal = journal(&tree, Caps::default());
+    assert_eq!(commit(&journal, vec![replace(&tree, "a/f", "inside", "new")]), 1);
+    assert_eq!(commit(&journal, vec![replace(&tree, "a/f", "new", "newer")]), 2);
+    let entries = journal.entries().unwrap();
+    assert_eq!(entries.len(), 2);
+    assert_eq!(entries[0].about.tool, "Edit");
+    let file = &entries[0].files[0];
+    assert_eq!(file.path(), tree.path("ws/a/f").canonicalize().unwrap());
+    let content = |hash: ContentHash| journal.content(&hash).unwrap().unwrap();
+    assert_eq!(content(file.before.unwrap().hash), b"inside");
+    assert_eq!(content(file.after.unwrap().hash), b"new");
+    let blobs = tree.path("state/blobs").read_dir().unwrap().count();
+    assert_eq!(blobs, 3, "what one change brings and the next replaces is kept once");
+    assert_eq!(tree.path("state/pending").read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn the_journal_is_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let tree = Tree::new();
+    let journal = journal(&tree, Caps::default());
+    assert_eq!(journal.entries().unwrap(), []);
+    assert!(!tree.path("state").exists(), "nothing is made before there is something to keep");
+    commit(&journal, vec![replace(&tree, "a/f", "inside", "new")]);
+    assert_eq!(tree.path("state").metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+/// A small file is changed a hundred times; then only what is within the caps is kept.
+#[test]
+fn what_is_too_much_or_too_old_is_collected() {
+    let tree = Tree::new();
+    let small = Caps { bytes: 2_000, ..Caps::default() };
+    let kept = journal(&tree, small);
+    let mut was = "inside".to_owned();
+    for round in 0..200 {
+        let now = format!("round {round}");
+        commit(&kept, vec![replace(&tree, "a/f", &was, &now)]);
+        was = now;
+    }
+    kept.collect().unwrap();
+    let entries = kept.entries().unwrap();
+    assert!(entries.len() < 100 && entries.last().unwrap().id == 200, "{}", entries.len());
+    let blobs = tree.path("state/blobs").read_dir().unwrap();
+    let bytes: u64 = blobs.map(|blob| blob.unwrap().metadata().unwrap().len()).sum();
+    assert!(bytes < 2_500, "{bytes}");
+
+    let old = journal(&tree, Caps { age: Duration::ZERO, ..Caps::default() });
+    std::thread::sleep(Duration::from_millis(5));
+    old.collect().unwrap();
+    assert_eq!(old.entries().unwrap().len(), 1, "the newest is kept");
+}
+
+/// The state that a kill leaves behind is built by hand: the note of a change of two files, of which
+/// none, one or both have been put in place.
+#[test]
+fn a_change_that_was_interrupted_is_finished_or_was_never_made() {
+    for (first, second, finished) in
+        [(false, false, false), (true, false, false), (false, true, false), (true, true, true)]
+    {
+        let tree = Tree::new();
+        std::fs::write(tree.path("ws/g"), "other").unwrap();
+        let journal = journal(&tree, Caps::default());
+        let steps =
+            || vec![replace(&tree, "a/f", "inside", "new"), replace(&tree, "g", "other", "newer")];
+        // Made once to get its line, then taken out of the log and put where a crash leaves it.
+        commit(&journal, steps());
+        let line = std::fs::read(tree.path("state/log")).unwrap();
+        std::fs::write(tree.path("state/pending/0123"), line).unwrap();
+        std::fs::remove_file(tree.path("state/log")).unwrap();
+        let stands = |path: &str, new: bool, (old, now)| {
+            std::fs::write(tree.path(path), if new { now } else { old }).unwrap();
+        };
+        stands("ws/a/f", first, ("inside", "new"));
+        stands("ws/g", second, ("other", "newer"));
+        std::fs::write(tree.path("ws/a/.toolcrib-0123456789abcdef.tmp"), "stray").unwrap();
+
+        let recovered = journal.recover(&tree.workspace).unwrap();
+        assert_eq!(recovered.len(), 1);
+        assert_eq!((recovered[0].finished, recovered[0].left_alone.len()), (finished, 0));
+        let content = |path: &str| std::fs::read_to_string(tree.path(path)).unwrap();
+        let expected = if finished { ("new", "newer") } else { ("inside", "other") };
+        assert_eq!((content("ws/a/f").as_str(), content("ws/g").as_str()), expected);
+        assert_eq!(journal.entries().unwrap().len(), usize::from(finished));
+        assert!(!tree.path("ws/a/.toolcrib-0123456789abcdef.tmp").exists());
+        assert_eq!(journal.recover(&tree.workspace).unwrap(), []);
+    }
+}
+
+#[test]
+fn what_somebody_else_changed_after_the_crash_is_left_alone() {
+    let tree = Tree::new();
+    std::fs::write(tree.path("ws/g"), "other").unwrap();
+    let journal = journal(&tree, Caps::default());
+    commit(
+        &journal,
+        vec![replace(&tree, "a/f", "inside", "new"), replace(&tree, "g", "other", "newer")],
+    );
+    std::fs::rename(tree.path("state/log"), tree.path("state/pending/0123")).unwrap();
+    std::fs::write(tree.path("ws/g"), "by hand").unwrap();
+    let recovered = journal.recover(&tree.workspace).unwrap();
+    assert_eq!(recovered[0].left_alone, [tree.path("ws/g").canonicalize().unwrap()]);
+    assert_eq!(std::fs::read(tree.path("ws/g")).unwrap(), b"by hand");
+    assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
+}
+
+#[test]
+fn hard_links_are_written_through_if_the_operator_wants_it() {
+    let tree = Tree::new();
+    std::fs::hard_link(tree.path("ws/a/f"), tree.path("ws/twin")).unwrap();
+    let journal = journal(&tree, Caps::default());
+    let change = Change::new(vec![replace(&tree, "a/f", "inside", "longer than before")])
+        .hard_links(HardLinks::WriteThrough);
+    let locks = change.lock().unwrap();
+    let keeper = Keeper { journal: &journal, about: About::default() };
+    let committed = change.commit(&locks, Some(keeper)).unwrap();
+    assert!(committed.files[0].in_place && !committed.files[0].hard_link_broken);
+    assert_eq!(std::fs::read(tree.path("ws/twin")).unwrap(), b"longer than before");
+    assert!(journal.entries().unwrap()[0].files[0].in_place);
+}

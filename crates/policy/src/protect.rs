@@ -1,0 +1,194 @@
+//! Files that make programs run code: written only if the operator says so.
+//!
+//! A hook in `.git`, a task of an editor, the configuration of an agent: whoever writes them runs a
+//! program sooner or later, outside any sandbox and in the user's name.
+
+use std::path::Path;
+
+/// Which files are not written by tools.
+#[derive(Debug, Clone)]
+pub struct Protection {
+    protected: Vec<Pattern>,
+    allowed: Vec<Pattern>,
+}
+
+/// What is protected unless the operator says otherwise, at every depth.
+const USUAL: &[&str] = &[
+    ".git",
+    ".hg",
+    ".svn",
+    ".jj",
+    ".vscode/tasks.json",
+    ".vscode/settings.json",
+    ".vscode/launch.json",
+    ".vscode/mcp.json",
+    ".idea/runConfigurations",
+    ".idea/workspace.xml",
+    ".zed/tasks.json",
+    ".zed/settings.json",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".envrc",
+    ".mcp.json",
+    ".claude",
+    ".codex",
+    ".cursor/mcp.json",
+    ".gemini/settings.json",
+    ".opencode",
+    "opencode.json",
+];
+
+impl Default for Protection {
+    fn default() -> Self {
+        let protected = USUAL.iter().filter_map(|pattern| Pattern::parse(pattern).ok()).collect();
+        Protection { protected, allowed: Vec::new() }
+    }
+}
+
+impl Protection {
+    /// Protects what a pattern names, too: names of a path separated by `/`, `*` for any letters of
+    /// one name. It holds at every depth and for all that is beneath.
+    pub fn protect(mut self, pattern: &str) -> Result<Self, String> {
+        self.protected.push(Pattern::parse(pattern)?);
+        Ok(self)
+    }
+
+    /// Lets what a pattern names be written, although it is protected.
+    pub fn allow(mut self, pattern: &str) -> Result<Self, String> {
+        self.allowed.push(Pattern::parse(pattern)?);
+        Ok(self)
+    }
+
+    /// The pattern that protects a path, given from its root; nothing, if it may be written.
+    pub fn find(&self, path: &Path) -> Option<&str> {
+        let names: Vec<String> = path.iter().map(|name| folded(&name.to_string_lossy())).collect();
+        if self.allowed.iter().any(|pattern| pattern.matches(&names)) {
+            return None;
+        }
+        let found = self.protected.iter().find(|pattern| pattern.matches(&names));
+        found.map(|pattern| pattern.text.as_str())
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Pattern {
+    text: String,
+    names: Vec<String>,
+}
+
+impl Pattern {
+    fn parse(text: &str) -> Result<Pattern, String> {
+        let names: Vec<String> = text.trim_end_matches('/').split('/').map(folded).collect();
+        if names.iter().any(|name| name.is_empty() || name == "..") {
+            return Err(format!(
+                "{text:?} is no pattern: names separated by `/`, none of them empty"
+            ));
+        }
+        Ok(Pattern { text: text.to_owned(), names })
+    }
+
+    /// Whether some names of the path, one after the other, are those of the pattern.
+    fn matches(&self, path: &[String]) -> bool {
+        path.windows(self.names.len())
+            .any(|names| names.iter().zip(&self.names).all(|(name, glob)| fits(glob, name)))
+    }
+}
+
+/// A name as some file system may take it: without regard to case, without what is not seen, without
+/// dots and blanks at the end, without what follows a colon, and the short name that Windows gives.
+fn folded(name: &str) -> String {
+    let seen = name.chars().filter(|c| !is_ignorable(*c));
+    let lower: String =
+        seen.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect();
+    let stem = lower.split(':').next().unwrap_or_default();
+    match stem.trim_end_matches(['.', ' ']) {
+        "git~1" => ".git".to_owned(),
+        trimmed => trimmed.to_owned(),
+    }
+}
+
+/// Code points that file systems leave out when they compare names.
+fn is_ignorable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// Whether a name fits a glob with `*` in it.
+fn fits(glob: &str, name: &str) -> bool {
+    let mut parts = glob.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_code_is_protected_by_every_spelling() {
+        let protection = Protection::default();
+        for path in [
+            ".git/hooks/pre-commit",
+            ".GIT/config",
+            ".Git/hooks",
+            "sub/module/.git/config",
+            ".git",
+            ".g\u{200c}it/config",
+            ".git./config",
+            ".git /config",
+            "GIT~1/config",
+            ".git::$INDEX_ALLOCATION/config",
+            ".vscode/tasks.json",
+            "a/.VSCODE/Tasks.JSON",
+            ".envrc",
+            ".mcp.json",
+        ] {
+            assert!(protection.find(Path::new(path)).is_some(), "{path}");
+        }
+        for path in [".gitignore", "git/config", ".github/workflows/ci.yml", ".vscode/x", "a.git/x"]
+        {
+            assert_eq!(protection.find(Path::new(path)), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_operator_adds_and_takes_away() {
+        let protection = Protection::default()
+            .protect("*.lock")
+            .unwrap()
+            .allow(".vscode/settings.json")
+            .unwrap();
+        assert_eq!(protection.find(Path::new("x/Cargo.lock")), Some("*.lock"));
+        assert_eq!(protection.find(Path::new(".vscode/settings.json")), None);
+        assert!(protection.find(Path::new(".vscode/tasks.json")).is_some());
+        assert!(Protection::default().protect("a//b").is_err());
+        assert!(Protection::default().protect("").is_err());
+    }
+
+    #[test]
+    fn a_star_is_any_letters_of_one_name() {
+        for (glob, name, expected) in [
+            ("*", "x", true),
+            ("a*b*c", "a1b2c", true),
+            ("a*b*c", "a1c", false),
+            ("*.key", "a.key.txt", false),
+            ("ab*ab", "ab", false),
+        ] {
+            assert_eq!(fits(glob, name), expected, "{glob} {name}");
+        }
+    }
+}

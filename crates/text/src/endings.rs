@@ -1,0 +1,81 @@
+//! How lines end, in a whole text and at a place.
+
+/// How a text ends its lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endings {
+    /// No line is ended.
+    None,
+    /// All by `\n`.
+    Lf,
+    /// All by `\r\n`.
+    CrLf,
+    /// There is no `\n`; all by `\r`.
+    Cr,
+    /// `\n` and `\r\n`.
+    Mixed,
+}
+
+impl Endings {
+    /// Text that was written with `\n`, as models write it, in these endings where they are all of one
+    /// kind. Text that has a `\r` in it is meant as it is.
+    pub fn adapt(self, text: &str) -> String {
+        match self {
+            Endings::CrLf if !text.contains('\r') => text.replace('\n', "\r\n"),
+            Endings::Cr if !text.contains('\r') => text.replace('\n', "\r"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// Tells how the line at a place ends, for places from left to right. All of them together cost one
+/// pass over the text, however long its lines are.
+#[derive(Debug)]
+pub struct EndingFinder<'a> {
+    text: &'a [u8],
+    /// Where the line of the last place ends, if anywhere after it.
+    line_end: Option<usize>,
+    has_cr: bool,
+    last_newline: Option<usize>,
+}
+
+impl<'a> EndingFinder<'a> {
+    /// A finder for this text.
+    pub fn new(text: &'a [u8]) -> Self {
+        EndingFinder {
+            text,
+            line_end: Some(0),
+            has_cr: memchr::memchr(b'\r', text).is_some(),
+            last_newline: memchr::memrchr(b'\n', text),
+        }
+    }
+
+    /// How the line at `place` ends, or the one before it where it has no end.
+    pub fn at(&mut self, place: usize) -> &'static str {
+        if self.line_end.is_some_and(|end| end <= place) {
+            let rest = self.text.get(place..).unwrap_or_default();
+            self.line_end = memchr::memchr(b'\n', rest).map(|at| place + at);
+        }
+        match self.line_end.or(self.last_newline) {
+            Some(at) if at > 0 && self.text[at - 1] == b'\r' => "\r\n",
+            Some(_) => "\n",
+            None if self.has_cr => "\r",
+            None => "\n",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_place_has_the_ending_of_its_line() {
+        let text = b"a\r\nb\nc\r\nd";
+        let mut finder = EndingFinder::new(text);
+        let found: Vec<&str> = [0, 3, 5, 8].map(|place| finder.at(place)).into();
+        assert_eq!(found, ["\r\n", "\n", "\r\n", "\r\n"]);
+        assert_eq!(EndingFinder::new(b"a\rb").at(0), "\r");
+        assert_eq!(EndingFinder::new(b"ab").at(1), "\n");
+        assert_eq!(EndingFinder::new(b"\n").at(0), "\n");
+    }
+}

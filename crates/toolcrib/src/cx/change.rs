@@ -1,0 +1,201 @@
+//! Changing: the only ways in which a tool writes.
+
+use std::path::{Path, PathBuf};
+
+use toolcrib_fs::{Change, Committed, ContentHash, FsErrorKind, Keeper, Locks, Place, Step};
+use toolcrib_policy::Effect;
+
+use super::Cx;
+use crate::error::{Error, ErrorKind};
+use crate::grant::resolve;
+
+/// Somebody who does not hold the lock changes the file again and again: so often is tried.
+const TRIES: usize = 5;
+
+/// What is to become of a file.
+#[derive(Debug, Clone)]
+pub struct FileEdit {
+    /// The file.
+    pub path: PathBuf,
+    /// What it must say now; nothing, if it must not be there.
+    pub was: Option<Vec<u8>>,
+    /// What it will say; nothing, if it is to go.
+    pub now: Option<Vec<u8>>,
+    /// Its mode, if that is to be another.
+    pub mode: Option<u32>,
+}
+
+/// A file that was changed by what it said.
+#[derive(Debug)]
+pub struct Updated {
+    /// What it said; nothing, if it was not there.
+    pub was: Option<Vec<u8>>,
+    /// What it says.
+    pub now: Vec<u8>,
+    /// What there is to say about the change.
+    pub changed: Changed,
+}
+
+/// What there is to say about a change.
+#[derive(Debug, Clone, Default)]
+pub struct Changed {
+    /// Its number in the journal, if there is one.
+    pub id: Option<u64>,
+    /// What its caller should know, each a sentence.
+    pub notes: Vec<String>,
+}
+
+impl Cx<'_> {
+    /// Changes a file by what it says, under its lock, if the call said that it would write it: `change`
+    /// gets what is there, nothing if there is no file, and answers what is to be there. It may be
+    /// asked again, if somebody changed the file meanwhile. In a dry run nothing is written.
+    pub fn update(
+        &self,
+        path: impl AsRef<Path>,
+        mut change: impl FnMut(Option<&[u8]>) -> Result<Vec<u8>, Error>,
+    ) -> Result<Updated, Error> {
+        let path = path.as_ref();
+        let mut tries = 0;
+        loop {
+            let place = self.place_to_write(path)?;
+            let locks = self.lock(std::slice::from_ref(&place))?;
+            let was = match place.kind() {
+                None => None,
+                Some(_) => Some(self.open_at(&place)?.read_all(self.limits().edit_bytes)?),
+            };
+            let now = change(was.as_deref())?;
+            if was.as_ref() == Some(&now) {
+                return Ok(Updated { was, now, changed: Changed::default() });
+            }
+            let edit = FileEdit { path: path.into(), was, now: Some(now), mode: None };
+            tries += 1;
+            match self.make(vec![(edit.clone(), place)], locks.as_ref()) {
+                Err(error) if error.kind() == ErrorKind::Stale && tries < TRIES => {}
+                Err(error) => return Err(error),
+                Ok(changed) => {
+                    let now = edit.now.unwrap_or_default();
+                    return Ok(Updated { was: edit.was, now, changed });
+                }
+            }
+        }
+    }
+
+    /// Changes several files at once, all of them or none, if the call said that it would write them.
+    /// `undoes` are the changes that this one takes back. In a dry run nothing is written.
+    pub(crate) fn commit(&self, edits: Vec<FileEdit>, undoes: Vec<u64>) -> Result<Changed, Error> {
+        let places = edits.iter().map(|edit| self.place_to_write(&edit.path));
+        let places = places.collect::<Result<Vec<_>, _>>()?;
+        let locks = self.lock(&places)?;
+        let about = toolcrib_fs::About { undoes, ..self.about.clone() };
+        self.make_as(edits.into_iter().zip(places).collect(), locks.as_ref(), about)
+    }
+
+    /// What of a file the session has seen is now this.
+    pub(crate) fn saw(&self, path: &Path, content: &[u8]) {
+        self.session().saw(path.to_owned(), crate::seen::Seen::of(content));
+    }
+
+    /// A place as it is now, which must be the one that was granted.
+    fn place_to_write(&self, path: &Path) -> Result<Place, Error> {
+        let granted = self.place(Effect::Write, path)?;
+        let place = resolve(self.runtime, self.session, Effect::Write, path)?;
+        if place.path() == granted.path() {
+            return Ok(place);
+        }
+        let message = format!("{} leads elsewhere now", self.show_place(&granted));
+        Err(Error::new(ErrorKind::Stale, message).hint("Nothing was written. Try again."))
+    }
+
+    fn lock(&self, places: &[Place]) -> Result<Option<Locks>, Error> {
+        if self.dry_run() {
+            return Ok(None);
+        }
+        let locks = Locks::acquire(places.iter());
+        locks.map(Some).map_err(|error| {
+            Error::from_fs(&self.runtime.show_path(self.session, error.path()), &error)
+        })
+    }
+
+    fn make(&self, edits: Vec<(FileEdit, Place)>, locks: Option<&Locks>) -> Result<Changed, Error> {
+        self.make_as(edits, locks, self.about.clone())
+    }
+
+    fn make_as(
+        &self,
+        edits: Vec<(FileEdit, Place)>,
+        locks: Option<&Locks>,
+        about: toolcrib_fs::About,
+    ) -> Result<Changed, Error> {
+        self.check_cancelled()?;
+        self.note_basis(&edits)?;
+        let saw: Vec<(PathBuf, Option<Vec<u8>>)> =
+            edits.iter().map(|(edit, place)| (place.path(), edit.now.clone())).collect();
+        let change = Change::new(edits.into_iter().map(step).collect())
+            .hard_links(self.runtime.hard_links());
+        let outcome = match locks {
+            None => change.check().map(|()| Committed::default()),
+            Some(locks) => {
+                let journal = self.runtime.journal();
+                change.commit(locks, journal.map(|journal| Keeper { journal, about }))
+            }
+        };
+        let committed = outcome.map_err(|error| {
+            let shown = self.runtime.show_path(self.session, error.path());
+            let error_for_caller = Error::from_fs(&shown, &error);
+            match error.kind() {
+                FsErrorKind::Stale => error_for_caller,
+                _ => error_for_caller.nothing_written(),
+            }
+        })?;
+        if !self.dry_run() {
+            for (path, now) in saw {
+                match now {
+                    Some(now) => self.saw(&path, &now),
+                    None => self.session().forget(&path),
+                }
+            }
+        }
+        Ok(Changed { id: committed.id, notes: notes(&committed) })
+    }
+
+    /// Notes what the files say that are changed, and holds them to what somebody agreed to.
+    fn note_basis(&self, edits: &[(FileEdit, Place)]) -> Result<(), Error> {
+        for (edit, place) in edits {
+            let hash = edit.was.as_deref().map(ContentHash::of);
+            self.basis.borrow_mut().insert(place.path(), hash);
+            let Some(agreed) = &self.agreed else { continue };
+            if agreed.get(&place.path()) != Some(&hash) {
+                let message =
+                    format!("{} changed while the question was open", self.show_place(place));
+                return Err(Error::new(ErrorKind::Stale, message)
+                    .hint("Nothing was written. Call again, to ask about the file as it is now."));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn step((edit, place): (FileEdit, Place)) -> Step {
+    let step = match (edit.was, edit.now) {
+        (Some(was), Some(now)) => Step::replace(place, was, now),
+        (Some(was), None) => Step::delete(place, was),
+        (None, now) => Step::create(place, now.unwrap_or_default()),
+    };
+    match edit.mode {
+        Some(mode) => step.with_mode(mode),
+        None => step,
+    }
+}
+
+fn notes(committed: &Committed) -> Vec<String> {
+    let mut notes = Vec::new();
+    if committed.files.iter().any(|file| file.hard_link_broken) {
+        notes.push("It had another name (hard link), which keeps the old content.".to_owned());
+    }
+    if committed.files.iter().any(|file| file.in_place) {
+        notes.push(
+            "It was written in place, not replaced at once: a reader in that moment may have seen half of it.".to_owned(),
+        );
+    }
+    notes
+}

@@ -1,0 +1,127 @@
+//! Looking: opening, listing, and what things are called in replies.
+
+use std::path::{Path, PathBuf};
+
+use toolcrib_fs::{Directory, FsError, Place, ReadFile};
+use toolcrib_policy::Effect;
+use toolcrib_text::visible_name;
+
+use super::Cx;
+use crate::error::{Error, ErrorKind};
+use crate::file::OpenFile;
+use crate::near::near;
+
+/// So many names are looked at to find one that is near; a larger directory is not worth the time.
+const MAX_NAMES: usize = 10_000;
+
+/// So many names are shown of a directory that was taken for a file.
+const SHOWN_NAMES: usize = 20;
+
+impl Cx<'_> {
+    /// Opens a file for reading, if the call said that it would read or write it.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<OpenFile, Error> {
+        let place = self.place(Effect::Read, path.as_ref())?;
+        self.open_at(&place)
+    }
+
+    /// Whether there is anything at the path.
+    pub fn exists(&self, path: impl AsRef<Path>) -> Result<bool, Error> {
+        Ok(self.place(Effect::Read, path.as_ref())?.kind().is_some())
+    }
+
+    /// Opens a directory for listing, if the call said that it would read it.
+    pub fn list(&self, path: impl AsRef<Path>) -> Result<Directory, Error> {
+        let place = self.place(Effect::Read, path.as_ref())?;
+        if place.kind().is_none() {
+            let message = format!("{} does not exist", self.show_place(&place));
+            return Err(Error::new(ErrorKind::NotFound, message).hint(self.near_names(&place)));
+        }
+        Directory::open(&place).map_err(|error| self.error(&place, &error))
+    }
+
+    /// A path as replies show it: real, and relative to the session's directory where it is in it.
+    pub fn show(&self, path: impl AsRef<Path>) -> Result<String, Error> {
+        Ok(self.show_place(&self.place(Effect::Read, path.as_ref())?))
+    }
+
+    /// The real path, by which the session knows what it has seen.
+    pub(crate) fn real_path(&self, path: impl AsRef<Path>) -> Result<PathBuf, Error> {
+        Ok(self.place(Effect::Read, path.as_ref())?.path())
+    }
+
+    /// The link that was given, and the file that it leads to, if a link was followed.
+    pub fn followed_link(&self, path: impl AsRef<Path>) -> Result<Option<String>, Error> {
+        let place = self.place(Effect::Read, path.as_ref())?;
+        let given = visible_name(path.as_ref().as_os_str().as_encoded_bytes());
+        Ok(place.through_link().then(|| format!("{given} → {}", self.show_place(&place))))
+    }
+
+    pub(super) fn open_at(&self, place: &Place) -> Result<OpenFile, Error> {
+        let shown = self.show_place(place);
+        match ReadFile::open(place) {
+            Ok(file) => Ok(OpenFile::new(file, shown, place.path())),
+            Err(error) => {
+                let error = self.error(place, &error);
+                Err(match error.kind() {
+                    ErrorKind::NotFound => error.hint(self.near_names(place)),
+                    ErrorKind::IsDirectory => error.hint(self.entries(place)),
+                    _ => error,
+                })
+            }
+        }
+    }
+
+    pub(super) fn error(&self, place: &Place, error: &FsError) -> Error {
+        Error::from_fs(&self.show_place(place), error)
+    }
+
+    pub(super) fn show_place(&self, place: &Place) -> String {
+        self.runtime.show_path(self.session, &place.path())
+    }
+
+    fn near_names(&self, place: &Place) -> String {
+        let Some(parent) = self.runtime.workspace().parent(place) else {
+            return "There is nothing above it that may be seen.".to_owned();
+        };
+        if parent.kind().is_none() {
+            return format!("The directory {} does not exist either.", self.show_place(&parent));
+        }
+        let Ok((names, _)) = self.names(&parent) else {
+            return format!("{} cannot be listed.", self.show_place(&parent));
+        };
+        let wanted = place.relative().file_name().unwrap_or_default().to_string_lossy();
+        match near(&wanted, names.iter().map(String::as_str), 3).as_slice() {
+            [] => "Nothing there has a name like it.".to_owned(),
+            near => format!("There is: {}.", near.join(", ")),
+        }
+    }
+
+    fn entries(&self, place: &Place) -> String {
+        let Ok((names, all)) = self.names(place) else {
+            return "It cannot be listed.".to_owned();
+        };
+        let more = names.len().saturating_sub(SHOWN_NAMES);
+        let shown = names[..names.len() - more].join(", ");
+        match (names.is_empty(), more, all) {
+            (true, ..) => "It is empty.".to_owned(),
+            (_, 0, _) => format!("It has: {shown}."),
+            (_, more, true) => format!("It has: {shown} and {more} more; LS lists them."),
+            (_, more, false) => {
+                format!("It has: {shown} and more than {more} more; LS lists them.")
+            }
+        }
+    }
+
+    /// The names in a directory, in order, and whether those are all.
+    fn names(&self, place: &Place) -> Result<(Vec<String>, bool), FsError> {
+        let mut names = Vec::new();
+        Directory::open(place)?.each(|name, _| {
+            names.push(visible_name(name.as_encoded_bytes()));
+            names.len() <= MAX_NAMES
+        })?;
+        let all = names.len() <= MAX_NAMES;
+        names.truncate(MAX_NAMES);
+        names.sort();
+        Ok((names, all))
+    }
+}

@@ -1,0 +1,198 @@
+//! What was done, as people and models read it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use toolcrib_fs::{Entry, FileChange, ReadFile, Version};
+use toolcrib_text::{Diff, unified_diff};
+
+use crate::error::{Error, ErrorKind};
+use crate::runtime::Runtime;
+use crate::words::counted;
+
+/// A change that was made in this workspace.
+#[derive(Debug, Clone)]
+pub struct HistoryEntry {
+    /// Its number.
+    pub id: u64,
+    /// When, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// The tool that made it.
+    pub tool: String,
+    /// The rule that allowed it.
+    pub rule: String,
+    /// The changes that it takes back.
+    pub undoes: Vec<u64>,
+    /// Whether a later change has taken it back.
+    pub undone: bool,
+    /// The files that it changed.
+    pub files: Vec<HistoryFile>,
+    pub(crate) entry: Entry,
+}
+
+/// A file that a change has changed.
+#[derive(Debug, Clone)]
+pub struct HistoryFile {
+    /// Its path, as replies show it.
+    pub path: String,
+    /// `created`, `changed` or `deleted`.
+    pub action: &'static str,
+    /// The hashes before and after, in their short form; nothing where there was no file.
+    pub hashes: (Option<String>, Option<String>),
+}
+
+impl Runtime {
+    /// The changes that were made in this workspace and are still known, the oldest first.
+    pub fn history(&self) -> Result<Vec<HistoryEntry>, Error> {
+        let journal = self.journal().ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, "there is no journal")
+                .hint("The host of this runtime has given it no directory to keep one in.")
+        })?;
+        let entries = journal.entries().map_err(|error| journal_error(&error))?;
+        // From the newest back: what a change that stands takes back, does not stand.
+        let mut undone: HashSet<u64> = HashSet::new();
+        for entry in entries.iter().rev() {
+            if !undone.contains(&entry.id) {
+                undone.extend(&entry.about.undoes);
+            }
+        }
+        let here = entries.into_iter().filter(|entry| self.is_here(entry));
+        Ok(here.map(|entry| self.history_entry(undone.contains(&entry.id), entry)).collect())
+    }
+
+    /// What a change has changed, as a diff.
+    pub fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
+        let diffs = change.entry.files.iter().map(|file| Ok(self.file_diff(file)?.text));
+        diffs.collect()
+    }
+
+    /// What all changes that are known, or those since one of them, have changed together: each file as it
+    /// was before the first of them, against what it says now.
+    pub fn diff_since(&self, since: Option<u64>) -> Result<String, Error> {
+        let mut first: BTreeMap<PathBuf, FileChange> = BTreeMap::new();
+        for change in self.history()? {
+            if since.is_none_or(|since| change.id >= since) {
+                for file in change.entry.files {
+                    first.entry(file.path()).or_insert(file);
+                }
+            }
+        }
+        let session = self.session();
+        let top = self.workspace().top();
+        let mut diffs = String::new();
+        for (path, file) in first {
+            let before = self.version(file.before)?;
+            let place = self.workspace().resolve(&top, &path).map_err(|e| journal_error(&e))?;
+            let now = match place.kind() {
+                None => None,
+                Some(_) => {
+                    let read = ReadFile::open(&place)
+                        .and_then(|file| file.read_all(self.limits().edit_bytes));
+                    Some(read.map_err(|error| journal_error(&error))?)
+                }
+            };
+            let shown = self.show_path(&session, &path);
+            let line_chars = self.limits().line_chars;
+            diffs += &unified_diff(&shown, before.as_deref(), now.as_deref(), line_chars).text;
+        }
+        Ok(diffs)
+    }
+
+    /// A diff of one file of a change.
+    pub(crate) fn file_diff(&self, file: &FileChange) -> Result<Diff, Error> {
+        let before = self.version(file.before)?;
+        let after = self.version(file.after)?;
+        let shown = self.show_path(&self.session(), &file.path());
+        let line_chars = self.limits().line_chars;
+        Ok(unified_diff(&shown, before.as_deref(), after.as_deref(), line_chars))
+    }
+
+    /// What a version of a file said.
+    pub(crate) fn version(&self, version: Option<Version>) -> Result<Option<Vec<u8>>, Error> {
+        let Some((journal, version)) = self.journal().zip(version) else { return Ok(None) };
+        match journal.content(&version.hash).map_err(|error| journal_error(&error))? {
+            Some(content) => Ok(Some(content)),
+            None => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("the content {} is not kept any more", version.hash.short()),
+            )
+            .hint("The journal keeps what its caps allow; older contents are gone.")),
+        }
+    }
+
+    fn is_here(&self, entry: &Entry) -> bool {
+        let top = self.workspace().top();
+        let inside = |path: PathBuf| self.workspace().resolve(&top, &path).is_ok();
+        entry.files.iter().all(|file| inside(file.path()))
+    }
+
+    fn history_entry(&self, undone: bool, entry: Entry) -> HistoryEntry {
+        let session = self.session();
+        let short = |version: &Option<Version>| version.map(|version| version.hash.short());
+        let files = entry.files.iter().map(|file| HistoryFile {
+            path: self.show_path(&session, &file.path()),
+            action: match (&file.before, &file.after) {
+                (None, _) => "created",
+                (_, None) => "deleted",
+                _ => "changed",
+            },
+            hashes: (short(&file.before), short(&file.after)),
+        });
+        HistoryEntry {
+            id: entry.id,
+            time_ms: entry.time_ms,
+            tool: entry.about.tool.clone(),
+            rule: entry.about.rule.clone(),
+            undoes: entry.about.undoes.clone(),
+            undone,
+            files: files.collect(),
+            entry,
+        }
+    }
+}
+
+impl HistoryEntry {
+    /// How long ago it was, in words.
+    pub fn age(&self) -> String {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let seconds = (now.saturating_sub(u128::from(self.time_ms)) / 1000) as u64;
+        match seconds {
+            0..5 => "just now".to_owned(),
+            5..60 => format!("{seconds} s ago"),
+            60..3_600 => format!("{} min ago", seconds / 60),
+            3_600..86_400 => format!("{} h ago", seconds / 3_600),
+            _ => format!("{} ago", counted(seconds / 86_400, "day")),
+        }
+    }
+
+    /// The arguments of the call that made it, long ones cut.
+    pub fn arguments(&self) -> &serde_json::Value {
+        &self.entry.about.arguments
+    }
+
+    /// What it is, in a line.
+    pub fn summary(&self) -> String {
+        const NAMED: usize = 3;
+        let mut files: Vec<String> = self
+            .files
+            .iter()
+            .take(NAMED)
+            .map(|file| match file.action {
+                "changed" => file.path.clone(),
+                action => format!("{} ({action})", file.path),
+            })
+            .collect();
+        if self.files.len() > NAMED {
+            files.push(format!("and {} more", self.files.len() - NAMED));
+        }
+        let undoes: Vec<String> = self.undoes.iter().map(u64::to_string).collect();
+        let of =
+            if undoes.is_empty() { String::new() } else { format!(" of {}", undoes.join(", ")) };
+        format!("{}{of}: {}", self.tool, files.join(", "))
+    }
+}
+
+pub(crate) fn journal_error(error: &toolcrib_fs::FsError) -> Error {
+    Error::from_fs(&error.path().display().to_string(), error)
+}

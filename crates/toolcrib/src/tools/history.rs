@@ -1,0 +1,73 @@
+//! History: what was done.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolcrib_policy::Access;
+
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::history::HistoryEntry;
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+
+/// Lists the changes that were made to files with these tools, the newest first, with the ids that Undo
+/// takes. With an id it shows the diff of that change.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct History {
+    /// How many changes to list. Default 20.
+    #[schemars(range(min = 1, max = 1_000))]
+    limit: Option<u64>,
+    /// Show the diff of this change.
+    #[schemars(range(min = 1))]
+    id: Option<u64>,
+}
+
+impl Tool for History {
+    const NAME: &'static str = "History";
+    const CATEGORY: Category = Category::History;
+    const HINTS: Hints = Hints::READS;
+
+    fn access(&self) -> Vec<Access> {
+        vec![Access::Read(".".into())]
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let mut history = cx.runtime().history()?;
+        history.reverse();
+        if let Some(id) = self.id {
+            let Some(change) = history.iter().find(|change| change.id == id) else {
+                let message = format!("there is no change {id} here");
+                return Err(Error::new(crate::error::ErrorKind::NotFound, message)
+                    .hint("Call History without an id to see those that there are."));
+            };
+            return Ok(Reply::new(line(change)).diff(cx.runtime().diff_of(change)?));
+        }
+        let total = history.len();
+        history.truncate(usize::try_from(self.limit.unwrap_or(20)).unwrap_or(20));
+        let mut text: String = history.iter().map(line).collect();
+        if total == 0 {
+            text = "No file was changed yet.\n".to_owned();
+        }
+        if history.len() < total {
+            text += &format!("[{} of {total}; for more, limit: {total}]\n", history.len());
+        }
+        Ok(Reply::new(text)
+            .with("shown", history.len())
+            .with("total", total)
+            .with("complete", history.len() == total)
+            .with("changes", history.iter().map(facts).collect::<Vec<_>>()))
+    }
+}
+
+fn line(change: &HistoryEntry) -> String {
+    let undone = if change.undone { " [taken back]" } else { "" };
+    format!("{:>6}  {:<12} {}{undone}\n", change.id, change.age(), change.summary())
+}
+
+fn facts(change: &HistoryEntry) -> Value {
+    let files: Vec<Value> =
+        change.files.iter().map(|file| json!({"path": file.path, "action": file.action})).collect();
+    json!({"id": change.id, "time_ms": change.time_ms, "tool": change.tool, "undone": change.undone, "files": files})
+}

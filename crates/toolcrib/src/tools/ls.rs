@@ -1,0 +1,94 @@
+//! LS: what is in a directory.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_policy::Access;
+
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+
+mod pattern;
+mod tree;
+
+use self::pattern::Patterns;
+use self::tree::{Options, Tree};
+
+/// Lists a directory: directories first, then files with their sizes, links with where they point.
+///
+/// With recursive it is a tree, in which version control, dependencies, build output and caches
+/// (.git, node_modules, target, …) are one line each with the number of files in them. What is left out
+/// is counted.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ls {
+    /// The directory: relative to the workspace's directory, or absolute. Default the workspace's.
+    path: Option<String>,
+    /// List what is in its directories too. Default false.
+    recursive: Option<bool>,
+    /// How deep a recursive list goes. Default 3.
+    #[schemars(range(min = 1, max = 100))]
+    depth: Option<u64>,
+    /// Names to leave out, such as "*.o" or "dist".
+    ignore: Option<Vec<String>>,
+    /// How many entries at most. Default 200.
+    #[schemars(range(min = 1, max = 5_000))]
+    limit: Option<u64>,
+}
+
+impl Ls {
+    fn path(&self) -> &str {
+        self.path.as_deref().unwrap_or(".")
+    }
+}
+
+impl Tool for Ls {
+    const NAME: &'static str = "LS";
+    const CATEGORY: Category = Category::File;
+    const HINTS: Hints = Hints::READS;
+    const ALIASES: &'static [(&'static str, &'static str)] =
+        &[("dir_path", "path"), ("directory", "path"), ("file_path", "path")];
+
+    fn access(&self) -> Vec<Access> {
+        vec![Access::Read(self.path().into())]
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let directory = cx.list(self.path())?;
+        let shown = cx.show(self.path())?;
+        let depth = match self.recursive {
+            Some(true) => self.depth.unwrap_or(3),
+            _ => self.depth.unwrap_or(1),
+        };
+        let options = Options {
+            depth: usize::try_from(depth).unwrap_or(1),
+            limit: usize::try_from(self.limit.unwrap_or(200)).unwrap_or(200),
+            ignore: Patterns::parse(self.ignore.as_deref().unwrap_or_default()),
+            chars: cx.limits().reply_chars,
+        };
+        let limit = options.limit;
+        let tree = Tree::of(cx, &directory, options)?;
+        let mut text = format!("{}/\n", shown.trim_end_matches('/'));
+        text += &tree.text;
+        if tree.entries.is_empty() && tree.ignored == 0 {
+            text += "[empty]\n";
+        }
+        let left = tree.left_out();
+        if !left.is_empty() {
+            text += &format!(
+                "[{}; for more, a deeper path or a limit over {limit}]\n",
+                left.join(", ")
+            );
+        }
+        let at_least = if tree.complete { "total" } else { "at_least" };
+        Ok(Reply::new(text)
+            .with("path", shown)
+            .with("count", tree.entries.len())
+            .with("shown", tree.entries.len())
+            .with(at_least, tree.total)
+            .with("complete", left.is_empty())
+            .with("ignored", tree.ignored)
+            .with("entries", tree.entries))
+    }
+}

@@ -1,0 +1,301 @@
+//! A directory as a tree of bounded size.
+
+use std::ffi::{OsStr, OsString};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolcrib_fs::{Directory, EntryKind};
+use toolcrib_text::visible_name;
+
+use super::pattern::Patterns;
+use crate::cx::Cx;
+use crate::error::Error;
+
+/// Directories that a person does not mean by "what is in here": one line each.
+const COLLAPSED: &[&str] = &[
+    ".git",
+    ".hg",
+    ".svn",
+    ".jj",
+    "node_modules",
+    "target",
+    "__pycache__",
+    ".venv",
+    "venv",
+    "dist",
+    "build",
+    ".next",
+    ".cache",
+    ".tox",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".gradle",
+    ".idea",
+];
+
+/// So long the files in collapsed directories are counted, all of them together.
+const COUNTING: Duration = Duration::from_millis(300);
+
+/// What is wanted.
+pub(super) struct Options {
+    pub(super) depth: usize,
+    pub(super) limit: usize,
+    pub(super) ignore: Patterns,
+    pub(super) chars: usize,
+}
+
+/// What there is, as far as it is shown.
+#[derive(Default)]
+pub(super) struct Tree {
+    pub(super) text: String,
+    pub(super) entries: Vec<Value>,
+    /// Entries that are there, as far as they were looked at.
+    pub(super) total: usize,
+    pub(super) ignored: usize,
+    /// Whether all of them were looked at.
+    pub(super) complete: bool,
+    unreadable: usize,
+    chars: usize,
+    budget: usize,
+    counting_until: Option<Instant>,
+}
+
+impl Tree {
+    pub(super) fn of(cx: &Cx<'_>, directory: &Directory, options: Options) -> Result<Tree, Error> {
+        // Room for the first line and the last, and for the facts beside the text.
+        let mut tree = Tree { complete: true, budget: options.chars / 2, ..Tree::default() };
+        tree.add(cx, directory, "", 0, &options)?;
+        Ok(tree)
+    }
+
+    /// What is left out, in words.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let hidden = self.total.saturating_sub(self.entries.len());
+        let at_least = if self.complete { "" } else { "at least " };
+        [
+            (hidden, format!("{at_least}{hidden} more entries")),
+            (self.unreadable, format!("{} directories could not be read", self.unreadable)),
+        ]
+        .into_iter()
+        .filter_map(|(count, words)| (count > 0).then_some(words))
+        .chain((self.ignored > 0).then(|| format!("{} ignored", self.ignored)))
+        .collect()
+    }
+
+    fn add(
+        &mut self,
+        cx: &Cx<'_>,
+        directory: &Directory,
+        prefix: &str,
+        level: usize,
+        options: &Options,
+    ) -> Result<(), Error> {
+        cx.check_cancelled()?;
+        let Some(names) = self.first_names(directory, options) else { return Ok(()) };
+        for (at, (name, kind)) in names.iter().enumerate() {
+            if self.is_full(options) {
+                self.complete &= names[at..].iter().all(|(_, kind)| *kind != EntryKind::Directory)
+                    || level + 1 >= options.depth;
+                return Ok(());
+            }
+            let shown = visible_name(name.as_encoded_bytes());
+            let path = format!("{prefix}{shown}");
+            let indent = "  ".repeat(level + 1);
+            let opened = (*kind == EntryKind::Directory).then(|| directory.child(name));
+            match opened {
+                None => self.leaf(directory, name, *kind, &indent, &shown, &path),
+                Some(Err(_)) => {
+                    self.unreadable += 1;
+                    self.line(
+                        &format!("{indent}{shown}/ (cannot be read)"),
+                        entry(&path, "directory"),
+                    );
+                }
+                Some(Ok(child)) if level + 1 >= options.depth => {
+                    let count = self.count_collapsed(&child, &shown, options);
+                    self.line(&format!("{indent}{shown}/{count}"), entry(&path, "directory"));
+                }
+                Some(Ok(child)) if COLLAPSED.contains(&shown.as_str()) => {
+                    let count = self.count_files(&child);
+                    self.line(&format!("{indent}{shown}/ ({count})"), entry(&path, "directory"));
+                }
+                Some(Ok(child)) => {
+                    self.line(&format!("{indent}{shown}/"), entry(&path, "directory"));
+                    self.add(cx, &child, &format!("{path}/"), level + 1, options)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of a directory, directories first, as many as could be shown; the rest is counted.
+    fn first_names(
+        &mut self,
+        directory: &Directory,
+        options: &Options,
+    ) -> Option<Vec<(OsString, EntryKind)>> {
+        let mut names: Vec<(OsString, EntryKind)> = Vec::new();
+        let listed = directory.each(|name, kind| {
+            if options.ignore.match_name(&name.to_string_lossy()) {
+                self.ignored += 1;
+            } else {
+                self.total += 1;
+                names.push((name.to_owned(), kind));
+            }
+            true
+        });
+        if listed.is_err() {
+            self.unreadable += 1;
+            return None;
+        }
+        let order = |a: &(OsString, EntryKind), b: &(OsString, EntryKind)| {
+            let files_last = |kind| kind != EntryKind::Directory;
+            files_last(a.1).cmp(&files_last(b.1)).then_with(|| a.0.cmp(&b.0))
+        };
+        let room = options.limit.saturating_sub(self.entries.len()) + 1;
+        if names.len() > room {
+            names.select_nth_unstable_by(room, order);
+            names.truncate(room);
+        }
+        names.sort_unstable_by(order);
+        Some(names)
+    }
+
+    fn leaf(
+        &mut self,
+        directory: &Directory,
+        name: &OsStr,
+        kind: EntryKind,
+        indent: &str,
+        shown: &str,
+        path: &str,
+    ) {
+        match kind {
+            EntryKind::Link => {
+                let target = directory.link_target(name).unwrap_or_default();
+                let target = visible_name(target.as_encoded_bytes());
+                let mut entry = entry(path, "link");
+                entry["target"] = target.as_str().into();
+                self.line(&format!("{indent}{shown} → {target}"), entry);
+            }
+            EntryKind::Special => {
+                self.line(&format!("{indent}{shown} (no regular file)"), entry(path, "special"));
+            }
+            _ => {
+                let size = directory.size(name).unwrap_or(0);
+                let mut entry = entry(path, "file");
+                entry["size"] = size.into();
+                self.line(&format!("{indent}{shown} ({})", human(size)), entry);
+            }
+        }
+    }
+
+    fn line(&mut self, line: &str, entry: Value) {
+        self.chars += line.chars().count() + 1;
+        self.text += line;
+        self.text.push('\n');
+        self.entries.push(entry);
+    }
+
+    fn is_full(&self, options: &Options) -> bool {
+        self.entries.len() >= options.limit || self.chars >= self.budget
+    }
+
+    /// In a tree, a collapsed directory says how much is in it; in a plain list none does.
+    fn count_collapsed(&mut self, child: &Directory, shown: &str, options: &Options) -> String {
+        match options.depth > 1 && COLLAPSED.contains(&shown) {
+            true => format!(" ({})", self.count_files(child)),
+            false => String::new(),
+        }
+    }
+
+    /// How many files are in a directory and below.
+    fn count_files(&mut self, directory: &Directory) -> String {
+        let until = *self.counting_until.get_or_insert_with(|| Instant::now() + COUNTING);
+        let (files, all) = count_below(directory, until);
+        let at_least = if all { "" } else { "at least " };
+        format!("{at_least}{} files", thousands(files))
+    }
+}
+
+/// How many files are below a directory, and whether those are all: what cannot be read, is too deep or
+/// takes too long is not counted.
+fn count_below(directory: &Directory, until: Instant) -> (u64, bool) {
+    const DEEPEST: usize = 200;
+    let (mut files, mut all) = (0, true);
+    let mut look = |directory: &Directory| {
+        let mut below = Vec::new();
+        let read = directory.each(|name, kind| {
+            match kind {
+                EntryKind::Directory => below.push(name.to_owned()),
+                _ => files += 1,
+            }
+            true
+        });
+        (below, read.is_ok())
+    };
+    let mut open: Vec<(Directory, Vec<OsString>)> = Vec::new();
+    let (mut names, read) = look(directory);
+    all &= read;
+    loop {
+        let next = match open.last_mut() {
+            Some((above, names)) => names.pop().map(|name| above.child(&name)),
+            None => names.pop().map(|name| directory.child(&name)),
+        };
+        match next {
+            None if open.pop().is_none() => return (files, all),
+            None => {}
+            Some(_) if Instant::now() > until => return (files, false),
+            Some(Ok(child)) if open.len() < DEEPEST => {
+                let (below, read) = look(&child);
+                all &= read;
+                open.push((child, below));
+            }
+            Some(_) => all = false,
+        }
+    }
+}
+
+fn entry(path: &str, kind: &str) -> Value {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    json!({"name": name, "path": path, "type": kind})
+}
+
+/// A size as people read it.
+fn human(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
+    let mut size = bytes as f64;
+    let mut unit = 0;
+    while size >= 1000.0 && unit + 1 < UNITS.len() {
+        size /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{size:.1} {}", UNITS[unit]) }
+}
+
+/// `312,004`.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!(["312,004", "7", "1,000"], [312_004, 7, 1_000].map(thousands).as_slice());
+        assert_eq!(
+            ["999 B", "1.5 kB", "2.0 GB"],
+            [999, 1_500, 2_000_000_000].map(human).as_slice()
+        );
+    }
+}

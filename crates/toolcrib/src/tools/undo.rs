@@ -1,0 +1,113 @@
+//! Undo: taking changes back.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_policy::Access;
+use toolcrib_text::unified_diff;
+
+use crate::cx::{Cx, FileEdit};
+use crate::error::{Error, ErrorKind};
+use crate::history::HistoryEntry;
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+use crate::undo::Plan;
+
+/// Takes back changes that were made to files with these tools, the newest first. The reply is the diff.
+///
+/// What others have changed since stays; where they changed the same lines, nothing is written and the
+/// reply says where. Works without git. An undo is a change itself: give its id to take it back.
+/// History lists the changes with their ids.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Undo {
+    /// How many changes to take back. Default 1.
+    #[schemars(range(min = 1, max = 100))]
+    steps: Option<u64>,
+    /// Take back just the change with this id.
+    #[schemars(range(min = 1))]
+    id: Option<u64>,
+}
+
+impl Tool for Undo {
+    const NAME: &'static str = "Undo";
+    const CATEGORY: Category = Category::History;
+    const HINTS: Hints = Hints::EDITS;
+    const ALIASES: &'static [(&'static str, &'static str)] =
+        &[("change", "id"), ("count", "steps")];
+
+    fn access(&self) -> Vec<Access> {
+        vec![Access::WriteAny]
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        cx.journal()?;
+        let changes = self.choose(cx.runtime().history()?)?;
+        let plan = Plan::of(cx, &changes)?;
+        let diff: String =
+            plan.edits.iter().map(|edit| diff(cx, edit)).collect::<Result<_, _>>()?;
+        let files = plan.edits.len();
+        let changed = match plan.edits.is_empty() {
+            true => None,
+            false => cx.commit(plan.edits, plan.undoes)?.id,
+        };
+        let did =
+            if cx.dry_run() { "Dry run, nothing written. Would take back" } else { "Took back" };
+        let mut says = did.to_owned();
+        for change in &changes {
+            says += &format!("\n  {} ({}) {}", change.id, change.age(), change.summary());
+        }
+        if files == 0 {
+            says += "\nThe files already say what they said before; nothing was written.";
+        }
+        if !plan.merged.is_empty() {
+            says += &format!("\nLater changes by others were kept in: {}.", plan.merged.join(", "));
+        }
+        let ids: Vec<u64> = changes.iter().map(|change| change.id).collect();
+        Ok(Reply::new(says)
+            .diff(diff)
+            .with("undone", ids)
+            .with("files", files)
+            .with_change(changed))
+    }
+}
+
+impl Undo {
+    fn choose(&self, mut history: Vec<HistoryEntry>) -> Result<Vec<HistoryEntry>, Error> {
+        if let Some(id) = self.id {
+            if self.steps.is_some_and(|steps| steps != 1) {
+                return Err(
+                    Error::invalid("`id` and `steps` are both given").hint("Give one of them.")
+                );
+            }
+            let found = history.into_iter().find(|change| change.id == id);
+            return match found {
+                Some(change) if change.undone => {
+                    Err(Error::new(ErrorKind::AlreadyApplied, format!("change {id} is taken back already"))
+                        .hint("Nothing was done. To have it again, give the id of the change that took it back."))
+                }
+                Some(change) => Ok(vec![change]),
+                None => Err(Error::new(ErrorKind::NotFound, format!("there is no change {id} here"))
+                    .hint("History lists the changes.")),
+            };
+        }
+        let steps = usize::try_from(self.steps.unwrap_or(1)).unwrap_or(1);
+        history.retain(|change| !change.undone && change.undoes.is_empty());
+        history.reverse();
+        if history.len() < steps {
+            let message = match history.len() {
+                0 => "there is nothing to take back".to_owned(),
+                known => format!("there are only {known} changes to take back"),
+            };
+            return Err(Error::new(ErrorKind::NotFound, message)
+                .hint("Nothing was done. History lists the changes."));
+        }
+        history.truncate(steps);
+        Ok(history)
+    }
+}
+
+fn diff(cx: &Cx<'_>, edit: &FileEdit) -> Result<String, Error> {
+    let shown = cx.show(&edit.path)?;
+    let line_chars = cx.limits().line_chars;
+    Ok(unified_diff(&shown, edit.was.as_deref(), edit.now.as_deref(), line_chars).text)
+}

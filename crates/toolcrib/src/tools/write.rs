@@ -1,0 +1,128 @@
+//! Write: a whole file.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_policy::Access;
+use toolcrib_text::{Endings, Survey, unified_diff};
+
+use crate::cx::{Cx, Updated};
+use crate::error::{Error, ErrorKind};
+use crate::reply::Reply;
+use crate::seen::Seen;
+use crate::tool::{Category, Hints, Tool};
+use crate::words::counted;
+
+mod keep;
+mod unseen;
+
+/// Writes a whole file: a new one with its directories, or one that is there.
+///
+/// A file that is there must have been read first in this session, as it is now, or expected_hash
+/// must be its hash (Read and a refused Write tell it). For a change to a part of a file use Edit. The
+/// content is taken letter for letter; a file that is there keeps its mode, byte order mark and CRLF
+/// line endings.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Write {
+    /// The file: relative to the workspace's directory, or absolute.
+    file_path: String,
+    /// All that the file is to say.
+    content: String,
+    /// The hash of what the file says now, instead of reading it first.
+    expected_hash: Option<String>,
+}
+
+/// A hash is known by so many of its first digits.
+const LEAST_HASH_DIGITS: usize = 12;
+
+impl Tool for Write {
+    const NAME: &'static str = "Write";
+    const CATEGORY: Category = Category::File;
+    const HINTS: Hints = Hints { idempotent: true, ..Hints::EDITS };
+    const ALIASES: &'static [(&'static str, &'static str)] =
+        &[("path", "file_path"), ("text", "content"), ("contents", "content")];
+
+    fn access(&self) -> Vec<Access> {
+        vec![Access::Write(self.file_path.clone().into())]
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let shown = cx.show(&self.file_path)?;
+        let real = cx.real_path(&self.file_path)?;
+        let mut notes = Vec::new();
+        let updated = cx.update(&self.file_path, |was| {
+            notes.clear();
+            let Some(was) = was else { return self.new_file() };
+            if was != self.content.as_bytes() {
+                self.require_seen(cx.session().seen(&real), was, &shown)?;
+            }
+            keep::what_the_file_is(&self.content, was, &shown, &mut notes)
+        })?;
+        notes.extend(keep::warnings(&self.content, updated.was.as_deref().unwrap_or_default()));
+        notes.extend(updated.changed.notes.iter().cloned());
+        let link = cx.followed_link(&self.file_path)?;
+        notes.extend(link.map(|link| format!("Through the link {link}.")));
+        Ok(reply(cx, &shown, &updated, &notes))
+    }
+}
+
+impl Write {
+    fn new_file(&self) -> Result<Vec<u8>, Error> {
+        if self.expected_hash.is_some() {
+            return Err(Error::new(ErrorKind::Stale, "there is no such file, so it has no hash")
+                .hint("Nothing was written. Leave out expected_hash to create the file."));
+        }
+        Ok(self.content.clone().into_bytes())
+    }
+
+    /// What is there may be replaced by who knows it: the session has seen it as it is, or the call
+    /// carries its hash.
+    fn require_seen(&self, seen: Option<Seen>, was: &[u8], shown: &str) -> Result<(), Error> {
+        let now = Seen::of(was);
+        let hash = now.hash.to_string();
+        if let Some(expected) = &self.expected_hash {
+            let expected = expected.trim().to_lowercase();
+            let known = expected.len() >= LEAST_HASH_DIGITS && hash.starts_with(&expected);
+            return if known { Ok(()) } else { Err(unseen::other_hash(shown, was, &now)) };
+        }
+        match seen {
+            Some(seen) if seen.hash == now.hash => Ok(()),
+            Some(seen) => Err(unseen::changed(shown, was, &seen, &now)),
+            None if was.is_empty() => Ok(()),
+            None => Err(unseen::never(shown, was, &now)),
+        }
+    }
+}
+
+fn reply(cx: &Cx<'_>, shown: &str, updated: &Updated, notes: &[String]) -> Reply {
+    let Updated { was, now, changed } = updated;
+    let created = was.is_none();
+    let same = was.as_ref() == Some(now);
+    let lines = Survey::of(now).lines();
+    let size = format!("{}, {}", counted(lines, "line"), counted(now.len() as u64, "byte"));
+    let mut says = match (cx.dry_run(), created, same) {
+        (_, _, true) => format!("{shown} says this already; nothing was written."),
+        (false, true, _) => format!("Created {shown} ({size})."),
+        (false, false, _) => format!("Wrote {shown} ({size})."),
+        (true, true, _) => format!("Dry run, nothing written. Would create {shown} ({size})."),
+        (true, false, _) => format!("Dry run, nothing written. Would write {shown} ({size})."),
+    };
+    notes.iter().for_each(|note| says += &format!(" {note}"));
+    let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
+    let reply = Reply::new(says)
+        .with("file_path", shown)
+        .with("created", created)
+        .with("bytes_written", if same { 0 } else { now.len() })
+        .with("lines", lines)
+        .with("added_lines", diff.added)
+        .with("removed_lines", diff.removed)
+        .with("hash", Seen::of(now).hash.short())
+        .with_change(changed.id);
+    // Who wrote a new file knows what is in it; who is to agree to it does not.
+    if created && !cx.dry_run() { reply } else { reply.diff(diff.text) }
+}
+
+/// The endings of a file, where all of its lines have the same.
+fn uniform(survey: &Survey) -> Option<Endings> {
+    Some(survey.endings()).filter(|endings| matches!(endings, Endings::CrLf | Endings::Cr))
+}

@@ -1,0 +1,88 @@
+//! What a file stays when its content is written anew, and what is worth a word.
+
+use toolcrib_text::Survey;
+
+use super::uniform;
+use crate::error::{Error, ErrorKind};
+
+const BOM: &str = "\u{feff}";
+
+/// A file that shrinks to less than a tenth of this or more is worth a word.
+const LARGE_BYTES: usize = 1_000;
+
+/// The bytes of the content in the file's own form: its byte order mark, its line endings.
+pub(super) fn what_the_file_is(
+    content: &str,
+    was: &[u8],
+    shown: &str,
+    notes: &mut Vec<String>,
+) -> Result<Vec<u8>, Error> {
+    let survey = Survey::of(was);
+    if survey.invalid_utf8 > 0 && !content.is_ascii() {
+        let message = format!("{shown} is not UTF-8, and the content is not plain ASCII");
+        return Err(Error::new(ErrorKind::Unsupported, message).hint(
+            "Nothing was written. Its encoding is not known; only ASCII can be written over it.",
+        ));
+    }
+    let mut text = content.to_owned();
+    if let Some(endings) = uniform(&survey).filter(|_| text.contains('\n')) {
+        let adapted = endings.adapt(&text);
+        if adapted != text {
+            text = adapted;
+            notes.push("Its line endings were kept (CR LF or CR, not LF).".to_owned());
+        }
+    }
+    if survey.utf8_bom && !text.starts_with(BOM) {
+        text.insert_str(0, BOM);
+        notes.push("Its byte order mark was kept.".to_owned());
+    }
+    Ok(text.into_bytes())
+}
+
+/// What may not be meant.
+pub(super) fn warnings(content: &str, was: &[u8]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if was.len() >= LARGE_BYTES && content.len() < was.len() / 10 {
+        warnings.push(format!(
+            "Note: the file shrank from {} to {} bytes.",
+            was.len(),
+            content.len()
+        ));
+    }
+    if let Some(line) = content.lines().find(|line| stands_for_the_rest(line)) {
+        warnings.push(format!(
+            "Note: a line reads as if it stood for text that is left out: {:?}. The file holds just what was given.",
+            line.trim()
+        ));
+    }
+    let escaped = !content.contains('\n') && content.matches("\\n").count() > 1;
+    if escaped {
+        warnings.push(
+            "Note: the content has no newline but \\n as two letters; it was written so."
+                .to_owned(),
+        );
+    }
+    warnings
+}
+
+/// A comment such as `// ... rest of the code unchanged`.
+fn stands_for_the_rest(line: &str) -> bool {
+    let line = line.trim().to_lowercase();
+    let is_comment = ["//", "#", "/*", "<!--", "--", ";"].iter().any(|mark| line.starts_with(mark));
+    let has_gap = line.contains("...") || line.contains('…');
+    let words = ["rest of", "unchanged", "existing code", "same as before", "remains the same"];
+    is_comment && has_gap && words.iter().any(|words| line.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_stands_for_others_is_told_from_one_that_does_not() {
+        assert!(stands_for_the_rest("    // ... rest of the code unchanged ..."));
+        assert!(stands_for_the_rest("# … existing code …"));
+        assert!(!stands_for_the_rest("// the rest of the world"));
+        assert!(!stands_for_the_rest("let unchanged = \"...\";"));
+    }
+}

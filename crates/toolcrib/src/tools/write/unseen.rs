@@ -1,0 +1,61 @@
+//! Refusing to replace what the caller does not know, with what it needs to know.
+
+use toolcrib_text::{LineWindow, Survey, Window};
+
+use crate::error::{Error, ErrorKind};
+use crate::seen::Seen;
+
+/// Lines of the file that a refusal shows.
+const HEAD_LINES: u64 = 40;
+const HEAD_CHARS: usize = 4_000;
+
+/// It was never read.
+pub(super) fn never(shown: &str, was: &[u8], now: &Seen) -> Error {
+    let message = format!("{shown} is there, and this session has not read it");
+    refuse(ErrorKind::Conflict, message, was, now)
+}
+
+/// It was read, and is another now.
+pub(super) fn changed(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
+    let where_it_changed = seen.where_changed(now).map_or(String::new(), |at| format!(" at {at}"));
+    let message = format!("{shown} changed since it was last read{where_it_changed}");
+    refuse(ErrorKind::Stale, message, was, now)
+}
+
+/// The call carries the hash of something else.
+pub(super) fn other_hash(shown: &str, was: &[u8], now: &Seen) -> Error {
+    let message = format!("{shown} does not have the expected hash");
+    refuse(ErrorKind::Stale, message, was, now)
+}
+
+fn refuse(kind: ErrorKind, message: String, was: &[u8], now: &Seen) -> Error {
+    let hash = now.hash.short();
+    Error::new(kind, message)
+        .detail(format!("It says now:\n{}", head(was)))
+        .hint(format!(
+            "Nothing was written. To replace it all the same, call again with expected_hash: \"{hash}\"; to change a part of it, use Edit."
+        ))
+        .with("hash", hash)
+}
+
+fn head(text: &[u8]) -> String {
+    let survey = Survey::of(text);
+    if survey.looks_binary() {
+        return format!("[no text: {} bytes]", text.len());
+    }
+    let mut window = LineWindow::new(Window {
+        terminator: survey.terminator(),
+        first: 1,
+        limit: HEAD_LINES,
+        line_chars: 200,
+        total_chars: HEAD_CHARS,
+    });
+    window.feed(text);
+    let lines = window.finish();
+    let shown = lines.len() as u64;
+    let mut head: String = lines.iter().map(|line| line.render()).collect();
+    if shown < survey.lines() {
+        head += &format!("[{} more lines]\n", survey.lines() - shown);
+    }
+    head
+}

@@ -1,0 +1,125 @@
+//! Taking changes back, on today's files.
+//!
+//! A change is taken back as an inverse patch: where a file is as the change left it, it gets back what
+//! it said before; where somebody has changed it since, the two are merged line by line, so that their
+//! work stays. Where both touch the same lines there is no answer, and nothing is written.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use toolcrib_fs::{FileChange, Version};
+use toolcrib_text::merge;
+
+use crate::cx::{Cx, FileEdit};
+use crate::error::{Error, ErrorKind};
+use crate::history::HistoryEntry;
+use crate::words::counted;
+
+/// What would be written, all at once.
+pub(crate) struct Plan {
+    pub(crate) edits: Vec<FileEdit>,
+    pub(crate) undoes: Vec<u64>,
+    /// Files in which the work of others was kept.
+    pub(crate) merged: Vec<String>,
+}
+
+/// What a file says today, and what it is to say.
+struct Today {
+    was: Option<Vec<u8>>,
+    now: Option<Vec<u8>>,
+    mode: Option<u32>,
+}
+
+impl Plan {
+    /// Takes back these changes, given from the newest to the oldest.
+    pub(crate) fn of(cx: &Cx<'_>, changes: &[HistoryEntry]) -> Result<Plan, Error> {
+        let mut files: BTreeMap<PathBuf, Today> = BTreeMap::new();
+        let mut merged = Vec::new();
+        for change in changes {
+            for file in &change.entry.files {
+                let path = file.path();
+                if !files.contains_key(&path) {
+                    let was = read(cx, &path)?;
+                    files.insert(path.clone(), Today { now: was.clone(), was, mode: None });
+                }
+                let shown = cx.show(&path)?;
+                if let Some(today) = files.get_mut(&path)
+                    && today.take_back(cx, file, change.id, &shown)?
+                    && !merged.contains(&shown)
+                {
+                    merged.push(shown);
+                }
+            }
+        }
+        let edits = files
+            .into_iter()
+            .filter(|(_, today)| today.was != today.now || today.mode.is_some())
+            .map(|(path, today)| FileEdit {
+                path,
+                was: today.was,
+                now: today.now,
+                mode: today.mode,
+            });
+        let undoes = changes.iter().map(|change| change.id).collect();
+        Ok(Plan { edits: edits.collect(), undoes, merged })
+    }
+}
+
+impl Today {
+    /// Takes back what a change did to the file. Answers whether the work of somebody else was merged.
+    fn take_back(
+        &mut self,
+        cx: &Cx<'_>,
+        file: &FileChange,
+        id: u64,
+        shown: &str,
+    ) -> Result<bool, Error> {
+        let before = cx.runtime().version(file.before)?;
+        let after = cx.runtime().version(file.after)?;
+        let mode = |version: Option<Version>| version.map(|version| version.mode);
+        if self.now == after {
+            let mode_changed = mode(file.before) != mode(file.after);
+            self.mode = mode(file.before).filter(|_| mode_changed).or(self.mode);
+            self.now = before;
+            return Ok(false);
+        }
+        if self.now == before {
+            return Ok(false);
+        }
+        let conflict = |what: String| {
+            Err(Error::new(
+                ErrorKind::Conflict,
+                format!("change {id} cannot be taken back: {what}"),
+            )
+            .hint("Nothing was written. Make the change by hand, with Edit, where it is wanted.")
+            .with("file_path", shown))
+        };
+        match (&before, &self.now, &after) {
+            (None, Some(_), _) => {
+                conflict(format!("it created {shown}, which somebody has changed since"))
+            }
+            (_, None, _) => conflict(format!("{shown} is gone")),
+            (_, Some(_), None) => {
+                conflict(format!("it deleted {shown}, which somebody has made anew"))
+            }
+            (Some(before), Some(now), Some(after)) => match merge(after, now, before) {
+                Ok(both) => {
+                    self.now = Some(both);
+                    Ok(true)
+                }
+                Err(found) => conflict(format!(
+                    "{shown} has been changed since in the same lines, at line {} ({})",
+                    found.line,
+                    counted(found.count as u64, "place")
+                )),
+            },
+        }
+    }
+}
+
+fn read(cx: &Cx<'_>, path: &PathBuf) -> Result<Option<Vec<u8>>, Error> {
+    if !cx.exists(path)? {
+        return Ok(None);
+    }
+    cx.open(path)?.read_all(cx.limits().edit_bytes).map(Some)
+}
