@@ -26,6 +26,8 @@ pub struct HistoryEntry {
     pub undoes: Vec<u64>,
     /// Whether a later change has taken it back.
     pub undone: bool,
+    /// Whether it takes back changes, and not undos: an undo, and not a redo.
+    pub is_undo: bool,
     /// The files that it changed.
     pub files: Vec<HistoryFile>,
     pub(crate) entry: Entry,
@@ -57,8 +59,18 @@ impl Runtime {
                 undone.extend(&entry.about.undoes);
             }
         }
-        let here = entries.into_iter().filter(|entry| self.is_here(entry));
-        Ok(here.map(|entry| self.history_entry(undone.contains(&entry.id), entry)).collect())
+        let mut undos: HashSet<u64> = HashSet::new();
+        let mut history = Vec::new();
+        for entry in entries {
+            let is_undo = entry.about.undoes.first().is_some_and(|of| !undos.contains(of));
+            if is_undo {
+                undos.insert(entry.id);
+            }
+            if self.is_here(&entry) {
+                history.push(self.history_entry(undone.contains(&entry.id), is_undo, entry));
+            }
+        }
+        Ok(history)
     }
 
     /// What a change has changed, as a diff.
@@ -127,7 +139,7 @@ impl Runtime {
         entry.files.iter().all(|file| inside(file.path()))
     }
 
-    fn history_entry(&self, undone: bool, entry: Entry) -> HistoryEntry {
+    fn history_entry(&self, undone: bool, is_undo: bool, entry: Entry) -> HistoryEntry {
         let session = self.session();
         let short = |version: &Option<Version>| version.map(|version| version.hash.short());
         let files = entry.files.iter().map(|file| HistoryFile {
@@ -146,6 +158,7 @@ impl Runtime {
             rule: entry.about.rule.clone(),
             undoes: entry.about.undoes.clone(),
             undone,
+            is_undo,
             files: files.collect(),
             entry,
         }

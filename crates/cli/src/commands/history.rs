@@ -84,7 +84,7 @@ pub(crate) fn undo(
 
 pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<ExitCode, String> {
     let history = runtime.history().map_err(|error| error.to_string())?;
-    let last = history.iter().rev().find(|change| !change.undone && !change.undoes.is_empty());
+    let last = history.iter().rev().find(|change| !change.undone && change.is_undo);
     match last {
         Some(undo) => take_back(common, runtime, json!({"id": undo.id}), yes),
         None => {

@@ -89,11 +89,56 @@ fn a_thousand_calls_at_once_are_all_answered() {
 #[test]
 fn a_reader_that_goes_away_is_no_crash() {
     let workspace = workspace();
-    let script = format!("{} tools --format markdown | head -c 10", crate::PROGRAM);
-    let output = std::process::Command::new("sh")
-        .args(["-c", &script])
+    let mut child = std::process::Command::new(crate::PROGRAM)
+        .args(["tools", "--format", "markdown"])
         .current_dir(workspace.path())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_reply_that_cannot_be_printed_is_said_and_so_is_what_was_done() {
+    let workspace = workspace();
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let edit = r#"{"file_path": "a.txt", "old_string": "one", "new_string": "two"}"#;
+    let output = std::process::Command::new(crate::PROGRAM)
+        .args(["call", "Edit", edit])
+        .current_dir(workspace.path())
+        .envs(crate::home_of_its_own())
+        .stdout(full())
         .output()
         .unwrap();
-    assert!(!text(&output.stderr).contains("panicked"), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("the call was made"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn names_that_are_far_too_long_do_not_come_back_whole() {
+    let workspace = workspace();
+    let name = "n".repeat(5_000_000);
+    let lines = [
+        format!(r#"{{"id": 1, "tool": "Read", "args": {{"{name}": 1, "{name}": 2}}}}"#),
+        format!(r#"{{"id": 2, "tool": "Read", "{name}": 1}}"#),
+        format!(r#"{{"id": 3, "wait": true, "tool": "{name}"}}"#),
+        format!(r#"{{"id": 4, "wait": true, "tool": "Read", "args": {{"{name}": 1}}}}"#),
+        format!(r#"{{"id": 5, "wait": true, "tool": "Read", "args": {{"file_path": "{name}"}}}}"#),
+    ];
+    let output = toolcrib(workspace.path(), &["run"], lines.join("\n").as_bytes());
+    let replies = replies(&output.stdout);
+    assert_eq!(replies.len(), 5);
+    assert!(replies.iter().all(|reply| reply.to_string().len() < 2_000));
+}
+
+#[test]
+fn roots_on_both_sides_of_the_command_are_refused() {
+    let workspace = workspace();
+    let words = ["--root", ".:ro", "call", "Read", r#"{"file_path":"a.txt"}"#, "--root", "."];
+    assert_eq!(toolcrib(workspace.path(), &words, b"").status.code(), Some(2));
+    let twice = ["call", "Read", r#"{"file_path":"a.txt"}"#, "--root", ".", "--root", ".:ro"];
+    assert_eq!(toolcrib(workspace.path(), &twice, b"").status.code(), Some(2));
 }

@@ -9,8 +9,10 @@
 
 mod cases;
 mod hostile_input;
+mod other_user;
 mod pages;
 mod people;
+mod taking_back;
 
 use std::io::Write;
 use std::path::Path;

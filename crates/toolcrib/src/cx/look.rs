@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Directory, FsError, Place, ReadFile};
+use toolcrib_fs::{Directory, FileKind, FsError, Place, ReadFile};
 use toolcrib_policy::Effect;
 use toolcrib_text::visible_name;
 
@@ -35,6 +35,10 @@ impl Cx<'_> {
         if place.kind().is_none() {
             let message = format!("{} does not exist", self.show_place(&place));
             return Err(Error::new(ErrorKind::NotFound, message).hint(self.near_names(&place)));
+        }
+        if place.kind() != Some(FileKind::Directory) {
+            let message = format!("{} is a file, not a directory", self.show_place(&place));
+            return Err(Error::invalid(message).hint("Read reads a file."));
         }
         Directory::open(&place).map_err(|error| self.error(&place, &error))
     }

@@ -55,8 +55,8 @@ impl Tool for Ls {
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
-        let directory = cx.list(self.path())?;
         let shown = cx.show(self.path())?;
+        let directory = cx.list(self.path())?;
         let depth = match self.recursive {
             Some(true) => self.depth.unwrap_or(3),
             _ => self.depth.unwrap_or(1),
@@ -74,12 +74,9 @@ impl Tool for Ls {
         if tree.entries.is_empty() && tree.ignored == 0 {
             text += "[empty]\n";
         }
-        let left = tree.left_out();
+        let left = tree.left_out(limit, depth);
         if !left.is_empty() {
-            text += &format!(
-                "[{}; for more, a deeper path or a limit over {limit}]\n",
-                left.join(", ")
-            );
+            text += &format!("[{}]\n", left.join("; "));
         }
         let at_least = if tree.complete { "total" } else { "at_least" };
         Ok(Reply::new(text)
@@ -87,7 +84,7 @@ impl Tool for Ls {
             .with("count", tree.entries.len())
             .with("shown", tree.entries.len())
             .with(at_least, tree.total)
-            .with("complete", left.is_empty())
+            .with("complete", tree.is_complete())
             .with("ignored", tree.ignored)
             .with("entries", tree.entries))
     }

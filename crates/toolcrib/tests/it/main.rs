@@ -11,3 +11,4 @@ mod own_tools;
 mod permission;
 mod properties;
 mod records;
+mod sessions;

@@ -55,6 +55,8 @@ pub(super) struct Tree {
     /// Whether all of them were looked at.
     pub(super) complete: bool,
     unreadable: usize,
+    /// Directories at the end of the depth that have something in them.
+    deeper: usize,
     chars: usize,
     budget: usize,
     counting_until: Option<Instant>,
@@ -68,18 +70,28 @@ impl Tree {
         Ok(tree)
     }
 
-    /// What is left out, in words.
-    pub(super) fn left_out(&self) -> Vec<String> {
+    /// Whether everything that was asked for is shown, but for what was to be ignored.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete && self.total == self.entries.len() && self.unreadable + self.deeper == 0
+    }
+
+    /// What is left out, in words, and what would show it.
+    pub(super) fn left_out(&self, limit: usize, depth: u64) -> Vec<String> {
         let hidden = self.total.saturating_sub(self.entries.len());
         let at_least = if self.complete { "" } else { "at least " };
-        [
-            (hidden, format!("{at_least}{hidden} more entries")),
-            (self.unreadable, format!("{} directories could not be read", self.unreadable)),
-        ]
-        .into_iter()
-        .filter_map(|(count, words)| (count > 0).then_some(words))
-        .chain((self.ignored > 0).then(|| format!("{} ignored", self.ignored)))
-        .collect()
+        let entries = if hidden == 1 { "entry" } else { "entries" };
+        let counted = [
+            (
+                hidden,
+                format!(
+                    "{at_least}{hidden} more {entries}: list a directory of it, or set limit over {limit}"
+                ),
+            ),
+            (self.deeper, format!("… goes deeper: depth {} shows more", depth + 1)),
+            (self.unreadable, format!("{} could not be read", self.unreadable)),
+            (self.ignored, format!("{} ignored", self.ignored)),
+        ];
+        counted.into_iter().filter_map(|(count, words)| (count > 0).then_some(words)).collect()
     }
 
     fn add(
@@ -201,12 +213,24 @@ impl Tree {
         self.entries.len() >= options.limit || self.chars >= self.budget
     }
 
-    /// In a tree, a collapsed directory says how much is in it; in a plain list none does.
+    /// What stands behind a directory that is not entered. In a plain list none is, and nothing does.
     fn count_collapsed(&mut self, child: &Directory, shown: &str, options: &Options) -> String {
-        match options.depth > 1 && COLLAPSED.contains(&shown) {
-            true => format!(" ({})", self.count_files(child)),
-            false => String::new(),
+        if options.depth == 1 {
+            return String::new();
         }
+        if COLLAPSED.contains(&shown) {
+            return format!(" ({})", self.count_files(child));
+        }
+        let mut is_empty = true;
+        let read = child.each(|_, _| {
+            is_empty = false;
+            false
+        });
+        if read.is_err() || is_empty {
+            return String::new();
+        }
+        self.deeper += 1;
+        " …".to_owned()
     }
 
     /// How many files are in a directory and below.

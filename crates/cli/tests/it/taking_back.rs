@@ -1,0 +1,91 @@
+//! What was done, and taking it back, as the operator sees it.
+
+use serde_json::Value;
+
+use crate::{text, toolcrib};
+
+fn edit(workspace: &std::path::Path, old: &str, new: &str) {
+    let args = serde_json::json!({"file_path": "a.txt", "old_string": old, "new_string": new});
+    let output = toolcrib(workspace, &["call", "Edit", "-"], args.to_string().as_bytes());
+    assert!(output.status.success(), "{}", text(&output.stdout));
+}
+
+#[test]
+fn the_operator_sees_what_was_done_and_takes_it_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = directory.path();
+    std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
+    let content = || std::fs::read_to_string(workspace.join("a.txt")).unwrap();
+    let run = |words: &[&str]| toolcrib(workspace, words, b"");
+    assert!(text(&run(&["log", "--text"]).stdout).contains("No change was made here yet."));
+    edit(workspace, "one", "two");
+    edit(workspace, "two", "three");
+
+    let log: Value = serde_json::from_slice(&run(&["log"]).stdout).unwrap();
+    let changes = log["changes"].as_array().unwrap();
+    assert_eq!((changes.len(), &log["complete"]), (2, &Value::Bool(true)));
+    assert_eq!(changes[0]["tool"], "Edit");
+    assert_eq!(changes[0]["arguments"]["new_string"], "three");
+    assert_eq!(changes[0]["rule"], "profile:workspace:write");
+    assert_eq!(changes[0]["files"][0]["path"], "a.txt");
+    let (first, last) = (changes[1]["id"].to_string(), changes[0]["id"].to_string());
+    assert!(text(&run(&["log", "--text"]).stdout).contains("Edit: a.txt"));
+    assert!(text(&run(&["show", &first, "--text"]).stdout).contains("-one\n+two\n"));
+    assert!(text(&run(&["diff"]).stdout).contains("-one\n+three\n"));
+    assert!(text(&run(&["diff", &last]).stdout).contains("-two\n+three\n"));
+
+    assert!(run(&["undo", "--dry-run"]).status.success());
+    assert_eq!(content(), "three\n");
+    assert!(run(&["undo"]).status.success());
+    assert_eq!(content(), "two\n");
+    assert!(run(&["undo"]).status.success());
+    assert_eq!(content(), "one\n");
+    assert_eq!(text(&run(&["diff"]).stdout), "");
+    assert_eq!(run(&["undo"]).status.code(), Some(1));
+    assert!(run(&["redo"]).status.success());
+    assert_eq!(content(), "two\n");
+    assert!(run(&["redo"]).status.success());
+    assert_eq!(content(), "three\n");
+    assert_eq!(run(&["redo"]).status.code(), Some(1));
+    assert_eq!(run(&["show", "99999"]).status.code(), Some(1));
+}
+
+#[test]
+fn another_workspace_has_its_own_history() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for workspace in [&one, &two] {
+        std::fs::write(workspace.path().join("a.txt"), "one\n").unwrap();
+    }
+    edit(one.path(), "one", "two");
+    let log: Value = serde_json::from_slice(&toolcrib(two.path(), &["log"], b"").stdout).unwrap();
+    assert_eq!(log["total"], 0);
+    assert_eq!(toolcrib(two.path(), &["undo"], b"").status.code(), Some(1));
+}
+
+/// P34: two processes edit two ends of one file; none of the edits is lost.
+#[test]
+fn edits_of_two_processes_compose() {
+    let directory = tempfile::tempdir().unwrap();
+    let lines: Vec<String> = (0..200).map(|n| format!("line {n}.")).collect();
+    std::fs::write(directory.path().join("a.txt"), lines.join("\n")).unwrap();
+    std::thread::scope(|scope| {
+        for process in 0..2 {
+            let workspace = directory.path();
+            scope.spawn(move || {
+                let input: String = (process * 100..process * 100 + 100)
+                    .map(|n| {
+                        let args = serde_json::json!({"file_path": "a.txt", "old_string": format!("line {n}."), "new_string": format!("edited {n}.")});
+                        format!("{}\n", serde_json::json!({"id": n, "wait": true, "tool": "Edit", "args": args}))
+                    })
+                    .collect();
+                let output = toolcrib(workspace, &["run"], input.as_bytes());
+                assert_eq!(text(&output.stdout).matches("\"success\":true").count(), 100);
+            });
+        }
+    });
+    let expected: Vec<String> = (0..200).map(|n| format!("edited {n}.")).collect();
+    assert_eq!(
+        std::fs::read_to_string(directory.path().join("a.txt")).unwrap(),
+        expected.join("\n")
+    );
+}

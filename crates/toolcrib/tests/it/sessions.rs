@@ -1,0 +1,166 @@
+//! What a session has seen, and several at once.
+
+use serde_json::{Value, json};
+use toolcrib::{Call, Caps, Error, ErrorKind, Options, Reply, Runtime, Session};
+
+struct Workspace {
+    directory: tempfile::TempDir,
+    runtime: Runtime,
+    session: Session,
+}
+
+fn workspace(content: &str) -> Workspace {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("ws")).unwrap();
+    std::fs::write(directory.path().join("ws/a.txt"), content).unwrap();
+    let runtime = Runtime::builder()
+        .root(directory.path().join("ws"))
+        .journal(directory.path().join("state"), Caps::default())
+        .build()
+        .unwrap();
+    let session = runtime.session();
+    Workspace { directory, runtime, session }
+}
+
+impl Workspace {
+    fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
+        self.runtime.call(&self.session, Call::new(tool, args), Options::default())
+    }
+
+    fn edit(&self, old: &str, new: &str) -> Result<Reply, Error> {
+        self.call("Edit", json!({"file_path": "a.txt", "old_string": old, "new_string": new}))
+    }
+
+    fn read(&self) {
+        self.call("Read", json!({"file_path": "a.txt"})).unwrap();
+    }
+
+    fn write(&self, content: &str) -> Result<Reply, Error> {
+        self.call("Write", json!({"file_path": "a.txt", "content": content}))
+    }
+
+    fn by_hand(&self, content: &str) {
+        std::fs::write(self.directory.path().join("ws/a.txt"), content).unwrap();
+    }
+
+    fn content(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("ws/a.txt")).unwrap()
+    }
+}
+
+/// P04: what counts is what a file says, not when it was touched.
+#[test]
+fn what_was_touched_but_not_changed_is_as_it_was_seen() {
+    let workspace = workspace("one\ntwo\n");
+    workspace.read();
+    workspace.by_hand("one\ntwo\n");
+    assert!(workspace.write("1\n").is_ok());
+    assert!(workspace.write("2\n").is_ok(), "its own writes are seen");
+    assert!(workspace.edit("2", "3").is_ok());
+    assert!(workspace.write("4\n").is_ok());
+}
+
+#[test]
+fn what_somebody_else_changed_is_not_overwritten_and_the_lines_are_told() {
+    let workspace = workspace("1\n2\n3\n4\n5\n");
+    workspace.read();
+    workspace.by_hand("1\n2\n3\nfour\n5\n");
+    let error = workspace.write("all mine\n").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Stale);
+    assert!(error.message().contains("changed since it was last read at line 4"), "{error}");
+    assert!(error.text().contains("     4\tfour\n"), "{error}");
+    assert_eq!(workspace.content(), "1\n2\n3\nfour\n5\n");
+}
+
+/// P04: a change elsewhere is noted, once, and does not stand in the way.
+#[test]
+fn an_edit_goes_on_when_others_changed_other_lines() {
+    let workspace = workspace("1\n2\n3\n4\n5\n");
+    workspace.read();
+    workspace.by_hand("1\n2\n3\nfour\n5\n");
+    let reply = workspace.edit("1", "one").unwrap();
+    assert!(reply.output().contains("changed by somebody else: line 4"), "{}", reply.text());
+    let reply = workspace.edit("2", "two").unwrap();
+    assert!(!reply.output().contains("somebody else"), "{}", reply.text());
+}
+
+#[test]
+fn edits_of_many_threads_in_one_session_are_all_there_or_refused() {
+    let lines: Vec<String> = (0..60).map(|n| format!("line {n}.")).collect();
+    let workspace = workspace(&lines.join("\n"));
+    std::thread::scope(|scope| {
+        for thread in 0..6 {
+            let workspace = &workspace;
+            scope.spawn(move || {
+                for n in (thread * 10)..(thread * 10 + 10) {
+                    workspace.edit(&format!("line {n}."), &format!("edited {n}.")).unwrap();
+                }
+            });
+        }
+    });
+    let expected: Vec<String> = (0..60).map(|n| format!("edited {n}.")).collect();
+    assert_eq!(workspace.content(), expected.join("\n"));
+    assert_eq!(workspace.runtime.history().unwrap().len(), 60);
+}
+
+#[test]
+fn our_own_state_and_configuration_are_out_of_reach() {
+    let directory = tempfile::tempdir().unwrap();
+    for own in ["state", "config"] {
+        std::fs::create_dir(directory.path().join(own)).unwrap();
+        std::fs::write(directory.path().join(own).join("file"), "ours").unwrap();
+    }
+    std::os::unix::fs::symlink("config", directory.path().join("innocent")).unwrap();
+    let runtime = Runtime::builder()
+        .root(directory.path())
+        .journal(directory.path().join("state"), Caps::default())
+        .own_directory(directory.path().join("config"))
+        .build()
+        .unwrap();
+    let session = runtime.session();
+    for path in ["state/file", "config/file", "innocent/file", "config/new"] {
+        for (tool, args) in [
+            ("Read", json!({"file_path": path})),
+            ("Write", json!({"file_path": path, "content": "theirs"})),
+        ] {
+            let error = runtime.call(&session, Call::new(tool, args), Options::default());
+            assert_eq!(error.unwrap_err().kind(), ErrorKind::Protected, "{tool} {path}");
+        }
+    }
+}
+
+/// What is agreed to is what is written: the file must not change while the question is open.
+#[test]
+fn a_file_that_changes_while_the_question_is_open_is_not_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.txt");
+    std::fs::write(&file, "one\n").unwrap();
+    let runtime = Runtime::builder()
+        .root(directory.path())
+        .profile(toolcrib::Profile::Cautious)
+        .build()
+        .unwrap();
+    let approver = |_: &toolcrib::Question<'_>| {
+        std::fs::write(&file, "one\none more\n").unwrap();
+        toolcrib::Answer::Allow
+    };
+    let options = Options { approver: &approver, ..Options::default() };
+    let args = json!({"file_path": "a.txt", "old_string": "one\n", "new_string": "two\n", "replace_all": true});
+    let error = runtime.call(&runtime.session(), Call::new("Edit", args), options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Stale, "{error}");
+    assert_eq!(std::fs::read(&file).unwrap(), b"one\none more\n");
+}
+
+#[test]
+fn an_edit_costs_one_pass_and_its_result_is_bounded() {
+    let workspace = workspace(&"a".repeat(300_000));
+    let all = |new: &str| {
+        workspace.call("Edit", json!({"file_path": "a.txt", "old_string": "a", "new_string": new, "replace_all": true}))
+    };
+    let error = all(&"b".repeat(10_000)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    let reply = all("b").unwrap();
+    assert_eq!(reply.metadata()["replacements"], 300_000);
+    assert!(reply.metadata()["lines"].as_array().unwrap().len() <= 20);
+    assert!(workspace.content().bytes().all(|byte| byte == b'b'));
+}
