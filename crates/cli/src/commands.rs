@@ -58,9 +58,8 @@ fn build(common: &Common, config: &Config, profile: Profile) -> Result<Runtime, 
         };
     }
     // What configures us is never touched by a tool, wherever it lies.
-    let named = common.config.as_deref().and_then(Path::parent).map(Path::to_owned);
-    for own in config::directory().into_iter().chain(named.filter(|d| !d.as_os_str().is_empty())) {
-        builder = builder.own_directory(own);
+    for own in config::directory().into_iter().chain(common.config.clone()) {
+        builder = builder.own(own);
     }
     if let Some(state) = common.state.clone().or_else(config::state_directory) {
         builder = builder.journal(state, config.journal_caps());

@@ -143,7 +143,7 @@ pub(crate) fn resolve(
         .workspace()
         .resolve(session.directory(), path)
         .map_err(|error| Error::from_fs(&shown(error.path()), &error))?;
-    if runtime.own_directories().iter().any(|own| place.path().starts_with(own)) {
+    if runtime.own().iter().any(|own| place.path().starts_with(own)) {
         let message = format!("{} is where this program keeps its own things", shown(path));
         return Err(Error::new(ErrorKind::Protected, message)
             .hint("No tool reads or writes there, and no setting lets one."));

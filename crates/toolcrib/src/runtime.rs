@@ -27,7 +27,7 @@ pub struct Runtime {
     protection: Protection,
     journal: Option<Journal>,
     recovered: Vec<Recovered>,
-    own_directories: Vec<PathBuf>,
+    own: Vec<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
     sessions: AtomicU64,
@@ -88,8 +88,8 @@ impl Runtime {
         self.journal.as_ref()
     }
 
-    pub(crate) fn own_directories(&self) -> &[PathBuf] {
-        &self.own_directories
+    pub(crate) fn own(&self) -> &[PathBuf] {
+        &self.own
     }
 
     /// A real path as replies show it: on one line, and relative to the session's directory where it is
@@ -126,7 +126,7 @@ pub struct RuntimeBuilder {
     hard_links: HardLinks,
     protection: Protection,
     journal: Option<(PathBuf, Caps)>,
-    own_directories: Vec<PathBuf>,
+    own: Vec<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
 }
@@ -182,9 +182,9 @@ impl RuntimeBuilder {
         self
     }
 
-    /// A directory that no tool touches, though it lie in a root: the host's own.
-    pub fn own_directory(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.own_directories.push(directory.into());
+    /// A file or directory that no tool touches, though it lie in a root: the host's own.
+    pub fn own(mut self, path: impl Into<PathBuf>) -> Self {
+        self.own.push(path.into());
         self
     }
 
@@ -208,7 +208,7 @@ impl RuntimeBuilder {
         };
         let roots = self.roots.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let workspace = Workspace::new(roots).map_err(|error| Error::from_fs("", &error))?;
-        let mut own: Vec<PathBuf> = self.own_directories.iter().map(|d| real_path(d)).collect();
+        let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
         own.extend(self.journal.iter().map(|(directory, _)| real_path(directory)));
         let journal = self.journal.map(|(directory, caps)| Journal::new(directory, caps));
         let recovered = match &journal {
@@ -227,7 +227,7 @@ impl RuntimeBuilder {
             protection: self.protection,
             journal,
             recovered,
-            own_directories: own,
+            own,
             recorder: self.recorder,
             states: self.states,
             sessions: AtomicU64::new(0),

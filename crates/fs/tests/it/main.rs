@@ -10,6 +10,7 @@
 mod change;
 mod confinement;
 mod journal;
+mod without_openat2;
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

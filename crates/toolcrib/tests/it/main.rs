@@ -12,3 +12,4 @@ mod permission;
 mod properties;
 mod records;
 mod sessions;
+mod silence;

@@ -114,7 +114,7 @@ fn our_own_state_and_configuration_are_out_of_reach() {
     let runtime = Runtime::builder()
         .root(directory.path())
         .journal(directory.path().join("state"), Caps::default())
-        .own_directory(directory.path().join("config"))
+        .own(directory.path().join("config"))
         .build()
         .unwrap();
     let session = runtime.session();
