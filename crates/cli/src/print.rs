@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
 use anstyle::{AnsiColor, Style};
-use toolcrib::{Error, Recovered, Reply, visible_name};
+use toolcrib::{Error, Recovered, RecoveryOutcome, Reply, visible_name};
 
 use crate::args::Common;
 
@@ -52,10 +52,15 @@ pub(crate) fn usage_error(message: &str) {
 /// What became of changes that a crash had interrupted.
 pub(crate) fn recovered(recovered: &[Recovered]) {
     for change in recovered {
-        let did = if change.finished { "finished" } else { "taken back" };
+        let did = match &change.outcome {
+            RecoveryOutcome::Finished => "was finished".to_owned(),
+            RecoveryOutcome::TakenBack => "was taken back".to_owned(),
+            RecoveryOutcome::Failed(error) => format!("is still to be settled: {error}"),
+        };
         let mut text = format!(
-            "{WARNING}note{WARNING:#}: a change by {} that a crash had interrupted was {did}\n",
-            plain(&change.about.tool)
+            "{WARNING}note{WARNING:#}: a change by {} that a crash had interrupted {}\n",
+            plain(&change.about.tool),
+            plain(&did)
         );
         for path in &change.left_alone {
             let path = visible_name(path.as_os_str().as_encoded_bytes());

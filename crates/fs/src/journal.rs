@@ -33,7 +33,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 
 pub use self::collect::Caps;
 pub use self::entry::{About, Entry, FileChange, Version};
-pub use self::recover::Recovered;
+pub use self::recover::{Outcome, Recovered};
 
 use self::log::Log;
 use self::pending::Pending;

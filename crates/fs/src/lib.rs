@@ -40,7 +40,9 @@ pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, Step};
 pub use error::{FsError, FsErrorKind};
 pub use file::{FileKind, ReadFile};
 pub use hash::{ContentHash, ContentHasher};
-pub use journal::{About, Caps, Entry, FileChange, Journal, Recovered, Version};
+pub use journal::{
+    About, Caps, Entry, FileChange, Journal, Outcome as RecoveryOutcome, Recovered, Version,
+};
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
 pub use place::Place;

@@ -6,10 +6,12 @@
 
 mod access;
 mod decide;
+mod name;
 mod profile;
 mod protect;
 
 pub use access::{Access, Effect};
 pub use decide::{Decision, Policy, Verdict};
+pub use name::name_fits;
 pub use profile::{Profile, UnknownProfile};
 pub use protect::Protection;

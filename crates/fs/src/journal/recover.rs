@@ -1,7 +1,6 @@
 //! After a crash: a change that was interrupted is finished, or was never made.
 
 use super::entry::{Entry, FileChange, Version};
-use super::pending::Pending;
 use super::{About, Journal};
 use rustix::fs::{AtFlags, Dir, Mode, OFlags};
 
@@ -19,34 +18,51 @@ use crate::workspace::Workspace;
 pub struct Recovered {
     /// What had been about to happen.
     pub about: About,
-    /// Whether it was finished; otherwise everything is as it was before.
-    pub finished: bool,
+    /// How it ended.
+    pub outcome: Outcome,
     /// Files that somebody else has changed since, and that were left as they are.
     pub left_alone: Vec<std::path::PathBuf>,
+}
+
+/// How a change that was interrupted has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// All of it had been made, and it is among the changes now.
+    Finished,
+    /// Everything is as it was before.
+    TakenBack,
+    /// It could be neither; the next start tries again.
+    Failed(FsError),
 }
 
 impl Journal {
     /// Finishes or takes back the changes that a crash interrupted, as far as their files are in this
     /// workspace; others are left to those who can see them.
     pub fn recover(&self, workspace: &Workspace) -> Result<Vec<Recovered>, FsError> {
-        let mut recovered = Vec::new();
+        let mut all = Vec::new();
         for (entry, pending) in self.interrupted()? {
             let places = entry.files.iter().map(|file| workspace.resolve_real(&file.path()));
-            if let Ok(places) = places.collect::<Result<Vec<_>, _>>() {
-                recovered.push(self.settle(entry, pending, places)?);
-            }
+            let Ok(places) = places.collect::<Result<Vec<_>, _>>() else { continue };
+            let about = entry.about.clone();
+            let mut left_alone = Vec::new();
+            let outcome = match self.settle(entry, places, &mut left_alone) {
+                Ok(outcome) => {
+                    pending.remove();
+                    outcome
+                }
+                Err(error) => Outcome::Failed(error),
+            };
+            all.push(Recovered { about, outcome, left_alone });
         }
-        Ok(recovered)
+        Ok(all)
     }
 
     fn settle(
         &self,
         entry: Entry,
-        pending: Pending,
         places: Vec<Place>,
-    ) -> Result<Recovered, FsError> {
-        let mut recovered =
-            Recovered { about: entry.about.clone(), finished: false, left_alone: Vec::new() };
+        left_alone: &mut Vec<std::path::PathBuf>,
+    ) -> Result<Outcome, FsError> {
         // Whoever makes a change holds these, so what lies about under them belongs to nobody.
         let locks = Locks::acquire(places.iter())?;
         places.iter().for_each(sweep);
@@ -56,10 +72,8 @@ impl Journal {
         };
         let files = || entry.files.iter().zip(&standing);
         if files().all(|(file, now)| is(now, &file.after)) {
-            recovered.finished = true;
             self.append(entry)?;
-            pending.remove();
-            return Ok(recovered);
+            return Ok(Outcome::Finished);
         }
         let mut steps = Vec::new();
         for ((file, now), place) in files().zip(places) {
@@ -73,14 +87,13 @@ impl Journal {
             let lost = file.before.is_some() && before.is_none();
             let ours = is(now, &file.after) || self.is_torn(file, now.as_deref())?;
             if lost || !ours {
-                recovered.left_alone.push(file.path());
+                left_alone.push(file.path());
                 continue;
             }
             steps.push(Step::back_to(place, now.clone(), before));
         }
         Change::new(steps).commit(&locks, None)?;
-        pending.remove();
-        Ok(recovered)
+        Ok(Outcome::TakenBack)
     }
 
     /// Whether a file that was being written in place is new at its front and old behind that.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use toolcrib_fs::RecoveryOutcome as Outcome;
 use toolcrib_fs::{About, Caps, Change, ContentHash, HardLinks, Journal, Keeper, Step};
 
 use crate::Tree;
@@ -102,7 +103,8 @@ fn a_change_that_was_interrupted_is_finished_or_was_never_made() {
 
         let recovered = journal.recover(&tree.workspace).unwrap();
         assert_eq!(recovered.len(), 1);
-        assert_eq!((recovered[0].finished, recovered[0].left_alone.len()), (finished, 0));
+        let outcome = if finished { Outcome::Finished } else { Outcome::TakenBack };
+        assert_eq!((&recovered[0].outcome, recovered[0].left_alone.len()), (&outcome, 0));
         let content = |path: &str| std::fs::read_to_string(tree.path(path)).unwrap();
         let expected = if finished { ("new", "newer") } else { ("inside", "other") };
         assert_eq!((content("ws/a/f").as_str(), content("ws/g").as_str()), expected);

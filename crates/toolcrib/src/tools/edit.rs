@@ -68,11 +68,13 @@ impl Tool for Edit {
                 None if !self.old_string.is_empty() => return Err(missing(cx, &self.file_path)),
                 was => return self.create(was, &shown),
             };
-            let places = self.choose(was, &shown)?;
+            let survey = Survey::of(was);
+            let old = survey.endings().adapt(&self.old_string);
+            let places = self.choose(was, &survey, &old, &shown)?;
             replacements = places.len();
             let listed = &places[..places.len().min(LISTED_LINES)];
-            lines = line_numbers(was, listed, Survey::of(was).terminator());
-            let now = self.splice(cx, was, &places, &shown)?;
+            lines = line_numbers(was, listed, survey.terminator());
+            let now = self.splice(cx, was, &places, old.len(), &shown)?;
             if now == was { Err(the_same()) } else { Ok(now) }
         })?;
         let elsewhere = changed_elsewhere(seen, updated.was.as_deref());
@@ -82,9 +84,13 @@ impl Tool for Edit {
 
 impl Edit {
     /// The places to replace, of those where the text stands.
-    fn choose(&self, was: &[u8], shown: &str) -> Result<Vec<usize>, Error> {
-        let survey = Survey::of(was);
-        let old = survey.endings().adapt(&self.old_string);
+    fn choose(
+        &self,
+        was: &[u8],
+        survey: &Survey,
+        old: &str,
+        shown: &str,
+    ) -> Result<Vec<usize>, Error> {
         let mut places = find_all(was, old.as_bytes());
         if self.replace_all == Some(true) && !places.is_empty() {
             return Ok(places);
@@ -92,7 +98,7 @@ impl Edit {
         match places.as_slice() {
             [] => {
                 let (old, new) = (&self.old_string, &self.new_string);
-                return Err(not_found::explain(shown, was, &survey, old, new));
+                return Err(not_found::explain(shown, was, survey, old, new));
             }
             [only] => match find_another(was, old.as_bytes(), *only) {
                 None => return Ok(places),
@@ -118,10 +124,10 @@ impl Edit {
         cx: &Cx<'_>,
         was: &[u8],
         places: &[usize],
+        old_length: usize,
         shown: &str,
     ) -> Result<Vec<u8>, Error> {
         self.require_encodable(was, shown)?;
-        let old_length = Survey::of(was).endings().adapt(&self.old_string).len();
         // Each newline may become two bytes.
         let longest_new = self.new_string.len() + self.new_string.matches('\n').count();
         let most = places.len().saturating_mul(longest_new).saturating_add(was.len());
