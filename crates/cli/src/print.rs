@@ -8,8 +8,8 @@ use toolcrib::{Error, Recovered, RecoveryOutcome, Reply, visible_name};
 
 use crate::args::Common;
 
-const ADDED: Style = AnsiColor::Green.on_default();
-const REMOVED: Style = AnsiColor::Red.on_default();
+pub(crate) const ADDED: Style = AnsiColor::Green.on_default();
+pub(crate) const REMOVED: Style = AnsiColor::Red.on_default();
 const HUNK: Style = AnsiColor::Cyan.on_default();
 pub(crate) const NAME: Style = Style::new().bold();
 pub(crate) const DIM: Style = Style::new().dimmed();

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use toolcrib_fs::Place;
+use toolcrib_fs::{Directory, Place};
 use toolcrib_policy::{Access, Decision, Effect, Verdict};
 use toolcrib_text::visible_name;
 
 use crate::approve::{Answer, Question};
 use crate::call::Options;
 use crate::error::{Error, ErrorKind};
+use crate::near::{MAX_NAMES, lookalike};
 use crate::reply::Reply;
 use crate::runtime::Runtime;
 use crate::session::Session;
@@ -143,6 +144,11 @@ pub(crate) fn resolve(
         .workspace()
         .resolve(session.directory(), path)
         .map_err(|error| Error::from_fs(&shown(error.path()), &error))?;
+    let place = match effect {
+        Effect::Read => lookalike_of(runtime, &place).unwrap_or(place),
+        // What is to be written gets the name that was given.
+        _ => place,
+    };
     if runtime.own().iter().any(|own| place.path().starts_with(own)) {
         let message = format!("{} is where this program keeps its own things", shown(path));
         return Err(Error::new(ErrorKind::Protected, message)
@@ -160,6 +166,22 @@ pub(crate) fn resolve(
             .with("protected_by", pattern));
     }
     Ok(place)
+}
+
+/// The one file beside a missing one whose name looks the same, if there is one.
+fn lookalike_of(runtime: &Runtime, place: &Place) -> Option<Place> {
+    let name = place.relative().file_name().filter(|_| place.kind().is_none())?.to_str()?;
+    let parent = runtime.workspace().parent(place).filter(|parent| parent.kind().is_some())?;
+    let mut names = Vec::new();
+    let listed = Directory::open(&parent).and_then(|directory| {
+        directory.each(|name, _| {
+            names.extend(name.to_str().map(str::to_owned));
+            names.len() < MAX_NAMES
+        })
+    });
+    listed.ok()?;
+    let found = lookalike(name, names.iter().map(String::as_str))?;
+    runtime.workspace().resolve(&parent, Path::new(found)).ok()
 }
 
 fn denied(tool: &str, verdict: &Verdict, because: &str) -> Error {

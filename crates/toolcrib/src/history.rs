@@ -79,6 +79,14 @@ impl Runtime {
         diffs.collect()
     }
 
+    /// How many lines a change has added and removed; nothing, if that is not known any more.
+    pub fn lines_of(&self, change: &HistoryEntry) -> Option<(usize, usize)> {
+        change.entry.files.iter().try_fold((0, 0), |(added, removed), file| {
+            let diff = self.file_diff(file).ok()?;
+            Some((added + diff.added, removed + diff.removed))
+        })
+    }
+
     /// What all changes that are known, or those since one of them, have changed together: each file as it
     /// was before the first of them, against what it says now.
     pub fn diff_since(&self, since: Option<u64>) -> Result<String, Error> {
@@ -112,7 +120,7 @@ impl Runtime {
     }
 
     /// A diff of one file of a change.
-    pub(crate) fn file_diff(&self, file: &FileChange) -> Result<Diff, Error> {
+    fn file_diff(&self, file: &FileChange) -> Result<Diff, Error> {
         let before = self.version(file.before)?;
         let after = self.version(file.after)?;
         let shown = self.show_path(&self.session(), &file.path());

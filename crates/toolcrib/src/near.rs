@@ -1,5 +1,11 @@
 //! The name that was probably meant.
 
+use unicode_normalization::UnicodeNormalization;
+
+/// So many names of a directory are looked at to find one that is near; a larger directory is not worth
+/// the time.
+pub(crate) const MAX_NAMES: usize = 10_000;
+
 /// Below this two names have little to do with each other.
 const LIKENESS: f64 = 0.75;
 
@@ -19,6 +25,20 @@ pub(crate) fn near<'a>(
     scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
+/// The one name that looks the same as `name`: by another Unicode form of its letters, or with another
+/// kind of blank. None, if there are several.
+pub(crate) fn lookalike<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let look = |name: &str| -> String {
+        name.nfc().map(|c| if c.is_whitespace() { ' ' } else { c }).collect()
+    };
+    let wanted = look(name);
+    let mut alike = candidates.into_iter().filter(|candidate| look(candidate) == wanted);
+    alike.next().filter(|_| alike.next().is_none())
+}
+
 /// A name without regard to case and `_`: how tools and fields are compared.
 pub(crate) fn fold(name: &str) -> String {
     name.chars().filter(|&c| c != '_').flat_map(char::to_lowercase).collect()
@@ -27,6 +47,15 @@ pub(crate) fn fold(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_look_the_same_are_found_if_there_is_one() {
+        let names = ["Shot 3\u{202f}PM.png", "cafe\u{301}.txt", "a b", "a\u{a0}b"];
+        assert_eq!(lookalike("Shot 3 PM.png", names), Some("Shot 3\u{202f}PM.png"));
+        assert_eq!(lookalike("caf\u{e9}.txt", names), Some("cafe\u{301}.txt"));
+        assert_eq!(lookalike("a\u{2003}b", names), None, "two look the same");
+        assert_eq!(lookalike("Cafe.txt", names), None);
+    }
 
     #[test]
     fn the_nearest_name_comes_first() {

@@ -9,7 +9,7 @@ use toolcrib::{Call, Error, ErrorKind, HistoryEntry, Options, Runtime, to_json};
 
 use crate::approve::confirm;
 use crate::args::Common;
-use crate::print::{self, DIM, NAME, WARNING};
+use crate::print::{self, ADDED, DIM, NAME, REMOVED, WARNING};
 
 pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<ExitCode, String> {
     let mut history = runtime.history().map_err(|error| error.to_string())?;
@@ -26,9 +26,12 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
     for change in &history {
         let undone =
             if change.undone { format!("  {WARNING}taken back{WARNING:#}") } else { String::new() };
+        let lines = runtime.lines_of(change).map_or(String::new(), |(added, removed)| {
+            format!("  {ADDED}+{added}{ADDED:#} {REMOVED}-{removed}{REMOVED:#}")
+        });
         let _ = writeln!(
             text,
-            "{NAME}{:>6}{NAME:#}  {DIM}{:<12}{DIM:#} {}{undone}",
+            "{NAME}{:>6}{NAME:#}  {DIM}{:<12}{DIM:#} {}{lines}{undone}",
             change.id,
             change.age(),
             print::plain(&change.summary())

@@ -9,10 +9,7 @@ use toolcrib_text::visible_name;
 use super::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::file::OpenFile;
-use crate::near::near;
-
-/// So many names are looked at to find one that is near; a larger directory is not worth the time.
-const MAX_NAMES: usize = 10_000;
+use crate::near::{MAX_NAMES, near};
 
 /// So many names are shown of a directory that was taken for a file.
 const SHOWN_NAMES: usize = 20;
@@ -53,11 +50,15 @@ impl Cx<'_> {
         Ok(self.place(Effect::Read, path.as_ref())?.path())
     }
 
-    /// The link that was given, and the file that it leads to, if a link was followed.
+    /// What was given, and the file that it leads to, if a link was followed or the name is really
+    /// another that looks the same.
     pub fn followed_link(&self, path: impl AsRef<Path>) -> Result<Option<String>, Error> {
         let place = self.place(Effect::Read, path.as_ref())?;
         let given = visible_name(path.as_ref().as_os_str().as_encoded_bytes());
-        Ok(place.through_link().then(|| format!("{given} → {}", self.show_place(&place))))
+        let name = path.as_ref().file_name();
+        let renamed = name.is_some() && name != place.relative().file_name();
+        let elsewhere = place.through_link() || renamed;
+        Ok(elsewhere.then(|| format!("{given} → {}", self.show_place(&place))))
     }
 
     pub(super) fn open_at(&self, place: &Place) -> Result<OpenFile, Error> {
@@ -116,7 +117,7 @@ impl Cx<'_> {
         }
     }
 
-    /// The names in a directory, in order, and whether those are all.
+    /// The names in a directory, as shown, in order, and whether those are all.
     fn names(&self, place: &Place) -> Result<(Vec<String>, bool), FsError> {
         let mut names = Vec::new();
         Directory::open(place)?.each(|name, _| {
