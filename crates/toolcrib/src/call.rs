@@ -90,15 +90,9 @@ impl Runtime {
         let tool = decode(&row.entry, row.schema(), call.args.clone())?;
         let grant = Grant::resolve(self, session, tool.access())?;
         record.accesses = as_done(grant.accesses(), options.dry_run);
-        let mut about = About {
-            tool: record.tool.clone(),
-            arguments: record.arguments.clone(),
-            ..About::default()
-        };
         let mut agreed = None;
         let preview = || {
-            let about = About { tool: row.entry.name.to_owned(), ..About::default() };
-            let previewed = self.preview(row, call.args, session, &grant, options, about)?;
+            let previewed = self.preview(row, call.args, session, &grant, options)?;
             Ok(previewed.map(|(reply, basis)| {
                 agreed = Some(basis);
                 reply
@@ -106,7 +100,12 @@ impl Runtime {
         };
         let (verdict, permitted) =
             permit(self, session, row.entry.name, &record.accesses, options, preview);
-        about.rule = verdict.rule.clone();
+        let about = About {
+            tool: record.tool.clone(),
+            arguments: record.arguments.clone(),
+            rule: verdict.rule.clone(),
+            undoes: Vec::new(),
+        };
         record.decision = Some((verdict.decision, verdict.rule));
         permitted?;
         options.cancel.check()?;
@@ -125,7 +124,6 @@ impl Runtime {
         session: &Session,
         grant: &Grant,
         options: Options<'_>,
-        about: About,
     ) -> Result<Option<(Reply, Basis)>, Error> {
         // `Cx` sees to it that a dry run writes no file. Beyond files it sees nothing, so there a tool
         // must not even begin before the answer.
@@ -135,7 +133,7 @@ impl Runtime {
         }
         let tool = decode(&row.entry, row.schema(), args)?;
         let options = Options { dry_run: true, ..options };
-        let mut cx = Cx::begin(self, session, grant, options, about);
+        let mut cx = Cx::begin(self, session, grant, options, About::default());
         match tool.run(&mut cx) {
             Ok(reply) => Ok(Some((reply.within(self.limits().reply_chars), cx.into_basis()))),
             Err(error) => {

@@ -87,6 +87,10 @@ impl<'a> Prepared<'a> {
         let Prepared { step, directory, way, .. } = self;
         let (_, name) = step.split()?;
         let cannot = |errno| step.error("cannot be put in place", errno);
+        // Much may have happened while the new content and the journal went to the disk.
+        if let Some(was) = &step.was {
+            step.require_unchanged(was)?;
+        }
         match (way, &step.was) {
             (Way::Delete, _) => {
                 rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(cannot)
