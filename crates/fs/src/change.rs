@@ -27,8 +27,9 @@ use self::directories::MadeDirectories;
 use self::prepared::Prepared;
 use crate::error::{FsError, FsErrorKind};
 use crate::hash::ContentHash;
-use crate::journal::{About, Journal};
+use crate::journal::{About, Journal, KeptPath};
 use crate::lock::Locks;
+use crate::place::Place;
 
 /// A change that is ready to happen.
 #[derive(Debug, Default)]
@@ -36,6 +37,7 @@ use crate::lock::Locks;
 pub struct Change {
     steps: Vec<Step>,
     hard_links: HardLinks,
+    unneeded: Vec<Place>,
 }
 
 /// What becomes of a file's other names.
@@ -80,12 +82,18 @@ pub struct CommittedFile {
 impl Change {
     /// A change of these files, each at most once.
     pub fn new(steps: Vec<Step>) -> Change {
-        Change { steps, hard_links: HardLinks::default() }
+        Change { steps, ..Change::default() }
     }
 
     /// What becomes of other names.
     pub fn hard_links(mut self, hard_links: HardLinks) -> Change {
         self.hard_links = hard_links;
+        self
+    }
+
+    /// Directories that go with it if nothing is left in them, each before those in it.
+    pub fn unneeded_directories(mut self, directories: Vec<Place>) -> Change {
+        self.unneeded = directories;
         self
     }
 
@@ -123,7 +131,8 @@ impl Change {
             Some(keeper) => {
                 let contents: Vec<&[u8]> = self.steps.iter().flat_map(Step::contents).collect();
                 let changes = prepared.iter().map(Prepared::file_change).collect();
-                Some(keeper.journal.begin(keeper.about, changes, &contents)?)
+                let made = made.paths().map(|path| KeptPath::new(&path)).collect();
+                Some(keeper.journal.begin(keeper.about, changes, made, &contents)?)
             }
         };
         let mut done = 0;
@@ -143,6 +152,9 @@ impl Change {
         }
         let id = id?;
         made.keep();
+        for directory in self.unneeded.iter().rev() {
+            directories::remove_if_empty(&directory.root, &directory.relative);
+        }
         Ok(Committed { id, files })
     }
 }

@@ -32,7 +32,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 pub use self::collect::Caps;
-pub use self::entry::{About, Entry, FileChange, Version};
+pub use self::entry::{About, Entry, FileChange, KeptPath, Version};
 pub use self::recover::{Outcome, Recovered};
 
 use self::log::Log;
@@ -82,6 +82,7 @@ impl Journal {
         &self,
         about: About,
         files: Vec<FileChange>,
+        directories: Vec<KeptPath>,
         contents: &[&[u8]],
     ) -> Result<Flight<'_>, FsError> {
         for part in ["", "blobs", "pending"] {
@@ -92,7 +93,7 @@ impl Journal {
         for content in contents {
             self.store.put(content)?;
         }
-        let entry = Entry::new(about, files);
+        let entry = Entry::new(about, files, directories);
         let pending = Pending::write(&self.directory.join("pending"), &entry)?;
         Ok(Flight { journal: self, entry, pending, not_while_collecting })
     }

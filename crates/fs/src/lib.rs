@@ -41,7 +41,8 @@ pub use error::{FsError, FsErrorKind};
 pub use file::{FileKind, ReadFile};
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, Caps, Entry, FileChange, Journal, Outcome as RecoveryOutcome, Recovered, Version,
+    About, Caps, Entry, FileChange, Journal, KeptPath, Outcome as RecoveryOutcome, Recovered,
+    Version,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

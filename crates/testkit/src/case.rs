@@ -190,7 +190,7 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
                 if path.symlink_metadata().is_ok() {
                     return Err(format!("{} is there", path.display()));
                 }
-                self.unaccounted.remove(&path);
+                self.unaccounted.retain(|changed| !changed.starts_with(&path));
             }
         }
         self.real.push(segment);

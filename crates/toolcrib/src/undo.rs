@@ -19,6 +19,8 @@ use crate::words::counted;
 pub(crate) struct Plan {
     pub(crate) edits: Vec<FileEdit>,
     pub(crate) undoes: Vec<u64>,
+    /// Directories that the changes had made.
+    pub(crate) directories: Vec<PathBuf>,
     /// Files in which the work of others was kept.
     pub(crate) merged: Vec<String>,
 }
@@ -61,7 +63,9 @@ impl Plan {
                 mode: today.mode,
             });
         let undoes = changes.iter().map(|change| change.id).collect();
-        Ok(Plan { edits: edits.collect(), undoes, merged })
+        let directories = changes.iter().rev().flat_map(|change| &change.entry.directories);
+        let directories = directories.map(|directory| directory.path()).collect();
+        Ok(Plan { edits: edits.collect(), undoes, directories, merged })
     }
 }
 

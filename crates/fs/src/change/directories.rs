@@ -39,6 +39,11 @@ impl MadeDirectories {
         Ok(())
     }
 
+    /// What was made, each before those in it.
+    pub(super) fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        self.made.iter().map(|(root, relative)| root.path().join(relative))
+    }
+
     pub(super) fn keep(mut self) {
         self.made.clear();
     }
@@ -46,13 +51,15 @@ impl MadeDirectories {
 
 impl Drop for MadeDirectories {
     fn drop(&mut self) {
-        for (root, made) in self.made.iter().rev() {
-            let (Some(parent), Some(name)) = (made.parent(), made.file_name()) else { continue };
-            if let Ok(directory) = open(root, parent) {
-                // Not empty any more: somebody uses it, and it stays.
-                let _ = rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR);
-            }
-        }
+        self.made.iter().rev().for_each(|(root, made)| remove_if_empty(root, made));
+    }
+}
+
+/// Takes a directory away if nothing is in it; otherwise somebody uses it, and it stays.
+pub(super) fn remove_if_empty(root: &Root, relative: &Path) {
+    let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else { return };
+    if let Ok(directory) = open(root, parent) {
+        let _ = rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR);
     }
 }
 

@@ -36,15 +36,25 @@ pub struct Entry {
     pub about: About,
     /// What it changed.
     pub files: Vec<FileChange>,
+    /// The directories that it made for new files, each before those in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<KeptPath>,
+}
+
+/// An absolute path of any bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptPath {
+    path: String,
+    /// The path in hex, where it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    path_bytes: Option<String>,
 }
 
 /// One file that was changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileChange {
-    path: String,
-    /// The path in hex, where it is not UTF-8.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    path_bytes: Option<String>,
+    #[serde(flatten)]
+    path: KeptPath,
     /// What was there; nothing, if it was created.
     pub before: Option<Version>,
     /// What is there; nothing, if it was deleted.
@@ -68,10 +78,10 @@ pub struct Version {
 
 impl Entry {
     /// A change that is made now; it gets its number when it is done.
-    pub(super) fn new(about: About, files: Vec<FileChange>) -> Entry {
+    pub(super) fn new(about: About, files: Vec<FileChange>, directories: Vec<KeptPath>) -> Entry {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let time_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        Entry { id: 0, time_ms, about, files }
+        Entry { id: 0, time_ms, about, files, directories }
     }
 
     /// The contents that it names.
@@ -81,21 +91,18 @@ impl Entry {
     }
 }
 
-impl FileChange {
-    /// A change of the file at an absolute path.
-    pub fn new(path: &Path, before: Option<Version>, after: Option<Version>) -> FileChange {
+impl KeptPath {
+    /// Keeps a path.
+    pub fn new(path: &Path) -> KeptPath {
         let bytes = path.as_os_str().as_bytes();
         let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        FileChange {
+        KeptPath {
             path: path.to_string_lossy().into_owned(),
             path_bytes: std::str::from_utf8(bytes).is_err().then(hex),
-            before,
-            after,
-            in_place: false,
         }
     }
 
-    /// Where the file is.
+    /// The path that was kept.
     pub fn path(&self) -> PathBuf {
         let bytes = self.path_bytes.as_ref().and_then(|hex| {
             let digits = hex.as_bytes().chunks(2);
@@ -107,6 +114,18 @@ impl FileChange {
             Some(bytes) => OsString::from_vec(bytes).into(),
             None => self.path.clone().into(),
         }
+    }
+}
+
+impl FileChange {
+    /// A change of the file at an absolute path.
+    pub fn new(path: &Path, before: Option<Version>, after: Option<Version>) -> FileChange {
+        FileChange { path: KeptPath::new(path), before, after, in_place: false }
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> PathBuf {
+        self.path.path()
     }
 }
 

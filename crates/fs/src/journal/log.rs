@@ -129,7 +129,7 @@ mod tests {
 
     fn entry(id: u64) -> Entry {
         let about = About { tool: "Edit".into(), ..About::default() };
-        Entry { id, ..Entry::new(about, Vec::new()) }
+        Entry { id, ..Entry::new(about, Vec::new(), Vec::new()) }
     }
 
     /// The log is cut at every byte; what is whole is read, what is not is gone at the next append.

@@ -45,7 +45,9 @@ impl Journal {
             let Ok(places) = places.collect::<Result<Vec<_>, _>>() else { continue };
             let about = entry.about.clone();
             let mut left_alone = Vec::new();
-            let outcome = match self.settle(entry, places, &mut left_alone) {
+            let made = entry.directories.iter().map(|made| workspace.resolve_real(&made.path()));
+            let made: Vec<Place> = made.flatten().collect();
+            let outcome = match self.settle(entry, places, made, &mut left_alone) {
                 Ok(outcome) => {
                     pending.remove();
                     outcome
@@ -61,6 +63,7 @@ impl Journal {
         &self,
         entry: Entry,
         places: Vec<Place>,
+        made: Vec<Place>,
         left_alone: &mut Vec<std::path::PathBuf>,
     ) -> Result<Outcome, FsError> {
         // Whoever makes a change holds these, so what lies about under them belongs to nobody.
@@ -92,7 +95,7 @@ impl Journal {
             }
             steps.push(Step::back_to(place, now.clone(), before));
         }
-        Change::new(steps).commit(&locks, None)?;
+        Change::new(steps).unneeded_directories(made).commit(&locks, None)?;
         Ok(Outcome::TakenBack)
     }
 

@@ -81,13 +81,21 @@ impl Cx<'_> {
     }
 
     /// Changes several files at once, all of them or none, if the call said that it would write them.
-    /// `undoes` are the changes that this one takes back. In a dry run nothing is written.
-    pub(crate) fn commit(&self, edits: Vec<FileEdit>, undoes: Vec<u64>) -> Result<Changed, Error> {
+    /// `undoes` are the changes that this one takes back, and `unneeded` the directories that they had
+    /// made. In a dry run nothing is written.
+    pub(crate) fn commit(
+        &self,
+        edits: Vec<FileEdit>,
+        undoes: Vec<u64>,
+        unneeded: &[PathBuf],
+    ) -> Result<Changed, Error> {
         let places = edits.iter().map(|edit| self.place_to_write(&edit.path));
         let places = places.collect::<Result<Vec<_>, _>>()?;
         let locks = self.lock(&places)?;
         let about = toolcrib_fs::About { undoes, ..self.about.clone() };
-        self.make_as(edits.into_iter().zip(places).collect(), locks.as_ref(), about)
+        let unneeded = unneeded.iter().map(|directory| self.place_to_write(directory));
+        let unneeded = unneeded.collect::<Result<Vec<_>, _>>()?;
+        self.make_as(edits.into_iter().zip(places).collect(), locks.as_ref(), about, unneeded)
     }
 
     /// What of a file the session has seen is now this.
@@ -117,7 +125,7 @@ impl Cx<'_> {
     }
 
     fn make(&self, edits: Vec<(FileEdit, Place)>, locks: Option<&Locks>) -> Result<Changed, Error> {
-        self.make_as(edits, locks, self.about.clone())
+        self.make_as(edits, locks, self.about.clone(), Vec::new())
     }
 
     fn make_as(
@@ -125,13 +133,15 @@ impl Cx<'_> {
         edits: Vec<(FileEdit, Place)>,
         locks: Option<&Locks>,
         about: toolcrib_fs::About,
+        unneeded: Vec<Place>,
     ) -> Result<Changed, Error> {
         self.check_cancelled()?;
         self.note_basis(&edits)?;
         let saw: Vec<(PathBuf, Option<Vec<u8>>)> =
             edits.iter().map(|(edit, place)| (place.path(), edit.now.clone())).collect();
         let change = Change::new(edits.into_iter().map(step).collect())
-            .hard_links(self.runtime.hard_links());
+            .hard_links(self.runtime.hard_links())
+            .unneeded_directories(unneeded);
         let outcome = match locks {
             None => change.check().map(|()| Committed::default()),
             Some(locks) => {

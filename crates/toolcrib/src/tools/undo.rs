@@ -48,7 +48,7 @@ impl Tool for Undo {
         let files = plan.edits.len();
         let changed = match plan.edits.is_empty() {
             true => None,
-            false => cx.commit(plan.edits, plan.undoes)?.id,
+            false => cx.commit(plan.edits, plan.undoes, &plan.directories)?.id,
         };
         let did =
             if cx.dry_run() { "Dry run, nothing written. Would take back" } else { "Took back" };
