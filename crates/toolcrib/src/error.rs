@@ -157,6 +157,12 @@ impl Error {
         self
     }
 
+    /// The same error, about one of several things.
+    pub(crate) fn about(mut self, what: &str) -> Self {
+        self.parts.message = format!("{what}: {}", self.parts.message);
+        self.nothing_written()
+    }
+
     /// Says that the workspace is as it was, where the hint does not.
     pub(crate) fn nothing_written(mut self) -> Self {
         if !self.parts.hint.contains("Nothing was") {

@@ -3,7 +3,9 @@
 mod edit;
 mod history;
 mod ls;
+mod multi_edit;
 mod read;
+mod replacement;
 mod undo;
 mod write;
 
@@ -14,6 +16,7 @@ pub(crate) const TOOLS: &[Entry] = &[
     Entry::of::<read::Read>(),
     Entry::of::<write::Write>(),
     Entry::of::<edit::Edit>(),
+    Entry::of::<multi_edit::MultiEdit>(),
     Entry::of::<ls::Ls>(),
     Entry::of::<undo::Undo>(),
     Entry::of::<history::History>(),
@@ -64,11 +67,20 @@ mod tests {
 
     #[test]
     fn every_alias_means_a_field_and_hides_none() {
+        fn fields(schema: &Value) -> Vec<String> {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let own = properties.into_iter().flatten().flat_map(|(name, property)| {
+                let inner = property.get("items").map(fields).unwrap_or_default();
+                std::iter::once(name.clone()).chain(inner)
+            });
+            own.collect()
+        }
         for row in Table::new(TOOLS).rows() {
-            let fields = &row.schema().arguments["properties"];
+            let fields = fields(&Value::Object(row.schema().arguments.clone()));
+            let has = |name: &str| fields.iter().any(|field| field == name);
             for (alias, field) in row.entry.aliases {
-                assert!(fields.get(field).is_some(), "{}: no field {field}", row.entry.name);
-                assert!(fields.get(alias).is_none(), "{}: {alias} is a field", row.entry.name);
+                assert!(has(field), "{}: no field {field}", row.entry.name);
+                assert!(!has(alias), "{}: {alias} is a field", row.entry.name);
             }
         }
     }

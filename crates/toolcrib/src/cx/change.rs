@@ -36,6 +36,9 @@ pub struct Updated {
     pub changed: Changed,
 }
 
+/// What a file said, nothing if it was not there, and what it says.
+pub(crate) type Versions = (Option<Vec<u8>>, Vec<u8>);
+
 /// What there is to say about a change.
 #[derive(Debug, Clone, Default)]
 pub struct Changed {
@@ -55,27 +58,51 @@ impl Cx<'_> {
         mut change: impl FnMut(Option<&[u8]>) -> Result<Vec<u8>, Error>,
     ) -> Result<Updated, Error> {
         let path = path.as_ref();
+        let (mut files, changed) =
+            self.update_all(&[path], |was| Ok(vec![change(was[0].as_deref())?]))?;
+        match files.pop() {
+            Some((was, now)) => Ok(Updated { was, now, changed }),
+            None => {
+                Err(Error::new(ErrorKind::Internal, "one file was asked for, and none answered"))
+            }
+        }
+    }
+
+    /// The same for several files, all of them or none: `change` gets what each says and answers what each
+    /// is to say. Answers that with what there is to say about the change.
+    pub(crate) fn update_all(
+        &self,
+        paths: &[&Path],
+        mut change: impl FnMut(&[Option<Vec<u8>>]) -> Result<Vec<Vec<u8>>, Error>,
+    ) -> Result<(Vec<Versions>, Changed), Error> {
         let mut tries = 0;
         loop {
-            let place = self.place_to_write(path)?;
-            let locks = self.lock(std::slice::from_ref(&place))?;
-            let was = match place.kind() {
-                None => None,
-                Some(_) => Some(self.open_at(&place)?.read_all(self.limits().edit_bytes)?),
-            };
-            let now = change(was.as_deref())?;
-            if was.as_ref() == Some(&now) {
-                return Ok(Updated { was, now, changed: Changed::default() });
+            let places = paths.iter().map(|path| self.place_to_write(path));
+            let places = places.collect::<Result<Vec<_>, _>>()?;
+            let locks = self.lock(&places)?;
+            let was = places.iter().map(|place| self.read_at(place));
+            let was = was.collect::<Result<Vec<_>, _>>()?;
+            let now = change(&was)?;
+            let files: Vec<_> = was.into_iter().zip(now).collect();
+            let edits =
+                files.iter().zip(paths.iter().zip(places)).filter_map(|((was, now), to)| {
+                    let (path, place) = to;
+                    let edit = FileEdit {
+                        path: path.to_path_buf(),
+                        was: was.clone(),
+                        now: Some(now.clone()),
+                        mode: None,
+                    };
+                    (was.as_ref() != Some(now)).then_some((edit, place))
+                });
+            let edits: Vec<_> = edits.collect();
+            if edits.is_empty() {
+                return Ok((files, Changed::default()));
             }
-            let edit = FileEdit { path: path.into(), was, now: Some(now), mode: None };
             tries += 1;
-            match self.make(vec![(edit.clone(), place)], locks.as_ref()) {
+            match self.make(edits, locks.as_ref()) {
                 Err(error) if error.kind() == ErrorKind::Stale && tries < TRIES => {}
-                Err(error) => return Err(error),
-                Ok(changed) => {
-                    let now = edit.now.unwrap_or_default();
-                    return Ok(Updated { was: edit.was, now, changed });
-                }
+                made => return made.map(|changed| (files, changed)),
             }
         }
     }
@@ -101,6 +128,14 @@ impl Cx<'_> {
     /// What of a file the session has seen is now this.
     pub(crate) fn saw(&self, path: &Path, content: &[u8]) {
         self.session().saw(path.to_owned(), crate::seen::Seen::of(content));
+    }
+
+    /// What a file says; nothing, if there is none.
+    fn read_at(&self, place: &Place) -> Result<Option<Vec<u8>>, Error> {
+        match place.kind() {
+            None => Ok(None),
+            Some(_) => self.open_at(place)?.read_all(self.limits().edit_bytes).map(Some),
+        }
     }
 
     /// A place as it is now, which must be the one that was granted.

@@ -1,0 +1,164 @@
+//! MultiEdit: several replacements at once, all of them or none.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use toolcrib_policy::Access;
+use toolcrib_text::unified_diff;
+
+use super::replacement::Replacement;
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+use crate::words::counted;
+
+/// Makes several replacements at once, in one file or in several: all of them, or none.
+///
+/// Each is as in Edit, and sees what those before it in the same file have made. If one does not fit, the
+/// reply names it and nothing is written. Give file_path and edits for one file, or files for several.
+/// The reply is the diff of all of it, and one Undo takes it back.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MultiEdit {
+    /// The file: relative to the workspace's directory, or absolute.
+    file_path: Option<String>,
+    /// The replacements in it, in order.
+    edits: Option<Vec<OneEdit>>,
+    /// Several files with their replacements, instead of file_path and edits.
+    files: Option<Vec<OneFile>>,
+}
+
+/// One replacement.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OneEdit {
+    /// The text to replace.
+    old_string: String,
+    /// The text to put in its place.
+    new_string: String,
+    /// Replace every occurrence. Default false.
+    replace_all: Option<bool>,
+    /// Of several occurrences, replace the one nearest to this line.
+    #[schemars(range(min = 1))]
+    near_line: Option<u64>,
+}
+
+/// One file and its replacements.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OneFile {
+    /// The file.
+    file_path: String,
+    /// The replacements in it, in order.
+    edits: Vec<OneEdit>,
+}
+
+impl Tool for MultiEdit {
+    const NAME: &'static str = "MultiEdit";
+    const CATEGORY: Category = Category::File;
+    const HINTS: Hints = Hints::EDITS;
+    const ALIASES: &'static [(&'static str, &'static str)] = &[
+        ("path", "file_path"),
+        ("old_str", "old_string"),
+        ("old_text", "old_string"),
+        ("new_str", "new_string"),
+        ("new_text", "new_string"),
+    ];
+
+    fn access(&self) -> Vec<Access> {
+        let named = self.files.iter().flatten().map(|file| &file.file_path);
+        self.file_path.iter().chain(named).map(|path| Access::Write(path.into())).collect()
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let files = self.files()?;
+        let paths: Vec<&Path> = files.iter().map(|file| Path::new(&file.file_path)).collect();
+        let shown = paths.iter().map(|path| cx.show(path)).collect::<Result<Vec<_>, _>>()?;
+        let mut counts: Vec<Vec<usize>> = Vec::new();
+        let (changed_files, changed) = cx.update_all(&paths, |was| {
+            counts.clear();
+            let mut now = Vec::new();
+            for ((file, was), shown) in files.iter().zip(was).zip(&shown) {
+                let (content, replaced) = file.apply(cx, was.clone(), shown, files.len())?;
+                now.push(content);
+                counts.push(replaced);
+            }
+            Ok(now)
+        })?;
+        let line_chars = cx.limits().line_chars;
+        let diff: String = shown
+            .iter()
+            .zip(&changed_files)
+            .map(|(shown, (was, now))| {
+                unified_diff(shown, was.as_deref(), Some(now), line_chars).text
+            })
+            .collect();
+        let total: usize = counts.iter().flatten().sum();
+        let did = if cx.dry_run() { "Dry run, nothing written. Would edit" } else { "Edited" };
+        let mut says =
+            format!("{did} {}: {}.", shown.join(", "), counted(total as u64, "replacement"));
+        changed.notes.iter().for_each(|note| says += &format!(" {note}"));
+        let results: Vec<Value> = shown
+            .iter()
+            .zip(&counts)
+            .map(|(shown, counts)| json!({"file_path": shown, "replacements": counts}))
+            .collect();
+        Ok(Reply::new(says)
+            .diff(diff)
+            .with("total_replacements", total)
+            .with("results", results)
+            .with_change(changed.id))
+    }
+}
+
+impl MultiEdit {
+    /// The files with their replacements, by whichever of the two forms they were given.
+    fn files(self) -> Result<Vec<OneFile>, Error> {
+        let files = match (self.file_path, self.edits, self.files) {
+            (Some(file_path), Some(edits), None) => vec![OneFile { file_path, edits }],
+            (None, None, Some(files)) => files,
+            _ => {
+                return Err(Error::invalid("MultiEdit takes file_path and edits, or files")
+                    .hint("Give `file_path` with `edits` for one file, or `files` for several."));
+            }
+        };
+        if files.is_empty() || files.iter().any(|file| file.edits.is_empty()) {
+            return Err(Error::invalid("there is no edit to make")
+                .hint("Give at least one edit for each file."));
+        }
+        Ok(files)
+    }
+}
+
+impl OneFile {
+    /// What the file says after all of its replacements, and how many occurrences each of them replaced.
+    fn apply(
+        &self,
+        cx: &Cx<'_>,
+        was: Option<Vec<u8>>,
+        shown: &str,
+        files: usize,
+    ) -> Result<(Vec<u8>, Vec<usize>), Error> {
+        let (mut content, mut counts) = (was, Vec::new());
+        for (at, edit) in self.edits.iter().enumerate() {
+            let replacement = Replacement {
+                old: &edit.old_string,
+                new: &edit.new_string,
+                all: edit.replace_all == Some(true),
+                near_line: edit.near_line,
+            };
+            let replaced = replacement
+                .apply(cx, content.as_deref(), &self.file_path, shown)
+                .map_err(|error| {
+                    let of = if files > 1 { format!(" in {shown}") } else { String::new() };
+                    error.about(&format!("edit {} of {}{of}", at + 1, self.edits.len()))
+                })?;
+            counts.push(replaced.count);
+            content = Some(replaced.now);
+        }
+        Ok((content.unwrap_or_default(), counts))
+    }
+}
