@@ -1,11 +1,13 @@
 //! What changed between two versions of a file, as a unified diff.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, ChangeTag, DiffOp};
 
 use crate::clip::clip_line;
+use crate::encoding::Encoding;
 use crate::endings::Endings;
 use crate::survey::Survey;
 use crate::visible::visible;
@@ -27,12 +29,16 @@ const CONTEXT: usize = 3;
 /// How long to look for the smallest diff; after that a larger one, still right, is taken.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The unified diff from `old` to `new`, for reading: what is not text is made visible, and lines are
+/// The unified diff from `old` to `new`, for reading, in any encoding: what is not text is made visible, and lines are
 /// cut at `line_chars` characters. `name` is shown for both sides; a missing side is `/dev/null`.
 pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_chars: usize) -> Diff {
     let from = old.map_or("/dev/null".into(), |_| format!("a/{name}"));
     let to = new.map_or("/dev/null".into(), |_| format!("b/{name}"));
-    let sides = Sides::new(old.unwrap_or_default(), new.unwrap_or_default(), line_chars);
+    // Both sides are one file, so what the first tells of its encoding holds for the second.
+    let encoding = old.or(new).map_or(Encoding::UTF_8, Encoding::of);
+    let letters = |bytes| encoding.decode(bytes).unwrap_or(Cow::Borrowed(bytes));
+    let (old, new) = (letters(old.unwrap_or_default()), letters(new.unwrap_or_default()));
+    let sides = Sides::new(&old, &new, line_chars);
     let deadline = Some(Instant::now() + PATIENCE);
     let ops =
         similar::capture_diff_slices_deadline(Algorithm::Myers, &sides.old, &sides.new, deadline);

@@ -7,6 +7,7 @@
 
 mod clip;
 mod diff;
+mod encoding;
 mod endings;
 mod lines;
 mod locate;
@@ -17,6 +18,7 @@ mod visible;
 
 pub use clip::{Clipped, clip_line, clip_lines};
 pub use diff::{Diff, changed_lines, unified_diff};
+pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
 pub use lines::{Line, LineWindow, Window, split_lines};
 pub use locate::{find_all, find_another, line_numbers};

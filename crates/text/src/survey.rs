@@ -19,6 +19,8 @@ pub struct Survey {
     pub controls: u64,
     /// Bytes that are not part of valid UTF-8.
     pub invalid_utf8: u64,
+    /// Bytes that are not ASCII, valid or not.
+    pub non_ascii: u64,
     /// Lines that begin with a tab.
     pub tab_indents: u64,
     /// Whether the bytes begin with the UTF-8 byte order mark.
@@ -30,6 +32,9 @@ pub struct Survey {
 
 /// Text has hardly any NULs; more than one in this many bytes is something else.
 const BYTES_PER_NUL_IN_TEXT: u64 = 512;
+
+/// Nor has it many other controls; a log in colour has some.
+const BYTES_PER_CONTROL_IN_TEXT: u64 = 8;
 
 impl Survey {
     /// The survey of bytes that are all in memory.
@@ -88,10 +93,10 @@ impl Survey {
         ended + u64::from(!self.ends_with_newline())
     }
 
-    /// Whether this is better not shown as text. A few NULs in text are text.
+    /// Whether this is better not shown as text, UTF-16 aside. A few NULs in text are text.
     pub fn looks_binary(&self) -> bool {
         self.nuls > self.bytes / BYTES_PER_NUL_IN_TEXT + 2
-            || self.invalid_utf8 > self.bytes / 3 && self.bytes > 16
+            || self.controls > self.bytes / BYTES_PER_CONTROL_IN_TEXT + 16
     }
 
     fn note_head(&mut self, chunk: &[u8]) {
@@ -137,6 +142,9 @@ impl Survey {
             self.unfinished.clear();
             &joined
         };
+        if !chunk.is_ascii() {
+            self.non_ascii += chunk.iter().filter(|byte| !byte.is_ascii()).count() as u64;
+        }
         if std::str::from_utf8(bytes).is_ok() {
             return;
         }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_policy::Access;
-use toolcrib_text::{Endings, Line, LineWindow, Survey, Window};
+use toolcrib_text::{Detector, Encoding, Endings, Line, LineWindow, Survey, Window};
 
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
@@ -48,8 +48,8 @@ impl Tool for Read {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let file = cx.open(&self.file_path)?;
-        let (survey, seen, total) = survey(cx, &file)?;
-        let header = header(&survey, total, cx.followed_link(&self.file_path)?);
+        let Look { survey, encoding, seen, total } = look(cx, &file)?;
+        let header = header(&survey, encoding, total, cx.followed_link(&self.file_path)?);
         let first = self.first_line(&file, total)?;
         let limit = self.limit.unwrap_or(DEFAULT_LIMIT);
         let room = cx.limits().reply_chars.saturating_sub(header.chars().count() + FOOTER_CHARS);
@@ -60,7 +60,7 @@ impl Tool for Read {
             line_chars: cx.limits().line_chars,
             total_chars: room,
         };
-        let (lines, total) = read_window(cx, &file, window, total)?;
+        let (lines, total) = read_window(cx, &file, encoding, window, total)?;
         if lines.is_empty() && first > 1 {
             return Err(no_such_line(&file, first, total));
         }
@@ -101,37 +101,69 @@ enum Total {
     AtLeast(u64),
 }
 
-/// Looks through the file once: what kind of text it is, what it says, how many lines.
-fn survey(cx: &Cx<'_>, file: &OpenFile) -> Result<(Survey, Option<Seen>, Total), Error> {
-    let (mut survey, mut seeing) = (Survey::default(), Seeing::default());
+/// What one look through a file tells of it.
+struct Look {
+    survey: Survey,
+    encoding: Encoding,
+    /// What it says, if it was looked through to its end.
+    seen: Option<Seen>,
+    total: Total,
+}
+
+/// Looks through the file: what kind of text it is, what it says, how many lines. Text that is not UTF-8
+/// is looked through again, as the letters it stands for.
+fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
+    let (mut raw, mut detector) = (Survey::default(), Detector::default());
+    let mut seeing = Seeing::default();
     let most = cx.limits().count_bytes;
     let ended = file.chunks(cx, |chunk| {
-        survey.feed(chunk);
+        raw.feed(chunk);
+        detector.feed(chunk);
         seeing.feed(chunk);
         // The first chunk tells, so that a sparse terabyte is refused as fast as a small file.
-        if survey.looks_binary() {
+        if raw.looks_binary() && !detector.may_be_utf16() {
             return Err(binary(file));
         }
-        Ok(survey.bytes < most)
+        Ok(raw.bytes < most)
     })?;
-    survey.finish();
-    if survey.looks_binary() {
-        return Err(binary(file));
-    }
+    raw.finish();
+    let encoding = detector.finish(&raw);
+    let survey = if encoding.is_utf8() { raw } else { survey_letters(cx, file, encoding, most)? };
     let lines = survey.lines();
     let total = if ended { Total::Known(lines) } else { Total::AtLeast(lines) };
-    Ok((survey, ended.then(|| seeing.finish()), total))
+    Ok(Look { survey, encoding, seen: ended.then(|| seeing.finish()), total })
+}
+
+fn survey_letters(
+    cx: &Cx<'_>,
+    file: &OpenFile,
+    encoding: Encoding,
+    most: u64,
+) -> Result<Survey, Error> {
+    let (mut survey, mut stream, mut read) = (Survey::default(), encoding.stream(), 0);
+    file.chunks(cx, |chunk| {
+        read += chunk.len() as u64;
+        survey.feed(&stream.feed(chunk, false));
+        Ok(read < most)
+    })?;
+    survey.feed(&stream.feed(b"", true));
+    survey.finish();
+    Ok(survey)
 }
 
 /// The lines of the window; and how many there are in all, if the file ended within it.
 fn read_window(
     cx: &Cx<'_>,
     file: &OpenFile,
+    encoding: Encoding,
     window: Window,
     total: Total,
 ) -> Result<(Vec<Line>, Total), Error> {
-    let mut lines = LineWindow::new(window);
-    let ended = file.chunks(cx, |chunk| Ok(lines.feed(chunk)))?;
+    let (mut lines, mut stream) = (LineWindow::new(window), encoding.stream());
+    let ended = file.chunks(cx, |chunk| Ok(lines.feed(&stream.feed(chunk, false))))?;
+    if ended {
+        lines.feed(&stream.feed(b"", true));
+    }
     let total = match (ended, lines.total_lines()) {
         (true, Some(lines)) => Total::Known(lines),
         _ => total,
@@ -204,13 +236,14 @@ impl Page {
 }
 
 /// What the lines do not show, as a line in brackets; empty, if there is nothing to say.
-fn header(survey: &Survey, total: Total, link: Option<String>) -> String {
+fn header(survey: &Survey, encoding: Encoding, total: Total, link: Option<String>) -> String {
     let mut notes: Vec<String> = link.into_iter().collect();
     if survey.bytes == 0 {
         notes.push("the file is empty".to_owned());
     }
-    if survey.utf8_bom {
-        notes.push("UTF-8 with BOM".to_owned());
+    if !encoding.is_utf8() || encoding.has_bom() {
+        let mark = if encoding.has_bom() { " with BOM" } else { "" };
+        notes.push(format!("{}{mark}", encoding.name()));
     }
     if survey.invalid_utf8 > 0 {
         let bytes = counted(survey.invalid_utf8, "byte");

@@ -2,7 +2,7 @@
 
 mod not_found;
 
-use toolcrib_text::{EndingFinder, Survey, find_all, find_another, line_numbers};
+use toolcrib_text::{Encoding, EndingFinder, Survey, find_all, find_another, line_numbers};
 
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
@@ -53,6 +53,19 @@ impl Replacement<'_> {
                 return Ok(Replaced { now, count: 0, lines: Vec::new() });
             }
         };
+        let encoding = Encoding::of(was);
+        let Some(text) = encoding.decode(was) else { return Err(unreadable(shown, encoding)) };
+        let mut replaced = self.in_text(cx, &text, shown)?;
+        if !encoding.is_utf8() {
+            // What was decoded is written back to the byte, so only what was replaced differs.
+            let now = String::from_utf8_lossy(&replaced.now);
+            replaced.now = encoding.encode(&now).map_err(|c| unencodable(shown, encoding, c))?;
+        }
+        Ok(replaced)
+    }
+
+    /// Makes the replacement in UTF-8, broken bytes and all.
+    fn in_text(&self, cx: &Cx<'_>, was: &[u8], shown: &str) -> Result<Replaced, Error> {
         let survey = Survey::of(was);
         let old = survey.endings().adapt(self.old);
         let places = self.choose(was, &survey, &old, shown)?;
@@ -109,7 +122,6 @@ impl Replacement<'_> {
         old_length: usize,
         shown: &str,
     ) -> Result<Vec<u8>, Error> {
-        self.require_encodable(was, shown)?;
         // Each newline may become two bytes.
         let longest_new = self.new.len() + self.new.matches('\n').count();
         let most = places.len().saturating_mul(longest_new).saturating_add(was.len());
@@ -135,16 +147,6 @@ impl Replacement<'_> {
         Ok(now)
     }
 
-    /// Text in an encoding that is not known gets no letters that it may not have.
-    fn require_encodable(&self, was: &[u8], shown: &str) -> Result<(), Error> {
-        if self.new.is_ascii() || std::str::from_utf8(was).is_ok() {
-            return Ok(());
-        }
-        let message = format!("{shown} is not UTF-8, and `new_string` is not plain ASCII");
-        Err(Error::new(ErrorKind::Unsupported, message)
-            .hint("Nothing was done. Its encoding is not known; only ASCII can be put into it."))
-    }
-
     /// An empty `old_string`: a new file, or one that is there and empty.
     fn create(&self, was: Option<&[u8]>, shown: &str) -> Result<Vec<u8>, Error> {
         if was.is_some_and(|was| !was.is_empty()) {
@@ -163,6 +165,21 @@ pub(super) fn changed_elsewhere(seen: Option<Seen>, was: Option<&[u8]>) -> Optio
     }
     let at = seen.where_changed(&now).map_or(String::new(), |at| format!(": {at}"));
     Some(format!("Since this session last saw it, the file was changed by somebody else{at}."))
+}
+
+/// A letter that the file's encoding does not have.
+pub(super) fn unencodable(shown: &str, encoding: Encoding, letter: char) -> Error {
+    let message = format!("{shown} is in {}, which has no {letter:?}", encoding.name());
+    Error::new(ErrorKind::Unsupported, message)
+        .hint("Nothing was written. Use letters that the encoding has, or plain ASCII.")
+}
+
+/// A text that could not be written back to the byte.
+pub(super) fn unreadable(shown: &str, encoding: Encoding) -> Error {
+    let message =
+        format!("{shown} looks like {}, but not all of it can be decoded", encoding.name());
+    Error::new(ErrorKind::Unsupported, message)
+        .hint("Nothing was written: other bytes of the file would have changed.")
 }
 
 fn the_same() -> Error {

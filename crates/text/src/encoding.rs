@@ -1,0 +1,344 @@
+//! In which encoding a text is, and its letters out of bytes and back.
+//!
+//! A byte order mark decides; then whether it is UTF-8, a few broken bytes aside; then, for text with
+//! NULs at every second place, UTF-16; then statistics over the whole. A wrong guess costs reading,
+//! never bytes: what is written back is the same bytes, or is refused.
+
+use std::borrow::Cow;
+
+use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
+use encoding_rs::{CoderResult, Decoder};
+
+use crate::survey::Survey;
+
+/// An encoding, and whether the text begins with its byte order mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Encoding {
+    kind: &'static encoding_rs::Encoding,
+    bom: bool,
+}
+
+const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
+const UTF16LE_BOM: &[u8] = b"\xff\xfe";
+const UTF16BE_BOM: &[u8] = b"\xfe\xff";
+
+/// So much of a text tells whether it is UTF-16.
+const SAMPLE_BYTES: usize = 64 << 10;
+
+/// So much of a text is enough for statistics, which take their time.
+const STATISTICS_BYTES: usize = 1 << 20;
+
+impl Encoding {
+    /// UTF-8 without a byte order mark.
+    pub const UTF_8: Encoding = Encoding { kind: encoding_rs::UTF_8, bom: false };
+
+    /// The encoding of bytes that are all in memory.
+    pub fn of(bytes: &[u8]) -> Encoding {
+        // Nearly every file is, and this is quicker than to find out what else it might be.
+        if std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0) {
+            return Encoding { bom: bytes.starts_with(UTF8_BOM), ..Encoding::UTF_8 };
+        }
+        let mut detector = Detector::default();
+        detector.feed(bytes);
+        detector.finish(&Survey::of(bytes))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.kind.name()
+    }
+
+    /// Whether text in it is UTF-8 as it stands.
+    pub fn is_utf8(self) -> bool {
+        self.kind == encoding_rs::UTF_8
+    }
+
+    /// Whether the text begins with a byte order mark.
+    pub fn has_bom(self) -> bool {
+        self.bom
+    }
+
+    /// The letters of bytes, without the byte order mark; nothing, if they could not be written back as
+    /// the same bytes. UTF-8 is not looked at: it is its own letters.
+    pub fn decode(self, bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
+        if self.is_utf8() {
+            return Some(bytes.into());
+        }
+        let (text, had_errors) =
+            self.kind.decode_without_bom_handling(bytes.strip_prefix(self.mark()).unwrap_or(bytes));
+        let same = !had_errors && self.encode(&text).is_ok_and(|again| again == bytes);
+        same.then(|| text.into_owned().into_bytes().into())
+    }
+
+    /// The bytes of letters, with the byte order mark where the text has one; the first letter that the
+    /// encoding does not have is an error.
+    pub fn encode(self, text: &str) -> Result<Vec<u8>, char> {
+        let mut bytes = self.mark().to_vec();
+        if self.is_utf8() {
+            bytes.extend(text.bytes());
+        } else if self.kind == encoding_rs::UTF_16LE {
+            bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+        } else if self.kind == encoding_rs::UTF_16BE {
+            bytes.extend(text.encode_utf16().flat_map(u16::to_be_bytes));
+        } else {
+            let (encoded, _, had_errors) = self.kind.encode(text);
+            if had_errors {
+                let cannot = |c: &char| self.kind.encode(c.encode_utf8(&mut [0; 4])).2;
+                return Err(text.chars().find(cannot).unwrap_or('\u{fffd}'));
+            }
+            bytes.extend_from_slice(&encoded);
+        }
+        Ok(bytes)
+    }
+
+    /// A decoder for a text that streams by.
+    pub fn stream(self) -> Transcoder {
+        Transcoder {
+            decoder: self.kind.new_decoder_with_bom_removal(),
+            utf8: self.is_utf8(),
+            errors: 0,
+        }
+    }
+
+    fn mark(self) -> &'static [u8] {
+        match self.kind {
+            _ if !self.bom || self.is_utf8() => b"",
+            kind if kind == encoding_rs::UTF_16LE => UTF16LE_BOM,
+            _ => UTF16BE_BOM,
+        }
+    }
+}
+
+/// Turns chunks of a text into chunks of UTF-8.
+pub struct Transcoder {
+    decoder: Decoder,
+    utf8: bool,
+    /// Places that could not be decoded.
+    pub errors: u64,
+}
+
+impl Transcoder {
+    /// The next chunk in UTF-8. UTF-8 itself goes through as it is, its broken bytes too.
+    pub fn feed<'a>(&mut self, chunk: &'a [u8], last: bool) -> Cow<'a, [u8]> {
+        if self.utf8 {
+            return chunk.into();
+        }
+        let most = self.decoder.max_utf8_buffer_length(chunk.len()).unwrap_or(chunk.len() * 3 + 16);
+        let mut text = String::with_capacity(most);
+        let (result, _, had_errors) = self.decoder.decode_to_string(chunk, &mut text, last);
+        debug_assert_eq!(result, CoderResult::InputEmpty);
+        self.errors += u64::from(had_errors);
+        text.into_bytes().into()
+    }
+}
+
+/// Finds the encoding of a text that streams by, beside a [`Survey`] of it. Feed every chunk, then
+/// [`Detector::finish`].
+pub struct Detector {
+    statistics: EncodingDetector,
+    counted_bytes: usize,
+    sample: Vec<u8>,
+}
+
+impl Default for Detector {
+    fn default() -> Self {
+        let statistics = EncodingDetector::new(Iso2022JpDetection::Allow);
+        Detector { statistics, counted_bytes: 0, sample: Vec::new() }
+    }
+}
+
+impl Detector {
+    /// Takes the next chunk into account.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        let room = SAMPLE_BYTES - self.sample.len();
+        self.sample.extend(chunk.iter().take(room));
+        if self.counted_bytes < STATISTICS_BYTES {
+            self.counted_bytes += chunk.len();
+            self.statistics.feed(chunk, false);
+        }
+    }
+
+    /// Whether what was seen so far may be UTF-16, which is full of NULs and text all the same.
+    pub fn may_be_utf16(&self) -> bool {
+        self.utf16().is_some()
+    }
+
+    /// The encoding, by what a survey of the same text says.
+    pub fn finish(mut self, survey: &Survey) -> Encoding {
+        if survey.utf8_bom {
+            return Encoding { bom: true, ..Encoding::UTF_8 };
+        }
+        if let Some(utf16) = self.utf16() {
+            return utf16;
+        }
+        // A handful of broken bytes among many whole letters is a damaged file, not another encoding.
+        if survey.invalid_utf8 * 10 <= survey.non_ascii || survey.nuls > 0 {
+            return Encoding::UTF_8;
+        }
+        self.statistics.feed(b"", true);
+        let kind = self.statistics.guess(None, Utf8Detection::Deny);
+        Encoding { kind, bom: false }
+    }
+
+    fn utf16(&self) -> Option<Encoding> {
+        let (little, big) = (encoding_rs::UTF_16LE, encoding_rs::UTF_16BE);
+        // FF FE 00 00 is UTF-32, which nobody writes and we do not read.
+        if self.sample.starts_with(UTF16LE_BOM) && !self.sample.starts_with(b"\xff\xfe\0\0") {
+            return Some(Encoding { kind: little, bom: true });
+        }
+        if self.sample.starts_with(UTF16BE_BOM) {
+            return Some(Encoding { kind: big, bom: true });
+        }
+        let nuls = memchr::memchr_iter(0, &self.sample).count();
+        let whole = self.sample.len() < SAMPLE_BYTES;
+        if nuls == 0 || (whole && self.sample.len() % 2 == 1) {
+            return None;
+        }
+        // Text with a NUL here and there is no UTF-16, though by chance it may read as some.
+        if nuls * 5 < self.sample.len() && is_utf8_so_far(&self.sample) {
+            return None;
+        }
+        let plain = |kind| Encoding { kind, bom: false };
+        [plain(little), plain(big)]
+            .into_iter()
+            .find(|encoding| reads_as_text(*encoding, &self.sample))
+    }
+}
+
+/// Whether bytes are UTF-8, but for a letter that is cut off at their end.
+fn is_utf8_so_far(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
+}
+
+/// Whether a sample makes sense as UTF-16 of one order: whole letters, no controls, and blanks or line
+/// ends among them, which the other order would not give.
+fn reads_as_text(encoding: Encoding, sample: &[u8]) -> bool {
+    let even = &sample[..sample.len() & !1];
+    let (text, had_errors) = encoding.kind.decode_without_bom_handling(even);
+    let control = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{c}');
+    let letters = text.chars().count();
+    let ordinary = text.chars().filter(|c| c.is_ascii_graphic() || c.is_ascii_whitespace()).count();
+    !had_errors && letters > 0 && !text.chars().any(control) && ordinary * 50 >= letters
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Prose long enough for statistics, each in the encodings that its readers use.
+    const SAMPLES: &[(&str, &[&str])] = &[
+        (
+            "// 计算两个数的和,然后返回结果。如果输入为空,则返回错误信息。\nfn add() {}\n// 这个函数用于测试编码检测是否正确\n",
+            &["GBK", "gb18030"],
+        ),
+        (
+            "// 計算兩個數字的總和,然後傳回結果。如果輸入為空,則傳回錯誤訊息。\n// 這個函式用於測試編碼\n",
+            &["Big5"],
+        ),
+        (
+            "// 二つの数の合計を計算して、結果を返します。入力が空の場合はエラーを返します。\n// これはテストです。ソート\n",
+            &["Shift_JIS", "EUC-JP"],
+        ),
+        (
+            "// 두 수의 합을 계산하고 결과를 반환합니다. 입력이 비어 있으면 오류를 반환합니다.\n// 테스트입니다\n",
+            &["EUC-KR"],
+        ),
+        (
+            "// Вычисляет сумму двух чисел и возвращает результат. Если ввод пуст, возвращает ошибку.\n",
+            &["windows-1251", "KOI8-R"],
+        ),
+        (
+            "// Vypočítá součet dvou čísel a vrátí výsledek. Příliš žluťoučký kůň úpěl ďábelské ódy. Šťastný že ľúbi.\n",
+            &["windows-1250", "ISO-8859-2"],
+        ),
+        (
+            "// Où est la bibliothèque ? Ça coûte cher, même à Noël. Les élèves étaient très fatigués.\n",
+            &["windows-1252"],
+        ),
+        ("// こんにちは world\nlet x = 1;\n", &["UTF-16LE", "UTF-16BE"]),
+    ];
+
+    fn in_encoding(text: &str, name: &str, bom: bool) -> (Encoding, Vec<u8>) {
+        let kind = encoding_rs::Encoding::for_label(name.as_bytes()).unwrap();
+        let encoding = Encoding { kind, bom };
+        (encoding, encoding.encode(text).unwrap())
+    }
+
+    #[test]
+    fn text_of_each_encoding_is_read_and_written_back_to_the_byte() {
+        for (text, names) in SAMPLES {
+            for name in *names {
+                let (_, bytes) = in_encoding(text, name, false);
+                let found = Encoding::of(&bytes);
+                let decoded = found.decode(&bytes).unwrap_or_else(|| panic!("{name}: {found:?}"));
+                assert_eq!(
+                    std::str::from_utf8(&decoded).unwrap(),
+                    *text,
+                    "{name} as {}",
+                    found.name()
+                );
+                assert_eq!(found.encode(text).unwrap(), bytes, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn byte_order_marks_decide_and_are_kept() {
+        for name in ["UTF-16LE", "UTF-16BE"] {
+            let (encoding, bytes) = in_encoding("hi\n", name, true);
+            assert_eq!(Encoding::of(&bytes), encoding);
+            assert_eq!(encoding.decode(&bytes).unwrap().as_ref(), b"hi\n");
+        }
+        assert!(Encoding::of(b"\xef\xbb\xbfhi").has_bom());
+        assert!(Encoding::of(b"\xef\xbb\xbfhi").is_utf8());
+    }
+
+    #[test]
+    fn a_letter_that_an_encoding_does_not_have_is_named() {
+        let (encoding, _) = in_encoding("", "GBK", false);
+        assert_eq!(encoding.encode("减法 🙂"), Err('🙂'));
+        assert!(encoding.encode("减法").is_ok());
+    }
+
+    #[test]
+    fn a_damaged_byte_makes_no_other_encoding_and_binary_is_none() {
+        let mut text =
+            "Grüße aus München, schöne Straßen, größere Häuser, süße Äpfel".as_bytes().to_vec();
+        text.push(0xff);
+        assert!(Encoding::of(&text).is_utf8());
+        assert!(Encoding::of(b"SIGNATURE \0 here\n").is_utf8(), "a NUL in text makes no UTF-16");
+        assert!(Encoding::of(b"SIGNATURES \0 here\n").is_utf8());
+        assert!(Encoding::of(b"\x7fELF\0\0\0\x01\x02\0\0\0\0\x10\x11").is_utf8(), "as good as any");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_decoded_is_written_back_to_the_byte(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let encoding = Encoding::of(&bytes);
+            if let Some(decoded) = encoding.decode(&bytes)
+                && let Ok(text) = std::str::from_utf8(&decoded)
+                && !encoding.is_utf8()
+            {
+                prop_assert_eq!(encoding.encode(text).unwrap(), bytes);
+            }
+        }
+
+        #[test]
+        fn chunks_of_any_size_are_decoded_the_same(size in 1usize..9, sample in 0..SAMPLES.len()) {
+            let (text, names) = SAMPLES[sample];
+            for name in names {
+                let (encoding, bytes) = in_encoding(text, name, false);
+                let mut stream = encoding.stream();
+                let mut decoded = Vec::new();
+                for chunk in bytes.chunks(size) {
+                    decoded.extend_from_slice(&stream.feed(chunk, false));
+                }
+                decoded.extend_from_slice(&stream.feed(b"", true));
+                prop_assert_eq!(String::from_utf8(decoded).unwrap(), text);
+                prop_assert_eq!(stream.errors, 0);
+            }
+        }
+    }
+}
