@@ -62,6 +62,8 @@ fn build(common: &Common, config: &Config, profile: Profile) -> Result<Runtime, 
         builder = builder.own(own);
     }
     if let Some(state) = common.state.clone().or_else(config::state_directory) {
+        let state =
+            std::path::absolute(&state).map_err(|error| format!("{}: {error}", state.display()))?;
         builder = builder.journal(state, config.journal_caps());
     }
     let runtime = builder.build().map_err(|error| error.to_string())?;

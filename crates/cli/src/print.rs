@@ -133,6 +133,14 @@ pub(crate) fn through_pager(text: &str) -> bool {
         .stdin(std::process::Stdio::piped())
         .spawn();
     let Ok(mut pager) = pager else { return false };
+    let plain;
+    let text = match anstream::AutoStream::choice(&io::stdout()) {
+        anstream::ColorChoice::Never => {
+            plain = anstream::adapter::strip_str(text).to_string();
+            &plain
+        }
+        _ => text,
+    };
     if let Some(mut input) = pager.stdin.take() {
         // Who has read enough closes it.
         let _ = input.write_all(text.as_bytes());

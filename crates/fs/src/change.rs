@@ -136,21 +136,20 @@ impl Change {
             }
         };
         let mut done = 0;
-        let put = prepared.into_iter().try_for_each(|file| {
-            file.put()?;
-            done += 1;
-            Ok(())
-        });
+        let put = prepared.into_iter().try_for_each(|file| file.put(|| done += 1));
         let id = put.and_then(|()| flight.as_ref().map(|flight| flight.done()).transpose());
         let settled = match &id {
             Ok(_) => true,
             // What cannot be taken back now stays noted, and the next start tries again.
-            Err(_) => self.steps[..done].iter().rev().all(|step| step.take_back().is_ok()),
+            Err(_) => {
+                let made = self.steps[..done].iter().zip(&files).rev();
+                made.fold(true, |all, (step, file)| step.take_back(file.in_place).is_ok() && all)
+            }
         };
         if let Some(flight) = flight.filter(|_| settled) {
-            flight.close();
+            flight.close(id.as_ref().ok().copied().flatten());
         }
-        let id = id?;
+        let id = id.map_err(|error| if settled { error } else { error.unsettled() })?;
         made.keep();
         for directory in self.unneeded.iter().rev() {
             directories::remove_if_empty(&directory.root, &directory.relative);

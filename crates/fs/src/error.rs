@@ -30,6 +30,8 @@ pub enum FsErrorKind {
     Stale,
     /// Somebody else holds it and does not let go.
     Busy,
+    /// A change failed in the middle and could not be taken back; the next start settles it.
+    Unsettled,
     /// Anything else that the system reports.
     Io,
 }
@@ -70,6 +72,11 @@ impl FsError {
             Some(number) => FsError::from_errno(path, cannot, Errno::from_raw_os_error(number)),
             None => FsError::new(FsErrorKind::Io, path, format!("{cannot}: {error}")),
         }
+    }
+
+    /// The same error, after which not everything is as it was.
+    pub(crate) fn unsettled(self) -> Self {
+        FsError { kind: FsErrorKind::Unsettled, ..self }
     }
 
     /// What went wrong, to branch on.

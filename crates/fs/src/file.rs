@@ -127,6 +127,10 @@ impl ReadFile {
         }
     }
 
+    pub(crate) fn into_handle(self) -> OwnedFd {
+        self.handle
+    }
+
     pub(crate) fn handle(&self) -> std::os::fd::BorrowedFd<'_> {
         self.handle.as_fd()
     }

@@ -36,7 +36,7 @@ pub use self::entry::{About, Entry, FileChange, KeptPath, Version};
 pub use self::recover::{Outcome, Recovered};
 
 use self::log::Log;
-use self::pending::Pending;
+use self::pending::{Pending, new_token};
 use self::store::Store;
 use crate::error::FsError;
 use crate::hash::ContentHash;
@@ -77,7 +77,8 @@ impl Journal {
         self.store.get(hash)
     }
 
-    /// Says what is about to happen, with everything that it takes to undo it on disk first.
+    /// Says what is about to happen, with everything that it takes to undo it on disk first. Where there
+    /// is no room, what is not needed any more makes some.
     pub(crate) fn begin(
         &self,
         about: About,
@@ -88,13 +89,22 @@ impl Journal {
         for part in ["", "blobs", "pending"] {
             make_private(&self.directory.join(part))?;
         }
-        let not_while_collecting =
-            self.hold("collecting", FlockOperation::NonBlockingLockShared, PATIENCE)?;
+        let token = new_token()
+            .map_err(|errno| FsError::from_errno(&self.directory, "cannot be named", errno))?;
+        let entry = Entry::new(token, about, files, directories);
+        self.try_begin(entry.clone(), contents).or_else(|_| {
+            self.collect()?;
+            self.try_begin(entry, contents)
+        })
+    }
+
+    fn try_begin(&self, entry: Entry, contents: &[&[u8]]) -> Result<Flight<'_>, FsError> {
+        let shared = FlockOperation::NonBlockingLockShared;
+        let not_while_collecting = self.hold("collecting", shared, PATIENCE)?;
         for content in contents {
             self.store.put(content)?;
         }
-        let entry = Entry::new(about, files, directories);
-        let pending = Pending::write(&self.directory.join("pending"), &entry)?;
+        let pending = Pending::write(&self.directory, &entry)?;
         Ok(Flight { journal: self, entry, pending, not_while_collecting })
     }
 
@@ -136,14 +146,14 @@ impl Flight<'_> {
         self.journal.append(self.entry.clone())
     }
 
-    /// It is over: all in place and added, or all as it was. What is not closed is looked after by the
-    /// next start.
-    pub(crate) fn close(self) {
+    /// It is over: all in place and added with this number, or all as it was. What is not closed is looked
+    /// after by the next start.
+    pub(crate) fn close(self, id: Option<u64>) {
         self.pending.remove();
         let journal = self.journal;
         drop(self.not_while_collecting);
         // The change is made and kept; what could not be collected now can be later.
-        let _ = journal.collect_now_and_then();
+        let _ = id.map(|id| journal.collect_now_and_then(id));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
@@ -43,6 +43,11 @@ impl Directory {
         let handle = beneath::open(place.root.handle(), &place.relative, flags, Mode::empty())
             .map_err(|errno| FsError::from_errno(&path, "cannot be listed", errno))?;
         Ok(Directory { handle, path })
+    }
+
+    /// Its real path.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Opens a directory in this one; a link is none.

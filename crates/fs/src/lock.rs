@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
+use crate::file::ReadFile;
 use crate::place::Place;
 
 /// Longer than any change takes. Whoever holds a lock for longer is not changing files.
@@ -26,8 +27,9 @@ pub struct Locks {
 }
 
 impl Locks {
-    /// Waits for the locks on the directories that these places are in, each once and all in one order,
-    /// so that two who want the same ones do not wait for each other.
+    /// Waits for the locks on the directories that these places are in, and on files that have other names
+    /// elsewhere, each once and all in one order, so that two who want the same ones do not wait for each
+    /// other.
     pub fn acquire<'a>(places: impl Iterator<Item = &'a Place>) -> Result<Self, FsError> {
         let mut directories = Vec::new();
         for place in places {
@@ -35,6 +37,12 @@ impl Locks {
             let stat = rustix::fs::fstat(&directory)
                 .map_err(|errno| FsError::from_errno(place.path(), "cannot be locked", errno))?;
             directories.push(((stat.st_dev, stat.st_ino), directory, place));
+            if let Ok(file) = ReadFile::open(place)
+                && file.links() > 1
+            {
+                let number = (file.stat.st_dev, file.stat.st_ino);
+                directories.push((number, file.into_handle(), place));
+            }
         }
         directories.sort_by_key(|(number, ..)| *number);
         directories.dedup_by_key(|(number, ..)| *number);

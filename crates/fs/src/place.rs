@@ -15,7 +15,8 @@ pub struct Place {
     pub(crate) relative: PathBuf,
     pub(crate) kind: Option<FileKind>,
     pub(crate) mode: Option<u32>,
-    pub(crate) through_link: bool,
+    /// The links that were followed, from their root, each with the names that came after it.
+    pub(crate) links: Vec<PathBuf>,
 }
 
 impl Place {
@@ -46,7 +47,13 @@ impl Place {
 
     /// Whether a symbolic link was followed on the way.
     pub fn through_link(&self) -> bool {
-        self.through_link
+        !self.links.is_empty()
+    }
+
+    /// The paths from their roots that lead here: through each link, and the real one. A rule about names
+    /// holds for all of them.
+    pub fn names_on_the_way(&self) -> impl Iterator<Item = &Path> {
+        self.links.iter().map(PathBuf::as_path).chain([self.relative.as_path()])
     }
 
     /// Whether this is `other`, or beneath it.

@@ -42,7 +42,8 @@ pub(crate) fn resolve(
     if let Some(place) = resolve_at_once(roots, &root, &pending) {
         return Ok(place);
     }
-    Walk { roots, path, root, real: Vec::new(), links: 0, last_link: None }.run(pending)
+    Walk { roots, path, root, real: Vec::new(), links: Vec::new(), last_link: PathBuf::new() }
+        .run(pending)
 }
 
 /// The answer in one call to the kernel, for what exists and has neither links nor `..` in its path.
@@ -53,7 +54,7 @@ fn resolve_at_once(roots: &[Arc<Root>], root: &Arc<Root>, pending: &[OsString]) 
     let relative: PathBuf = pending.iter().rev().collect();
     let handle = beneath::open(root.handle(), &relative, OFlags::PATH, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&handle).ok()?;
-    Some(innermost(roots, root, relative, Some(stat), false))
+    Some(innermost(roots, root, relative, Some(stat), Vec::new()))
 }
 
 struct Walk<'a> {
@@ -62,8 +63,9 @@ struct Walk<'a> {
     root: Arc<Root>,
     /// The real names from the root to where the walk stands.
     real: Vec<OsString>,
-    links: usize,
-    last_link: Option<PathBuf>,
+    /// The links that were followed, from their root, each with the names that came after it.
+    links: Vec<PathBuf>,
+    last_link: PathBuf,
 }
 
 impl Walk<'_> {
@@ -114,12 +116,13 @@ impl Walk<'_> {
         name: &OsStr,
         pending: &mut Vec<OsString>,
     ) -> Result<(), FsError> {
-        self.links += 1;
-        if self.links > MAX_LINKS {
+        if self.links.len() >= MAX_LINKS {
             let detail = format!("leads through more than {MAX_LINKS} symbolic links");
             return Err(FsError::new(FsErrorKind::Io, self.path, detail));
         }
-        self.last_link = Some(self.real.iter().map(OsString::as_os_str).chain([name]).collect());
+        let before = self.real.iter().map(OsString::as_os_str).chain([name]);
+        self.links.push(before.chain(pending.iter().rev().map(OsString::as_os_str)).collect());
+        self.last_link = self.real.iter().map(OsString::as_os_str).chain([name]).collect();
         let target = rustix::fs::readlinkat(link, "", Vec::new())
             .map_err(|errno| self.error("leads through a link that cannot be read", errno))?;
         let target = Requested::parse(Path::new(OsStr::from_bytes(target.as_bytes())))?;
@@ -153,7 +156,7 @@ impl Walk<'_> {
 
     fn arrive(self, stat: Option<Stat>) -> Place {
         let relative = self.real.iter().collect();
-        innermost(self.roots, &self.root, relative, stat, self.links > 0)
+        innermost(self.roots, &self.root, relative, stat, self.links)
     }
 
     fn open_here(&self) -> Result<OwnedFd, FsError> {
@@ -177,14 +180,12 @@ impl Walk<'_> {
     }
 
     fn outside(&self) -> FsError {
-        match &self.last_link {
-            None => outside(self.path),
-            Some(link) => {
-                let detail =
-                    format!("leads outside the workspace through the link {}", link.display());
-                FsError::new(FsErrorKind::Outside, self.path, detail)
-            }
+        if self.links.is_empty() {
+            return outside(self.path);
         }
+        let link = self.last_link.display();
+        let detail = format!("leads outside the workspace through the link {link}");
+        FsError::new(FsErrorKind::Outside, self.path, detail)
     }
 }
 
@@ -229,7 +230,7 @@ fn innermost(
     root: &Arc<Root>,
     relative: PathBuf,
     stat: Option<Stat>,
-    through_link: bool,
+    links: Vec<PathBuf>,
 ) -> Place {
     let names = path_names(&root.path().join(&relative));
     let (root, relative) = match find_root(roots, &names) {
@@ -238,5 +239,5 @@ fn innermost(
     };
     let kind = stat.as_ref().map(FileKind::of);
     let mode = stat.as_ref().map(|stat| beneath::permissions(stat).as_raw_mode());
-    Place { root: root.clone(), relative, kind, mode, through_link }
+    Place { root: root.clone(), relative, kind, mode, links }
 }

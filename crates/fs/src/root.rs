@@ -69,6 +69,7 @@ impl Root {
 /// The real path of something that may not be there yet: that of the nearest directory above that is,
 /// and the names that follow. For the operator's words only, never for a caller's.
 pub fn real_path(path: &Path) -> PathBuf {
+    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let found =
         path.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
     match found {

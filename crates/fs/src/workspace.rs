@@ -47,13 +47,19 @@ impl Workspace {
             relative: "".into(),
             kind: Some(crate::FileKind::Directory),
             mode: None,
-            through_link: false,
+            links: Vec::new(),
         }
     }
 
     /// Finds where a path leads. A relative one begins at `directory`.
     pub fn resolve(&self, directory: &Place, path: &Path) -> Result<Place, FsError> {
         resolve::resolve(&self.roots, directory, path)
+    }
+
+    /// Whether a real path lies in some root, whatever is there now.
+    pub fn contains(&self, path: &Path) -> bool {
+        let names = crate::root::path_names(path);
+        self.roots.iter().any(|root| root.names_beneath(&names).is_some())
     }
 
     /// Finds a place again by its real path.

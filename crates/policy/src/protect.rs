@@ -38,6 +38,10 @@ const USUAL: &[&str] = &[
     ".gemini/settings.json",
     ".opencode",
     "opencode.json",
+    "opencode.jsonc",
+    ".cursor/hooks.json",
+    ".husky",
+    "*.code-workspace",
 ];
 
 impl Default for Protection {

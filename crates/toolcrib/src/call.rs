@@ -135,7 +135,8 @@ impl Runtime {
         let options = Options { dry_run: true, ..options };
         let mut cx = Cx::begin(self, session, grant, options, About::default());
         match tool.run(&mut cx) {
-            Ok(reply) => Ok(Some((reply.within(self.limits().reply_chars), cx.into_basis()))),
+            // Whole: what somebody agrees to is not cut.
+            Ok(reply) => Ok(Some((reply, cx.into_basis()))),
             Err(error) => {
                 let reads = as_done(grant.accesses(), true);
                 let verdict = self.policy().decide(&reads, &session.remembered());

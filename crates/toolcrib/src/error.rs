@@ -211,6 +211,10 @@ impl Error {
                 ErrorKind::Conflict,
                 "Nothing was written. Try again when the other process is done.",
             ),
+            FsErrorKind::Unsettled => (
+                ErrorKind::Io,
+                "The change failed in its middle and could not be taken back: files may be changed. It is settled when these tools start again.",
+            ),
             FsErrorKind::Io => {
                 (ErrorKind::Io, "The system refused it; the name of the error tells why.")
             }

@@ -155,7 +155,8 @@ pub(crate) fn resolve(
             .hint("No tool reads or writes there, and no setting lets one."));
     }
     if effect == Effect::Write
-        && let Some(pattern) = runtime.protection().find(place.relative())
+        && let Some(pattern) =
+            place.names_on_the_way().find_map(|path| runtime.protection().find(path))
     {
         let message =
             format!("{} is protected: writing it can make programs run code", shown(path));

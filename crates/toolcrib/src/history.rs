@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use toolcrib_fs::{Entry, FileChange, ReadFile, Version};
+use toolcrib_fs::{Entry, FileChange, Place, ReadFile, Version};
 use toolcrib_text::{Diff, unified_diff};
 
 use crate::error::{Error, ErrorKind};
@@ -59,14 +59,20 @@ impl Runtime {
                 undone.extend(&entry.about.undoes);
             }
         }
-        let mut undos: HashSet<u64> = HashSet::new();
+        let (mut undos, mut here) = (HashSet::<u64>::new(), HashSet::<u64>::new());
         let mut history = Vec::new();
         for entry in entries {
             let is_undo = entry.about.undoes.first().is_some_and(|of| !undos.contains(of));
             if is_undo {
                 undos.insert(entry.id);
             }
-            if self.is_here(&entry) {
+            // A change without files is an undo of what was so already; it is where that is.
+            let is_here = match entry.files.as_slice() {
+                [] => entry.about.undoes.iter().any(|of| here.contains(of)),
+                files => files.iter().all(|file| self.workspace().contains(&file.path())),
+            };
+            if is_here {
+                here.insert(entry.id);
                 history.push(self.history_entry(undone.contains(&entry.id), is_undo, entry));
             }
         }
@@ -102,17 +108,22 @@ impl Runtime {
         let top = self.workspace().top();
         let mut diffs = String::new();
         for (path, file) in first {
-            let before = self.version(file.before)?;
-            let place = self.workspace().resolve(&top, &path).map_err(|e| journal_error(&e))?;
-            let now = match place.kind() {
-                None => None,
-                Some(_) => {
-                    let read = ReadFile::open(&place)
-                        .and_then(|file| file.read_all(self.limits().edit_bytes));
-                    Some(read.map_err(|error| journal_error(&error))?)
+            let shown = self.show_path(&session, &path);
+            let Ok(before) = self.version(file.before) else {
+                diffs += &format!("{shown}: what it said before is not kept any more\n");
+                continue;
+            };
+            let read = |place: Place| match place.kind() {
+                None => Ok(None),
+                Some(_) => ReadFile::open(&place)?.read_all(self.limits().edit_bytes).map(Some),
+            };
+            let now = match self.workspace().resolve(&top, &path).and_then(read) {
+                Ok(now) => now,
+                Err(error) => {
+                    diffs += &format!("{shown} {}\n", error.detail());
+                    continue;
                 }
             };
-            let shown = self.show_path(&session, &path);
             let line_chars = self.limits().line_chars;
             diffs += &unified_diff(&shown, before.as_deref(), now.as_deref(), line_chars).text;
         }
@@ -139,12 +150,6 @@ impl Runtime {
             )
             .hint("The journal keeps what its caps allow; older contents are gone.")),
         }
-    }
-
-    fn is_here(&self, entry: &Entry) -> bool {
-        let top = self.workspace().top();
-        let inside = |path: PathBuf| self.workspace().resolve(&top, &path).is_ok();
-        entry.files.iter().all(|file| inside(file.path()))
     }
 
     fn history_entry(&self, undone: bool, is_undo: bool, entry: Entry) -> HistoryEntry {

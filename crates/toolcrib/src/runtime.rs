@@ -211,12 +211,10 @@ impl RuntimeBuilder {
         let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
         own.extend(self.journal.iter().map(|(directory, _)| real_path(directory)));
         let journal = self.journal.map(|(directory, caps)| Journal::new(directory, caps));
-        let recovered = match &journal {
-            None => Vec::new(),
-            Some(journal) => journal
-                .recover(&workspace)
-                .map_err(|error| Error::from_fs(&error.path().display().to_string(), &error))?,
-        };
+        // A journal that cannot be looked at is no reason not to read files; a change will say so itself.
+        let recovered =
+            journal.as_ref().map(|journal| journal.recover(&workspace).unwrap_or_default());
+        let recovered = recovered.unwrap_or_default();
         Ok(Runtime {
             table: Table::new(TOOLS),
             workspace,

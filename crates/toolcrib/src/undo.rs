@@ -7,13 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use toolcrib_fs::{FileChange, Version};
+use toolcrib_fs::{ContentHash, FileChange, Version};
 use toolcrib_text::merge;
 
 use crate::cx::{Cx, FileEdit};
 use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
-use crate::words::counted;
 
 /// What would be written, all at once.
 pub(crate) struct Plan {
@@ -78,18 +77,20 @@ impl Today {
         id: u64,
         shown: &str,
     ) -> Result<bool, Error> {
-        let before = cx.runtime().version(file.before)?;
-        let after = cx.runtime().version(file.after)?;
         let mode = |version: Option<Version>| version.map(|version| version.mode);
-        if self.now == after {
+        let hash = |version: Option<Version>| version.map(|version| version.hash);
+        let standing = self.now.as_deref().map(ContentHash::of);
+        if standing == hash(file.after) {
             let mode_changed = mode(file.before) != mode(file.after);
             self.mode = mode(file.before).filter(|_| mode_changed).or(self.mode);
-            self.now = before;
+            self.now = cx.runtime().version(file.before)?;
             return Ok(false);
         }
-        if self.now == before {
+        if standing == hash(file.before) {
             return Ok(false);
         }
+        let before = cx.runtime().version(file.before)?;
+        let after = cx.runtime().version(file.after)?;
         let conflict = |what: String| {
             Err(Error::new(
                 ErrorKind::Conflict,
@@ -112,9 +113,8 @@ impl Today {
                     Ok(true)
                 }
                 Err(found) => conflict(format!(
-                    "{shown} has been changed since in the same lines, at line {} ({})",
-                    found.line,
-                    counted(found.count as u64, "place")
+                    "{shown} has been changed since in the same lines, at line {}",
+                    found.line
                 )),
             },
         }

@@ -106,12 +106,16 @@ fn take_back(
     yes: bool,
 ) -> Result<ExitCode, String> {
     let session = runtime.session();
-    let call = || Call::new("Undo", args.clone());
+    let mut args = args;
     let asks = !yes && !common.dry_run && io::stdin().is_terminal() && print::for_people(common);
     if asks {
         let options = Options { dry_run: true, ..Options::default() };
-        match runtime.call(&session, call(), options) {
-            Ok(preview) => print::reply(&preview).map_err(|error| error.to_string())?,
+        match runtime.call(&session, Call::new("Undo", args.clone()), options) {
+            Ok(preview) => {
+                print::reply(&preview).map_err(|error| error.to_string())?;
+                // Just what was shown, though others may make changes meanwhile.
+                args = json!({"id": preview.metadata()["undone"][0]});
+            }
             Err(error) => return fail(common, error),
         }
         if !confirm("Take it back?").unwrap_or(false) {
@@ -119,7 +123,7 @@ fn take_back(
         }
     }
     let options = Options { dry_run: common.dry_run, ..Options::default() };
-    let outcome = runtime.call(&session, call(), options);
+    let outcome = runtime.call(&session, Call::new("Undo", args), options);
     match &outcome {
         _ if !print::for_people(common) => {
             say(&format!("{}\n", Value::Object(to_json(&outcome))))?;
@@ -173,9 +177,13 @@ fn fail(common: &Common, error: Error) -> Result<ExitCode, String> {
 }
 
 fn say(text: &str) -> Result<ExitCode, String> {
-    let said = anstream::stdout().write_all(text.as_bytes());
-    said.map_err(|error| format!("cannot print: {error}"))?;
-    Ok(ExitCode::SUCCESS)
+    match anstream::stdout().write_all(text.as_bytes()) {
+        // Who has read enough closes the pipe.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot print: {error}"))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Prints what may be long: through a pager, where somebody reads it on a terminal.

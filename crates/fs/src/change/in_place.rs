@@ -1,5 +1,7 @@
 //! Writing a file where it stands, where nothing else will do. What was there is in the journal.
 
+use std::os::fd::OwnedFd;
+
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
@@ -8,9 +10,9 @@ use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::FileKind;
 
-/// Writes the new content over the old one, front to back, then cuts what is left over.
-pub(super) fn write(step: &Step) -> Result<(), FsError> {
-    let now = step.now.as_deref().unwrap_or_default();
+/// Makes a file say this, front to back, then cuts what is left over. Should that fail in the middle, it
+/// is for the caller to write back what was there.
+pub(super) fn write(step: &Step, content: &[u8]) -> Result<(), FsError> {
     let cannot = |errno| step.error("cannot be written in place", errno);
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = beneath::open(step.place.root.handle(), &step.place.relative, flags, Mode::empty())
@@ -19,21 +21,15 @@ pub(super) fn write(step: &Step) -> Result<(), FsError> {
     if FileKind::of(&stat) != FileKind::File {
         return Err(step.fail(FsErrorKind::Stale, "is no regular file any more"));
     }
-    let write = || -> Result<(), Errno> {
-        let mut written = 0;
-        while written < now.len() {
-            let at = written as u64;
-            written +=
-                rustix::io::retry_on_intr(|| rustix::io::pwrite(&file, &now[written..], at))?;
-        }
-        rustix::fs::ftruncate(&file, now.len() as u64)?;
-        rustix::io::retry_on_intr(|| rustix::fs::fdatasync(&file))
-    };
-    write().map_err(|errno| {
-        // Half of it may be there: put back what was.
-        let was = step.was.as_deref().unwrap_or_default();
-        let _ = rustix::io::pwrite(&file, was, 0)
-            .and_then(|_| rustix::fs::ftruncate(&file, was.len() as u64));
-        cannot(errno)
-    })
+    write_over(&file, content).map_err(cannot)
+}
+
+fn write_over(file: &OwnedFd, content: &[u8]) -> Result<(), Errno> {
+    let mut written = 0;
+    while written < content.len() {
+        let at = written as u64;
+        written += rustix::io::retry_on_intr(|| rustix::io::pwrite(file, &content[written..], at))?;
+    }
+    rustix::fs::ftruncate(file, content.len() as u64)?;
+    rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file))
 }

@@ -1,8 +1,8 @@
 //! A step whose new content is on disk and only has to be put in place.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, Stat};
+use rustix::fs::{AtFlags, Mode, Stat, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 use super::staged::Staged;
@@ -45,12 +45,20 @@ impl<'a> Prepared<'a> {
         let (way, mode_after) = (Way::Delete, mode_before);
         let prepared = Prepared { step, directory, way, mode_before, mode_after, links };
         let Some(now) = &step.now else { return Ok(prepared) };
-        let wants_in_place = links > 1 && hard_links == HardLinks::WriteThrough;
+        let written_through = links > 1 && hard_links == HardLinks::WriteThrough;
+        // A file that is a mount point cannot be replaced, only written.
+        let is_mount = old.as_ref().is_some_and(|old| is_mount_point(old.handle()));
+        let wants_in_place = step.in_place || written_through || is_mount;
+        let may_in_place = kept || step.in_place;
         let way = match stage(&prepared.directory, step, old.as_ref(), now) {
-            _ if wants_in_place && kept => Way::InPlace,
+            _ if wants_in_place && may_in_place => Way::InPlace,
             Ok(staged) => Way::Rename(staged),
             // The directory, or what the file is besides its content, is not ours to make anew.
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) if old.is_some() && kept => Way::InPlace,
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::INVAL)
+                if old.is_some() && may_in_place =>
+            {
+                Way::InPlace
+            }
             Err(errno) => return Err(step.error("cannot be written", errno)),
         };
         let mode_after = match &way {
@@ -82,8 +90,9 @@ impl<'a> Prepared<'a> {
         change
     }
 
-    /// Puts it in place.
-    pub(super) fn put(self) -> Result<(), FsError> {
+    /// Puts it in place. Says `done` as soon as the file is another, for then there is something to take
+    /// back.
+    pub(super) fn put(self, done: impl FnOnce()) -> Result<(), FsError> {
         let Prepared { step, directory, way, .. } = self;
         let (_, name) = step.split()?;
         let cannot = |errno| step.error("cannot be put in place", errno);
@@ -93,30 +102,41 @@ impl<'a> Prepared<'a> {
         }
         match (way, &step.was) {
             (Way::Delete, _) => {
-                rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(cannot)
+                rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(cannot)?;
+                done();
             }
-            (Way::InPlace, _) => in_place::write(step),
-            (Way::Rename(staged), None) => staged.create(name).map_err(|errno| match errno {
-                Errno::EXIST => {
-                    step.fail(FsErrorKind::Stale, "was created by somebody else meanwhile")
-                }
-                errno => cannot(errno),
-            }),
+            (Way::InPlace, _) => {
+                // From the first byte on.
+                done();
+                in_place::write(step, step.now.as_deref().unwrap_or_default())?;
+            }
+            (Way::Rename(staged), None) => {
+                staged.create(name).map_err(|errno| match errno {
+                    Errno::EXIST => {
+                        step.fail(FsErrorKind::Stale, "was created by somebody else meanwhile")
+                    }
+                    errno => cannot(errno),
+                })?;
+                done();
+            }
             (Way::Rename(staged), Some(_)) => {
                 let inode = rustix::fs::fstat(staged.file()).map_err(cannot)?.st_ino;
-                match staged.replace(name) {
-                    // A file that is a mount point cannot be replaced, only written.
-                    Err(Errno::BUSY | Errno::XDEV) => return in_place::write(step),
-                    moved => moved.map_err(cannot)?,
-                }
+                staged.replace(name).map_err(cannot)?;
+                done();
                 // Some file systems say yes and do nothing.
-                match beneath::stat(directory.as_fd(), name).map_err(cannot)?.st_ino == inode {
-                    true => Ok(()),
-                    false => Err(step.fail(FsErrorKind::Io, "is not what was put in its place")),
+                if beneath::stat(directory.as_fd(), name).map_err(cannot)?.st_ino != inode {
+                    return Err(step.fail(FsErrorKind::Io, "is not what was put in its place"));
                 }
             }
         }
+        Ok(())
     }
+}
+
+/// Whether a file is the root of a mount, as a single file that is bound into a container.
+fn is_mount_point(file: BorrowedFd<'_>) -> bool {
+    rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::empty())
+        .is_ok_and(|stat| stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 /// The new file, with all that the old one is besides its content.

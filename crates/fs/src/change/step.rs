@@ -7,8 +7,8 @@ use std::path::Path;
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::attributes;
 use super::staged::Staged;
+use super::{attributes, in_place};
 use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::{FileKind, ReadFile, require_file};
@@ -25,6 +25,8 @@ pub struct Step {
     pub(super) now: Option<Vec<u8>>,
     /// Its mode, if that is to be another than it is or than the umask makes it.
     pub(super) mode: Option<u32>,
+    /// It must stay the file that it is.
+    pub(super) in_place: bool,
 }
 
 impl Step {
@@ -49,6 +51,13 @@ impl Step {
         Step { mode, ..Step::new(place, now, content) }
     }
 
+    /// Writes the file where it stands.
+    #[must_use]
+    pub(crate) fn in_place(mut self, in_place: bool) -> Step {
+        self.in_place = in_place;
+        self
+    }
+
     /// Gives the file this mode.
     #[must_use]
     pub fn with_mode(mut self, mode: u32) -> Step {
@@ -57,7 +66,7 @@ impl Step {
     }
 
     fn new(place: Place, was: Option<Vec<u8>>, now: Option<Vec<u8>>) -> Step {
-        Step { place, was, now, mode: None }
+        Step { place, was, now, mode: None, in_place: false }
     }
 
     /// Whether the file is what the step starts from, and may be changed.
@@ -98,7 +107,10 @@ impl Step {
     }
 
     /// Undoes a step that was made, with what is at hand.
-    pub(super) fn take_back(&self) -> Result<(), FsError> {
+    pub(super) fn take_back(&self, in_place: bool) -> Result<(), FsError> {
+        if let Some(was) = self.was.as_deref().filter(|_| in_place) {
+            return in_place::write(self, was);
+        }
         let (parent, name) = self.split()?;
         let directory = self.open_directory(parent)?;
         let back = || -> Result<(), Errno> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -30,8 +31,8 @@ impl Default for Caps {
 const EVERY: u64 = 64;
 
 impl Journal {
-    pub(super) fn collect_now_and_then(&self) -> Result<(), FsError> {
-        match self.log.last_id()?.is_multiple_of(EVERY) {
+    pub(super) fn collect_now_and_then(&self, id: u64) -> Result<(), FsError> {
+        match id.is_multiple_of(EVERY) {
             true => self.collect(),
             false => Ok(()),
         }
@@ -48,7 +49,7 @@ impl Journal {
         if kept.len() < entries.len() {
             self.rewrite_log(kept)?;
         }
-        let interrupted: Vec<Entry> = self.interrupted()?.into_iter().map(|(e, _)| e).collect();
+        let interrupted = self.noted()?;
         let named: HashSet<PathBuf> = kept
             .iter()
             .chain(&interrupted)
@@ -83,7 +84,8 @@ impl Journal {
     fn rewrite_log(&self, entries: &[Entry]) -> Result<(), FsError> {
         let new = self.directory.join("log.new");
         let write = || -> std::io::Result<()> {
-            let mut file = std::fs::File::create(&new)?;
+            let mut open = std::fs::OpenOptions::new();
+            let mut file = open.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
             for entry in entries {
                 file.write_all(log::line(entry).as_bytes())?;
             }

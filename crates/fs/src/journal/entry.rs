@@ -31,6 +31,12 @@ pub struct Entry {
     pub id: u64,
     /// When, in milliseconds since 1970.
     pub time_ms: u64,
+    /// What tells it from every other change, before it has its number.
+    #[serde(default)]
+    pub token: String,
+    /// The process that made it.
+    #[serde(default)]
+    pub process: u32,
     /// Who and why.
     #[serde(flatten)]
     pub about: About,
@@ -78,10 +84,16 @@ pub struct Version {
 
 impl Entry {
     /// A change that is made now; it gets its number when it is done.
-    pub(super) fn new(about: About, files: Vec<FileChange>, directories: Vec<KeptPath>) -> Entry {
+    pub(super) fn new(
+        token: String,
+        about: About,
+        files: Vec<FileChange>,
+        directories: Vec<KeptPath>,
+    ) -> Entry {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let time_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        Entry { id: 0, time_ms, about, files, directories }
+        let process = std::process::id();
+        Entry { id: 0, time_ms, token, process, about, files, directories }
     }
 
     /// The contents that it names.

@@ -12,8 +12,8 @@ use crate::hash::ContentHash;
 /// Hex digits of a line's checksum.
 const CHECK_DIGITS: usize = 8;
 
-/// More than the longest line, so that the end of the log holds a whole one.
-const TAIL_BYTES: u64 = 1 << 20;
+/// Enough for a whole line, nearly always.
+const FIRST_TAIL_BYTES: u64 = 8 << 10;
 
 #[derive(Debug)]
 pub(super) struct Log {
@@ -38,10 +38,20 @@ impl Log {
         }
     }
 
-    /// The number of the newest change, 0 if there is none. The caller holds the lock.
+    /// The number of the newest change, 0 if there is none. The caller holds the lock. Looks at the end
+    /// of the log only, and at more of it as long as no whole line is there.
     pub(super) fn last_id(&self) -> Result<u64, FsError> {
-        let tail = self.tail()?;
-        Ok(lines(&tail).map(|entry| entry.id).max().unwrap_or(0))
+        let mut bytes = FIRST_TAIL_BYTES;
+        loop {
+            let (tail, is_all) = self.tail(bytes)?;
+            if let Some(entry) = last_line(&tail) {
+                return Ok(entry.id);
+            }
+            if is_all {
+                return Ok(0);
+            }
+            bytes *= 8;
+        }
     }
 
     /// Appends a line; when it returns, the line is on disk. The caller holds the lock. A line that a
@@ -65,18 +75,19 @@ impl Log {
         rustix::io::retry_on_intr(|| rustix::fs::fdatasync(&file)).map_err(error)
     }
 
-    fn tail(&self) -> Result<Vec<u8>, FsError> {
+    /// The last bytes of the log, and whether those are all.
+    fn tail(&self, bytes: u64) -> Result<(Vec<u8>, bool), FsError> {
         use std::io::{Read, Seek, SeekFrom};
-        let read = || -> std::io::Result<Vec<u8>> {
+        let read = || -> std::io::Result<(Vec<u8>, bool)> {
             let mut file = std::fs::File::open(&self.path)?;
             let size = file.metadata()?.len();
-            file.seek(SeekFrom::Start(size.saturating_sub(TAIL_BYTES)))?;
-            let mut bytes = Vec::new();
-            file.read_to_end(&mut bytes)?;
-            Ok(bytes)
+            file.seek(SeekFrom::Start(size.saturating_sub(bytes)))?;
+            let mut tail = Vec::new();
+            file.read_to_end(&mut tail)?;
+            Ok((tail, size <= bytes))
         };
         match read() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((Vec::new(), true)),
             answer => {
                 answer.map_err(|error| FsError::from_io(&self.path, "cannot be read", &error))
             }
@@ -92,12 +103,28 @@ pub(super) fn line(entry: &Entry) -> String {
 
 /// The entries of whole lines.
 pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Entry> {
-    bytes.split_inclusive(|&byte| byte == b'\n').filter_map(|line| {
-        let line = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
-        let (check, json) = line.split_at_checked(CHECK_DIGITS)?;
-        let json = json.strip_prefix(' ')?;
-        (check == checksum(json)).then(|| serde_json::from_str(json).ok())?
-    })
+    bytes.split_inclusive(|&byte| byte == b'\n').filter_map(parse)
+}
+
+/// The last whole line.
+fn last_line(bytes: &[u8]) -> Option<Entry> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let body = rest.strip_suffix(b"\n").unwrap_or(rest);
+        let start = body.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        if let Some(entry) = parse(&rest[start..]) {
+            return Some(entry);
+        }
+        rest = &rest[..start];
+    }
+    None
+}
+
+fn parse(line: &[u8]) -> Option<Entry> {
+    let line = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
+    let (check, json) = line.split_at_checked(CHECK_DIGITS)?;
+    let json = json.strip_prefix(' ')?;
+    (check == checksum(json)).then(|| serde_json::from_str(json).ok())?
 }
 
 fn checksum(json: &str) -> String {
@@ -129,7 +156,7 @@ mod tests {
 
     fn entry(id: u64) -> Entry {
         let about = About { tool: "Edit".into(), ..About::default() };
-        Entry { id, ..Entry::new(about, Vec::new(), Vec::new()) }
+        Entry { id, ..Entry::new(String::new(), about, Vec::new(), Vec::new()) }
     }
 
     /// The log is cut at every byte; what is whole is read, what is not is gone at the next append.

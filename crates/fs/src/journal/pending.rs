@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
@@ -19,21 +20,32 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Writes it; when it returns, it is on disk.
-    pub(super) fn write(directory: &Path, entry: &Entry) -> Result<Pending, FsError> {
+    /// Writes it; when it returns, it is on disk. It comes to be where others look for it only when it is
+    /// whole and locked, so that nobody takes it for one that a crash left.
+    pub(super) fn write(journal: &Path, entry: &Entry) -> Result<Pending, FsError> {
+        let directory = journal.join("pending");
         let write = || -> std::io::Result<Pending> {
-            let mut random = [0; 8];
-            rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-            let path = directory.join(format!("{:016x}", u64::from_ne_bytes(random)));
-            let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
+            let draft = journal.join(format!("draft-{}", entry.token));
+            let path = directory.join(&entry.token);
+            let mut file = std::fs::OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&draft)?;
             rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
-            file.write_all(log::line(entry).as_bytes())?;
-            file.sync_data()?;
-            // The name must not be lost either.
-            std::fs::File::open(directory)?.sync_data()?;
+            let written = file
+                .write_all(log::line(entry).as_bytes())
+                .and_then(|()| file.sync_data())
+                .and_then(|()| std::fs::rename(&draft, &path))
+                // The name must not be lost either.
+                .and_then(|()| std::fs::File::open(&directory)?.sync_data());
+            written.inspect_err(|_| {
+                let _ = std::fs::remove_file(&draft);
+                let _ = std::fs::remove_file(&path);
+            })?;
             Ok(Pending { path, _lock: file.into() })
         };
-        write().map_err(|error| FsError::from_io(directory, "cannot be written", &error))
+        write().map_err(|error| FsError::from_io(&directory, "cannot be written", &error))
     }
 
     pub(super) fn remove(self) {
@@ -45,15 +57,8 @@ impl Pending {
 impl Journal {
     /// The changes that a crash interrupted, each with its file, which is ours now.
     pub(super) fn interrupted(&self) -> Result<Vec<(Entry, Pending)>, FsError> {
-        let directory = self.directory.join("pending");
-        let error = |error: &_| FsError::from_io(&directory, "cannot be read", error);
         let mut interrupted = Vec::new();
-        let files = match directory.read_dir() {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            files => files.map_err(|e| error(&e))?,
-        };
-        for file in files {
-            let path = file.map_err(|e| error(&e))?.path();
+        for path in self.pending_files()? {
             let Ok(file) = std::fs::File::open(&path) else { continue };
             if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 continue;
@@ -62,10 +67,40 @@ impl Journal {
             let pending = Pending { path, _lock: file.into() };
             match log::lines(&bytes).next() {
                 Some(entry) => interrupted.push((entry, pending)),
-                // Cut off while it was written: nothing had been touched yet.
+                // Its process ended it between our look at the directory and this one.
                 None => pending.remove(),
             }
         }
         Ok(interrupted)
     }
+
+    /// All changes that are being made or were interrupted, whoever holds them.
+    pub(super) fn noted(&self) -> Result<Vec<Entry>, FsError> {
+        let read = |path: PathBuf| std::fs::read(path).unwrap_or_default();
+        let files = self.pending_files()?.into_iter().map(read);
+        Ok(files.flat_map(|bytes| log::lines(&bytes).next()).collect())
+    }
+
+    fn pending_files(&self) -> Result<Vec<PathBuf>, FsError> {
+        let directory = self.directory.join("pending");
+        let list = || -> std::io::Result<Vec<PathBuf>> {
+            directory.read_dir()?.map(|file| Ok(file?.path())).collect()
+        };
+        match list() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            listed => {
+                listed.map_err(|error| FsError::from_io(&directory, "cannot be read", &error))
+            }
+        }
+    }
+}
+
+/// A name that no other change has.
+pub(super) fn new_token() -> Result<String, rustix::io::Errno> {
+    let mut random = [0; 16];
+    let filled = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
+    if filled < random.len() {
+        return Err(rustix::io::Errno::AGAIN);
+    }
+    Ok(format!("{:032x}", u128::from_ne_bytes(random)))
 }

@@ -1,8 +1,8 @@
 //! After a crash: a change that was interrupted is finished, or was never made.
 
 use super::entry::{Entry, FileChange, Version};
-use super::{About, Journal};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags};
+use super::{About, Journal, PATIENCE};
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags};
 
 use crate::beneath;
 use crate::change::{Change, Step, is_temporary};
@@ -40,6 +40,11 @@ impl Journal {
     /// workspace; others are left to those who can see them.
     pub fn recover(&self, workspace: &Workspace) -> Result<Vec<Recovered>, FsError> {
         let mut all = Vec::new();
+        if self.noted()?.is_empty() {
+            return Ok(all);
+        }
+        let shared = FlockOperation::NonBlockingLockShared;
+        let _not_while_collecting = self.hold("collecting", shared, PATIENCE)?;
         for (entry, pending) in self.interrupted()? {
             let places = entry.files.iter().map(|file| workspace.resolve_real(&file.path()));
             let Ok(places) = places.collect::<Result<Vec<_>, _>>() else { continue };
@@ -66,10 +71,14 @@ impl Journal {
         made: Vec<Place>,
         left_alone: &mut Vec<std::path::PathBuf>,
     ) -> Result<Outcome, FsError> {
+        // The last thing before a note goes is the line in the log; a crash between the two left both.
+        if self.entries()?.iter().any(|done| done.token == entry.token) {
+            return Ok(Outcome::Finished);
+        }
         // Whoever makes a change holds these, so what lies about under them belongs to nobody.
         let locks = Locks::acquire(places.iter())?;
         places.iter().for_each(sweep);
-        let standing: Vec<Option<Vec<u8>>> = places.iter().map(content).collect();
+        let standing = places.iter().map(content).collect::<Result<Vec<_>, _>>()?;
         let is = |now: &Option<Vec<u8>>, version: &Option<Version>| {
             now.as_deref().map(ContentHash::of) == version.map(|version| version.hash)
         };
@@ -93,7 +102,7 @@ impl Journal {
                 left_alone.push(file.path());
                 continue;
             }
-            steps.push(Step::back_to(place, now.clone(), before));
+            steps.push(Step::back_to(place, now.clone(), before).in_place(file.in_place));
         }
         Change::new(steps).unneeded_directories(made).commit(&locks, None)?;
         Ok(Outcome::TakenBack)
@@ -133,7 +142,10 @@ fn sweep(place: &Place) {
     }
 }
 
-fn content(place: &Place) -> Option<Vec<u8>> {
-    let file = ReadFile::open(place).ok()?;
-    file.read_all(u64::MAX - 1).ok()
+/// What a file says; nothing, if there is none.
+fn content(place: &Place) -> Result<Option<Vec<u8>>, FsError> {
+    match place.kind() {
+        None => Ok(None),
+        Some(_) => ReadFile::open(place)?.read_all(u64::MAX - 1).map(Some),
+    }
 }

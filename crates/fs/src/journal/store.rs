@@ -24,19 +24,22 @@ impl Store {
         self.directory.join(hash.to_string())
     }
 
-    /// Keeps a content; when it returns, it is on disk. One that is there already stays as it is: it
-    /// was synced before it got its name.
+    /// Keeps a content; when it returns, it is on disk. One that is there already, and whole, stays as it
+    /// is: it was synced before it got its name.
     pub(super) fn put(&self, content: &[u8]) -> Result<(), FsError> {
-        let path = self.path(&ContentHash::of(content));
-        if path.exists() {
+        let hash = ContentHash::of(content);
+        let path = self.path(&hash);
+        if self.get(&hash)?.is_some() {
             return Ok(());
         }
         let write = || -> std::io::Result<()> {
             let compressed = zstd::bulk::compress(content, LEVEL)?;
             let mut file = new_file(&self.directory)?;
-            file.0.write_all(&compressed)?;
-            file.0.sync_data()?;
-            std::fs::rename(&file.1, &path)
+            let written = file.0.write_all(&compressed).and_then(|()| file.0.sync_data());
+            // What could not be written must not fill the disk for good.
+            written.and_then(|()| std::fs::rename(&file.1, &path)).inspect_err(|_| {
+                let _ = std::fs::remove_file(&file.1);
+            })
         };
         write().map_err(|error| FsError::from_io(&path, "cannot be kept", &error))
     }

@@ -92,7 +92,7 @@ fn a_change_that_was_interrupted_is_finished_or_was_never_made() {
         // Made once to get its line, then taken out of the log and put where a crash leaves it.
         commit(&journal, steps());
         let line = std::fs::read(tree.path("state/log")).unwrap();
-        std::fs::write(tree.path("state/pending/0123"), line).unwrap();
+        std::fs::write(tree.path("state/pending/0123"), &line).unwrap();
         std::fs::remove_file(tree.path("state/log")).unwrap();
         let stands = |path: &str, new: bool, (old, now)| {
             std::fs::write(tree.path(path), if new { now } else { old }).unwrap();
@@ -144,4 +144,34 @@ fn hard_links_are_written_through_if_the_operator_wants_it() {
     assert!(committed.files[0].in_place && !committed.files[0].hard_link_broken);
     assert_eq!(std::fs::read(tree.path("ws/twin")).unwrap(), b"longer than before");
     assert!(journal.entries().unwrap()[0].files[0].in_place);
+}
+
+/// A crash between the line in the log and the note's end leaves both; the change is still one.
+#[test]
+fn a_change_that_is_in_the_log_is_not_added_again() {
+    let tree = Tree::new();
+    let journal = journal(&tree, Caps::default());
+    commit(&journal, vec![replace(&tree, "a/f", "inside", "new")]);
+    std::fs::copy(tree.path("state/log"), tree.path("state/pending/0123")).unwrap();
+    std::fs::write(tree.path("ws/a/f"), "edited since").unwrap();
+    let recovered = journal.recover(&tree.workspace).unwrap();
+    assert_eq!(recovered[0].outcome, Outcome::Finished);
+    assert_eq!(journal.entries().unwrap().len(), 1);
+    assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"edited since");
+}
+
+#[test]
+fn a_content_that_was_damaged_is_kept_anew() {
+    let tree = Tree::new();
+    let journal = journal(&tree, Caps::default());
+    commit(&journal, vec![replace(&tree, "a/f", "inside", "new")]);
+    for blob in tree.path("state/blobs").read_dir().unwrap() {
+        std::fs::write(blob.unwrap().path(), "damaged").unwrap();
+    }
+    commit(&journal, vec![replace(&tree, "a/f", "new", "inside")]);
+    assert_eq!(journal.content(&ContentHash::of(b"new")).unwrap().as_deref(), Some(&b"new"[..]));
+    assert_eq!(
+        journal.content(&ContentHash::of(b"inside")).unwrap().as_deref(),
+        Some(&b"inside"[..])
+    );
 }

@@ -188,7 +188,7 @@ impl Cx<'_> {
             let shown = self.runtime.show_path(self.session, error.path());
             let error_for_caller = Error::from_fs(&shown, &error);
             match error.kind() {
-                FsErrorKind::Stale => error_for_caller,
+                FsErrorKind::Stale | FsErrorKind::Unsettled => error_for_caller,
                 _ => error_for_caller.nothing_written(),
             }
         })?;

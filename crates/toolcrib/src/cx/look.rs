@@ -45,6 +45,11 @@ impl Cx<'_> {
         Ok(self.show_place(&self.place(Effect::Read, path.as_ref())?))
     }
 
+    /// Whether a real path is the host's own, which no tool touches.
+    pub(crate) fn is_own(&self, path: &Path) -> bool {
+        self.runtime.own().iter().any(|own| own == path)
+    }
+
     /// The real path, by which the session knows what it has seen.
     pub(crate) fn real_path(&self, path: impl AsRef<Path>) -> Result<PathBuf, Error> {
         Ok(self.place(Effect::Read, path.as_ref())?.path())

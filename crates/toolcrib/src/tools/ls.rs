@@ -68,7 +68,9 @@ impl Tool for Ls {
             chars: cx.limits().reply_chars,
         };
         let limit = options.limit;
-        let tree = Tree::of(cx, &directory, options)?;
+        let prefix =
+            if shown == "." { String::new() } else { format!("{}/", shown.trim_end_matches('/')) };
+        let tree = Tree::of(cx, &directory, &prefix, options)?;
         let mut text = format!("{}/\n", shown.trim_end_matches('/'));
         text += &tree.text;
         if tree.entries.is_empty() && tree.ignored == 0 {

@@ -46,10 +46,7 @@ impl Tool for Undo {
         let diff: String =
             plan.edits.iter().map(|edit| diff(cx, edit)).collect::<Result<_, _>>()?;
         let files = plan.edits.len();
-        let changed = match plan.edits.is_empty() {
-            true => None,
-            false => cx.commit(plan.edits, plan.undoes, &plan.directories)?.id,
-        };
+        let changed = cx.commit(plan.edits, plan.undoes, &plan.directories)?.id;
         let did =
             if cx.dry_run() { "Dry run, nothing written. Would take back" } else { "Took back" };
         let mut says = did.to_owned();

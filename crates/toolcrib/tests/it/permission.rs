@@ -77,3 +77,13 @@ fn a_cancelled_call_does_nothing() {
     assert_eq!(error.kind(), ErrorKind::Cancelled);
     assert_eq!(std::fs::read(directory.path().join("a.txt")).unwrap(), b"one\n");
 }
+
+/// What somebody agrees to is shown to its last line, however long it is.
+#[test]
+fn a_long_change_is_shown_whole() {
+    let (_directory, runtime) = workspace();
+    let content = "line\n".repeat(20_000) + "rm -rf ~\n";
+    let call = Call::new("Write", json!({"file_path": "long.sh", "content": content}));
+    let (_, asked) = ask(&runtime, vec![call], Answer::Deny(String::new()));
+    assert!(asked[0].ends_with("+rm -rf ~\n"));
+}

@@ -63,10 +63,16 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn of(cx: &Cx<'_>, directory: &Directory, options: Options) -> Result<Tree, Error> {
+    /// The tree of a directory; `prefix` is what its paths begin with in replies.
+    pub(super) fn of(
+        cx: &Cx<'_>,
+        directory: &Directory,
+        prefix: &str,
+        options: Options,
+    ) -> Result<Tree, Error> {
         // Room for the first line and the last, and for the facts beside the text.
         let mut tree = Tree { complete: true, budget: options.chars / 2, ..Tree::default() };
-        tree.add(cx, directory, "", 0, &options)?;
+        tree.add(cx, directory, prefix, 0, &options)?;
         Ok(tree)
     }
 
@@ -115,6 +121,10 @@ impl Tree {
             let indent = "  ".repeat(level + 1);
             let opened = (*kind == EntryKind::Directory).then(|| directory.child(name));
             match opened {
+                _ if cx.is_own(&directory.path().join(name)) => {
+                    let line = format!("{indent}{shown} (this program's own, not shown)");
+                    self.line(&line, entry(&path, "special"));
+                }
                 None => self.leaf(directory, name, *kind, &indent, &shown, &path),
                 Some(Err(_)) => {
                     self.unreadable += 1;
