@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: measurements, printed as Markdown. None of them passes or fails by its times;
 //! each fails when an answer is wrong, since the time of a wrong answer means nothing.
 
+mod files;
 mod start;
+mod table;
 mod times;
 
 use crate::error::{Result, Usage};
@@ -13,11 +15,18 @@ struct Bench {
     run: fn(Rounds) -> Result<()>,
 }
 
-const BENCHES: &[Bench] = &[Bench {
-    name: "start",
-    what: "one `toolcrib call Read` from spawn to exit, against cat and node",
-    run: start::run,
-}];
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "start",
+        what: "one `toolcrib call Read` from spawn to exit, against cat and node",
+        run: start::run,
+    },
+    Bench {
+        name: "files",
+        what: "a change, a long listing and an edit, against fsync and rename, ls -f, sed -i",
+        run: files::run,
+    },
+];
 
 /// How often to measure.
 #[derive(Clone, Copy)]

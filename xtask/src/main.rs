@@ -14,6 +14,7 @@
 
 mod bench;
 mod ci;
+mod conversation;
 mod demo;
 mod deny;
 mod docs;
@@ -24,7 +25,11 @@ mod metadata;
 mod nearest;
 mod process;
 mod product;
+mod random;
+mod sandbox;
 mod tidy;
+mod torture;
+mod watchdog;
 mod workspace;
 
 use std::process::ExitCode;
@@ -79,6 +84,12 @@ const TASKS: &[Task] = &[
         run: bench::run,
     },
     Task {
+        name: "torture",
+        arguments: "[KIND] [--smoke] [--rounds N]",
+        what: "races, faults, kills, full disks; without a kind it lists what there is",
+        run: torture::run,
+    },
+    Task {
         name: "demo",
         arguments: "",
         what: "shows the product on this repository, and changes nothing",
@@ -116,6 +127,6 @@ fn print_help() {
     println!("cargo xtask TASK\n");
     for task in TASKS {
         let usage = format!("{} {}", task.name, task.arguments);
-        println!("  {usage:<28}{}", task.what);
+        println!("  {usage:<39}{}", task.what);
     }
 }

@@ -125,7 +125,8 @@ impl Journal {
         let path = self.directory.join(name);
         let error = |errno| FsError::from_errno(&path, "cannot be locked", errno);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
-        let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600)).map_err(error)?;
+        let open = || rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600));
+        let file = rustix::io::retry_on_intr(open).map_err(error)?;
         lock_within(&file, operation, patience).map_err(error)?;
         Ok(file)
     }

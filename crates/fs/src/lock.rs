@@ -5,8 +5,10 @@
 //! needs no file of ours, is the same for every process whatever its user, roots or state directory,
 //! and goes with the process that held it.
 
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -23,7 +25,39 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The locks on some directories, held until they are dropped.
 #[derive(Debug)]
 pub struct Locks {
+    // In this order: others of this process may go on when the kernel's locks are free.
     _directories: Vec<OwnedFd>,
+    _turns: Vec<Turn>,
+}
+
+/// Device and inode number.
+type Number = (u64, u64);
+
+/// Threads of this process take turns before they ask the kernel, which lets whoever asks at the right
+/// moment go first and others starve.
+static TURNS: (Mutex<BTreeSet<Number>>, Condvar) = (Mutex::new(BTreeSet::new()), Condvar::new());
+
+/// This thread's turn at a directory, until it is dropped.
+#[derive(Debug)]
+struct Turn(Number);
+
+impl Turn {
+    fn wait_for(number: Number) -> Turn {
+        let (taken, changed) = &TURNS;
+        let taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = changed
+            .wait_while(taken, |taken| taken.contains(&number))
+            .unwrap_or_else(PoisonError::into_inner);
+        taken.insert(number);
+        Turn(number)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        TURNS.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        TURNS.1.notify_all();
+    }
 }
 
 impl Locks {
@@ -46,7 +80,9 @@ impl Locks {
         }
         directories.sort_by_key(|(number, ..)| *number);
         directories.dedup_by_key(|(number, ..)| *number);
-        for (_, directory, place) in &directories {
+        let mut turns = Vec::new();
+        for (number, directory, place) in &directories {
+            turns.push(Turn::wait_for(*number));
             let exclusive = FlockOperation::NonBlockingLockExclusive;
             lock_within(directory, exclusive, PATIENCE).map_err(|errno| match errno {
                 Errno::WOULDBLOCK => {
@@ -56,7 +92,8 @@ impl Locks {
                 errno => FsError::from_errno(place.path(), "cannot be locked", errno),
             })?;
         }
-        Ok(Locks { _directories: directories.into_iter().map(|(_, fd, _)| fd).collect() })
+        let directories = directories.into_iter().map(|(_, fd, _)| fd).collect();
+        Ok(Locks { _directories: directories, _turns: turns })
     }
 }
 

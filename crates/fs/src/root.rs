@@ -33,7 +33,8 @@ impl Root {
     pub fn open(given: impl Into<PathBuf>, mode: RootMode) -> Result<Self, FsError> {
         let given = given.into();
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let handle = rustix::fs::open(&given, flags, Mode::empty())
+        let open = || rustix::fs::open(&given, flags, Mode::empty());
+        let handle = rustix::io::retry_on_intr(open)
             .map_err(|errno| FsError::from_errno(&given, "cannot be opened as a root", errno))?;
         let canonical = std::fs::canonicalize(&given).map_err(|error| {
             FsError::new(FsErrorKind::Io, &given, format!("has no real path: {error}"))

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::Rounds;
+use super::table::{ratio, two_digits};
 use super::times::Times;
 use crate::error::Result;
 use crate::{process, product};
@@ -147,15 +148,6 @@ fn print_sizes(binary: &Path) -> Result<()> {
     Ok(())
 }
 
-fn two_digits(number: Option<f64>) -> String {
-    number.map_or("–".to_owned(), |number| format!("{number:.2}"))
-}
-
-fn ratio(number: Option<f64>, base: Option<f64>) -> String {
-    let ratio = number.zip(base).map(|(number, base)| number / base);
-    ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2}×"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,12 +158,5 @@ mod tests {
         assert!(!is_success(br#"{"success": false}"#));
         assert!(!is_success(br#"{"output": "\"success\":true"}"#));
         assert!(!is_success(b""));
-    }
-
-    #[test]
-    fn what_was_not_measured_is_a_dash() {
-        assert_eq!(ratio(Some(3.0), Some(2.0)), "1.50×");
-        assert_eq!(ratio(Some(3.0), None), "–");
-        assert_eq!(two_digits(None), "–");
     }
 }

@@ -30,6 +30,6 @@ fn write_over(file: &OwnedFd, content: &[u8]) -> Result<(), Errno> {
         let at = written as u64;
         written += rustix::io::retry_on_intr(|| rustix::io::pwrite(file, &content[written..], at))?;
     }
-    rustix::fs::ftruncate(file, content.len() as u64)?;
+    rustix::io::retry_on_intr(|| rustix::fs::ftruncate(file, content.len() as u64))?;
     rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file))
 }

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 /// A new file in the directory where it will be needed. Dropped before it is put in place, it leaves
 /// nothing behind.
@@ -34,7 +34,7 @@ impl Staged {
     }
 
     pub(super) fn sync(&self) -> Result<(), Errno> {
-        rustix::io::retry_on_intr(|| rustix::fs::fdatasync(&self.file))
+        retry_on_intr(|| rustix::fs::fdatasync(&self.file))
     }
 
     /// Takes a name that is not taken.
@@ -69,7 +69,7 @@ impl Staged {
     fn new(directory: BorrowedFd<'_>, mode: Mode) -> Result<Self, Errno> {
         let directory = directory.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        match rustix::fs::openat(&directory, ".", flags, mode) {
+        match retry_on_intr(|| rustix::fs::openat(&directory, ".", flags, mode)) {
             Ok(file) if can_be_linked(&file) => Ok(Staged { directory, file, name: None }),
             Ok(_) | Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
                 let own = random_name()?;
@@ -78,7 +78,7 @@ impl Staged {
                     | OFlags::NOFOLLOW
                     | OFlags::WRONLY
                     | OFlags::CLOEXEC;
-                let file = rustix::fs::openat(&directory, &own, flags, mode)?;
+                let file = retry_on_intr(|| rustix::fs::openat(&directory, &own, flags, mode))?;
                 Ok(Staged { directory, file, name: Some(own) })
             }
             Err(errno) => Err(errno),
@@ -87,7 +87,7 @@ impl Staged {
 
     fn write_all(&mut self, mut content: &[u8]) -> Result<(), Errno> {
         while !content.is_empty() {
-            let written = rustix::io::retry_on_intr(|| rustix::io::write(&self.file, content))?;
+            let written = retry_on_intr(|| rustix::io::write(&self.file, content))?;
             content = &content[written..];
         }
         Ok(())

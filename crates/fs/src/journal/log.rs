@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
+use rustix::io::retry_on_intr;
 
 use super::entry::Entry;
 use crate::error::FsError;
@@ -60,19 +61,18 @@ impl Log {
         let error = |errno| FsError::from_errno(&self.path, "cannot be written", errno);
         let line = line(entry);
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
-        let file =
-            rustix::fs::open(&self.path, flags, Mode::from_raw_mode(0o600)).map_err(error)?;
+        let open = || rustix::fs::open(&self.path, flags, Mode::from_raw_mode(0o600));
+        let file = retry_on_intr(open).map_err(error)?;
         let end = whole_length(&file).map_err(error)?;
-        rustix::fs::ftruncate(&file, end).map_err(error)?;
-        let mut written = 0;
-        while written < line.len() {
-            let at = end + written as u64;
-            written += rustix::io::retry_on_intr(|| {
-                rustix::io::pwrite(&file, &line.as_bytes()[written..], at)
+        let cut = || retry_on_intr(|| rustix::fs::ftruncate(&file, end));
+        cut().map_err(error)?;
+        write_at(&file, line.as_bytes(), end)
+            .and_then(|()| retry_on_intr(|| rustix::fs::fdatasync(&file)))
+            .map_err(|errno| {
+                // Whoever is told that it failed must not find it there.
+                let _ = cut();
+                error(errno)
             })
-            .map_err(error)?;
-        }
-        rustix::io::retry_on_intr(|| rustix::fs::fdatasync(&file)).map_err(error)
     }
 
     /// The last bytes of the log, and whether those are all.
@@ -131,6 +131,15 @@ fn checksum(json: &str) -> String {
     ContentHash::of(json.as_bytes()).to_string()[..CHECK_DIGITS].to_owned()
 }
 
+fn write_at(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(), rustix::io::Errno> {
+    let mut written = 0;
+    while written < bytes.len() {
+        let at = offset + written as u64;
+        written += retry_on_intr(|| rustix::io::pwrite(file, &bytes[written..], at))?;
+    }
+    Ok(())
+}
+
 /// How long the file is up to its last newline.
 fn whole_length(file: &OwnedFd) -> Result<u64, rustix::io::Errno> {
     let size = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(0);
@@ -139,8 +148,7 @@ fn whole_length(file: &OwnedFd) -> Result<u64, rustix::io::Errno> {
     while end > 0 {
         let start = end.saturating_sub(chunk.len() as u64);
         let length = usize::try_from(end - start).unwrap_or(chunk.len());
-        let read =
-            rustix::io::retry_on_intr(|| rustix::io::pread(file, &mut chunk[..length], start))?;
+        let read = retry_on_intr(|| rustix::io::pread(file, &mut chunk[..length], start))?;
         if let Some(at) = chunk[..read].iter().rposition(|&byte| byte == b'\n') {
             return Ok(start + at as u64 + 1);
         }

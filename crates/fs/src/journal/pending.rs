@@ -32,7 +32,7 @@ impl Pending {
                 .create_new(true)
                 .mode(0o600)
                 .open(&draft)?;
-            rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
+            rustix::io::retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))?;
             let written = file
                 .write_all(log::line(entry).as_bytes())
                 .and_then(|()| file.sync_data())

@@ -1,0 +1,34 @@
+//! `bench files`: what it costs that files cannot be lost. Each part against what one would do without
+//! the product, in turns, so that whatever slows the machine down slows both.
+
+mod listing;
+mod processes;
+mod replace;
+
+use super::Rounds;
+use crate::error::Result;
+use crate::{process, product, workspace};
+
+/// Fewer rounds than these only show that it works: then what takes long to prepare is made small.
+const TO_MEASURE: usize = 10;
+
+pub(super) fn run(rounds: Rounds) -> Result<()> {
+    let binary = product::build_release()?;
+    // On the disk that the repository is on, and not in memory: syncing is most of the cost.
+    let directory = workspace::cache_directory()?;
+    replace::run(&binary, &directory, rounds)?;
+    listing::run(&binary, &directory, rounds)?;
+    processes::run(&binary, &directory, rounds)?;
+    inside()
+}
+
+/// What can be measured only from inside: the library leaf's own examples, each against its peer.
+fn inside() -> Result<()> {
+    for example in ["atomic_replace", "confined_open"] {
+        println!();
+        let words =
+            ["run", "--quiet", "--release", "--locked", "-p", "toolcrib-fs", "--example", example];
+        process::run(process::cargo(&words).current_dir(workspace::cache_directory()?))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! Numbers that look random and are the same in every run, so that a run can be repeated.
+
+/// SplitMix64: a few lines, and good enough for picking moments and contents.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// Below this, which is above 0.
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+
+    /// Text that does not compress to much less than half, in lines.
+    pub(crate) fn text(&mut self, bytes: usize) -> String {
+        let mut text = String::with_capacity(bytes + 64);
+        while text.len() < bytes {
+            text.push_str(&format!("{:016x}{:016x}\n", self.next(), self.next()));
+        }
+        text.truncate(bytes.saturating_sub(1));
+        text.push('\n');
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_numbers() {
+        let row = |seed| {
+            let mut random = Random::new(seed);
+            [random.next(), random.next(), random.below(10)]
+        };
+        assert_eq!(row(7), row(7));
+        assert_ne!(row(7), row(8));
+    }
+
+    #[test]
+    fn text_is_as_long_as_asked_and_ends_its_last_line() {
+        let text = Random::new(1).text(1_000);
+        assert_eq!(text.len(), 1_000);
+        assert!(text.ends_with('\n'));
+    }
+}

@@ -1,0 +1,160 @@
+//! A place to run the product in: a workspace, a state directory and a configuration of its own, so that
+//! nothing of who runs it is read or touched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::error::Result;
+use crate::process;
+
+/// Where a file system without a disk usually is.
+const MEMORY: &str = "/dev/shm";
+
+/// A temporary directory with all that a `toolcrib` process needs. Gone when dropped.
+pub(crate) struct Sandbox {
+    binary: PathBuf,
+    directory: TempDir,
+}
+
+impl Sandbox {
+    /// On disk.
+    pub(crate) fn new(binary: &Path) -> Result<Sandbox> {
+        Sandbox::at(binary, tempfile::tempdir()?)
+    }
+
+    /// In memory where that can be had: for what waits for no disk, so that there are more rounds in
+    /// the same time.
+    pub(crate) fn in_memory(binary: &Path) -> Result<Sandbox> {
+        match tempfile::tempdir_in(MEMORY) {
+            Ok(directory) => Sandbox::at(binary, directory),
+            Err(_) => Sandbox::new(binary),
+        }
+    }
+
+    /// Beneath this directory.
+    pub(crate) fn beneath(binary: &Path, directory: &Path) -> Result<Sandbox> {
+        fs::create_dir_all(directory)?;
+        Sandbox::at(binary, tempfile::tempdir_in(directory)?)
+    }
+
+    fn at(binary: &Path, directory: TempDir) -> Result<Sandbox> {
+        let sandbox = Sandbox { binary: binary.to_owned(), directory };
+        fs::create_dir(sandbox.workspace())?;
+        fs::write(sandbox.top().join("config.toml"), "")?;
+        Ok(sandbox)
+    }
+
+    /// The directory that holds everything else.
+    pub(crate) fn top(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The root that the product is given.
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.top().join("ws")
+    }
+
+    /// Where its journal is.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.top().join("state")
+    }
+
+    /// Forgets the journal, so that the next process begins a new one.
+    pub(crate) fn forget(&self) -> Result<()> {
+        remove_directory(&self.state())
+    }
+
+    /// `toolcrib` with these words, and a clean environment.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(words).arg("--root").arg(self.workspace());
+        command.arg("--state").arg(self.state());
+        command.arg("--config").arg(self.top().join("config.toml"));
+        command.env_clear().current_dir(self.top()).stdin(Stdio::null());
+        command
+    }
+
+    /// The command line of one call.
+    pub(crate) fn call_command(&self, tool: &str, arguments: &Value) -> Command {
+        self.command(&["call", tool, &arguments.to_string()])
+    }
+
+    /// The reply to one call by a process of its own, whether it succeeded or not.
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Result<Value> {
+        let mut command = self.call_command(tool, arguments);
+        let output = command.stderr(Stdio::inherit()).output()?;
+        serde_json::from_slice(&output.stdout).map_err(|_| {
+            format!("`{}` gave no reply: {}", process::describe(&command), output.status).into()
+        })
+    }
+
+    /// The reply to one call that has to succeed.
+    pub(crate) fn must_call(&self, tool: &str, arguments: &Value) -> Result<Value> {
+        let reply = self.call(tool, arguments)?;
+        if is_success(&reply) {
+            return Ok(reply);
+        }
+        let command = process::describe(&self.call_command(tool, arguments));
+        Err(format!("`{command}` was refused: {reply}").into())
+    }
+
+    /// What the journal has, by a process of its own; that is also a start, which sees to what a crash
+    /// has left.
+    pub(crate) fn log(&self) -> Result<Value> {
+        let mut command = self.command(&["log", "--json", "--limit", "1"]);
+        // Kept from the terminal: it tells of each change that was interrupted, and there are many.
+        let output = command.output()?;
+        serde_json::from_slice(&output.stdout).map_err(|_| {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            format!("`{}` says: {}", process::describe(&command), complaint.trim()).into()
+        })
+    }
+
+    /// How many changes the journal has.
+    pub(crate) fn logged(&self) -> Result<u64> {
+        let log = self.log()?;
+        let total = log.get("total").and_then(Value::as_u64);
+        total.ok_or_else(|| format!("`toolcrib log --json` has no total: {log}").into())
+    }
+}
+
+/// Whether a reply says that the call did what was asked.
+pub(crate) fn is_success(reply: &Value) -> bool {
+    reply.get("success") == Some(&Value::Bool(true))
+}
+
+/// The kind of a refusal; `ok` for a success.
+pub(crate) fn kind(reply: &Value) -> &str {
+    if is_success(reply) {
+        return "ok";
+    }
+    reply.pointer("/error/kind").and_then(Value::as_str).unwrap_or("a reply without a kind")
+}
+
+/// Away with a directory, if it is there.
+pub(crate) fn remove_directory(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", path.display()).into())
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_a_success_or_has_a_kind() {
+        assert_eq!(kind(&serde_json::json!({"success": true, "output": "text"})), "ok");
+        let refused = serde_json::json!({"success": false, "error": {"kind": "stale"}});
+        assert_eq!(kind(&refused), "stale");
+        assert!(!is_success(&refused));
+        assert_eq!(kind(&Value::Null), "a reply without a kind");
+    }
+}

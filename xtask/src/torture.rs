@@ -1,0 +1,106 @@
+//! `cargo xtask torture`: the product under conditions that tests do not make: races, faults, crashes,
+//! full disks. Each kind ends with a report, and fails if anything was lost, torn or told that must not
+//! be. Everything happens in temporary directories.
+
+mod fs;
+mod report;
+
+use crate::error::{Result, Usage};
+use crate::nearest;
+
+struct Kind {
+    name: &'static str,
+    what: &'static str,
+    run: fn(&[String], Effort) -> Result<()>,
+}
+
+const KINDS: &[Kind] = &[Kind {
+    name: "fs",
+    what: "files: racers, injected faults, kills, a full disk, two editors of one file",
+    run: fs::run,
+}];
+
+/// How much of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Effort {
+    /// A sample that takes a minute, for CI.
+    smoke: bool,
+    /// Rounds of each race, where another number is wanted than the usual one.
+    rounds: Option<usize>,
+}
+
+/// The task.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let Some((name, rest)) = arguments.split_first() else {
+        for kind in KINDS {
+            println!("  {:<14}{}", kind.name, kind.what);
+        }
+        return Ok(());
+    };
+    let Some(kind) = KINDS.iter().find(|kind| kind.name == name) else {
+        return Err(nearest::unknown("torture", name, KINDS.iter().map(|kind| kind.name)).into());
+    };
+    let (parts, effort) = options(rest)?;
+    (kind.run)(&parts, effort)
+}
+
+/// All kinds, each only a little.
+pub(crate) fn smoke() -> Result<()> {
+    let effort = Effort { smoke: true, rounds: None };
+    KINDS.iter().try_for_each(|kind| (kind.run)(&[], effort))
+}
+
+/// The parts that are named, and how much of them.
+fn options(words: &[String]) -> Result<(Vec<String>, Effort)> {
+    let mut effort = Effort { smoke: false, rounds: None };
+    let mut parts = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--smoke" => effort.smoke = true,
+            "--rounds" => effort.rounds = Some(count(words.next())?),
+            option if option.starts_with('-') => {
+                let text = format!("`{option}`: only --smoke and --rounds N are known");
+                return Err(Usage(text).into());
+            }
+            part => parts.push(part.to_owned()),
+        }
+    }
+    Ok((parts, effort))
+}
+
+fn count(word: Option<&String>) -> Result<usize> {
+    match word.map(|word| word.parse()) {
+        Some(Ok(count)) if count > 0 => Ok(count),
+        _ => {
+            let word = word.map_or("nothing", String::as_str);
+            Err(Usage(format!("--rounds wants a number above 0, not `{word}`")).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Option<(Vec<String>, Effort)> {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        options(&words).ok()
+    }
+
+    #[test]
+    fn parts_and_options_come_in_any_order() {
+        let all = Effort { smoke: false, rounds: None };
+        assert_eq!(parsed(&[]), Some((vec![], all)));
+        let effort = Effort { smoke: true, rounds: Some(7) };
+        let parts = vec!["racers".to_owned(), "kills".to_owned()];
+        assert_eq!(parsed(&["racers", "--rounds", "7", "kills", "--smoke"]), Some((parts, effort)));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for bad in [&["--rounds"][..], &["--rounds", "0"], &["--rounds", "x"], &["--quick"]] {
+            assert_eq!(parsed(bad), None, "{bad:?}");
+        }
+    }
+}

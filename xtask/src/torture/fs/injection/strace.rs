@@ -1,0 +1,139 @@
+//! strace: which system calls a call makes, and one of them going wrong.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use serde_json::Value;
+
+use super::scenario::Scenario;
+use super::{Injection, fault};
+use crate::error::Result;
+use crate::process;
+use crate::watchdog::Watchdog;
+
+/// Longer than a call may wait for anything.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// One run of a scenario's call with something going wrong.
+pub(super) struct Run {
+    /// The command line, to be run by hand.
+    pub(super) command: String,
+    /// Whether it came as far as the system call in question.
+    pub(super) is_hit: bool,
+    pub(super) status: ExitStatus,
+    /// It did not come to an end by itself.
+    pub(super) hung: bool,
+    /// What the call answered, if it did.
+    pub(super) reply: Option<Value>,
+    /// What it said on stderr.
+    pub(super) complaint: String,
+}
+
+impl Run {
+    pub(super) fn was_killed(&self) -> bool {
+        self.status.signal() == Some(Signal::KILL.as_raw())
+    }
+}
+
+/// Sees to it that strace is there, from the system's packages if need be.
+pub(super) fn obtain() -> Result<()> {
+    let probe = || process::probe(Command::new("strace").arg("--version")).is_some();
+    if probe() {
+        return Ok(());
+    }
+    println!("strace is not installed: trying apt-get");
+    let install = ["install", "--yes", "--quiet", "strace"];
+    let _ = process::probe(Command::new("apt-get").arg("update"));
+    let _ = process::probe(Command::new("apt-get").args(install));
+    match probe() {
+        true => Ok(()),
+        false => Err("strace is not installed, and apt-get cannot install it".into()),
+    }
+}
+
+/// How often the scenario's call makes each system call when all goes well.
+pub(super) fn count(scenario: &Scenario) -> Result<BTreeMap<String, usize>> {
+    let all = fault::system_calls().collect::<Vec<_>>().join(",");
+    let run = trace(scenario, &["-e".to_owned(), format!("trace={all}")])?;
+    if !run.reply.as_ref().is_some_and(crate::sandbox::is_success) {
+        let (reply, complaint) = (run.reply, run.complaint);
+        return Err(format!("`{}` failed: {reply:?} {complaint}", run.command).into());
+    }
+    Ok(counted(&fs::read_to_string(scenario.trace_file())?))
+}
+
+/// The scenario's call with one system call going wrong.
+pub(super) fn inject(scenario: &Scenario, injection: &Injection) -> Result<Run> {
+    let Injection { system_call, occurrence, fault } = injection;
+    let inject = format!("inject={system_call}:{}:when={occurrence}", fault.words());
+    let words = ["-e".to_owned(), format!("trace={system_call}"), "-e".to_owned(), inject];
+    let mut run = trace(scenario, &words)?;
+    let said = fs::read_to_string(scenario.trace_file())?;
+    run.is_hit = run.was_killed() || said.contains("(INJECTED)");
+    Ok(run)
+}
+
+fn trace(scenario: &Scenario, words: &[String]) -> Result<Run> {
+    let call = scenario.command();
+    let mut command = Command::new("strace");
+    command.arg("-f").arg("-o").arg(scenario.trace_file()).args(words).arg("--");
+    command.arg(call.get_program()).args(call.get_args());
+    command.env_clear().current_dir(scenario.top()).stdin(Stdio::null());
+    if let Some(path) = std::env::var_os("PATH") {
+        command.env("PATH", path);
+    }
+    let (output, hung) = output_in_time(&mut command)?;
+    Ok(Run {
+        hung,
+        command: process::describe(&command),
+        is_hit: false,
+        status: output.status,
+        reply: serde_json::from_slice(&output.stdout).ok(),
+        complaint: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+    })
+}
+
+/// What it printed, which is less than a pipe holds, and whether it had to be ended.
+fn output_in_time(command: &mut Command) -> Result<(Output, bool)> {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let id = Pid::from_child(&child);
+    // Asked to end, strace ends the process that it traces too; killed, it would leave it behind.
+    let mut watchdog = Watchdog::new(id, PATIENCE, Signal::TERM);
+    waitid(WaitId::Pid(id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
+    let hung = watchdog.stop();
+    Ok((child.wait_with_output()?, hung))
+}
+
+/// Counts the lines `1234 openat(…) = 3` of a trace by their names.
+fn counted(trace: &str) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for line in trace.lines() {
+        let call = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start();
+        let Some((name, _)) = call.split_once('(') else { continue };
+        if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            *counts.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trace_is_counted_by_names() {
+        let trace = "12  openat(AT_FDCWD, \"a\", O_RDONLY) = 3\n\
+                     12  write(1, \"f(x)\", 4) = 4\n\
+                     12  openat(AT_FDCWD, \"b\", O_RDONLY) = -1 ENOENT (No such file)\n\
+                     12  +++ exited with 0 +++\n";
+        let counts = counted(trace);
+        assert_eq!(counts.get("openat"), Some(&2));
+        assert_eq!(counts.get("write"), Some(&1));
+        assert_eq!(counts.len(), 2);
+    }
+}

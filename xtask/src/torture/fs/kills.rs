@@ -1,0 +1,130 @@
+//! Killed in the middle: a process that edits a large file in a loop dies at a random moment, again and
+//! again. The file is what some edit made of it, no edit that was answered is lost, and what the
+//! journal lists can be taken back.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::Effort;
+use super::super::report::{Report, Row};
+use crate::conversation::{Conversation, call_line};
+use crate::error::Result;
+use crate::random::Random;
+use crate::sandbox::{self, Sandbox};
+
+const ROUNDS: usize = 1_000;
+const SMOKE: usize = 20;
+const FILE: &str = "large.txt";
+const FILE_BYTES: usize = 256 << 10;
+/// More edits than a process gets done before it is killed; not more than one Undo takes back.
+const EDITS: usize = 100;
+/// The latest moment, from the first call on.
+const LATEST_MICROS: u64 = 40_000;
+/// So many rounds share a journal.
+const ROUNDS_A_JOURNAL: usize = 50;
+const SEED: u64 = 3;
+
+pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<()> {
+    let rounds = if effort.smoke { SMOKE } else { ROUNDS };
+    let sandbox = Sandbox::new(binary)?;
+    let mut random = Random::new(SEED);
+    let body = random.text(FILE_BYTES);
+    let mut row = Row::new("kills", "Edit of 256 KiB, kill -9 at a random moment");
+    std::fs::write(sandbox.workspace().join(FILE), content(0, &body))?;
+    for round in 0..rounds {
+        if round % ROUNDS_A_JOURNAL == 0 {
+            sandbox.forget()?;
+        }
+        let pause = Duration::from_micros(random.below(LATEST_MICROS));
+        match kill_once(&sandbox, &body, pause)? {
+            Ok(what) => row.tally.add(what),
+            Err(violation) => {
+                let again =
+                    format!("cargo xtask torture fs kills (round {round}, killed after {pause:?})");
+                row.violate(violation, again);
+                row.tally.add("violated");
+                // The next round starts from something known.
+                sandbox.forget()?;
+                std::fs::write(sandbox.workspace().join(FILE), content(0, &body))?;
+            }
+        }
+    }
+    report.add(row);
+    Ok(())
+}
+
+/// One round, from count 0 and back to it. The inner error is a violation.
+fn kill_once(
+    sandbox: &Sandbox,
+    body: &str,
+    pause: Duration,
+) -> Result<std::result::Result<&'static str, String>> {
+    let logged_before = sandbox.logged()?;
+    let answered = edit_until_killed(sandbox, pause)?;
+    let reached = match counted(sandbox, body)? {
+        Ok(count) => count,
+        Err(violation) => return Ok(Err(violation)),
+    };
+    if reached < answered {
+        return Ok(Err(format!("{answered} edits were answered, and the file has {reached}")));
+    }
+    let logged = sandbox.logged()?;
+    if logged != logged_before + reached as u64 {
+        return Ok(Err(format!(
+            "the file has {reached} edits, and the journal {logged} changes after {logged_before}"
+        )));
+    }
+    if reached == 0 {
+        return Ok(Ok("killed before the first edit"));
+    }
+    let undo = sandbox.call("Undo", &json!({"steps": reached}))?;
+    if !sandbox::is_success(&undo) {
+        return Ok(Err(format!("{reached} changes cannot be taken back: {undo}")));
+    }
+    Ok(match counted(sandbox, body)? {
+        Ok(0) if reached > answered => Ok("killed before the answer"),
+        Ok(0) => Ok("killed between edits"),
+        Ok(count) => Err(format!("taken back by {reached}, and the file still has {count}")),
+        Err(violation) => Err(violation),
+    })
+}
+
+/// Answers how many edits were answered before it died.
+fn edit_until_killed(sandbox: &Sandbox, pause: Duration) -> Result<usize> {
+    let mut conversation = Conversation::start(sandbox.command(&["run"]))?;
+    let lines: String = (0..EDITS).map(edit).collect();
+    conversation.say(&lines)?;
+    thread::sleep(pause);
+    conversation.kill()?;
+    let ending = conversation.end()?;
+    // The kill may have cut the last line; only whole replies are answers.
+    let replies = ending.rest.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    Ok(replies.filter(sandbox::is_success).count())
+}
+
+fn edit(count: usize) -> String {
+    let arguments = json!({
+        "file_path": FILE,
+        "old_string": format!("count {count}\n"),
+        "new_string": format!("count {}\n", count + 1),
+    });
+    call_line(count, "Edit", &arguments, true)
+}
+
+fn content(count: usize, body: &str) -> String {
+    format!("count {count}\n{body}")
+}
+
+/// How many edits the file has; the inner error, if no number of edits makes it what it is.
+fn counted(sandbox: &Sandbox, body: &str) -> Result<std::result::Result<usize, String>> {
+    let bytes = std::fs::read(sandbox.workspace().join(FILE))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let count = text
+        .strip_prefix("count ")
+        .and_then(|rest| rest.split_once('\n'))
+        .and_then(|(count, rest)| (rest == body).then(|| count.parse().ok())?);
+    Ok(count.ok_or_else(|| format!("the file is torn: {} bytes", bytes.len())))
+}
