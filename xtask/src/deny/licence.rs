@@ -5,7 +5,7 @@
 //! both    = single { "AND" single }
 //! single  = "(" either ")" | licence [ "WITH" exception ]
 //! ```
-//! `/` is how manifests wrote `OR` before SPDX; crates.io still has many of them.
+//! `/` is how manifests wrote `OR` before SPDX; many published ones still have it.
 
 /// Whether the expression holds when exactly those licences do that `allowed` says.
 ///

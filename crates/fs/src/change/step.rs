@@ -111,6 +111,10 @@ impl Step {
         if let Some(was) = self.was.as_deref().filter(|_| in_place) {
             return in_place::write(self, was);
         }
+        if !self.is_as_made()? {
+            // Somebody else has put something there since; it is not ours to take away.
+            return Ok(());
+        }
         let (parent, name) = self.split()?;
         let directory = self.open_directory(parent)?;
         let back = || -> Result<(), Errno> {
@@ -126,6 +130,24 @@ impl Step {
             staged.replace(name)
         };
         back().map_err(|errno| self.error("cannot be taken back", errno))
+    }
+
+    /// Whether the file is what the step made of it.
+    fn is_as_made(&self) -> Result<bool, FsError> {
+        // What was there when the path was resolved does not matter any more.
+        let place = Place { kind: Some(FileKind::File), ..self.place.clone() };
+        let standing = ReadFile::open(&place).and_then(|file| file.read_all(u64::MAX - 1));
+        match (standing, &self.now) {
+            (Ok(bytes), Some(now)) => Ok(bytes == *now),
+            (Err(error), now) => match error.kind() {
+                FsErrorKind::NotFound => Ok(now.is_none()),
+                FsErrorKind::NotRegular | FsErrorKind::IsDirectory | FsErrorKind::Stale => {
+                    Ok(false)
+                }
+                _ => Err(error),
+            },
+            (Ok(_), None) => Ok(false),
+        }
     }
 
     pub(super) fn split(&self) -> Result<(&Path, &OsStr), FsError> {

@@ -175,3 +175,24 @@ fn a_content_that_was_damaged_is_kept_anew() {
         Some(&b"inside"[..])
     );
 }
+
+/// The journal's log cannot be written, so what was made is taken back: replaced, deleted and created.
+#[test]
+fn a_change_that_cannot_be_logged_is_taken_back() {
+    let tree = Tree::new();
+    std::fs::write(tree.path("ws/g"), "other").unwrap();
+    std::fs::create_dir_all(tree.path("state/log")).unwrap();
+    let journal = journal(&tree, Caps::default());
+    let change = Change::new(vec![
+        replace(&tree, "a/f", "inside", "new"),
+        Step::delete(tree.resolve("g").unwrap(), b"other".to_vec()),
+        Step::create(tree.resolve("x/y").unwrap(), b"made".to_vec()),
+    ]);
+    let locks = change.lock().unwrap();
+    let keeper = Keeper { journal: &journal, about: About::default() };
+    assert!(change.commit(&locks, Some(keeper)).is_err());
+    assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
+    assert_eq!(std::fs::read(tree.path("ws/g")).unwrap(), b"other");
+    assert!(!tree.path("ws/x").exists());
+    assert_eq!(tree.path("state/pending").read_dir().unwrap().count(), 0);
+}

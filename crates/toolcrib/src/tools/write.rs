@@ -18,7 +18,7 @@ mod unseen;
 /// Writes a whole file: a new one with its directories, or one that is there.
 ///
 /// A file that is there must have been read first in this session, as it is now, or expected_hash
-/// must be its hash (Read and a refused Write tell it). For a change to a part of a file use Edit. The
+/// must be its hash (a refused Write tells it). For a change to a part of a file use Edit. The
 /// content is taken letter for letter; a file that is there keeps its mode, byte order mark and CRLF
 /// line endings.
 #[derive(Debug, Deserialize, JsonSchema)]
