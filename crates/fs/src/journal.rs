@@ -36,11 +36,12 @@ pub use self::entry::{About, Entry, FileChange, KeptPath, Version};
 pub use self::recover::{Outcome, Recovered};
 
 use self::log::Log;
-use self::pending::{Pending, new_token};
+use self::pending::Pending;
 use self::store::Store;
 use crate::error::FsError;
 use crate::hash::ContentHash;
 use crate::lock::lock_within;
+use crate::random;
 
 /// Longer than anybody holds the journal's locks.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -89,7 +90,7 @@ impl Journal {
         for part in ["", "blobs", "pending"] {
             make_private(&self.directory.join(part))?;
         }
-        let token = new_token()
+        let token = random::hex::<16>()
             .map_err(|errno| FsError::from_errno(&self.directory, "cannot be named", errno))?;
         let entry = Entry::new(token, about, files, directories);
         self.try_begin(entry.clone(), contents).or_else(|_| {

@@ -32,6 +32,7 @@ mod listing;
 mod lock;
 mod path;
 mod place;
+mod random;
 mod resolve;
 mod root;
 mod workspace;

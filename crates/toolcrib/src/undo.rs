@@ -40,7 +40,7 @@ impl Plan {
             for file in &change.entry.files {
                 let path = file.path();
                 if !files.contains_key(&path) {
-                    let was = read(cx, &path)?;
+                    let was = cx.read(&path)?;
                     files.insert(path.clone(), Today { now: was.clone(), was, mode: None });
                 }
                 let shown = cx.show(&path)?;
@@ -119,11 +119,4 @@ impl Today {
             },
         }
     }
-}
-
-fn read(cx: &Cx<'_>, path: &PathBuf) -> Result<Option<Vec<u8>>, Error> {
-    if !cx.exists(path)? {
-        return Ok(None);
-    }
-    cx.open(path)?.read_all(cx.limits().edit_bytes).map(Some)
 }

@@ -50,8 +50,10 @@ impl<'a> Prepared<'a> {
         let is_mount = old.as_ref().is_some_and(|old| is_mount_point(old.handle()));
         let wants_in_place = step.in_place || written_through || is_mount;
         let may_in_place = kept || step.in_place;
+        if wants_in_place && may_in_place {
+            return Ok(Prepared { way: Way::InPlace, ..prepared });
+        }
         let way = match stage(&prepared.directory, step, old.as_ref(), now) {
-            _ if wants_in_place && may_in_place => Way::InPlace,
             Ok(staged) => Way::Rename(staged),
             // The directory, or what the file is besides its content, is not ours to make anew.
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::INVAL)

@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use crate::random;
+
 /// A new file in the directory where it will be needed. Dropped before it is put in place, it leaves
 /// nothing behind.
 #[derive(Debug)]
@@ -123,12 +125,7 @@ const DIGITS: usize = 16;
 
 /// A name that nobody can guess and that says whose it is, should a crash leave it behind.
 fn random_name() -> Result<String, Errno> {
-    let mut bytes = [0; 8];
-    let filled = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
-    if filled < bytes.len() {
-        return Err(Errno::AGAIN);
-    }
-    Ok(format!("{PREFIX}{:0DIGITS$x}{SUFFIX}", u64::from_ne_bytes(bytes)))
+    Ok(format!("{PREFIX}{}{SUFFIX}", random::hex::<{ DIGITS / 2 }>()?))
 }
 
 /// Whether this is such a name.

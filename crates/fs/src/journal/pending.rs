@@ -94,13 +94,3 @@ impl Journal {
         }
     }
 }
-
-/// A name that no other change has.
-pub(super) fn new_token() -> Result<String, rustix::io::Errno> {
-    let mut random = [0; 16];
-    let filled = rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    if filled < random.len() {
-        return Err(rustix::io::Errno::AGAIN);
-    }
-    Ok(format!("{:032x}", u128::from_ne_bytes(random)))
-}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::error::FsError;
 use crate::hash::ContentHash;
+use crate::random;
 
 /// Quick rather than small: a change waits for it.
 const LEVEL: i32 = 1;
@@ -67,9 +68,7 @@ impl Store {
 /// A new file in the directory, and its path. One that a crash leaves behind is named by nothing, so that
 /// the next collection takes it away.
 fn new_file(directory: &std::path::Path) -> std::io::Result<(std::fs::File, PathBuf)> {
-    let mut random = [0; 8];
-    rustix::rand::getrandom(&mut random, rustix::rand::GetRandomFlags::empty())?;
-    let path = directory.join(format!("new-{:016x}", u64::from_ne_bytes(random)));
+    let path = directory.join(format!("new-{}", random::hex::<8>()?));
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
     Ok((file, path))
 }

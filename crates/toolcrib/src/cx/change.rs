@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Change, Committed, ContentHash, FsErrorKind, Keeper, Locks, Place, Step};
+use toolcrib_fs::{About, Change, Committed, ContentHash, FsErrorKind, Keeper, Locks, Place, Step};
 use toolcrib_policy::Effect;
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::grant::resolve;
+use crate::seen::Seen;
 
 /// Somebody who does not hold the lock changes the file again and again: so often is tried.
 const TRIES: usize = 5;
@@ -100,7 +101,7 @@ impl Cx<'_> {
                 return Ok((files, Changed::default()));
             }
             tries += 1;
-            match self.make(edits, locks.as_ref()) {
+            match self.make(edits, locks.as_ref(), self.about.clone(), Vec::new()) {
                 Err(error) if error.kind() == ErrorKind::Stale && tries < TRIES => {}
                 made => return made.map(|changed| (files, changed)),
             }
@@ -119,18 +120,17 @@ impl Cx<'_> {
         let places = edits.iter().map(|edit| self.place_to_write(&edit.path));
         let places = places.collect::<Result<Vec<_>, _>>()?;
         let locks = self.lock(&places)?;
-        let about = toolcrib_fs::About { undoes, ..self.about.clone() };
+        let about = About { undoes, ..self.about.clone() };
         let unneeded = unneeded.iter().map(|directory| self.place_to_write(directory));
         let unneeded = unneeded.collect::<Result<Vec<_>, _>>()?;
-        self.make_as(edits.into_iter().zip(places).collect(), locks.as_ref(), about, unneeded)
+        self.make(edits.into_iter().zip(places).collect(), locks.as_ref(), about, unneeded)
     }
 
-    /// What of a file the session has seen is now this.
-    pub(crate) fn saw(&self, path: &Path, content: &[u8]) {
-        self.session().saw(path.to_owned(), crate::seen::Seen::of(content));
+    /// What a file says, if the call said that it would read or write it; nothing, if there is none.
+    pub(crate) fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+        self.read_at(&self.place(Effect::Read, path)?)
     }
 
-    /// What a file says; nothing, if there is none.
     fn read_at(&self, place: &Place) -> Result<Option<Vec<u8>>, Error> {
         match place.kind() {
             None => Ok(None),
@@ -153,27 +153,22 @@ impl Cx<'_> {
         if self.dry_run() {
             return Ok(None);
         }
-        let locks = Locks::acquire(places.iter());
-        locks.map(Some).map_err(|error| {
-            Error::from_fs(&self.runtime.show_path(self.session, error.path()), &error)
-        })
+        Locks::acquire(places.iter()).map(Some).map_err(|error| self.fs_error(&error))
     }
 
-    fn make(&self, edits: Vec<(FileEdit, Place)>, locks: Option<&Locks>) -> Result<Changed, Error> {
-        self.make_as(edits, locks, self.about.clone(), Vec::new())
-    }
-
-    fn make_as(
+    fn make(
         &self,
         edits: Vec<(FileEdit, Place)>,
         locks: Option<&Locks>,
-        about: toolcrib_fs::About,
+        about: About,
         unneeded: Vec<Place>,
     ) -> Result<Changed, Error> {
         self.check_cancelled()?;
         self.note_basis(&edits)?;
-        let saw: Vec<(PathBuf, Option<Vec<u8>>)> =
-            edits.iter().map(|(edit, place)| (place.path(), edit.now.clone())).collect();
+        let saw: Vec<(PathBuf, Option<Seen>)> = edits
+            .iter()
+            .map(|(edit, place)| (place.path(), edit.now.as_deref().map(Seen::of)))
+            .collect();
         let change = Change::new(edits.into_iter().map(step).collect())
             .hard_links(self.runtime.hard_links())
             .unneeded_directories(unneeded);
@@ -185,17 +180,16 @@ impl Cx<'_> {
             }
         };
         let committed = outcome.map_err(|error| {
-            let shown = self.runtime.show_path(self.session, error.path());
-            let error_for_caller = Error::from_fs(&shown, &error);
+            let for_caller = self.fs_error(&error);
             match error.kind() {
-                FsErrorKind::Stale | FsErrorKind::Unsettled => error_for_caller,
-                _ => error_for_caller.nothing_written(),
+                FsErrorKind::Stale | FsErrorKind::Unsettled => for_caller,
+                _ => for_caller.nothing_written(),
             }
         })?;
         if !self.dry_run() {
             for (path, now) in saw {
                 match now {
-                    Some(now) => self.saw(&path, &now),
+                    Some(now) => self.session().saw(path, now),
                     None => self.session().forget(&path),
                 }
             }

@@ -85,6 +85,11 @@ impl Cx<'_> {
         Error::from_fs(&self.show_place(place), error)
     }
 
+    /// An error about a file that it names itself.
+    pub(super) fn fs_error(&self, error: &FsError) -> Error {
+        Error::from_fs(&self.runtime.show_path(self.session, error.path()), error)
+    }
+
     pub(super) fn show_place(&self, place: &Place) -> String {
         self.runtime.show_path(self.session, &place.path())
     }

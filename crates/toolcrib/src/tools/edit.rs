@@ -2,14 +2,14 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use toolcrib_fs::ContentHash;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
-use super::replacement::{Replaced, Replacement, changed_elsewhere};
+use super::replacement::{self, Replacement, changed_elsewhere};
 use crate::cx::{Cx, Updated};
 use crate::error::Error;
 use crate::reply::Reply;
-use crate::seen::Seen;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
@@ -39,13 +39,7 @@ impl Tool for Edit {
     const NAME: &'static str = "Edit";
     const CATEGORY: Category = Category::File;
     const HINTS: Hints = Hints::EDITS;
-    const ALIASES: &'static [(&'static str, &'static str)] = &[
-        ("path", "file_path"),
-        ("old_str", "old_string"),
-        ("old_text", "old_string"),
-        ("new_str", "new_string"),
-        ("new_text", "new_string"),
-    ];
+    const ALIASES: &'static [(&'static str, &'static str)] = replacement::ALIASES;
 
     fn access(&self) -> Vec<Access> {
         vec![Access::Write(self.file_path.clone().into())]
@@ -63,9 +57,8 @@ impl Tool for Edit {
         let (mut count, mut lines) = (0, Vec::new());
         let updated = cx.update(&self.file_path, |was| {
             let replaced = replacement.apply(cx, was, &self.file_path, &shown)?;
-            let Replaced { now, .. } = replaced;
             (count, lines) = (replaced.count, replaced.lines);
-            Ok(now)
+            Ok(replaced.now)
         })?;
         let elsewhere = changed_elsewhere(seen, updated.was.as_deref());
         Ok(self.reply(cx, &shown, &updated, count, &lines, elsewhere))
@@ -108,7 +101,7 @@ impl Edit {
             .with("lines", lines)
             .with("added_lines", diff.added)
             .with("removed_lines", diff.removed)
-            .with("hash", Seen::of(now).hash.short())
+            .with("hash", ContentHash::of(now).short())
             .with_change(changed.id)
     }
 }

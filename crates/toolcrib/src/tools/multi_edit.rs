@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
-use super::replacement::Replacement;
+use super::replacement::{self, Replacement};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::reply::Reply;
@@ -60,13 +60,7 @@ impl Tool for MultiEdit {
     const NAME: &'static str = "MultiEdit";
     const CATEGORY: Category = Category::File;
     const HINTS: Hints = Hints::EDITS;
-    const ALIASES: &'static [(&'static str, &'static str)] = &[
-        ("path", "file_path"),
-        ("old_str", "old_string"),
-        ("old_text", "old_string"),
-        ("new_str", "new_string"),
-        ("new_text", "new_string"),
-    ];
+    const ALIASES: &'static [(&'static str, &'static str)] = replacement::ALIASES;
 
     fn access(&self) -> Vec<Access> {
         let named = self.files.iter().flatten().map(|file| &file.file_path);

@@ -11,6 +11,15 @@ use crate::seen::Seen;
 /// Lines of occurrences that a reply names; of more, the number.
 const LISTED_LINES: usize = 20;
 
+/// Other names that callers use for the fields of an edit.
+pub(super) const ALIASES: &[(&str, &str)] = &[
+    ("path", "file_path"),
+    ("old_str", "old_string"),
+    ("old_text", "old_string"),
+    ("new_str", "new_string"),
+    ("new_text", "new_string"),
+];
+
 /// What is to be replaced by what.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Replacement<'a> {

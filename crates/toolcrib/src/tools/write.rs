@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use toolcrib_fs::ContentHash;
 use toolcrib_policy::Access;
 use toolcrib_text::{Endings, Survey, unified_diff};
 
@@ -116,7 +117,7 @@ fn reply(cx: &Cx<'_>, shown: &str, updated: &Updated, notes: &[String]) -> Reply
         .with("lines", lines)
         .with("added_lines", diff.added)
         .with("removed_lines", diff.removed)
-        .with("hash", Seen::of(now).hash.short())
+        .with("hash", ContentHash::of(now).short())
         .with_change(changed.id);
     // Who wrote a new file knows what is in it; who is to agree to it does not.
     if created && !cx.dry_run() { reply } else { reply.diff(diff.text) }
