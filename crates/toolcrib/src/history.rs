@@ -104,11 +104,10 @@ impl Runtime {
                 }
             }
         }
-        let session = self.session();
         let top = self.workspace().top();
         let mut diffs = String::new();
         for (path, file) in first {
-            let shown = self.show_path(&session, &path);
+            let shown = self.show_path(&top, &path);
             let Ok(before) = self.version(file.before) else {
                 diffs += &format!("{shown}: what it said before is not kept any more\n");
                 continue;
@@ -134,7 +133,7 @@ impl Runtime {
     fn file_diff(&self, file: &FileChange) -> Result<Diff, Error> {
         let before = self.version(file.before)?;
         let after = self.version(file.after)?;
-        let shown = self.show_path(&self.session(), &file.path());
+        let shown = self.show_path(&self.workspace().top(), &file.path());
         let line_chars = self.limits().line_chars;
         Ok(unified_diff(&shown, before.as_deref(), after.as_deref(), line_chars))
     }
@@ -153,10 +152,10 @@ impl Runtime {
     }
 
     fn history_entry(&self, undone: bool, is_undo: bool, entry: Entry) -> HistoryEntry {
-        let session = self.session();
+        let top = self.workspace().top();
         let short = |version: &Option<Version>| version.map(|version| version.hash.short());
         let files = entry.files.iter().map(|file| HistoryFile {
-            path: self.show_path(&session, &file.path()),
+            path: self.show_path(&top, &file.path()),
             action: match (&file.before, &file.after) {
                 (None, _) => "created",
                 (_, None) => "deleted",

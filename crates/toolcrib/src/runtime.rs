@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use toolcrib_fs::{Caps, HardLinks, Journal, Recovered, Root, RootMode, Workspace, real_path};
+use toolcrib_fs::{
+    Caps, HardLinks, Journal, Place, Recovered, Root, RootMode, Workspace, real_path,
+};
 use toolcrib_policy::{Policy, Profile, Protection};
 use toolcrib_text::visible_name;
 
@@ -92,10 +94,9 @@ impl Runtime {
         &self.own
     }
 
-    /// A real path as replies show it: on one line, and relative to the session's directory where it is
-    /// in it.
-    pub(crate) fn show_path(&self, session: &Session, path: &Path) -> String {
-        let shown = match path.strip_prefix(session.directory().path()) {
+    /// A real path as replies show it: on one line, and relative to `directory` where it is in it.
+    pub(crate) fn show_path(&self, directory: &Place, path: &Path) -> String {
+        let shown = match path.strip_prefix(directory.path()) {
             Ok(relative) if !self.absolute_paths => relative,
             _ => path,
         };

@@ -87,11 +87,11 @@ impl Cx<'_> {
 
     /// An error about a file that it names itself.
     pub(super) fn fs_error(&self, error: &FsError) -> Error {
-        Error::from_fs(&self.runtime.show_path(self.session, error.path()), error)
+        Error::from_fs(&self.runtime.show_path(self.session.directory(), error.path()), error)
     }
 
     pub(super) fn show_place(&self, place: &Place) -> String {
-        self.runtime.show_path(self.session, &place.path())
+        self.runtime.show_path(self.session.directory(), &place.path())
     }
 
     fn near_names(&self, place: &Place) -> String {
