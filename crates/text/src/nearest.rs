@@ -48,11 +48,11 @@ pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Op
 
 /// The start of the block whose lines are most like the wanted ones, the first of equals.
 fn most_alike(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
-    let mut best = (LIKENESS * wanted.len() as f64, None);
+    let mut best = (0.0, None);
     for start in 0..file.len() {
         let pairs = file[start..].iter().zip(wanted);
         let score: f64 = pairs.map(|(have, want)| likeness(have, want)).sum();
-        if score > best.0 {
+        if score > best.0 && score >= LIKENESS * wanted.len() as f64 {
             best = (score, Some(start));
         }
     }

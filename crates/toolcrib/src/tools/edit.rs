@@ -6,7 +6,7 @@ use toolcrib_fs::ContentHash;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
-use super::replacement::{self, Replacement, changed_elsewhere};
+use super::replacement::{self, Made, Replacement, changed_elsewhere};
 use crate::cx::{Cx, Updated};
 use crate::error::Error;
 use crate::reply::Reply;
@@ -17,8 +17,9 @@ use crate::words::counted;
 ///
 /// old_string must be in the file exactly once, letter for letter, with its indentation and without
 /// the line numbers that Read shows. If it is there several times, add lines around it, or give
-/// near_line, or set replace_all. An empty old_string creates a file that is not there yet. The reply
-/// is the diff.
+/// near_line, or set replace_all. Where only line endings, blanks at line ends, indentation as a whole
+/// or typographic quotes differ, and one place fits, that is taken and the reply says so. An empty
+/// old_string creates a file that is not there yet. The reply is the diff.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
@@ -54,14 +55,14 @@ impl Tool for Edit {
             all: self.replace_all == Some(true),
             near_line: self.near_line,
         };
-        let (mut count, mut lines) = (0, Vec::new());
+        let mut made = Made::default();
         let updated = cx.update(&self.file_path, |was| {
             let replaced = replacement.apply(cx, was, &self.file_path, &shown)?;
-            (count, lines) = (replaced.count, replaced.lines);
+            made = replaced.made;
             Ok(replaced.now)
         })?;
         let elsewhere = changed_elsewhere(seen, updated.was.as_deref());
-        Ok(self.reply(cx, &shown, &updated, count, &lines, elsewhere))
+        Ok(self.reply(cx, &shown, &updated, &made, elsewhere))
     }
 }
 
@@ -71,8 +72,7 @@ impl Edit {
         cx: &Cx<'_>,
         shown: &str,
         updated: &Updated,
-        replacements: usize,
-        lines: &[u64],
+        made: &Made,
         elsewhere: Option<String>,
     ) -> Reply {
         let Updated { was, now, changed } = updated;
@@ -84,21 +84,23 @@ impl Edit {
             (true, false) => "Dry run, nothing written. Would edit",
             (true, true) => "Dry run, nothing written. Would create",
         };
-        let mut says = match replacements {
+        let mut says = match made.count {
             0 => format!("{did} {shown}."),
-            _ => format!("{did} {shown}: {}.", counted(replacements as u64, "replacement")),
+            _ => format!("{did} {shown}: {}.", counted(made.count as u64, "replacement")),
         };
         let link = cx.followed_link(&self.file_path).ok().flatten();
         let link = link.map(|link| format!("Through the link {link}."));
-        for note in changed.notes.iter().chain(&link).chain(&elsewhere) {
+        for note in made.matched.note().iter().chain(&changed.notes).chain(&link).chain(&elsewhere)
+        {
             says += &format!(" {note}");
         }
         Reply::new(says)
             .diff(diff.text)
             .with("file_path", shown)
             .with("created", created)
-            .with("replacements", replacements)
-            .with("lines", lines)
+            .with("replacements", made.count)
+            .with("matched", made.matched.name())
+            .with("lines", made.lines.as_slice())
             .with("added_lines", diff.added)
             .with("removed_lines", diff.removed)
             .with("hash", ContentHash::of(now).short())

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
-use super::replacement::{self, Replacement};
+use super::replacement::{self, Made, Replacement};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::reply::Reply;
@@ -71,14 +71,14 @@ impl Tool for MultiEdit {
         let files = self.files()?;
         let paths: Vec<&Path> = files.iter().map(|file| Path::new(&file.file_path)).collect();
         let shown = paths.iter().map(|path| cx.show(path)).collect::<Result<Vec<_>, _>>()?;
-        let mut counts: Vec<Vec<usize>> = Vec::new();
+        let mut made: Vec<Vec<Made>> = Vec::new();
         let (changed_files, changed) = cx.update_all(&paths, |was| {
-            counts.clear();
+            made.clear();
             let mut now = Vec::new();
             for ((file, was), shown) in files.iter().zip(was).zip(&shown) {
                 let (content, replaced) = file.apply(cx, was.clone(), shown, files.len())?;
                 now.push(content);
-                counts.push(replaced);
+                made.push(replaced);
             }
             Ok(now)
         })?;
@@ -90,16 +90,14 @@ impl Tool for MultiEdit {
                 unified_diff(shown, was.as_deref(), Some(now), line_chars).text
             })
             .collect();
-        let total: usize = counts.iter().flatten().sum();
+        let total: usize = made.iter().flatten().map(|made| made.count).sum();
         let did = if cx.dry_run() { "Dry run, nothing written. Would edit" } else { "Edited" };
         let mut says =
             format!("{did} {}: {}.", shown.join(", "), counted(total as u64, "replacement"));
-        changed.notes.iter().for_each(|note| says += &format!(" {note}"));
-        let results: Vec<Value> = shown
-            .iter()
-            .zip(&counts)
-            .map(|(shown, counts)| json!({"file_path": shown, "replacements": counts}))
-            .collect();
+        let matched = shown.iter().zip(&made).flat_map(|(shown, made)| notes(shown, made));
+        matched.chain(changed.notes).for_each(|note| says += &format!(" {note}"));
+        let results: Vec<Value> =
+            shown.iter().zip(&made).map(|(shown, made)| result(shown, made)).collect();
         Ok(Reply::new(says)
             .diff(diff)
             .with("total_replacements", total)
@@ -128,15 +126,15 @@ impl MultiEdit {
 }
 
 impl OneFile {
-    /// What the file says after all of its replacements, and how many occurrences each of them replaced.
+    /// What the file says after all of its replacements, and what each of them made.
     fn apply(
         &self,
         cx: &Cx<'_>,
         was: Option<Vec<u8>>,
         shown: &str,
         files: usize,
-    ) -> Result<(Vec<u8>, Vec<usize>), Error> {
-        let (mut content, mut counts) = (was, Vec::new());
+    ) -> Result<(Vec<u8>, Vec<Made>), Error> {
+        let (mut content, mut made) = (was, Vec::new());
         for (at, edit) in self.edits.iter().enumerate() {
             let replacement = Replacement {
                 old: &edit.old_string,
@@ -150,9 +148,23 @@ impl OneFile {
                     let of = if files > 1 { format!(" in {shown}") } else { String::new() };
                     error.about(&format!("edit {} of {}{of}", at + 1, self.edits.len()))
                 })?;
-            counts.push(replaced.count);
+            made.push(replaced.made);
             content = Some(replaced.now);
         }
-        Ok((content.unwrap_or_default(), counts))
+        Ok((content.unwrap_or_default(), made))
     }
+}
+
+/// How the edits of a file were matched, where that was not letter for letter.
+fn notes(shown: &str, made: &[Made]) -> Vec<String> {
+    let numbered = (1..).zip(made);
+    numbered
+        .filter_map(|(n, made)| Some(format!("Edit {n} in {shown}: {}", made.matched.note()?)))
+        .collect()
+}
+
+fn result(shown: &str, made: &[Made]) -> Value {
+    let counts: Vec<usize> = made.iter().map(|made| made.count).collect();
+    let matched: Vec<&str> = made.iter().map(|made| made.matched.name()).collect();
+    json!({"file_path": shown, "replacements": counts, "matched": matched})
 }

@@ -1,8 +1,13 @@
 //! One piece of text for another, in the bytes of a file, and not a byte more: what Edit and MultiEdit do.
 
+mod equivalent;
 mod not_found;
 
+use std::ops::Range;
+
 use toolcrib_text::{Encoding, EndingFinder, Survey, find_all, find_another, line_numbers};
+
+pub(super) use self::equivalent::Matched;
 
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
@@ -35,10 +40,24 @@ pub(super) struct Replacement<'a> {
 pub(super) struct Replaced {
     /// What the file says then.
     pub(super) now: Vec<u8>,
-    /// How many occurrences were replaced; none, if the file is new.
+    pub(super) made: Made,
+}
+
+/// What was replaced, and how it was found.
+#[derive(Default)]
+pub(super) struct Made {
+    /// How many occurrences; none, if the file is new.
     pub(super) count: usize,
     /// The lines of the first of them, before.
     pub(super) lines: Vec<u64>,
+    pub(super) matched: Matched,
+}
+
+/// A place in a file and what to put there.
+struct Spot {
+    range: Range<usize>,
+    /// Nothing: the new text as it is, with the line endings of the place.
+    new: Option<Vec<u8>>,
 }
 
 impl Replacement<'_> {
@@ -59,7 +78,7 @@ impl Replacement<'_> {
             None if !self.old.is_empty() => return Err(missing(cx, path)),
             was => {
                 let now = self.create(was, shown)?;
-                return Ok(Replaced { now, count: 0, lines: Vec::new() });
+                return Ok(Replaced { now, made: Made::default() });
             }
         };
         let encoding = Encoding::of(was);
@@ -76,15 +95,34 @@ impl Replacement<'_> {
     /// Makes the replacement in UTF-8, broken bytes and all.
     fn in_text(&self, cx: &Cx<'_>, was: &[u8], shown: &str) -> Result<Replaced, Error> {
         let survey = Survey::of(was);
-        let old = survey.endings().adapt(self.old);
-        let places = self.choose(was, &survey, &old, shown)?;
-        let now = self.splice(cx, was, &places, old.len(), shown)?;
+        let (spots, matched) = self.find(was, &survey, shown)?;
+        let now = self.splice(cx, was, &spots, shown)?;
         if now == was {
             return Err(the_same());
         }
-        let listed = &places[..places.len().min(LISTED_LINES)];
-        let lines = line_numbers(was, listed, survey.terminator());
-        Ok(Replaced { now, count: places.len(), lines })
+        let listed: Vec<usize> = starts(&spots).take(LISTED_LINES).collect();
+        let lines = line_numbers(was, &listed, survey.terminator());
+        Ok(Replaced { now, made: Made { count: spots.len(), lines, matched } })
+    }
+
+    /// Where the text stands: letter for letter, or else at the lowest rung that has it once.
+    fn find(
+        &self,
+        was: &[u8],
+        survey: &Survey,
+        shown: &str,
+    ) -> Result<(Vec<Spot>, Matched), Error> {
+        let old = survey.endings().adapt(self.old);
+        let places = find_all(was, old.as_bytes());
+        if !places.is_empty() {
+            let places = self.choose(was, survey, &old, places, shown)?;
+            let spot = |at| Spot { range: at..at + old.len(), new: None };
+            return Ok((places.into_iter().map(spot).collect(), Matched::Exactly));
+        }
+        match equivalent::find(self, was, survey, shown)? {
+            Some((spot, matched)) => Ok((vec![spot], matched)),
+            None => Err(not_found::explain(shown, was, survey, self.old, self.new)),
+        }
     }
 
     /// The places to replace, of those where the text stands.
@@ -93,22 +131,17 @@ impl Replacement<'_> {
         was: &[u8],
         survey: &Survey,
         old: &str,
+        mut places: Vec<usize>,
         shown: &str,
     ) -> Result<Vec<usize>, Error> {
-        let mut places = find_all(was, old.as_bytes());
-        if self.all && !places.is_empty() {
+        if self.all {
             return Ok(places);
         }
-        match places.as_slice() {
-            [] => {
-                let (old, new) = (self.old, self.new);
-                return Err(not_found::explain(shown, was, survey, old, new));
-            }
-            [only] => match find_another(was, old.as_bytes(), *only) {
+        if let [only] = places[..] {
+            match find_another(was, old.as_bytes(), only) {
                 None => return Ok(places),
                 Some(overlapping) => places.push(overlapping),
-            },
-            _ => {}
+            }
         }
         let lines = line_numbers(was, &places, survey.terminator());
         let Some(near) = self.near_line else { return Err(ambiguous(shown, &lines)) };
@@ -122,18 +155,17 @@ impl Replacement<'_> {
         }
     }
 
-    /// The file with the new text at each of the places.
+    /// The file with the new text at each of the spots.
     fn splice(
         &self,
         cx: &Cx<'_>,
         was: &[u8],
-        places: &[usize],
-        old_length: usize,
+        spots: &[Spot],
         shown: &str,
     ) -> Result<Vec<u8>, Error> {
         // Each newline may become two bytes.
         let longest_new = self.new.len() + self.new.matches('\n').count();
-        let most = places.len().saturating_mul(longest_new).saturating_add(was.len());
+        let most = spots.len().saturating_mul(longest_new).saturating_add(was.len());
         if most as u64 > cx.limits().edit_bytes.saturating_mul(2) {
             let message = format!("{shown} would have up to {most} bytes after this");
             return Err(Error::new(ErrorKind::TooLarge, message)
@@ -143,14 +175,16 @@ impl Replacement<'_> {
         let mut endings = EndingFinder::new(was);
         let mut now = Vec::with_capacity(was.len() + self.new.len());
         let mut kept_to = 0;
-        for &at in places {
-            now.extend_from_slice(&was[kept_to..at]);
-            match endings.at(at) {
-                "\n" => now.extend(self.new.bytes()),
-                _ if literal => now.extend(self.new.bytes()),
-                ending => now.extend(self.new.replace('\n', ending).bytes()),
+        for Spot { range, new } in spots {
+            now.extend_from_slice(&was[kept_to..range.start]);
+            match (new, endings.at(range.start)) {
+                (Some(new), _) => now.extend_from_slice(new),
+                (None, ending) if ending != "\n" && !literal => {
+                    now.extend(self.new.replace('\n', ending).bytes());
+                }
+                (None, _) => now.extend_from_slice(self.new.as_bytes()),
             }
-            kept_to = at + old_length;
+            kept_to = range.end;
         }
         now.extend_from_slice(&was[kept_to..]);
         Ok(now)
@@ -191,6 +225,10 @@ pub(super) fn unreadable(shown: &str, encoding: Encoding) -> Error {
         .hint("Nothing was written: other bytes of the file would have changed.")
 }
 
+fn starts(spots: &[Spot]) -> impl Iterator<Item = usize> {
+    spots.iter().map(|spot| spot.range.start)
+}
+
 fn the_same() -> Error {
     Error::invalid("`old_string` and `new_string` are the same")
         .hint("Nothing was done. Say in `new_string` what is to stand there.")
@@ -207,17 +245,20 @@ fn missing(cx: &Cx<'_>, path: &str) -> Error {
 
 fn ambiguous(shown: &str, lines: &[u64]) -> Error {
     let total = lines.len();
+    several(format!("`old_string` is in {shown} {total} times"), lines).hint(format!(
+        "Nothing was done. Add lines around it so that one place fits, or give near_line, or set replace_all to replace all {total}."
+    ))
+}
+
+/// The error for a text that stands at several lines.
+fn several(message: String, lines: &[u64]) -> Error {
+    let total = lines.len();
     let listed = &lines[..total.min(LISTED_LINES)];
     let mut words: Vec<String> = listed.iter().map(u64::to_string).collect();
     if total > LISTED_LINES {
         words.push(format!("and {} more", total - LISTED_LINES));
     }
-    let message =
-        format!("`old_string` is in {shown} {total} times, at lines {}", words.join(", "));
-    Error::new(ErrorKind::Ambiguous, message)
-        .hint(format!(
-            "Nothing was done. Add lines around it so that one place fits, or give near_line, or set replace_all to replace all {total}."
-        ))
+    Error::new(ErrorKind::Ambiguous, format!("{message}, at lines {}", words.join(", ")))
         .with("lines", listed)
         .with("matches", total)
 }

@@ -1,8 +1,8 @@
 //! Why a text is not in a file, as far as that can be told.
 
 use toolcrib_text::{
-    Endings, Line, Nearest, Survey, clip_line, find_all, line_numbers, nearest_block,
-    show_invisible, visible,
+    Line, Nearest, Survey, clip_line, find_all, line_numbers, nearest_block, show_invisible,
+    visible, without_line_numbers,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -62,7 +62,10 @@ fn describe(nearest: &Nearest<'_>) -> String {
         detail += &format!("[{} more lines]\n", nearest.lines.len() - MAX_BLOCK_LINES);
     }
     let (line, expected, found) = nearest.differs;
-    let show = |line: &[u8]| clip_line(&show_invisible(line), MAX_CHARS);
+    let show = |line: &[u8]| match line {
+        [] => "(an empty line)".to_owned(),
+        line => clip_line(&show_invisible(line), MAX_CHARS),
+    };
     let standing = found.map_or("(the file ends here)".to_owned(), show);
     detail
         + &format!(
@@ -72,20 +75,15 @@ fn describe(nearest: &Nearest<'_>) -> String {
 }
 
 fn hint(old: &str, survey: &Survey, nearest: Option<&Nearest<'_>>) -> String {
-    let numbered = old.lines().all(|line| {
-        let line = line.trim_start();
-        line.split_once(['\t', '→']).is_some_and(|(n, _)| n.parse::<u64>().is_ok())
-    });
+    let numbered = without_line_numbers(old).is_some();
     let blanks_only = nearest.is_some_and(|nearest| {
         let (_, expected, found) = nearest.differs;
         found.is_some_and(|found| without_blanks(found) == without_blanks(expected))
     });
     let hint = if numbered {
-        "`old_string` seems to hold the line numbers that Read shows: leave them out."
+        "`old_string` seems to hold line numbers, and not those of the place: leave them out."
     } else if survey.nuls > 2 {
         "The file has NUL bytes; it may be UTF-16 or no text at all."
-    } else if survey.endings() == Endings::Mixed && old.contains('\n') {
-        "The file has both LF and CRLF line endings: try one line, or lines with one kind of ending."
     } else if blanks_only {
         "Only blanks differ (→ is a tab, · a space at the end): copy them from the file."
     } else {

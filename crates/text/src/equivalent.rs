@@ -1,0 +1,131 @@
+//! Where a text stands in a file but for what says nothing: line endings, blanks at the ends of
+//! lines, uniform indentation, typographic characters. Each rung of this ladder makes both sides
+//! plain and then compares them letter for letter. Nothing here is judged by likeness.
+
+mod anchor;
+mod compare;
+mod fold;
+mod indent;
+mod rewrite;
+
+use std::ops::Range;
+
+use self::anchor::Anchor;
+use self::compare::Compare;
+
+/// What may differ, from the least to the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rung {
+    /// How lines end.
+    LineEndings,
+    /// Blanks at the ends of lines as well.
+    TrailingBlanks,
+    /// And the indentation, by the same for all lines.
+    Indentation,
+    /// Typographic quotes, dashes and spaces, but not the indentation.
+    Typography,
+    /// All of these.
+    IndentationAndTypography,
+}
+
+impl Rung {
+    const ALL: [Rung; 5] = [
+        Rung::LineEndings,
+        Rung::TrailingBlanks,
+        Rung::Indentation,
+        Rung::Typography,
+        Rung::IndentationAndTypography,
+    ];
+
+    /// Its name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Rung::LineEndings => "line_endings",
+            Rung::TrailingBlanks => "trailing_blanks",
+            Rung::Indentation => "indentation",
+            Rung::Typography => "typography",
+            Rung::IndentationAndTypography => "indentation_and_typography",
+        }
+    }
+
+    /// What differs, in words: "it is there but for …".
+    pub fn words(self) -> &'static str {
+        match self {
+            Rung::LineEndings => "line endings",
+            Rung::TrailingBlanks => "blanks at the ends of lines",
+            Rung::Indentation => "its indentation",
+            Rung::Typography => "typographic quotes, dashes or spaces",
+            Rung::IndentationAndTypography => {
+                "its indentation and typographic quotes, dashes or spaces"
+            }
+        }
+    }
+
+    /// Whether blanks at the ends of lines count.
+    fn keeps_trailing(self) -> bool {
+        self == Rung::LineEndings
+    }
+
+    /// Whether lines are compared without their indentation, and then as a whole.
+    fn indents(self) -> bool {
+        matches!(self, Rung::Indentation | Rung::IndentationAndTypography)
+    }
+
+    /// Whether typographic characters are as good as plain ones.
+    fn folds(self) -> bool {
+        matches!(self, Rung::Typography | Rung::IndentationAndTypography)
+    }
+}
+
+/// A text as its lines, without their ends, to be looked for.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    lines: Vec<String>,
+}
+
+impl Wanted {
+    /// The lines of `text`, however it ends them. A text that ends with a newline has an empty last
+    /// line.
+    pub fn new(text: &str) -> Wanted {
+        let lone = if text.contains('\n') { '\n' } else { '\r' };
+        let lines = text.split(lone).map(|line| line.strip_suffix('\r').unwrap_or(line));
+        Wanted { lines: lines.map(str::to_owned).collect() }
+    }
+}
+
+/// A place in a file at which a wanted text stands, at some rung.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Equivalent {
+    rung: Rung,
+    /// For each wanted line, what stands for it in the file.
+    lines: Vec<Range<usize>>,
+}
+
+impl Equivalent {
+    /// The bytes that stand for the wanted text.
+    pub fn range(&self) -> Range<usize> {
+        let start = self.lines.first().map_or(0, |line| line.start);
+        start..self.lines.last().map_or(start, |line| line.end)
+    }
+
+    /// The rung at which it was found.
+    pub fn rung(&self) -> Rung {
+        self.rung
+    }
+}
+
+/// The places at which `wanted` stands in `text`, at the lowest rung that has one; none, if no rung
+/// has. `terminator` is the byte that ends the lines of `text`.
+pub fn find_equivalents(text: &[u8], terminator: u8, wanted: &Wanted) -> Vec<Equivalent> {
+    for rung in Rung::ALL {
+        let Some(anchor) = Anchor::of(wanted, rung) else { continue };
+        let found = Compare { text, terminator, wanted, rung }.places(&anchor);
+        if !found.is_empty() {
+            return found;
+        }
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests;

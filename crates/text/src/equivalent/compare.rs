@@ -1,0 +1,157 @@
+//! Whether a wanted text stands at a place, line by line.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::anchor::{Anchor, BLANKS};
+use super::fold::{prefix_len, suffix_len};
+use super::indent::{Reindent, blanks_before, indent_of};
+use super::{Equivalent, Rung, Wanted};
+
+/// Lines that are looked at for one rung; a text made to cost more than this is not looked for
+/// further, and is then not found.
+const MAX_LINES: usize = 1_000_000;
+
+/// A search at one rung.
+#[derive(Clone, Copy)]
+pub(super) struct Compare<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) terminator: u8,
+    pub(super) wanted: &'a Wanted,
+    pub(super) rung: Rung,
+}
+
+impl Compare<'_> {
+    /// The places at which the wanted text stands, from left to right.
+    pub(super) fn places(&self, anchor: &Anchor<'_>) -> Vec<Equivalent> {
+        let mut found: Vec<Equivalent> = Vec::new();
+        let mut budget = MAX_LINES;
+        for hit in memmem::find_iter(self.text, anchor.piece.as_bytes()) {
+            let Some(lines) = self.place(hit, anchor, &mut budget) else { continue };
+            let place = Equivalent { rung: self.rung, lines };
+            if found.last() != Some(&place) {
+                found.push(place);
+            }
+        }
+        if budget == 0 { Vec::new() } else { found }
+    }
+
+    /// What stands for each line, if the anchor's piece at `hit` is part of the wanted text.
+    fn place(
+        &self,
+        hit: usize,
+        anchor: &Anchor<'_>,
+        budget: &mut usize,
+    ) -> Option<Vec<Range<usize>>> {
+        let mut start = self.line_start(hit);
+        if self.wanted.lines.len() == 1 && !self.rung.indents() {
+            return self.within_line(start, hit, anchor).map(|line| vec![line]);
+        }
+        for _ in 0..anchor.line {
+            *budget = budget.checked_sub(1)?;
+            start = self.line_start(start.checked_sub(1)?);
+        }
+        let mut lines = Vec::new();
+        let mut next = Some(start);
+        for (at, wanted) in self.wanted.lines.iter().enumerate() {
+            *budget = budget.checked_sub(1)?;
+            let line = self.line_at(next?);
+            lines.push(self.line(at, wanted, line.content)?);
+            next = line.next;
+        }
+        if self.rung.indents() { self.uniform(lines) } else { Some(lines) }
+    }
+
+    /// The same lines, if one rule leads from each wanted line's indentation to the file's. A first
+    /// line without any may stand behind the file's.
+    fn uniform(&self, mut lines: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
+        let wanted = &self.wanted.lines;
+        let is_uniform = |lines: &[_]| Reindent::between(self.text, wanted, lines).is_some();
+        if is_uniform(&lines) {
+            return Some(lines);
+        }
+        let first = lines.first_mut().filter(|_| indent_of(&wanted[0]).is_empty())?;
+        first.start += blanks_before(&self.text[first.clone()]);
+        is_uniform(&lines).then_some(lines)
+    }
+
+    /// A text of one line: it may begin and end anywhere in a line of the file.
+    fn within_line(&self, start: usize, hit: usize, anchor: &Anchor<'_>) -> Option<Range<usize>> {
+        let wanted = &self.wanted.lines[0];
+        let folds = self.rung.folds();
+        let line = self.line_at(start).content;
+        let before = suffix_len(self.text.get(line.start..hit)?, &wanted[..anchor.at], folds)?;
+        let rest = &wanted[anchor.at..];
+        let file = self.text.get(hit..line.end)?;
+        let after = match self.trimmed(rest) {
+            // Blanks at its end stand for all that are at the end of the file's line.
+            trimmed if trimmed.len() < rest.len() => {
+                let after = prefix_len(file, trimmed, folds)?;
+                (blanks_before(&file[after..]) == file.len() - after).then_some(file.len())?
+            }
+            _ => prefix_len(file, rest, folds)?,
+        };
+        Some(hit - before..hit + after)
+    }
+
+    /// The part of the file's line that stands for a line of a longer text: of the first its end, of
+    /// the last its beginning, else all of it but for blanks at the end.
+    fn line(&self, at: usize, wanted: &str, file: Range<usize>) -> Option<Range<usize>> {
+        let folds = self.rung.folds();
+        let (first, last) = (at == 0, at + 1 == self.wanted.lines.len());
+        if last && wanted.is_empty() {
+            return Some(file.start..file.start);
+        }
+        let content = &self.text[file.clone()];
+        let trimmed = self.trimmed(wanted);
+        let kept = match self.rung.keeps_trailing() {
+            true => content.len(),
+            false => content.len() - blanks_behind(content),
+        };
+        if self.rung.indents() {
+            let have = content[..kept].get(blanks_before(content)..).unwrap_or_default();
+            let want = trimmed.trim_start_matches(BLANKS);
+            return (prefix_len(have, want, folds)? == have.len())
+                .then(|| file.start..file.start + kept);
+        }
+        if first {
+            let len = suffix_len(&content[..kept], trimmed, folds)?;
+            return Some(file.start + kept - len..file.start + kept);
+        }
+        let len = prefix_len(content, trimmed, folds)?;
+        let whole = !last || trimmed.len() < wanted.len();
+        match (whole, last) {
+            (true, _) if len != kept => None,
+            (true, true) => Some(file),
+            _ => Some(file.start..file.start + len),
+        }
+    }
+
+    fn trimmed<'b>(&self, wanted: &'b str) -> &'b str {
+        if self.rung.keeps_trailing() { wanted } else { wanted.trim_end_matches(BLANKS) }
+    }
+
+    fn line_start(&self, at: usize) -> usize {
+        memchr::memrchr(self.terminator, &self.text[..at]).map_or(0, |end| end + 1)
+    }
+
+    fn line_at(&self, start: usize) -> FileLine {
+        let rest = &self.text[start..];
+        let end = memchr::memchr(self.terminator, rest);
+        let content = &rest[..end.unwrap_or(rest.len())];
+        let content = content.strip_suffix(b"\r").unwrap_or(content);
+        FileLine { content: start..start + content.len(), next: end.map(|end| start + end + 1) }
+    }
+}
+
+fn blanks_behind(bytes: &[u8]) -> usize {
+    bytes.iter().rev().take_while(|byte| b" \t".contains(byte)).count()
+}
+
+/// A line of the file, without its end.
+struct FileLine {
+    content: Range<usize>,
+    /// Where the next begins, if this one is ended.
+    next: Option<usize>,
+}

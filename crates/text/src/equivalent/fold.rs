@@ -1,0 +1,60 @@
+//! Typographic characters, and the plain ones that keyboards and models write for them.
+
+/// The character that stands for `c` when typography does not count.
+pub(super) fn plain(c: char) -> char {
+    match c {
+        '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{2bc}' => '\'',
+        '\u{201c}'..='\u{201f}' | '\u{2033}' => '"',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{fe63}' | '\u{ff0d}' => '-',
+        '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+        other => other,
+    }
+}
+
+/// Whether `c` is one of those that others stand for, or one that stands for another.
+pub(super) fn may_vary(c: char) -> bool {
+    matches!(plain(c), '\'' | '"' | '-' | ' ')
+}
+
+/// The first character of some bytes, if they begin with one.
+fn first_char(bytes: &[u8]) -> Option<char> {
+    let longest = &bytes[..bytes.len().min(4)];
+    let valid = match std::str::from_utf8(longest) {
+        Ok(valid) => valid,
+        Err(error) => std::str::from_utf8(&longest[..error.valid_up_to()]).unwrap_or_default(),
+    };
+    valid.chars().next()
+}
+
+/// How many bytes at the start of `file` say what `wanted` does; nothing, if they don't.
+pub(super) fn prefix_len(file: &[u8], wanted: &str, folds: bool) -> Option<usize> {
+    if !folds {
+        return file.starts_with(wanted.as_bytes()).then_some(wanted.len());
+    }
+    let mut at = 0;
+    for want in wanted.chars() {
+        let have = first_char(&file[at..])?;
+        if plain(have) != plain(want) {
+            return None;
+        }
+        at += have.len_utf8();
+    }
+    Some(at)
+}
+
+/// How many bytes at the end of `file` say what `wanted` does; nothing, if they don't.
+pub(super) fn suffix_len(file: &[u8], wanted: &str, folds: bool) -> Option<usize> {
+    if !folds {
+        return file.ends_with(wanted.as_bytes()).then_some(wanted.len());
+    }
+    let mut start = file.len();
+    for want in wanted.chars().rev() {
+        let tail = &file[..start];
+        let len = (1..=4.min(tail.len())).find(|len| {
+            let last = std::str::from_utf8(&tail[tail.len() - len..]).unwrap_or_default();
+            last.chars().next().is_some_and(|have| plain(have) == plain(want))
+        })?;
+        start -= len;
+    }
+    Some(file.len() - start)
+}

@@ -1,0 +1,203 @@
+//! From the indentation of a wanted text to that of the file, by one rule for all lines.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use super::anchor::BLANKS;
+
+/// How indentation is carried over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reindent {
+    /// Each indentation of the wanted text with the first that stands for it in the file.
+    seen: Vec<(String, String)>,
+    rule: Rule,
+}
+
+/// The rule for indentations that the wanted text does not have, but the new one does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Rule {
+    /// The file has this in front of it.
+    Add(String),
+    /// The file has it without this.
+    Remove(String),
+    /// Both have the same columns where a tab is this wide; the file writes tabs, or spaces.
+    Columns { tab: usize, tabs: bool },
+    /// So many of the file's characters for so many of the wanted text's, from the first seen on.
+    Scale { file: usize, wanted: usize },
+}
+
+/// Widths of a tab that editors have.
+const TAB_WIDTHS: [usize; 8] = [4, 8, 2, 3, 1, 5, 6, 7];
+
+impl Reindent {
+    /// The rule by which the wanted lines' indentations become those of the file's lines, if there
+    /// is one. Blank lines have none.
+    pub(super) fn between(
+        text: &[u8],
+        wanted: &[String],
+        file: &[Range<usize>],
+    ) -> Option<Reindent> {
+        let mut pairs = Vec::new();
+        let skipped = usize::from(begins_behind_indent(text, file));
+        for (wanted, range) in wanted.iter().zip(file).skip(skipped) {
+            let indent = indent_of(wanted);
+            if indent.len() < wanted.len() {
+                let line = text.get(range.clone())?;
+                pairs.push((indent, std::str::from_utf8(&line[..blanks_before(line)]).ok()?));
+            }
+        }
+        let rule = rule_of(&pairs)?;
+        // A first line that lost its indentation tells nothing of how far the others are shifted.
+        if skipped > 0 && !matches!(rule, Rule::Columns { .. }) {
+            return None;
+        }
+        let mut seen: Vec<(String, String)> = Vec::new();
+        for (wanted, file) in pairs {
+            if seen.iter().all(|(other, _)| other != wanted) {
+                seen.push((wanted.to_owned(), file.to_owned()));
+            }
+        }
+        Some(Reindent { seen, rule })
+    }
+
+    /// The line with the file's indentation, if the rule says what that is. `step` is the least that
+    /// the new text indents by.
+    pub(super) fn apply(&self, line: &str, step: usize) -> Option<String> {
+        let indent = indent_of(line);
+        let rest = &line[indent.len()..];
+        if rest.is_empty() {
+            return Some(line.to_owned());
+        }
+        Some(self.indentation(indent, step)? + rest)
+    }
+
+    fn indentation(&self, indent: &str, step: usize) -> Option<String> {
+        if let Some((_, file)) = self.seen.iter().find(|(wanted, _)| wanted == indent) {
+            return Some(file.clone());
+        }
+        match &self.rule {
+            Rule::Add(prefix) if kind(prefix) != Some('\t') || kind(indent) != Some(' ') => {
+                // A file that is indented with spaces gets no tabs.
+                let mixes = kind(prefix) == Some(' ') && indent.contains('\t');
+                (!mixes).then(|| format!("{prefix}{indent}"))
+            }
+            // The file is indented with tabs, the new text goes deeper with spaces.
+            Rule::Add(prefix) => {
+                let deeper = indent
+                    .len()
+                    .checked_div(step)
+                    .filter(|levels| levels * step == indent.len())?;
+                Some(prefix.clone() + &"\t".repeat(deeper))
+            }
+            Rule::Remove(prefix) => indent.strip_prefix(prefix.as_str()).map(str::to_owned),
+            &Rule::Columns { tab, tabs } => {
+                let columns = columns(indent, tab);
+                let by_tabs = if tabs { columns / tab } else { 0 };
+                Some("\t".repeat(by_tabs) + &" ".repeat(columns - by_tabs * tab))
+            }
+            Rule::Scale { file, wanted } => self.scaled(indent, *file, *wanted),
+        }
+    }
+
+    fn scaled(&self, indent: &str, file: usize, wanted: usize) -> Option<String> {
+        let all = self.seen.iter();
+        let kinds: BTreeSet<char> = all.clone().filter_map(|(wanted, _)| kind(wanted)).collect();
+        if kind(indent).is_some_and(|kind| !kinds.contains(&kind)) || is_mixed(indent) {
+            return None;
+        }
+        let (from, to) = self.seen.first()?;
+        let steps = (indent.len() * file).checked_add(to.len() * wanted)?;
+        let scaled = steps.checked_sub(from.len() * file)?;
+        let character = all.filter_map(|(_, file)| kind(file)).next()?;
+        (scaled % wanted == 0).then(|| character.to_string().repeat(scaled / wanted))
+    }
+}
+
+/// Whether the first of some lines of a file begins only behind its indentation.
+pub(super) fn begins_behind_indent(text: &[u8], lines: &[Range<usize>]) -> bool {
+    let before = lines.first().and_then(|line| line.start.checked_sub(1));
+    before.and_then(|before| text.get(before)).is_some_and(|byte| b" \t".contains(byte))
+}
+
+/// How many blanks some bytes begin with.
+pub(super) fn blanks_before(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| b" \t".contains(byte)).count()
+}
+
+/// The blanks in front of a line.
+pub(super) fn indent_of(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches(BLANKS).len()]
+}
+
+/// The least that lines are indented by.
+pub(super) fn least_step(lines: &[String]) -> usize {
+    let indented = lines.iter().filter(|line| !line.trim_matches(BLANKS).is_empty());
+    indented.map(|line| indent_of(line).len()).filter(|&len| len > 0).min().unwrap_or(0)
+}
+
+/// The simplest rule that holds for all pairs of wanted and file indentation.
+fn rule_of(pairs: &[(&str, &str)]) -> Option<Rule> {
+    let (wanted, file) = pairs.first()?;
+    if let Some(prefix) = file.strip_suffix(wanted)
+        && pairs.iter().all(|(wanted, file)| file.strip_suffix(wanted) == Some(prefix))
+    {
+        return Some(Rule::Add(prefix.to_owned()));
+    }
+    if let Some(prefix) = wanted.strip_suffix(file)
+        && pairs.iter().all(|(wanted, file)| wanted.strip_suffix(file) == Some(prefix))
+    {
+        return Some(Rule::Remove(prefix.to_owned()));
+    }
+    let same_columns = |&tab: &usize| {
+        pairs.iter().all(|(wanted, file)| columns(wanted, tab) == columns(file, tab))
+    };
+    if let Some(tab) = TAB_WIDTHS.into_iter().find(same_columns) {
+        return Some(Rule::Columns {
+            tab,
+            tabs: pairs.iter().any(|(_, file)| file.contains('\t')),
+        });
+    }
+    scale_of(pairs)
+}
+
+/// A line through all pairs of lengths, where each side is of one kind of blank.
+fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
+    let of_one_kind = |all: Vec<&str>| {
+        let kinds: BTreeSet<Option<char>> =
+            all.iter().filter(|indent| !indent.is_empty()).map(|indent| kind(indent)).collect();
+        kinds.len() <= 1 && !all.into_iter().any(is_mixed)
+    };
+    if !of_one_kind(pairs.iter().map(|pair| pair.0).collect())
+        || !of_one_kind(pairs.iter().map(|pair| pair.1).collect())
+    {
+        return None;
+    }
+    let (x0, y0) = (pairs[0].0.len(), pairs[0].1.len());
+    let (x1, y1) =
+        pairs.iter().map(|(x, y)| (x.len(), y.len())).find(|&(x, y)| x != x0 && y != y0)?;
+    // Both go the same way.
+    if (x1 > x0) != (y1 > y0) {
+        return None;
+    }
+    let (wanted, file) = (x1.abs_diff(x0), y1.abs_diff(y0));
+    let on_the_line =
+        |(x, y): &(&str, &str)| x.len() * file + y0 * wanted == x0 * file + y.len() * wanted;
+    pairs.iter().all(on_the_line).then_some(Rule::Scale { file, wanted })
+}
+
+/// The kind of blank an indentation begins with.
+fn kind(indent: &str) -> Option<char> {
+    indent.chars().next()
+}
+
+fn is_mixed(indent: &str) -> bool {
+    indent.contains(' ') && indent.contains('\t')
+}
+
+/// The column at which a line begins where a tab goes to the next multiple of `tab`.
+fn columns(indent: &str, tab: usize) -> usize {
+    indent.chars().fold(0, |column, c| match c {
+        '\t' => (column / tab + 1) * tab,
+        _ => column + 1,
+    })
+}

@@ -1,0 +1,125 @@
+//! A text that is not in the file letter for letter, but is but for what says nothing.
+
+use toolcrib_text::{
+    EndingFinder, Equivalent, Rung, Survey, Wanted, find_equivalents, line_numbers,
+    without_line_numbers,
+};
+
+use super::{Replacement, Spot, several};
+use crate::error::Error;
+
+/// How a text was found in a file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Matched {
+    /// Letter for letter.
+    #[default]
+    Exactly,
+    /// But for this.
+    But(Rung),
+    /// But for the line numbers in front of it, and for this.
+    Numbered(Option<Rung>),
+}
+
+impl Matched {
+    /// Its name for programs.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Matched::Exactly => "exact",
+            Matched::But(rung) => rung.name(),
+            Matched::Numbered(_) => "line_numbers",
+        }
+    }
+
+    /// What to tell of it, if anything.
+    pub(crate) fn note(self) -> Option<String> {
+        let but = match self {
+            Matched::Exactly => return None,
+            Matched::But(rung) => rung.words().to_owned(),
+            Matched::Numbered(None) => "the line numbers in it".to_owned(),
+            Matched::Numbered(Some(rung)) => format!("the line numbers in it and {}", rung.words()),
+        };
+        let then = match self {
+            Matched::Numbered(_) => "these were left out",
+            _ => "what the file has was kept, and new text follows it",
+        };
+        Some(format!("`old_string` matched but for {but}: {then}."))
+    }
+}
+
+/// The one place where the text stands but for what says nothing, and what to put there.
+pub(super) fn find(
+    replacement: &Replacement<'_>,
+    was: &[u8],
+    survey: &Survey,
+    shown: &str,
+) -> Result<Option<(Spot, Matched)>, Error> {
+    if let Some((spot, rung)) = at_a_rung(replacement, was, survey, shown)? {
+        return Ok(Some((spot, Matched::But(rung))));
+    }
+    without_numbers(replacement, was, survey, shown)
+}
+
+fn at_a_rung(
+    replacement: &Replacement<'_>,
+    was: &[u8],
+    survey: &Survey,
+    shown: &str,
+) -> Result<Option<(Spot, Rung)>, Error> {
+    let (old, new) = (Wanted::new(replacement.old), Wanted::new(replacement.new));
+    let places = find_equivalents(was, survey.terminator(), &old);
+    let [place] = places.as_slice() else {
+        return if places.is_empty() {
+            Ok(None)
+        } else {
+            Err(in_several(was, survey, shown, &places))
+        };
+    };
+    let range = place.range();
+    let ending = EndingFinder::new(was).at(range.start);
+    let new = place.rewrite(was, &old, &new, ending);
+    Ok(new.map(|new| (Spot { range, new: Some(new) }, place.rung())))
+}
+
+/// A text copied with the line numbers that Read shows. They must be those of the lines where it
+/// stands: a table whose rows begin with numbers is no such text.
+fn without_numbers(
+    replacement: &Replacement<'_>,
+    was: &[u8],
+    survey: &Survey,
+    shown: &str,
+) -> Result<Option<(Spot, Matched)>, Error> {
+    let Some((first, old)) = without_line_numbers(replacement.old) else { return Ok(None) };
+    let new = match without_line_numbers(replacement.new) {
+        Some((_, new)) => new,
+        // Where only some lines have numbers, it is not plain which of them are meant.
+        None if replacement.new.lines().any(|line| without_line_numbers(line).is_some()) => {
+            return Ok(None);
+        }
+        None => replacement.new.to_owned(),
+    };
+    let bare = Replacement { old: &old, new: &new, near_line: Some(first), ..*replacement };
+    let Ok((spots, matched)) = bare.find(was, survey, shown) else { return Ok(None) };
+    let rung = match matched {
+        Matched::But(rung) => Some(rung),
+        Matched::Exactly => None,
+        Matched::Numbered(_) => return Ok(None),
+    };
+    let Ok([mut spot]) = <[Spot; 1]>::try_from(spots) else { return Ok(None) };
+    if line_numbers(was, &[spot.range.start], survey.terminator()) != [first] {
+        return Ok(None);
+    }
+    if spot.new.is_none() {
+        let ending = EndingFinder::new(was).at(spot.range.start);
+        spot.new = Some(new.replace('\n', ending).into_bytes());
+    }
+    Ok(Some((spot, Matched::Numbered(rung))))
+}
+
+fn in_several(was: &[u8], survey: &Survey, shown: &str, places: &[Equivalent]) -> Error {
+    let starts: Vec<usize> = places.iter().map(|place| place.range().start).collect();
+    let lines = line_numbers(was, &starts, survey.terminator());
+    let but = places.first().map_or("", |place| place.rung().words());
+    let total = lines.len();
+    several(format!("`old_string` is not in {shown} letter for letter; but for {but} it is, {total} times"), &lines)
+        .hint("Nothing was done. Copy the text as it stands, with lines around it so that one place fits.")
+}
