@@ -10,6 +10,9 @@ pub struct ContentHash([u8; 32]);
 /// Hex digits of the short form, for people and models: 64 bits, enough to tell versions of a file.
 const SHORT_DIGITS: usize = 16;
 
+/// Fewer digits than this would fit too many contents.
+const LEAST_DIGITS: usize = 12;
+
 impl ContentHash {
     /// The hash of bytes that are all in memory.
     pub fn of(bytes: &[u8]) -> Self {
@@ -19,6 +22,12 @@ impl ContentHash {
     /// The first digits, which are what replies show and callers give back.
     pub fn short(&self) -> String {
         self.to_string()[..SHORT_DIGITS].to_owned()
+    }
+
+    /// Whether this is the hash that a caller gave, all of it or its first digits.
+    pub fn is(&self, given: &str) -> bool {
+        let given = given.trim().to_lowercase();
+        given.len() >= LEAST_DIGITS && self.to_string().starts_with(&given)
     }
 }
 

@@ -100,6 +100,28 @@ impl Encoding {
         }
     }
 
+    /// How many bytes the smallest piece of a text has: two in UTF-16, else one.
+    pub fn unit_bytes(self) -> u64 {
+        if self.kind == encoding_rs::UTF_16LE || self.kind == encoding_rs::UTF_16BE { 2 } else { 1 }
+    }
+
+    /// Where lines end in a part of a text that begins and ends between characters, last first.
+    /// `terminator` is the byte that ends a line of the letters.
+    pub fn line_ends_backwards<'a>(
+        self,
+        part: &'a [u8],
+        terminator: u8,
+    ) -> Box<dyn Iterator<Item = usize> + 'a> {
+        let unit = match self.kind {
+            kind if kind == encoding_rs::UTF_16LE => [terminator, 0],
+            kind if kind == encoding_rs::UTF_16BE => [0, terminator],
+            // No other encoding that we read uses this byte in a longer character.
+            _ => return Box::new(memchr::memrchr_iter(terminator, part)),
+        };
+        let units = part.chunks_exact(2).enumerate().rev();
+        Box::new(units.filter(move |(_, two)| *two == unit).map(|(at, _)| at * 2))
+    }
+
     fn mark(self) -> &'static [u8] {
         match self.kind {
             _ if !self.bom || self.is_utf8() => b"",

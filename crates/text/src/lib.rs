@@ -23,7 +23,7 @@ pub use diff::{Diff, changed_lines, unified_diff};
 pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
 pub use equivalent::{Equivalent, Rung, Wanted, find_equivalents};
-pub use lines::{Line, LineWindow, Window, split_lines};
+pub use lines::{Line, LineCount, LineWindow, Window, split_lines};
 pub use locate::{find_all, find_another, line_numbers};
 pub use merge::{Conflict, merge};
 pub use nearest::{Nearest, nearest_block};

@@ -6,8 +6,8 @@ use crate::visible::visible;
 /// One line as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its number, from 1.
-    pub number: u64,
+    /// Its number, from 1; below zero where it is counted from the end.
+    pub number: i64,
     /// What it says, made visible, without its end.
     pub text: String,
     /// How many characters were left out at its end.
@@ -31,6 +31,32 @@ pub fn split_lines(text: &[u8], terminator: u8) -> Vec<&[u8]> {
     text.split(|&byte| byte == terminator)
         .map(|line| line.strip_suffix(b"\r").filter(|_| terminator == b'\n').unwrap_or(line))
         .collect()
+}
+
+/// Counts the lines of a text that is fed in chunks, at the speed of memory.
+#[derive(Debug, Clone, Copy)]
+pub struct LineCount {
+    terminator: u8,
+    ended: u64,
+    in_line: bool,
+}
+
+impl LineCount {
+    /// A count of lines that end with this byte.
+    pub fn new(terminator: u8) -> Self {
+        LineCount { terminator, ended: 0, in_line: false }
+    }
+
+    /// Takes the next chunk.
+    pub fn feed(&mut self, chunk: &[u8]) {
+        self.ended += memchr::memchr_iter(self.terminator, chunk).count() as u64;
+        self.in_line = chunk.last().map_or(self.in_line, |&last| last != self.terminator);
+    }
+
+    /// How many lines there were, a last one without its end included.
+    pub fn lines(self) -> u64 {
+        self.ended + u64::from(self.in_line)
+    }
 }
 
 /// Which lines to show, and how much of them.
@@ -80,7 +106,7 @@ impl LineWindow {
 
     /// Takes the next chunk. Answers whether more chunks are of use.
     pub fn feed(&mut self, chunk: &[u8]) -> bool {
-        let mut rest = chunk;
+        let mut rest = self.skip_lines(chunk);
         while !self.full && !rest.is_empty() {
             match memchr::memchr(self.window.terminator, rest) {
                 Some(at) => {
@@ -114,6 +140,22 @@ impl LineWindow {
         if self.in_line && !self.full {
             self.end_line();
         }
+    }
+
+    /// Counts the lines before the window, if all that end in the chunk are: far faster than to look at
+    /// each. Answers what of the chunk is still to be looked at.
+    fn skip_lines<'a>(&mut self, chunk: &'a [u8]) -> &'a [u8] {
+        if self.wanted() || self.full {
+            return chunk;
+        }
+        let mut skipped = LineCount::new(self.window.terminator);
+        skipped.feed(chunk);
+        if self.number + skipped.ended >= self.window.first {
+            return chunk;
+        }
+        self.number += skipped.ended;
+        self.in_line = skipped.in_line || (chunk.is_empty() && self.in_line);
+        &[]
     }
 
     fn wanted(&self) -> bool {
@@ -163,7 +205,7 @@ impl LineWindow {
             left_out += text[cut..].chars().count() as u64;
             text.truncate(cut);
         }
-        Line { number: self.number, text, left_out }
+        Line { number: self.number.cast_signed(), text, left_out }
     }
 }
 
@@ -225,7 +267,7 @@ mod tests {
             let expected: Vec<(u64, String)> = (1..).zip(text.lines().map(String::from))
                 .skip(first as usize - 1).take(limit as usize).collect();
             let got: Vec<(u64, String)> = window(text.as_bytes(), first, limit, 1000, chunk)
-                .into_iter().map(|line| (line.number, line.text)).collect();
+                .into_iter().map(|line| (line.number.cast_unsigned(), line.text)).collect();
             prop_assert_eq!(got, expected);
         }
     }

@@ -44,32 +44,72 @@ impl OpenFile {
         self.file.read_all(max_bytes).map_err(|error| self.error(&error))
     }
 
-    /// Gives the file to `take`, chunk by chunk, until it answers that it has enough. Answers whether the
-    /// file ended. Ends early when the call is cancelled.
-    pub fn chunks(
-        &self,
-        cx: &Cx<'_>,
-        mut take: impl FnMut(&[u8]) -> Result<bool, Error>,
-    ) -> Result<bool, Error> {
+    /// Its bytes in chunks, from the beginning, however large it is.
+    pub fn chunks<'a>(&'a self, cx: &'a Cx<'_>) -> Chunks<'a> {
+        self.chunks_from(cx, 0)
+    }
+
+    /// Its bytes in chunks, from `offset` on.
+    pub fn chunks_from<'a>(&'a self, cx: &'a Cx<'_>, offset: u64) -> Chunks<'a> {
         // One byte more than the file has, so that its end shows in the first read of a small one.
         let size = (self.size() + 1).clamp(LEAST_CHUNK_BYTES, CHUNK_BYTES);
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
-        let mut chunk = vec![0; size];
-        let mut offset = 0;
-        loop {
-            cx.check_cancelled()?;
-            let read = self.file.read_at(&mut chunk, offset).map_err(|error| self.error(&error))?;
-            offset += read as u64;
-            if read > 0 && !take(&chunk[..read])? {
-                return Ok(false);
-            }
-            if read < chunk.len() {
-                return Ok(true);
-            }
-        }
+        let buffer = vec![0; usize::try_from(size).unwrap_or(0)];
+        Chunks { file: self, cx, offset, buffer, ended: false }
+    }
+
+    /// The first bytes, at most so many.
+    pub(crate) fn head(&self, most: usize) -> Result<Vec<u8>, Error> {
+        self.part(0, most)
+    }
+
+    /// At most so many bytes from `offset` on; fewer only where the file ends.
+    pub(crate) fn part(&self, offset: u64, most: usize) -> Result<Vec<u8>, Error> {
+        let left = usize::try_from(self.size().saturating_sub(offset)).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; most.min(left)];
+        let read = self.file.read_at(&mut bytes, offset).map_err(|error| self.error(&error))?;
+        bytes.truncate(read);
+        Ok(bytes)
     }
 
     fn error(&self, error: &FsError) -> Error {
         Error::from_fs(&self.shown, error)
+    }
+}
+
+/// The bytes of a file, chunk by chunk. Ends with an error when the call is cancelled.
+///
+/// As an iterator each chunk is a `Vec` of its own; [`Chunks::next_chunk`] lends one and the same.
+pub struct Chunks<'a> {
+    file: &'a OpenFile,
+    cx: &'a Cx<'a>,
+    offset: u64,
+    buffer: Vec<u8>,
+    ended: bool,
+}
+
+impl Chunks<'_> {
+    /// The next chunk, nothing after the last.
+    pub fn next_chunk(&mut self) -> Result<Option<&[u8]>, Error> {
+        if self.ended {
+            return Ok(None);
+        }
+        self.cx.check_cancelled()?;
+        let read = self.file.file.read_at(&mut self.buffer, self.offset);
+        let read = read.map_err(|error| self.file.error(&error))?;
+        self.offset += read as u64;
+        self.ended = read < self.buffer.len();
+        Ok((read > 0).then_some(&self.buffer[..read]))
+    }
+}
+
+impl Iterator for Chunks<'_> {
+    type Item = Result<Vec<u8>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let chunk = self.next_chunk().map(|chunk| chunk.map(<[u8]>::to_vec)).transpose();
+        if matches!(chunk, Some(Err(_))) {
+            self.ended = true;
+        }
+        chunk
     }
 }

@@ -76,7 +76,7 @@ pub use cancel::{Cancel, Progress};
 pub use catalogue::{Format, ToolInfo};
 pub use cx::{Changed, Cx, FileEdit, Updated};
 pub use error::{Error, ErrorKind};
-pub use file::OpenFile;
+pub use file::{Chunks, OpenFile};
 pub use history::{HistoryEntry, HistoryFile};
 pub use json::parse_json;
 pub use limits::Limits;

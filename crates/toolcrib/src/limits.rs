@@ -9,7 +9,10 @@ pub struct Limits {
     pub line_chars: usize,
     /// Bytes of a file that is held in memory as a whole, to edit it.
     pub edit_bytes: u64,
-    /// Bytes of a file that are read to count its lines.
+    /// Bytes of a file that is looked through as a whole to read a part of it: for its hash, and for
+    /// what its lines do not show. Of a larger one, the beginning tells.
+    pub look_bytes: u64,
+    /// Bytes of a large file that are read to count its lines.
     pub count_bytes: u64,
 }
 
@@ -18,8 +21,9 @@ impl Default for Limits {
         Limits {
             reply_chars: 40_000,
             line_chars: 2_000,
-            edit_bytes: 64 << 20,
-            count_bytes: 1 << 30,
+            edit_bytes: 256 << 20,
+            look_bytes: 16 << 20,
+            count_bytes: 2 << 30,
         }
     }
 }

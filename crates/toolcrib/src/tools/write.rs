@@ -33,9 +33,6 @@ pub(crate) struct Write {
     expected_hash: Option<String>,
 }
 
-/// A hash is known by so many of its first digits.
-const LEAST_HASH_DIGITS: usize = 12;
-
 impl Tool for Write {
     const NAME: &'static str = "Write";
     const CATEGORY: Category = Category::File;
@@ -80,10 +77,8 @@ impl Write {
     /// carries its hash.
     fn require_seen(&self, seen: Option<Seen>, was: &[u8], shown: &str) -> Result<(), Error> {
         let now = Seen::of(was);
-        let hash = now.hash.to_string();
         if let Some(expected) = &self.expected_hash {
-            let expected = expected.trim().to_lowercase();
-            let known = expected.len() >= LEAST_HASH_DIGITS && hash.starts_with(&expected);
+            let known = now.hash.is(expected);
             return if known { Ok(()) } else { Err(unseen::other_hash(shown, was, &now)) };
         }
         match seen {

@@ -7,6 +7,7 @@
 )]
 
 mod cases;
+mod large_files;
 mod own_tools;
 mod permission;
 mod properties;

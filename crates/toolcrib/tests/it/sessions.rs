@@ -74,6 +74,22 @@ fn what_somebody_else_changed_is_not_overwritten_and_the_lines_are_told() {
 
 /// P04: a change elsewhere is noted, once, and does not stand in the way.
 #[test]
+fn a_read_says_what_others_changed_and_when_asked_that_nothing_did() {
+    let workspace = workspace("one\ntwo\nthree\n");
+    let again = || {
+        let args = json!({"file_path": "a.txt", "if_changed_since": "seen"});
+        workspace.call("Read", args).unwrap().output().to_owned()
+    };
+    assert_eq!(again(), "     1\tone\n     2\ttwo\n     3\tthree\n", "not seen yet");
+    assert_eq!(again(), "a.txt is unchanged.\n");
+    workspace.by_hand("one\n2\nthree\n");
+    let header = "[changed by somebody else since it was last seen: line 2]\n";
+    assert!(again().starts_with(header), "told");
+    workspace.edit("one", "1").unwrap();
+    assert_eq!(again(), "a.txt is unchanged.\n", "one's own change is known");
+}
+
+#[test]
 fn an_edit_goes_on_when_others_changed_other_lines() {
     let workspace = workspace("1\n2\n3\n4\n5\n");
     workspace.read();

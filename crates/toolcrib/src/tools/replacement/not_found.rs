@@ -54,7 +54,9 @@ fn applied_line(text: &[u8], survey: &Survey, new: &str) -> Option<u64> {
 /// The block that is most like the text, and the first line that differs.
 fn describe(nearest: &Nearest<'_>) -> String {
     let mut detail = format!("The nearest text begins at line {}:\n", nearest.first_line);
-    for (number, line) in (nearest.first_line..).zip(&nearest.lines).take(MAX_BLOCK_LINES) {
+    for (number, line) in
+        (nearest.first_line.cast_signed()..).zip(&nearest.lines).take(MAX_BLOCK_LINES)
+    {
         let text = clip_line(&visible(line), MAX_CHARS);
         detail += &Line { number, text, left_out: 0 }.render();
     }

@@ -1,0 +1,128 @@
+//! A part of a text, as a reply.
+
+use toolcrib_text::{Encoding, Endings, Line, Survey};
+
+use crate::error::Error;
+use crate::file::OpenFile;
+use crate::reply::Reply;
+use crate::words::counted;
+
+/// What a reply needs besides its lines and its header: the line behind them.
+pub(super) const FOOTER_CHARS: usize = 200;
+
+/// How many lines a file has, as far as it was counted.
+#[derive(Clone, Copy)]
+pub(super) enum Total {
+    Known(u64),
+    AtLeast(u64),
+    /// The lines were counted from the end, and only those that were wanted.
+    Unknown,
+}
+
+/// A part of a file, ready to be shown.
+pub(super) struct Page<'a> {
+    pub(super) file: &'a OpenFile,
+    /// What the lines do not show.
+    pub(super) header: Vec<String>,
+    pub(super) total: Total,
+    /// The number of the first line; below zero where it is counted from the end.
+    pub(super) first: i64,
+    pub(super) limit: u64,
+    pub(super) lines: Vec<Line>,
+    /// The hash of the file, if all of it was looked at.
+    pub(super) hash: Option<String>,
+}
+
+impl Page<'_> {
+    pub(super) fn reply(self) -> Reply {
+        let read = self.lines.len() as u64;
+        let next = self.first.saturating_add_unsigned(read);
+        let cut: u64 = self.lines.iter().map(|line| line.left_out).sum();
+        let lines: String = self.lines.iter().map(Line::render).collect();
+        let remaining = self.remaining(next);
+        let span = match (self.total, self.first) {
+            (Total::Known(total), _) => format!("lines {}-{} of {total}", self.first, next - 1),
+            (Total::AtLeast(total), _) => {
+                format!("lines {}-{} of at least {total}", self.first, next - 1)
+            }
+            (Total::Unknown, _) => format!("lines {} to {}", self.first, next - 1),
+        };
+        let footer = match remaining {
+            0 => String::new(),
+            _ => format!("[{span}; for more, offset: {next}]\n"),
+        };
+        let mut reply = Reply::new(in_brackets(&self.header) + &lines + &footer)
+            .with("file_path", self.file.shown())
+            .with("offset", self.first)
+            .with("limit", self.limit)
+            .with("lines_read", read);
+        reply = match self.total {
+            Total::Known(total) => reply.with("total_lines", total),
+            Total::AtLeast(total) => reply.with("total_lines_at_least", total),
+            Total::Unknown => reply,
+        };
+        reply = reply
+            .with("remaining_lines", remaining)
+            .with("truncated", !footer.is_empty() || cut > 0);
+        match self.hash {
+            Some(hash) => reply.with("hash", hash),
+            None => reply,
+        }
+    }
+
+    /// How many lines follow the page, at least.
+    fn remaining(&self, next: i64) -> u64 {
+        match self.total {
+            Total::Known(total) => (total + 1).saturating_sub(next.unsigned_abs()),
+            // Where counting stopped, there is more.
+            Total::AtLeast(total) => (total + 1).saturating_sub(next.unsigned_abs()).max(1),
+            Total::Unknown => next.min(0).unsigned_abs(),
+        }
+    }
+}
+
+/// What the lines do not show of a text.
+pub(super) fn notes(survey: &Survey, encoding: Encoding) -> Vec<String> {
+    let mut notes = Vec::new();
+    if survey.bytes == 0 {
+        notes.push("the file is empty".to_owned());
+    }
+    if !encoding.is_utf8() || encoding.has_bom() {
+        let mark = if encoding.has_bom() { " with BOM" } else { "" };
+        notes.push(format!("{}{mark}", encoding.name()));
+    }
+    if survey.invalid_utf8 > 0 {
+        let bytes = counted(survey.invalid_utf8, "byte");
+        notes.push(format!("not valid UTF-8: {bytes} shown as \\xNN"));
+    }
+    if survey.controls > 0 {
+        let controls = counted(survey.controls, "control character");
+        notes.push(format!("{controls} shown as \\xNN"));
+    }
+    match survey.endings() {
+        Endings::CrLf => notes.push("CRLF line endings".to_owned()),
+        Endings::Cr => notes.push("lines end in CR alone".to_owned()),
+        Endings::Mixed => notes
+            .push(format!("mixed line endings: {} of {} are CRLF", survey.crlf, survey.line_feeds)),
+        Endings::Lf | Endings::None => {}
+    }
+    if survey.tab_indents > 0 {
+        notes.push("indented with tabs".to_owned());
+    }
+    notes
+}
+
+/// What the lines do not show, as a line in brackets; empty, if there is nothing to say.
+pub(super) fn in_brackets(notes: &[String]) -> String {
+    if notes.is_empty() { String::new() } else { format!("[{}]\n", notes.join("; ")) }
+}
+
+/// The error for an offset behind the last line.
+pub(super) fn no_such_line(file: &OpenFile, line: u64, lines: u64) -> Error {
+    let has = format!("{} has {}", file.shown(), counted(lines, "line"));
+    let hint = match lines {
+        0 => "It is empty.".to_owned(),
+        _ => format!("Use an offset from 1 to {lines}, or -20 for the last 20 lines."),
+    };
+    Error::invalid(format!("{has}; there is no line {line}")).hint(hint).with("total_lines", lines)
+}

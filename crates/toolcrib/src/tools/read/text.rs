@@ -1,0 +1,115 @@
+//! Text of a size that can be looked through as a whole, before any of it is shown.
+
+use toolcrib_text::{Detector, Encoding, Line, LineWindow, Survey, Window};
+
+use super::binary::binary;
+use super::page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
+use super::{Part, large};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::file::OpenFile;
+use crate::reply::Reply;
+use crate::seen::{Seeing, Seen};
+
+/// Reads a part of a text file.
+pub(super) fn read(
+    cx: &Cx<'_>,
+    file: &OpenFile,
+    part: Part,
+    link: Option<String>,
+) -> Result<Reply, Error> {
+    if file.size() > cx.limits().look_bytes {
+        return large::read(cx, file, part, link);
+    }
+    let Look { survey, encoding, seen } = look(cx, file)?;
+    let total = survey.lines();
+    let mut header: Vec<String> = link.into_iter().collect();
+    header.extend(notes(&survey, encoding));
+    if !survey.ends_with_newline() {
+        header.push("no newline at end of file".to_owned());
+    }
+    let before = cx.session().seen(file.path()).filter(|before| before.hash != seen.hash);
+    header.extend(before.map(|before| changed(&before, &seen)));
+    let first = match part.offset {
+        0 | 1 => 1,
+        offset @ 1.. if offset.unsigned_abs() > total => {
+            return Err(no_such_line(file, offset.unsigned_abs(), total));
+        }
+        offset @ 1.. => offset.unsigned_abs(),
+        offset => total.saturating_sub(offset.unsigned_abs()) + 1,
+    };
+    let room = cx.limits().reply_chars;
+    let window = Window {
+        terminator: survey.terminator(),
+        first,
+        limit: part.limit,
+        line_chars: cx.limits().line_chars,
+        total_chars: room.saturating_sub(in_brackets(&header).chars().count() + FOOTER_CHARS),
+    };
+    let lines = read_window(cx, file, encoding, window)?;
+    let hash = Some(seen.hash.short());
+    cx.session().saw(file.path().to_owned(), seen);
+    let (first, total) = (first.cast_signed(), Total::Known(total));
+    Ok(Page { file, header, total, first, limit: part.limit, lines, hash }.reply())
+}
+
+/// What one look through a file tells of it.
+struct Look {
+    survey: Survey,
+    encoding: Encoding,
+    seen: Seen,
+}
+
+/// Looks through the file: what kind of text it is, what it says, how many lines. Text that is not
+/// UTF-8 is looked through again, as the letters it stands for.
+fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
+    let (mut raw, mut detector) = (Survey::default(), Detector::default());
+    let mut seeing = Seeing::default();
+    let mut chunks = file.chunks(cx);
+    while let Some(chunk) = chunks.next_chunk()? {
+        raw.feed(chunk);
+        detector.feed(chunk);
+        seeing.feed(chunk);
+        if raw.looks_binary() && !detector.may_be_utf16() {
+            return Err(binary(cx, file));
+        }
+    }
+    raw.finish();
+    let encoding = detector.finish(&raw);
+    let survey = if encoding.is_utf8() { raw } else { survey_letters(cx, file, encoding)? };
+    Ok(Look { survey, encoding, seen: seeing.finish() })
+}
+
+fn survey_letters(cx: &Cx<'_>, file: &OpenFile, encoding: Encoding) -> Result<Survey, Error> {
+    let (mut survey, mut stream) = (Survey::default(), encoding.stream());
+    let mut chunks = file.chunks(cx);
+    while let Some(chunk) = chunks.next_chunk()? {
+        survey.feed(&stream.feed(chunk, false));
+    }
+    survey.feed(&stream.feed(b"", true));
+    survey.finish();
+    Ok(survey)
+}
+
+fn read_window(
+    cx: &Cx<'_>,
+    file: &OpenFile,
+    encoding: Encoding,
+    window: Window,
+) -> Result<Vec<Line>, Error> {
+    let (mut lines, mut stream) = (LineWindow::new(window), encoding.stream());
+    let mut chunks = file.chunks(cx);
+    while let Some(chunk) = chunks.next_chunk()? {
+        if !lines.feed(&stream.feed(chunk, false)) {
+            return Ok(lines.finish());
+        }
+    }
+    lines.feed(&stream.feed(b"", true));
+    Ok(lines.finish())
+}
+
+/// That the file is not as the session last saw it; told once.
+fn changed(before: &Seen, now: &Seen) -> String {
+    let at = before.where_changed(now).map_or(String::new(), |at| format!(": {at}"));
+    format!("changed by somebody else since it was last seen{at}")
+}

@@ -1,0 +1,53 @@
+//! Files that are too large to be looked through first are read as small ones are.
+
+use proptest::prelude::*;
+use serde_json::json;
+use toolcrib::{Call, Limits, Options, Runtime};
+
+/// The lines that Read shows, without their numbers, and how many it says are left.
+fn read(content: &[u8], look_bytes: u64, offset: i64, limit: u64) -> Option<(Vec<String>, u64)> {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("a.txt"), content).unwrap();
+    let limits = Limits { look_bytes, ..Limits::default() };
+    let runtime = Runtime::builder().root(directory.path()).limits(limits).build().unwrap();
+    let args = json!({"file_path": "a.txt", "offset": offset, "limit": limit});
+    let reply =
+        runtime.call(&runtime.session(), Call::new("Read", args), Options::default()).ok()?;
+    let left = reply.metadata()["remaining_lines"].as_u64()?;
+    let lines = reply.output().lines().filter(|line| !line.starts_with('['));
+    Some((lines.map(|line| line.split_once('\t').unwrap().1.to_owned()).collect(), left))
+}
+
+fn in_utf16(text: &str) -> Vec<u8> {
+    "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+}
+
+proptest! {
+    #[test]
+    fn both_ends_of_a_large_file_are_those_of_a_small_one(
+        text in "[a-c\u{e4}\u{20ac}\u{a0a}]{1,3}(\n|\r\n|[a-c\u{20ac}]){0,30}",
+        offset in prop_oneof![-12i64..0, 1i64..12], limit in 1u64..6, utf16 in any::<bool>(),
+    ) {
+        let content = if utf16 { in_utf16(&text) } else { text.clone().into_bytes() };
+        let small = read(&content, 1 << 20, offset, limit);
+        let large = read(&content, 0, offset, limit);
+        prop_assert_eq!(large, small);
+    }
+}
+
+#[test]
+fn the_end_of_a_file_of_twenty_gigabytes_is_at_hand() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    std::fs::write(&path, "first\n".repeat(1 << 18)).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(20_000_000_000).unwrap();
+    use std::os::unix::fs::FileExt as _;
+    let end = "\nlast but one\nlast\n";
+    file.write_all_at(end.as_bytes(), 20_000_000_000 - end.len() as u64).unwrap();
+    let runtime = Runtime::builder().root(directory.path()).build().unwrap();
+    let args = json!({"file_path": "log", "offset": -2});
+    let reply =
+        runtime.call(&runtime.session(), Call::new("Read", args), Options::default()).unwrap();
+    assert!(reply.output().ends_with("    -2\tlast but one\n    -1\tlast\n"), "{}", reply.output());
+}
