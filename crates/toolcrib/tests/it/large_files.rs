@@ -36,6 +36,7 @@ proptest! {
 }
 
 #[test]
+#[expect(clippy::disallowed_types, reason = "a test makes its own files, here a sparse one")]
 fn the_end_of_a_file_of_twenty_gigabytes_is_at_hand() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
