@@ -1,0 +1,35 @@
+//! The text of a PDF: the file on stdin, its pages on stdout with a form feed behind each.
+//!
+//! `cargo run --release -p toolcrib-media --example pdf_text < some.pdf`
+
+#![allow(clippy::print_stderr, reason = "a program for people, and for the trial")]
+#![allow(clippy::disallowed_methods, reason = "reads and writes what the shell gives it")]
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use toolcrib_media::{MAX_PDF_PAGES, read_pdf};
+
+/// More than any document of the trial has.
+const MAX_CHARS: usize = 20_000_000;
+
+fn main() -> ExitCode {
+    match text() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn text() -> Result<(), Box<dyn std::error::Error>> {
+    let mut bytes = Vec::new();
+    std::io::stdin().read_to_end(&mut bytes)?;
+    let text = read_pdf(bytes, 1..=MAX_PDF_PAGES, MAX_CHARS)?;
+    let mut out = std::io::stdout().lock();
+    for page in text.pages {
+        writeln!(out, "{}\u{c}", page.text)?;
+    }
+    Ok(())
+}

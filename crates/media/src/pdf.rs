@@ -1,0 +1,120 @@
+//! The text of a PDF, page by page.
+//!
+//! hayro reads the file and runs each page's drawing program; what it draws as glyphs is put together
+//! to words and lines here, by where they stand on the page and in the order in which they are drawn.
+//! That order is nearly always the one to read in, columns included.
+
+mod letters;
+mod line;
+mod page;
+mod right_to_left;
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use hayro_interpret::{InterpreterCache, InterpreterSettings};
+use serde::{Deserialize, Serialize};
+
+/// The most pages of one call: more text than any model is given at once, and an end for a file that
+/// claims millions.
+pub const MAX_PDF_PAGES: u32 = 1_000;
+
+/// How far into a file its `%PDF-` may stand: mail gateways put lines before it, and readers allow this.
+const HEADER_WITHIN: usize = 1_024;
+
+/// What was read of a PDF.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PdfText {
+    /// How many pages the file has.
+    pub page_count: u32,
+    /// Those that were read, in order. Pages that the file does not have are not here.
+    pub pages: Vec<PdfPage>,
+    /// Whether something that was asked for is missing: the last page's end, or pages behind it.
+    pub cut: bool,
+}
+
+/// One page.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PdfPage {
+    /// From 1: as a person counts, whatever is printed on the page.
+    pub number: u32,
+    /// Its lines, without a newline at the end. Empty if nothing on it is text: a scan, a drawing.
+    pub text: String,
+}
+
+/// Why there is no text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PdfError {
+    /// It opens with a password only.
+    Encrypted,
+    /// Nothing in it looks like a PDF.
+    NotPdf,
+    /// It is one, and cannot be read.
+    Broken {
+        /// In words that go on where "the PDF" ends.
+        why: String,
+    },
+}
+
+impl fmt::Display for PdfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PdfError::Encrypted => f.write_str("the PDF is encrypted and needs a password"),
+            PdfError::NotPdf => f.write_str("this is not a PDF"),
+            PdfError::Broken { why } => write!(f, "the PDF {why}"),
+        }
+    }
+}
+
+impl std::error::Error for PdfError {}
+
+/// The text of these pages, counted from 1, and at most `max_chars` characters of it in all. A file that
+/// is encrypted with an empty password opens like any other, as it does for everybody.
+pub fn read_pdf(
+    bytes: Vec<u8>,
+    pages: RangeInclusive<u32>,
+    max_chars: usize,
+) -> Result<PdfText, PdfError> {
+    let pdf = open(bytes)?;
+    let cache = InterpreterCache::new();
+    let settings = InterpreterSettings::default();
+    let page_count = count(&pdf);
+    let first = (*pages.start()).max(1);
+    let last = (*pages.end()).min(page_count);
+    let last_read = last.min(first.saturating_add(MAX_PDF_PAGES - 1));
+    let mut text = PdfText { page_count, pages: Vec::new(), cut: last_read < last };
+    let mut chars_left = max_chars;
+    let wanted = pdf.pages().iter().zip(1..=last_read).skip(first as usize - 1);
+    for (page, number) in wanted {
+        let read = page::read(page, &cache, &settings, chars_left);
+        chars_left -= read.text.chars().count();
+        text.pages.push(PdfPage { number, text: read.text });
+        if read.cut {
+            text.cut = true;
+            break;
+        }
+    }
+    Ok(text)
+}
+
+/// How many pages it has: for a fraction of what reading them costs.
+pub fn count_pdf_pages(bytes: Vec<u8>) -> Result<u32, PdfError> {
+    open(bytes).map(|pdf| count(&pdf))
+}
+
+fn open(bytes: Vec<u8>) -> Result<Pdf, PdfError> {
+    let head = bytes.get(..HEADER_WITHIN).unwrap_or(&bytes);
+    let has_header = head.windows(5).any(|window| window == b"%PDF-");
+    let broken = |why: &str| PdfError::Broken { why: why.to_owned() };
+    Pdf::new(bytes).map_err(|error| match error {
+        LoadPdfError::Decryption(DecryptionError::PasswordProtected) => PdfError::Encrypted,
+        LoadPdfError::Decryption(_) => broken("is encrypted in a way that is not understood"),
+        LoadPdfError::Invalid if has_header => broken("has no pages that could be found"),
+        LoadPdfError::Invalid => PdfError::NotPdf,
+    })
+}
+
+fn count(pdf: &Pdf) -> u32 {
+    u32::try_from(pdf.pages().len()).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,224 @@
+//! One line of a page: glyphs side by side, and the text that they make.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+use super::{letters, right_to_left};
+
+/// A gap this wide, in heights of the font, is a space. Between letters of a word there is nearly none,
+/// and a space that justification has squeezed still is an eighth.
+const SPACE: f64 = 0.12;
+
+/// A gap this wide is a column of a table, and becomes a tab.
+const COLUMN: f64 = 1.8;
+
+/// How far a glyph may stand above or below the one before it: as a footnote's number does.
+const RAISED: f64 = 0.5;
+
+/// How far a line written from right to left may jump, over words that stand in the other direction.
+const JUMP: f64 = 3.0;
+
+/// A glyph where it stands. All measures are those of the page.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Placed {
+    pub(super) text: String,
+    /// The way in which the text runs; a vector of length one.
+    pub(super) direction: (f64, f64),
+    /// Where it begins and ends, along the direction.
+    pub(super) start: f64,
+    pub(super) end: f64,
+    /// Where its baseline is, across the direction.
+    pub(super) baseline: f64,
+    /// The height of its font.
+    pub(super) size: f64,
+}
+
+impl Placed {
+    fn middle(&self) -> f64 {
+        f64::midpoint(self.start, self.end)
+    }
+}
+
+/// A line that is being put together, in the order of drawing.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    glyphs: Vec<Placed>,
+    has_right_to_left: bool,
+    /// From where to where its glyphs reach.
+    reach: Option<(f64, f64)>,
+}
+
+impl Line {
+    /// Takes the glyph, or gives it back: it belongs to another line.
+    pub(super) fn push(&mut self, glyph: Placed) -> Option<Placed> {
+        let right_to_left = right_to_left::is_in(&glyph.text);
+        if let Some(last) = self.glyphs.last_mut() {
+            let follows = if right_to_left || self.has_right_to_left {
+                is_level(last, &glyph) && is_near(self.reach, &glyph)
+            } else {
+                is_level(last, &glyph) && is_ahead(last, &glyph)
+            };
+            if !follows {
+                return Some(glyph);
+            }
+            // A mark of its own belongs to the letter it was drawn after, wherever that goes.
+            if glyph.text.chars().all(is_combining_mark) {
+                last.text.push_str(&glyph.text);
+                return None;
+            }
+        }
+        self.has_right_to_left |= right_to_left;
+        let (from, to) = self.reach.unwrap_or((glyph.start, glyph.end));
+        self.reach = Some((from.min(glyph.start), to.max(glyph.end)));
+        self.glyphs.push(glyph);
+        None
+    }
+
+    /// The text; empty if there are only spaces. The line is empty then.
+    pub(super) fn take(&mut self) -> String {
+        let mut line = std::mem::take(self);
+        if line.has_right_to_left {
+            line.glyphs.sort_by(|a, b| a.start.total_cmp(&b.start));
+        }
+        let mut words = with_spaces(with_accents(line.glyphs));
+        if line.has_right_to_left {
+            words = right_to_left::in_reading_order(words);
+        }
+        words.concat().trim().nfc().collect()
+    }
+}
+
+/// Whether the two run the same way on about the same height. Who stands a little higher must stand
+/// close, or it belongs to a line of its own.
+fn is_level(last: &Placed, glyph: &Placed) -> bool {
+    let same_way =
+        last.direction.0 * glyph.direction.0 + last.direction.1 * glyph.direction.1 > 0.98;
+    let size = last.size.max(glyph.size);
+    let off = (last.baseline - glyph.baseline).abs();
+    let is_close = (glyph.start - last.end).abs() < size;
+    same_way && (off < 0.1 * size || (off < RAISED * size && is_close))
+}
+
+/// Whether the glyph goes on to the right: an accent's letter may go back under it, no more.
+fn is_ahead(last: &Placed, glyph: &Placed) -> bool {
+    glyph.start > last.start - 0.5 * last.size.max(glyph.size)
+}
+
+/// Whether the glyph touches the line on either side: text from right to left is drawn in either order.
+fn is_near(reach: Option<(f64, f64)>, glyph: &Placed) -> bool {
+    let jump = JUMP * glyph.size;
+    reach.is_none_or(|(from, to)| glyph.end > from - jump && glyph.start < to + jump)
+}
+
+/// Spacing accents and the letters they stand above are one.
+fn with_accents(glyphs: Vec<Placed>) -> Vec<Placed> {
+    let mut composed: Vec<Placed> = Vec::with_capacity(glyphs.len());
+    for glyph in glyphs {
+        match composed.last_mut() {
+            Some(last) if are_stacked(last, &glyph) => {
+                if let Some(text) = accented(&last.text, &glyph.text) {
+                    last.text = text;
+                    last.start = last.start.min(glyph.start);
+                    last.end = last.end.max(glyph.end);
+                } else {
+                    composed.push(glyph);
+                }
+            }
+            _ => composed.push(glyph),
+        }
+    }
+    composed
+}
+
+fn are_stacked(a: &Placed, b: &Placed) -> bool {
+    (a.middle() - b.middle()).abs() < 0.25 * a.size.min(b.size)
+}
+
+/// Letter and accent, whichever came first.
+fn accented(first: &str, second: &str) -> Option<String> {
+    let is_letter = |text: &str| text.chars().all(char::is_alphabetic);
+    let (letter, mark) = match (letters::combining(first), letters::combining(second)) {
+        (Some(mark), None) => (second, mark),
+        (None, Some(mark)) => (first, mark),
+        _ => return None,
+    };
+    is_letter(letter).then(|| format!("{}{mark}", letters::under_accent(letter)))
+}
+
+/// The texts in their order, with a space or a tab where there is room for one.
+fn with_spaces(glyphs: Vec<Placed>) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::with_capacity(glyphs.len());
+    let mut before: Option<(f64, f64)> = None;
+    for glyph in glyphs {
+        if let Some((end, size)) = before {
+            let gap = (glyph.start - end) / size.max(glyph.size);
+            let after_space = texts.last().is_some_and(|text| text.ends_with([' ', '\t']));
+            if gap > COLUMN {
+                if after_space {
+                    texts.pop();
+                }
+                texts.push("\t".to_owned());
+            } else if gap > SPACE && !after_space && !glyph.text.starts_with(' ') {
+                texts.push(" ".to_owned());
+            }
+        }
+        before = Some((glyph.end, glyph.size));
+        let doubled = glyph.text == " " && texts.last().is_some_and(|text| text.ends_with(' '));
+        if !doubled {
+            texts.push(glyph.text);
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Letters of half the font's height in width, at these places.
+    fn line(letters: &[(&str, f64)]) -> String {
+        let mut line = Line::default();
+        for &(text, start) in letters {
+            assert_eq!(line.push(at(text, start, 0.0)), None);
+        }
+        line.take()
+    }
+
+    fn at(text: &str, start: f64, baseline: f64) -> Placed {
+        let direction = (1.0, 0.0);
+        Placed { text: text.to_owned(), direction, start, end: start + 5.0, baseline, size: 10.0 }
+    }
+
+    #[test]
+    fn gaps_are_spaces_and_wide_ones_are_columns() {
+        assert_eq!(line(&[("a", 0.0), ("b", 5.3), ("c", 13.0), ("d", 60.0)]), "ab c\td");
+        assert_eq!(line(&[("a", 0.0), (" ", 5.0), (" ", 10.0), ("b", 15.0)]), "a b");
+        assert_eq!(line(&[("a", 0.0), (" ", 5.0), ("b", 60.0)]), "a\tb");
+    }
+
+    #[test]
+    fn an_accent_goes_into_its_letter_and_only_there() {
+        assert_eq!(line(&[("J", 0.0), ("o", 5.0), ("˜", 10.0), ("a", 10.2), ("o", 15.0)]), "João");
+        assert_eq!(line(&[("a", 0.0), ("\u{a8}", 0.3), ("b", 5.0)]), "äb");
+        assert_eq!(line(&[("´", 0.0), ("ı", 0.0)]), "í");
+        assert_eq!(line(&[("~", 0.0), ("a", 5.0)]), "~a");
+    }
+
+    #[test]
+    fn a_raised_number_stays_and_the_next_line_does_not() {
+        let mut line = Line::default();
+        assert_eq!(line.push(at("x", 0.0, 0.0)), None);
+        assert_eq!(line.push(at("2", 5.0, -3.5)), None);
+        assert!(line.push(at("y", 10.0, 12.0)).is_some());
+        assert!(line.push(at("y", -60.0, -3.5)).is_some());
+        assert_eq!(line.take(), "x2");
+    }
+
+    #[test]
+    fn right_to_left_is_read_the_same_however_it_was_drawn() {
+        let shown = [("ג", 0.0), ("ב", 5.0), ("א", 10.0), ("7", 18.0), ("1", 23.0)];
+        let logical = [("7", 18.0), ("1", 23.0), ("א", 10.0), ("ב", 5.0), ("ג", 0.0)];
+        assert_eq!(line(&shown), "71 אבג");
+        assert_eq!(line(&logical), "71 אבג");
+    }
+}

@@ -1,0 +1,209 @@
+//! One page: where its glyphs stand, line after line.
+
+use hayro_interpret::font::{Glyph, GlyphRun, PositionedGlyph};
+use hayro_interpret::hayro_cmap::WritingMode;
+use hayro_interpret::hayro_syntax::page::Page;
+use hayro_interpret::kurbo::{Affine, BezPath, Point, Rect, Vec2};
+use hayro_interpret::{
+    BlendMode, ClipPath, Context, Device, DrawMode, DrawProps, Image, ImageDrawProps,
+    InterpreterCache, InterpreterSettings, SoftMask, TransformExt, interpret_page,
+};
+
+use super::letters;
+use super::line::{Line, Placed};
+
+/// hayro's glyphs are measured in thousandths of the font's height.
+const UNITS: f64 = 1_000.0;
+
+/// How far a bold look is printed beside itself, in heights of the font.
+const OVERPRINT: f64 = 0.15;
+
+/// The text of a page.
+pub(super) struct PageText {
+    pub(super) text: String,
+    /// Whether there was more than fits.
+    pub(super) cut: bool,
+}
+
+/// Reads a page, at most so many characters of it.
+pub(super) fn read<'a>(
+    page: &Page<'a>,
+    cache: &InterpreterCache<'a>,
+    settings: &InterpreterSettings,
+    max_chars: usize,
+) -> PageText {
+    let (width, height) = page.render_dimensions();
+    let sheet = Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
+    let upright = page.initial_transform(true).to_kurbo();
+    let mut context = Context::new(upright, sheet, cache, page.xref(), settings.clone());
+    let mut reader = Reader {
+        sheet,
+        text: String::new(),
+        line: Line::default(),
+        last_run: Vec::new(),
+        chars_left: max_chars,
+        cut: false,
+    };
+    interpret_page(page, &mut context, &mut reader);
+    reader.end_line();
+    clip(reader.text, reader.cut, max_chars)
+}
+
+/// Looks on while hayro draws.
+struct Reader {
+    /// What is outside of it nobody sees.
+    sheet: Rect,
+    text: String,
+    line: Line,
+    /// What was drawn before this, to notice when it is drawn once more.
+    last_run: Vec<Placed>,
+    /// Glyphs may become fewer characters than they have; this only keeps a bomb from filling memory.
+    chars_left: usize,
+    cut: bool,
+}
+
+impl Reader {
+    fn add(&mut self, glyph: Placed) {
+        let chars = glyph.text.chars().count();
+        if chars > self.chars_left {
+            self.cut = true;
+            return;
+        }
+        self.chars_left -= chars;
+        if let Some(glyph) = self.line.push(glyph) {
+            self.end_line();
+            // An empty line takes anything.
+            self.line.push(glyph);
+        }
+    }
+
+    fn end_line(&mut self) {
+        let line = self.line.take();
+        if line.is_empty() {
+            return;
+        }
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.text.push_str(&line);
+    }
+
+    fn placed(&self, glyph: &PositionedGlyph<'_>, outer: Affine, run: Run) -> Option<Placed> {
+        let transform = outer * glyph.transform();
+        let origin = transform * Point::ZERO;
+        let (across, up) = axes(transform);
+        let size = up.length() * UNITS;
+        let (along, advance) = match run {
+            Run::Vertical => (-up, size),
+            Run::Plain => (across, advance(glyph) * across.length()),
+            Run::Stretched => (across, advance(glyph) * up.length()),
+        };
+        let way = along / along.length();
+        let start = origin.to_vec2().dot(way);
+        let baseline = origin.to_vec2().cross(way);
+        let is_sound = [size, advance, start, baseline].iter().all(|number| number.is_finite());
+        if !is_sound || size <= 0.0 || !self.sheet.contains(origin) {
+            return None;
+        }
+        let text = letters::of(glyph);
+        (!text.is_empty()).then_some(Placed {
+            text,
+            direction: (way.x, way.y),
+            start,
+            end: start + advance,
+            baseline,
+            size,
+        })
+    }
+
+    /// Whether this is what was just drawn, in the same place: filled and then outlined, or twice for a
+    /// bold look.
+    fn is_overprint(&self, run: &[Placed]) -> bool {
+        let same = |(a, b): (&Placed, &Placed)| {
+            let near = OVERPRINT * a.size;
+            a.text == b.text
+                && (a.start - b.start).abs() < near
+                && (a.baseline - b.baseline).abs() < near
+        };
+        run.len() == self.last_run.len() && run.iter().zip(&self.last_run).all(same)
+    }
+}
+
+impl<'a> Device<'a> for Reader {
+    fn draw_glyph_run(&mut self, glyph_run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, _: &DrawMode) {
+        if self.cut {
+            return;
+        }
+        let kind = Run::of(glyph_run);
+        let glyphs = glyph_run.glyphs().iter();
+        let run: Vec<Placed> =
+            glyphs.filter_map(|glyph| self.placed(glyph, props.transform, kind)).collect();
+        if !run.is_empty() && !self.is_overprint(&run) {
+            run.iter().for_each(|glyph| self.add(glyph.clone()));
+            self.last_run = run;
+        }
+    }
+
+    fn draw_path(&mut self, _: &BezPath, _: DrawProps<'a>, _: &DrawMode) {}
+    fn draw_rect(&mut self, _: &Rect, _: DrawProps<'a>, _: &DrawMode) {}
+    fn draw_image(&mut self, _: Image<'a, '_>, _: ImageDrawProps<'a>) {}
+    fn push_clip_path(&mut self, _: &ClipPath) {}
+    fn push_clip_rect(&mut self, _: &Rect) {}
+    fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'a>>, _: BlendMode) {}
+    fn pop_clip(&mut self) {}
+    fn pop_transparency_group(&mut self) {}
+}
+
+/// What the glyphs of a run say about their width.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    /// They are as wide as their transform makes them.
+    Plain,
+    /// Their font is not in the file: each glyph of the one that stands in for it is squeezed into the
+    /// width of the true one, which therefore must not be squeezed once more.
+    Stretched,
+    /// They go down the page, each as high as the font.
+    Vertical,
+}
+
+impl Run {
+    fn of(run: &GlyphRun<'_, '_>) -> Run {
+        if matches!(run.writing_mode(), WritingMode::Vertical) {
+            return Run::Vertical;
+        }
+        let squeezed = run.glyphs().iter().map(|glyph| {
+            let (across, up) = axes(glyph.transform());
+            across.length() / up.length()
+        });
+        let (least, most) = squeezed.fold((f64::MAX, 0.0), |(least, most): (f64, f64), one| {
+            (least.min(one), most.max(one))
+        });
+        // A scale that the page asks for is the same for all.
+        if most > least * 1.01 { Run::Stretched } else { Run::Plain }
+    }
+}
+
+/// Where a transform takes the two axes of a glyph.
+fn axes(transform: Affine) -> (Vec2, Vec2) {
+    let [a, b, c, d, ..] = transform.as_coeffs();
+    (Vec2::new(a, b), Vec2::new(c, d))
+}
+
+/// How far the pen moves, in the glyph's own units.
+fn advance(glyph: &Glyph<'_>) -> f64 {
+    let width = match glyph {
+        Glyph::Outline(glyph) => glyph.advance_width(),
+        Glyph::Type3(glyph) => glyph.advance_width(),
+    };
+    width.map_or(UNITS / 2.0, f64::from)
+}
+
+/// Whole lines, as many as fit.
+fn clip(mut text: String, cut: bool, max_chars: usize) -> PageText {
+    let Some((limit, _)) = text.char_indices().nth(max_chars) else {
+        return PageText { text, cut };
+    };
+    let end = text.get(..limit).and_then(|head| head.rfind('\n')).unwrap_or(limit);
+    text.truncate(end);
+    PageText { text, cut: true }
+}
