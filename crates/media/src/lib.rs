@@ -4,6 +4,10 @@
 //! here bounds the memory or the time that a hostile file costs, so a caller who does not know where a
 //! file comes from runs this in a process with limits.
 
+mod image;
+mod kind;
 mod pdf;
 
+pub use image::{ImageError, ImageLimits, Picture, picture};
+pub use kind::{Kind, kind_of};
 pub use pdf::{MAX_PDF_PAGES, PdfError, PdfPage, PdfText, count_pdf_pages, read_pdf};

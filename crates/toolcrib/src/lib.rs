@@ -81,7 +81,7 @@ pub use history::{HistoryEntry, HistoryFile};
 pub use json::parse_json;
 pub use limits::Limits;
 pub use record::{Outcome, Record, Recorder};
-pub use reply::Reply;
+pub use reply::{Picture, Reply};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use session::Session;
 pub use tool::{Category, Hints, Tool};

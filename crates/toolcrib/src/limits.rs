@@ -14,6 +14,19 @@ pub struct Limits {
     pub look_bytes: u64,
     /// Bytes of a large file that are read to count its lines.
     pub count_bytes: u64,
+    /// Bytes of a picture that is read.
+    pub picture_bytes: u64,
+    /// Pixels on the longer side of a picture in a reply; a larger one is made smaller.
+    pub picture_side: u32,
+    /// Bytes of a picture in a reply. In base64 it is a third more, and 5 MB is where common models
+    /// refuse the whole conversation.
+    pub shown_picture_bytes: usize,
+    /// Bytes of memory that decoding a picture may take.
+    pub picture_memory: u64,
+    /// Bytes of a PDF that is read.
+    pub pdf_bytes: u64,
+    /// Bytes of a notebook that is read.
+    pub notebook_bytes: u64,
 }
 
 impl Default for Limits {
@@ -24,6 +37,12 @@ impl Default for Limits {
             edit_bytes: 256 << 20,
             look_bytes: 16 << 20,
             count_bytes: 2 << 30,
+            picture_bytes: 10_000_000,
+            picture_side: 2_000,
+            shown_picture_bytes: 3_750_000,
+            picture_memory: 2 << 30,
+            pdf_bytes: 50_000_000,
+            notebook_bytes: 20_000_000,
         }
     }
 }

@@ -11,6 +11,16 @@ pub struct Reply {
     output: String,
     diff: String,
     metadata: Map<String, Value>,
+    pictures: Vec<Picture>,
+}
+
+/// A picture in a reply, for models that can see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// What its bytes are, as in `image/png`.
+    pub media_type: &'static str,
+    /// The picture.
+    pub bytes: Vec<u8>,
 }
 
 impl Reply {
@@ -24,6 +34,13 @@ impl Reply {
     #[must_use]
     pub fn diff(mut self, diff: impl Into<String>) -> Self {
         self.diff = diff.into();
+        self
+    }
+
+    /// A picture beside what it says.
+    #[must_use]
+    pub fn picture(mut self, picture: Picture) -> Self {
+        self.pictures.push(picture);
         self
     }
 
@@ -56,6 +73,11 @@ impl Reply {
     /// Facts for programs.
     pub fn metadata(&self) -> &Map<String, Value> {
         &self.metadata
+    }
+
+    /// The pictures in it.
+    pub fn pictures(&self) -> &[Picture] {
+        &self.pictures
     }
 
     /// All of it as the model reads it.

@@ -1,10 +1,12 @@
 //! The one JSON form of a reply, the same for every tool and every door that speaks JSON. It is
 //! stable: fields may come, none goes or changes its meaning.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
-use crate::reply::Reply;
+use crate::reply::{Picture, Reply};
 
 /// The outcome of a call as one JSON object.
 pub fn to_json(outcome: &Result<Reply, Error>) -> Map<String, Value> {
@@ -14,6 +16,10 @@ pub fn to_json(outcome: &Result<Reply, Error>) -> Map<String, Value> {
         Ok(reply) => {
             object.insert("output".into(), reply.text().into());
             object.insert("metadata".into(), reply.metadata().clone().into());
+            if !reply.pictures().is_empty() {
+                let content: Vec<Value> = reply.pictures().iter().map(picture).collect();
+                object.insert("content".into(), content.into());
+            }
         }
         Err(error) => {
             let parts = json!({
@@ -27,4 +33,10 @@ pub fn to_json(outcome: &Result<Reply, Error>) -> Map<String, Value> {
         }
     }
     object
+}
+
+/// A picture in the form that MCP has for it.
+fn picture(picture: &Picture) -> Value {
+    let data = STANDARD.encode(&picture.bytes);
+    json!({"type": "image", "mimeType": picture.media_type, "data": data})
 }

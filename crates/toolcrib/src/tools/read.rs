@@ -3,11 +3,13 @@
 mod binary;
 mod large;
 mod page;
+mod picture;
 mod text;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_fs::ContentHasher;
+use toolcrib_media::Kind;
 use toolcrib_policy::Access;
 
 use crate::cx::Cx;
@@ -65,8 +67,10 @@ impl Tool for Read {
                 .with("file_path", file.shown())
                 .with("unchanged", true));
         }
-        let link = cx.followed_link(&self.file_path)?;
-        text::read(cx, &file, part, link)
+        match binary::kind(&file)? {
+            Some(Kind::Picture(media_type)) => picture::read(cx, &file, media_type),
+            _ => text::read(cx, &file, part, cx.followed_link(&self.file_path)?),
+        }
     }
 }
 

@@ -1,13 +1,48 @@
 //! What is no text is described, not shown.
 
+use toolcrib_fs::ContentHasher;
+use toolcrib_media::{Kind, kind_of};
+
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::file::OpenFile;
 
-/// The error for a file that is not text.
-pub(super) fn binary(_cx: &Cx<'_>, file: &OpenFile) -> Error {
-    let message = format!("{} is not text ({} bytes)", file.shown(), file.size());
-    Error::new(ErrorKind::Binary, message)
-        .hint("Its bytes are not shown. Only text can be read here.")
-        .with("size", file.size())
+/// So much of a file tells what it is.
+const HEAD_BYTES: usize = 8 << 10;
+
+/// What a file is by its first bytes, if it is no text.
+pub(super) fn kind(file: &OpenFile) -> Result<Option<Kind>, Error> {
+    Ok(kind_of(&file.head(HEAD_BYTES)?))
+}
+
+/// The error for a file that is not text: what it is, as far as that can be told.
+pub(super) fn binary(cx: &Cx<'_>, file: &OpenFile) -> Error {
+    let media_type = kind(file).ok().flatten().map(Kind::media_type);
+    let what = media_type.map_or(String::new(), |media_type| format!("{media_type}, "));
+    let hash = hash(cx, file);
+    let hashed = hash.as_ref().map_or(String::new(), |hash| format!(", hash {hash}"));
+    let message = format!("{} is not text: {what}{} bytes{hashed}", file.shown(), file.size());
+    let mut error = Error::new(ErrorKind::Binary, message)
+        .hint("Its bytes are not shown.")
+        .with("size", file.size());
+    if let Some(media_type) = media_type {
+        error = error.with("media_type", media_type);
+    }
+    match hash {
+        Some(hash) => error.with("hash", hash),
+        None => error,
+    }
+}
+
+/// The hash of a file that is not too large to be looked through.
+fn hash(cx: &Cx<'_>, file: &OpenFile) -> Option<String> {
+    if file.size() > cx.limits().look_bytes {
+        return None;
+    }
+    let mut hasher = ContentHasher::default();
+    let mut chunks = file.chunks(cx);
+    while let Some(chunk) = chunks.next_chunk().ok()? {
+        hasher.feed(chunk);
+    }
+    Some(hasher.finish().short())
 }

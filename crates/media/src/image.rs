@@ -1,0 +1,134 @@
+//! Pictures, made to fit into what a model takes: upright, no larger than it looks at, and really a
+//! picture to its last row. One that is not would spoil every later turn of a conversation.
+
+use std::io::Cursor;
+
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits};
+
+/// What a picture may be at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ImageLimits {
+    /// Pixels on its longer side, as it is given out.
+    pub side: u32,
+    /// Bytes, as it is given out.
+    pub bytes: usize,
+    /// Bytes of memory that decoding may take.
+    pub memory: u64,
+}
+
+/// A picture that can be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// The media type of its bytes.
+    pub media_type: &'static str,
+    /// The picture: those that were given, if they fit as they are.
+    pub bytes: Vec<u8>,
+    /// Width and height that the file has, before it is turned upright.
+    pub original: (u32, u32),
+    /// Width and height as it is given out.
+    pub shown: (u32, u32),
+    /// Whether it had to be turned or mirrored to be upright.
+    pub turned: bool,
+    /// Whether it was made anew; of one that moves, that is the first frame.
+    pub remade: bool,
+}
+
+/// Why there is no picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ImageError {
+    /// It is none of the formats that can be shown.
+    Unknown,
+    /// It says that it is so wide and so high, which is too much to decode.
+    TooLarge(u32, u32),
+    /// It cannot be decoded to its end.
+    Broken(String),
+}
+
+/// Quality of JPEGs that are made anew: what is lost is not seen.
+const JPEG_QUALITY: u8 = 85;
+
+/// Bytes that a pixel takes while it is worked on, at most.
+const PIXEL_BYTES: u64 = 16;
+
+/// Makes a picture fit, which may mean to leave it as it is. It is decoded in any case.
+pub fn picture(bytes: Vec<u8>, limits: ImageLimits) -> Result<Picture, ImageError> {
+    let (format, orientation, image) = decode(&bytes, limits)?;
+    let original = (image.width(), image.height());
+    let turned = orientation != Orientation::NoTransforms;
+    let fits = original.0.max(original.1) <= limits.side && bytes.len() <= limits.bytes;
+    if let (true, false, Some(media_type)) = (fits, turned, shown_as_it_is(format)) {
+        let shown = original;
+        return Ok(Picture { media_type, bytes, original, shown, turned, remade: false });
+    }
+    let mut image = image;
+    image.apply_orientation(orientation);
+    if image.width().max(image.height()) > limits.side {
+        image = image.resize(limits.side, limits.side, FilterType::Triangle);
+    }
+    let (media_type, bytes, shown) = encode(image, format, limits.bytes)?;
+    Ok(Picture { media_type, bytes, original, shown, turned, remade: true })
+}
+
+fn decode(
+    bytes: &[u8],
+    limits: ImageLimits,
+) -> Result<(ImageFormat, Orientation, DynamicImage), ImageError> {
+    let broken = |error: image::ImageError| ImageError::Broken(error.to_string());
+    let mut reader = ImageReader::new(Cursor::new(bytes))
+        .with_guessed_format()
+        .map_err(|error| ImageError::Broken(error.to_string()))?;
+    let format = reader.format().ok_or(ImageError::Unknown)?;
+    let mut decoding = Limits::default();
+    decoding.max_alloc = Some(limits.memory);
+    reader.limits(decoding);
+    let mut decoder = reader.into_decoder().map_err(broken)?;
+    let (width, height) = decoder.dimensions();
+    if u64::from(width) * u64::from(height) > limits.memory / PIXEL_BYTES {
+        return Err(ImageError::TooLarge(width, height));
+    }
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
+    Ok((format, orientation, image))
+}
+
+/// The media type of a format that models take as it is.
+fn shown_as_it_is(format: ImageFormat) -> Option<&'static str> {
+    match format {
+        ImageFormat::Png => Some("image/png"),
+        ImageFormat::Jpeg => Some("image/jpeg"),
+        ImageFormat::Gif => Some("image/gif"),
+        ImageFormat::WebP => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// The picture in as many bytes as it may have: without loss if it was, as a JPEG if that is too
+/// much, and smaller if that is too.
+fn encode(
+    mut image: DynamicImage,
+    format: ImageFormat,
+    most: usize,
+) -> Result<(&'static str, Vec<u8>, (u32, u32)), ImageError> {
+    let broken = |error: image::ImageError| ImageError::Broken(error.to_string());
+    loop {
+        let size = (image.width(), image.height());
+        if format != ImageFormat::Jpeg {
+            let mut bytes = Vec::new();
+            image.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png).map_err(broken)?;
+            if bytes.len() <= most {
+                return Ok(("image/png", bytes, size));
+            }
+        }
+        let mut bytes = Vec::new();
+        let encoder = JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY);
+        image.to_rgb8().write_with_encoder(encoder).map_err(broken)?;
+        if bytes.len() <= most || size.0.max(size.1) <= 1 {
+            return Ok(("image/jpeg", bytes, size));
+        }
+        let smaller = |side: u32| (side / 4 * 3).max(1);
+        image = image.resize_exact(smaller(size.0), smaller(size.1), FilterType::Triangle);
+    }
+}

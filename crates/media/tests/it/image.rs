@@ -1,0 +1,113 @@
+//! Pictures as they come.
+
+use std::io::Cursor;
+
+use image::{DynamicImage, ImageFormat, RgbaImage};
+use proptest::prelude::*;
+use toolcrib_media::{ImageError, ImageLimits, Kind, kind_of, picture};
+
+const LIMITS: ImageLimits = ImageLimits { side: 200, bytes: 50_000, memory: 64 << 20 };
+
+fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    image.write_to(&mut Cursor::new(&mut bytes), format).unwrap();
+    bytes
+}
+
+/// Left half white, right half black.
+fn halves(width: u32, height: u32) -> DynamicImage {
+    let shade = |x| if x < width / 2 { 255 } else { 0 };
+    image::RgbImage::from_fn(width, height, |x, _| image::Rgb([shade(x); 3])).into()
+}
+
+fn noise(side: u32) -> DynamicImage {
+    let mut state = 1u32;
+    RgbaImage::from_fn(side, side, |_, _| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        image::Rgba([(state >> 24) as u8, (state >> 16) as u8, (state >> 8) as u8, 255])
+    })
+    .into()
+}
+
+/// A JPEG with a note that it is to be turned, as cameras write it.
+fn turned(jpeg: &[u8], orientation: u8) -> Vec<u8> {
+    let mut exif = b"Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
+    exif.extend([orientation, 0, 0, 0, 0, 0, 0]);
+    let length = (exif.len() as u16 + 2).to_be_bytes();
+    [&jpeg[..2], b"\xff\xe1", &length, &exif, &jpeg[2..]].concat()
+}
+
+#[test]
+fn what_fits_is_given_as_it_is() {
+    for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP] {
+        let bytes = encoded(&halves(20, 10), format);
+        let Some(Kind::Picture(media_type)) = kind_of(&bytes) else { panic!("{format:?}") };
+        let picture = picture(bytes.clone(), LIMITS).unwrap();
+        assert_eq!((picture.media_type, picture.shown), (media_type, (20, 10)));
+        assert!(picture.bytes == bytes && !picture.remade);
+    }
+}
+
+#[test]
+fn what_is_too_large_is_made_smaller_and_keeps_its_shape() {
+    let picture = picture(encoded(&halves(1000, 100), ImageFormat::Png), LIMITS).unwrap();
+    assert_eq!((picture.original, picture.shown), ((1000, 100), (200, 20)));
+    let again = image::load_from_memory(&picture.bytes).unwrap().to_luma8();
+    assert_eq!((again.get_pixel(20, 10)[0], again.get_pixel(180, 10)[0]), (255, 0));
+}
+
+#[test]
+fn a_picture_lying_on_its_side_is_turned_upright() {
+    let jpeg = turned(&encoded(&halves(64, 32), ImageFormat::Jpeg), 6);
+    let picture = picture(jpeg, LIMITS).unwrap();
+    assert!(picture.turned && picture.remade);
+    assert_eq!((picture.original, picture.shown), ((64, 32), (32, 64)));
+    let upright = image::load_from_memory(&picture.bytes).unwrap().to_luma8();
+    assert!(upright.get_pixel(16, 8)[0] > 200 && upright.get_pixel(16, 56)[0] < 50, "white on top");
+}
+
+#[test]
+fn a_format_that_models_do_not_take_becomes_one_that_they_do() {
+    let picture = picture(encoded(&halves(20, 10), ImageFormat::Bmp), LIMITS).unwrap();
+    assert_eq!((picture.media_type, picture.shown), ("image/png", (20, 10)));
+}
+
+#[test]
+fn noise_is_made_to_fit_the_bytes_too() {
+    let picture = picture(encoded(&noise(400), ImageFormat::Png), LIMITS).unwrap();
+    assert!(picture.bytes.len() <= LIMITS.bytes, "{}", picture.bytes.len());
+    assert!(picture.shown.0 > 100);
+}
+
+#[test]
+fn what_is_broken_or_lies_is_an_error() {
+    let whole = encoded(&noise(50), ImageFormat::Png);
+    let half = whole[..whole.len() / 2].to_vec();
+    assert!(matches!(picture(half, LIMITS), Err(ImageError::Broken(_))));
+    let mut lying = whole.clone();
+    lying[16..24].copy_from_slice(&[0, 0, 0xff, 0xff, 0, 0, 0xff, 0xff]);
+    assert!(picture(lying, LIMITS).is_err());
+    assert_eq!(picture(b"text".to_vec(), LIMITS), Err(ImageError::Unknown));
+    let wide = encoded(&halves(4000, 2000), ImageFormat::Png);
+    assert_eq!(picture(wide, LIMITS), Err(ImageError::TooLarge(4000, 2000)));
+}
+
+proptest! {
+    #[test]
+    fn damaged_pictures_do_no_harm(
+        format in prop::sample::select(vec![
+            ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP, ImageFormat::Bmp,
+        ]),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..20),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut bytes = encoded(&halves(24, 8), format);
+        for (at, byte) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let _ = picture(bytes.clone(), LIMITS);
+        bytes.truncate(cut.index(bytes.len()));
+        let _ = picture(bytes, LIMITS);
+    }
+}

@@ -1,0 +1,62 @@
+//! A picture, made to fit into a reply.
+
+use toolcrib_media::{ImageError, ImageLimits, picture};
+
+use crate::cx::Cx;
+use crate::error::{Error, ErrorKind};
+use crate::file::OpenFile;
+use crate::reply::{Picture, Reply};
+
+/// Reads a picture.
+pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Reply, Error> {
+    let limits = cx.limits();
+    let bytes = file.read_all(limits.picture_bytes).map_err(|error| {
+        error.hint("Pictures of this size are not read. Make a smaller copy and read that.")
+    })?;
+    let fit = ImageLimits {
+        side: limits.picture_side,
+        bytes: limits.shown_picture_bytes,
+        memory: limits.picture_memory,
+    };
+    let shown = picture(bytes, fit).map_err(|error| broken(file, media_type, error))?;
+    let (width, height) = shown.original;
+    let mut says = format!("{}: {media_type}, {width}x{height}", file.shown());
+    if shown.turned {
+        says += ", turned upright";
+    }
+    if shown.remade {
+        let (width, height) = shown.shown;
+        says += &format!(", shown as {} of {width}x{height}", shown.media_type);
+    }
+    if shown.remade && media_type == "image/gif" {
+        says += " (its first frame)";
+    }
+    Ok(Reply::new(says + "\n")
+        .with("file_path", file.shown())
+        .with("media_type", media_type)
+        .with("size", file.size())
+        .with("width", width)
+        .with("height", height)
+        .with("shown_width", shown.shown.0)
+        .with("shown_height", shown.shown.1)
+        .picture(Picture { media_type: shown.media_type, bytes: shown.bytes }))
+}
+
+fn broken(file: &OpenFile, media_type: &str, error: ImageError) -> Error {
+    let shown = file.shown();
+    match error {
+        ImageError::TooLarge(width, height) => {
+            let message = format!("{shown} is {width}x{height}, too much to decode");
+            Error::new(ErrorKind::TooLarge, message).hint("Make a smaller copy and read that.")
+        }
+        ImageError::Unknown | ImageError::Broken(_) => {
+            let why = match error {
+                ImageError::Broken(why) => why,
+                _ => "nothing in it is a picture".to_owned(),
+            };
+            let message = format!("{shown} begins as {media_type}, but cannot be decoded: {why}");
+            Error::new(ErrorKind::Unsupported, message)
+                .hint("The file is damaged or not what it says. Its bytes are not shown.")
+        }
+    }
+}
