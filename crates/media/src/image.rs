@@ -68,7 +68,8 @@ pub fn picture(bytes: Vec<u8>, limits: ImageLimits) -> Result<Picture, ImageErro
     if image.width().max(image.height()) > limits.side {
         image = image.resize(limits.side, limits.side, FilterType::Triangle);
     }
-    let (media_type, bytes, shown) = encode(image, format, limits.bytes)?;
+    let (image, media_type, bytes) = encode(image, format, limits.bytes)?;
+    let shown = (image.width(), image.height());
     Ok(Picture { media_type, bytes, original, shown, turned, remade: true })
 }
 
@@ -105,30 +106,30 @@ fn shown_as_it_is(format: ImageFormat) -> Option<&'static str> {
     }
 }
 
-/// The picture in as many bytes as it may have: without loss if it was, as a JPEG if that is too
-/// much, and smaller if that is too.
+/// The picture in as many bytes as it may have, with their media type: without loss if it had none,
+/// as a JPEG if that is too much, and smaller if that is too.
 fn encode(
     mut image: DynamicImage,
     format: ImageFormat,
     most: usize,
-) -> Result<(&'static str, Vec<u8>, (u32, u32)), ImageError> {
+) -> Result<(DynamicImage, &'static str, Vec<u8>), ImageError> {
     let broken = |error: image::ImageError| ImageError::Broken(error.to_string());
     loop {
-        let size = (image.width(), image.height());
         if format != ImageFormat::Jpeg {
             let mut bytes = Vec::new();
             image.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png).map_err(broken)?;
             if bytes.len() <= most {
-                return Ok(("image/png", bytes, size));
+                return Ok((image, "image/png", bytes));
             }
         }
         let mut bytes = Vec::new();
         let encoder = JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY);
         image.to_rgb8().write_with_encoder(encoder).map_err(broken)?;
-        if bytes.len() <= most || size.0.max(size.1) <= 1 {
-            return Ok(("image/jpeg", bytes, size));
-        }
         let smaller = |side: u32| (side / 4 * 3).max(1);
-        image = image.resize_exact(smaller(size.0), smaller(size.1), FilterType::Triangle);
+        let (width, height) = (smaller(image.width()), smaller(image.height()));
+        if bytes.len() <= most || (width, height) == (1, 1) {
+            return Ok((image, "image/jpeg", bytes));
+        }
+        image = image.resize_exact(width, height, FilterType::Triangle);
     }
 }

@@ -1,0 +1,285 @@
+//! Changing one cell: a new text for that cell, spliced into the document.
+
+use std::ops::Range;
+
+use super::form::Form;
+use super::frame::Frame;
+use super::object::Object;
+use super::{Cell, CellType, Keys, List, Notebook, NotebookError, json};
+
+/// Where a new cell goes. Numbers count from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// Before the cell with this number.
+    Before(usize),
+    /// Behind the cell with this number.
+    After(usize),
+    /// Behind all others.
+    End,
+}
+
+/// A notebook in which one cell was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// The whole document.
+    pub bytes: Vec<u8>,
+    /// The number of the cell: where it is now, or was before it went.
+    pub number: usize,
+    /// Its id, if it has one.
+    pub id: Option<String>,
+    /// What it is now, or was.
+    pub cell_type: String,
+    /// How many outputs it had that it does not have any more.
+    pub outputs_cleared: usize,
+    /// Whether it lost its attachments, which a code cell cannot have.
+    pub attachments_removed: bool,
+    /// How many cells there are now.
+    pub total: usize,
+}
+
+impl Notebook<'_> {
+    /// Gives a cell another source, and another type if one is given. Its id and metadata stay, and its
+    /// attachments where the type has them. Outputs and count of a code cell go: they came of another
+    /// source. If source and type are what they were, nothing changes.
+    pub fn replace(
+        &self,
+        number: usize,
+        source: &str,
+        cell_type: Option<CellType>,
+    ) -> Result<Edited, NotebookError> {
+        let cell = self.cell(number)?;
+        let Some(mut object) = Object::parse(cell.raw) else {
+            return Err(self.error(cell.raw, format!("cell {number} is no object")));
+        };
+        let now: &str = match cell_type {
+            Some(cell_type) => cell_type.name(),
+            None => &cell.cell_type,
+        };
+        let mut edited = Edited { cell_type: now.to_owned(), ..self.unchanged(cell) };
+        if source == cell.source && now == cell.cell_type {
+            return Ok(edited);
+        }
+        let form = Form::of(&object, self.keys(&cell.cell_type).source);
+        let form = form
+            .or_else(|| self.form_near(cell.list, number))
+            .unwrap_or_else(|| Form::new(&object));
+        if now != cell.cell_type {
+            edited.attachments_removed = self.retype(&mut object, now);
+        }
+        let keys = self.keys(now);
+        object.set(keys.source, form.write(source, self.ascii()));
+        if now == CellType::Code.name() || object.get("outputs").is_some() {
+            object.set("outputs", "[]");
+        }
+        if object.get(keys.count).is_some() {
+            object.set(keys.count, "null");
+        }
+        edited.outputs_cleared = cell.outputs.len();
+        edited.bytes = self.splice(self.span(cell.raw), &object.write());
+        Ok(edited)
+    }
+
+    /// Puts a new cell somewhere, written as its neighbours are. From format 4.5 on it gets an id that
+    /// no other has, made of `seed`, which should be another for each insertion.
+    pub fn insert(
+        &self,
+        position: Position,
+        source: &str,
+        cell_type: CellType,
+        seed: u32,
+    ) -> Result<Edited, NotebookError> {
+        let (list, at) = self.place(position)?;
+        let (List { raw, holder, cells }, here) = (&self.lists[list], self.cells_of(list));
+        let holder = Object::parse(holder).unwrap_or_else(|| Object::empty(no_blanks(), ":"));
+        let frame = Frame::of_list(raw, holder.colon()).unwrap_or_else(|| holder.frame().deeper());
+        let id = (self.version >= (4, 5)).then(|| self.new_id(seed));
+        let near = self.object_near(list, cells.start + at);
+        let object =
+            self.new_cell(near.as_ref(), &frame, &holder, source, cell_type, id.as_deref());
+        let text = object.write();
+        let bytes = match (at.checked_sub(1).and_then(|before| here.get(before)), here.first()) {
+            (Some(before), _) => {
+                let end = self.span(before.raw).end;
+                self.splice(end..end, &format!(",{}{text}", frame.next))
+            }
+            (None, Some(behind)) => {
+                let start = self.span(behind.raw).start;
+                self.splice(start..start, &format!("{text},{}", frame.next))
+            }
+            (None, None) => self.splice(self.span(raw), &frame.list(&[text])),
+        };
+        Ok(Edited {
+            bytes,
+            number: cells.start + at + 1,
+            id,
+            cell_type: cell_type.name().to_owned(),
+            outputs_cleared: 0,
+            attachments_removed: false,
+            total: self.cells.len() + 1,
+        })
+    }
+
+    /// Takes a cell out, with the comma that belongs to it.
+    pub fn delete(&self, number: usize) -> Result<Edited, NotebookError> {
+        let cell = self.cell(number)?;
+        let here = self.cells_of(cell.list);
+        let at = number - 1 - self.lists[cell.list].cells.start;
+        let span = self.span(cell.raw);
+        let gone = match (at.checked_sub(1).and_then(|before| here.get(before)), here.get(at + 1)) {
+            (Some(before), _) => self.span(before.raw).end..span.end,
+            (None, Some(behind)) => span.start..self.span(behind.raw).start,
+            (None, None) => {
+                let list = self.span(self.lists[cell.list].raw);
+                list.start + 1..list.end - 1
+            }
+        };
+        let (bytes, total) = (self.splice(gone, ""), self.cells.len() - 1);
+        Ok(Edited { bytes, total, outputs_cleared: cell.outputs.len(), ..self.unchanged(cell) })
+    }
+
+    fn cell(&self, number: usize) -> Result<&Cell<'_>, NotebookError> {
+        let cell = number.checked_sub(1).and_then(|at| self.cells.get(at));
+        cell.ok_or_else(|| self.error(self.text, format!("there is no cell {number}")))
+    }
+
+    fn cells_of(&self, list: usize) -> &[Cell<'_>] {
+        &self.cells[self.lists[list].cells.clone()]
+    }
+
+    /// The list for a new cell, and how many cells of that list are before it.
+    fn place(&self, position: Position) -> Result<(usize, usize), NotebookError> {
+        let (number, behind) = match position {
+            Position::Before(number) => (number, 0),
+            Position::After(number) => (number, 1),
+            Position::End => {
+                let last = self.lists.iter().enumerate().next_back();
+                return last.map(|(at, list)| (at, list.cells.len())).ok_or_else(|| {
+                    self.error(self.text, "there is no worksheet that a cell could go to")
+                });
+            }
+        };
+        let list = self.cell(number)?.list;
+        Ok((list, number - 1 - self.lists[list].cells.start + behind))
+    }
+
+    fn unchanged(&self, cell: &Cell<'_>) -> Edited {
+        Edited {
+            bytes: self.text.as_bytes().to_vec(),
+            number: cell.number,
+            id: cell.id.clone(),
+            cell_type: cell.cell_type.clone(),
+            outputs_cleared: 0,
+            attachments_removed: false,
+            total: self.cells.len(),
+        }
+    }
+
+    /// A cell that was not there, in the layout of one that is near, if there is any.
+    fn new_cell(
+        &self,
+        near: Option<&Object>,
+        list: &Frame,
+        holder: &Object,
+        source: &str,
+        cell_type: CellType,
+        id: Option<&str>,
+    ) -> Object {
+        let frame = near.map_or_else(|| list.deeper(), |near| near.frame().clone());
+        let mut object = Object::empty(frame, near.unwrap_or(holder).colon());
+        let form =
+            near.and_then(|near| Form::of(near, "source").or_else(|| Form::of(near, "input")));
+        let form = form.unwrap_or_else(|| Form::new(&object));
+        object.set("cell_type", json::quote(cell_type.name(), true));
+        if let Some(id) = id {
+            object.set("id", json::quote(id, true));
+        }
+        object.set("metadata", "{}");
+        object.set(self.keys(cell_type.name()).source, form.write(source, self.ascii()));
+        if cell_type == CellType::Code {
+            self.add_what_code_needs(&mut object);
+        }
+        if let Some(near) = near {
+            object.order_like(near);
+        }
+        object
+    }
+
+    /// Makes an object a cell of another type; says whether it lost attachments by that.
+    fn retype(&self, object: &mut Object, cell_type: &str) -> bool {
+        let code = cell_type == CellType::Code.name();
+        let attached = code && object.get("attachments").is_some();
+        let foreign: &[&str] = match (code, self.version.0) {
+            (true, 3) => &["source", "level"],
+            (true, _) => &["attachments"],
+            (false, 3) => &["input", "outputs", "prompt_number", "language", "collapsed", "level"],
+            (false, _) => &["outputs", "execution_count"],
+        };
+        object.set("cell_type", json::quote(cell_type, true));
+        foreign.iter().for_each(|key| object.remove(key));
+        if code {
+            self.add_what_code_needs(object);
+        }
+        attached
+    }
+
+    /// The members that the format asks of a code cell, where they are not there.
+    fn add_what_code_needs(&self, object: &mut Object) {
+        object.set_missing("outputs", "[]");
+        if self.version.0 > 3 {
+            object.set_missing("execution_count", "null");
+            return;
+        }
+        let language = self.cells.iter().find_map(|cell| {
+            let members = json::members(cell.raw).ok()?;
+            json::last(&members, "language")
+        });
+        object.set_missing("language", language.unwrap_or("\"python\""));
+    }
+
+    /// The object of the cell at an index or, if that is none, of the nearest before it or behind it.
+    fn object_near(&self, list: usize, at: usize) -> Option<Object> {
+        let range = &self.lists[list].cells;
+        let before = self.cells[range.start..at].iter().rev();
+        let behind = self.cells[at..range.end].iter();
+        before.chain(behind).find_map(|cell| Object::parse(cell.raw))
+    }
+
+    fn form_near(&self, list: usize, number: usize) -> Option<Form> {
+        let near = self.object_near(list, number - 1)?;
+        Form::of(&near, "source").or_else(|| Form::of(&near, "input"))
+    }
+
+    fn keys(&self, cell_type: &str) -> Keys {
+        Keys::of(self.version.0, cell_type == CellType::Code.name())
+    }
+
+    fn ascii(&self) -> bool {
+        json::escapes_letters(self.text)
+    }
+
+    /// Eight hex digits that no other cell has for its id.
+    fn new_id(&self, seed: u32) -> String {
+        let taken = |id: &str| self.cells.iter().any(|cell| cell.id() == Some(id));
+        let mut number = seed;
+        loop {
+            let id = format!("{number:08x}");
+            if !taken(&id) {
+                return id;
+            }
+            number = number.wrapping_add(1);
+        }
+    }
+
+    fn span(&self, part: &str) -> Range<usize> {
+        let start = json::offset(self.text, part);
+        start..start + part.len()
+    }
+
+    fn splice(&self, gone: Range<usize>, new: &str) -> Vec<u8> {
+        [&self.text[..gone.start], new, &self.text[gone.end..]].concat().into_bytes()
+    }
+}
+
+fn no_blanks() -> Frame {
+    Frame::new("", None, "", ":")
+}

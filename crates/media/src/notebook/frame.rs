@@ -1,0 +1,85 @@
+//! The blanks around the items of a list or an object, so that new ones stand as the old ones do.
+
+use super::json;
+
+/// The blanks of one list or object: whatever indentation, line ends or lack of both it was written with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// Between the opening bracket and the first item.
+    pub(super) first: String,
+    /// Between a comma and the next item.
+    pub(super) next: String,
+    /// Between the last item and the closing bracket.
+    pub(super) end: String,
+}
+
+impl Frame {
+    /// The frame of a list; nothing, if nothing stands in it. `colon` is what stands between key and
+    /// value around there: who writes a blank behind it does so behind a comma.
+    pub(super) fn of_list(list: &str, colon: &str) -> Option<Frame> {
+        let items = json::items(list)?;
+        let start = |item: &str| json::offset(list, item);
+        let (head, tail) = (items.first()?, items.last()?);
+        let first = &list[1..start(head)];
+        let next = items.get(1).map(|next| {
+            let between = &list[start(head) + head.len()..start(next)];
+            between.trim_start_matches(|c| c != ',').trim_start_matches(',')
+        });
+        let end = &list[start(tail) + tail.len()..list.len() - 1];
+        Some(Frame::new(first, next, end, colon))
+    }
+
+    pub(super) fn new(first: &str, next: Option<&str>, end: &str, colon: &str) -> Frame {
+        let next = next.unwrap_or(match first.contains('\n') {
+            true => first,
+            false => after_comma(colon),
+        });
+        Frame { first: first.to_owned(), next: next.to_owned(), end: end.to_owned() }
+    }
+
+    /// The frame of what stands inside of an item.
+    pub(super) fn deeper(&self) -> Frame {
+        if !self.first.contains('\n') {
+            let none = String::new();
+            return Frame { first: none.clone(), next: self.next.clone(), end: none };
+        }
+        let step = self.first.strip_prefix(&self.end).unwrap_or_default();
+        let first = format!("{}{step}", self.first);
+        Frame { next: first.clone(), first, end: self.first.clone() }
+    }
+
+    /// A list of items, each as JSON.
+    pub(super) fn list(&self, items: &[String]) -> String {
+        if items.is_empty() {
+            return "[]".to_owned();
+        }
+        let joined = items.join(&format!(",{}", self.next));
+        format!("[{}{joined}{}]", self.first, self.end)
+    }
+}
+
+fn after_comma(colon: &str) -> &'static str {
+    if colon.ends_with(' ') { " " } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_written_as_it_was() {
+        for list in ["[\n  1,\n  2\n ]", "[1,2]", "[1, 2]", "[ 1, 2 ]", "[\r\n\t1,\r\n\t2\r\n]"] {
+            let frame = Frame::of_list(list, ":").unwrap();
+            assert_eq!(frame.list(&["1".to_owned(), "2".to_owned()]), list);
+        }
+        assert_eq!(Frame::of_list("[]", ":"), None);
+    }
+
+    #[test]
+    fn deeper_is_one_step_more() {
+        let frame = Frame::of_list("[\n  1\n ]", ": ").unwrap();
+        assert_eq!(frame.deeper().list(&["1".to_owned()]), "[\n   1\n  ]");
+        let frame = Frame::of_list("[1]", ": ").unwrap();
+        assert_eq!(frame.deeper().list(&["1".to_owned(), "2".to_owned()]), "[1, 2]");
+    }
+}
