@@ -4,6 +4,7 @@ mod edit;
 mod history;
 mod ls;
 mod multi_edit;
+mod notebook_edit;
 mod read;
 mod replacement;
 mod undo;
@@ -17,6 +18,7 @@ pub(crate) const TOOLS: &[Entry] = &[
     Entry::of::<write::Write>(),
     Entry::of::<edit::Edit>(),
     Entry::of::<multi_edit::MultiEdit>(),
+    Entry::of::<notebook_edit::NotebookEdit>(),
     Entry::of::<ls::Ls>(),
     Entry::of::<undo::Undo>(),
     Entry::of::<history::History>(),

@@ -235,7 +235,7 @@ fn the_same() -> Error {
 }
 
 /// There is no file: the error that reading it gives names those that are near.
-fn missing(cx: &Cx<'_>, path: &str) -> Error {
+pub(super) fn missing(cx: &Cx<'_>, path: &str) -> Error {
     match cx.open(path) {
         Err(error) => error,
         Ok(_) => Error::new(ErrorKind::Stale, format!("{path} was created meanwhile"))

@@ -1,0 +1,291 @@
+//! NotebookEdit: one cell of a Jupyter notebook, and not a byte of the others.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_fs::{ContentHash, ContentHasher};
+use toolcrib_media::{CellType, Edited, Notebook, NotebookError, Position};
+use toolcrib_policy::Access;
+use toolcrib_text::{clip_line, unified_diff, visible_name};
+
+use super::replacement::{changed_elsewhere, missing};
+use crate::cx::{Cx, Updated};
+use crate::error::{Error, ErrorKind};
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+use crate::words::counted;
+
+mod which;
+
+use self::which::Which;
+
+/// Replaces, inserts or deletes one cell of a Jupyter notebook (.ipynb). Every byte of the other cells
+/// stays as it is.
+///
+/// Name the cell by cell_id or by cell_number, as Read shows them. Replace gives it a new source and
+/// clears its outputs, which came of the old one; id and metadata stay. Insert puts a new cell after the
+/// named one, or before it with position; without a named cell it goes to the end. The reply is the
+/// diff.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NotebookEdit {
+    /// The notebook: relative to the workspace's directory, or absolute.
+    notebook_path: String,
+    /// The cell, by its id.
+    cell_id: Option<String>,
+    /// The cell, by its number, from 1.
+    #[schemars(range(min = 1))]
+    cell_number: Option<u64>,
+    /// All that the cell is to say; for replace and insert. Taken letter for letter.
+    new_source: Option<String>,
+    /// What the cell is to be. Default for replace what it is, for insert code.
+    cell_type: Option<OfCell>,
+    /// What to do. Default replace.
+    edit_mode: Option<Mode>,
+    /// Where an inserted cell goes. Default after the named cell, or end if none is named.
+    position: Option<Where>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum OfCell {
+    Code,
+    Markdown,
+    Raw,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    Replace,
+    Insert,
+    Delete,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Where {
+    Before,
+    After,
+    End,
+}
+
+impl Tool for NotebookEdit {
+    const NAME: &'static str = "NotebookEdit";
+    const CATEGORY: Category = Category::File;
+    const HINTS: Hints = Hints::EDITS;
+    const ALIASES: &'static [(&'static str, &'static str)] = &[
+        ("path", "notebook_path"),
+        ("file_path", "notebook_path"),
+        ("source", "new_source"),
+        ("mode", "edit_mode"),
+    ];
+
+    fn access(&self) -> Vec<Access> {
+        vec![Access::Write(self.notebook_path.clone().into())]
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let step = self.step()?;
+        let shown = cx.show(&self.notebook_path)?;
+        let seen = cx.session().seen(&cx.real_path(&self.notebook_path)?);
+        let mut edited = None;
+        let updated = cx.update(&self.notebook_path, |was| {
+            let Some(was) = was else { return Err(missing(cx, &self.notebook_path)) };
+            let mut done = step.apply(was, &shown)?;
+            let now = std::mem::take(&mut done.bytes);
+            edited = Some(done);
+            Ok(now)
+        })?;
+        let Some(edited) = edited else {
+            return Err(Error::new(ErrorKind::Internal, "the file was not asked for"));
+        };
+        let elsewhere = changed_elsewhere(seen, updated.was.as_deref());
+        Ok(self.reply(cx, &shown, &updated, &edited, elsewhere))
+    }
+}
+
+/// What is to be done, with all that it takes.
+enum Step<'a> {
+    Replace(Which<'a>, &'a str, Option<CellType>),
+    Insert(Option<(Which<'a>, Where)>, &'a str, CellType),
+    Delete(Which<'a>),
+}
+
+impl NotebookEdit {
+    fn mode(&self) -> Mode {
+        self.edit_mode.unwrap_or(Mode::Replace)
+    }
+
+    /// What the arguments ask for, or what is missing in them.
+    fn step(&self) -> Result<Step<'_>, Error> {
+        let which = Which::of(self.cell_id.as_deref(), self.cell_number);
+        let mode = self.mode();
+        if self.position.is_some() && mode != Mode::Insert {
+            return Err(Error::invalid("`position` is for edit_mode insert")
+                .hint("Nothing was done. Leave it out, or set edit_mode to insert."));
+        }
+        let source = self.new_source.as_deref();
+        let cell_type = self.cell_type.map(OfCell::cell_type);
+        match (mode, which, source) {
+            (Mode::Replace | Mode::Insert, _, None) => {
+                Err(Error::invalid("`new_source` is missing").hint(
+                    "Nothing was done. Say in `new_source` what the cell is to say; to remove a cell, set edit_mode to delete.",
+                ))
+            }
+            (Mode::Replace | Mode::Delete, None, _) => Err(Error::invalid("neither `cell_id` nor `cell_number` is given").hint(
+                "Nothing was done. Give cell_id or cell_number, as Read shows them.",
+            )),
+            (Mode::Replace, Some(which), Some(source)) => {
+                Ok(Step::Replace(which, source, cell_type))
+            }
+            (Mode::Insert, which, Some(source)) => {
+                let cell_type = cell_type.unwrap_or(CellType::Code);
+                Ok(Step::Insert(self.place(which)?, source, cell_type))
+            }
+            (Mode::Delete, Some(_), Some(source)) if !source.is_empty() => {
+                Err(Error::invalid("`new_source` is given, and edit_mode is delete").hint(
+                    "Nothing was done. Leave out `new_source` to delete the cell, or set edit_mode to replace.",
+                ))
+            }
+            (Mode::Delete, Some(which), _) => Ok(Step::Delete(which)),
+        }
+    }
+
+    /// The cell next to which a new one goes, and on which side; nothing for the end.
+    fn place<'a>(&self, which: Option<Which<'a>>) -> Result<Option<(Which<'a>, Where)>, Error> {
+        match (which, self.position) {
+            (Some(_), Some(Where::End)) => {
+                Err(Error::invalid("`position` is end, and a cell is named").hint(
+                    "Nothing was done. For the end leave out the cell, or use position before or after.",
+                ))
+            }
+            (None, Some(Where::Before | Where::After)) => {
+                Err(Error::invalid("`position` is before or after, but of which cell?").hint(
+                    "Nothing was done. Give cell_id or cell_number too; 1 is the first cell.",
+                ))
+            }
+            (None, _) => Ok(None),
+            (Some(which), position) => Ok(Some((which, position.unwrap_or(Where::After)))),
+        }
+    }
+
+    fn reply(
+        &self,
+        cx: &Cx<'_>,
+        shown: &str,
+        updated: &Updated,
+        edited: &Edited,
+        elsewhere: Option<String>,
+    ) -> Reply {
+        let Updated { was, now, changed } = updated;
+        let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
+        let mut says = self.says(cx.dry_run(), was.as_ref() == Some(now), shown, edited);
+        let link = cx.followed_link(&self.notebook_path).ok().flatten();
+        let link = link.map(|link| format!("Through the link {link}."));
+        for note in changed.notes.iter().chain(&link).chain(&elsewhere) {
+            says += &format!(" {note}");
+        }
+        let reply = Reply::new(says)
+            .diff(diff.text)
+            .with("notebook_path", shown)
+            .with("edit_mode", self.mode().name())
+            .with("cell_number", edited.number)
+            .with("cell_type", edited.cell_type.as_str())
+            .with("total_cells", edited.total)
+            .with("outputs_cleared", edited.outputs_cleared)
+            .with("added_lines", diff.added)
+            .with("removed_lines", diff.removed)
+            .with("hash", ContentHash::of(now).short())
+            .with_change(changed.id);
+        match &edited.id {
+            Some(id) => reply.with("cell_id", id.as_str()),
+            None => reply,
+        }
+    }
+
+    /// What was done, in a sentence or two.
+    fn says(&self, dry_run: bool, same: bool, shown: &str, edited: &Edited) -> String {
+        let cell = which::name(edited.number, &edited.cell_type, edited.id.as_deref());
+        if same {
+            return format!("{shown}: {cell} says this already; nothing was written.");
+        }
+        let did = if dry_run { "Dry run, nothing written. Would edit" } else { "Edited" };
+        let total = counted(edited.total as u64, "cell");
+        let outputs = counted(edited.outputs_cleared as u64, "output");
+        let mut says = match (self.mode(), edited.outputs_cleared) {
+            (Mode::Replace, 0) => format!("{did} {shown}: {cell} replaced."),
+            (Mode::Replace, _) => format!("{did} {shown}: {cell} replaced, {outputs} cleared."),
+            (Mode::Insert, _) => format!("{did} {shown}: {cell} inserted; {total} in all."),
+            (Mode::Delete, 0) => format!("{did} {shown}: {cell} deleted; {total} left."),
+            (Mode::Delete, _) => {
+                format!("{did} {shown}: {cell} deleted with {outputs}; {total} left.")
+            }
+        };
+        if edited.attachments_removed {
+            says += " Its attachments are gone: a code cell cannot have any.";
+        }
+        says
+    }
+}
+
+impl Step<'_> {
+    fn apply(&self, was: &[u8], shown: &str) -> Result<Edited, Error> {
+        let notebook = Notebook::parse(was).map_err(|error| no_notebook(shown, &error))?;
+        let edited = match self {
+            Step::Replace(which, source, cell_type) => {
+                notebook.replace(which.find(&notebook, shown)?, source, *cell_type)
+            }
+            Step::Insert(next_to, source, cell_type) => {
+                let position = match next_to {
+                    None => Position::End,
+                    Some((which, Where::Before)) => Position::Before(which.find(&notebook, shown)?),
+                    Some((which, _)) => Position::After(which.find(&notebook, shown)?),
+                };
+                notebook.insert(position, source, *cell_type, seed(was, source))
+            }
+            Step::Delete(which) => notebook.delete(which.find(&notebook, shown)?),
+        };
+        edited.map_err(|error| no_notebook(shown, &error))
+    }
+}
+
+impl OfCell {
+    fn cell_type(self) -> CellType {
+        match self {
+            OfCell::Code => CellType::Code,
+            OfCell::Markdown => CellType::Markdown,
+            OfCell::Raw => CellType::Raw,
+        }
+    }
+}
+
+impl Mode {
+    fn name(self) -> &'static str {
+        match self {
+            Mode::Replace => "replace",
+            Mode::Insert => "insert",
+            Mode::Delete => "delete",
+        }
+    }
+}
+
+/// What the id of a new cell is made of. Not by chance: who agrees to a preview gets the id that it
+/// showed.
+fn seed(was: &[u8], source: &str) -> u32 {
+    let mut hasher = ContentHasher::default();
+    hasher.feed(was);
+    hasher.feed(source.as_bytes());
+    let digits = hasher.finish().short();
+    digits.get(..8).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
+}
+
+fn no_notebook(shown: &str, error: &NotebookError) -> Error {
+    let why = clip_line(&visible_name(error.why.as_bytes()), 200);
+    let (line, column) = (error.line, error.column);
+    let message =
+        format!("{shown} cannot be edited as a notebook: line {line}, column {column}: {why}");
+    Error::new(ErrorKind::Unsupported, message)
+        .hint("Nothing was done. Read the place; Edit can change it as text.")
+        .with("line", line)
+        .with("column", column)
+}
