@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::{bench, deny, docs, formats, layering, nearest, process, tidy, torture};
+use crate::{bench, deny, docs, formats, layering, nearest, notebooks, process, tidy, torture};
 
 struct Step {
     name: &'static str,
@@ -54,6 +54,11 @@ const STEPS: &[Step] = &[
         name: "formats",
         what: "the APIs' own client libraries take our tool definitions",
         run: formats::check,
+    },
+    Step {
+        name: "notebooks",
+        what: "Jupyter's own library takes the notebooks that were edited",
+        run: notebooks::check,
     },
     Step {
         name: "torture-smoke",

@@ -23,6 +23,8 @@ mod formats;
 mod layering;
 mod metadata;
 mod nearest;
+mod notebooks;
+mod oracle;
 mod process;
 mod product;
 mod random;
@@ -76,6 +78,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         what: "`toolcrib tools --format …`, judged by the client libraries of the APIs",
         run: formats::run,
+    },
+    Task {
+        name: "notebooks",
+        arguments: "",
+        what: "edits of notebooks, judged by Jupyter's own library",
+        run: notebooks::run,
     },
     Task {
         name: "bench",
