@@ -2,6 +2,7 @@
 
 mod binary;
 mod large;
+mod notebook;
 mod page;
 mod picture;
 mod text;
@@ -67,10 +68,16 @@ impl Tool for Read {
                 .with("file_path", file.shown())
                 .with("unchanged", true));
         }
+        let mut header: Vec<String> = cx.followed_link(&self.file_path)?.into_iter().collect();
         match binary::kind(&file)? {
-            Some(Kind::Picture(media_type)) => picture::read(cx, &file, media_type),
-            _ => text::read(cx, &file, part, cx.followed_link(&self.file_path)?),
+            Some(Kind::Picture(media_type)) => return picture::read(cx, &file, media_type),
+            None if notebook::is_one(&file) => match notebook::read(cx, &file, part)? {
+                Ok(reply) => return Ok(reply),
+                Err(why_not) => header.push(why_not),
+            },
+            _ => {}
         }
+        text::read(cx, &file, part, header)
     }
 }
 

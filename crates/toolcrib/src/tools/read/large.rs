@@ -22,11 +22,10 @@ pub(super) fn read(
     cx: &Cx<'_>,
     file: &OpenFile,
     part: Part,
-    link: Option<String>,
+    mut header: Vec<String>,
 ) -> Result<Reply, Error> {
     let sample = file.head(SAMPLE_BYTES)?;
     let (survey, encoding) = kind(&sample).ok_or_else(|| binary(cx, file))?;
-    let mut header: Vec<String> = link.into_iter().collect();
     header.extend(notes(&survey, encoding));
     header.push(format!("{} bytes, judged by the first of them", file.size()));
     let text = Large { cx, file, encoding, terminator: survey.terminator(), limit: part.limit };

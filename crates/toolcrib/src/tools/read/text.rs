@@ -16,14 +16,13 @@ pub(super) fn read(
     cx: &Cx<'_>,
     file: &OpenFile,
     part: Part,
-    link: Option<String>,
+    mut header: Vec<String>,
 ) -> Result<Reply, Error> {
     if file.size() > cx.limits().look_bytes {
-        return large::read(cx, file, part, link);
+        return large::read(cx, file, part, header);
     }
     let Look { survey, encoding, seen } = look(cx, file)?;
     let total = survey.lines();
-    let mut header: Vec<String> = link.into_iter().collect();
     header.extend(notes(&survey, encoding));
     if !survey.ends_with_newline() {
         header.push("no newline at end of file".to_owned());
