@@ -15,6 +15,9 @@ use crate::args::{Args, Command, Common};
 use crate::config::{self, Config};
 use crate::print;
 
+/// This very program, as it was when it was started, even if another has taken its name since.
+const OURSELVES: &str = "/proc/self/exe";
+
 /// Does what the command line says. An error is one of usage or surroundings: nothing was done.
 pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     let common = &args.common;
@@ -49,7 +52,8 @@ fn build(common: &Common, config: &Config, profile: Profile) -> Result<Runtime, 
         .limits(config.limits())
         .absolute_paths(config.absolute_paths)
         .hard_links(config.hard_links())
-        .protection(config.protection()?);
+        .protection(config.protection()?)
+        .helper(OURSELVES);
     for root in &common.roots {
         let directory = as_spelled(&root.directory);
         builder = match root.read_only {

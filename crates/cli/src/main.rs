@@ -21,6 +21,9 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
+        return code;
+    }
     let args = args::Args::parse();
     let outcome = args.check_roots(std::env::args_os()).and_then(|()| commands::run(args));
     match outcome {

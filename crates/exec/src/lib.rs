@@ -17,4 +17,4 @@ compile_error!(
 
 mod worker;
 
-pub use worker::{NotConfined, Worker, WorkerError, WorkerLimits, confine};
+pub use worker::{NotConfined, Worker, WorkerError, WorkerLimits, confine, serve};

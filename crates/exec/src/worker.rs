@@ -4,6 +4,7 @@ mod confine;
 mod error;
 mod limits;
 mod pipes;
+mod serve;
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -17,7 +18,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 pub use confine::{NotConfined, confine};
 pub use error::WorkerError;
 pub use limits::WorkerLimits;
-use pipes::{Pipes, Progress};
+pub use serve::serve;
+
+use self::pipes::{Pipes, Progress};
 
 /// How long a wish to cancel may go unseen.
 const GLANCE: Duration = Duration::from_millis(10);

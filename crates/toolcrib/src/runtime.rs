@@ -32,6 +32,7 @@ pub struct Runtime {
     own: Vec<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
+    helper: Option<PathBuf>,
     sessions: AtomicU64,
 }
 
@@ -90,6 +91,10 @@ impl Runtime {
         self.journal.as_ref()
     }
 
+    pub(crate) fn helper(&self) -> Option<&Path> {
+        self.helper.as_deref()
+    }
+
     pub(crate) fn own(&self) -> &[PathBuf] {
         &self.own
     }
@@ -130,6 +135,7 @@ pub struct RuntimeBuilder {
     own: Vec<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
+    helper: Option<PathBuf>,
 }
 
 impl RuntimeBuilder {
@@ -195,6 +201,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// The host's own program, whose `main` calls [`crate::run_helper`]: what must not take the host with
+    /// it is done in a child of it. Without one, PDFs are not read.
+    pub fn helper(mut self, program: impl Into<PathBuf>) -> Self {
+        self.helper = Some(program.into());
+        self
+    }
+
     /// A value that tools of one's own find with [`crate::Cx::state`]; one of each type.
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.put(value);
@@ -229,6 +242,7 @@ impl RuntimeBuilder {
             own,
             recorder: self.recorder,
             states: self.states,
+            helper: self.helper,
             sessions: AtomicU64::new(0),
         })
     }

@@ -4,6 +4,7 @@ mod binary;
 mod large;
 mod notebook;
 mod page;
+mod pdf;
 mod picture;
 mod text;
 
@@ -19,11 +20,13 @@ use crate::file::OpenFile;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads a text file. Each line comes as its number, a tab, and its text.
+/// Reads a file: text in any encoding, a picture, the text of a PDF, a notebook's cells. Each line of
+/// text comes as its number, a tab, and its text.
 ///
-/// Use offset and limit for a part of a long file; the reply names the next offset when there is
-/// more. A first line in brackets tells what the text does not show: line endings, a byte order
-/// mark, a missing newline at the end. Lines over 2,000 characters are cut, and say so.
+/// Use offset and limit for a part of a long file (in a notebook they count cells), pages for a PDF; the
+/// reply names the next when there is more. A first line in brackets tells what the text does not
+/// show: encoding, line endings, a byte order mark, tabs, a missing newline at the end. Lines over
+/// 2,000 characters are cut, and say so.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
@@ -35,6 +38,8 @@ pub(crate) struct Read {
     /// How many lines at most. Default 2000.
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<u64>,
+    /// Pages of a PDF, like "3" or "3-7". Default the first 20.
+    pages: Option<String>,
     /// A hash of the file, or "seen" for what this session last saw: if the file is still that, the
     /// reply is only that it is unchanged.
     if_changed_since: Option<String>,
@@ -71,6 +76,7 @@ impl Tool for Read {
         let mut header: Vec<String> = cx.followed_link(&self.file_path)?.into_iter().collect();
         match binary::kind(&file)? {
             Some(Kind::Picture(media_type)) => return picture::read(cx, &file, media_type),
+            Some(Kind::Pdf) => return pdf::read(cx, &file, self.pages.as_deref()),
             None if notebook::is_one(&file) => match notebook::read(cx, &file, part)? {
                 Ok(reply) => return Ok(reply),
                 Err(why_not) => header.push(why_not),

@@ -1,0 +1,28 @@
+//! The child's side of a worker: everything given up, then bytes in, bytes out.
+
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+use super::confine;
+
+/// Does a worker's work: takes its input from stdin and puts the answer on stdout, or why there is none
+/// on stderr. To be called first thing in `main`, before anything else is open.
+pub fn serve(work: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, String>) -> ExitCode {
+    // What this system would not let us give up is missing; the parent's limits hold all the same.
+    let _ = confine();
+    match answer(work) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            let _ = std::io::stderr().write_all(why.as_bytes());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer(work: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, String>) -> Result<(), String> {
+    let mut input = Vec::new();
+    std::io::stdin().read_to_end(&mut input).map_err(|error| error.to_string())?;
+    let output = work(input)?;
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(&output).and_then(|()| stdout.flush()).map_err(|error| error.to_string())
+}

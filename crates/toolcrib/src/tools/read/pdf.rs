@@ -1,0 +1,98 @@
+//! The text of a PDF, page by page.
+
+use toolcrib_media::{PdfError, PdfPage, PdfText};
+use toolcrib_text::visible;
+
+use super::page::FOOTER_CHARS;
+use crate::cx::Cx;
+use crate::error::{Error, ErrorKind};
+use crate::file::OpenFile;
+use crate::helper::pdf_text;
+use crate::reply::Reply;
+use crate::words::counted;
+
+/// So many pages are read unless others are asked for.
+const DEFAULT_PAGES: u32 = 20;
+
+/// Reads pages of a PDF.
+pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, pages: Option<&str>) -> Result<Reply, Error> {
+    let (first, last) = match pages {
+        None => (1, DEFAULT_PAGES),
+        Some(pages) => range(pages).ok_or_else(|| no_range(pages))?,
+    };
+    let bytes = file.read_all(cx.limits().pdf_bytes).map_err(|error| {
+        error.hint("PDFs of this size are not read. Split it, and read a part.")
+    })?;
+    let chars = cx.limits().reply_chars.saturating_sub(FOOTER_CHARS);
+    let text =
+        pdf_text(cx, &bytes, (first, last), chars)?.map_err(|error| unreadable(file, &error))?;
+    if text.pages.is_empty() {
+        let message = format!(
+            "{} has {}; there is no page {first}",
+            file.shown(),
+            counted(text.page_count.into(), "page")
+        );
+        return Err(Error::invalid(message)
+            .hint("Ask for pages that are there.")
+            .with("total_pages", text.page_count));
+    }
+    Ok(reply(file, &text, first, last))
+}
+
+/// "3" is one page, "3-7" are five, "3-" is that and all that follow.
+fn range(pages: &str) -> Option<(u32, u32)> {
+    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&number| number > 0);
+    let (first, last) = match pages.split_once('-') {
+        None => (number(pages)?, number(pages)?),
+        Some((first, "")) => (number(first)?, u32::MAX),
+        Some((first, last)) => (number(first)?, number(last)?),
+    };
+    (first <= last).then_some((first, last))
+}
+
+fn reply(file: &OpenFile, text: &PdfText, first: u32, last: u32) -> Reply {
+    let total = text.page_count;
+    let read_to = text.pages.last().map_or(first, |page| page.number);
+    let mut says = format!("[PDF, {}]\n", counted(total.into(), "page"));
+    says.extend(text.pages.iter().map(show));
+    if text.cut {
+        // The page that was cut is asked for again, with the room of a whole reply.
+        let next = if read_to > first { read_to } else { read_to + 1 };
+        says += &format!(
+            "[cut in page {read_to}: a reply is full; for more, pages: \"{next}-{}\"]\n",
+            last.min(total).max(next)
+        );
+    } else if read_to < total {
+        let next = read_to + 1;
+        let to = next.saturating_add(DEFAULT_PAGES - 1).min(total);
+        says +=
+            &format!("[pages {first}-{read_to} of {total}; for more, pages: \"{next}-{to}\"]\n");
+    }
+    Reply::new(says)
+        .with("file_path", file.shown())
+        .with("total_pages", total)
+        .with("first_page", first)
+        .with("pages_read", text.pages.len())
+        .with("truncated", text.cut || read_to < total)
+}
+
+fn show(page: &PdfPage) -> String {
+    let PdfPage { number, text } = page;
+    match text.trim().is_empty() {
+        true => format!("--- page {number}: no text on it ---\n"),
+        false => format!("--- page {number} ---\n{}\n", visible(text.as_bytes())),
+    }
+}
+
+fn no_range(pages: &str) -> Error {
+    Error::invalid(format!("`pages`: {pages:?} names no pages"))
+        .hint("Say \"3\" for one page, \"3-7\" for several, \"3-\" for all from there on.")
+}
+
+fn unreadable(file: &OpenFile, error: &PdfError) -> Error {
+    let hint = match error {
+        PdfError::Encrypted => "There is no way to give a password here; make a copy without one.",
+        PdfError::NotPdf | PdfError::Broken { .. } => "It is damaged, or not what it says.",
+    };
+    Error::new(ErrorKind::Unsupported, format!("{}: {error}", file.shown())).hint(hint)
+}
