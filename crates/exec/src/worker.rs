@@ -1,4 +1,4 @@
-//! A child with limits that works on bytes: the parent's side is here, the child's is [`confine`].
+//! A child with limits that works on bytes: the parent's side is here, the child's is [`confine()`].
 
 mod confine;
 mod error;
@@ -26,7 +26,7 @@ use self::pipes::{Pipes, Progress};
 const GLANCE: Duration = Duration::from_millis(10);
 
 /// A program that reads its stdin to the end, writes its answer to stdout and says on stderr why there
-/// is none. It should call [`confine`] before anything else.
+/// is none. It should call [`confine()`] before anything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
     /// The program, by its full path: there is no `PATH` to look it up in.
@@ -44,9 +44,9 @@ impl Worker {
     /// The child has no environment and the root for its directory, and its limits hold before it gets
     /// the first byte of the input.
     pub fn run(&self, input: &[u8], cancelled: &dyn Fn() -> bool) -> Result<Vec<u8>, WorkerError> {
-        let deadline = Instant::now() + self.limits.wall;
+        let started = Instant::now();
         let mut running = Running::start(self)?;
-        let watched = running.watch(self, input, deadline, cancelled);
+        let watched = running.watch(&self.limits, input, started, cancelled);
         let (output, complaint) = running.pipes.take();
         let status = running.end()?;
         watched?;
@@ -89,9 +89,9 @@ impl Running {
     /// Until it has ended by itself; an error means that it has not.
     fn watch(
         &mut self,
-        worker: &Worker,
+        limits: &WorkerLimits,
         input: &[u8],
-        deadline: Instant,
+        started: Instant,
         cancelled: &dyn Fn() -> bool,
     ) -> Result<(), WorkerError> {
         let mut unwritten = input;
@@ -99,16 +99,12 @@ impl Running {
             if cancelled() {
                 return Err(WorkerError::Cancelled);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = limits.wall.saturating_sub(started.elapsed());
             if left.is_zero() {
                 return Err(WorkerError::TimedOut);
             }
-            let progress = self.pipes.pump(
-                &self.handle,
-                &mut unwritten,
-                worker.limits.output_bytes,
-                left.min(GLANCE),
-            )?;
+            let (max_output, patience) = (limits.output_bytes, left.min(GLANCE));
+            let progress = self.pipes.pump(&self.handle, &mut unwritten, max_output, patience)?;
             if progress == Progress::Ended {
                 return Ok(());
             }

@@ -82,9 +82,9 @@ impl Pipes {
         }
         if let Some(complaint) = &mut self.complaint {
             match read(complaint, &mut self.complained, MAX_COMPLAINT).map_err(WorkerError::Lost)? {
-                Flow::Waiting => {}
-                // Heard enough. It gets an error for the rest, and may end by it.
-                Flow::Closed | Flow::Overflow => self.complaint = None,
+                // Whoever complains at length is let talk: a closed pipe would end it.
+                Flow::Waiting | Flow::Overflow => {}
+                Flow::Closed => self.complaint = None,
             }
         }
         Ok(if ended { Progress::Ended } else { Progress::Running })

@@ -30,8 +30,10 @@ fn a_failure_has_its_code_and_what_it_said() {
 }
 
 #[test]
-fn what_it_says_is_bounded() {
-    let error = run(&shell("yes complaint | head -c 1000000 >&2; exit 1"), &[]).unwrap_err();
+fn what_it_says_is_bounded_and_does_not_end_it() {
+    let talkative = "yes complaint | head -c 1000000 >&2 && echo answer";
+    assert_eq!(run(&shell(talkative), &[]).unwrap(), b"answer\n");
+    let error = run(&shell(&format!("{talkative}; exit 1")), &[]).unwrap_err();
     assert!(matches!(&error, WorkerError::Failed { message, .. } if message.len() <= 4096));
 }
 
