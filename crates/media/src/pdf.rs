@@ -4,6 +4,7 @@
 //! to words and lines here, by where they stand on the page and in the order in which they are drawn.
 //! That order is nearly always the one to read in, columns included.
 
+mod collections;
 mod letters;
 mod line;
 mod page;
@@ -15,6 +16,8 @@ use std::ops::RangeInclusive;
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_interpret::{InterpreterCache, InterpreterSettings};
 use serde::{Deserialize, Serialize};
+
+use collections::Collections;
 
 /// The most pages of one call: more text than any model is given at once, and an end for a file that
 /// claims millions.
@@ -79,6 +82,7 @@ pub fn read_pdf(
     let pdf = open(bytes)?;
     let cache = InterpreterCache::new();
     let settings = InterpreterSettings::default();
+    let mut collections = Collections::of(&pdf);
     let page_count = count(&pdf);
     let first = (*pages.start()).max(1);
     let last = (*pages.end()).min(page_count);
@@ -87,7 +91,7 @@ pub fn read_pdf(
     let mut chars_left = max_chars;
     let wanted = pdf.pages().iter().zip(1..=last_read).skip(first as usize - 1);
     for (page, number) in wanted {
-        let read = page::read(page, &cache, &settings, chars_left);
+        let read = page::read(page, &cache, &settings, &mut collections, chars_left);
         chars_left -= read.text.chars().count();
         text.pages.push(PdfPage { number, text: read.text });
         if read.cut {

@@ -4,9 +4,15 @@ use hayro_interpret::font::Glyph;
 use hayro_interpret::hayro_cmap::BfString;
 use unicode_normalization::UnicodeNormalization;
 
+use super::collections::Collections;
+
 /// The text of a glyph; empty if nobody can tell, or if it says nothing.
-pub(super) fn of(glyph: &Glyph<'_>) -> String {
-    let told = match glyph.as_unicode() {
+pub(super) fn of(glyph: &Glyph<'_>, collections: &mut Collections<'_>) -> String {
+    let by_collection = || match glyph {
+        Glyph::Outline(glyph) => collections.text(glyph),
+        Glyph::Type3(_) => None,
+    };
+    let told = match glyph.as_unicode().or_else(by_collection) {
         Some(BfString::Char(c)) => plain(&[c]),
         Some(BfString::String(text)) => plain(&text.chars().collect::<Vec<_>>()),
         None => String::new(),

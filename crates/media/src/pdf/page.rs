@@ -9,6 +9,7 @@ use hayro_interpret::{
     InterpreterCache, InterpreterSettings, SoftMask, TransformExt, interpret_page,
 };
 
+use super::collections::Collections;
 use super::letters;
 use super::line::{Line, Placed};
 
@@ -30,6 +31,7 @@ pub(super) fn read<'a>(
     page: &Page<'a>,
     cache: &InterpreterCache<'a>,
     settings: &InterpreterSettings,
+    collections: &mut Collections<'_>,
     max_chars: usize,
 ) -> PageText {
     let (width, height) = page.render_dimensions();
@@ -38,6 +40,7 @@ pub(super) fn read<'a>(
     let mut context = Context::new(upright, sheet, cache, page.xref(), settings.clone());
     let mut reader = Reader {
         sheet,
+        collections,
         text: String::new(),
         line: Line::default(),
         last_run: Vec::new(),
@@ -50,9 +53,10 @@ pub(super) fn read<'a>(
 }
 
 /// Looks on while hayro draws.
-struct Reader {
+struct Reader<'c, 'p> {
     /// What is outside of it nobody sees.
     sheet: Rect,
+    collections: &'c mut Collections<'p>,
     text: String,
     line: Line,
     /// What was drawn before this, to notice when it is drawn once more.
@@ -62,7 +66,7 @@ struct Reader {
     cut: bool,
 }
 
-impl Reader {
+impl Reader<'_, '_> {
     fn add(&mut self, glyph: Placed) {
         let chars = glyph.text.chars().count();
         if chars > self.chars_left {
@@ -88,7 +92,7 @@ impl Reader {
         self.text.push_str(&line);
     }
 
-    fn placed(&self, glyph: &PositionedGlyph<'_>, outer: Affine, run: Run) -> Option<Placed> {
+    fn placed(&mut self, glyph: &PositionedGlyph<'_>, outer: Affine, run: Run) -> Option<Placed> {
         let transform = outer * glyph.transform();
         let origin = transform * Point::ZERO;
         let (across, up) = axes(transform);
@@ -105,7 +109,7 @@ impl Reader {
         if !is_sound || size <= 0.0 || !self.sheet.contains(origin) {
             return None;
         }
-        let text = letters::of(glyph);
+        let text = letters::of(glyph, self.collections);
         (!text.is_empty()).then_some(Placed {
             text,
             direction: (way.x, way.y),
@@ -129,7 +133,7 @@ impl Reader {
     }
 }
 
-impl<'a> Device<'a> for Reader {
+impl<'a> Device<'a> for Reader<'_, '_> {
     fn draw_glyph_run(&mut self, glyph_run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, _: &DrawMode) {
         if self.cut {
             return;
