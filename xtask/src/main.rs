@@ -27,10 +27,12 @@ mod notebooks;
 mod oracle;
 mod process;
 mod product;
+mod python;
 mod random;
 mod sandbox;
 mod tidy;
 mod torture;
+mod trial;
 mod watchdog;
 mod workspace;
 
@@ -96,6 +98,12 @@ const TASKS: &[Task] = &[
         arguments: "[KIND] [--smoke] [--rounds N]",
         what: "races, faults, kills, full disks; without a kind it lists what there is",
         run: torture::run,
+    },
+    Task {
+        name: "trial",
+        arguments: "[NAME DIRECTORY]",
+        what: "how good we are on files of others; without a name it lists what there is",
+        run: trial::run,
     },
     Task {
         name: "demo",
