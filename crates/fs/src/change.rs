@@ -129,7 +129,7 @@ impl Change {
         let flight = match keeper {
             None => None,
             Some(keeper) => {
-                let contents: Vec<&[u8]> = self.steps.iter().flat_map(Step::contents).collect();
+                let contents: Vec<_> = self.steps.iter().flat_map(Step::contents).collect();
                 let changes = prepared.iter().map(Prepared::file_change).collect();
                 let made = made.paths().map(|path| KeptPath::new(&path)).collect();
                 Some(keeper.journal.begin(keeper.about, changes, made, &contents)?)

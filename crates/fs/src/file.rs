@@ -58,6 +58,12 @@ pub struct ReadFile {
     pub(crate) stat: Stat,
 }
 
+/// So much is read at once of a file as a whole: less than a size may claim, so that a sparse file
+/// costs what it has.
+const MOST_READ: usize = 128 << 20;
+/// And no less, should a file grow while it is read.
+const LEAST_READ: usize = 4 << 10;
+
 impl ReadFile {
     /// Opens what is at the place. Never waits: what is no regular file is refused before it is
     /// opened, and again after, in case it was swapped between.
@@ -112,16 +118,19 @@ impl ReadFile {
         if self.size() > max_bytes {
             return too_large();
         }
-        // One byte more than it has tells a file that grew since it was opened.
-        let room = usize::try_from(self.size() + 1).unwrap_or(usize::MAX).min(1 << 20);
-        let (mut bytes, mut chunk) = (Vec::new(), vec![0; room]);
+        let mut bytes = Vec::new();
         loop {
-            let read = self.read_at(&mut chunk, bytes.len() as u64)?;
-            bytes.extend_from_slice(&chunk[..read]);
+            // One byte more than it has tells a file that grew since it was opened.
+            let had = bytes.len();
+            let left = usize::try_from(self.size()).unwrap_or(usize::MAX).saturating_sub(had);
+            bytes.resize(had + left.clamp(LEAST_READ, MOST_READ) + 1, 0);
+            let read = self.read_at(&mut bytes[had..], had as u64)?;
+            let ended = had + read < bytes.len();
+            bytes.truncate(had + read);
             if bytes.len() as u64 > max_bytes {
                 return too_large();
             }
-            if read < chunk.len() {
+            if ended {
                 return Ok(bytes);
             }
         }

@@ -38,6 +38,7 @@ pub use self::recover::{Outcome, Recovered};
 use self::log::Log;
 use self::pending::Pending;
 use self::store::Store;
+use crate::content::Content;
 use crate::error::FsError;
 use crate::hash::ContentHash;
 use crate::lock::lock_within;
@@ -85,7 +86,7 @@ impl Journal {
         about: About,
         files: Vec<FileChange>,
         directories: Vec<KeptPath>,
-        contents: &[&[u8]],
+        contents: &[&Content],
     ) -> Result<Flight<'_>, FsError> {
         for part in ["", "blobs", "pending"] {
             make_private(&self.directory.join(part))?;
@@ -99,7 +100,7 @@ impl Journal {
         })
     }
 
-    fn try_begin(&self, entry: Entry, contents: &[&[u8]]) -> Result<Flight<'_>, FsError> {
+    fn try_begin(&self, entry: Entry, contents: &[&Content]) -> Result<Flight<'_>, FsError> {
         let shared = FlockOperation::NonBlockingLockShared;
         let not_while_collecting = self.hold("collecting", shared, PATIENCE)?;
         for content in contents {

@@ -23,6 +23,7 @@ compile_error!("toolcrib-fs has no way yet to confine files on this system; Linu
 
 mod beneath;
 mod change;
+mod content;
 mod errno;
 mod error;
 mod file;
@@ -38,6 +39,7 @@ mod root;
 mod workspace;
 
 pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, Step};
+pub use content::Content;
 pub use error::{FsError, FsErrorKind};
 pub use file::{FileKind, ReadFile};
 pub use hash::{ContentHash, ContentHasher};

@@ -9,7 +9,6 @@ use similar::{Algorithm, ChangeTag, DiffOp};
 use crate::clip::clip_line;
 use crate::encoding::Encoding;
 use crate::endings::Endings;
-use crate::survey::Survey;
 use crate::visible::visible;
 
 /// A unified diff and its sums.
@@ -64,9 +63,12 @@ pub fn changed_lines(old: &[u64], new: &[u64]) -> Vec<(u64, u64)> {
         .collect()
 }
 
+/// The lines of both sides, but for those at both ends that are the same and no context either.
 struct Sides<'a> {
     old: Vec<&'a [u8]>,
     new: Vec<&'a [u8]>,
+    /// How many lines are left out at the beginning.
+    before: usize,
     terminator: u8,
     /// A `\r` at the end of a line is news only where not every line has one.
     hide_cr: bool,
@@ -76,16 +78,25 @@ struct Sides<'a> {
 impl<'a> Sides<'a> {
     fn new(old: &'a [u8], new: &'a [u8], line_chars: usize) -> Self {
         let (old, new) = without_common_bom(old, new);
-        let (before, after) = (Survey::of(old), Survey::of(new));
-        let no_line_feed = before.line_feeds + after.line_feeds == 0;
+        let endings = [Endings::of(old), Endings::of(new)];
+        let ended_by_cr = |endings| matches!(endings, Endings::Cr | Endings::None);
         let terminator =
-            if no_line_feed && before.lone_cr + after.lone_cr > 0 { b'\r' } else { b'\n' };
-        let uniform = |survey: &Survey| matches!(survey.endings(), Endings::CrLf | Endings::None);
+            match endings.contains(&Endings::Cr) && endings.into_iter().all(ended_by_cr) {
+                true => b'\r',
+                false => b'\n',
+            };
+        let uniform = |endings| matches!(endings, Endings::CrLf | Endings::None);
+        let (first, last) = same_ends(old, new, terminator);
+        let middle = |side: &'a [u8]| {
+            let middle = &side[first..side.len() - last];
+            middle.split_inclusive(|&byte| byte == terminator).collect()
+        };
         Sides {
-            old: old.split_inclusive(|&byte| byte == terminator).collect(),
-            new: new.split_inclusive(|&byte| byte == terminator).collect(),
+            old: middle(old),
+            new: middle(new),
+            before: memchr::memchr_iter(terminator, &old[..first]).count(),
             terminator,
-            hide_cr: uniform(&before) && uniform(&after),
+            hide_cr: endings.into_iter().all(uniform),
             line_chars,
         }
     }
@@ -99,8 +110,8 @@ impl<'a> Sides<'a> {
         let _ = writeln!(
             diff.text,
             "@@ -{} +{} @@",
-            header_range(old.start, old.len()),
-            header_range(new.start, new.len())
+            header_range(self.before + old.start, old.len()),
+            header_range(self.before + new.start, new.len())
         );
         for change in hunk.iter().flat_map(|op| op.iter_changes(&self.old, &self.new)) {
             let sign = match change.tag() {
@@ -151,9 +162,85 @@ fn header_range(start: usize, length: usize) -> String {
     }
 }
 
+/// How many bytes at the beginning and at the end are whole lines that both have, without those that
+/// are context of what differs. In a large file a diff costs little more than this.
+fn same_ends(old: &[u8], new: &[u8], terminator: u8) -> (usize, usize) {
+    let first = same_prefix(old, new);
+    let last = same_suffix(&old[first..], &new[first..]);
+    // Back over the line that differs, and the context.
+    let first = memchr::memrchr_iter(terminator, &old[..first]).nth(CONTEXT).map_or(0, |at| at + 1);
+    let tail = &old[old.len() - last..];
+    let last = memchr::memchr_iter(terminator, tail).nth(CONTEXT).map_or(0, |at| last - at - 1);
+    (first, last)
+}
+
+/// So many bytes are compared at once.
+const BLOCK: usize = 4 << 10;
+
+fn same_prefix(old: &[u8], new: &[u8]) -> usize {
+    let blocks = old.chunks(BLOCK).zip(new.chunks(BLOCK)).take_while(|(old, new)| old == new);
+    let same: usize = blocks.map(|(old, _)| old.len()).sum();
+    same + old[same..].iter().zip(&new[same..]).take_while(|(old, new)| old == new).count()
+}
+
+fn same_suffix(old: &[u8], new: &[u8]) -> usize {
+    let blocks = old.rchunks(BLOCK).zip(new.rchunks(BLOCK)).take_while(|(old, new)| old == new);
+    let same: usize = blocks.map(|(old, _)| old.len()).sum();
+    let (old, new) = (&old[..old.len() - same], &new[..new.len() - same]);
+    same + old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count()
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The new side, made of the old one and a diff between them. Each line is one letter.
+    fn apply(old: &str, diff: &str) -> String {
+        let old: Vec<&str> = old.lines().collect();
+        let (mut new, mut at) = (Vec::new(), 0);
+        for line in diff.lines().skip(2) {
+            if let Some(header) = line.strip_prefix("@@ -") {
+                let (start, count) = header
+                    .split(' ')
+                    .next()
+                    .unwrap()
+                    .split_once(',')
+                    .unwrap_or_else(|| (header.split(' ').next().unwrap(), "1"));
+                let start: usize = start.parse().unwrap();
+                let start = if count == "0" { start } else { start - 1 };
+                new.extend(&old[at..start]);
+                at = start;
+                continue;
+            }
+            let (sign, text) = line.split_at(1);
+            if sign != "+" {
+                assert_eq!(old[at], text);
+                at += 1;
+            }
+            if sign != "-" {
+                new.push(text);
+            }
+        }
+        new.extend(&old[at..]);
+        new.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_old_side_and_the_diff_make_the_new_one(
+            lines in prop::collection::vec("[ab]\n", 0..30),
+            from in 0usize..30, to in 0usize..30, put in prop::collection::vec("[ab]\n", 0..4),
+        ) {
+            let (from, to) = (from.min(lines.len()), to.min(lines.len()));
+            let mut changed = lines.clone();
+            changed.splice(from.min(to)..to, put);
+            let (old, new) = (lines.concat(), changed.concat());
+            let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99);
+            prop_assert_eq!(apply(&old, &diff.text), new);
+        }
+    }
 
     #[test]
     fn a_change_is_shown_with_three_lines_around_it() {

@@ -16,6 +16,30 @@ pub enum Endings {
 }
 
 impl Endings {
+    /// How this text ends its lines.
+    pub fn of(text: &[u8]) -> Endings {
+        let has_lf = memchr::memchr(b'\n', text).is_some();
+        let mut returns = memchr::memchr_iter(b'\r', text).peekable();
+        if returns.peek().is_none() || !has_lf {
+            return match (has_lf, returns.peek()) {
+                (true, _) => Endings::Lf,
+                (false, Some(_)) => Endings::Cr,
+                (false, None) => Endings::None,
+            };
+        }
+        let crlf = returns.filter(|at| text.get(at + 1) == Some(&b'\n')).count();
+        match crlf {
+            0 => Endings::Lf,
+            _ if crlf == memchr::memchr_iter(b'\n', text).count() => Endings::CrLf,
+            _ => Endings::Mixed,
+        }
+    }
+
+    /// The one byte that ends a line: `\n`, unless there is none and `\r` is there.
+    pub fn terminator(self) -> u8 {
+        if self == Endings::Cr { b'\r' } else { b'\n' }
+    }
+
     /// Text that was written with `\n`, as models write it, in these endings where they are all of one
     /// kind. Text that has a `\r` in it is meant as it is.
     pub fn adapt(self, text: &str) -> String {
@@ -66,7 +90,19 @@ impl<'a> EndingFinder<'a> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::survey::Survey;
+
+    proptest! {
+        #[test]
+        fn the_survey_says_the_same(text in "[a\r\n]{0,9}") {
+            let survey = Survey::of(text.as_bytes());
+            prop_assert_eq!(Endings::of(text.as_bytes()), survey.endings());
+            prop_assert_eq!(Endings::of(text.as_bytes()).terminator(), survey.terminator());
+        }
+    }
 
     #[test]
     fn each_place_has_the_ending_of_its_line() {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::PathBuf;
 
-use toolcrib_fs::{ContentHash, ContentHasher};
+use toolcrib_fs::{Content, ContentHash, ContentHasher};
 use toolcrib_text::changed_lines;
 
 /// What files said, by their real paths; nothing, where there was none.
@@ -24,10 +24,10 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    pub(crate) fn of(content: &[u8]) -> Seen {
-        let mut seeing = Seeing::default();
-        seeing.feed(content);
-        seeing.finish()
+    pub(crate) fn of(content: &Content) -> Seen {
+        let mut lines = LineHashes::default();
+        lines.feed(content);
+        Seen { hash: content.hash(), lines: lines.finish() }
     }
 
     /// The lines of `now` that are not as they were seen, in words; nothing, if that cannot be told.
@@ -52,18 +52,34 @@ impl Seen {
 #[derive(Default)]
 pub(crate) struct Seeing {
     hasher: ContentHasher,
-    lines: Vec<u64>,
-    line: DefaultHasher,
-    in_line: bool,
+    lines: LineHashes,
 }
 
 impl Seeing {
     pub(crate) fn feed(&mut self, chunk: &[u8]) {
         self.hasher.feed(chunk);
-        if self.lines.len() > MAX_LINES {
-            return;
-        }
+        self.lines.feed(chunk);
+    }
+
+    pub(crate) fn finish(self) -> Seen {
+        Seen { hash: self.hasher.finish(), lines: self.lines.finish() }
+    }
+}
+
+/// A number for each line, that stands for what it says.
+#[derive(Default)]
+struct LineHashes {
+    lines: Vec<u64>,
+    line: DefaultHasher,
+    in_line: bool,
+}
+
+impl LineHashes {
+    fn feed(&mut self, chunk: &[u8]) {
         for part in chunk.split_inclusive(|&byte| byte == b'\n') {
+            if self.lines.len() > MAX_LINES {
+                return;
+            }
             self.line.write(part);
             self.in_line = part.last() != Some(&b'\n');
             if !self.in_line {
@@ -72,12 +88,12 @@ impl Seeing {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Seen {
+    /// The numbers; nothing, if there are too many lines.
+    fn finish(mut self) -> Option<Vec<u64>> {
         if self.in_line {
             self.end_line();
         }
-        let lines = (self.lines.len() <= MAX_LINES).then_some(self.lines);
-        Seen { hash: self.hasher.finish(), lines }
+        (self.lines.len() <= MAX_LINES).then_some(self.lines)
     }
 
     fn end_line(&mut self) {
@@ -91,8 +107,8 @@ mod tests {
 
     #[test]
     fn lines_that_changed_are_told() {
-        let seen = Seen::of(b"1\n2\n3\n4\n");
-        let now = Seen::of(b"1\n2\nthree\n4\n5\n6\n");
+        let seen = Seen::of(&b"1\n2\n3\n4\n".into());
+        let now = Seen::of(&b"1\n2\nthree\n4\n5\n6\n".into());
         assert_eq!(seen.where_changed(&now).as_deref(), Some("line 3, lines 5-6"));
         let mut seeing = Seeing::default();
         b"1\n2\n3\n4\n".chunks(3).for_each(|chunk| seeing.feed(chunk));

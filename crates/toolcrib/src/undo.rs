@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use toolcrib_fs::{ContentHash, FileChange, Version};
+use toolcrib_fs::{Content, FileChange, Version};
 use toolcrib_text::merge;
 
 use crate::cx::{Cx, FileEdit};
@@ -26,8 +26,8 @@ pub(crate) struct Plan {
 
 /// What a file says today, and what it is to say.
 struct Today {
-    was: Option<Vec<u8>>,
-    now: Option<Vec<u8>>,
+    was: Option<Content>,
+    now: Option<Content>,
     mode: Option<u32>,
 }
 
@@ -79,11 +79,11 @@ impl Today {
     ) -> Result<bool, Error> {
         let mode = |version: Option<Version>| version.map(|version| version.mode);
         let hash = |version: Option<Version>| version.map(|version| version.hash);
-        let standing = self.now.as_deref().map(ContentHash::of);
+        let standing = self.now.as_ref().map(Content::hash);
         if standing == hash(file.after) {
             let mode_changed = mode(file.before) != mode(file.after);
             self.mode = mode(file.before).filter(|_| mode_changed).or(self.mode);
-            self.now = cx.runtime().version(file.before)?;
+            self.now = cx.runtime().version(file.before)?.map(Content::from);
             return Ok(false);
         }
         if standing == hash(file.before) {
@@ -109,7 +109,7 @@ impl Today {
             }
             (Some(before), Some(now), Some(after)) => match merge(after, now, before) {
                 Ok(both) => {
-                    self.now = Some(both);
+                    self.now = Some(both.into());
                     Ok(true)
                 }
                 Err(found) => conflict(format!(

@@ -9,9 +9,9 @@ use super::staged::Staged;
 use super::step::Step;
 use super::{CommittedFile, HardLinks, attributes, in_place};
 use crate::beneath;
+use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::ReadFile;
-use crate::hash::ContentHash;
 use crate::journal::{FileChange, Version};
 
 /// A step that only has to be put in place.
@@ -77,7 +77,7 @@ impl<'a> Prepared<'a> {
     pub(super) fn outcome(&self) -> CommittedFile {
         let in_place = matches!(self.way, Way::InPlace);
         CommittedFile {
-            hash: self.step.now.as_deref().map(ContentHash::of),
+            hash: self.step.now.as_ref().map(Content::hash),
             hard_link_broken: self.links > 1 && !in_place && self.step.now.is_some(),
             in_place,
         }

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use super::staged::Staged;
 use super::{attributes, in_place};
 use crate::beneath;
+use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::{FileKind, ReadFile, require_file};
 use crate::place::Place;
@@ -20,9 +21,9 @@ use crate::root::RootMode;
 pub struct Step {
     pub(super) place: Place,
     /// What it must say now; nothing, if it must not be there.
-    pub(super) was: Option<Vec<u8>>,
+    pub(super) was: Option<Content>,
     /// What it will say; nothing, if it is to go.
-    pub(super) now: Option<Vec<u8>>,
+    pub(super) now: Option<Content>,
     /// Its mode, if that is to be another than it is or than the umask makes it.
     pub(super) mode: Option<u32>,
     /// It must stay the file that it is.
@@ -31,22 +32,22 @@ pub struct Step {
 
 impl Step {
     /// Puts `now` in the place of a file that says `was`.
-    pub fn replace(place: Place, was: Vec<u8>, now: Vec<u8>) -> Step {
-        Step::new(place, Some(was), Some(now))
+    pub fn replace(place: Place, was: impl Into<Content>, now: impl Into<Content>) -> Step {
+        Step::new(place, Some(was.into()), Some(now.into()))
     }
 
     /// Makes a new file, and the directories on the way to it.
-    pub fn create(place: Place, now: Vec<u8>) -> Step {
-        Step::new(place, None, Some(now))
+    pub fn create(place: Place, now: impl Into<Content>) -> Step {
+        Step::new(place, None, Some(now.into()))
     }
 
     /// Takes away a file that says `was`.
-    pub fn delete(place: Place, was: Vec<u8>) -> Step {
-        Step::new(place, Some(was), None)
+    pub fn delete(place: Place, was: impl Into<Content>) -> Step {
+        Step::new(place, Some(was.into()), None)
     }
 
     /// Brings a file that says `now` back to a version with its mode, or to not being there.
-    pub fn back_to(place: Place, now: Option<Vec<u8>>, before: Option<(Vec<u8>, u32)>) -> Step {
+    pub fn back_to(place: Place, now: Option<Content>, before: Option<(Content, u32)>) -> Step {
         let (content, mode) = before.unzip();
         Step { mode, ..Step::new(place, now, content) }
     }
@@ -65,7 +66,7 @@ impl Step {
         self
     }
 
-    fn new(place: Place, was: Option<Vec<u8>>, now: Option<Vec<u8>>) -> Step {
+    fn new(place: Place, was: Option<Content>, now: Option<Content>) -> Step {
         Step { place, was, now, mode: None, in_place: false }
     }
 
@@ -138,7 +139,7 @@ impl Step {
         let place = Place { kind: Some(FileKind::File), ..self.place.clone() };
         let standing = ReadFile::open(&place).and_then(|file| file.read_all(u64::MAX - 1));
         match (standing, &self.now) {
-            (Ok(bytes), Some(now)) => Ok(bytes == *now),
+            (Ok(bytes), Some(now)) => Ok(bytes == now[..]),
             (Err(error), now) => match error.kind() {
                 FsErrorKind::NotFound => Ok(now.is_none()),
                 FsErrorKind::NotRegular | FsErrorKind::IsDirectory | FsErrorKind::Stale => {
@@ -160,8 +161,8 @@ impl Step {
             .map_err(|errno| self.error("is in a directory that cannot be opened", errno))
     }
 
-    pub(super) fn contents(&self) -> impl Iterator<Item = &[u8]> {
-        [self.was.as_deref(), self.now.as_deref()].into_iter().flatten()
+    pub(super) fn contents(&self) -> impl Iterator<Item = &Content> {
+        [self.was.as_ref(), self.now.as_ref()].into_iter().flatten()
     }
 
     pub(super) fn fail(&self, kind: FsErrorKind, detail: &str) -> FsError {

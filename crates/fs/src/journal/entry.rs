@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::content::Content;
 use crate::hash::ContentHash;
 
 /// Who made a change, and why they might.
@@ -143,8 +144,8 @@ impl FileChange {
 
 impl Version {
     /// The version of a file with this content and mode.
-    pub fn of(content: &[u8], mode: u32) -> Version {
-        Version { hash: ContentHash::of(content), size: content.len() as u64, mode }
+    pub fn of(content: &Content, mode: u32) -> Version {
+        Version { hash: content.hash(), size: content.len() as u64, mode }
     }
 }
 

@@ -6,9 +6,9 @@ use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags};
 
 use crate::beneath;
 use crate::change::{Change, Step, is_temporary};
+use crate::content::Content;
 use crate::error::FsError;
 use crate::file::ReadFile;
-use crate::hash::ContentHash;
 use crate::lock::Locks;
 use crate::place::Place;
 use crate::workspace::Workspace;
@@ -79,8 +79,8 @@ impl Journal {
         let locks = Locks::acquire(places.iter())?;
         places.iter().for_each(sweep);
         let standing = places.iter().map(content).collect::<Result<Vec<_>, _>>()?;
-        let is = |now: &Option<Vec<u8>>, version: &Option<Version>| {
-            now.as_deref().map(ContentHash::of) == version.map(|version| version.hash)
+        let is = |now: &Option<Content>, version: &Option<Version>| {
+            now.as_ref().map(Content::hash) == version.map(|version| version.hash)
         };
         let files = || entry.files.iter().zip(&standing);
         if files().all(|(file, now)| is(now, &file.after)) {
@@ -93,7 +93,9 @@ impl Journal {
                 continue;
             }
             let before = match &file.before {
-                Some(version) => self.content(&version.hash)?.map(|bytes| (bytes, version.mode)),
+                Some(version) => {
+                    self.content(&version.hash)?.map(|bytes| (bytes.into(), version.mode))
+                }
                 None => None,
             };
             let lost = file.before.is_some() && before.is_none();
@@ -143,9 +145,9 @@ fn sweep(place: &Place) {
 }
 
 /// What a file says; nothing, if there is none.
-fn content(place: &Place) -> Result<Option<Vec<u8>>, FsError> {
+fn content(place: &Place) -> Result<Option<Content>, FsError> {
     match place.kind() {
         None => Ok(None),
-        Some(_) => ReadFile::open(place)?.read_all(u64::MAX - 1).map(Some),
+        Some(_) => ReadFile::open(place)?.read_all(u64::MAX - 1).map(|bytes| Some(bytes.into())),
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use crate::content::Content;
 use crate::error::FsError;
 use crate::hash::ContentHash;
 use crate::random;
@@ -27,8 +28,8 @@ impl Store {
 
     /// Keeps a content; when it returns, it is on disk. One that is there already, and whole, stays as it
     /// is: it was synced before it got its name.
-    pub(super) fn put(&self, content: &[u8]) -> Result<(), FsError> {
-        let hash = ContentHash::of(content);
+    pub(super) fn put(&self, content: &Content) -> Result<(), FsError> {
+        let hash = content.hash();
         let path = self.path(&hash);
         if self.get(&hash)?.is_some() {
             return Ok(());
@@ -84,8 +85,8 @@ mod tests {
         let content = b"hello ".repeat(10_000);
         let hash = ContentHash::of(&content);
         assert_eq!(store.get(&hash).unwrap(), None);
-        store.put(&content).unwrap();
-        store.put(&content).unwrap();
+        store.put(&content.clone().into()).unwrap();
+        store.put(&content.clone().into()).unwrap();
         assert_eq!(store.get(&hash).unwrap(), Some(content));
         let kept = store.list().unwrap();
         assert!(kept[0].metadata().unwrap().len() < 1_000, "it is compressed");

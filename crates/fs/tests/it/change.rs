@@ -24,7 +24,7 @@ fn commit(steps: Vec<Step>) -> Result<Committed, FsError> {
 
 fn replace(tree: &Tree, path: &str, was: &str, now: &str) -> Result<bool, FsErrorKind> {
     let place = tree.resolve(path).unwrap();
-    commit(vec![Step::replace(place, was.into(), now.into())])
+    commit(vec![Step::replace(place, was, now)])
         .map(|done| done.files[0].hard_link_broken)
         .map_err(|error| error.kind())
 }
@@ -111,7 +111,7 @@ fn a_check_refuses_what_a_commit_would_and_writes_nothing() {
     let tree = Tree::new();
     let check = |was: &str| {
         let place = tree.resolve("a/f").unwrap();
-        let step = Step::replace(place, was.into(), b"new".to_vec());
+        let step = Step::replace(place, was, b"new".to_vec());
         Change::new(vec![step]).check().map_err(|error| error.kind())
     };
     assert_eq!(check("inside"), Ok(()));
@@ -132,9 +132,9 @@ fn of_several_files_all_change_or_none() {
     let step = |path: &str, was: Option<&str>, now: Option<&str>| {
         let place = tree.resolve(path).unwrap();
         match (was, now) {
-            (Some(was), Some(now)) => Step::replace(place, was.into(), now.into()),
-            (Some(was), None) => Step::delete(place, was.into()),
-            (None, now) => Step::create(place, now.unwrap().into()),
+            (Some(was), Some(now)) => Step::replace(place, was, now),
+            (Some(was), None) => Step::delete(place, was),
+            (None, now) => Step::create(place, now.unwrap()),
         }
     };
     let steps = || {
@@ -159,7 +159,7 @@ fn of_several_files_all_change_or_none() {
 #[test]
 fn a_file_cannot_change_twice_in_one_change() {
     let tree = Tree::new();
-    let step = || Step::replace(tree.resolve("a/f").unwrap(), "inside".into(), "new".into());
+    let step = || Step::replace(tree.resolve("a/f").unwrap(), "inside", "new");
     assert!(commit(vec![step(), step()]).is_err());
     assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
 }

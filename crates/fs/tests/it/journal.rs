@@ -19,7 +19,7 @@ fn commit(journal: &Journal, steps: Vec<Step>) -> u64 {
 }
 
 fn replace(tree: &Tree, path: &str, was: &str, now: &str) -> Step {
-    Step::replace(tree.resolve(path).unwrap(), was.into(), now.into())
+    Step::replace(tree.resolve(path).unwrap(), was, now)
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{About, Change, Committed, ContentHash, FsErrorKind, Keeper, Locks, Place, Step};
+use toolcrib_fs::{About, Change, Committed, Content, FsErrorKind, Keeper, Locks, Place, Step};
 use toolcrib_policy::Effect;
 
 use super::Cx;
@@ -19,9 +19,9 @@ pub struct FileEdit {
     /// The file.
     pub path: PathBuf,
     /// What it must say now; nothing, if it must not be there.
-    pub was: Option<Vec<u8>>,
+    pub was: Option<Content>,
     /// What it will say; nothing, if it is to go.
-    pub now: Option<Vec<u8>>,
+    pub now: Option<Content>,
     /// Its mode, if that is to be another.
     pub mode: Option<u32>,
 }
@@ -30,15 +30,15 @@ pub struct FileEdit {
 #[derive(Debug)]
 pub struct Updated {
     /// What it said; nothing, if it was not there.
-    pub was: Option<Vec<u8>>,
+    pub was: Option<Content>,
     /// What it says.
-    pub now: Vec<u8>,
+    pub now: Content,
     /// What there is to say about the change.
     pub changed: Changed,
 }
 
 /// What a file said, nothing if it was not there, and what it says.
-pub(crate) type Versions = (Option<Vec<u8>>, Vec<u8>);
+pub(crate) type Versions = (Option<Content>, Content);
 
 /// What there is to say about a change.
 #[derive(Debug, Clone, Default)]
@@ -56,11 +56,11 @@ impl Cx<'_> {
     pub fn update(
         &self,
         path: impl AsRef<Path>,
-        mut change: impl FnMut(Option<&[u8]>) -> Result<Vec<u8>, Error>,
+        mut change: impl FnMut(Option<&Content>) -> Result<Vec<u8>, Error>,
     ) -> Result<Updated, Error> {
         let path = path.as_ref();
         let (mut files, changed) =
-            self.update_all(&[path], |was| Ok(vec![change(was[0].as_deref())?]))?;
+            self.update_all(&[path], |was| Ok(vec![change(was[0].as_ref())?]))?;
         match files.pop() {
             Some((was, now)) => Ok(Updated { was, now, changed }),
             None => {
@@ -74,7 +74,7 @@ impl Cx<'_> {
     pub(crate) fn update_all(
         &self,
         paths: &[&Path],
-        mut change: impl FnMut(&[Option<Vec<u8>>]) -> Result<Vec<Vec<u8>>, Error>,
+        mut change: impl FnMut(&[Option<Content>]) -> Result<Vec<Vec<u8>>, Error>,
     ) -> Result<(Vec<Versions>, Changed), Error> {
         let mut tries = 0;
         loop {
@@ -84,6 +84,7 @@ impl Cx<'_> {
             let was = places.iter().map(|place| self.read_at(place));
             let was = was.collect::<Result<Vec<_>, _>>()?;
             let now = change(&was)?;
+            let now = now.into_iter().map(Content::from);
             let files: Vec<_> = was.into_iter().zip(now).collect();
             let edits =
                 files.iter().zip(paths.iter().zip(places)).filter_map(|((was, now), to)| {
@@ -127,15 +128,16 @@ impl Cx<'_> {
     }
 
     /// What a file says, if the call said that it would read or write it; nothing, if there is none.
-    pub(crate) fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) fn read(&self, path: &Path) -> Result<Option<Content>, Error> {
         self.read_at(&self.place(Effect::Read, path)?)
     }
 
-    fn read_at(&self, place: &Place) -> Result<Option<Vec<u8>>, Error> {
-        match place.kind() {
-            None => Ok(None),
-            Some(_) => self.open_at(place)?.read_all(self.limits().edit_bytes).map(Some),
+    fn read_at(&self, place: &Place) -> Result<Option<Content>, Error> {
+        if place.kind().is_none() {
+            return Ok(None);
         }
+        let bytes = self.open_at(place)?.read_all(self.limits().edit_bytes)?;
+        Ok(Some(bytes.into()))
     }
 
     /// A place as it is now, which must be the one that was granted.
@@ -167,7 +169,7 @@ impl Cx<'_> {
         self.note_basis(&edits)?;
         let saw: Vec<(PathBuf, Option<Seen>)> = edits
             .iter()
-            .map(|(edit, place)| (place.path(), edit.now.as_deref().map(Seen::of)))
+            .map(|(edit, place)| (place.path(), edit.now.as_ref().map(Seen::of)))
             .collect();
         let change = Change::new(edits.into_iter().map(step).collect())
             .hard_links(self.runtime.hard_links())
@@ -200,7 +202,7 @@ impl Cx<'_> {
     /// Notes what the files say that are changed, and holds them to what somebody agreed to.
     fn note_basis(&self, edits: &[(FileEdit, Place)]) -> Result<(), Error> {
         for (edit, place) in edits {
-            let hash = edit.was.as_deref().map(ContentHash::of);
+            let hash = edit.was.as_ref().map(Content::hash);
             self.basis.borrow_mut().insert(place.path(), hash);
             let Some(agreed) = &self.agreed else { continue };
             if agreed.get(&place.path()) != Some(&hash) {
@@ -218,7 +220,7 @@ fn step((edit, place): (FileEdit, Place)) -> Step {
     let step = match (edit.was, edit.now) {
         (Some(was), Some(now)) => Step::replace(place, was, now),
         (Some(was), None) => Step::delete(place, was),
-        (None, now) => Step::create(place, now.unwrap_or_default()),
+        (None, now) => Step::create(place, now.unwrap_or_else(|| Vec::new().into())),
     };
     match edit.mode {
         Some(mode) => step.with_mode(mode),

@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolcrib_fs::ContentHash;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
@@ -57,11 +56,12 @@ impl Tool for Edit {
         };
         let mut made = Made::default();
         let updated = cx.update(&self.file_path, |was| {
-            let replaced = replacement.apply(cx, was, &self.file_path, &shown)?;
+            let replaced =
+                replacement.apply(cx, was.map(|was| &was[..]), &self.file_path, &shown)?;
             made = replaced.made;
             Ok(replaced.now)
         })?;
-        let elsewhere = changed_elsewhere(seen, updated.was.as_deref());
+        let elsewhere = changed_elsewhere(seen, updated.was.as_ref());
         Ok(self.reply(cx, &shown, &updated, &made, elsewhere))
     }
 }
@@ -103,7 +103,7 @@ impl Edit {
             .with("lines", made.lines.as_slice())
             .with("added_lines", diff.added)
             .with("removed_lines", diff.removed)
-            .with("hash", ContentHash::of(now).short())
+            .with("hash", now.hash().short())
             .with_change(changed.id)
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolcrib_fs::Content;
 use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
@@ -76,7 +77,7 @@ impl Tool for MultiEdit {
             made.clear();
             let mut now = Vec::new();
             for ((file, was), shown) in files.iter().zip(was).zip(&shown) {
-                let (content, replaced) = file.apply(cx, was.clone(), shown, files.len())?;
+                let (content, replaced) = file.apply(cx, was.as_ref(), shown, files.len())?;
                 now.push(content);
                 made.push(replaced);
             }
@@ -130,11 +131,11 @@ impl OneFile {
     fn apply(
         &self,
         cx: &Cx<'_>,
-        was: Option<Vec<u8>>,
+        was: Option<&Content>,
         shown: &str,
         files: usize,
     ) -> Result<(Vec<u8>, Vec<Made>), Error> {
-        let (mut content, mut made) = (was, Vec::new());
+        let (mut content, mut made) = (None, Vec::new());
         for (at, edit) in self.edits.iter().enumerate() {
             let replacement = Replacement {
                 old: &edit.old_string,
@@ -143,7 +144,7 @@ impl OneFile {
                 near_line: edit.near_line,
             };
             let replaced = replacement
-                .apply(cx, content.as_deref(), &self.file_path, shown)
+                .apply(cx, content.as_deref().or(was.map(|was| &was[..])), &self.file_path, shown)
                 .map_err(|error| {
                     let of = if files > 1 { format!(" in {shown}") } else { String::new() };
                     error.about(&format!("edit {} of {}{of}", at + 1, self.edits.len()))

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolcrib_fs::{ContentHash, ContentHasher};
+use toolcrib_fs::ContentHasher;
 use toolcrib_media::{CellType, Edited, Notebook, NotebookError, Position};
 use toolcrib_policy::Access;
 use toolcrib_text::{clip_line, unified_diff, visible_name};
@@ -99,7 +99,7 @@ impl Tool for NotebookEdit {
         let Some(edited) = edited else {
             return Err(Error::new(ErrorKind::Internal, "the file was not asked for"));
         };
-        let elsewhere = changed_elsewhere(seen, updated.was.as_deref());
+        let elsewhere = changed_elsewhere(seen, updated.was.as_ref());
         Ok(self.reply(cx, &shown, &updated, &edited, elsewhere))
     }
 }
@@ -195,7 +195,7 @@ impl NotebookEdit {
             .with("outputs_cleared", edited.outputs_cleared)
             .with("added_lines", diff.added)
             .with("removed_lines", diff.removed)
-            .with("hash", ContentHash::of(now).short())
+            .with("hash", now.hash().short())
             .with_change(changed.id);
         match &edited.id {
             Some(id) => reply.with("cell_id", id.as_str()),

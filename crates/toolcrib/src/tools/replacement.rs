@@ -5,7 +5,8 @@ mod not_found;
 
 use std::ops::Range;
 
-use toolcrib_text::{Encoding, EndingFinder, Survey, find_all, find_another, line_numbers};
+use toolcrib_fs::Content;
+use toolcrib_text::{Encoding, EndingFinder, Endings, find_all, find_another, line_numbers};
 
 pub(super) use self::equivalent::Matched;
 
@@ -94,14 +95,14 @@ impl Replacement<'_> {
 
     /// Makes the replacement in UTF-8, broken bytes and all.
     fn in_text(&self, cx: &Cx<'_>, was: &[u8], shown: &str) -> Result<Replaced, Error> {
-        let survey = Survey::of(was);
-        let (spots, matched) = self.find(was, &survey, shown)?;
+        let endings = Endings::of(was);
+        let (spots, matched) = self.find(was, endings, shown)?;
         let now = self.splice(cx, was, &spots, shown)?;
         if now == was {
             return Err(the_same());
         }
         let listed: Vec<usize> = starts(&spots).take(LISTED_LINES).collect();
-        let lines = line_numbers(was, &listed, survey.terminator());
+        let lines = line_numbers(was, &listed, endings.terminator());
         Ok(Replaced { now, made: Made { count: spots.len(), lines, matched } })
     }
 
@@ -109,19 +110,19 @@ impl Replacement<'_> {
     fn find(
         &self,
         was: &[u8],
-        survey: &Survey,
+        endings: Endings,
         shown: &str,
     ) -> Result<(Vec<Spot>, Matched), Error> {
-        let old = survey.endings().adapt(self.old);
+        let old = endings.adapt(self.old);
         let places = find_all(was, old.as_bytes());
         if !places.is_empty() {
-            let places = self.choose(was, survey, &old, places, shown)?;
+            let places = self.choose(was, endings, &old, places, shown)?;
             let spot = |at| Spot { range: at..at + old.len(), new: None };
             return Ok((places.into_iter().map(spot).collect(), Matched::Exactly));
         }
-        match equivalent::find(self, was, survey, shown)? {
+        match equivalent::find(self, was, endings, shown)? {
             Some((spot, matched)) => Ok((vec![spot], matched)),
-            None => Err(not_found::explain(shown, was, survey, self.old, self.new)),
+            None => Err(not_found::explain(shown, was, self.old, self.new)),
         }
     }
 
@@ -129,7 +130,7 @@ impl Replacement<'_> {
     fn choose(
         &self,
         was: &[u8],
-        survey: &Survey,
+        endings: Endings,
         old: &str,
         mut places: Vec<usize>,
         shown: &str,
@@ -143,7 +144,7 @@ impl Replacement<'_> {
                 Some(overlapping) => places.push(overlapping),
             }
         }
-        let lines = line_numbers(was, &places, survey.terminator());
+        let lines = line_numbers(was, &places, endings.terminator());
         let Some(near) = self.near_line else { return Err(ambiguous(shown, &lines)) };
         let distance = |at: &usize| lines[*at].abs_diff(near);
         let nearest = (0..places.len()).min_by_key(distance).unwrap_or(0);
@@ -172,12 +173,12 @@ impl Replacement<'_> {
                 .hint("Nothing was done. Replace fewer occurrences, or with less."));
         }
         let literal = self.old.contains('\r') || self.new.contains('\r');
-        let mut endings = EndingFinder::new(was);
+        let mut finder = EndingFinder::new(was);
         let mut now = Vec::with_capacity(was.len() + self.new.len());
         let mut kept_to = 0;
         for Spot { range, new } in spots {
             now.extend_from_slice(&was[kept_to..range.start]);
-            match (new, endings.at(range.start)) {
+            match (new, finder.at(range.start)) {
                 (Some(new), _) => now.extend_from_slice(new),
                 (None, ending) if ending != "\n" && !literal => {
                     now.extend(self.new.replace('\n', ending).bytes());
@@ -201,7 +202,7 @@ impl Replacement<'_> {
 }
 
 /// What somebody else has changed since the session last saw the file; told once.
-pub(super) fn changed_elsewhere(seen: Option<Seen>, was: Option<&[u8]>) -> Option<String> {
+pub(super) fn changed_elsewhere(seen: Option<Seen>, was: Option<&Content>) -> Option<String> {
     let (seen, now) = (seen?, Seen::of(was?));
     if seen.hash == now.hash {
         return None;

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolcrib_fs::ContentHash;
+use toolcrib_fs::Content;
 use toolcrib_policy::Access;
 use toolcrib_text::{Endings, Survey, unified_diff};
 
@@ -51,7 +51,7 @@ impl Tool for Write {
         let updated = cx.update(&self.file_path, |was| {
             notes.clear();
             let Some(was) = was else { return self.new_file() };
-            if was != self.content.as_bytes() {
+            if was[..] != *self.content.as_bytes() {
                 self.require_seen(cx.session().seen(&real), was, &shown)?;
             }
             keep::what_the_file_is(&self.content, was, &shown, &mut notes)
@@ -75,7 +75,7 @@ impl Write {
 
     /// What is there may be replaced by who knows it: the session has seen it as it is, or the call
     /// carries its hash.
-    fn require_seen(&self, seen: Option<Seen>, was: &[u8], shown: &str) -> Result<(), Error> {
+    fn require_seen(&self, seen: Option<Seen>, was: &Content, shown: &str) -> Result<(), Error> {
         let now = Seen::of(was);
         if let Some(expected) = &self.expected_hash {
             let known = now.hash.is(expected);
@@ -112,7 +112,7 @@ fn reply(cx: &Cx<'_>, shown: &str, updated: &Updated, notes: &[String]) -> Reply
         .with("lines", lines)
         .with("added_lines", diff.added)
         .with("removed_lines", diff.removed)
-        .with("hash", ContentHash::of(now).short())
+        .with("hash", now.hash().short())
         .with_change(changed.id);
     // Who wrote a new file knows what is in it; who is to agree to it does not.
     if created && !cx.dry_run() { reply } else { reply.diff(diff.text) }

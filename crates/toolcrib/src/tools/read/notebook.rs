@@ -1,5 +1,6 @@
 //! A Jupyter notebook, cell by cell.
 
+use toolcrib_fs::Content;
 use toolcrib_media::{Notebook, Rendered};
 use toolcrib_text::visible;
 
@@ -28,7 +29,7 @@ pub(super) fn read(
         let most = cx.limits().notebook_bytes;
         return Ok(Err(format!("shown as text: a notebook is read as one up to {most} bytes")));
     }
-    let bytes = file.read_all(cx.limits().notebook_bytes)?;
+    let bytes = Content::from(file.read_all(cx.limits().notebook_bytes)?);
     let notebook = match Notebook::parse(&bytes) {
         Ok(notebook) => notebook,
         Err(error) => return Ok(Err(format!("shown as text, it is no notebook: {error}"))),

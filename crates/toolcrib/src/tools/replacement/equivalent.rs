@@ -1,7 +1,7 @@
 //! A text that is not in the file letter for letter, but is but for what says nothing.
 
 use toolcrib_text::{
-    EndingFinder, Equivalent, Rung, Survey, Wanted, find_equivalents, line_numbers,
+    EndingFinder, Endings, Equivalent, Rung, Wanted, find_equivalents, line_numbers,
     without_line_numbers,
 };
 
@@ -50,28 +50,28 @@ impl Matched {
 pub(super) fn find(
     replacement: &Replacement<'_>,
     was: &[u8],
-    survey: &Survey,
+    endings: Endings,
     shown: &str,
 ) -> Result<Option<(Spot, Matched)>, Error> {
-    if let Some((spot, rung)) = at_a_rung(replacement, was, survey, shown)? {
+    if let Some((spot, rung)) = at_a_rung(replacement, was, endings, shown)? {
         return Ok(Some((spot, Matched::But(rung))));
     }
-    without_numbers(replacement, was, survey, shown)
+    without_numbers(replacement, was, endings, shown)
 }
 
 fn at_a_rung(
     replacement: &Replacement<'_>,
     was: &[u8],
-    survey: &Survey,
+    endings: Endings,
     shown: &str,
 ) -> Result<Option<(Spot, Rung)>, Error> {
     let (old, new) = (Wanted::new(replacement.old), Wanted::new(replacement.new));
-    let places = find_equivalents(was, survey.terminator(), &old);
+    let places = find_equivalents(was, endings.terminator(), &old);
     let [place] = places.as_slice() else {
         return if places.is_empty() {
             Ok(None)
         } else {
-            Err(in_several(was, survey, shown, &places))
+            Err(in_several(was, endings, shown, &places))
         };
     };
     let range = place.range();
@@ -85,7 +85,7 @@ fn at_a_rung(
 fn without_numbers(
     replacement: &Replacement<'_>,
     was: &[u8],
-    survey: &Survey,
+    endings: Endings,
     shown: &str,
 ) -> Result<Option<(Spot, Matched)>, Error> {
     let Some((first, old)) = without_line_numbers(replacement.old) else { return Ok(None) };
@@ -98,14 +98,14 @@ fn without_numbers(
         None => replacement.new.to_owned(),
     };
     let bare = Replacement { old: &old, new: &new, near_line: Some(first), ..*replacement };
-    let Ok((spots, matched)) = bare.find(was, survey, shown) else { return Ok(None) };
+    let Ok((spots, matched)) = bare.find(was, endings, shown) else { return Ok(None) };
     let rung = match matched {
         Matched::But(rung) => Some(rung),
         Matched::Exactly => None,
         Matched::Numbered(_) => return Ok(None),
     };
     let Ok([mut spot]) = <[Spot; 1]>::try_from(spots) else { return Ok(None) };
-    if line_numbers(was, &[spot.range.start], survey.terminator()) != [first] {
+    if line_numbers(was, &[spot.range.start], endings.terminator()) != [first] {
         return Ok(None);
     }
     if spot.new.is_none() {
@@ -115,9 +115,9 @@ fn without_numbers(
     Ok(Some((spot, Matched::Numbered(rung))))
 }
 
-fn in_several(was: &[u8], survey: &Survey, shown: &str, places: &[Equivalent]) -> Error {
+fn in_several(was: &[u8], endings: Endings, shown: &str, places: &[Equivalent]) -> Error {
     let starts: Vec<usize> = places.iter().map(|place| place.range().start).collect();
-    let lines = line_numbers(was, &starts, survey.terminator());
+    let lines = line_numbers(was, &starts, endings.terminator());
     let but = places.first().map_or("", |place| place.rung().words());
     let total = lines.len();
     several(format!("`old_string` is not in {shown} letter for letter; but for {but} it is, {total} times"), &lines)

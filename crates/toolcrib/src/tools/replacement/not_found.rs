@@ -15,7 +15,8 @@ const MAX_CHARS: usize = 200;
 const TELLING_CHARS: usize = 16;
 
 /// The error for an `old` that is nowhere in the file.
-pub(super) fn explain(shown: &str, text: &[u8], survey: &Survey, old: &str, new: &str) -> Error {
+pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
+    let survey = &Survey::of(text);
     let terminator = survey.terminator();
     let applied = applied_line(text, survey, new);
     let nearest = nearest_block(text, old.as_bytes(), terminator);
