@@ -3,7 +3,9 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 
 use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
@@ -58,11 +60,11 @@ pub struct ReadFile {
     pub(crate) stat: Stat,
 }
 
-/// So much is read at once of a file as a whole: less than a size may claim, so that a sparse file
-/// costs what it has.
-const MOST_READ: usize = 128 << 20;
-/// And no less, should a file grow while it is read.
-const LEAST_READ: usize = 4 << 10;
+/// So much room is made at once for a file as a whole, whatever size it claims.
+const MOST_AT_ONCE: usize = 256 << 20;
+
+/// So much is read at once to compare.
+const COMPARED_AT_ONCE: usize = 256 << 10;
 
 impl ReadFile {
     /// Opens what is at the place. Never waits: what is no regular file is refused before it is
@@ -101,7 +103,7 @@ impl ReadFile {
             let read = rustix::io::retry_on_intr(|| {
                 rustix::io::pread(&self.handle, &mut buffer[filled..], at)
             });
-            match read.map_err(|errno| FsError::from_errno(&self.path, "cannot be read", errno))? {
+            match read.map_err(|errno| self.unreadable(errno))? {
                 0 => break,
                 read => filled += read,
             }
@@ -118,22 +120,46 @@ impl ReadFile {
         if self.size() > max_bytes {
             return too_large();
         }
-        let mut bytes = Vec::new();
+        let size = usize::try_from(self.size()).unwrap_or(usize::MAX);
+        // One byte more than it has, so that its end shows without asking once more.
+        let mut bytes = Vec::with_capacity(size.saturating_add(1).min(MOST_AT_ONCE));
         loop {
-            // One byte more than it has tells a file that grew since it was opened.
-            let had = bytes.len();
-            let left = usize::try_from(self.size()).unwrap_or(usize::MAX).saturating_sub(had);
-            bytes.resize(had + left.clamp(LEAST_READ, MOST_READ) + 1, 0);
-            let read = self.read_at(&mut bytes[had..], had as u64)?;
-            let ended = had + read < bytes.len();
-            bytes.truncate(had + read);
+            bytes.reserve(1);
+            let read = rustix::io::retry_on_intr(|| {
+                let at = bytes.len() as u64;
+                rustix::io::pread(&self.handle, spare_capacity(&mut bytes), at)
+            });
+            let read = read.map_err(|errno| self.unreadable(errno))?;
             if bytes.len() as u64 > max_bytes {
                 return too_large();
             }
-            if ended {
+            if read == 0 {
                 return Ok(bytes);
             }
         }
+    }
+
+    /// Whether it says just this.
+    pub(crate) fn says(&self, expected: &[u8]) -> Result<bool, FsError> {
+        if self.size() != expected.len() as u64 {
+            return Ok(false);
+        }
+        let mut chunk = vec![0; COMPARED_AT_ONCE.min(expected.len() + 1)];
+        let mut at = 0;
+        loop {
+            let read = self.read_at(&mut chunk, at as u64)?;
+            if expected.get(at..at + read) != Some(&chunk[..read]) {
+                return Ok(false);
+            }
+            at += read;
+            if read < chunk.len() {
+                return Ok(at == expected.len());
+            }
+        }
+    }
+
+    fn unreadable(&self, errno: Errno) -> FsError {
+        FsError::from_errno(&self.path, "cannot be read", errno)
     }
 
     pub(crate) fn into_handle(self) -> OwnedFd {

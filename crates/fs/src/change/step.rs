@@ -101,7 +101,7 @@ impl Step {
     /// Whether the file still says what the step starts from.
     pub(super) fn require_unchanged(&self, was: &[u8]) -> Result<(), FsError> {
         let file = ReadFile::open(&self.place)?;
-        if file.read_all(was.len() as u64).is_ok_and(|bytes| bytes == was) {
+        if file.says(was)? {
             return Ok(());
         }
         Err(self.fail(FsErrorKind::Stale, "changed on disk since it was read"))

@@ -11,6 +11,9 @@ use crate::random;
 /// Quick rather than small: a change waits for it.
 const LEVEL: i32 = 1;
 
+/// A larger content that is there already is not read to see whether it is whole.
+const MAX_VERIFIED: usize = 1 << 20;
+
 #[derive(Debug)]
 pub(super) struct Store {
     directory: PathBuf,
@@ -31,7 +34,7 @@ impl Store {
     pub(super) fn put(&self, content: &Content) -> Result<(), FsError> {
         let hash = content.hash();
         let path = self.path(&hash);
-        if self.get(&hash)?.is_some() {
+        if self.has(&hash, content.len())? {
             return Ok(());
         }
         let write = || -> std::io::Result<()> {
@@ -44,6 +47,15 @@ impl Store {
             })
         };
         write().map_err(|error| FsError::from_io(&path, "cannot be kept", &error))
+    }
+
+    /// Whether a content of this length is there, and whole. It was synced before it got its name, so of a
+    /// large one that is enough.
+    fn has(&self, hash: &ContentHash, length: usize) -> Result<bool, FsError> {
+        if length <= MAX_VERIFIED {
+            return self.get(hash).map(|content| content.is_some());
+        }
+        Ok(self.path(hash).exists())
     }
 
     /// A content; nothing, if it is not there or not what it should be.
