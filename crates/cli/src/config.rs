@@ -36,6 +36,16 @@ pub(crate) struct Config {
     reply_chars: Option<usize>,
     /// Characters shown of one line.
     line_chars: Option<usize>,
+    /// Megabytes of a file that is edited.
+    edit_megabytes: Option<u64>,
+    /// Megabytes of a picture that is read.
+    picture_megabytes: Option<u64>,
+    /// Pixels on the longer side of a picture in a reply.
+    picture_side: Option<u32>,
+    /// Megabytes of a PDF that is read.
+    pdf_megabytes: Option<u64>,
+    /// Megabytes of a notebook that is read.
+    notebook_megabytes: Option<u64>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -83,6 +93,11 @@ impl Config {
         Limits {
             reply_chars: self.reply_chars.unwrap_or(usual.reply_chars),
             line_chars: self.line_chars.unwrap_or(usual.line_chars),
+            edit_bytes: bytes(self.edit_megabytes, usual.edit_bytes),
+            picture_bytes: bytes(self.picture_megabytes, usual.picture_bytes),
+            picture_side: self.picture_side.unwrap_or(usual.picture_side),
+            pdf_bytes: bytes(self.pdf_megabytes, usual.pdf_bytes),
+            notebook_bytes: bytes(self.notebook_megabytes, usual.notebook_bytes),
             ..usual
         }
     }
@@ -104,7 +119,7 @@ impl Config {
         let usual = Caps::default();
         let days = |days: u64| Duration::from_secs(days.saturating_mul(24 * 60 * 60));
         Caps {
-            bytes: self.journal_megabytes.map_or(usual.bytes, |mb| mb.saturating_mul(1_000_000)),
+            bytes: bytes(self.journal_megabytes, usual.bytes),
             age: self.journal_days.map_or(usual.age, days),
         }
     }
@@ -143,6 +158,10 @@ pub(crate) fn directory() -> Option<PathBuf> {
 /// Where our own state is, if nobody says otherwise.
 pub(crate) fn state_directory() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("toolcrib"))
+}
+
+fn bytes(megabytes: Option<u64>, usual: u64) -> u64 {
+    megabytes.map_or(usual, |megabytes| megabytes.saturating_mul(1_000_000))
 }
 
 #[cfg(test)]
