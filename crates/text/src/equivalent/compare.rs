@@ -56,7 +56,13 @@ impl Compare<'_> {
         let mut next = Some(start);
         for (at, wanted) in self.wanted.lines.iter().enumerate() {
             *budget = budget.checked_sub(1)?;
-            let line = self.line_at(next?);
+            let Some(start) = next else {
+                // The file's last line is not ended, the wanted text is: nothing else is missing.
+                let nothing_left = wanted.is_empty() && at + 1 == self.wanted.lines.len();
+                lines.push(nothing_left.then(|| self.text.len()..self.text.len())?);
+                break;
+            };
+            let line = self.line_at(start);
             lines.push(self.line(at, wanted, line.content)?);
             next = line.next;
         }

@@ -60,8 +60,8 @@ impl Reindent {
         Some(Reindent { seen, rule })
     }
 
-    /// The line with the file's indentation, if the rule says what that is. `step` is the least that
-    /// the new text indents by.
+    /// The line with the file's indentation, if the rule says what that is. `step` is by how much the new
+    /// text goes deeper.
     pub(super) fn apply(&self, line: &str, step: usize) -> Option<String> {
         let indent = indent_of(line);
         let rest = &line[indent.len()..];
@@ -82,21 +82,22 @@ impl Reindent {
                 (!mixes).then(|| format!("{prefix}{indent}"))
             }
             // The file is indented with tabs, the new text goes deeper with spaces.
-            Rule::Add(prefix) => {
-                let deeper = indent
-                    .len()
-                    .checked_div(step)
-                    .filter(|levels| levels * step == indent.len())?;
-                Some(prefix.clone() + &"\t".repeat(deeper))
-            }
+            Rule::Add(prefix) => Some(prefix.clone() + &tabs_for(indent.len(), step)?),
             Rule::Remove(prefix) => indent.strip_prefix(prefix.as_str()).map(str::to_owned),
-            &Rule::Columns { tab, tabs } => {
-                let columns = columns(indent, tab);
-                let by_tabs = if tabs { columns / tab } else { 0 };
-                Some("\t".repeat(by_tabs) + &" ".repeat(columns - by_tabs * tab))
-            }
+            &Rule::Columns { tab, tabs: false } => Some(" ".repeat(columns(indent, tab))),
+            &Rule::Columns { tab, tabs: true } => self.in_tabs(columns(indent, tab), tab, step),
             Rule::Scale { file, wanted } => self.scaled(indent, *file, *wanted),
         }
+    }
+
+    /// Columns in tabs: as many as they make, or else one for each step beyond what is seen.
+    fn in_tabs(&self, wanted: usize, tab: usize, step: usize) -> Option<String> {
+        if wanted.is_multiple_of(tab) {
+            return Some("\t".repeat(wanted / tab));
+        }
+        let seen = self.seen.iter().map(|(wanted, file)| (columns(wanted, tab), file));
+        let (base, file) = seen.filter(|(base, _)| *base < wanted).max_by_key(|(base, _)| *base)?;
+        Some(file.clone() + &tabs_for(wanted - base, step)?)
     }
 
     fn scaled(&self, indent: &str, file: usize, wanted: usize) -> Option<String> {
@@ -129,10 +130,18 @@ pub(super) fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches(BLANKS).len()]
 }
 
-/// The least that lines are indented by.
-pub(super) fn least_step(lines: &[String]) -> usize {
-    let indented = lines.iter().filter(|line| !line.trim_matches(BLANKS).is_empty());
-    indented.map(|line| indent_of(line).len()).filter(|&len| len > 0).min().unwrap_or(0)
+/// By how much lines go deeper: the least difference between two indentations, or the only one there is.
+pub(super) fn step_of(lines: &[String]) -> usize {
+    let written = lines.iter().filter(|line| !line.trim_matches(BLANKS).is_empty());
+    let depths: BTreeSet<usize> = written.map(|line| indent_of(line).len()).collect();
+    let steps = depths.iter().zip(depths.iter().skip(1)).map(|(less, more)| more - less);
+    steps.min().or(depths.first().copied()).unwrap_or(0)
+}
+
+/// A tab for each step.
+fn tabs_for(columns: usize, step: usize) -> Option<String> {
+    let levels = columns.checked_div(step).filter(|levels| levels * step == columns)?;
+    Some("\t".repeat(levels))
 }
 
 /// The simplest rule that holds for all pairs of wanted and file indentation.

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
+use super::anchor::BLANKS;
 use super::fold::plain;
-use super::indent::{Reindent, begins_behind_indent, blanks_before, indent_of, least_step};
+use super::indent::{Reindent, begins_behind_indent, blanks_before, indent_of, step_of};
 use super::{Equivalent, Wanted};
 
 /// How long to look for what the two texts have in common; after that, what was found by then.
@@ -28,7 +29,24 @@ impl Equivalent {
             true => Some(Reindent::between(text, &wanted.lines, &self.lines)?),
             false => None,
         };
-        Rewriter { place: self, text, wanted, new, reindent, ending }.rewrite()
+        let plainly = self.written_plainly(text, wanted);
+        Rewriter { place: self, text, wanted, new, reindent, ending, plainly }.rewrite()
+    }
+
+    /// The typographic characters of the wanted text for which the file has plain ones.
+    fn written_plainly(&self, text: &[u8], wanted: &Wanted) -> Vec<char> {
+        let mut plainly = Vec::new();
+        for (wanted, line) in wanted.lines.iter().zip(&self.lines) {
+            let own = String::from_utf8_lossy(&text[line.clone()]);
+            let (wanted, own) = match self.rung.indents() {
+                true => (wanted.trim_start_matches(BLANKS), own.trim_start_matches(BLANKS)),
+                false => (wanted.as_str(), &own[..]),
+            };
+            let pairs = wanted.chars().zip(own.chars());
+            let differ = pairs.filter(|(c, own)| plain(*c) != *c && plain(*c) == *own);
+            plainly.extend(differ.map(|(c, _)| c));
+        }
+        plainly
     }
 }
 
@@ -39,6 +57,8 @@ struct Rewriter<'a> {
     new: &'a Wanted,
     reindent: Option<Reindent>,
     ending: &'a str,
+    /// Typographic characters that the caller writes and the file does not.
+    plainly: Vec<char>,
 }
 
 impl Rewriter<'_> {
@@ -60,7 +80,7 @@ impl Rewriter<'_> {
                 DiffOp::Insert { new_index, new_len, .. } => {
                     for line in &new[new_index..new_index + new_len] {
                         lines.push((
-                            self.indented(line, lines.is_empty() && mid_line)?.into_bytes(),
+                            self.inserted(self.indented(line, lines.is_empty() && mid_line)?),
                             None,
                         ));
                     }
@@ -71,7 +91,7 @@ impl Rewriter<'_> {
                         let at = old_index + k;
                         lines.push(match k < old_len {
                             true => (self.changed(at, indented), self.tail(at).map(line_end)),
-                            false => (indented.into_bytes(), None),
+                            false => (self.inserted(indented), None),
                         });
                     }
                 }
@@ -102,9 +122,14 @@ impl Rewriter<'_> {
     /// The new line in the file's indentation, or as it is if it stands behind that.
     fn indented(&self, line: &str, as_it_is: bool) -> Option<String> {
         match &self.reindent {
-            Some(reindent) if !as_it_is => reindent.apply(line, least_step(&self.new.lines)),
+            Some(reindent) if !as_it_is => reindent.apply(line, step_of(&self.new.lines)),
             _ => Some(line.to_owned()),
         }
+    }
+
+    /// A line that takes no other's place.
+    fn inserted(&self, line: String) -> Vec<u8> {
+        line.chars().map(|c| written(c, &self.plainly)).collect::<String>().into_bytes()
     }
 
     /// A new line, already indented, in the place of an old one.
@@ -114,35 +139,35 @@ impl Rewriter<'_> {
         }
         let (file, wanted) = (&self.text[self.line(at)], self.wanted.lines[at].as_str());
         if self.reindent.is_none() {
-            return keep_typography(file, wanted, &line);
+            return keep_typography(file, wanted, &line, &self.plainly);
         }
         let (indent, rest) = line.split_at(indent_of(&line).len());
         let own = &file[blanks_before(file)..];
-        let rest = keep_typography(own, &wanted[indent_of(wanted).len()..], rest);
+        let wanted = &wanted[indent_of(wanted).len()..];
+        let rest = keep_typography(own, wanted, rest, &self.plainly);
         [indent.as_bytes(), &rest].concat()
     }
 }
 
 /// `new`, with the file's own characters where it has those of `wanted`. `file` says what `wanted`
 /// does, character by character, but for typography and blanks at its end.
-fn keep_typography(file: &[u8], wanted: &str, new: &str) -> Vec<u8> {
+fn keep_typography(file: &[u8], wanted: &str, new: &str, plainly: &[char]) -> Vec<u8> {
     let own: Vec<char> = String::from_utf8_lossy(file).chars().collect();
-    let mut chars: Vec<char> = new.chars().collect();
     let old: Vec<char> = wanted.chars().map(plain).collect();
-    let folded: Vec<char> = chars.iter().copied().map(plain).collect();
+    let folded: Vec<char> = new.chars().map(plain).collect();
+    let mut chars: Vec<char> = new.chars().map(|c| written(c, plainly)).collect();
     let deadline = Some(Instant::now() + PATIENCE);
     for op in capture_diff_slices_deadline(Algorithm::Myers, &old, &folded, deadline) {
         let DiffOp::Equal { old_index, new_index, len } = op else { continue };
-        for (c, own) in
-            chars[new_index..][..len].iter_mut().zip(own.get(old_index..).unwrap_or(&[]))
-        {
-            // A typographic character in the new text is meant.
-            if plain(*c) == *c {
-                *c = *own;
-            }
-        }
+        let own = own.get(old_index..).unwrap_or(&[]);
+        chars[new_index..][..len].iter_mut().zip(own).for_each(|(c, own)| *c = *own);
     }
     chars.into_iter().collect::<String>().into_bytes()
+}
+
+/// A character of the new text: plain, where the caller writes it otherwise than the file does.
+fn written(c: char, plainly: &[char]) -> char {
+    if plainly.contains(&c) { plain(c) } else { c }
 }
 
 /// Only the line's end of what stands between two lines.

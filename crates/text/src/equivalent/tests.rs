@@ -30,6 +30,9 @@ fn mixed_line_endings_stay_and_new_lines_take_those_around() {
     edits(file, "b\nc\n", "b\nnew\nc\n", Rung::LineEndings, "a\r\nb\nnew\nc\r\nd\n");
     edits("a\nb\n", "a\r\nb\r\n", "a\r\nc\r\n", Rung::LineEndings, "a\nc\n");
     edits(file, "a\nb\nc\n", "", Rung::LineEndings, "d\n");
+    // The file's last line is not ended.
+    edits("a = 1\nb = 2", "b = 2\n", "b = 3\n", Rung::LineEndings, "a = 1\nb = 3");
+    edits("  a\n  b", "a\nb\n", "a\nc\n", Rung::Indentation, "  a\n  c");
 }
 
 #[test]
@@ -90,6 +93,13 @@ fn spaces_become_the_tabs_of_the_file_and_tabs_its_spaces() {
         "  if x {\n    y()\n  }",
         Rung::Indentation,
         "\tif x {\n\t\ty()\n\t}\n",
+    );
+    edits(
+        "def f():\n\tx()\n",
+        "        x()",
+        "        if a:\n            x()",
+        Rung::Indentation,
+        "def f():\n\tif a:\n\t\tx()\n",
     );
     edits("{\n\ty()\n}\n", "{\n    y()\n}", "{\n    z()\n}", Rung::Indentation, "{\n\tz()\n}\n");
 }
@@ -152,7 +162,16 @@ fn typographic_characters_stay_where_the_text_does() {
         Rung::Typography,
         "He said \u{201c}no\u{201d} \u{2014} twice.\u{a0}Over\n",
     );
-    edits("it's\n", "it\u{2019}s", "it\u{2019}s so", Rung::Typography, "it\u{2019}s so\n");
+    // What only the caller writes otherwise is not written into the file.
+    edits("it's\n", "it\u{2019}s", "it\u{2019}s so", Rung::Typography, "it's so\n");
+    edits(
+        "f(\"a\")\n",
+        "f(\u{201c}a\u{201d})",
+        "f(\u{201c}b\u{201d})\ng(\u{201c}c\u{201d})",
+        Rung::Typography,
+        "f(\"b\")\ng(\"c\")\n",
+    );
+    edits("x = 1\n", "x\u{a0}= 1", "x\u{a0}= 3", Rung::Typography, "x = 3\n");
     edits(
         "\t\u{201c}a\u{201d}\n\tb\n",
         "    \"a\"\n    b",

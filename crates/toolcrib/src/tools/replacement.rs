@@ -97,9 +97,14 @@ impl Replacement<'_> {
     fn in_text(&self, cx: &Cx<'_>, was: &[u8], shown: &str) -> Result<Replaced, Error> {
         let endings = Endings::of(was);
         let (spots, matched) = self.find(was, endings, shown)?;
+        if let [only] = &spots[..]
+            && let Some(line) = self.made_before(was, only, endings)
+        {
+            return Err(made_before(shown, line));
+        }
         let now = self.splice(cx, was, &spots, shown)?;
         if now == was {
-            return Err(the_same());
+            return Err(nothing_new(shown));
         }
         let listed: Vec<usize> = starts(&spots).take(LISTED_LINES).collect();
         let lines = line_numbers(was, &listed, endings.terminator());
@@ -154,6 +159,22 @@ impl Replacement<'_> {
                 "Nothing was done. Two of them are equally near to line {near}: give the line of one."
             ))),
         }
+    }
+
+    /// The line at which the new text stands already around the place of the old one: the edit was made
+    /// before, and would be made upon itself.
+    fn made_before(&self, was: &[u8], spot: &Spot, endings: Endings) -> Option<u64> {
+        if spot.new.is_some() {
+            return None;
+        }
+        let (old, new) = (endings.adapt(self.old), endings.adapt(self.new));
+        let mut starts = find_all(new.as_bytes(), old.as_bytes()).into_iter();
+        let stands = starts.find_map(|within| {
+            let start = spot.range.start.checked_sub(within)?;
+            was.get(start..start + new.len()).filter(|there| *there == new.as_bytes())?;
+            Some(start)
+        })?;
+        line_numbers(was, &[stands], endings.terminator()).first().copied()
     }
 
     /// The file with the new text at each of the spots.
@@ -233,6 +254,18 @@ fn starts(spots: &[Spot]) -> impl Iterator<Item = usize> {
 fn the_same() -> Error {
     Error::invalid("`old_string` and `new_string` are the same")
         .hint("Nothing was done. Say in `new_string` what is to stand there.")
+}
+
+fn nothing_new(shown: &str) -> Error {
+    Error::invalid(format!("{shown} says this already: nothing would change"))
+        .hint("Nothing was done. What differs in the two strings does not count here.")
+}
+
+fn made_before(shown: &str, line: u64) -> Error {
+    let message = format!("{shown} has `new_string` at that very place already, at line {line}");
+    Error::new(ErrorKind::AlreadyApplied, message)
+        .hint("Nothing was done. If it is to stand there twice, say in `old_string` what is around it.")
+        .with("line", line)
 }
 
 /// There is no file: the error that reading it gives names those that are near.

@@ -32,17 +32,16 @@ impl Matched {
 
     /// What to tell of it, if anything.
     pub(crate) fn note(self) -> Option<String> {
-        let but = match self {
+        let kept = "what the file has was kept, and new text follows it";
+        let numbers = "the line numbers in it, which were left out";
+        Some(match self {
             Matched::Exactly => return None,
-            Matched::But(rung) => rung.words().to_owned(),
-            Matched::Numbered(None) => "the line numbers in it".to_owned(),
-            Matched::Numbered(Some(rung)) => format!("the line numbers in it and {}", rung.words()),
-        };
-        let then = match self {
-            Matched::Numbered(_) => "these were left out",
-            _ => "what the file has was kept, and new text follows it",
-        };
-        Some(format!("`old_string` matched but for {but}: {then}."))
+            Matched::But(rung) => format!("`old_string` matched but for {}: {kept}.", rung.words()),
+            Matched::Numbered(None) => format!("`old_string` matched but for {numbers}."),
+            Matched::Numbered(Some(rung)) => {
+                format!("`old_string` matched but for {numbers}, and {}: {kept}.", rung.words())
+            }
+        })
     }
 }
 
@@ -121,5 +120,5 @@ fn in_several(was: &[u8], endings: Endings, shown: &str, places: &[Equivalent]) 
     let but = places.first().map_or("", |place| place.rung().words());
     let total = lines.len();
     several(format!("`old_string` is not in {shown} letter for letter; but for {but} it is, {total} times"), &lines)
-        .hint("Nothing was done. Copy the text as it stands, with lines around it so that one place fits.")
+        .hint("Nothing was done. Copy the text as it stands, with lines around it so that one place fits; near_line and replace_all hold for exact text only.")
 }

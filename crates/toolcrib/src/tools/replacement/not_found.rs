@@ -1,9 +1,10 @@
 //! Why a text is not in a file, as far as that can be told.
 
 use toolcrib_text::{
-    Line, Nearest, Survey, clip_line, find_all, line_numbers, nearest_block, show_invisible,
-    visible, without_line_numbers,
+    Line, Nearest, Survey, Wanted, clip_line, find_all, find_equivalents, line_numbers,
+    nearest_block, show_invisible, split_lines, visible, without_line_numbers,
 };
+use unicode_normalization::UnicodeNormalization as _;
 
 use crate::error::{Error, ErrorKind};
 
@@ -11,45 +12,57 @@ use crate::error::{Error, ErrorKind};
 const MAX_BLOCK_LINES: usize = 20;
 /// Characters of a line that are shown.
 const MAX_CHARS: usize = 200;
+/// Characters that are shown before the first that differs, in a line that is longer.
+const CHARS_BEFORE: usize = 60;
 /// A shorter text is in many files anyway; that it is there says little.
 const TELLING_CHARS: usize = 16;
 
 /// The error for an `old` that is nowhere in the file.
 pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
+    if text.is_empty() {
+        return Error::new(ErrorKind::NoMatch, format!("{shown} is empty"))
+            .hint("Nothing was done. An empty old_string puts text into an empty file.");
+    }
     let survey = &Survey::of(text);
-    let terminator = survey.terminator();
-    let applied = applied_line(text, survey, new);
-    let nearest = nearest_block(text, old.as_bytes(), terminator);
-    let detail = nearest.as_ref().map_or("Nothing in the file is like it.".to_owned(), describe);
+    let nearest = nearest_block(text, old.as_bytes(), survey.terminator());
+    let applied = applied(text, survey, new);
     let telling = new.contains('\n') || new.trim().chars().count() >= TELLING_CHARS;
     match applied {
-        Some(line) if telling => {
+        Some((line, but)) if telling => {
             let message = format!(
-                "`old_string` is not in {shown}, and `new_string` already is, at line {line}"
+                "`old_string` is not in {shown}, and `new_string` already is{but}, at line {line}"
             );
             Error::new(ErrorKind::AlreadyApplied, message)
-                .detail(detail)
+                .detail(nearest.as_ref().map(describe).unwrap_or_default())
                 .hint("Nothing was done. If that line is the change you meant, it was made before: go on.")
                 .with("line", line)
         }
         applied => {
-            let there = applied
-                .map_or(String::new(), |line| format!(" (`new_string` is there, at line {line})"));
+            let there = applied.map_or(String::new(), |(line, but)| {
+                format!(" (`new_string` is there{but}, at line {line})")
+            });
             let message = format!("`old_string` is not in {shown}{there}");
-            Error::new(ErrorKind::NoMatch, message).detail(detail).hint(hint(
-                old,
-                survey,
-                nearest.as_ref(),
-            ))
+            let nothing = "Nothing in the file is like it.".to_owned();
+            Error::new(ErrorKind::NoMatch, message)
+                .detail(nearest.as_ref().map_or(nothing, describe))
+                .hint(hint(text, old, survey, nearest.as_ref()))
         }
     }
 }
 
-/// The line at which the new text already stands, first.
-fn applied_line(text: &[u8], survey: &Survey, new: &str) -> Option<u64> {
-    let new = survey.endings().adapt(new);
-    let place = *find_all(text, new.as_bytes()).first()?;
-    line_numbers(text, &[place], survey.terminator()).first().copied()
+/// The line at which the new text already stands, and but for what.
+fn applied(text: &[u8], survey: &Survey, new: &str) -> Option<(u64, String)> {
+    if new.trim().is_empty() {
+        return None;
+    }
+    let terminator = survey.terminator();
+    let line = |place| line_numbers(text, &[place], terminator).first().copied();
+    if let Some(&place) = find_all(text, survey.endings().adapt(new).as_bytes()).first() {
+        return Some((line(place)?, String::new()));
+    }
+    let places = find_equivalents(text, terminator, &Wanted::new(new));
+    let place = places.first()?;
+    Some((line(place.range().start)?, format!(" but for {}", place.rung().words())))
 }
 
 /// The block that is most like the text, and the first line that differs.
@@ -65,36 +78,81 @@ fn describe(nearest: &Nearest<'_>) -> String {
         detail += &format!("[{} more lines]\n", nearest.lines.len() - MAX_BLOCK_LINES);
     }
     let (line, expected, found) = nearest.differs;
-    let show = |line: &[u8]| match line {
-        [] => "(an empty line)".to_owned(),
-        line => clip_line(&show_invisible(line), MAX_CHARS),
-    };
-    let standing = found.map_or("(the file ends here)".to_owned(), show);
+    let (expected, standing) = (show_invisible(expected), found.map(show_invisible));
+    let same = standing.as_ref().map_or(0, |standing| {
+        expected.chars().zip(standing.chars()).take_while(|(a, b)| a == b).count()
+    });
+    let standing = standing.map_or("(the file ends here)".to_owned(), |line| around(&line, same));
     detail
         + &format!(
             "It differs first at line {line}:\n  old_string: {}\n  the file:   {standing}\n",
-            show(expected)
+            around(&expected, same)
         )
 }
 
-fn hint(old: &str, survey: &Survey, nearest: Option<&Nearest<'_>>) -> String {
-    let numbered = without_line_numbers(old).is_some();
-    let blanks_only = nearest.is_some_and(|nearest| {
-        let (_, expected, found) = nearest.differs;
-        found.is_some_and(|found| without_blanks(found) == without_blanks(expected))
-    });
-    let hint = if numbered {
-        "`old_string` seems to hold line numbers, and not those of the place: leave them out."
+/// A line as far as it can be shown, from a little before the character that matters.
+fn around(line: &str, at: usize) -> String {
+    if line.is_empty() {
+        return "(an empty line)".to_owned();
+    }
+    let skipped = if at < MAX_CHARS { 0 } else { at - CHARS_BEFORE };
+    let shown: String = line.chars().skip(skipped).collect();
+    let before = if skipped > 0 { format!("[{skipped} characters]…") } else { String::new() };
+    before + &clip_line(&shown, MAX_CHARS)
+}
+
+fn hint(text: &[u8], old: &str, survey: &Survey, nearest: Option<&Nearest<'_>>) -> String {
+    let wanted = split_lines(old.as_bytes(), b'\n');
+    let differ = |same: fn(&[u8], &[u8]) -> bool| {
+        nearest.is_some_and(|nearest| {
+            nearest.lines.len() == wanted.len()
+                && nearest.lines.iter().zip(&wanted).all(|(have, want)| same(have, want))
+        })
+    };
+    let hint = if without_line_numbers(old).is_some() {
+        "`old_string` seems to hold the line numbers that Read shows: leave them out, in `new_string` too."
+    } else if old.contains("\\n") && !find_all(text, old.replace("\\n", "\n").as_bytes()).is_empty()
+    {
+        "`\\n` in `old_string` is a backslash and an n; with real newlines it would be there."
+    } else if wanted.iter().any(|line| is_elision(line)) {
+        "`old_string` leaves lines out (`...`): give all of them, or make several edits."
     } else if survey.nuls > 2 {
         "The file has NUL bytes; it may be UTF-16 or no text at all."
-    } else if blanks_only {
-        "Only blanks differ (→ is a tab, · a space at the end): copy them from the file."
+    } else if differ(|have, want| without_blanks(have) == without_blanks(want)) {
+        "Only blanks differ (→ is a tab, · a space at the end), inside lines or not by the same in each: copy them from the file."
+    } else if same_but_for_blank_lines(text, old, survey.terminator()) {
+        "Only blank lines differ: there is one too many, or one is missing."
+    } else if differ(|have, want| composed(have) == composed(want)) {
+        "The letters are the same and composed otherwise (one character, or a letter and its accent): copy them from the file."
     } else {
         "Read the place and copy the text as it stands."
     };
     format!("Nothing was done. {hint}")
 }
 
+/// Whether a line stands for others that were left out.
+fn is_elision(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    let words = line.strip_prefix(b"//").or(line.strip_prefix(b"#")).unwrap_or(line).trim_ascii();
+    matches!(words, b"..." | b"\xe2\x80\xa6") || (words != line && words.starts_with(b"..."))
+}
+
+/// Whether the lines that say something stand in the file in this order, with nothing between them but
+/// blank lines.
+fn same_but_for_blank_lines(text: &[u8], old: &str, terminator: u8) -> bool {
+    let said = |text: &'_ [u8], terminator| -> Vec<Vec<u8>> {
+        let lines = split_lines(text, terminator).into_iter();
+        let said = lines.map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
+        said.map(<[u8]>::to_vec).collect()
+    };
+    let (file, wanted) = (said(text, terminator), said(old.as_bytes(), b'\n'));
+    !wanted.is_empty() && file.windows(wanted.len()).any(|lines| lines == wanted)
+}
+
 fn without_blanks(line: &[u8]) -> Vec<u8> {
     line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect()
+}
+
+fn composed(line: &[u8]) -> String {
+    String::from_utf8_lossy(line).nfc().collect()
 }
