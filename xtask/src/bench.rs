@@ -4,6 +4,7 @@
 mod files;
 mod start;
 mod table;
+mod text;
 mod times;
 
 use crate::error::{Result, Usage};
@@ -25,6 +26,11 @@ const BENCHES: &[Bench] = &[
         name: "files",
         what: "a change, a long listing and an edit, against fsync and rename, ls -f, sed -i",
         run: files::run,
+    },
+    Bench {
+        name: "text",
+        what: "large files read and edited, small Reads, against wc -l, tail, cp and fsync, cat",
+        run: text::run,
     },
 ];
 

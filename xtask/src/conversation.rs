@@ -1,5 +1,6 @@
 //! A `toolcrib run` process: calls go in, replies come out.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -68,6 +69,14 @@ impl Conversation {
         self.say(line)?;
         let reply = self.line()?.ok_or("the process ended without a reply")?;
         Ok(serde_json::from_str(&reply)?)
+    }
+
+    /// The most memory that it has had so far, in bytes.
+    pub(crate) fn peak_memory(&self) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        Ok(1024 * kilobytes.ok_or("the system does not tell how much memory a process has had")?)
     }
 
     /// Kills it, in the middle of whatever it does.

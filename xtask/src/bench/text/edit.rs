@@ -1,0 +1,140 @@
+//! One line changed in the middle of a file of 100 MB, another in each round: `toolcrib call Edit`
+//! against `cp` and fsync, which is the least that writing such a file anew costs.
+//!
+//! With the journal, which the command line cannot do without.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::super::Rounds;
+use super::super::table::{ratio, two_digits};
+use super::super::times::Times;
+use super::TO_MEASURE;
+use super::numbered::{self, LINE_BYTES};
+use crate::conversation::{Conversation, call_line};
+use crate::error::Result;
+use crate::process;
+use crate::sandbox::{self, Sandbox};
+
+const LINES: usize = 1_000_000;
+const LINES_TO_SHOW: usize = 10_000;
+/// Each takes about a second.
+const MOST_ROUNDS: usize = 10;
+const FILE: &str = "large.txt";
+const COPY: &str = "copy.txt";
+
+pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
+    let lines = if rounds.measured < TO_MEASURE { LINES_TO_SHOW } else { LINES };
+    let sandbox = Sandbox::beneath(binary, cache)?;
+    let mut large = Large::new(&sandbox, lines)?;
+    let (mut ours, mut theirs) = (Times::default(), Times::default());
+    for round in 0..=rounds.measured.min(MOST_ROUNDS) {
+        let (edit, copy) = (large.edit()?, copy(&sandbox)?);
+        // The first one makes the journal, and fills the caches.
+        if round > 0 {
+            ours.add(edit);
+            theirs.add(copy);
+        }
+    }
+    let peak = large.peak_megabytes()?;
+    print_table(lines * LINE_BYTES / 1_000_000, &ours, &theirs, peak);
+    Ok(())
+}
+
+/// The file, on disk and as it should be.
+struct Large<'a> {
+    sandbox: &'a Sandbox,
+    text: String,
+    /// The next line to change.
+    next: usize,
+}
+
+impl Large<'_> {
+    fn new(sandbox: &Sandbox, lines: usize) -> Result<Large<'_>> {
+        let mut bytes = Vec::with_capacity(lines * LINE_BYTES);
+        numbered::write(lines, &mut bytes)?;
+        fs::write(sandbox.workspace().join(FILE), &bytes)?;
+        Ok(Large { sandbox, text: String::from_utf8(bytes)?, next: lines / 2 })
+    }
+
+    /// One edit by a process of its own, from spawn to exit.
+    fn edit(&mut self) -> Result<Duration> {
+        let (old, new) = self.words();
+        let arguments = json!({"file_path": FILE, "old_string": old, "new_string": new});
+        let mut command = self.sandbox.call_command("Edit", &arguments);
+        let started = Instant::now();
+        let output = command.output()?;
+        let time = started.elapsed();
+        let reply = serde_json::from_slice(&output.stdout)?;
+        if !sandbox::is_success(&reply) {
+            return Err(format!("Edit was refused: {reply}").into());
+        }
+        self.check(&old, &new)?;
+        Ok(time)
+    }
+
+    /// The most memory that a process had for one edit.
+    fn peak_megabytes(&mut self) -> Result<f64> {
+        let (old, new) = self.words();
+        let arguments = json!({"file_path": FILE, "old_string": old, "new_string": new});
+        let mut conversation = Conversation::start(self.sandbox.command(&["run"]))?;
+        conversation.ask(&call_line(1, "Edit", &arguments, true))?;
+        let peak = conversation.peak_memory()?;
+        conversation.end()?;
+        self.check(&old, &new)?;
+        Ok(peak as f64 / 1e6)
+    }
+
+    /// What a line begins with, and what it is to begin with.
+    fn words(&mut self) -> (String, String) {
+        let old = numbered::mark(self.next);
+        self.next += 1;
+        (old.clone(), format!("edited {old}"))
+    }
+
+    /// That the file says what it said but for this.
+    fn check(&mut self, old: &str, new: &str) -> Result<()> {
+        let at = self.text.find(old).ok_or("no such line")?;
+        self.text.replace_range(at..at + old.len(), new);
+        match fs::read(self.sandbox.workspace().join(FILE))? == self.text.as_bytes() {
+            true => Ok(()),
+            false => Err("the file is not what the edits make it".into()),
+        }
+    }
+}
+
+fn copy(sandbox: &Sandbox) -> Result<Duration> {
+    let to = sandbox.workspace().join(COPY);
+    let mut command = Command::new("cp");
+    // A copy of the bytes, also where the file system could share them.
+    command.args(["--reflink=never", FILE, COPY]).current_dir(sandbox.workspace());
+    let started = Instant::now();
+    process::run(&mut command)?;
+    fs::File::open(&to)?.sync_all()?;
+    let time = started.elapsed();
+    fs::remove_file(to)?;
+    Ok(time)
+}
+
+fn print_table(megabytes: usize, ours: &Times, theirs: &Times, peak: f64) {
+    let base = theirs.percentile_ms(50);
+    println!(
+        "| {megabytes} MB edited | rounds | p50 ms | p90 ms | to cp, fsync | peak MB | target |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|---|");
+    let rows = [
+        ("toolcrib call Edit, journal and all", ours, format!("{peak:.1}"), "≤ 1.5×"),
+        ("cp, fsync", theirs, "–".to_owned(), ""),
+    ];
+    for (name, times, peak, target) in rows {
+        let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
+        let (rounds, to) = (times.count(), ratio(p50, base));
+        let (p50, p90) = (two_digits(p50), two_digits(p90));
+        println!("| {name} | {rounds} | {p50} | {p90} | {to} | {peak} | {target} |");
+    }
+    println!();
+}

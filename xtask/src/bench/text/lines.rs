@@ -1,0 +1,164 @@
+//! A hundred lines out of the middle of a file of a gigabyte, against `wc -l`, which finds the lines and
+//! shows none; and its last hundred, against `tail`. From spawn to exit, the file in the page cache.
+//!
+//! How much memory it takes tells a process that answers one call and is then looked at.
+
+use std::fs;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::super::Rounds;
+use super::super::table::{ratio, two_digits};
+use super::super::times::Times;
+use super::TO_MEASURE;
+use super::numbered::{self, LINE_BYTES};
+use crate::conversation::{Conversation, call_line};
+use crate::error::Result;
+use crate::process;
+use crate::sandbox;
+
+const LINES: usize = 10_000_000;
+const LINES_TO_SHOW: usize = 100_000;
+/// How many are asked for.
+const WANTED: usize = 100;
+/// Each takes a good part of a second.
+const MOST_ROUNDS: usize = 15;
+
+/// One part of the file: we against somebody else.
+struct Part {
+    what: String,
+    arguments: Value,
+    /// The first line and the last that must be in the reply.
+    ends: [usize; 2],
+    peer: &'static [&'static str],
+    target: &'static str,
+}
+
+pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
+    let lines = if rounds.measured < TO_MEASURE { LINES_TO_SHOW } else { LINES };
+    let directory = cache.join("bench-text");
+    let file = make_once(&directory, lines)?;
+    println!(
+        "| {lines} lines of {LINE_BYTES} bytes | rounds | p50 ms | p90 ms | ratio | peak MB | target |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|---|");
+    for part in parts(&file, lines) {
+        let peak = peak_megabytes(binary, &directory, &part)?;
+        let (mut ours, mut theirs) = (Times::default(), Times::default());
+        for round in 0..=rounds.measured.min(MOST_ROUNDS) {
+            let our = read(binary, &directory, &part)?;
+            let their = measure(&mut peer(&directory, &file, &part))?.0;
+            // The first one fills the caches.
+            if round > 0 {
+                ours.add(our);
+                theirs.add(their);
+            }
+        }
+        print_rows(&part, &ours, &theirs, peak);
+    }
+    println!();
+    Ok(())
+}
+
+fn parts(file: &str, lines: usize) -> [Part; 2] {
+    let middle = lines / 2;
+    [
+        Part {
+            what: format!("Read, lines {middle}-{}", middle + WANTED),
+            arguments: json!({"file_path": file, "offset": middle, "limit": WANTED + 1}),
+            ends: [middle, middle + WANTED],
+            peer: &["wc", "-l"],
+            target: "≤ 1.2×, < 32 MB",
+        },
+        Part {
+            what: format!("Read, the last {WANTED} lines"),
+            arguments: json!({"file_path": file, "offset": -(WANTED as i64)}),
+            ends: [lines - WANTED + 1, lines],
+            peer: &["tail", "-n", "100"],
+            target: "< 5 ms",
+        },
+    ]
+}
+
+/// Made once and kept, since it takes a while. It has its name only when it is complete.
+fn make_once(directory: &Path, lines: usize) -> Result<String> {
+    let name = format!("{lines}-lines.txt");
+    let file = directory.join(&name);
+    if !file.is_file() {
+        fs::create_dir_all(directory)?;
+        let unfinished = directory.join("unfinished");
+        let mut to = BufWriter::with_capacity(1 << 20, fs::File::create(&unfinished)?);
+        numbered::write(lines, &mut to)?;
+        to.flush()?;
+        fs::rename(unfinished, file)?;
+    }
+    Ok(name)
+}
+
+fn read(binary: &Path, directory: &Path, part: &Part) -> Result<Duration> {
+    let mut command = Command::new(binary);
+    command.args(["call", "Read", &part.arguments.to_string()]);
+    command.env_clear().current_dir(directory);
+    let (time, printed) = measure(&mut command)?;
+    check(part, &serde_json::from_slice(&printed)?)?;
+    Ok(time)
+}
+
+fn peer(directory: &Path, file: &str, part: &Part) -> Command {
+    let (program, words) = part.peer.split_first().unwrap_or((&"true", &[]));
+    let mut command = Command::new(program);
+    command.args(words).arg(file).current_dir(directory);
+    command
+}
+
+/// From spawn to exit, its output read to the end.
+fn measure(command: &mut Command) -> Result<(Duration, Vec<u8>)> {
+    command.stdin(Stdio::null()).stderr(Stdio::inherit());
+    let started = Instant::now();
+    let output = command.output()?;
+    let time = started.elapsed();
+    match output.status.success() {
+        true => Ok((time, output.stdout)),
+        false => Err(format!("`{}` failed", process::describe(command)).into()),
+    }
+}
+
+/// The most memory that a process had for this one call.
+fn peak_megabytes(binary: &Path, directory: &Path, part: &Part) -> Result<f64> {
+    let mut command = Command::new(binary);
+    command.arg("run").env_clear().current_dir(directory);
+    let mut conversation = Conversation::start(command)?;
+    check(part, &conversation.ask(&call_line(1, "Read", &part.arguments, true))?)?;
+    let peak = conversation.peak_memory()?;
+    conversation.end()?;
+    Ok(peak as f64 / 1e6)
+}
+
+fn check(part: &Part, reply: &Value) -> Result<()> {
+    let output = reply.get("output").and_then(Value::as_str).unwrap_or_default();
+    // Not by the reply's own numbers: from the end of a large file, those count down to it.
+    let has = |number: usize| output.contains(&format!("\t{}", numbered::mark(number)));
+    let [first, last] = part.ends;
+    let is_right =
+        sandbox::is_success(reply) && has(first) && has(last) && !has(first - 1) && !has(last + 1);
+    if is_right { Ok(()) } else { Err(format!("not lines {first} to {last}: {output}").into()) }
+}
+
+fn print_rows(part: &Part, ours: &Times, theirs: &Times, peak: f64) {
+    let base = theirs.percentile_ms(50);
+    let peer = part.peer.join(" ");
+    let rows = [
+        (part.what.as_str(), ours, format!("{peak:.1}"), part.target),
+        (peer.as_str(), theirs, "–".to_owned(), ""),
+    ];
+    for (name, times, peak, target) in rows {
+        let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
+        let (rounds, to) = (times.count(), ratio(p50, base));
+        let (p50, p90) = (two_digits(p50), two_digits(p90));
+        println!("| {name} | {rounds} | {p50} | {p90} | {to} | {peak} | {target} |");
+    }
+}
