@@ -5,7 +5,9 @@
 use std::time::{Duration, Instant};
 
 use crate::error::Result;
-use crate::{bench, deny, docs, formats, layering, nearest, notebooks, process, tidy, torture};
+use crate::{
+    bench, deny, docs, formats, fuzz, layering, nearest, notebooks, process, tidy, torture,
+};
 
 struct Step {
     name: &'static str,
@@ -59,6 +61,11 @@ const STEPS: &[Step] = &[
         name: "notebooks",
         what: "Jupyter's own library takes the notebooks that were edited",
         run: notebooks::check,
+    },
+    Step {
+        name: "fuzz-smoke",
+        what: "what must hold for any input holds for some thousands of odd ones, always the same",
+        run: fuzz::smoke,
     },
     Step {
         name: "torture-smoke",

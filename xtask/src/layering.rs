@@ -68,6 +68,11 @@ const PLACES: &[Place] = &[
         reason: "for tests only: a dev-dependency of the others",
     },
     Place {
+        name: "toolcrib-fuzz",
+        may_use: &["toolcrib", "toolcrib-media", "toolcrib-text"],
+        reason: "tries the leaves that take a stranger's bytes, and the trunk; nobody uses it",
+    },
+    Place {
         name: "xtask",
         may_use: &[],
         reason: "runs the product as a process, like any user, and links none of it",

@@ -20,6 +20,7 @@ mod deny;
 mod docs;
 mod error;
 mod formats;
+mod fuzz;
 mod layering;
 mod metadata;
 mod nearest;
@@ -98,6 +99,12 @@ const TASKS: &[Task] = &[
         arguments: "[KIND] [--smoke] [--rounds N]",
         what: "races, faults, kills, full disks; without a kind it lists what there is",
         run: torture::run,
+    },
+    Task {
+        name: "fuzz",
+        arguments: "[TARGET] [--seconds N] [--seed S]",
+        what: "odd inputs without end, made of fuzz/seeds; without a target all of them",
+        run: fuzz::run,
     },
     Task {
         name: "trial",

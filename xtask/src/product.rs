@@ -22,6 +22,11 @@ pub(crate) fn build_example(package: &str, name: &str) -> Result<PathBuf> {
     build_target(&["-p", package, "--example", name, "--release"])
 }
 
+/// What tries the fuzz targets. As tests have it: with every check, and nothing more to build.
+pub(crate) fn build_fuzzer() -> Result<PathBuf> {
+    build_target(&["-p", "toolcrib-fuzz"])
+}
+
 fn build(words: &[&str]) -> Result<PathBuf> {
     build_target(&[&["-p", "toolcrib-cli", "--bin", "toolcrib"], words].concat())
 }

@@ -1,0 +1,21 @@
+//! One file a target.
+
+mod decode;
+mod locate;
+mod notebook;
+mod pdf;
+mod place;
+mod splice;
+
+pub(crate) use decode::decode;
+pub(crate) use locate::locate;
+pub(crate) use notebook::notebook;
+pub(crate) use pdf::pdf;
+pub(crate) use splice::splice;
+
+/// The parts of an input that is several things. They are divided by a byte that no UTF-8 has, so that
+/// text can be any; parts that are not there are empty.
+fn parts<const N: usize>(input: &[u8]) -> [&[u8]; N] {
+    let mut parts = input.splitn(N, |byte| *byte == 0xff);
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
+}

@@ -1,0 +1,62 @@
+//! Where a text stands in a file: every place is one, and to put there what stands there changes nothing.
+
+use toolcrib_text::{
+    EndingFinder, Survey, Wanted, find_all, find_another, find_equivalents, nearest_block,
+    without_line_numbers,
+};
+
+use super::parts;
+
+/// The parts are the file, the text that is looked for, and what is to stand there instead.
+pub(crate) fn locate(input: &[u8]) -> String {
+    let [file, wanted, new] = parts(input);
+    let (wanted, new) = (String::from_utf8_lossy(wanted), String::from_utf8_lossy(new));
+    check_exact(file, wanted.as_bytes());
+    check_line_numbers(&wanted);
+    let terminator = Survey::of(file).terminator();
+    // Only that it ends: what is most alike is a matter of taste.
+    nearest_block(file, wanted.as_bytes(), terminator);
+
+    let (wanted, new) = (Wanted::new(&wanted), Wanted::new(&new));
+    let places = find_equivalents(file, terminator, &wanted);
+    let mut endings = EndingFinder::new(file);
+    let mut rewritten = 0;
+    for place in &places {
+        let range = place.range();
+        let there = file.get(range.clone()).expect("a place is in the file");
+        let ending = endings.at(range.start);
+        if let Some(same) = place.rewrite(file, &wanted, &wanted, ending) {
+            assert_eq!(same, there, "what stands there, put there, changes nothing");
+        }
+        rewritten += usize::from(place.rewrite(file, &wanted, &new, ending).is_some());
+    }
+    match places.first() {
+        None => "nowhere".to_owned(),
+        Some(place) if rewritten > 0 => format!("{}, rewritten", place.rung().name()),
+        Some(place) => format!("{}, not rewritten", place.rung().name()),
+    }
+}
+
+fn check_exact(file: &[u8], wanted: &[u8]) {
+    let places = find_all(file, wanted);
+    for &at in &places {
+        assert_eq!(file.get(at..at + wanted.len()), Some(wanted), "it stands where it was found");
+    }
+    if let Some(&first) = places.first()
+        && let Some(another) = find_another(file, wanted, first)
+    {
+        assert_ne!(another, first);
+        assert_eq!(file.get(another..another + wanted.len()), Some(wanted));
+    }
+}
+
+/// A text with numbers before its lines, as Read shows it, is that text without them.
+fn check_line_numbers(text: &str) {
+    without_line_numbers(text);
+    if text.is_empty() {
+        return;
+    }
+    let lines = text.split_inclusive('\n').zip(9..);
+    let numbered: String = lines.map(|(line, number)| format!("{number:>6}\t{line}")).collect();
+    assert_eq!(without_line_numbers(&numbered), Some((9, text.to_owned())));
+}
