@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use toolcrib::{Answer, Approver, Question, visible_name};
+use toolcrib::{Answer, Approver, Question};
 
 use crate::print;
 
@@ -20,15 +20,11 @@ impl Approver for Terminal {
 }
 
 fn ask(question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> {
-    let mut text = format!("{} wants to:\n", visible_name(question.tool.as_bytes()));
-    for access in question.accesses {
-        // On one line, whatever is in the name: no name can write a question of its own.
-        text += &format!("  {}\n", visible_name(access.to_string().as_bytes()));
-    }
+    let mut text = question.wants();
     if let Some(preview) = question.preview {
         text += &print::diff(preview.diff_text());
     }
-    text += &format!("Asked because {} ({}).\n", question.why, question.rule);
+    text += &question.because();
     anstream::stderr().write_all(text.as_bytes())?;
     loop {
         let mut stderr = io::stderr();

@@ -89,6 +89,9 @@ pub(crate) enum Command {
     /// Answer calls, one JSON object a line, until the input ends
     #[command(long_about = RUN)]
     Run,
+    /// Serve the tools over MCP, on standard input and output
+    #[command(long_about = SERVE)]
+    Serve,
     /// List the tools
     Tools {
         /// The form: what an API takes for its `tools`, or a page of Markdown
@@ -131,6 +134,13 @@ pub(crate) enum Command {
         shell: Shell,
     },
 }
+
+const SERVE: &str = "\
+Serve the tools over MCP, on standard input and output, until the input ends.
+
+A client starts it by itself: the command in its configuration is `toolcrib serve`, with `--root DIR` for each
+directory that it may see.\
+";
 
 const RUN: &str = "\
 Answer calls, one JSON object a line, until the input ends. One session for all of them.

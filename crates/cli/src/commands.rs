@@ -4,6 +4,7 @@ mod call;
 mod completions;
 mod history;
 mod run;
+mod serve;
 mod tools;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     match &args.command {
         Command::Call { tool, args } => call::call(common, &runtime(common)?, tool, args),
         Command::Run => run::run(common, &runtime(common)?),
+        Command::Serve => serve::serve(common, runtime(common)?),
         Command::Tools { format } => tools::tools(&runtime(common)?, *format),
         Command::Log { limit } => history::log(common, &operators(common)?, *limit),
         Command::Show { id } => history::show(common, &operators(common)?, *id),

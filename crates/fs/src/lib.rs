@@ -50,5 +50,6 @@ pub use journal::{
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
 pub use place::Place;
+pub use random::random_bytes;
 pub use root::{Root, RootMode, real_path};
 pub use workspace::Workspace;

@@ -134,6 +134,102 @@ impl Drop for RunDoor {
     }
 }
 
+/// `toolcrib serve`, one process for the whole case, spoken to as an MCP client does.
+pub struct McpDoor {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    calls: u64,
+}
+
+impl McpDoor {
+    /// Opens the door to a workspace.
+    pub fn open(program: impl AsRef<Path>, workspace: &Path, setup: &Setup) -> McpDoor {
+        McpDoor::with_flags(program, setup.flags(workspace))
+    }
+
+    /// Opens the door with the flags of the program.
+    pub fn with_flags(program: impl AsRef<Path>, flags: Vec<String>) -> McpDoor {
+        let mut process = Command::new(program.as_ref())
+            .arg("serve")
+            .args(flags)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let stdin = process.stdin.take();
+        let stdout = BufReader::new(process.stdout.take().expect("it was piped"));
+        McpDoor { process, stdin, stdout, calls: 0 }
+    }
+
+    /// Sends a line as it is.
+    pub fn send(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("it is open until the door is dropped");
+        writeln!(stdin, "{line}").expect("it reads its input");
+    }
+
+    /// The next message.
+    pub fn receive(&mut self) -> Map<String, Value> {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("it answers");
+        object(line.as_bytes())
+    }
+
+    /// Makes a request in the era without sessions, and gives back the whole answer.
+    pub fn request(
+        &mut self,
+        method: &str,
+        mut params: Value,
+        capabilities: Value,
+    ) -> Map<String, Value> {
+        self.calls += 1;
+        let meta = &mut params["_meta"];
+        meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
+        meta["io.modelcontextprotocol/clientCapabilities"] = capabilities;
+        meta["io.modelcontextprotocol/clientInfo"] = json!({"name": "cases", "version": "1"});
+        let request =
+            json!({"jsonrpc": "2.0", "id": self.calls, "method": method, "params": params});
+        self.send(&request.to_string());
+        let answer = self.receive();
+        assert_eq!(
+            answer.get("id"),
+            Some(&self.calls.into()),
+            "the answer carries the id: {answer:?}"
+        );
+        answer
+    }
+}
+
+impl Door for McpDoor {
+    fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value> {
+        let params =
+            json!({"name": tool, "arguments": args, "_meta": {"toolcrib/dry_run": dry_run}});
+        let mut answer = self.request("tools/call", params, json!({}));
+        let mut result =
+            answer.shift_remove("result").unwrap_or_else(|| panic!("{tool} {args}: {answer:?}"));
+        let mut reply = Map::new();
+        reply.insert("success".to_owned(), (result["isError"] != true).into());
+        reply.insert("output".to_owned(), result["content"][0]["text"].take());
+        for fact in ["metadata", "error"] {
+            let value = result["_meta"][format!("toolcrib/{fact}")].take();
+            if !value.is_null() {
+                reply.insert(fact.to_owned(), value);
+            }
+        }
+        reply
+    }
+}
+
+impl Drop for McpDoor {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        let status = self.process.wait();
+        if !std::thread::panicking() {
+            assert!(status.expect("it ends at EOF").success(), "EOF ends it without an error");
+        }
+    }
+}
+
 fn object(bytes: &[u8]) -> Map<String, Value> {
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(object)) => object,

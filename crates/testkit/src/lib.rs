@@ -1,8 +1,8 @@
 //! What tests share: cases written as Markdown, and the doors they run through.
 //!
 //! A case is a page that a person can read: files before, calls, replies, files after, with prose
-//! between that says why. The same pages run in-process, through `toolcrib call` and through
-//! `toolcrib run`, so that the doors cannot drift apart. `UPDATE=1` writes the real replies into
+//! between that says why. The same pages run in-process, through `toolcrib call`, `toolcrib run` and
+//! `toolcrib serve`, so that the doors cannot drift apart. `UPDATE=1` writes the real replies into
 //! the pages; the diff is for review.
 //!
 //! For tests only: nothing of the product depends on this crate. Not for timing, races or signals;
@@ -25,4 +25,4 @@ mod step;
 pub use case::{Setup, run_cases};
 pub use content::{escape, unescape};
 pub use document::{Document, Segment};
-pub use door::{CallDoor, Door, InProcessDoor, RunDoor};
+pub use door::{CallDoor, Door, InProcessDoor, McpDoor, RunDoor};

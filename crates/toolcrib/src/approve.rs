@@ -1,6 +1,7 @@
 //! Asking whoever is there.
 
 use toolcrib_policy::Access;
+use toolcrib_text::visible_name;
 
 use crate::reply::Reply;
 
@@ -23,6 +24,32 @@ pub struct Question<'a> {
     pub why: &'a str,
     /// What would change, where that could be found out.
     pub preview: Option<&'a Reply>,
+}
+
+impl Question<'_> {
+    /// The question in words: what the tool wants to touch, what would change, and why it is asked. Each
+    /// name is on one line, whatever is in it: no name can write a question of its own.
+    pub fn text(&self) -> String {
+        let mut text = self.wants();
+        if let Some(preview) = self.preview {
+            text += preview.diff_text();
+        }
+        text + &self.because()
+    }
+
+    /// The tool, and what it would touch.
+    pub fn wants(&self) -> String {
+        let mut text = format!("{} wants to:\n", visible_name(self.tool.as_bytes()));
+        for access in self.accesses {
+            text += &format!("  {}\n", visible_name(access.to_string().as_bytes()));
+        }
+        text
+    }
+
+    /// Why somebody is asked.
+    pub fn because(&self) -> String {
+        format!("Asked because {} ({}).\n", self.why, self.rule)
+    }
 }
 
 /// What was answered.

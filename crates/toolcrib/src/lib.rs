@@ -87,7 +87,7 @@ pub use reply::{Picture, Reply};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use session::Session;
 pub use tool::{Category, Hints, Tool};
-pub use toolcrib_fs::{Caps, Content, HardLinks, Recovered, RecoveryOutcome};
+pub use toolcrib_fs::{Caps, Content, HardLinks, Recovered, RecoveryOutcome, random_bytes};
 pub use toolcrib_policy::{Access, Decision, Effect, Profile, Protection, UnknownProfile};
 pub use toolcrib_text::{visible, visible_name};
 pub use wire::to_json;

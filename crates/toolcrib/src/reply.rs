@@ -1,5 +1,7 @@
 //! What a call answers when it did what was asked.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 use toolcrib_text::clip_lines;
 
@@ -21,6 +23,13 @@ pub struct Picture {
     pub media_type: &'static str,
     /// The picture.
     pub bytes: Vec<u8>,
+}
+
+impl Picture {
+    /// Its bytes as letters, for what speaks JSON.
+    pub fn base64(&self) -> String {
+        STANDARD.encode(&self.bytes)
+    }
 }
 
 impl Reply {

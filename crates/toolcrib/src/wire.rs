@@ -1,8 +1,6 @@
 //! The one JSON form of a reply, the same for every tool and every door that speaks JSON. It is
 //! stable: fields may come, none goes or changes its meaning.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
@@ -37,6 +35,5 @@ pub fn to_json(outcome: &Result<Reply, Error>) -> Map<String, Value> {
 
 /// A picture in the form that MCP has for it.
 fn picture(picture: &Picture) -> Value {
-    let data = STANDARD.encode(&picture.bytes);
-    json!({"type": "image", "mimeType": picture.media_type, "data": data})
+    json!({"type": "image", "mimeType": picture.media_type, "data": picture.base64()})
 }

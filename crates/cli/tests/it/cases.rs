@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toolcrib_testkit::{CallDoor, RunDoor, run_cases};
+use toolcrib_testkit::{CallDoor, McpDoor, RunDoor, run_cases};
 
 use crate::PROGRAM;
 
@@ -18,4 +18,9 @@ fn cases_through_call() {
 #[test]
 fn cases_through_run() {
     run_cases(&cases(), |workspace, setup| RunDoor::open(PROGRAM, workspace, setup));
+}
+
+#[test]
+fn cases_through_mcp() {
+    run_cases(&cases(), |workspace, setup| McpDoor::open(PROGRAM, workspace, setup));
 }

@@ -9,6 +9,7 @@
 
 mod cases;
 mod hostile_input;
+mod mcp;
 mod other_user;
 mod pages;
 mod people;

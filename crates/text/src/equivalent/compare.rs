@@ -59,7 +59,7 @@ impl Compare<'_> {
             let Some(start) = next else {
                 // The file's last line is not ended, the wanted text is: nothing else is missing.
                 let nothing_left = wanted.is_empty() && at + 1 == self.wanted.lines.len();
-                lines.push(nothing_left.then(|| self.text.len()..self.text.len())?);
+                lines.push(nothing_left.then_some(self.text.len()..self.text.len())?);
                 break;
             };
             let line = self.line_at(start);

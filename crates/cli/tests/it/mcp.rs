@@ -1,0 +1,219 @@
+//! `toolcrib serve`, as clients of both eras speak to it.
+
+use serde_json::{Map, Value, json};
+use toolcrib_testkit::McpDoor;
+
+use crate::PROGRAM;
+
+struct Workspace {
+    directory: tempfile::TempDir,
+    door: McpDoor,
+}
+
+fn workspace(flags: &[&str]) -> Workspace {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("ws")).unwrap();
+    std::fs::write(directory.path().join("ws/a.txt"), "one\n").unwrap();
+    let at = |name: &str| directory.path().join(name).display().to_string();
+    let mut all = vec!["--root".to_owned(), at("ws"), "--state".to_owned(), at("state")];
+    all.extend(flags.iter().map(|flag| (*flag).to_owned()));
+    let door = McpDoor::with_flags(PROGRAM, all);
+    Workspace { directory, door }
+}
+
+impl Workspace {
+    fn content(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("ws/a.txt")).unwrap()
+    }
+
+    /// A handshake of the era that has one.
+    fn initialize(&mut self, version: &str, capabilities: Value) -> Map<String, Value> {
+        let params = json!({
+            "protocolVersion": version,
+            "capabilities": capabilities,
+            "clientInfo": {"name": "test", "version": "1"},
+        });
+        self.send(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+        let answer = self.door.receive();
+        self.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        answer
+    }
+
+    fn send(&mut self, message: Value) {
+        self.door.send(&message.to_string());
+    }
+
+    fn edit(&mut self, more: Value) -> Value {
+        let mut params = edit();
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let capabilities = json!({"elicitation": {"form": {}}});
+        self.door.request("tools/call", params, capabilities)["result"].clone()
+    }
+}
+
+fn edit() -> Value {
+    json!({
+        "name": "Edit",
+        "arguments": {"file_path": "a.txt", "old_string": "one", "new_string": "two"},
+    })
+}
+
+fn yes() -> Value {
+    json!({"permission": {"action": "accept", "content": {"answer": "once"}}})
+}
+
+#[test]
+fn every_version_since_the_first_that_clients_speak_is_spoken() {
+    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut workspace = workspace(&[]);
+        let answer = workspace.initialize(version, json!({}));
+        assert_eq!(answer["result"]["protocolVersion"], version);
+        assert!(answer["result"]["instructions"].as_str().unwrap().len() < 2_048);
+        let params = json!({"name": "Read", "arguments": {"file_path": "a.txt"}});
+        let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
+        workspace.send(call);
+        let answer = workspace.door.receive();
+        assert_eq!(answer["result"]["content"][0]["text"], "     1\tone\n");
+    }
+}
+
+#[test]
+fn discovery_and_the_list_answer_without_a_handshake() {
+    let mut workspace = workspace(&[]);
+    let found = workspace.door.request("server/discover", json!({}), json!({}));
+    assert!(
+        found["result"]["supportedVersions"].as_array().unwrap().contains(&"2026-07-28".into())
+    );
+    let listed = workspace.door.request("tools/list", json!({}), json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools[0]["name"], "Read");
+    for tool in tools {
+        assert!(tool["description"].as_str().unwrap().len() <= 1_024, "{}", tool["name"]);
+        let hints = tool["annotations"].as_object().unwrap();
+        assert!(hints.len() >= 4, "all hints are there: {hints:?}");
+    }
+    assert!(serde_json::to_string(tools).unwrap().len() < 14_000);
+}
+
+#[test]
+fn a_client_of_today_is_asked_by_an_answer_and_what_it_says_counts_once() {
+    let mut workspace = workspace(&["--profile", "cautious"]);
+    let asked = workspace.edit(json!({}));
+    assert_eq!(asked["resultType"], "input_required");
+    let question = asked["inputRequests"]["permission"]["params"]["message"].as_str().unwrap();
+    assert!(question.contains("-one\n+two\n"), "it shows what would change: {question}");
+    assert_eq!(workspace.content(), "one\n");
+    let state = asked["requestState"].clone();
+
+    // A state that was changed, or that belongs to another call, is as good as none.
+    let forged = format!("{}x", state.as_str().unwrap());
+    let again = workspace.edit(json!({"requestState": forged, "inputResponses": yes()}));
+    assert_eq!(again["resultType"], "input_required");
+    let other = json!({"file_path": "a.txt", "old_string": "one", "new_string": "three"});
+    let stolen = json!({"requestState": state, "inputResponses": yes(), "arguments": other});
+    assert_eq!(workspace.edit(stolen)["resultType"], "input_required");
+    assert_eq!(workspace.content(), "one\n");
+
+    let answered = json!({"requestState": state, "inputResponses": yes()});
+    let done = workspace.edit(answered.clone());
+    assert_eq!(done["isError"], false, "{done}");
+    assert_eq!(workspace.content(), "two\n");
+    std::fs::write(workspace.directory.path().join("ws/a.txt"), "one\n").unwrap();
+    assert_eq!(workspace.edit(answered)["resultType"], "input_required", "once is once");
+    assert_eq!(workspace.content(), "one\n");
+}
+
+#[test]
+fn an_answer_to_another_diff_is_no_answer() {
+    let mut workspace = workspace(&["--profile", "cautious"]);
+    let asked = workspace.edit(json!({}));
+    std::fs::write(workspace.directory.path().join("ws/a.txt"), "one\nmore\n").unwrap();
+    let answered = json!({"requestState": asked["requestState"], "inputResponses": yes()});
+    assert_eq!(workspace.edit(answered)["resultType"], "input_required");
+    assert_eq!(workspace.content(), "one\nmore\n");
+}
+
+#[test]
+fn no_is_no() {
+    let mut workspace = workspace(&["--profile", "cautious"]);
+    for response in
+        [json!({"action": "decline"}), json!({"action": "accept", "content": {}}), json!(7)]
+    {
+        let asked = workspace.edit(json!({}));
+        let answered = json!({"requestState": asked["requestState"], "inputResponses": {"permission": response}});
+        let refused = workspace.edit(answered);
+        assert_eq!(refused["isError"], true, "{refused}");
+    }
+    assert_eq!(workspace.content(), "one\n");
+}
+
+#[test]
+fn a_client_of_yesterday_is_asked_by_a_request() {
+    let mut workspace = workspace(&["--profile", "cautious"]);
+    workspace.initialize("2025-11-25", json!({"elicitation": {}}));
+    workspace.send(json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": edit()}));
+    let question = workspace.door.receive();
+    assert_eq!(question["method"], "elicitation/create");
+    assert_eq!(workspace.content(), "one\n");
+    let answer = json!({"action": "accept", "content": {"answer": "session"}});
+    workspace.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}));
+    let done = workspace.door.receive();
+    assert_eq!((&done["id"], &done["result"]["isError"]), (&7.into(), &false.into()), "{done:?}");
+    assert_eq!(workspace.content(), "two\n");
+}
+
+#[test]
+fn a_client_that_cannot_be_asked_is_told_what_would_allow_it() {
+    let mut workspace = workspace(&["--profile", "cautious"]);
+    let answer = workspace.door.request("tools/call", edit(), json!({}));
+    assert_eq!(answer["result"]["isError"], true);
+    assert_eq!(answer["result"]["_meta"]["toolcrib/error"]["kind"], "denied");
+    assert_eq!(workspace.content(), "one\n");
+}
+
+#[test]
+fn what_is_no_message_gets_an_answer() {
+    let mut workspace = workspace(&[]);
+    for (line, id, code) in [
+        ("garbage", Value::Null, -32700),
+        ("[1, 2]", Value::Null, -32600),
+        (r#"{"id": 5, "what": "is this"}"#, 5.into(), -32600),
+    ] {
+        workspace.door.send(line);
+        let answer = workspace.door.receive();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &code.into()), "{line}");
+    }
+    let long = format!(r#"{{"jsonrpc": "2.0", "x": "{}"}}"#, "x".repeat(65 << 20));
+    workspace.door.send(&long);
+    assert_eq!(workspace.door.receive()["error"]["code"], -32600);
+    let answer = workspace.door.request("tools/list", json!({}), json!({}));
+    assert!(answer.contains_key("result"), "it lives on");
+}
+
+#[test]
+fn arguments_in_a_string_are_taken_and_others_are_explained() {
+    let mut workspace = workspace(&[]);
+    let mut call = |arguments: Value| {
+        let params = json!({"name": "Read", "arguments": arguments});
+        workspace.door.request("tools/call", params, json!({}))["result"].clone()
+    };
+    assert_eq!(call(r#"{"file_path": "a.txt"}"#.into())["content"][0]["text"], "     1\tone\n");
+    let wrong = call(json!(["a.txt"]));
+    assert_eq!(wrong["isError"], true);
+    assert!(wrong["content"][0]["text"].as_str().unwrap().contains("Read takes {"), "{wrong}");
+}
+
+#[test]
+fn a_picture_comes_as_a_picture() {
+    let mut workspace = workspace(&[]);
+    let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0\x3a\x7e\x9b\x55\0\0\0\nIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82";
+    std::fs::write(workspace.directory.path().join("ws/dot.png"), png).unwrap();
+    let params = json!({"name": "Read", "arguments": {"file_path": "dot.png"}});
+    let answer = workspace.door.request("tools/call", params, json!({}));
+    let content = answer["result"]["content"].as_array().unwrap();
+    assert_eq!(content[0]["text"], "dot.png: image/png, 1x1\n");
+    assert_eq!(
+        (&content[1]["type"], &content[1]["mimeType"]),
+        (&"image".into(), &"image/png".into())
+    );
+}

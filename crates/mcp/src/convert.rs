@@ -1,0 +1,48 @@
+//! Our words in the protocol's.
+
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Tool};
+use serde_json::{Value, json};
+use toolcrib::{Error, Format, Picture, Reply, Runtime, to_json};
+
+/// Characters of a result that a client should take without cutting it, for those that ask.
+const RESULT_CHARS: u64 = 200_000;
+
+/// The tools as `tools/list` has them, in the order of the table.
+pub(crate) fn tools(runtime: &Runtime) -> Result<Vec<Tool>, serde_json::Error> {
+    let mut list: Value = serde_json::from_str(&runtime.catalogue(Format::Mcp))?;
+    let tools = list["tools"].take();
+    let Value::Array(tools) = tools else { return Ok(Vec::new()) };
+    tools.into_iter().map(|tool| serde_json::from_value(with_meta(tool))).collect()
+}
+
+/// What one common client honours: never to hide the tool behind a search, and not to cut its results.
+fn with_meta(mut tool: Value) -> Value {
+    tool["_meta"] = json!({
+        "anthropic/alwaysLoad": true,
+        "anthropic/maxResultSizeChars": RESULT_CHARS,
+    });
+    tool
+}
+
+/// A reply: its text first, then its pictures; nothing structured, since several clients would show that
+/// instead of the text. Facts for programs are where no model is shown them.
+pub(crate) fn result(outcome: &Result<Reply, Error>) -> CallToolResult {
+    let mut object = to_json(outcome);
+    let mut content = vec![ContentBlock::text(object["output"].as_str().unwrap_or_default())];
+    if let Ok(reply) = outcome {
+        let image = |picture: &Picture| ContentBlock::image(picture.base64(), picture.media_type);
+        content.extend(reply.pictures().iter().map(image));
+    }
+    let mut result = match outcome {
+        Ok(_) => CallToolResult::success(content),
+        Err(_) => CallToolResult::error(content),
+    };
+    let mut meta = MetaObject::default();
+    for fact in ["metadata", "error"] {
+        if let Some(value) = object.shift_remove(fact) {
+            meta.insert(format!("toolcrib/{fact}"), value);
+        }
+    }
+    result.meta = Some(meta);
+    result
+}

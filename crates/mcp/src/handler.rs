@@ -1,0 +1,284 @@
+//! What is asked of the server, and its answers.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, ConstString as _,
+    CustomRequest, CustomResult, ErrorCode, Implementation, InputRequiredResult, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use toolcrib::{Call, Cancel, Error, Options, Reply, Runtime, Session};
+
+use crate::approve::{Answered, Way, digest, input_answer, input_request};
+use crate::convert;
+use crate::instructions::instructions;
+use crate::progress::Reporter;
+use crate::state::{Seal, bound_to};
+
+/// How a server is to be, besides its runtime.
+#[derive(Debug, Clone, Default)]
+pub struct ServeOptions {
+    /// Only tell what would be done, in every call.
+    pub dry_run: bool,
+    /// The name of the program and its version.
+    pub program: (String, String),
+    /// The directories that it serves, as the model is told them.
+    pub roots: Vec<String>,
+}
+
+/// The one input that a call may need: the answer to a question.
+const PERMISSION: &str = "permission";
+
+/// The first version of the protocol in which a server asks by answering.
+const ASKS_BY_ANSWERING: &str = "2026-07-28";
+
+pub(crate) struct Handler {
+    shared: Arc<Shared>,
+    tools: Vec<Tool>,
+    options: ServeOptions,
+    seal: Seal,
+    running: Arc<Semaphore>,
+}
+
+/// What calls on other threads hold.
+struct Shared {
+    runtime: Runtime,
+    session: Session,
+    calls: Calls,
+}
+
+/// The calls that run, so that all of them can be told to end.
+#[derive(Clone, Default)]
+pub(crate) struct Calls {
+    running: Arc<Mutex<HashMap<u64, Arc<Cancel>>>>,
+    last: Arc<AtomicU64>,
+}
+
+impl Handler {
+    /// More calls than this at a time wait for their turn.
+    pub(crate) const THREADS: usize = 64;
+
+    pub(crate) fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, String> {
+        let tools = convert::tools(&runtime).map_err(|error| error.to_string())?;
+        let seal = Seal::new()?;
+        let session = runtime.session();
+        let shared = Arc::new(Shared { runtime, session, calls: Calls::default() });
+        let running = Arc::new(Semaphore::new(Self::THREADS));
+        Ok(Handler { shared, tools, options, seal, running })
+    }
+
+    pub(crate) fn calls(&self) -> Calls {
+        self.shared.calls.clone()
+    }
+
+    /// How the client of this call can be asked.
+    fn way(
+        &self,
+        request: &CallToolRequestParams,
+        arguments: &Value,
+        context: &RequestContext<RoleServer>,
+    ) -> Way {
+        let can = context.client_capabilities().is_some_and(|client| client.elicitation.is_some());
+        let modern =
+            context.protocol_version().is_some_and(|version| version.as_str() >= ASKS_BY_ANSWERING);
+        match (can, modern) {
+            (false, _) => Way::Nobody,
+            (true, false) => {
+                Way::Request { peer: context.peer.clone(), runtime: Handle::current() }
+            }
+            (true, true) => {
+                let call = bound_to(&request.name, arguments);
+                let asked =
+                    request.request_state.as_ref().and_then(|state| self.seal.open(state, &call));
+                let response = request.input_responses.as_ref().and_then(|all| all.get(PERMISSION));
+                let before =
+                    asked.zip(response).map(|(asked, response)| (asked, input_answer(response)));
+                Way::Answered(Box::new(Answered { before, open: Mutex::new(None) }))
+            }
+        }
+    }
+
+    /// The answer that is a question.
+    fn ask(&self, tool: &str, arguments: &Value, question: &str) -> Option<InputRequiredResult> {
+        let state = self.seal.seal(digest(question), &bound_to(tool, arguments))?;
+        let input = input_request(question)?;
+        let inputs = std::iter::once((PERMISSION.to_owned(), input)).collect();
+        Some(InputRequiredResult::new(Some(inputs), Some(state)))
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let (name, version) = &self.options.program;
+        let mut config = ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+            .with_instructions(instructions(&self.options.roots));
+        config.server_info = Implementation::new(name.clone(), version.clone());
+        config
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = Value::Object(request.arguments.clone().unwrap_or_default());
+        let way = Arc::new(self.way(&request, &arguments, &context));
+        let tool = request.name.into_owned();
+        let reporter =
+            Arc::new(Reporter::new(context.peer.clone(), context.meta.get_progress_token()));
+        let permit = tokio::select! {
+            permit = self.running.clone().acquire_owned() => permit,
+            () = context.ct.cancelled() => return Ok(cancelled().into()),
+        };
+        let work = Work {
+            shared: self.shared.clone(),
+            call: Call::new(tool.clone(), arguments.clone()),
+            dry_run: self.options.dry_run || wants_dry_run(&context),
+            way: way.clone(),
+            reporter: reporter.clone(),
+            cancel: Arc::default(),
+        };
+        let cancel = work.cancel.clone();
+        let mut running = tokio::task::spawn_blocking(move || {
+            let outcome = work.run();
+            drop(permit);
+            outcome
+        });
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut running => break outcome,
+                () = context.ct.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+                () = reporter.heartbeat(&tool) => {}
+            }
+        };
+        let outcome =
+            outcome.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let question = match &*way {
+            Way::Answered(answered) => answered.open(),
+            _ => None,
+        };
+        match question.and_then(|question| self.ask(&tool, &arguments, &question)) {
+            Some(question) => Ok(question.into()),
+            None => Ok(convert::result(&outcome).into()),
+        }
+    }
+
+    /// A call whose arguments are no object is no call to the protocol's types. An object in a string is
+    /// taken as what it says; for anything else the answer says what it should be.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let params = request.params.unwrap_or_default();
+        let name = params.get("name").and_then(Value::as_str);
+        let Some(tool) = name.filter(|_| request.method == CallToolRequestMethod::VALUE) else {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        };
+        let arguments = params.get("arguments").cloned().unwrap_or_default();
+        let result = match arguments.as_str().map(serde_json::from_str) {
+            Some(Ok(arguments)) => {
+                let mut call = CallToolRequestParams::new(tool.to_owned());
+                call.arguments = Some(arguments);
+                match self.call_tool(call, context).await? {
+                    CallToolResponse::InputRequired(question) => serde_json::to_value(question),
+                    CallToolResponse::Complete(result) => serde_json::to_value(result),
+                    _ => Ok(Value::Null),
+                }
+            }
+            // It fails where its arguments are decoded, before anything is touched.
+            _ => {
+                let call = Call::new(tool, arguments);
+                let outcome =
+                    self.shared.runtime.call(&self.shared.session, call, Options::default());
+                serde_json::to_value(convert::result(&outcome))
+            }
+        };
+        result
+            .map(CustomResult::new)
+            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+}
+
+/// Whether a program asked that this call only tells what it would do.
+fn wants_dry_run(context: &RequestContext<RoleServer>) -> bool {
+    context.meta.get("toolcrib/dry_run").and_then(Value::as_bool) == Some(true)
+}
+
+/// One call, as a thread makes it.
+struct Work {
+    shared: Arc<Shared>,
+    call: Call,
+    dry_run: bool,
+    way: Arc<Way>,
+    reporter: Arc<Reporter>,
+    cancel: Arc<Cancel>,
+}
+
+impl Work {
+    fn run(self) -> Result<Reply, Error> {
+        let _listed = self.shared.calls.add(self.cancel.clone());
+        let options = Options {
+            dry_run: self.dry_run,
+            cancel: &self.cancel,
+            approver: &*self.way,
+            progress: &|progress| self.reporter.tell(progress),
+        };
+        self.shared.runtime.call(&self.shared.session, self.call.clone(), options)
+    }
+}
+
+impl Calls {
+    fn add(&self, cancel: Arc<Cancel>) -> Listed<'_> {
+        let id = self.last.fetch_add(1, Ordering::Relaxed);
+        self.lock().insert(id, cancel);
+        Listed { calls: self, id }
+    }
+
+    /// Tells every call to end.
+    pub(crate) fn cancel_all(&self) {
+        self.lock().values().for_each(|cancel| cancel.cancel());
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<Cancel>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A call is listed as long as this lives.
+struct Listed<'a> {
+    calls: &'a Calls,
+    id: u64,
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.calls.lock().remove(&self.id);
+    }
+}
+
+/// The client does not want the answer any more; the protocol wants one all the same.
+fn cancelled() -> rmcp::model::CallToolResult {
+    rmcp::model::CallToolResult::error(vec![rmcp::model::ContentBlock::text(
+        "the call was cancelled by its caller",
+    )])
+}

@@ -1,0 +1,15 @@
+//! What the server says of itself to the model. Common clients cut it at 2,048 characters, so what
+//! matters stands first.
+
+/// The text, for a workspace of these roots.
+pub(crate) fn instructions(roots: &[String]) -> String {
+    format!(
+        "Files of this workspace ({}): prefer these tools to a client's own for reading and changing \
+         them. Every change is atomic, kept in a journal and can be taken back with Undo; bytes that \
+         were not meant to change do not. Paths are relative to the first of these directories, or \
+         absolute; nothing outside them can be reached. A reply says what was left out and which call \
+         gets it; an error says what to do next. Edit needs no Read first when old_string is exact and \
+         unique; Write over a file needs it to have been read.",
+        roots.join(", ")
+    )
+}

@@ -1,0 +1,18 @@
+//! The tools over the Model Context Protocol: the only crate that knows MCP, and, with the command line,
+//! the only one that knows async.
+//!
+//! Both eras of the protocol are spoken, the one that begins with `initialize` and the one without a
+//! session. A call runs on a thread of its own, so that nothing waits for a slow one; how many run at
+//! once is bounded.
+
+mod approve;
+mod convert;
+mod handler;
+mod instructions;
+mod lines;
+mod progress;
+mod state;
+mod stdio;
+
+pub use handler::ServeOptions;
+pub use stdio::{ServeError, serve_stdio};

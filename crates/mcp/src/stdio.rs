@@ -1,0 +1,54 @@
+//! The server on standard input and output: as long as somebody is at the other end.
+
+use std::fmt;
+use std::time::Duration;
+
+use rmcp::service::{QuitReason, ServerInitializeError, serve_server};
+use rmcp::transport::io::stdio_pipes;
+use toolcrib::Runtime;
+
+use crate::handler::{Handler, ServeOptions};
+use crate::lines::Lines;
+
+/// Calls that still run when the input ends are told to; after this they are left behind.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Why serving ended badly.
+#[derive(Debug)]
+pub struct ServeError(String);
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+/// Serves MCP on standard input and output until the input ends.
+pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeError> {
+    let failed = |error: &dyn fmt::Display| ServeError(format!("cannot serve: {error}"));
+    let handler = Handler::new(runtime, options).map_err(|error| failed(&error))?;
+    let threads = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(Handler::THREADS)
+        .build()
+        .map_err(|error| failed(&error))?;
+    let calls = handler.calls();
+    let served = threads.block_on(async {
+        let (input, output) = stdio_pipes();
+        let service = match serve_server(handler, Lines::new(input, output)).await {
+            // Who only asked what we are has gone again.
+            Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+            service => service.map_err(|error| failed(&error))?,
+        };
+        match service.waiting().await {
+            Ok(QuitReason::JoinError(error)) => Err(failed(&error)),
+            Ok(_) => Ok(()),
+            Err(error) => Err(failed(&error)),
+        }
+    });
+    calls.cancel_all();
+    threads.shutdown_timeout(GRACE);
+    served
+}
