@@ -35,7 +35,7 @@ impl Encoding {
     /// The encoding of bytes that are all in memory.
     pub fn of(bytes: &[u8]) -> Encoding {
         // Nearly every file is, and this is quicker than to find out what else it might be.
-        if std::str::from_utf8(bytes).is_ok() && memchr::memchr(0, bytes).is_none() {
+        if simdutf8::basic::from_utf8(bytes).is_ok() && memchr::memchr(0, bytes).is_none() {
             return Encoding { bom: bytes.starts_with(UTF8_BOM), ..Encoding::UTF_8 };
         }
         let mut detector = Detector::default();
