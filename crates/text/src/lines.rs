@@ -1,5 +1,7 @@
 //! A window of lines out of a text that streams by, in flat memory whatever its size.
 
+use std::fmt::Write as _;
+
 use crate::clip::left_out;
 use crate::visible::visible;
 
@@ -17,11 +19,28 @@ pub struct Line {
 impl Line {
     /// The line as replies show it: its number in six columns, a tab, its text, and what is missing.
     pub fn render(&self) -> String {
-        let missing = match self.left_out {
-            0 => String::new(),
-            chars => left_out(chars),
-        };
-        format!("{:>6}\t{}{missing}\n", self.number, self.text)
+        let mut shown = String::with_capacity(self.text.len() + 16);
+        self.render_to(&mut shown);
+        shown
+    }
+
+    /// The same, behind what there is already.
+    pub fn render_to(&self, shown: &mut String) {
+        let _ = write!(shown, "{:>6}\t", self.number);
+        shown.push_str(&self.text);
+        if self.left_out > 0 {
+            shown.push_str(&left_out(self.left_out));
+        }
+        shown.push('\n');
+    }
+
+    /// How many characters that is.
+    fn shown_chars(&self) -> usize {
+        let digits =
+            self.number.checked_abs().and_then(i64::checked_ilog10).unwrap_or(0) as usize + 1;
+        let number = (digits + usize::from(self.number < 0)).max(6);
+        let missing = if self.left_out > 0 { left_out(self.left_out).chars().count() } else { 0 };
+        number + 1 + self.text.chars().count() + missing + 1
     }
 }
 
@@ -176,7 +195,7 @@ impl LineWindow {
     fn end_line(&mut self) {
         if self.wanted() {
             let line = self.take_line();
-            let chars = line.render().chars().count();
+            let chars = line.shown_chars();
             if self.shown_chars + chars > self.window.total_chars && !self.lines.is_empty() {
                 self.full = true;
                 return;
@@ -201,7 +220,10 @@ impl LineWindow {
             bytes.drain(..3);
         }
         let mut text = visible(&bytes);
-        if let Some((cut, _)) = text.char_indices().nth(self.window.line_chars) {
+        // No line has more characters than bytes.
+        let may_be_long = text.len() > self.window.line_chars;
+        let cut = may_be_long.then(|| text.char_indices().nth(self.window.line_chars)).flatten();
+        if let Some((cut, _)) = cut {
             left_out += text[cut..].chars().count() as u64;
             text.truncate(cut);
         }
@@ -264,6 +286,8 @@ mod tests {
         fn lines_are_those_of_the_standard_library(
             text in "[a-z\\n\u{e4}]{0,80}", first in 1u64..6, limit in 1u64..6, chunk in 1usize..9,
         ) {
+            let all = window(text.as_bytes(), first, limit, 1000, chunk);
+            prop_assert!(all.iter().all(|line| line.shown_chars() == line.render().chars().count()));
             let expected: Vec<(u64, String)> = (1..).zip(text.lines().map(String::from))
                 .skip(first as usize - 1).take(limit as usize).collect();
             let got: Vec<(u64, String)> = window(text.as_bytes(), first, limit, 1000, chunk)

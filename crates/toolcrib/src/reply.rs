@@ -99,7 +99,9 @@ impl Reply {
 
     /// The same reply within the budget; what had to go is counted, in the text and for programs.
     pub(crate) fn within(mut self, chars: usize) -> Self {
-        if self.text().chars().count() <= chars {
+        // No text has more characters than bytes.
+        let bytes = self.output.len() + self.diff.len() + 1;
+        if bytes <= chars || self.text().chars().count() <= chars {
             return self;
         }
         // One is for the newline between the two.

@@ -38,7 +38,6 @@ impl Page<'_> {
         let read = self.lines.len() as u64;
         let next = self.first.saturating_add_unsigned(read);
         let cut: u64 = self.lines.iter().map(|line| line.left_out).sum();
-        let lines: String = self.lines.iter().map(Line::render).collect();
         let remaining = self.remaining(next);
         let span = match (self.total, self.first) {
             (Total::Known(total), _) => format!("lines {}-{} of {total}", self.first, next - 1),
@@ -51,7 +50,9 @@ impl Page<'_> {
             0 => String::new(),
             _ => format!("[{span}; for more, offset: {next}]\n"),
         };
-        let mut reply = Reply::new(in_brackets(&self.header) + &lines + &footer)
+        let mut text = in_brackets(&self.header);
+        self.lines.iter().for_each(|line| line.render_to(&mut text));
+        let mut reply = Reply::new(text + &footer)
             .with("file_path", self.file.shown())
             .with("offset", self.first)
             .with("limit", self.limit)
