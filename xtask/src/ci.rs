@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::{
-    bench, deny, docs, formats, fuzz, layering, nearest, notebooks, process, tidy, torture,
+    bench, clients, deny, docs, formats, fuzz, layering, nearest, notebooks, process, tidy, torture,
 };
 
 struct Step {
@@ -61,6 +61,11 @@ const STEPS: &[Step] = &[
         name: "notebooks",
         what: "Jupyter's own library takes the notebooks that were edited",
         run: notebooks::check,
+    },
+    Step {
+        name: "clients",
+        what: "the official Python client uses the MCP server, in both eras of the protocol",
+        run: clients::check,
     },
     Step {
         name: "fuzz-smoke",

@@ -14,6 +14,7 @@
 
 mod bench;
 mod ci;
+mod clients;
 mod conversation;
 mod demo;
 mod deny;
@@ -81,6 +82,12 @@ const TASKS: &[Task] = &[
         arguments: "",
         what: "`toolcrib tools --format …`, judged by the client libraries of the APIs",
         run: formats::run,
+    },
+    Task {
+        name: "clients",
+        arguments: "",
+        what: "the MCP server, used by clients that others wrote",
+        run: clients::run,
     },
     Task {
         name: "notebooks",
