@@ -21,7 +21,7 @@ mod step;
 use std::collections::HashSet;
 
 pub(crate) use self::staged::is_temporary;
-pub use self::step::Step;
+pub use self::step::{NewMode, Step};
 
 use self::directories::MadeDirectories;
 use self::prepared::Prepared;

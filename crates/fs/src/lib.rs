@@ -38,7 +38,7 @@ mod resolve;
 mod root;
 mod workspace;
 
-pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, Step};
+pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, NewMode, Step};
 pub use content::Content;
 pub use error::{FsError, FsErrorKind};
 pub use file::{FileKind, ReadFile};

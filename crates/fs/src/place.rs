@@ -41,7 +41,7 @@ impl Place {
     }
 
     /// The mode bits of what was there when the path was resolved.
-    pub(crate) fn mode(&self) -> Option<u32> {
+    pub fn mode(&self) -> Option<u32> {
         self.mode
     }
 

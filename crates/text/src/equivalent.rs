@@ -6,12 +6,14 @@ mod anchor;
 mod compare;
 mod fold;
 mod indent;
+mod key;
 mod rewrite;
 
 use std::ops::Range;
 
 use self::anchor::Anchor;
 use self::compare::Compare;
+pub(crate) use self::indent::{Reindent, step_of};
 
 /// What may differ, from the least to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,12 +69,12 @@ impl Rung {
     }
 
     /// Whether lines are compared without their indentation, and then as a whole.
-    fn indents(self) -> bool {
+    pub(crate) fn indents(self) -> bool {
         matches!(self, Rung::Indentation | Rung::IndentationAndTypography)
     }
 
     /// Whether typographic characters are as good as plain ones.
-    fn folds(self) -> bool {
+    pub(crate) fn folds(self) -> bool {
         matches!(self, Rung::Typography | Rung::IndentationAndTypography)
     }
 }

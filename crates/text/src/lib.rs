@@ -15,6 +15,7 @@ mod locate;
 mod merge;
 mod nearest;
 mod numbered;
+mod patch;
 mod survey;
 mod visible;
 
@@ -28,5 +29,9 @@ pub use locate::{find_all, find_another, line_numbers};
 pub use merge::{Conflict, merge};
 pub use nearest::{Nearest, nearest_block};
 pub use numbered::without_line_numbers;
+pub use patch::{
+    Applied, Divergence, FileAction, FilePatch, Hunk, HunkFate, HunkLine, Misfit, Patch,
+    PatchError, PatchErrorKind, Sign, Why,
+};
 pub use survey::Survey;
 pub use visible::{show_invisible, visible, visible_name};

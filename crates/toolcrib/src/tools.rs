@@ -1,5 +1,6 @@
 //! The table of built-in tools: one file each, one line each.
 
+mod apply_patch;
 mod edit;
 mod history;
 mod ls;
@@ -18,6 +19,7 @@ pub(crate) const TOOLS: &[Entry] = &[
     Entry::of::<write::Write>(),
     Entry::of::<edit::Edit>(),
     Entry::of::<multi_edit::MultiEdit>(),
+    Entry::of::<apply_patch::ApplyPatch>(),
     Entry::of::<notebook_edit::NotebookEdit>(),
     Entry::of::<ls::Ls>(),
     Entry::of::<undo::Undo>(),

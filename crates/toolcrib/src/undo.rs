@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use toolcrib_fs::{Content, FileChange, Version};
+use toolcrib_fs::{Content, FileChange, NewMode, Version};
 use toolcrib_text::merge;
 
 use crate::cx::{Cx, FileEdit};
@@ -59,7 +59,7 @@ impl Plan {
                 path,
                 was: today.was,
                 now: today.now,
-                mode: today.mode,
+                mode: today.mode.map(NewMode::Exactly),
             });
         let undoes = changes.iter().map(|change| change.id).collect();
         let directories = changes.iter().rev().flat_map(|change| &change.entry.directories);

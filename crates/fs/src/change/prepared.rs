@@ -156,7 +156,8 @@ fn stage(
         attributes::copy(old.handle(), &old.stat, staged.file())?;
     }
     if let Some(mode) = step.mode {
-        attributes::set_mode(staged.file(), mode)?;
+        let otherwise = beneath::permissions(&rustix::fs::fstat(staged.file())?).as_raw_mode();
+        attributes::set_mode(staged.file(), mode.of(otherwise))?;
     }
     staged.sync()?;
     Ok(staged)

@@ -25,9 +25,29 @@ pub struct Step {
     /// What it will say; nothing, if it is to go.
     pub(super) now: Option<Content>,
     /// Its mode, if that is to be another than it is or than the umask makes it.
-    pub(super) mode: Option<u32>,
+    pub(super) mode: Option<NewMode>,
     /// It must stay the file that it is.
     pub(super) in_place: bool,
+}
+
+/// The mode that a file is to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewMode {
+    /// These bits.
+    Exactly(u32),
+    /// Whoever may read it may run it, or nobody.
+    Executable(bool),
+}
+
+impl NewMode {
+    /// The bits, for a file that would have others.
+    pub fn of(self, otherwise: u32) -> u32 {
+        match self {
+            NewMode::Exactly(mode) => mode,
+            NewMode::Executable(true) => otherwise | (otherwise & 0o444) >> 2,
+            NewMode::Executable(false) => otherwise & !0o111,
+        }
+    }
 }
 
 impl Step {
@@ -49,7 +69,7 @@ impl Step {
     /// Brings a file that says `now` back to a version with its mode, or to not being there.
     pub fn back_to(place: Place, now: Option<Content>, before: Option<(Content, u32)>) -> Step {
         let (content, mode) = before.unzip();
-        Step { mode, ..Step::new(place, now, content) }
+        Step { mode: mode.map(NewMode::Exactly), ..Step::new(place, now, content) }
     }
 
     /// Writes the file where it stands.
@@ -61,7 +81,7 @@ impl Step {
 
     /// Gives the file this mode.
     #[must_use]
-    pub fn with_mode(mut self, mode: u32) -> Step {
+    pub fn with_mode(mut self, mode: NewMode) -> Step {
         self.mode = Some(mode);
         self
     }
@@ -126,6 +146,9 @@ impl Step {
             match ReadFile::open(&self.place) {
                 Ok(file) => attributes::copy(file.handle(), &file.stat, staged.file())?,
                 Err(_) => attributes::set_mode(staged.file(), self.place.mode().unwrap_or(0o600))?,
+            }
+            if let Some(mode) = self.place.mode().filter(|_| self.mode.is_some()) {
+                attributes::set_mode(staged.file(), mode)?;
             }
             staged.sync()?;
             staged.replace(name)

@@ -7,7 +7,7 @@ use super::anchor::BLANKS;
 
 /// How indentation is carried over.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reindent {
+pub(crate) struct Reindent {
     /// Each indentation of the wanted text with the first that stands for it in the file.
     seen: Vec<(String, String)>,
     rule: Rule,
@@ -32,14 +32,14 @@ const TAB_WIDTHS: [usize; 8] = [4, 8, 2, 3, 1, 5, 6, 7];
 impl Reindent {
     /// The rule by which the wanted lines' indentations become those of the file's lines, if there
     /// is one. Blank lines have none.
-    pub(super) fn between(
+    pub(crate) fn between(
         text: &[u8],
-        wanted: &[String],
+        wanted: &[impl AsRef<str>],
         file: &[Range<usize>],
     ) -> Option<Reindent> {
         let mut pairs = Vec::new();
         let skipped = usize::from(begins_behind_indent(text, file));
-        for (wanted, range) in wanted.iter().zip(file).skip(skipped) {
+        for (wanted, range) in wanted.iter().map(AsRef::as_ref).zip(file).skip(skipped) {
             let indent = indent_of(wanted);
             if indent.len() < wanted.len() {
                 let line = text.get(range.clone())?;
@@ -62,7 +62,7 @@ impl Reindent {
 
     /// The line with the file's indentation, if the rule says what that is. `step` is by how much the new
     /// text goes deeper.
-    pub(super) fn apply(&self, line: &str, step: usize) -> Option<String> {
+    pub(crate) fn apply(&self, line: &str, step: usize) -> Option<String> {
         let indent = indent_of(line);
         let rest = &line[indent.len()..];
         if rest.is_empty() {
@@ -131,8 +131,9 @@ pub(super) fn indent_of(line: &str) -> &str {
 }
 
 /// By how much lines go deeper: the least difference between two indentations, or the only one there is.
-pub(super) fn step_of(lines: &[String]) -> usize {
-    let written = lines.iter().filter(|line| !line.trim_matches(BLANKS).is_empty());
+pub(crate) fn step_of(lines: &[impl AsRef<str>]) -> usize {
+    let lines = lines.iter().map(AsRef::as_ref);
+    let written = lines.filter(|line| !line.trim_matches(BLANKS).is_empty());
     let depths: BTreeSet<usize> = written.map(|line| indent_of(line).len()).collect();
     let steps = depths.iter().zip(depths.iter().skip(1)).map(|(less, more)| more - less);
     steps.min().or(depths.first().copied()).unwrap_or(0)

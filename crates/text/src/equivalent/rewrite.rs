@@ -9,7 +9,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 use super::anchor::BLANKS;
 use super::fold::plain;
 use super::indent::{Reindent, begins_behind_indent, blanks_before, indent_of, step_of};
-use super::{Equivalent, Wanted};
+use super::{Equivalent, Rung, Wanted};
 
 /// How long to look for what the two texts have in common; after that, what was found by then.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -29,24 +29,11 @@ impl Equivalent {
             true => Some(Reindent::between(text, &wanted.lines, &self.lines)?),
             false => None,
         };
-        let plainly = self.written_plainly(text, wanted);
+        let lines = wanted.lines.iter().zip(&self.lines);
+        let plainly = lines
+            .flat_map(|(wanted, line)| self.rung.written_plainly(&text[line.clone()], wanted))
+            .collect();
         Rewriter { place: self, text, wanted, new, reindent, ending, plainly }.rewrite()
-    }
-
-    /// The typographic characters of the wanted text for which the file has plain ones.
-    fn written_plainly(&self, text: &[u8], wanted: &Wanted) -> Vec<char> {
-        let mut plainly = Vec::new();
-        for (wanted, line) in wanted.lines.iter().zip(&self.lines) {
-            let own = String::from_utf8_lossy(&text[line.clone()]);
-            let (wanted, own) = match self.rung.indents() {
-                true => (wanted.trim_start_matches(BLANKS), own.trim_start_matches(BLANKS)),
-                false => (wanted.as_str(), &own[..]),
-            };
-            let pairs = wanted.chars().zip(own.chars());
-            let differ = pairs.filter(|(c, own)| plain(*c) != *c && plain(*c) == *own);
-            plainly.extend(differ.map(|(c, _)| c));
-        }
-        plainly
     }
 }
 
@@ -134,17 +121,47 @@ impl Rewriter<'_> {
 
     /// A new line, already indented, in the place of an old one.
     fn changed(&self, at: usize, line: String) -> Vec<u8> {
-        if !self.place.rung.folds() {
-            return line.into_bytes();
+        let rung = self.place.rung;
+        match rung.folds() {
+            true => {
+                let (file, wanted) = (&self.text[self.line(at)], &self.wanted.lines[at]);
+                rung.in_place_of(file, wanted, &line, &self.plainly)
+            }
+            false => line.into_bytes(),
         }
-        let (file, wanted) = (&self.text[self.line(at)], self.wanted.lines[at].as_str());
-        if self.reindent.is_none() {
-            return keep_typography(file, wanted, &line, &self.plainly);
+    }
+}
+
+impl Rung {
+    /// The typographic characters of a wanted line for which the file has plain ones.
+    pub(crate) fn written_plainly(self, file: &[u8], wanted: &str) -> Vec<char> {
+        let own = String::from_utf8_lossy(file);
+        let (wanted, own) = match self.indents() {
+            true => (wanted.trim_start_matches(BLANKS), own.trim_start_matches(BLANKS)),
+            false => (wanted, &own[..]),
+        };
+        let pairs = wanted.chars().zip(own.chars());
+        let differ = pairs.filter(|(c, own)| plain(*c) != *c && plain(*c) == *own);
+        differ.map(|(c, _)| c).collect()
+    }
+
+    /// A new line, already indented, in the place of the file's line that stands for `wanted` at a rung
+    /// that folds: where the two say the same, it has the file's characters. `plainly` are those that
+    /// the caller writes and the file does not.
+    pub(crate) fn in_place_of(
+        self,
+        file: &[u8],
+        wanted: &str,
+        line: &str,
+        plainly: &[char],
+    ) -> Vec<u8> {
+        if !self.indents() {
+            return keep_typography(file, wanted, line, plainly);
         }
-        let (indent, rest) = line.split_at(indent_of(&line).len());
+        let (indent, rest) = line.split_at(indent_of(line).len());
         let own = &file[blanks_before(file)..];
         let wanted = &wanted[indent_of(wanted).len()..];
-        let rest = keep_typography(own, wanted, rest, &self.plainly);
+        let rest = keep_typography(own, wanted, rest, plainly);
         [indent.as_bytes(), &rest].concat()
     }
 }

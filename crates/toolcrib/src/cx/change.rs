@@ -1,8 +1,11 @@
 //! Changing: the only ways in which a tool writes.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{About, Change, Committed, Content, FsErrorKind, Keeper, Locks, Place, Step};
+use toolcrib_fs::{
+    About, Change, Committed, Content, FsErrorKind, Keeper, Locks, NewMode, Place, Step,
+};
 use toolcrib_policy::Effect;
 
 use super::Cx;
@@ -23,7 +26,7 @@ pub struct FileEdit {
     /// What it will say; nothing, if it is to go.
     pub now: Option<Content>,
     /// Its mode, if that is to be another.
-    pub mode: Option<u32>,
+    pub mode: Option<NewMode>,
 }
 
 /// A file that was changed by what it said.
@@ -76,6 +79,25 @@ impl Cx<'_> {
         paths: &[&Path],
         mut change: impl FnMut(&[Option<Content>]) -> Result<Vec<Vec<u8>>, Error>,
     ) -> Result<(Vec<Versions>, Changed), Error> {
+        self.rework(paths, |was| {
+            let now = change(was)?.into_iter().map(Content::from);
+            let files: Vec<Versions> = was.iter().cloned().zip(now).collect();
+            let edits = files.iter().zip(paths).filter_map(|((was, now), path)| {
+                let (path, was, now) = (path.to_path_buf(), was.clone(), Some(now.clone()));
+                (was != now).then_some(FileEdit { path, was, now, mode: None })
+            });
+            Ok((edits.collect(), files))
+        })
+    }
+
+    /// Changes some of these files, all at once or none: `change` gets what each says, and answers what is
+    /// to become of those that change, each by its path as it stands here, with whatever else the caller
+    /// wants to know. It may be asked again, if somebody changed a file meanwhile.
+    pub(crate) fn rework<T>(
+        &self,
+        paths: &[&Path],
+        mut change: impl FnMut(&[Option<Content>]) -> Result<(Vec<FileEdit>, T), Error>,
+    ) -> Result<(T, Changed), Error> {
         let mut tries = 0;
         loop {
             let places = paths.iter().map(|path| self.place_to_write(path));
@@ -83,28 +105,20 @@ impl Cx<'_> {
             let locks = self.lock(&places)?;
             let was = places.iter().map(|place| self.read_at(place));
             let was = was.collect::<Result<Vec<_>, _>>()?;
-            let now = change(&was)?;
-            let now = now.into_iter().map(Content::from);
-            let files: Vec<_> = was.into_iter().zip(now).collect();
-            let edits =
-                files.iter().zip(paths.iter().zip(places)).filter_map(|((was, now), to)| {
-                    let (path, place) = to;
-                    let edit = FileEdit {
-                        path: path.to_path_buf(),
-                        was: was.clone(),
-                        now: Some(now.clone()),
-                        mode: None,
-                    };
-                    (was.as_ref() != Some(now)).then_some((edit, place))
-                });
-            let edits: Vec<_> = edits.collect();
+            let (edits, answer) = change(&was)?;
             if edits.is_empty() {
-                return Ok((files, Changed::default()));
+                return Ok((answer, Changed::default()));
             }
+            let by_path: HashMap<&Path, Place> = paths.iter().copied().zip(places).collect();
+            let place_of = |edit: FileEdit| match by_path.get(edit.path.as_path()) {
+                Some(place) => Ok((edit, place.clone())),
+                None => Err(Error::new(ErrorKind::Internal, "a file changed that was not read")),
+            };
+            let edits = edits.into_iter().map(place_of).collect::<Result<Vec<_>, _>>()?;
             tries += 1;
             match self.make(edits, locks.as_ref(), self.about.clone(), Vec::new()) {
                 Err(error) if error.kind() == ErrorKind::Stale && tries < TRIES => {}
-                made => return made.map(|changed| (files, changed)),
+                made => return made.map(|changed| (answer, changed)),
             }
         }
     }
@@ -130,6 +144,11 @@ impl Cx<'_> {
     /// What a file says, if the call said that it would read or write it; nothing, if there is none.
     pub(crate) fn read(&self, path: &Path) -> Result<Option<Content>, Error> {
         self.read_at(&self.place(Effect::Read, path)?)
+    }
+
+    /// The mode bits that a file has, if there is one.
+    pub(crate) fn mode(&self, path: &Path) -> Result<Option<u32>, Error> {
+        Ok(self.place(Effect::Read, path)?.mode())
     }
 
     fn read_at(&self, place: &Place) -> Result<Option<Content>, Error> {

@@ -1,0 +1,247 @@
+//! A file as a patch leaves it. What stays keeps its bytes; what comes in takes the style of its place.
+
+use std::borrow::Cow;
+
+use super::file_lines::FileLines;
+use super::hunk::{Hunk, Sign};
+use super::misfit::{Misfit, Why};
+use super::place::{Fit, Placed, place};
+use crate::endings::{EndingFinder, Endings};
+use crate::equivalent::{Reindent, Rung, step_of};
+
+const BOM: &str = "\u{feff}";
+
+/// A file with all hunks applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// What it says then.
+    pub text: Vec<u8>,
+    /// What became of each hunk, in the order of the patch.
+    pub hunks: Vec<HunkFate>,
+}
+
+/// What became of a hunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HunkFate {
+    /// The line of the file, from 1, at which it was found, before the patch.
+    pub line: u64,
+    /// How many lines that is behind the one that its header says; below zero, before it.
+    pub offset: i64,
+    /// What differed, if it was not found letter for letter.
+    pub rung: Option<Rung>,
+    /// Its change had been made before.
+    pub already: bool,
+}
+
+impl Hunk<'_> {
+    /// Applies hunks to the letters of a file, all or none. They are all found in the file as it is, so
+    /// none sees what another has made.
+    pub fn apply_all(hunks: &[Hunk<'_>], text: &[u8]) -> Result<Applied, Misfit> {
+        let names_bom =
+            || hunks.iter().any(|hunk| hunk.lines.iter().any(|line| line.text.starts_with(BOM)));
+        // Readers are not shown the byte order mark, so patches do not have it.
+        match text.strip_prefix(BOM.as_bytes()) {
+            Some(letters) if !names_bom() => {
+                let mut applied = apply_lines(hunks, letters)?;
+                applied.text.splice(0..0, BOM.bytes());
+                Ok(applied)
+            }
+            _ => apply_lines(hunks, text),
+        }
+    }
+}
+
+fn apply_lines(hunks: &[Hunk<'_>], text: &[u8]) -> Result<Applied, Misfit> {
+    let endings = Endings::of(text);
+    let mut lines = hunks.iter().flat_map(|hunk| &hunk.lines);
+    let has_cr = lines.any(|line| line.text.contains('\r'));
+    // What git sees as one line with `\r` in it, others see as several.
+    let terminator = if has_cr { b'\n' } else { endings.terminator() };
+    let file = FileLines::new(text, terminator, endings == Endings::CrLf && !has_cr);
+    let placed = place(&file, hunks)?;
+    let mut order: Vec<usize> = (0..hunks.len()).collect();
+    order.sort_by_key(|&at| placed[at].start + lead(&hunks[at]));
+    let mut splice =
+        Splice { file: &file, finder: EndingFinder::new(text), now: Vec::new(), kept_to: 0 };
+    for at in order.into_iter().filter(|&at| !placed[at].already) {
+        splice.hunk(&hunks[at], placed[at]).map_err(|why| Misfit { hunk: at, why })?;
+    }
+    let now = splice.finish();
+    let fates = hunks.iter().zip(&placed).map(|(hunk, placed)| HunkFate::of(hunk, *placed));
+    Ok(Applied { text: now, hunks: fates.collect() })
+}
+
+impl HunkFate {
+    fn of(hunk: &Hunk<'_>, placed: Placed) -> HunkFate {
+        let line = placed.start as u64 + 1;
+        let offset = hunk.before.map_or(0, |before| {
+            (placed.start as i64).saturating_sub(i64::try_from(before).unwrap_or(i64::MAX))
+        });
+        let rung = match placed.fit {
+            Fit::Exact => None,
+            Fit::But(rung) => Some(rung),
+        };
+        HunkFate { line, offset, rung, already: placed.already }
+    }
+}
+
+/// How many lines of a hunk come before the first that changes.
+fn lead(hunk: &Hunk<'_>) -> usize {
+    hunk.lines.iter().take_while(|line| line.sign == Sign::Keep).count()
+}
+
+/// The file, made anew from front to back.
+struct Splice<'f, 'a> {
+    file: &'f FileLines<'a>,
+    finder: EndingFinder<'a>,
+    now: Vec<u8>,
+    /// How many lines of the file are in it, or gone.
+    kept_to: usize,
+}
+
+impl Splice<'_, '_> {
+    fn hunk(&mut self, hunk: &Hunk<'_>, placed: Placed) -> Result<(), Why> {
+        let style = Style::of(self.file, hunk, placed)?;
+        let lead = lead(hunk);
+        let mut at = placed.start + lead;
+        self.keep_to(at);
+        let mut ending = match at.checked_sub(1).and_then(|before| self.file.ending(before)) {
+            _ if style.literal => style.terminator,
+            Some(ending) if lead > 0 => ending,
+            _ => self.finder.at(self.file.start(at)).as_bytes(),
+        };
+        // Lines that went, each of which the next that comes in takes the place of.
+        let mut gone = at..at;
+        for line in &hunk.lines[lead..] {
+            if line.sign == Sign::Add {
+                let content = style.adapt(self.file, line.text, gone.next())?;
+                self.end_line(ending);
+                self.now.extend_from_slice(&content);
+                self.now.extend_from_slice(ending);
+                continue;
+            }
+            ending = self.file.ending(at).filter(|_| !style.literal).unwrap_or(ending);
+            at += 1;
+            if line.sign == Sign::Keep {
+                self.keep_to(at);
+                gone = at..at;
+            } else {
+                self.kept_to = at;
+                gone.end = at;
+            }
+        }
+        self.end_of_file(hunk, at, ending);
+        Ok(())
+    }
+
+    /// Takes over the file's lines up to this one.
+    fn keep_to(&mut self, line: usize) {
+        let kept = self.file.start(self.kept_to.min(line))..self.file.start(line);
+        self.now.extend_from_slice(&self.file.text[kept]);
+        self.kept_to = line;
+    }
+
+    /// Ends the last line, which the file may have left without an end.
+    fn end_line(&mut self, ending: &[u8]) {
+        if self.now.last().is_some_and(|last| *last != self.file.terminator) {
+            self.now.extend_from_slice(ending);
+        }
+    }
+
+    /// A line that comes in at the end of the file is ended as the hunk says or, if it says nothing, as
+    /// the last one was. A line that stays keeps its end, or its want of one.
+    fn end_of_file(&mut self, hunk: &Hunk<'_>, at: usize, ending: &[u8]) {
+        let last = hunk.lines.iter().rfind(|line| line.sign != Sign::Remove);
+        if at < self.file.len() || last.is_none_or(|line| line.sign == Sign::Keep) {
+            return;
+        }
+        let says = hunk.old_unended || hunk.new_unended;
+        if hunk.new_unended || !says && !self.file.is_ended() {
+            let line = self.now.strip_suffix(ending).unwrap_or(&self.now).len();
+            self.now.truncate(line);
+        }
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.keep_to(self.file.len());
+        self.now
+    }
+}
+
+/// How what comes in is written.
+struct Style<'h> {
+    /// As it stands, for the hunk was found letter for letter.
+    literal: bool,
+    terminator: &'static [u8],
+    start: usize,
+    old: Vec<&'h str>,
+    rung: Option<Rung>,
+    /// With the least that the new lines indent by.
+    reindent: Option<(Reindent, usize)>,
+}
+
+impl<'h> Style<'h> {
+    fn of(file: &FileLines<'_>, hunk: &Hunk<'h>, placed: Placed) -> Result<Style<'h>, Why> {
+        let old: Vec<&str> = hunk.old_lines().collect();
+        let has_cr = hunk.lines.iter().any(|line| line.text.contains('\r'));
+        let rung = match placed.fit {
+            Fit::Exact => None,
+            Fit::But(rung) => Some(rung),
+        };
+        let reindent = match rung.filter(|rung| rung.indents()) {
+            None => None,
+            Some(_) => {
+                let ranges = file.ranges(placed.start, old.len());
+                let reindent = Reindent::between(file.text, &old, &ranges);
+                let reindent = reindent.ok_or(no_indentation(placed.start))?;
+                let new: Vec<&str> = hunk.new_lines().collect();
+                Some((reindent, step_of(&new)))
+            }
+        };
+        let found = !old.is_empty() || has_cr;
+        Ok(Style {
+            literal: rung.is_none() && !file.hides_cr && found,
+            terminator: if file.terminator == b'\r' { b"\r" } else { b"\n" },
+            start: placed.start,
+            old,
+            rung,
+            reindent,
+        })
+    }
+
+    /// A line that comes in, in the place of the file's line `replaced` if there is one.
+    fn adapt<'l>(
+        &self,
+        file: &FileLines<'_>,
+        line: &'l str,
+        replaced: Option<usize>,
+    ) -> Result<Cow<'l, [u8]>, Why> {
+        let Some(rung) = self.rung else { return Ok(line.as_bytes().into()) };
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let line: Cow<'l, str> = match &self.reindent {
+            Some((reindent, step)) => {
+                reindent.apply(line, *step).ok_or(no_indentation(self.start))?.into()
+            }
+            None => line.into(),
+        };
+        let old = replaced.and_then(|at| Some((at, *self.old.get(at - self.start)?)));
+        match old.filter(|_| rung.folds()) {
+            Some((at, old)) => {
+                let plainly = rung.written_plainly(file.line(at), old);
+                Ok(rung.in_place_of(file.line(at), old, &line, &plainly).into())
+            }
+            None => Ok(into_bytes(line)),
+        }
+    }
+}
+
+fn no_indentation(start: usize) -> Why {
+    Why::NoIndentation { line: start as u64 + 1 }
+}
+
+fn into_bytes(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => text.as_bytes().into(),
+        Cow::Owned(text) => text.into_bytes().into(),
+    }
+}

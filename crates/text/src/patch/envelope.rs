@@ -1,0 +1,166 @@
+//! The `*** Begin Patch` form: files by their names, hunks by their context.
+
+use super::hunk::{self, Header, HunkLine, Sign};
+use super::source::{PatchLine, Source};
+use super::{FileAction, FilePatch, Hunk, PatchError};
+
+/// The first line of one.
+pub(super) const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+const MOVE: &str = "*** Move to:";
+const END_OF_FILE: &str = "*** End of File";
+
+/// What a line that begins a file says is to be done, and with which.
+pub(super) fn file_header(line: &str) -> Option<(FileAction, &str)> {
+    let headers = [
+        ("*** Add File:", FileAction::Add),
+        ("*** Update File:", FileAction::Update),
+        ("*** Delete File:", FileAction::Delete),
+    ];
+    let found =
+        headers.iter().find_map(|(start, action)| Some((*action, line.strip_prefix(start)?)));
+    found.map(|(action, name)| (action, name.trim()))
+}
+
+/// All files of the patch, in its order. What is before its first line and behind its last is prose.
+pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
+    let mut files = Vec::new();
+    while let Some(line) = source.next_line() {
+        let text = line.text.trim_end();
+        if text == END {
+            return Ok(files);
+        }
+        if let Some((action, name)) = file_header(text) {
+            files.push(file(&mut source, line, action, name)?);
+        } else if !files.is_empty() && !text.is_empty() || text.starts_with("*** ") && text != BEGIN
+        {
+            let what = "is none that can stand here in a *** Begin Patch";
+            return Err(PatchError::invalid(line.number, what).hint(
+                "Files begin with *** Add File: NAME, *** Update File: NAME or *** Delete File: NAME.",
+            ));
+        }
+    }
+    let what = "has no *** End Patch: it seems cut off";
+    Err(PatchError::invalid(0, what).hint("Send all of it, with *** End Patch as its last line."))
+}
+
+fn file<'a>(
+    source: &mut Source<'a>,
+    line: PatchLine<'a>,
+    action: FileAction,
+    name: &str,
+) -> Result<FilePatch<'a>, PatchError> {
+    if name.is_empty() {
+        return Err(PatchError::invalid(line.number, "begins a file without a name"));
+    }
+    let mut file = FilePatch {
+        line: line.number,
+        action,
+        path: name.into(),
+        from: None,
+        executable: None,
+        hunks: Vec::new(),
+    };
+    match action {
+        FileAction::Add => file.hunks.extend(added(source, line.number)?),
+        FileAction::Delete => {}
+        _ => update(source, &mut file)?,
+    }
+    Ok(file)
+}
+
+/// The lines of a new file; an empty one may have lost its sign.
+fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, PatchError> {
+    let mut lines: Vec<HunkLine<'a>> = Vec::new();
+    // Empty lines count only if something comes behind them.
+    let (mut empty, mut unended) = (0, false);
+    while let Some(next) = source.peek() {
+        if next.text.starts_with("***") {
+            break;
+        }
+        source.next_line();
+        if next.text.is_empty() {
+            empty += 1;
+            continue;
+        }
+        if next.text.starts_with('\\') {
+            unended = true;
+            continue;
+        }
+        let Some(text) = next.text.strip_prefix('+') else {
+            let what = "is of a new file and does not begin with +";
+            return Err(PatchError::invalid(next.number, what)
+                .hint("Put + before each line of a file that is added."));
+        };
+        lines.extend((0..empty).map(|_| HunkLine { sign: Sign::Add, text: "" }));
+        empty = 0;
+        lines.push(HunkLine { sign: Sign::Add, text });
+    }
+    let hunk = Hunk {
+        line,
+        header: "",
+        before: Some(0),
+        anchors: Vec::new(),
+        lines,
+        at_end: false,
+        old_unended: false,
+        new_unended: unended,
+    };
+    Ok((!hunk.lines.is_empty()).then_some(hunk))
+}
+
+/// Where a file moves to, and its hunks.
+fn update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), PatchError> {
+    if let Some(to) = source.peek().and_then(|line| line.text.strip_prefix(MOVE)) {
+        source.next_line();
+        file.action = FileAction::Move;
+        file.from = Some(std::mem::replace(&mut file.path, to.trim().into()));
+    }
+    while let Some(line) = source.peek() {
+        let text = line.text.trim_end();
+        if text == END_OF_FILE {
+            source.next_line();
+            if let Some(hunk) = file.hunks.last_mut() {
+                hunk.at_end = true;
+            }
+        } else if text.starts_with("***") {
+            break;
+        } else if let Some(behind) = behind_empty_lines(*source) {
+            *source = behind;
+        } else {
+            file.hunks.push(anchored(source)?);
+        }
+    }
+    if file.hunks.is_empty() && file.action != FileAction::Move {
+        let what = "begins the update of a file, and no hunk follows";
+        return Err(PatchError::invalid(file.line, what)
+            .hint("Say with @@, context lines, - and + what is to change."));
+    }
+    Ok(())
+}
+
+/// Behind empty lines that stand between two things and are of neither.
+fn behind_empty_lines(source: Source<'_>) -> Option<Source<'_>> {
+    let mut behind = source;
+    while behind.peek().is_some_and(|line| line.text.trim_end().is_empty()) {
+        behind.next_line();
+    }
+    let between = behind
+        .peek()
+        .is_none_or(|line| line.text.starts_with("***") || line.text.starts_with("@@"));
+    (between && behind.number() > source.number()).then_some(behind)
+}
+
+/// A hunk with all the `@@` lines before it: each is a line of the file that comes after the one before.
+fn anchored<'a>(source: &mut Source<'a>) -> Result<Hunk<'a>, PatchError> {
+    let first = source.number();
+    let (mut header, mut anchors) = (Header::default(), Vec::new());
+    while let Some(line) = source.peek().filter(|line| line.text.starts_with("@@")) {
+        source.next_line();
+        let next = Header::parse(line)?;
+        anchors.extend(next.anchor);
+        header = Header { ranges: next.ranges.or(header.ranges), ..next };
+    }
+    let hunk = hunk::of_envelope(source, first, header)?;
+    Ok(Hunk { anchors, ..hunk })
+}

@@ -1,0 +1,312 @@
+//! A hunk: its header, and the lines that belong to it.
+
+use super::PatchError;
+use super::source::{PatchLine, Source};
+
+/// Lines that stand together in a file, and what is to become of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hunk<'a> {
+    /// The line of the patch, from 1, at which it begins.
+    pub line: usize,
+    /// Its header as it stands; empty, where it has none.
+    pub header: &'a str,
+    /// How many lines of the file come before it, by its header. A hint.
+    pub before: Option<usize>,
+    /// Lines of the file after which it is to be found, each after the one before.
+    pub anchors: Vec<&'a str>,
+    /// Its lines.
+    pub lines: Vec<HunkLine<'a>>,
+    /// It is said to be at the end of the file.
+    pub at_end: bool,
+    /// Its last old line has no newline.
+    pub old_unended: bool,
+    /// Its last new line has no newline.
+    pub new_unended: bool,
+}
+
+/// A line of a hunk, without its sign and without its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HunkLine<'a> {
+    /// What becomes of it.
+    pub sign: Sign,
+    /// What it says.
+    pub text: &'a str,
+}
+
+/// What becomes of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// It stays.
+    Keep,
+    /// It goes.
+    Remove,
+    /// It comes.
+    Add,
+}
+
+/// What a header says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Header<'a> {
+    pub(super) text: &'a str,
+    /// From where and how many, on both sides.
+    pub(super) ranges: Option<Ranges>,
+    /// A line of the file that comes before the hunk.
+    pub(super) anchor: Option<&'a str>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ranges {
+    old_start: u64,
+    old_count: u64,
+    new_count: u64,
+}
+
+/// Some say too many lines, and a few too many are nothing; so many more, and the rest of the hunk is
+/// missing.
+const MISCOUNTED: u64 = 8;
+
+impl<'a> Hunk<'a> {
+    /// The lines that must stand in the file.
+    pub fn old_lines(&self) -> impl DoubleEndedIterator<Item = &'a str> + Clone {
+        self.lines.iter().filter(|line| line.sign != Sign::Add).map(|line| line.text)
+    }
+
+    /// The lines that will stand there.
+    pub fn new_lines(&self) -> impl DoubleEndedIterator<Item = &'a str> + Clone {
+        self.lines.iter().filter(|line| line.sign != Sign::Remove).map(|line| line.text)
+    }
+
+    /// A hunk of these lines under this header.
+    fn of(line: usize, header: Header<'a>, body: Body<'a>) -> Result<Hunk<'a>, PatchError> {
+        if body.lines.iter().all(|line| line.sign == Sign::Keep) {
+            let what = "begins a hunk without a line that begins with + or -";
+            return Err(PatchError::invalid(line, what)
+                .hint("Put + before lines to add and - before lines to remove."));
+        }
+        if let Some(ranges) = &header.ranges {
+            ranges.require_not_cut_off(&body.lines, line)?;
+        }
+        Ok(Hunk {
+            line,
+            header: header.text,
+            before: header.ranges.map(Ranges::before),
+            anchors: header.anchor.into_iter().collect(),
+            lines: body.lines,
+            at_end: false,
+            old_unended: body.old_unended,
+            new_unended: body.new_unended,
+        })
+    }
+}
+
+impl<'a> Header<'a> {
+    /// What a line that begins with `@@` says.
+    pub(super) fn parse(line: PatchLine<'a>) -> Result<Header<'a>, PatchError> {
+        let text = line.text.trim_end();
+        let inside = text.trim_start_matches('@').trim_start();
+        if text.starts_with("@@@") {
+            let what = "begins a hunk of a merge (@@@), of which one side cannot be told";
+            return Err(PatchError::unsupported(line.number, what)
+                .hint("Give a diff between two versions, as git diff A B makes it."));
+        }
+        let numbered = inside.strip_prefix('-').is_some_and(|rest| {
+            rest.trim_start_matches(['-', ' ']).starts_with(|c: char| c.is_ascii_digit())
+        });
+        if numbered {
+            let ranges = Ranges::parse(inside).ok_or_else(|| {
+                PatchError::invalid(line.number, "has a hunk header whose numbers make no sense")
+                    .hint("Write @@ -OLD,COUNT +NEW,COUNT @@, or just @@.")
+            })?;
+            return Ok(Header { text, ranges: Some(ranges), anchor: None });
+        }
+        let anchor = inside.trim_end_matches('@').trim_end();
+        // Some write `@@ ... @@` where they do not know the numbers.
+        let says_something = anchor.chars().any(|c| c.is_alphanumeric() || "{}()[]<>_".contains(c));
+        Ok(Header { text, ranges: None, anchor: Some(anchor).filter(|_| says_something) })
+    }
+}
+
+impl Ranges {
+    /// `-1,3 +1,4 @@ …`; nothing, if these are no numbers.
+    fn parse(text: &str) -> Option<Ranges> {
+        let mut words = text.split_ascii_whitespace();
+        let (old_start, old_count) = range(words.next()?.strip_prefix('-')?)?;
+        let (_, new_count) = range(words.next()?.strip_prefix('+')?.trim_end_matches('@'))?;
+        Some(Ranges { old_start, old_count, new_count })
+    }
+
+    /// How many lines come before: where nothing is old, the new lines come after the line named.
+    fn before(self) -> usize {
+        let before = match self.old_count {
+            0 => self.old_start,
+            _ => self.old_start.saturating_sub(1),
+        };
+        usize::try_from(before).unwrap_or(usize::MAX)
+    }
+
+    fn require_not_cut_off(&self, lines: &[HunkLine<'_>], line: usize) -> Result<(), PatchError> {
+        let count = |but: Sign| lines.iter().filter(|line| line.sign != but).count() as u64;
+        let sides = [(self.old_count, count(Sign::Add)), (self.new_count, count(Sign::Remove))];
+        for (said, there) in sides {
+            if said > there.saturating_mul(2).saturating_add(MISCOUNTED) {
+                let what = format!(
+                    "begins a hunk that is said to have {said} lines and has {there}: it seems cut off"
+                );
+                return Err(PatchError::invalid(line, what).hint(
+                    "Send all of the hunk; if it is all, put the right counts in its header.",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn range(text: &str) -> Option<(u64, u64)> {
+    match text.split_once(',') {
+        Some((start, count)) => Some((start.parse().ok()?, count.parse().ok()?)),
+        None => Some((text.parse().ok()?, 1)),
+    }
+}
+
+/// The lines of a hunk.
+#[derive(Default)]
+struct Body<'a> {
+    lines: Vec<HunkLine<'a>>,
+    old_unended: bool,
+    new_unended: bool,
+}
+
+impl<'a> Body<'a> {
+    /// Takes a line, if it can be one of a hunk.
+    fn take(&mut self, text: &'a str) -> bool {
+        let (sign, rest) = match text.as_bytes().first() {
+            Some(b' ') => (Sign::Keep, &text[1..]),
+            Some(b'-') => (Sign::Remove, &text[1..]),
+            Some(b'+') => (Sign::Add, &text[1..]),
+            // Somebody took the blank in front of an empty line for one at its end.
+            None => (Sign::Keep, text),
+            Some(b'\r') if text.len() == 1 => (Sign::Keep, text),
+            Some(b'\\') => {
+                self.mark_unended();
+                return true;
+            }
+            _ => return false,
+        };
+        self.lines.push(HunkLine { sign, text: rest });
+        true
+    }
+
+    /// `\ No newline at end of file`, in any language.
+    fn mark_unended(&mut self) {
+        let Some(last) = self.lines.last() else { return };
+        self.old_unended |= last.sign != Sign::Add;
+        self.new_unended |= last.sign != Sign::Remove;
+    }
+
+    /// Empty lines at the end are more likely between two things than of the hunk; as context they
+    /// would add nothing.
+    fn drop_empty_end(&mut self) {
+        while self.lines.last().is_some_and(|line| line.sign == Sign::Keep && line.text.is_empty())
+        {
+            self.lines.pop();
+        }
+    }
+}
+
+/// The hunk of a unified diff whose header is `line`; `source` stands behind that.
+pub(super) fn of_unified<'a>(
+    source: &mut Source<'a>,
+    line: PatchLine<'a>,
+    is_header: fn(Source<'a>) -> bool,
+) -> Result<Hunk<'a>, PatchError> {
+    let header = Header::parse(line)?;
+    let counted = header.ranges.and_then(|ranges| counted(*source, ranges, is_header));
+    let body = match counted {
+        Some((body, rest)) => {
+            *source = rest;
+            body
+        }
+        None => uncounted(source, is_header)?,
+    };
+    Hunk::of(line.number, header, body)
+}
+
+/// The lines that the counts say, if these are right: then a line that looks like a header is none.
+fn counted<'a>(
+    mut source: Source<'a>,
+    ranges: Ranges,
+    is_header: fn(Source<'a>) -> bool,
+) -> Option<(Body<'a>, Source<'a>)> {
+    let mut body = Body::default();
+    let (mut old, mut new) = (ranges.old_count, ranges.new_count);
+    while old > 0 || new > 0 {
+        let taken = body.lines.len();
+        if !body.take(source.next_line()?.text) {
+            return None;
+        }
+        let Some(line) = body.lines.get(taken) else { continue };
+        old = old.checked_sub(u64::from(line.sign != Sign::Add))?;
+        new = new.checked_sub(u64::from(line.sign != Sign::Remove))?;
+    }
+    while let Some(line) = source.peek().filter(|line| line.text.starts_with('\\')) {
+        body.take(line.text);
+        source.next_line();
+    }
+    let more = source.peek().is_some_and(|next| {
+        next.text.starts_with([' ', '+', '-']) && !is_signature(source) && !is_header(source)
+    });
+    (!more).then_some((body, source))
+}
+
+/// All lines up to the next header, since the counts are wrong or missing.
+fn uncounted<'a>(
+    source: &mut Source<'a>,
+    is_header: fn(Source<'a>) -> bool,
+) -> Result<Body<'a>, PatchError> {
+    let mut body = Body::default();
+    while let Some(line) = source.peek() {
+        if is_header(*source) || is_signature(*source) || line.text.starts_with("```") {
+            break;
+        }
+        if !body.take(line.text) {
+            return Err(no_sign(line));
+        }
+        source.next_line();
+    }
+    body.drop_empty_end();
+    Ok(body)
+}
+
+/// The hunk of a `*** Begin Patch` under this header; it ends with the next `@@` or `***`.
+pub(super) fn of_envelope<'a>(
+    source: &mut Source<'a>,
+    line: usize,
+    header: Header<'a>,
+) -> Result<Hunk<'a>, PatchError> {
+    let mut body = Body::default();
+    while let Some(line) = source.peek() {
+        if line.text.starts_with("@@") || line.text.starts_with("***") {
+            break;
+        }
+        if !body.take(line.text) {
+            return Err(no_sign(line));
+        }
+        source.next_line();
+    }
+    body.drop_empty_end();
+    Hunk::of(line, header, body)
+}
+
+/// A line that no hunk can have: whatever comes after it would be left out without a word.
+fn no_sign(line: PatchLine<'_>) -> PatchError {
+    let what = "stands in a hunk and begins with neither a blank nor + nor -";
+    PatchError::invalid(line.number, what)
+        .hint("Begin each line of a hunk with a blank (it stays), - (it goes) or + (it comes).")
+}
+
+/// `-- ` and a version: what mail programs and git put behind a patch.
+fn is_signature(mut source: Source<'_>) -> bool {
+    let dashes = source.next_line().is_some_and(|line| matches!(line.text, "-- " | "--"));
+    let digit = |line: PatchLine<'_>| line.text.starts_with(|c: char| c.is_ascii_digit());
+    dashes && source.next_line().is_none_or(digit)
+}

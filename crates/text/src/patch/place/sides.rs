@@ -1,0 +1,88 @@
+//! What a hunk expects and what it makes, held against a file letter for letter.
+
+use std::ops::Range;
+
+use crate::patch::file_lines::FileLines;
+use crate::patch::hunk::{Hunk, Sign};
+
+/// A new side shorter than this may stand in a file by chance.
+const TELLING_BYTES: usize = 16;
+/// Where lines only went, so many others have to stand together to show it.
+const TELLING_LINES: usize = 4;
+
+/// The lines of a hunk on both sides.
+pub(super) struct Sides<'a> {
+    pub(super) old: Vec<&'a str>,
+    pub(super) new: Vec<&'a str>,
+    /// How many old lines come before the first that changes, and after the last.
+    pub(super) lead: usize,
+    pub(super) trail: usize,
+}
+
+impl<'a> Sides<'a> {
+    pub(super) fn of(hunk: &Hunk<'a>) -> Sides<'a> {
+        let kept = |sign: &Sign| *sign == Sign::Keep;
+        let signs = || hunk.lines.iter().map(|line| line.sign);
+        Sides {
+            old: hunk.old_lines().collect(),
+            new: hunk.new_lines().collect(),
+            lead: signs().take_while(kept).count(),
+            trail: signs().rev().take_while(kept).count(),
+        }
+    }
+
+    /// The lines that change, for old lines that begin at `start`.
+    pub(super) fn changed(&self, start: usize) -> Range<usize> {
+        start + self.lead..start + self.old.len() - self.trail
+    }
+
+    /// Whether the new side says enough to be known by it.
+    pub(super) fn is_telling(&self, lines: usize) -> bool {
+        let ink = || self.new.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+        let only_gone = self.new.len() == self.lead + self.trail;
+        match only_gone {
+            true => self.lead > 0 && self.trail > 0 && ink().count() >= TELLING_LINES,
+            false => self.new.len() == lines || ink().map(str::len).sum::<usize>() >= TELLING_BYTES,
+        }
+    }
+}
+
+/// Whether these lines stand at a place, letter for letter.
+pub(super) fn stands(file: &FileLines<'_>, start: usize, lines: &[&str]) -> bool {
+    let fits = start.checked_add(lines.len()).is_some_and(|end| end <= file.len());
+    fits && lines.iter().enumerate().all(|(at, line)| file.line(start + at) == line.as_bytes())
+}
+
+/// Whether what a hunk says about the end of the file holds for `count` lines at `start`, letter for
+/// letter.
+pub(super) fn ends_rightly(
+    file: &FileLines<'_>,
+    hunk: &Hunk<'_>,
+    start: usize,
+    count: usize,
+) -> bool {
+    let at_end = start + count == file.len();
+    match hunk.old_unended {
+        true => at_end && !file.is_ended(),
+        false => {
+            let must_end = hunk.at_end || hunk.new_unended;
+            // A last line without an end is none with one, if the hunk has it.
+            let ended = !at_end || count == 0 || file.is_ended();
+            (!must_end || at_end) && ended
+        }
+    }
+}
+
+/// Whether a hunk that only adds, and at one of its ends, has been applied here before: its old lines
+/// would still be there.
+pub(super) fn stands_already(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
+    let Sides { old, new, .. } = sides;
+    if old.is_empty() || new.len() <= old.len() {
+        return false;
+    }
+    let longer = new.len() - old.len();
+    let behind = new.starts_with(old) && stands(file, start, new);
+    let before =
+        || new.ends_with(old) && start.checked_sub(longer).is_some_and(|at| stands(file, at, new));
+    behind || before()
+}

@@ -1,0 +1,254 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::diff::unified_diff;
+use crate::equivalent::Rung;
+
+/// A patch of one file, applied; why not, else.
+fn apply(patch: &str, file: &str) -> Result<String, String> {
+    let patch = Patch::parse(patch).map_err(|error| format!("{}: {}", error.line, error.what))?;
+    let applied = Hunk::apply_all(&patch.files[0].hunks, file.as_bytes())
+        .map_err(|misfit| format!("hunk {}: {:?}", misfit.hunk + 1, misfit.why))?;
+    Ok(String::from_utf8(applied.text).unwrap())
+}
+
+fn fates(patch: &str, file: &str) -> Vec<HunkFate> {
+    let patch = Patch::parse(patch).unwrap();
+    Hunk::apply_all(&patch.files[0].hunks, file.as_bytes()).unwrap().hunks
+}
+
+#[track_caller]
+fn applies(patch: &str, file: &str, now: &str) {
+    assert_eq!(apply(patch, file), Ok(now.to_owned()));
+}
+
+#[track_caller]
+fn refused(patch: &str, file: &str, why: &str) {
+    let error = apply(patch, file).unwrap_err();
+    assert!(error.contains(why), "{error}");
+}
+
+/// A diff of `f` with this body.
+fn diff(body: &str) -> String {
+    format!("--- a/f\n+++ b/f\n{body}")
+}
+
+fn envelope(body: &str) -> String {
+    format!("*** Begin Patch\n*** Update File: f\n{body}*** End Patch\n")
+}
+
+const NUMBERS: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+
+#[test]
+fn a_hunk_goes_to_its_line_or_to_where_its_lines_are() {
+    applies(
+        &diff("@@ -3,3 +3,3 @@\n 3\n-4\n+four\n 5\n"),
+        NUMBERS,
+        "1\n2\n3\nfour\n5\n6\n7\n8\n9\n",
+    );
+    let elsewhere = diff("@@ -7,3 +7,3 @@\n 3\n-4\n+four\n 5\n");
+    applies(&elsewhere, NUMBERS, "1\n2\n3\nfour\n5\n6\n7\n8\n9\n");
+    assert_eq!(fates(&elsewhere, NUMBERS)[0].offset, -4);
+    refused(&diff("@@ -1,2 +1,1 @@\n 3\n-x\n"), NUMBERS, "NotFound");
+}
+
+#[test]
+fn what_models_do_to_a_patch_is_understood() {
+    let now = "1\n2\n3\nfour\n5\n6\n7\n8\n9\n";
+    for header in ["@@ -3,9 +3,1 @@", "@@ -3 +3 @@", "@@", "@@ ... @@", "@@ -3,3 +3,3 @@ fn f() {"]
+    {
+        applies(&diff(&format!("{header}\n 3\n-4\n+four\n 5\n")), NUMBERS, now);
+    }
+    let plain = diff("@@ -3,3 +3,3 @@\n 3\n-4\n+four\n 5\n");
+    applies(&plain.replace('\n', "\r\n"), NUMBERS, now);
+    applies(&format!("Here:\n```diff\n{plain}```\nDone.\n"), NUMBERS, now);
+    applies(&format!("patch -p1 <<'EOF'\n{}EOF\n", plain.replace("3,3", "3,4")), NUMBERS, now);
+    applies(&format!("{plain}-- \n2.47.3\n\n"), NUMBERS, now);
+    applies(plain.trim_end(), NUMBERS, now);
+    let blank = diff("@@ -1,3 +1,3 @@\n a\n\n-b\n+c\n");
+    applies(&blank, "a\n\nb\n", "a\n\nc\n");
+}
+
+#[test]
+fn what_may_hide_a_change_is_refused() {
+    refused(&diff("@@ -1,4 +1,4 @@\n 1\n2\n-3\n+x\n"), NUMBERS, "begins with neither");
+    refused(&diff("@@ -1,40 +1,41 @@\n 1\n-2\n+x\n"), NUMBERS, "cut off");
+    refused(&diff("@@ -1,99999999999999999999 +1 @@\n-1\n"), NUMBERS, "numbers");
+    refused(&diff("@@ -1,-3 +1 @@\n-1\n"), NUMBERS, "numbers");
+    refused("*** Begin Patch\n*** Update File: f\n-1\n+x\n", NUMBERS, "cut off");
+    refused("@@ -1 +1 @@\n-1\n+x\n", NUMBERS, "names a file");
+    refused("nothing\n", NUMBERS, "names no file");
+    refused(&diff("@@ -1 +1 @@\n 1\n"), NUMBERS, "begins with + or -");
+}
+
+#[test]
+fn the_same_lines_at_several_places_need_something_that_tells() {
+    let file = "a\nx\nb\nc\nx\nd\n";
+    refused(&envelope("@@\n-x\n+y\n"), file, "Ambiguous { lines: [2, 5]");
+    applies(&envelope("@@ c\n-x\n+y\n"), file, "a\nx\nb\nc\ny\nd\n");
+    applies(&envelope("@@ b\n@@ c\n-x\n+y\n"), file, "a\nx\nb\nc\ny\nd\n");
+    applies(&diff("@@ -5 +5 @@\n-x\n+y\n"), file, "a\nx\nb\nc\ny\nd\n");
+    applies(&envelope("-c\n+C\n@@\n-x\n+y\n"), file, "a\nx\nb\nC\ny\nd\n");
+}
+
+#[test]
+fn lines_that_only_come_go_where_the_hunk_says_or_nowhere() {
+    applies(&diff("@@ -2,0 +3 @@\n+new\n"), "1\n2\n3\n", "1\n2\nnew\n3\n");
+    applies(&diff("@@ -0,0 +1 @@\n+new\n"), "1\n2\n", "new\n1\n2\n");
+    refused(&diff("@@ -9,0 +10 @@\n+new\n"), "1\n2\n", "line 9");
+    refused(&envelope("+new\n"), "1\n2\n", "Nowhere");
+    applies(&envelope("@@ 1\n+new\n"), "1\n2\n", "1\nnew\n2\n");
+    refused(&envelope("@@ nowhere\n+new\n"), "1\n2\n", "nowhere");
+    applies(&envelope("+new\n*** End of File\n"), "1\n2\n", "1\n2\nnew\n");
+    applies(&envelope("+new\n"), "", "new\n");
+}
+
+#[test]
+fn the_end_of_the_file_is_a_place() {
+    let file = "x\ny\nx\n";
+    applies(&envelope("@@\n-x\n+z\n*** End of File\n"), file, "x\ny\nz\n");
+    refused(&envelope("@@\n-y\n+z\n*** End of File\n"), file, "NotAtEnd { elsewhere: Some(2) }");
+}
+
+#[test]
+fn a_last_line_without_its_end() {
+    let marked = "@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+y\n";
+    applies(&diff(marked), "x", "y\n");
+    applies(&diff("@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file\n"), "x\n", "y");
+    applies(&diff("@@ -1 +1 @@\n-x\n+y\n"), "x", "y");
+    applies(&diff("@@ -1 +1,2 @@\n x\n+y\n"), "x", "x\ny");
+    applies(&diff("@@ -1,2 +1 @@\n x\n-y\n"), "x\ny", "x\n");
+    applies(&diff("@@ -1,0 +2 @@\n+y\n"), "x", "x\ny");
+}
+
+#[test]
+fn line_endings_are_the_files() {
+    applies(&diff("@@ -2 +2,2 @@\n-b\n+B\n+c\n"), "a\r\nb\r\n", "a\r\nB\r\nc\r\n");
+    applies(&diff("@@ -1,2 +1,2 @@\n a\n-b\n+B\n"), "a\r\nb\nc\r\n", "a\r\nB\nc\r\n");
+    applies(&diff("@@ -1,2 +1,2 @@\n a\r\n-b\r\n+b\n"), "a\r\nb\r\n", "a\r\nb\n");
+    applies(&diff("@@ -2 +2 @@\n-b\n+B\n"), "a\rb\rc\r", "a\rB\rc\r");
+    let none = "\\ No newline at end of file\n";
+    let one_line = diff(&format!("@@ -1 +1 @@\n-a\rb\r\n{none}+c\r\n{none}"));
+    applies(&one_line, "a\rb\r", "c\r");
+}
+
+#[test]
+fn the_byte_order_mark_stays() {
+    applies(&diff("@@ -1 +1 @@\n-a\n+b\n"), "\u{feff}a\n", "\u{feff}b\n");
+    applies(&diff("@@ -1 +1 @@\n-\u{feff}a\n+b\n"), "\u{feff}a\n", "b\n");
+}
+
+#[test]
+fn what_says_nothing_may_differ_and_stays() {
+    let file = "class A:\n    def f(self):\n        return 1  \n";
+    let patch = envelope("@@\n def f(self):\n-    return 1\n+    if x:\n+        return 2\n");
+    let now = "class A:\n    def f(self):\n        if x:\n            return 2\n";
+    applies(&patch, file, now);
+    assert_eq!(fates(&patch, file)[0].rung, Some(Rung::Indentation));
+    let typography = envelope("@@\n-say \"yes\" - now\n+say \"no\" - now\n");
+    applies(&typography, "say “yes” — now\n", "say “no” — now\n");
+    applies(&envelope("@@\n a\n-b\n+c\n"), "a  \nb\n", "a  \nc\n");
+}
+
+#[test]
+fn a_patch_is_applied_once() {
+    let patch = diff("@@ -3,3 +3,4 @@\n 3\n 4\n+new\n 5\n");
+    let now = apply(&patch, NUMBERS).unwrap();
+    applies(&patch, &now, &now);
+    assert!(fates(&patch, &now)[0].already);
+    let behind = envelope("@@\n 4\n+something new\n");
+    let now = apply(&behind, NUMBERS).unwrap();
+    applies(&behind, &now, &now);
+    assert!(fates(&behind, &now)[0].already);
+}
+
+#[test]
+fn hunks_may_share_context_but_not_lines() {
+    let patch = envelope("@@\n 1\n-2\n+two\n 3\n@@\n 3\n-4\n+four\n");
+    applies(&patch, NUMBERS, "1\ntwo\n3\nfour\n5\n6\n7\n8\n9\n");
+    refused(&envelope("@@\n-2\n+two\n@@\n 1\n-2\n+zwei\n"), NUMBERS, "Overlaps { line: 1 }");
+}
+
+#[test]
+fn files_of_both_formats() {
+    let patch = Patch::parse(
+        "diff --git a/old b/new\nsimilarity index 90%\nrename from old\nrename to new\nindex 1..2 100644\n\
+         --- a/old\n+++ b/new\n@@ -1 +1 @@\n-a\n+b\n\
+         diff --git a/run b/run\nold mode 100644\nnew mode 100755\n\
+         diff --git a/empty b/empty\nnew file mode 100644\nindex 0000000..e69de29\n\
+         diff --git \"a/caf\\303\\251\" \"b/caf\\303\\251\"\ndeleted file mode 100644\nindex e69de29..0000000\n\
+         diff --git a/x b/y\nsimilarity index 100%\ncopy from x\ncopy to y\n",
+    )
+    .unwrap();
+    let found: Vec<(FileAction, &str, Option<bool>)> = patch
+        .files
+        .iter()
+        .map(|file| (file.action, std::str::from_utf8(&file.path).unwrap(), file.executable))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            (FileAction::Move, "new", None),
+            (FileAction::Update, "run", Some(true)),
+            (FileAction::Add, "empty", None),
+            (FileAction::Delete, "café", None),
+            (FileAction::Copy, "y", None),
+        ]
+    );
+    let patch = Patch::parse(
+        "*** Begin Patch\n*** Add File: n\n+a\n\n+b\n\n*** Delete File: d\n*** Update File: f\n*** Move to: g\n*** End Patch\n",
+    )
+    .unwrap();
+    assert_eq!(patch.files[0].added_text(), "a\n\nb\n");
+    assert_eq!(patch.files[1].action, FileAction::Delete);
+    assert_eq!(
+        (patch.files[2].action, patch.files[2].path.as_slice()),
+        (FileAction::Move, &b"g"[..])
+    );
+}
+
+#[test]
+fn lines_that_look_like_headers_are_lines_where_the_counts_say_so() {
+    applies(&diff("@@ -1,2 +1,2 @@\n--- a\n-x\n+++ b\n+@@\n"), "-- a\nx\n", "++ b\n@@\n");
+}
+
+proptest! {
+    #[test]
+    fn no_text_brings_it_down(text in "(\\*\\*\\* (Begin Patch|Update File: f|Add File: g|End of File|End Patch)|--- a/f|\\+\\+\\+ b/f|@@ -[0-3],[0-3] \\+[0-3],[0-3] @@|@@ a|@@|[-+ ][ab]?|diff --git a/f b/f|rename to x|\\\\ No|\n|\r\n|x){0,24}", file in "[ab \r\n]{0,12}") {
+        if let Ok(patch) = Patch::parse(&text) {
+            for entry in &patch.files {
+                let _ = Hunk::apply_all(&entry.hunks, file.as_bytes());
+                let _ = entry.added_text();
+            }
+        }
+    }
+
+    #[test]
+    fn any_text_at_all(text in any::<String>()) {
+        let _ = Patch::parse(&text);
+    }
+
+    #[test]
+    fn a_diff_makes_the_new_file_of_the_old(
+        old in "([ab]\r?\n|c){0,20}", new in "([ab]\r?\n|c){0,20}",
+    ) {
+        prop_assume!(old != new);
+        // A line that ends in `\n` alone, so that no `\r` is hidden.
+        let (old, new) = (format!("x\n{old}"), format!("x\n{new}"));
+        let shown = unified_diff("f", Some(old.as_bytes()), Some(new.as_bytes()), 999);
+        // The diff shows a `\r` by letters.
+        let text = shown.text.replace("\\r", "\r");
+        prop_assert_eq!(apply(&text, &old), Ok(new));
+    }
+
+    #[test]
+    fn a_diff_that_was_applied_is_known(
+        old in prop::collection::vec("[a-f]{1,9}\n", 1..20), at in 0usize..20, put in "[g-z]{16}\n",
+    ) {
+        let mut new = old.clone();
+        new.insert(at.min(old.len()), put);
+        let (old, new) = (old.concat(), new.concat());
+        let diff = unified_diff("f", Some(old.as_bytes()), Some(new.as_bytes()), 999).text;
+        prop_assert_eq!(apply(&diff, &new), Ok(new.clone()));
+    }
+}

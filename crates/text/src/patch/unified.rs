@@ -1,0 +1,230 @@
+//! Unified diffs: plain ones, and git's with its extended headers.
+
+use super::hunk::{self, Hunk, Sign};
+use super::names::{self, Name};
+use super::source::{PatchLine, Source};
+use super::{FileAction, FilePatch, PatchError};
+
+/// All files of a diff, in its order. What is between them is prose.
+pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
+    let mut files = Vec::new();
+    let mut current: Option<Entry<'_>> = None;
+    while let Some(line) = source.peek() {
+        let text = line.text;
+        if text.starts_with("diff --git ") || is_name_pair(source) {
+            let entry = Entry::read(&mut source)?;
+            if let Some(before) = current.replace(entry) {
+                files.extend(before.finish()?);
+            }
+        } else if text.starts_with("@@") {
+            source.next_line();
+            let Some(entry) = &mut current else {
+                let what = "begins a hunk, and no line before it names a file";
+                return Err(PatchError::invalid(line.number, what)
+                    .hint("Put --- a/FILE and +++ b/FILE before it."));
+            };
+            entry.hunks.push(hunk::of_unified(&mut source, line, is_header)?);
+        } else {
+            require_supported(line)?;
+            source.next_line();
+        }
+    }
+    if let Some(last) = current {
+        files.extend(last.finish()?);
+    }
+    Ok(files)
+}
+
+/// Whether a hunk ends here although its counts do not say so.
+fn is_header(source: Source<'_>) -> bool {
+    let Some(line) = source.peek() else { return true };
+    let starts = ["@@", "diff -", "Index: ", "Only in "];
+    starts.iter().any(|start| line.text.starts_with(start)) || is_name_pair(source)
+}
+
+/// `---` and `+++` with a hunk behind them. A file that goes or comes may have nothing to say.
+fn is_name_pair(mut source: Source<'_>) -> bool {
+    let Some((old, new)) = take_names(&mut source) else { return false };
+    let nameless = [old, new].iter().any(|name| name.trim_end() == "/dev/null");
+    nameless || source.next_line().is_some_and(|line| line.text.starts_with("@@"))
+}
+
+/// What stands behind `---` and `+++`, if the next two lines are these.
+fn take_names<'a>(source: &mut Source<'a>) -> Option<(&'a str, &'a str)> {
+    let mut ahead = *source;
+    let old = ahead.next_line()?.text.strip_prefix("--- ")?;
+    let new = ahead.next_line()?.text.strip_prefix("+++ ")?;
+    *source = ahead;
+    Some((old, new))
+}
+
+/// What can be read and is not done; any other line is prose.
+fn require_supported(line: PatchLine<'_>) -> Result<(), PatchError> {
+    let text = line.text.trim_end();
+    let binary = text.starts_with("Binary files ") && text.ends_with("differ");
+    if binary || text == "GIT binary patch" {
+        return Err(PatchError::unsupported(line.number, "changes a binary file")
+            .hint("Leave that file out; only text can be patched."));
+    }
+    if text.starts_with("diff --cc ") || text.starts_with("diff --combined ") {
+        return Err(PatchError::unsupported(line.number, "begins the diff of a merge")
+            .hint("Give a diff between two versions, as git diff A B makes it."));
+    }
+    if text.starts_with("***************") {
+        return Err(PatchError::unsupported(line.number, "is of a context diff")
+            .hint("Give a unified diff, as diff -u makes it."));
+    }
+    Ok(())
+}
+
+/// A file of a diff, as far as it has been read.
+#[derive(Default)]
+struct Entry<'a> {
+    line: usize,
+    /// Its names before and after; nothing, where there is no file.
+    old: Option<Vec<u8>>,
+    new: Option<Vec<u8>>,
+    copied: bool,
+    executable: Option<bool>,
+    hunks: Vec<Hunk<'a>>,
+}
+
+impl<'a> Entry<'a> {
+    /// Reads the header of a file, git's or a plain one.
+    fn read(source: &mut Source<'a>) -> Result<Entry<'a>, PatchError> {
+        let mut entry = Entry { line: source.number(), ..Entry::default() };
+        let first = source.peek();
+        let git = first.and_then(|line| line.text.strip_prefix("diff --git "));
+        let mut extended = Extended::default();
+        if let Some(names) = git {
+            source.next_line();
+            let name = names::of_git_line(names);
+            (entry.old, entry.new) = (name.clone(), name);
+            while let Some(line) = source.peek() {
+                if !extended.take(line)? {
+                    break;
+                }
+                source.next_line();
+            }
+        }
+        if let Some((old, new)) = take_names(source) {
+            (entry.old, entry.new) = names::pair(&Name::after_sign(old), &Name::after_sign(new));
+        }
+        entry.old = extended.from.or(entry.old).filter(|_| !extended.added);
+        entry.new = extended.to.or(entry.new).filter(|_| !extended.deleted);
+        entry.copied = extended.copied;
+        entry.executable = extended.executable;
+        if entry.old.is_none() && entry.new.is_none() {
+            return Err(PatchError::invalid(entry.line, "begins a file without a name"));
+        }
+        Ok(entry)
+    }
+
+    /// What is to become of the file; nothing, if the diff says nothing about it.
+    fn finish(mut self) -> Result<Option<FilePatch<'a>>, PatchError> {
+        let (action, path, from) = match (self.old, self.new) {
+            (None, Some(new)) => (FileAction::Add, new, None),
+            (Some(old), None) => (FileAction::Delete, old, None),
+            (Some(old), Some(new)) if old == new => (FileAction::Update, new, None),
+            (old, new) => {
+                let action = if self.copied { FileAction::Copy } else { FileAction::Move };
+                (action, new.unwrap_or_default(), old)
+            }
+        };
+        match action {
+            FileAction::Add => one_sided(&mut self.hunks, Sign::Add)?,
+            FileAction::Delete => one_sided(&mut self.hunks, Sign::Remove)?,
+            FileAction::Update if self.hunks.is_empty() && self.executable.is_none() => {
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let executable = self.executable;
+        Ok(Some(FilePatch { line: self.line, action, path, from, executable, hunks: self.hunks }))
+    }
+}
+
+/// A file that comes or goes has lines of one kind only; an empty one may have lost its sign.
+fn one_sided(hunks: &mut [Hunk<'_>], sign: Sign) -> Result<(), PatchError> {
+    for hunk in hunks {
+        let number = hunk.line;
+        for line in &mut hunk.lines {
+            if line.sign == Sign::Keep && line.text.is_empty() {
+                line.sign = sign;
+            }
+            if line.sign != sign {
+                let what = match sign {
+                    Sign::Add => "begins a hunk of a new file, and not all of its lines are added",
+                    _ => "begins a hunk of a deleted file, and not all of its lines are removed",
+                };
+                return Err(PatchError::invalid(number, what).hint(
+                    "Use --- /dev/null only for a file that is made, +++ /dev/null only for one that goes.",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What git says between `diff --git` and `---`.
+#[derive(Default)]
+struct Extended {
+    from: Option<Vec<u8>>,
+    to: Option<Vec<u8>>,
+    added: bool,
+    deleted: bool,
+    copied: bool,
+    executable: Option<bool>,
+}
+
+impl Extended {
+    /// Takes a line, if it is one of these.
+    fn take(&mut self, line: PatchLine<'_>) -> Result<bool, PatchError> {
+        let text = line.text;
+        let after = |word: &str| text.strip_prefix(word);
+        if let Some(name) = after("rename from ").or(after("copy from ")) {
+            self.from = Some(Name::plain(name));
+        } else if let Some(name) = after("rename to ").or(after("copy to ")) {
+            self.to = Some(Name::plain(name));
+            self.copied = text.starts_with("copy");
+        } else if let Some(mode) = after("new file mode ") {
+            self.added = true;
+            self.executable = Some(is_executable(mode, line.number)?).filter(|&yes| yes);
+        } else if let Some(mode) = after("new mode ") {
+            self.executable = Some(is_executable(mode, line.number)?);
+        } else if let Some(mode) = after("deleted file mode ") {
+            self.deleted = true;
+            is_executable(mode, line.number)?;
+        } else if let Some(mode) = after("old mode ") {
+            is_executable(mode, line.number)?;
+        } else if let Some(hashes) = after("index ") {
+            // The hashes are git's own; behind them stands the mode, if that stays.
+            if let Some((_, mode)) = hashes.split_once(' ') {
+                is_executable(mode, line.number)?;
+            }
+        } else {
+            return Ok(after("similarity index ").or(after("dissimilarity index ")).is_some());
+        }
+        Ok(true)
+    }
+}
+
+/// Whether a mode is that of a program; an error, if it is not that of a plain file.
+fn is_executable(mode: &str, line: usize) -> Result<bool, PatchError> {
+    let unsupported = |what: &str| {
+        Err(PatchError::unsupported(line, what)
+            .hint("Leave that file out; only regular files of mode 644 and 755 are patched."))
+    };
+    let Ok(mode) = u32::from_str_radix(mode.trim(), 8) else {
+        return Err(PatchError::invalid(line, "has a mode that is no octal number"));
+    };
+    match mode & 0o170_000 {
+        0o120_000 => unsupported("is about a symbolic link"),
+        0o160_000 => unsupported("is about a submodule"),
+        0o100_000 if mode & 0o7000 != 0 => {
+            unsupported("sets a bit that lets a program run as another user")
+        }
+        0o100_000 => Ok(mode & 0o100 != 0),
+        _ => unsupported("has the mode of something that is no file"),
+    }
+}

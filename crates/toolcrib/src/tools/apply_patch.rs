@@ -1,0 +1,84 @@
+//! ApplyPatch: a patch over any number of files, all of it or nothing.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_policy::Access;
+use toolcrib_text::{FileAction, FilePatch, Patch};
+
+mod plan;
+mod refusal;
+mod report;
+mod table;
+
+use self::plan::Plan;
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+
+/// Applies a patch to any number of files: all of it, or nothing.
+///
+/// Takes unified diffs, git's too (new, deleted, renamed, copied, mode), and the form
+/// *** Begin Patch / *** Update File: NAME (or Add File, Delete File; *** Move to: NAME) / @@ / lines
+/// that begin with a blank, - or + / *** End Patch. Line numbers are hints: a hunk goes where its lines
+/// are, letter for letter, or but for line endings, blanks at line ends, indentation as a whole or
+/// typographic quotes. If that is not one place, nothing is written and the reply says which hunk, where
+/// it differs and what stands there. A hunk that only adds needs a line number or an @@ line to go
+/// behind. A patch that was applied before is no error. Binary files and links are refused. The reply
+/// is the diff, and one Undo takes it back.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ApplyPatch {
+    /// The patch. Names are relative to the workspace's directory, with or without a/ and b/.
+    patch: String,
+}
+
+impl Tool for ApplyPatch {
+    const NAME: &'static str = "ApplyPatch";
+    const CATEGORY: Category = Category::File;
+    const HINTS: Hints = Hints { idempotent: true, ..Hints::EDITS };
+    const ALIASES: &'static [(&'static str, &'static str)] =
+        &[("patch_text", "patch"), ("input", "patch"), ("diff", "patch")];
+
+    fn access(&self) -> Vec<Access> {
+        // What cannot be read touches nothing; `run` says why.
+        let Ok(patch) = Patch::parse(&self.patch) else { return Vec::new() };
+        let written = written(&patch).into_iter().map(Access::Write);
+        let copied = patch.files.iter().filter_map(copied_from).map(Access::Read);
+        written.chain(copied).collect()
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let patch = Patch::parse(&self.patch).map_err(|error| refusal::unreadable(&error))?;
+        let paths = written(&patch);
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let (plan, changed) = cx.rework(&paths, |was| {
+            let plan = Plan::of(cx, &patch, &paths, was)?;
+            Ok((plan.edits(), plan))
+        })?;
+        Ok(report::reply(cx, &plan, changed))
+    }
+}
+
+/// Every path that is written, once, in the order of the patch: what is made, changed, deleted or moved,
+/// and where to.
+fn written(patch: &Patch<'_>) -> Vec<PathBuf> {
+    let moved =
+        |file: &'_ FilePatch<'_>| file.from.clone().filter(|_| file.action == FileAction::Move);
+    let named = patch.files.iter().flat_map(|file| [moved(file), Some(file.path.clone())]);
+    let mut seen = HashSet::new();
+    named.flatten().map(|name| path(&name)).filter(|path| seen.insert(path.clone())).collect()
+}
+
+/// The file that is only read, to make another of it.
+fn copied_from(file: &FilePatch<'_>) -> Option<PathBuf> {
+    file.from.as_deref().filter(|_| file.action == FileAction::Copy).map(path)
+}
+
+fn path(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    std::ffi::OsStr::from_bytes(bytes).into()
+}

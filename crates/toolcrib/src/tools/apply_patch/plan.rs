@@ -1,0 +1,271 @@
+//! What a patch makes of its files, part by part and before anything is written.
+//!
+//! The parts are taken in their order, each on what those before it have made. Three things go by the
+//! whole patch: a name is free for a new file if a later part moves away what is there; what is moved
+//! then is what was there before; and a copy is made of what a file said before the patch. So two files
+//! can change names, as git writes that.
+
+use std::path::Path;
+
+use toolcrib_fs::{Content, NewMode};
+use toolcrib_text::{Encoding, FileAction, FilePatch, Hunk, HunkFate, Patch};
+
+use super::table::{File, Files};
+use super::{copied_from, path, refusal};
+use crate::cx::{Cx, FileEdit};
+use crate::error::Error;
+use crate::tools::replacement::{unencodable, unreadable};
+
+/// All that a patch does.
+pub(super) struct Plan {
+    pub(super) files: Files,
+    /// What each part does, in the order of the patch.
+    pub(super) parts: Vec<Part>,
+}
+
+/// What one part of a patch does.
+pub(super) struct Part {
+    pub(super) action: FileAction,
+    /// Which file.
+    pub(super) file: usize,
+    /// The one it comes from, as replies show it.
+    pub(super) from: Option<String>,
+    /// The same, for one that is moved.
+    pub(super) moved: Option<usize>,
+    pub(super) hunks: Vec<HunkFate>,
+    /// It changes nothing: that was done before.
+    pub(super) already: bool,
+}
+
+impl Plan {
+    /// Finds out what the patch does to these files, or why it cannot be applied.
+    pub(super) fn of(
+        cx: &Cx<'_>,
+        patch: &Patch<'_>,
+        paths: &[&Path],
+        contents: &[Option<Content>],
+    ) -> Result<Plan, Error> {
+        let files = Files::new(cx, paths, contents)?;
+        let mut planner = Planner { cx, patch, files, bytes: 0 };
+        let mut parts = Vec::with_capacity(patch.files.len());
+        for (at, part) in patch.files.iter().enumerate() {
+            cx.check_cancelled()?;
+            parts.push(planner.part(at, part).map_err(|error| refusal::of_part(error, patch, at))?);
+        }
+        planner.require_there(&parts)?;
+        Ok(Plan { files: planner.files, parts })
+    }
+
+    /// What is to be written.
+    pub(super) fn edits(&self) -> Vec<FileEdit> {
+        self.files.iter().filter(|file| file.is_changed()).map(File::edit).collect()
+    }
+}
+
+struct Planner<'c, 'p> {
+    cx: &'c Cx<'c>,
+    patch: &'p Patch<'p>,
+    files: Files,
+    /// What all new contents take.
+    bytes: u64,
+}
+
+impl Planner<'_, '_> {
+    fn part(&mut self, at: usize, part: &FilePatch<'_>) -> Result<Part, Error> {
+        let file = self.files.find(&path(&part.path))?;
+        match part.action {
+            FileAction::Add => self.add(at, part, file),
+            FileAction::Update => self.update(at, part, file),
+            FileAction::Delete => self.delete(part, file),
+            FileAction::Move => self.move_here(at, part, file),
+            FileAction::Copy => self.copy_here(at, part, file),
+        }
+    }
+
+    fn add(&mut self, at: usize, part: &FilePatch<'_>, file: usize) -> Result<Part, Error> {
+        let text = Content::from(part.added_text());
+        let already = self.files.get(file).now.as_ref() == Some(&text);
+        if !already {
+            self.take_name(at, file)?;
+            self.put(file, text, part.executable.map(NewMode::Executable))?;
+        }
+        Ok(Part {
+            action: FileAction::Add,
+            file,
+            from: None,
+            moved: None,
+            hunks: Vec::new(),
+            already,
+        })
+    }
+
+    fn update(&mut self, at: usize, part: &FilePatch<'_>, file: usize) -> Result<Part, Error> {
+        let known = self.files.get(file);
+        let Some(was) = known.now.clone() else {
+            // Some write a new file as if it had been there, and empty.
+            let makes =
+                |hunk: &Hunk<'_>| hunk.before == Some(0) && hunk.old_lines().next().is_none();
+            if !part.hunks.is_empty() && part.hunks.iter().all(makes) {
+                return self.add(at, part, file);
+            }
+            return Err(refusal::missing(self.cx, known));
+        };
+        let (now, hunks) = apply(&was, part, &known.shown)?;
+        let mode = known.mode_after();
+        let same = was == now;
+        self.put(file, now, part.executable.map(NewMode::Executable))?;
+        let already = same && self.files.get(file).mode_after() == mode;
+        Ok(Part { action: FileAction::Update, file, from: None, moved: None, hunks, already })
+    }
+
+    fn delete(&mut self, part: &FilePatch<'_>, file: usize) -> Result<Part, Error> {
+        let known = self.files.get_mut(file);
+        let already = known.now.is_none();
+        if let Some(was) = &known.now {
+            refusal::require_no_link(self.cx, known, "deleted")?;
+            if !part.hunks.is_empty() {
+                let (rest, _) = apply(was, part, &known.shown)?;
+                if !rest.is_empty() {
+                    return Err(refusal::more_to_delete(known, &rest));
+                }
+            }
+        }
+        known.now = None;
+        let hunks = Vec::new();
+        Ok(Part { action: FileAction::Delete, file, from: None, moved: None, hunks, already })
+    }
+
+    fn move_here(&mut self, at: usize, part: &FilePatch<'_>, file: usize) -> Result<Part, Error> {
+        let from = self.files.find(&path(part.from.as_deref().unwrap_or_default()))?;
+        if from == file {
+            return self.update(at, part, file);
+        }
+        let source = self.files.get(from);
+        let shown = Some(source.shown.clone());
+        let moved = |hunks, already| {
+            Ok(Part {
+                action: FileAction::Move,
+                file,
+                from: shown,
+                moved: Some(from),
+                hunks,
+                already,
+            })
+        };
+        let Some(was) = source.leaving.clone().or(source.now.clone()) else {
+            return match self.moved_before(part, file) {
+                Some(hunks) => moved(hunks, true),
+                None => Err(refusal::missing(self.cx, source)),
+            };
+        };
+        refusal::require_no_link(self.cx, source, "moved")?;
+        let (now, hunks) = apply(&was, part, &source.shown)?;
+        let mode = source.mode_for_another(part.executable);
+        self.take_name(at, file)?;
+        let source = self.files.get_mut(from);
+        if source.leaving.take().is_none() {
+            source.now = None;
+        }
+        self.put(file, now, mode)?;
+        moved(hunks, false)
+    }
+
+    fn copy_here(&mut self, at: usize, part: &FilePatch<'_>, file: usize) -> Result<Part, Error> {
+        let from = copied_from(part).unwrap_or_default();
+        let shown = self.cx.show(&from)?;
+        let was = match self.cx.read(&from)? {
+            Some(was) => was,
+            None => return Err(refusal::missing_source(self.cx, &from)),
+        };
+        let (now, hunks) = apply(&was, part, &shown)?;
+        let already = self.files.get(file).now.as_ref() == Some(&now);
+        if !already {
+            self.take_name(at, file)?;
+            let mode = self.cx.mode(&from)?.map(|mode| {
+                NewMode::Exactly(
+                    part.executable.map_or(mode, |new| NewMode::Executable(new).of(mode)),
+                )
+            });
+            self.put(file, now, mode)?;
+        }
+        Ok(Part { action: FileAction::Copy, file, from: Some(shown), moved: None, hunks, already })
+    }
+
+    /// What became of the hunks, if a move has been made before: nothing is where it comes from, and
+    /// where it goes is what it makes.
+    fn moved_before(&self, part: &FilePatch<'_>, file: usize) -> Option<Vec<HunkFate>> {
+        let known = self.files.get(file);
+        let there = known.now.as_ref()?;
+        let (now, hunks) = apply(there, part, &known.shown).ok()?;
+        (now == *there).then_some(hunks)
+    }
+
+    /// Sees to it that a name is free for a new file. What is there may stay until a later part moves it.
+    fn take_name(&mut self, at: usize, file: usize) -> Result<(), Error> {
+        if self.files.get(file).now.is_none() {
+            return Ok(());
+        }
+        let moves_it = |part: &FilePatch<'_>| {
+            let from = part.from.as_deref().filter(|_| part.action == FileAction::Move);
+            from.is_some_and(|from| self.files.find(&path(from)).is_ok_and(|from| from == file))
+        };
+        let moves_later = self.patch.files[at + 1..].iter().any(moves_it);
+        let known = self.files.get_mut(file);
+        if !moves_later || known.leaving.is_some() {
+            return Err(refusal::in_the_way(known));
+        }
+        known.leaving = known.now.take();
+        Ok(())
+    }
+
+    fn put(&mut self, file: usize, now: Content, mode: Option<NewMode>) -> Result<(), Error> {
+        self.bytes = self.bytes.saturating_add(now.len() as u64);
+        let most = self.cx.limits().edit_bytes.saturating_mul(2);
+        if self.bytes > most {
+            return Err(refusal::too_much(self.bytes, most));
+        }
+        let known = self.files.get_mut(file);
+        known.now = Some(now);
+        known.new_mode = mode.or(known.new_mode);
+        Ok(())
+    }
+
+    /// A file that is to be deleted and is not there is a mistake, unless all else that the patch asks
+    /// for has been done before, too.
+    fn require_there(&self, parts: &[Part]) -> Result<(), Error> {
+        let gone = |part: &Part| part.action == FileAction::Delete && part.already;
+        let others = parts.iter().filter(|part| !gone(part));
+        let replayed =
+            parts.iter().any(|part| !gone(part)) && others.clone().all(|part| part.already);
+        match parts.iter().position(gone) {
+            Some(at) if !replayed => {
+                let error = refusal::missing(self.cx, self.files.get(parts[at].file));
+                Err(refusal::of_part(error, self.patch, at))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A file with the hunks of a part, in its own encoding.
+fn apply(
+    was: &Content,
+    part: &FilePatch<'_>,
+    shown: &str,
+) -> Result<(Content, Vec<HunkFate>), Error> {
+    if part.hunks.is_empty() {
+        return Ok((was.clone(), Vec::new()));
+    }
+    let encoding = Encoding::of(was);
+    let Some(text) = encoding.decode(was) else { return Err(unreadable(shown, encoding)) };
+    let applied = Hunk::apply_all(&part.hunks, &text)
+        .map_err(|misfit| refusal::misfit(shown, &part.hunks, &misfit))?;
+    let now = match encoding.is_utf8() {
+        true => applied.text,
+        false => {
+            let letters = String::from_utf8_lossy(&applied.text);
+            encoding.encode(&letters).map_err(|c| unencodable(shown, encoding, c))?
+        }
+    };
+    Ok((now.into(), applied.hunks))
+}

@@ -1,0 +1,225 @@
+//! Why a patch is not applied, in words that tell what to do about it.
+
+use std::path::Path;
+
+use toolcrib_text::{
+    Divergence, Hunk, Misfit, Patch, PatchError, PatchErrorKind, Survey, Why, clip_line,
+    show_invisible, visible_name,
+};
+
+use super::table::File;
+use crate::cx::Cx;
+use crate::error::{Error, ErrorKind};
+use crate::words::counted;
+
+/// Characters of a line that are shown.
+const MAX_CHARS: usize = 200;
+/// Lines of candidates that are named; of more, the number.
+const LISTED_LINES: usize = 20;
+
+/// The text is no patch.
+pub(super) fn unreadable(error: &PatchError) -> Error {
+    let kind = match error.kind {
+        PatchErrorKind::Invalid => ErrorKind::Invalid,
+        PatchErrorKind::Unsupported => ErrorKind::Unsupported,
+        PatchErrorKind::TooLarge => ErrorKind::TooLarge,
+    };
+    let message = match error.line {
+        0 => format!("the patch {}", error.what),
+        line => format!("line {line} of the patch {}", error.what),
+    };
+    let error_here = Error::new(kind, message).hint(error.hint).nothing_written();
+    match error.line {
+        0 => error_here,
+        line => error_here.with("patch_line", line),
+    }
+}
+
+/// The same error, about one of several parts of the patch.
+pub(super) fn of_part(error: Error, patch: &Patch<'_>, at: usize) -> Error {
+    let part = &patch.files[at];
+    let error = match patch.files.len() {
+        1 => error.nothing_written(),
+        total => error.about(&format!("file {} of {total}", at + 1)),
+    };
+    let named = visible_name(&part.path);
+    error.with("file_path", named).with("patch_line", part.line)
+}
+
+/// A hunk has no place in the file.
+pub(super) fn misfit(shown: &str, hunks: &[Hunk<'_>], misfit: &Misfit) -> Error {
+    let hunk = &hunks[misfit.hunk];
+    let name = hunk_name(hunk, misfit.hunk, hunks.len());
+    let (kind, says, detail, hint) = words(shown, &misfit.why);
+    let error = Error::new(kind, format!("{name} {says}"))
+        .detail(detail)
+        .hint(format!("Nothing was written. {hint}"))
+        .with("hunk", misfit.hunk + 1)
+        .with("header", hunk.header);
+    match &misfit.why {
+        Why::Ambiguous { lines, .. } => error
+            .with("lines", &lines[..lines.len().min(LISTED_LINES)])
+            .with("matches", lines.len()),
+        Why::NotFound { nearest: Some(nearest), .. } => error.with("line", nearest.line),
+        _ => error,
+    }
+}
+
+/// A hunk by its number and its header.
+pub(super) fn hunk_name(hunk: &Hunk<'_>, at: usize, total: usize) -> String {
+    let of = if total > 1 { format!("hunk {} of {total}", at + 1) } else { "the hunk".to_owned() };
+    match hunk.header {
+        "" => of,
+        header => format!("{of} ({})", clip_line(header, MAX_CHARS)),
+    }
+}
+
+/// The kind of a refusal, what happened, what to look at, and what to do.
+fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
+    let none = String::new();
+    match why {
+        Why::NotFound { nearest, with_less_context } => {
+            let mut detail = match nearest {
+                Some(nearest) => describe(nearest),
+                None => "Nothing in the file is like it.\n".to_owned(),
+            };
+            if let Some(line) = with_less_context {
+                detail += &format!(
+                    "With fewer lines of context it would fit at one place only, line {line}.\n"
+                );
+            }
+            let says = format!("does not fit {shown}: its lines are not there");
+            (ErrorKind::NoMatch, says, detail, "Read the place and make the hunk from it.")
+        }
+        Why::Ambiguous { lines, rung } => {
+            let but = rung.map_or(none.clone(), |rung| format!(" but for {}", rung.words()));
+            let listed: Vec<String> = lines.iter().take(LISTED_LINES).map(u64::to_string).collect();
+            let more = match lines.len().saturating_sub(LISTED_LINES) {
+                0 => none.clone(),
+                more => format!(" and {more} more"),
+            };
+            let says = format!(
+                "fits {shown} at {}{but}, lines {}{more}",
+                counted(lines.len() as u64, "place"),
+                listed.join(", ")
+            );
+            let hint = "Add lines of context, an @@ line to look behind, or the right line number.";
+            (ErrorKind::Ambiguous, says, none, hint)
+        }
+        Why::Overlaps { line } => {
+            let says = format!(
+                "fits {shown} only at line {line}, where another hunk changes the same lines"
+            );
+            (ErrorKind::Conflict, says, none, "Make one hunk of the two.")
+        }
+        Why::NotAtEnd { elsewhere } => {
+            let elsewhere = elsewhere.map_or(none.clone(), |line| {
+                format!("The only other place where it would fit is line {line}.\n")
+            });
+            let says = format!("is said to be at the end of {shown}, and the end is another");
+            let hint = "Read the end of the file; leave out *** End of File if it is not meant.";
+            (ErrorKind::NoMatch, says, elsewhere, hint)
+        }
+        Why::Nowhere => {
+            let says = format!("only adds lines to {shown}, and does not say where");
+            let hint =
+                "Give lines around the new ones, an @@ line to go behind, or *** End of File.";
+            (ErrorKind::Invalid, says, none, hint)
+        }
+        Why::NoSuchPlace { named, lines } => {
+            let named = clip_line(named, MAX_CHARS);
+            let has = counted(*lines, "line");
+            let says = format!(
+                "only adds lines, behind {named}, which {shown} does not have (it has {has})"
+            );
+            (ErrorKind::NoMatch, says, none, "Give lines around the new ones, as they stand.")
+        }
+        Why::NoIndentation { line } => {
+            let says = format!(
+                "fits {shown} at line {line} but for its indentation, and it is not plain how to indent what it adds"
+            );
+            (ErrorKind::NoMatch, says, none, "Copy the indentation from the file.")
+        }
+        Why::TooRepetitive => {
+            let says = format!("could not be placed: {shown} has its lines too often");
+            (ErrorKind::Limit, says, none, "Use Edit, or give hunks with lines that are rare.")
+        }
+    }
+}
+
+/// The first line that differs, on both sides.
+fn describe(nearest: &Divergence) -> String {
+    let show = |line: &[u8]| match line {
+        [] => "(an empty line)".to_owned(),
+        line => clip_line(&show_invisible(line), MAX_CHARS),
+    };
+    let found = nearest.found.as_deref().map_or("(the file ends here)".to_owned(), show);
+    format!(
+        "The nearest text begins at line {}; it differs first at line {}:\n  the patch: {}\n  the file:  {found}\n",
+        nearest.begins,
+        nearest.line,
+        show(&nearest.expected),
+    )
+}
+
+/// A file that is to be changed, moved or deleted is not there.
+pub(super) fn missing(cx: &Cx<'_>, file: &File) -> Error {
+    if file.was.is_some() {
+        let message = format!("{} is gone by an earlier part of the patch", file.shown);
+        return Error::new(ErrorKind::NotFound, message)
+            .hint("Put what changes it before what deletes or moves it.");
+    }
+    missing_source(cx, &file.path)
+}
+
+/// There is no file: the error that reading it gives names those that are near.
+pub(super) fn missing_source(cx: &Cx<'_>, path: &Path) -> Error {
+    match cx.open(path) {
+        Err(error) => error,
+        Ok(file) => Error::new(ErrorKind::Stale, format!("{} was created meanwhile", file.shown()))
+            .hint("Nothing was written. Try again."),
+    }
+}
+
+/// A new file would replace one that is there.
+pub(super) fn in_the_way(file: &File) -> Error {
+    let there = match &file.was {
+        Some(_) => "is there already, and says something else",
+        None => "is made twice by the patch, with different contents",
+    };
+    Error::new(ErrorKind::Conflict, format!("{} {there}", file.shown))
+        .hint("Make it an update of that file, or delete it in an earlier part of the patch.")
+}
+
+/// A deletion whose lines are not all that the file says.
+pub(super) fn more_to_delete(file: &File, rest: &[u8]) -> Error {
+    let more = counted(Survey::of(rest).lines(), "line");
+    let message =
+        format!("the patch deletes {}, which has {more} more than the patch has", file.shown);
+    Error::new(ErrorKind::Conflict, message)
+        .hint("Read the file; if all of it is to go, use *** Delete File.")
+}
+
+/// What a link names would be deleted or moved, and the link would stay.
+pub(super) fn require_no_link(cx: &Cx<'_>, file: &File, done: &str) -> Result<(), Error> {
+    match cx.followed_link(&file.path)? {
+        None => Ok(()),
+        Some(link) => {
+            let message = format!("{link} leads through a link, and is not {done} by that name");
+            Err(Error::new(ErrorKind::Unsupported, message)
+                .hint("Name the file itself; links are not patched."))
+        }
+    }
+}
+
+/// More than is held in memory.
+pub(super) fn too_much(bytes: u64, most: u64) -> Error {
+    let message =
+        format!("the patch makes files of {bytes} bytes together; at most {most} are made at once");
+    Error::new(ErrorKind::TooLarge, message).hint("Apply it in parts.")
+}
+
+/// A fault of ours: every path of the patch was read before.
+pub(super) fn unknown_file() -> Error {
+    Error::new(ErrorKind::Internal, "a part of the patch names a file that was not read")
+}

@@ -1,0 +1,188 @@
+//! What a patch has done: a line a file, what was not as the patch says, and the diff.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+use toolcrib_fs::NewMode;
+use toolcrib_text::{FileAction, HunkFate, Survey, unified_diff};
+
+use super::plan::{Part, Plan};
+use super::table::File;
+use crate::cx::{Changed, Cx};
+use crate::reply::Reply;
+use crate::words::counted;
+
+/// Remarks that are made; of more, the number.
+const MAX_REMARKS: usize = 20;
+
+pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed) -> Reply {
+    let diff = Diff::of(cx, plan);
+    let modified = plan.files.iter().filter(|file| file.is_changed()).count();
+    let mut says = summary(cx, plan, modified);
+    let link = |file: &File| cx.followed_link(&file.path).ok().flatten();
+    let links = plan.files.iter().filter_map(link).map(|link| format!("Through the link {link}."));
+    let of_parts = plan.parts.iter().flat_map(|part| remarks(plan, part));
+    let remarks: Vec<String> = of_parts.chain(links).collect();
+    let left_out = remarks.len().saturating_sub(MAX_REMARKS);
+    for remark in remarks.iter().take(MAX_REMARKS).chain(&changed.notes) {
+        says += &format!("\n{remark}");
+    }
+    if left_out > 0 {
+        says += &format!("\n[{left_out} more remarks]");
+    }
+    let files: Vec<Value> = plan.parts.iter().map(|part| facts(plan, part)).collect();
+    Reply::new(says)
+        .diff(diff.text)
+        .with("files_modified", modified)
+        .with("files", files)
+        .with("already_applied", modified == 0)
+        .with("added_lines", diff.added)
+        .with("removed_lines", diff.removed)
+        .with_change(changed.id)
+}
+
+/// What was done, or would be, a line a file.
+fn summary(cx: &Cx<'_>, plan: &Plan, modified: usize) -> String {
+    let named: HashSet<usize> = plan.parts.iter().map(|part| part.file).collect();
+    let files = counted(named.len() as u64, "file");
+    let did = match (modified, cx.dry_run()) {
+        (0, _) => "The patch was applied before; nothing was written".to_owned(),
+        (_, false) => format!("Applied the patch to {files}"),
+        (_, true) => format!("Dry run, nothing written. Would apply the patch to {files}"),
+    };
+    let lines: String = plan.parts.iter().map(|part| format!("\n  {}", line(plan, part))).collect();
+    format!("{did}:{lines}")
+}
+
+fn line(plan: &Plan, part: &Part) -> String {
+    let file = plan.files.get(part.file);
+    let from = part.from.as_deref().unwrap_or_default();
+    let mut notes = Vec::new();
+    if part.action == FileAction::Add && !part.already {
+        let lines = file.now.as_deref().map_or(0, |now| Survey::of(now).lines());
+        notes.push(counted(lines, "line"));
+    }
+    if !part.hunks.is_empty() {
+        notes.push(counted(part.hunks.len() as u64, "hunk"));
+    }
+    match file.changed_mode() {
+        Some(NewMode::Executable(true)) => notes.push("executable".to_owned()),
+        Some(NewMode::Executable(false)) => notes.push("not executable any more".to_owned()),
+        _ => {}
+    }
+    if part.already {
+        return format!("{} is as the patch leaves it", file.shown);
+    }
+    let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+    let shown = &file.shown;
+    match part.action {
+        FileAction::Add => format!("added {shown}{notes}"),
+        FileAction::Update => format!("updated {shown}{notes}"),
+        FileAction::Delete => format!("deleted {shown}{notes}"),
+        FileAction::Move => format!("moved {from} → {shown}{notes}"),
+        FileAction::Copy => format!("copied {from} → {shown}{notes}"),
+    }
+}
+
+/// What was not as the patch says, hunk by hunk.
+fn remarks(plan: &Plan, part: &Part) -> Vec<String> {
+    let shown = &plan.files.get(part.file).shown;
+    let remark = |(number, fate): (usize, &HunkFate)| {
+        let mut words = Vec::new();
+        if fate.already && !part.already {
+            words.push("had been applied before".to_owned());
+        }
+        if fate.offset != 0 {
+            let by = counted(fate.offset.unsigned_abs(), "line");
+            let way = if fate.offset > 0 { "further down" } else { "further up" };
+            words.push(format!("was found {by} {way}, at line {}", fate.line));
+        }
+        if let Some(rung) = fate.rung {
+            words.push(format!("matched but for {}: what the file has was kept", rung.words()));
+        }
+        (!words.is_empty()).then(|| format!("Hunk {number} in {shown} {}.", words.join(", and ")))
+    };
+    (1..).zip(&part.hunks).filter_map(remark).collect()
+}
+
+/// The same for programs.
+fn facts(plan: &Plan, part: &Part) -> Value {
+    let file = plan.files.get(part.file);
+    let action = match part.action {
+        FileAction::Add | FileAction::Copy => "add",
+        FileAction::Update => "update",
+        FileAction::Delete => "delete",
+        FileAction::Move => "move",
+    };
+    let hunks: Vec<Value> = part.hunks.iter().map(hunk_facts).collect();
+    let mut facts = json!({"path": file.shown, "action": action});
+    if let Some(from) = &part.from {
+        facts["from"] = json!(from);
+    }
+    if !hunks.is_empty() {
+        facts["hunks"] = json!(hunks);
+    }
+    if part.already {
+        facts["already_applied"] = json!(true);
+    }
+    if let Some(now) = &file.now {
+        facts["hash"] = json!(now.hash().short());
+    }
+    facts
+}
+
+fn hunk_facts(fate: &HunkFate) -> Value {
+    let matched = fate.rung.map_or("exact", |rung| rung.name());
+    let mut facts = json!({"line": fate.line, "offset": fate.offset, "matched": matched});
+    if fate.already {
+        facts["already_applied"] = json!(true);
+    }
+    facts
+}
+
+/// The diff of all files, and its sums.
+#[derive(Default)]
+struct Diff {
+    text: String,
+    added: usize,
+    removed: usize,
+}
+
+impl Diff {
+    fn of(cx: &Cx<'_>, plan: &Plan) -> Diff {
+        let moves: HashMap<usize, usize> =
+            plan.parts.iter().filter_map(|p| moved(plan, p)).collect();
+        let sources: HashSet<usize> = moves.values().copied().collect();
+        let mut diff = Diff::default();
+        for (at, file) in plan.files.iter().enumerate() {
+            if !file.is_changed() || sources.contains(&at) {
+                continue;
+            }
+            let from = moves.get(&at).map(|from| plan.files.get(*from));
+            if let Some(from) = from {
+                // A file that only got another name is not shown line by line.
+                diff.text += &format!("rename from {}\nrename to {}\n", from.shown, file.shown);
+            }
+            diff.push(cx, file, from.unwrap_or(file).was.as_deref());
+        }
+        diff
+    }
+
+    fn push(&mut self, cx: &Cx<'_>, file: &File, was: Option<&[u8]>) {
+        let line_chars = cx.limits().line_chars;
+        let diff = unified_diff(&file.shown, was, file.now.as_deref(), line_chars);
+        // Who wrote a new file knows what is in it; who is to agree to it does not.
+        if was.is_some() || cx.dry_run() {
+            self.text += &diff.text;
+        }
+        self.added += diff.added;
+        self.removed += diff.removed;
+    }
+}
+
+/// To where and from where a file was moved, if nothing else happened to either name.
+fn moved(plan: &Plan, part: &Part) -> Option<(usize, usize)> {
+    let from = part.moved.filter(|_| !part.already)?;
+    let only = plan.files.get(from).now.is_none() && plan.files.get(part.file).was.is_none();
+    only.then_some((part.file, from))
+}
