@@ -2,6 +2,7 @@
 //! each fails when an answer is wrong, since the time of a wrong answer means nothing.
 
 mod files;
+mod search;
 mod start;
 mod table;
 mod text;
@@ -31,6 +32,11 @@ const BENCHES: &[Bench] = &[
         name: "text",
         what: "large files read and edited, small Reads, against wc -l, tail, cp and fsync, cat",
         run: text::run,
+    },
+    Bench {
+        name: "search",
+        what: "Grep and Glob beside ripgrep and fd, on the kernel's sources and on this repository",
+        run: search::run,
     },
 ];
 

@@ -27,6 +27,7 @@ mod metadata;
 mod nearest;
 mod notebooks;
 mod oracle;
+mod peers;
 mod process;
 mod product;
 mod python;
@@ -103,7 +104,7 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "torture",
-        arguments: "[KIND] [--smoke] [--rounds N]",
+        arguments: "[KIND [PART…]] [--smoke] [--rounds N]",
         what: "races, faults, kills, full disks; without a kind it lists what there is",
         run: torture::run,
     },

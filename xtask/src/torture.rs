@@ -4,6 +4,7 @@
 
 mod fs;
 mod report;
+mod search;
 
 use crate::error::{Result, Usage};
 use crate::nearest;
@@ -14,11 +15,18 @@ struct Kind {
     run: fn(&[String], Effort) -> Result<()>,
 }
 
-const KINDS: &[Kind] = &[Kind {
-    name: "fs",
-    what: "files: racers, injected faults, kills, a full disk, two editors of one file",
-    run: fs::run,
-}];
+const KINDS: &[Kind] = &[
+    Kind {
+        name: "fs",
+        what: "files: racers, injected faults, kills, a full disk, two editors of one file",
+        run: fs::run,
+    },
+    Kind {
+        name: "search",
+        what: "Glob and Grep beside ripgrep and fd, over [DIRECTORY…] and over a tree that changes",
+        run: search::run,
+    },
+];
 
 /// How much of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -46,6 +46,10 @@ pub(crate) struct Config {
     pdf_megabytes: Option<u64>,
     /// Megabytes of a notebook that is read.
     notebook_megabytes: Option<u64>,
+    /// Megabytes of a file that a search over many looks into.
+    search_megabytes: Option<u64>,
+    /// Seconds that a search takes at most.
+    search_seconds: Option<u64>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -98,6 +102,8 @@ impl Config {
             picture_side: self.picture_side.unwrap_or(usual.picture_side),
             pdf_bytes: bytes(self.pdf_megabytes, usual.pdf_bytes),
             notebook_bytes: bytes(self.notebook_megabytes, usual.notebook_bytes),
+            search_bytes: bytes(self.search_megabytes, usual.search_bytes),
+            search_time: self.search_seconds.map_or(usual.search_time, Duration::from_secs),
             ..usual
         }
     }

@@ -172,7 +172,7 @@ impl ReadFile {
 }
 
 /// Whether a file is of a file system that has no files, only answers.
-fn is_made_up(handle: &OwnedFd) -> bool {
+pub(crate) fn is_made_up(handle: &OwnedFd) -> bool {
     const PROC: u64 = 0x9fa0;
     const SYSFS: u64 = 0x6265_6572;
     rustix::fs::fstatfs(handle).is_ok_and(|stat| matches!(stat.f_type as u64, PROC | SYSFS))

@@ -36,6 +36,7 @@ mod place;
 mod random;
 mod resolve;
 mod root;
+mod tree;
 mod workspace;
 
 pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, NewMode, Step};
@@ -52,4 +53,5 @@ pub use lock::Locks;
 pub use place::Place;
 pub use random::random_bytes;
 pub use root::{Root, RootMode, real_path};
+pub use tree::{Stamp, Taken, Tree};
 pub use workspace::Workspace;

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use crate::beneath;
 use crate::error::FsError;
 use crate::place::Place;
+use crate::root::Root;
 
 /// A directory, open.
 #[derive(Debug)]
@@ -38,11 +39,20 @@ const BUFFER_BYTES: usize = 128 << 10;
 impl Directory {
     /// Opens the directory at a place.
     pub fn open(place: &Place) -> Result<Directory, FsError> {
-        let path = place.path();
+        Directory::beneath(&place.root, &place.relative)
+    }
+
+    /// Opens a directory by the real names that lead to it from a root.
+    pub(crate) fn beneath(root: &Root, relative: &Path) -> Result<Directory, FsError> {
+        let path = root.path().join(relative);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let handle = beneath::open(place.root.handle(), &place.relative, flags, Mode::empty())
+        let handle = beneath::open(root.handle(), relative, flags, Mode::empty())
             .map_err(|errno| FsError::from_errno(&path, "cannot be listed", errno))?;
         Ok(Directory { handle, path })
+    }
+
+    pub(crate) fn handle(&self) -> &OwnedFd {
+        &self.handle
     }
 
     /// Its real path.
@@ -63,9 +73,19 @@ impl Directory {
 
     /// Gives each name and what it stands for to `take`, in no order, until it answers that it has
     /// enough.
-    pub fn each(&self, mut take: impl FnMut(&OsStr, EntryKind) -> bool) -> Result<(), FsError> {
+    pub fn each(&self, take: impl FnMut(&OsStr, EntryKind) -> bool) -> Result<(), FsError> {
+        self.each_with(&mut Vec::new(), take)
+    }
+
+    /// The same, with a buffer for those who list many directories.
+    pub fn each_with(
+        &self,
+        buffer: &mut Vec<u8>,
+        mut take: impl FnMut(&OsStr, EntryKind) -> bool,
+    ) -> Result<(), FsError> {
         let error = |errno| FsError::from_errno(&self.path, "cannot be listed", errno);
-        let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+        buffer.clear();
+        buffer.reserve(BUFFER_BYTES);
         let mut entries = RawDir::new(&self.handle, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(error)?;

@@ -216,6 +216,10 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
             }
             let content = file.spelling.read(body).map_err(std::io::Error::other)?;
             std::fs::write(&path, content)?;
+            if let Some(age) = file.age {
+                let then = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
+                std::fs::File::options().append(true).open(&path)?.set_modified(then)?;
+            }
             match file.mode {
                 Some(mode) => std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)),
                 None => Ok(()),

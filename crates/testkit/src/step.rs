@@ -8,7 +8,7 @@ use crate::document::Segment;
 /// A block of a case, by what it asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// `file PATH [escaped|hex] [mode=755]`: a file that is there before the next call.
+    /// `file PATH [escaped|hex] [mode=755] [age=60]`: a file that is there before the next call.
     File(FileBlock),
     /// `dir PATH`: a directory.
     Directory(PathBuf),
@@ -35,12 +35,14 @@ pub(crate) enum Step {
     Absent(PathBuf),
 }
 
-/// A file, how its block spells it, and its mode if that matters.
+/// A file, how its block spells it, and its mode and age if they matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileBlock {
     pub(crate) path: PathBuf,
     pub(crate) spelling: Spelling,
     pub(crate) mode: Option<u32>,
+    /// How many seconds ago it was last changed.
+    pub(crate) age: Option<u64>,
 }
 
 impl Step {
@@ -72,7 +74,8 @@ impl Step {
 
 impl FileBlock {
     fn parse(path: &str, rest: &[&str]) -> Result<FileBlock, String> {
-        let mut block = FileBlock { path: name(path)?, spelling: Spelling::Plain, mode: None };
+        let mut block =
+            FileBlock { path: name(path)?, spelling: Spelling::Plain, mode: None, age: None };
         for word in rest {
             match word.split_once('=') {
                 None if *word == "escaped" => block.spelling = Spelling::Escaped,
@@ -80,6 +83,9 @@ impl FileBlock {
                 Some(("mode", mode)) => {
                     let mode = u32::from_str_radix(mode, 8);
                     block.mode = Some(mode.map_err(|_| format!("no mode: {word}"))?);
+                }
+                Some(("age", seconds)) => {
+                    block.age = Some(seconds.parse().map_err(|_| format!("no age: {word}"))?);
                 }
                 _ => return Err(format!("a file block has no word `{word}`")),
             }

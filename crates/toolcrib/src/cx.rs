@@ -2,6 +2,7 @@
 
 mod change;
 mod look;
+mod search;
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -10,6 +11,7 @@ use toolcrib_fs::{About, Journal, Place};
 use toolcrib_policy::Effect;
 
 pub use self::change::{Changed, FileEdit, Updated};
+pub(crate) use self::search::Ground;
 
 use crate::call::Options;
 use crate::cancel::Progress;
@@ -75,6 +77,11 @@ impl<'a> Cx<'a> {
     /// Tells the caller how far the call is.
     pub fn progress(&self, progress: Progress<'_>) {
         (self.options.progress)(progress);
+    }
+
+    /// The same, for threads.
+    pub(crate) fn progress_to(&self) -> &'a (dyn Fn(Progress<'_>) + Sync) {
+        self.options.progress
     }
 
     /// What [`crate::RuntimeBuilder::state`] was given of this type.

@@ -134,7 +134,8 @@ pub(crate) fn resolve(
     path: &Path,
 ) -> Result<Place, Error> {
     let shown = |path: &Path| visible_name(path.as_os_str().as_encoded_bytes());
-    if runtime.absolute_paths() && path.is_relative() && !path.as_os_str().is_empty() {
+    let is_here = path == Path::new(".") || path.as_os_str().is_empty();
+    if runtime.absolute_paths() && path.is_relative() && !is_here {
         let absolute = session.directory().path().join(path);
         return Err(Error::invalid(format!("the path {} is not absolute", shown(path)))
             .hint(format!("Use {} if that is what you mean.", shown(&absolute))));

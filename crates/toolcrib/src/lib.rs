@@ -55,6 +55,7 @@ mod grant;
 mod helper;
 mod history;
 mod json;
+mod letters;
 mod limits;
 mod near;
 mod record;

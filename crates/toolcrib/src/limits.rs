@@ -1,5 +1,7 @@
 //! The bounds of a call. Nothing without one reaches the model or the memory.
 
+use std::time::Duration;
+
 /// How much a call may take in and give out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -27,6 +29,10 @@ pub struct Limits {
     pub pdf_bytes: u64,
     /// Bytes of a notebook that is read.
     pub notebook_bytes: u64,
+    /// Bytes of a file that a search over many looks into; one that is named may have `edit_bytes`.
+    pub search_bytes: u64,
+    /// How long a search takes at most; then it answers what it has. Common clients give up after a minute.
+    pub search_time: Duration,
 }
 
 impl Default for Limits {
@@ -43,6 +49,8 @@ impl Default for Limits {
             picture_memory: 2 << 30,
             pdf_bytes: 50_000_000,
             notebook_bytes: 20_000_000,
+            search_bytes: 10 << 20,
+            search_time: Duration::from_secs(20),
         }
     }
 }

@@ -34,6 +34,7 @@ pub struct Runtime {
     states: States,
     helper: Option<PathBuf>,
     sessions: AtomicU64,
+    tables: toolcrib_search::Tables,
 }
 
 impl Runtime {
@@ -107,6 +108,11 @@ impl Runtime {
         };
         let shown = if shown.as_os_str().is_empty() { Path::new(".") } else { shown };
         visible_name(shown.as_os_str().as_encoded_bytes())
+    }
+
+    /// What earlier searches have listed.
+    pub(crate) fn tables(&self) -> &toolcrib_search::Tables {
+        &self.tables
     }
 
     pub(crate) fn states(&self) -> &States {
@@ -244,6 +250,7 @@ impl RuntimeBuilder {
             states: self.states,
             helper: self.helper,
             sessions: AtomicU64::new(0),
+            tables: toolcrib_search::Tables::default(),
         })
     }
 }

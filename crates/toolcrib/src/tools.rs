@@ -2,12 +2,15 @@
 
 mod apply_patch;
 mod edit;
+mod glob;
+mod grep;
 mod history;
 mod ls;
 mod multi_edit;
 mod notebook_edit;
 mod read;
 mod replacement;
+mod search_words;
 mod undo;
 mod write;
 
@@ -22,6 +25,8 @@ pub(crate) const TOOLS: &[Entry] = &[
     Entry::of::<apply_patch::ApplyPatch>(),
     Entry::of::<notebook_edit::NotebookEdit>(),
     Entry::of::<ls::Ls>(),
+    Entry::of::<glob::Glob>(),
+    Entry::of::<grep::Grep>(),
     Entry::of::<undo::Undo>(),
     Entry::of::<history::History>(),
 ];

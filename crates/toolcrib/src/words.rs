@@ -1,6 +1,11 @@
 //! Words that several replies use.
 
-/// `1 line`, `2 lines`.
+/// `1 line`, `2 lines`, `1 match`, `2 matches`.
 pub(crate) fn counted(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    match number {
+        1 => format!("1 {noun}"),
+        number if noun.ends_with("ch") => format!("{number} {noun}es"),
+        number if noun.ends_with('y') => format!("{number} {}ies", noun.trim_end_matches('y')),
+        number => format!("{number} {noun}s"),
+    }
 }

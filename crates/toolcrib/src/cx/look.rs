@@ -94,7 +94,7 @@ impl Cx<'_> {
         self.runtime.show_path(self.session.directory(), &place.path())
     }
 
-    fn near_names(&self, place: &Place) -> String {
+    pub(super) fn near_names(&self, place: &Place) -> String {
         let Some(parent) = self.runtime.workspace().parent(place) else {
             return "There is nothing above it that may be seen.".to_owned();
         };

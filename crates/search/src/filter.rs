@@ -1,0 +1,170 @@
+//! Which files a search looks into: by patterns of their paths, by their type.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ignore::types::{Types, TypesBuilder};
+
+use crate::glob::{Glob, GlobError, SplitGlob};
+
+/// A choice of files.
+#[derive(Debug, Default)]
+pub struct FileFilter {
+    include: Option<Glob>,
+    exclude: Option<Glob>,
+    types: Option<Types>,
+    named: Vec<PathBuf>,
+}
+
+/// Why a choice cannot be made.
+#[derive(Debug)]
+pub enum FilterError {
+    /// A pattern that is none, and why.
+    Glob(String, GlobError),
+    /// No such type.
+    Type,
+}
+
+impl FileFilter {
+    /// Chooses by patterns, separated by commas, where `!` leaves out; and by one of ripgrep's file types.
+    ///
+    /// A pattern holds at every depth, unless it begins with a slash. One that names a directory means
+    /// all that is in it.
+    pub fn new(globs: Option<&str>, file_type: Option<&str>) -> Result<FileFilter, FilterError> {
+        let mut filter = FileFilter::default();
+        let (mut include, mut exclude) = (Vec::new(), Vec::new());
+        for glob in globs.into_iter().flat_map(split_list) {
+            match glob.strip_prefix('!') {
+                Some(unwanted) => exclude.extend(at_every_depth(unwanted)),
+                None => {
+                    include.extend(at_every_depth(glob));
+                    let prefix = SplitGlob::of(glob.trim_start_matches('/')).prefix;
+                    if !prefix.is_empty() && !prefix.split('/').any(|name| name == "..") {
+                        filter.named.push(prefix.trim_end_matches('/').into());
+                    }
+                }
+            }
+        }
+        let build = |patterns: Vec<String>| match patterns.is_empty() {
+            true => Ok(None),
+            false => Glob::any_of(patterns.iter().map(String::as_str))
+                .map(Some)
+                .map_err(|error| FilterError::Glob(globs.unwrap_or_default().to_owned(), error)),
+        };
+        filter.include = build(include)?;
+        filter.exclude = build(exclude)?;
+        filter.types = file_type.map(one_type).transpose()?;
+        Ok(filter)
+    }
+
+    /// Whether a file is chosen, by its path from where the search begins.
+    pub fn wants(&self, path: &Path) -> bool {
+        self.types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
+            && self.include.as_ref().is_none_or(|glob| glob.fits(path))
+            && !self.exclude.as_ref().is_some_and(|glob| glob.fits(path))
+    }
+
+    /// Whether any file is.
+    pub fn wants_all(&self) -> bool {
+        self.include.is_none() && self.exclude.is_none() && self.types.is_none()
+    }
+
+    /// The paths that its patterns spell out, which no ignore file hides.
+    pub fn named(&self) -> &[PathBuf] {
+        &self.named
+    }
+}
+
+/// All file types, by name.
+pub fn type_names() -> Vec<String> {
+    let mut types = TypesBuilder::new();
+    types.add_defaults();
+    types.definitions().into_iter().map(|definition| definition.name().to_owned()).collect()
+}
+
+fn one_type(name: &str) -> Result<Types, FilterError> {
+    let mut types = TypesBuilder::new();
+    types.add_defaults();
+    types.select(name).build().map_err(|_| FilterError::Type)
+}
+
+/// Patterns of a list: commas outside of braces separate them, and so do blanks where both sides have a
+/// star.
+fn split_list(list: &str) -> Vec<&str> {
+    let separators: &[char] = match list.split_whitespace().all(|part| part.contains('*')) {
+        true => &[',', ' ', '\n', '\t'],
+        false => &[','],
+    };
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    for (at, c) in list.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            c if depth == 0 && separators.contains(&c) => {
+                parts.push(&list[start..at]);
+                start = at + c.len_utf8();
+            }
+            _ => {}
+        }
+    }
+    parts.push(&list[start..]);
+    parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+fn at_every_depth(glob: &str) -> Vec<String> {
+    let glob = glob.trim_start_matches("./");
+    let anchored = match glob.strip_prefix('/') {
+        Some(anchored) => anchored.to_owned(),
+        None if glob.starts_with("**/") => glob.to_owned(),
+        None => format!("**/{glob}"),
+    };
+    match anchored.strip_suffix('/') {
+        Some(directory) => vec![format!("{directory}/**")],
+        None if SplitGlob::of(glob).rest.is_none() => vec![format!("{anchored}/**"), anchored],
+        None => vec![anchored],
+    }
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FilterError::Glob(glob, error) => write!(f, "{glob} is no pattern: {error}"),
+            FilterError::Type => f.write_str("there is no such type"),
+        }
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wants(globs: &str, path: &str) -> bool {
+        FileFilter::new(Some(globs), None).unwrap().wants(Path::new(path))
+    }
+
+    #[test]
+    fn patterns_hold_at_every_depth_unless_they_begin_with_a_slash() {
+        assert!(wants("*.rs", "a/b.rs") && wants("src/*.rs", "x/src/b.rs"));
+        assert!(wants("/src/*.rs", "src/b.rs") && !wants("/src/*.rs", "x/src/b.rs"));
+        assert!(
+            wants("src", "x/src/deep/b") && wants("src/", "src/b") && wants("a.txt", "x/a.txt")
+        );
+    }
+
+    #[test]
+    fn lists_and_what_is_left_out() {
+        assert!(wants("*.ts, *.tsx", "x.tsx") && wants("*.ts *.tsx", "x.ts"));
+        assert!(wants("*.{ts,tsx}", "x.tsx") && !wants("*.ts,!*.d.ts", "x.d.ts"));
+        assert!(wants("!*.md", "x.rs") && wants("my file.txt", "my file.txt"));
+    }
+
+    #[test]
+    fn types_are_known_by_name() {
+        let rust = FileFilter::new(None, Some("rust")).unwrap();
+        assert!(rust.wants(Path::new("a/b.rs")) && !rust.wants(Path::new("b.py")));
+        assert!(matches!(FileFilter::new(None, Some("nonsense")), Err(FilterError::Type)));
+        assert!(type_names().len() > 100);
+    }
+}

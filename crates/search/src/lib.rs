@@ -1,0 +1,33 @@
+//! Finding files by name and lines by pattern: exactly what is on disk now, in a stable order, bounded.
+//!
+//! [`walk`] lists a tree through `toolcrib-fs`, which opens every directory from its root's handle and
+//! follows no link; what ignore files prune is counted on the way. [`Glob`] and [`FileFilter`] choose
+//! among names. [`Pattern`] is what to look for in a text, [`grep`] looks for it in many files at once
+//! and hands out what it finds in the order of the list, so that who has enough can say so.
+//!
+//! Nothing here knows tools or replies. In which encoding a text is, the caller knows ([`Letters`]).
+
+mod filter;
+mod glob;
+mod grep;
+mod hits;
+mod hot;
+mod listing;
+mod ordered;
+mod pattern;
+mod rank;
+mod rules;
+mod stop;
+mod walk;
+
+pub use filter::{FileFilter, FilterError, type_names};
+pub use glob::{Glob, GlobError, SplitGlob};
+pub use grep::{Grep, Letters, Looked, Outcome, Reading, Skipped, grep, look_again};
+pub use hits::{Hits, Keep, ShownLine};
+pub use hot::Tables;
+pub use listing::{FileId, Listing, Pruned};
+pub use ordered::in_order;
+pub use pattern::{Pattern, PatternError, Understood, Wanted};
+pub use rank::Rank;
+pub use stop::Stop;
+pub use walk::{Walk, walk};

@@ -1,0 +1,239 @@
+//! What a walk found: directories with their names in order, and what was left out.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toolcrib_fs::Stamp;
+
+use crate::rules::IgnoreFiles;
+use crate::walk::Scope;
+
+/// The files of a tree. Directories hold their names in one piece, so that a file costs its name and
+/// sixteen bytes.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Every directory but the first is an entry of one before it.
+    pub(crate) directories: Arc<Vec<Listed>>,
+    /// The one where the listing begins.
+    pub(crate) top: u32,
+    /// Whether the walk came to its end.
+    pub complete: bool,
+}
+
+/// One directory of a listing.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    /// From the root.
+    pub(crate) path: PathBuf,
+    /// Whether its name, or one above it within the walk, begins with a dot.
+    pub(crate) hidden: bool,
+    pub(crate) names: Vec<u8>,
+    /// In the order of their names.
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) pruned: Pruned,
+    /// As it was just before it was read; nothing, if it may have changed since without a trace.
+    pub(crate) stamp: Option<Stamp>,
+    /// The rules that it was entered with, and those that hold in it.
+    pub(crate) above: Scope,
+    pub(crate) rules: Scope,
+    /// The ignore files that it has, each with its stamp; a repository need not have one of excludes.
+    pub(crate) ignore_files: IgnoreFiles,
+    pub(crate) ignore_stamps: Vec<(Option<Stamp>, PathBuf)>,
+    /// It is not there any more, and nothing leads here.
+    pub(crate) gone: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    start: u32,
+    length: u16,
+    pub(crate) kind: EntryOf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryOf {
+    File,
+    Link,
+    /// Which directory of the listing it is.
+    Directory(u32),
+}
+
+/// A file of a listing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileId {
+    pub(crate) directory: u32,
+    pub(crate) entry: u32,
+}
+
+/// What a walk left out, or could not see.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Pruned {
+    /// Files that ignore files, or habit, leave out.
+    pub ignored_files: u64,
+    /// Directories of that kind, which were not entered.
+    pub ignored_directories: u64,
+    /// The first of them, directories with a slash at their end.
+    pub ignored_names: Vec<PathBuf>,
+    /// Directories that could not be read.
+    pub unreadable: u64,
+    /// The first of them.
+    pub unreadable_names: Vec<PathBuf>,
+    /// Directories whose path is longer than the system takes.
+    pub too_deep: u64,
+}
+
+/// So many of what was left out are named.
+pub(crate) const NAMED: usize = 5;
+
+impl Pruned {
+    /// How much was left out by rules.
+    pub fn ignored(&self) -> u64 {
+        self.ignored_files + self.ignored_directories
+    }
+
+    fn add(&mut self, other: &Pruned) {
+        self.ignored_files += other.ignored_files;
+        self.ignored_directories += other.ignored_directories;
+        self.unreadable += other.unreadable;
+        self.too_deep += other.too_deep;
+        add_names(&mut self.ignored_names, &other.ignored_names);
+        add_names(&mut self.unreadable_names, &other.unreadable_names);
+    }
+}
+
+fn add_names(names: &mut Vec<PathBuf>, more: &[PathBuf]) {
+    let room = NAMED - names.len().min(NAMED);
+    names.extend(more.iter().take(room).cloned());
+}
+
+impl Listed {
+    pub(crate) fn push(&mut self, name: &OsStr, kind: EntryOf) {
+        let start = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        let length = u16::try_from(name.len()).unwrap_or(u16::MAX);
+        self.names.extend_from_slice(name.as_bytes());
+        self.entries.push(Entry { start, length, kind });
+    }
+
+    pub(crate) fn name(&self, entry: Entry) -> &OsStr {
+        let start = entry.start as usize;
+        OsStr::from_bytes(&self.names[start..start + usize::from(entry.length)])
+    }
+
+    pub(crate) fn sort(&mut self) {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.sort_unstable_by(|a, b| self.name(*a).cmp(self.name(*b)));
+        self.entries = entries;
+    }
+
+    /// The path of an entry from the root, in place of what the buffer has.
+    pub(crate) fn path_of(&self, entry: Entry, path: &mut Vec<u8>) {
+        path.clear();
+        path.extend_from_slice(self.path.as_os_str().as_bytes());
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(self.name(entry).as_bytes());
+    }
+}
+
+impl Listing {
+    /// What was left out, in all directories.
+    pub fn pruned(&self) -> Pruned {
+        let mut of: Vec<&Listed> =
+            self.beneath_top().filter(|of| of.pruned != Pruned::default()).collect();
+        of.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let mut pruned = Pruned::default();
+        of.iter().for_each(|of| pruned.add(&of.pruned));
+        pruned
+    }
+
+    /// A listing of one file, by its path from the root.
+    pub fn of_file(path: &Path) -> Listing {
+        let mut directory =
+            Listed { path: path.parent().unwrap_or(Path::new("")).to_owned(), ..Listed::default() };
+        directory.push(path.file_name().unwrap_or_default(), EntryOf::File);
+        Listing { directories: Arc::new(vec![directory]), top: 0, complete: true }
+    }
+
+    /// The files and links that `wanted` chooses, in the order of their paths, name by name. It is given
+    /// the path from the root, whether it is hidden, and whether it is a link.
+    pub fn choose(&self, mut wanted: impl FnMut(&Path, bool, bool) -> bool) -> Vec<FileId> {
+        let mut files = Vec::new();
+        let mut path = Vec::new();
+        self.in_order(|at, directory, index, entry| {
+            let hidden = directory.hidden || directory.name(entry).as_bytes().starts_with(b".");
+            directory.path_of(entry, &mut path);
+            let is_link = entry.kind == EntryOf::Link;
+            if wanted(Path::new(OsStr::from_bytes(&path)), hidden, is_link) {
+                files.push(FileId { directory: at, entry: index });
+            }
+        });
+        files
+    }
+
+    /// The directories that `wanted` chooses by their path from the root, as many as `most`.
+    pub fn choose_directories(
+        &self,
+        most: usize,
+        mut wanted: impl FnMut(&Path) -> bool,
+    ) -> Vec<PathBuf> {
+        let top = &self.directories[self.top as usize].path;
+        self.beneath_top()
+            .filter(|directory| directory.path != *top && wanted(&directory.path))
+            .take(most)
+            .map(|directory| directory.path.clone())
+            .collect()
+    }
+
+    /// The path of a file from the root.
+    pub fn path(&self, file: FileId) -> PathBuf {
+        let directory = &self.directories[file.directory as usize];
+        directory.path.join(self.name(file))
+    }
+
+    /// The name of a file in its directory.
+    pub fn name(&self, file: FileId) -> &OsStr {
+        let directory = &self.directories[file.directory as usize];
+        directory.name(directory.entries[file.entry as usize])
+    }
+
+    /// The path of the directory that a file is in, from the root.
+    pub fn directory_of(&self, file: FileId) -> &Path {
+        &self.directories[file.directory as usize].path
+    }
+
+    /// Whether it is a link.
+    pub fn is_link(&self, file: FileId) -> bool {
+        let directory = &self.directories[file.directory as usize];
+        directory.entries[file.entry as usize].kind == EntryOf::Link
+    }
+
+    fn beneath_top(&self) -> impl Iterator<Item = &Listed> {
+        let top = self.directories.get(self.top as usize).map(|top| top.path.as_path());
+        self.directories.iter().filter(move |listed| {
+            !listed.gone && (self.top == 0 || top.is_some_and(|top| listed.path.starts_with(top)))
+        })
+    }
+
+    /// Visits every file and link in the order of the paths.
+    fn in_order(&self, mut visit: impl FnMut(u32, &Listed, u32, Entry)) {
+        let first = self.directories.get(self.top as usize);
+        let mut open: Vec<(u32, usize)> = Vec::from_iter(first.map(|_| (self.top, 0)));
+        while let Some((at, next)) = open.last_mut() {
+            let at = *at;
+            let directory = &self.directories[at as usize];
+            let Some(&entry) = directory.entries.get(*next) else {
+                open.pop();
+                continue;
+            };
+            let index = u32::try_from(*next).unwrap_or(u32::MAX);
+            *next += 1;
+            match entry.kind {
+                EntryOf::Directory(child) => open.push((child, 0)),
+                _ => visit(at, directory, index, entry),
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Work on many things at once, and the results in their order.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+
+/// So many things a thread takes at once.
+const AT_ONCE: usize = 16;
+
+/// So many takes a thread may be ahead of the slowest: results wait in memory.
+const AHEAD: usize = 512;
+
+/// More threads than this wait for each other more than for files.
+const MOST_THREADS: usize = 8;
+
+/// How many threads are worth having.
+pub(crate) fn threads() -> usize {
+    // Asking takes the system longer than to search a small file.
+    static THREADS: OnceLock<usize> = OnceLock::new();
+    *THREADS.get_or_init(|| {
+        std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+    })
+}
+
+/// Does `work` on every item, on all cores, and gives the results to `take` in the order of the items,
+/// until it answers that it has enough. `worker` makes what one thread needs for itself.
+pub fn in_order<T: Sync, W, R: Send>(
+    items: &[T],
+    worker: impl Fn() -> W + Sync,
+    work: impl Fn(&mut W, &T) -> R + Sync,
+    take: impl FnMut(&T, R) -> bool + Send,
+) {
+    let line = Line {
+        items,
+        next: AtomicUsize::new(0),
+        enough: AtomicBool::new(false),
+        state: Mutex::new(State { expected: 0, waiting: BTreeMap::new(), take }),
+        moved: Condvar::new(),
+    };
+    let run = || line.run(&worker, &work);
+    let threads = threads().min(items.len().div_ceil(AT_ONCE * 2));
+    if threads <= 1 {
+        return run();
+    }
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(run);
+        }
+        run();
+    });
+}
+
+struct Line<'a, T, R, F> {
+    items: &'a [T],
+    next: AtomicUsize,
+    enough: AtomicBool,
+    state: Mutex<State<R, F>>,
+    moved: Condvar,
+}
+
+struct State<R, F> {
+    expected: usize,
+    waiting: BTreeMap<usize, Vec<R>>,
+    take: F,
+}
+
+impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> Line<'_, T, R, F> {
+    fn run<W>(&self, worker: impl Fn() -> W, work: impl Fn(&mut W, &T) -> R) {
+        // Whatever ends this thread, a panic too, the others must not wait for it.
+        let _end = Ending(self);
+        let mut worker = worker();
+        loop {
+            let turn = self.next.fetch_add(1, Ordering::Relaxed);
+            let items = self.items_of(turn);
+            if items.is_empty() || self.enough.load(Ordering::Relaxed) {
+                return;
+            }
+            let mut results = Vec::with_capacity(items.len());
+            for item in items {
+                if self.enough.load(Ordering::Relaxed) {
+                    return;
+                }
+                results.push(work(&mut worker, item));
+            }
+            self.put(turn, results);
+        }
+    }
+
+    fn items_of(&self, turn: usize) -> &[T] {
+        let from = (turn * AT_ONCE).min(self.items.len());
+        &self.items[from..(from + AT_ONCE).min(self.items.len())]
+    }
+
+    fn put(&self, turn: usize, results: Vec<R>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        while turn > state.expected + AHEAD && !self.enough.load(Ordering::Relaxed) {
+            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.waiting.insert(turn, results);
+        loop {
+            let expected = state.expected;
+            let Some(results) = state.waiting.remove(&expected) else { break };
+            for (item, result) in self.items_of(expected).iter().zip(results) {
+                if self.enough.load(Ordering::Relaxed) {
+                    return;
+                }
+                if !(state.take)(item, result) {
+                    self.enough.store(true, Ordering::Relaxed);
+                }
+            }
+            state.expected += 1;
+        }
+        self.moved.notify_all();
+    }
+}
+
+struct Ending<'a, T, R, F: FnMut(&T, R) -> bool + Send>(&'a Line<'a, T, R, F>)
+where
+    T: Sync,
+    R: Send;
+
+impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> Drop for Ending<'_, T, R, F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.enough.store(true, Ordering::Relaxed);
+        }
+        self.0.moved.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_order_and_stop_when_there_are_enough() {
+        let items: Vec<usize> = (0..10_000).collect();
+        let mut taken = Vec::new();
+        in_order(
+            &items,
+            || (),
+            |(), item| item * 2,
+            |item, double| {
+                assert_eq!(item * 2, double);
+                taken.push(*item);
+                taken.len() < 5_000
+            },
+        );
+        assert_eq!(taken, items[..5_000]);
+    }
+}

@@ -1,0 +1,279 @@
+//! What to look for: a pattern made ready, by the engine that can match it.
+//!
+//! The engine is the one that takes linear time. What it cannot do at all, looking around and referring
+//! back, goes to one that tries and takes back, with a bound on its steps. What is no pattern is taken
+//! as the text it is, and who asked is told.
+
+use std::fmt;
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use regex_syntax::ParserBuilder;
+use regex_syntax::ast::ErrorKind;
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// What somebody wants to find.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The pattern.
+    pub pattern: &'a str,
+    /// It is plain text.
+    pub literal: bool,
+    /// Without regard to case.
+    pub ignore_case: bool,
+    /// It may match over the ends of lines.
+    pub multiline: bool,
+}
+
+/// A pattern made ready.
+#[derive(Debug)]
+pub struct Pattern {
+    pub(crate) engine: Engine,
+    pub(crate) multiline: bool,
+    /// Whether it matches ASCII only, so that it is found, or not, in the bytes of any encoding that
+    /// extends ASCII.
+    pub(crate) ascii: bool,
+    understood: Understood,
+}
+
+#[derive(Debug)]
+pub(crate) enum Engine {
+    Linear(RegexMatcher),
+    Bounded(Box<fancy_regex::Regex>),
+}
+
+/// How a pattern was understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Understood {
+    /// As it was meant.
+    AsWritten,
+    /// With the engine that tries and takes back.
+    WithLookAround,
+    /// As plain text, since it is no pattern.
+    AsText {
+        /// What is wrong with it.
+        why: String,
+        /// Where, in characters from 1.
+        column: usize,
+    },
+}
+
+/// Why nothing can be looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatternError(String);
+
+/// Longer than any pattern that somebody means.
+const MAX_PATTERN_BYTES: usize = 64 << 10;
+
+/// Memory that a pattern may take once it is made ready.
+const MAX_COMPILED_BYTES: usize = 16 << 20;
+
+/// Memory for what the engine remembers while it runs.
+const MAX_CACHE_BYTES: usize = 64 << 20;
+
+/// How deep groups may be nested.
+const MAX_NESTING: u32 = 200;
+
+/// Steps that the trying engine may take for one line: a tenth of a second or so.
+const MAX_STEPS: usize = 500_000;
+
+impl Pattern {
+    /// Makes a pattern ready.
+    pub fn new(wanted: Wanted<'_>) -> Result<Pattern, PatternError> {
+        if wanted.pattern.len() > MAX_PATTERN_BYTES {
+            let message = format!(
+                "the pattern has {} bytes, more than the {MAX_PATTERN_BYTES} allowed",
+                wanted.pattern.len()
+            );
+            return Err(PatternError(message));
+        }
+        if wanted.literal {
+            return Pattern::text(wanted, Understood::AsWritten);
+        }
+        match parse(&wanted) {
+            Ok(hir) => Pattern::linear(wanted, wanted.pattern, &hir, Understood::AsWritten),
+            Err(Unparsed::LookAround) => Pattern::bounded(wanted),
+            Err(Unparsed::TooLarge) => Err(too_large()),
+            Err(Unparsed::Wrong { why, column }) => {
+                Pattern::text(wanted, Understood::AsText { why, column })
+            }
+        }
+    }
+
+    /// How it was understood.
+    pub fn understood(&self) -> &Understood {
+        &self.understood
+    }
+
+    /// Whether it is matched over the ends of lines: because it was asked for, or because the pattern has
+    /// one in it.
+    pub fn multiline(&self) -> bool {
+        self.multiline
+    }
+
+    fn text(wanted: Wanted<'_>, understood: Understood) -> Result<Pattern, PatternError> {
+        let escaped = regex_syntax::escape(wanted.pattern);
+        let hir = parse(&Wanted { pattern: &escaped, ..wanted }).map_err(|_| too_large())?;
+        Pattern::linear(wanted, &escaped, &hir, understood)
+    }
+
+    fn linear(
+        wanted: Wanted<'_>,
+        pattern: &str,
+        hir: &Hir,
+        understood: Understood,
+    ) -> Result<Pattern, PatternError> {
+        let multiline = wanted.multiline || crosses_lines(hir);
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .case_insensitive(wanted.ignore_case)
+            .multi_line(true)
+            .unicode(true)
+            .size_limit(MAX_COMPILED_BYTES)
+            .dfa_size_limit(MAX_CACHE_BYTES)
+            .nest_limit(MAX_NESTING)
+            .crlf(true);
+        if multiline {
+            builder.line_terminator(None).dot_matches_new_line(wanted.multiline);
+        }
+        let matcher = builder.build(pattern).map_err(|_| too_large())?;
+        Ok(Pattern { engine: Engine::Linear(matcher), multiline, ascii: is_ascii(hir), understood })
+    }
+
+    fn bounded(wanted: Wanted<'_>) -> Result<Pattern, PatternError> {
+        let case = if wanted.ignore_case { "i" } else { "" };
+        let lines = if wanted.multiline { "ms" } else { "m" };
+        let pattern = format!("(?{case}{lines}:{})", wanted.pattern);
+        let built = fancy_regex::RegexBuilder::new(&pattern)
+            .backtrack_limit(MAX_STEPS)
+            .delegate_size_limit(MAX_COMPILED_BYTES)
+            .delegate_dfa_size_limit(MAX_CACHE_BYTES)
+            .build();
+        match built {
+            Ok(regex) => Ok(Pattern {
+                engine: Engine::Bounded(Box::new(regex)),
+                multiline: wanted.multiline,
+                ascii: false,
+                understood: Understood::WithLookAround,
+            }),
+            Err(error) => {
+                Pattern::text(wanted, Understood::AsText { why: error.to_string(), column: 1 })
+            }
+        }
+    }
+}
+
+enum Unparsed {
+    /// What the linear engine does not have.
+    LookAround,
+    TooLarge,
+    Wrong {
+        why: String,
+        column: usize,
+    },
+}
+
+fn parse(wanted: &Wanted<'_>) -> Result<Hir, Unparsed> {
+    let mut parser = ParserBuilder::new()
+        .nest_limit(MAX_NESTING)
+        .case_insensitive(wanted.ignore_case)
+        .multi_line(true)
+        .dot_matches_new_line(wanted.multiline)
+        .utf8(false)
+        .build();
+    let at = |offset: usize| wanted.pattern[..offset].chars().count() + 1;
+    parser.parse(wanted.pattern).map_err(|error| match error {
+        regex_syntax::Error::Parse(error) => match error.kind() {
+            ErrorKind::UnsupportedLookAround | ErrorKind::UnsupportedBackreference => {
+                Unparsed::LookAround
+            }
+            ErrorKind::NestLimitExceeded(_) => Unparsed::TooLarge,
+            kind => {
+                Unparsed::Wrong { why: kind.to_string(), column: at(error.span().start.offset) }
+            }
+        },
+        regex_syntax::Error::Translate(error) => {
+            Unparsed::Wrong { why: error.kind().to_string(), column: at(error.span().start.offset) }
+        }
+        _ => Unparsed::TooLarge,
+    })
+}
+
+/// Whether a line's end is spelled out in it.
+fn crosses_lines(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Literal(literal) => literal.0.contains(&b'\n'),
+        HirKind::Repetition(repetition) => crosses_lines(&repetition.sub),
+        HirKind::Capture(capture) => crosses_lines(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(crosses_lines),
+        HirKind::Empty | HirKind::Class(_) | HirKind::Look(_) => false,
+    }
+}
+
+/// Whether all that it can match is ASCII, wherever that stands.
+fn is_ascii(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty => true,
+        HirKind::Literal(literal) => literal.0.is_ascii(),
+        HirKind::Class(Class::Unicode(class)) => class.is_ascii(),
+        HirKind::Class(Class::Bytes(class)) => class.is_ascii(),
+        HirKind::Look(look) => !matches!(
+            look,
+            regex_syntax::hir::Look::WordUnicode
+                | regex_syntax::hir::Look::WordUnicodeNegate
+                | regex_syntax::hir::Look::WordStartUnicode
+                | regex_syntax::hir::Look::WordEndUnicode
+                | regex_syntax::hir::Look::WordStartHalfUnicode
+                | regex_syntax::hir::Look::WordEndHalfUnicode
+        ),
+        HirKind::Repetition(repetition) => is_ascii(&repetition.sub),
+        HirKind::Capture(capture) => is_ascii(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().all(is_ascii),
+    }
+}
+
+fn too_large() -> PatternError {
+    PatternError("the pattern is too large once it is made ready".to_owned())
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PatternError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(pattern: &str) -> Wanted<'_> {
+        Wanted { pattern, literal: false, ignore_case: false, multiline: false }
+    }
+
+    #[test]
+    fn each_pattern_finds_its_engine() {
+        let understood = |pattern: &str| Pattern::new(wanted(pattern)).unwrap().understood.clone();
+        assert_eq!(understood(r"\bword\b"), Understood::AsWritten);
+        assert_eq!(understood("(?<=x)y"), Understood::WithLookAround);
+        assert_eq!(understood(r"(a)\1"), Understood::WithLookAround);
+        assert!(matches!(understood("foo("), Understood::AsText { column: 4, .. }));
+        assert!(matches!(understood("a{"), Understood::AsText { .. }));
+    }
+
+    #[test]
+    fn what_would_take_all_memory_is_refused() {
+        for bomb in ["(?:a{1000}){1000}", r"\p{L}{5000}", &"(".repeat(500), &"x".repeat(1 << 20)] {
+            let built = Pattern::new(wanted(bomb)).map(|pattern| pattern.understood);
+            let as_text = matches!(built, Ok(Understood::AsText { .. }));
+            assert!(built.is_err() || as_text, "{}", &bomb[..10]);
+        }
+    }
+
+    #[test]
+    fn ascii_is_told_from_the_rest() {
+        let ascii = |pattern: &str| Pattern::new(wanted(pattern)).unwrap().ascii;
+        assert!(ascii("[A-Z]+_RESUME") && ascii("^struct x$"));
+        assert!(!ascii("a.c") && !ascii(r"\w") && !ascii("é") && !ascii(r"\bx"));
+    }
+}

@@ -1,0 +1,205 @@
+//! What the ignore files of a tree say about a path, as git and ripgrep read them.
+//!
+//! The matching of one file's rules is the `ignore` crate's. Which file beats which is here, since that
+//! crate's own walker opens by path: the deepest directory speaks first, `.ignore` before `.gitignore`
+//! before `.git/info/exclude`, and a repository does not listen to the `.gitignore` files above it.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use toolcrib_fs::{Directory, Taken, Tree};
+
+/// The rules that hold in a directory: its own, and those of the directories above.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    above: Option<Arc<Rules>>,
+    /// Where the names that these rules speak of begin in a path from the root.
+    skip: usize,
+    ignore: Gitignore,
+    git: Gitignore,
+    exclude: Gitignore,
+    /// Rules of `.gitignore` files above do not hold here.
+    is_repository: bool,
+    /// Nothing is ignored here any more: a directory that was named although it is ignored.
+    open: bool,
+}
+
+/// Which ignore files a directory has, as its listing tells.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct IgnoreFiles {
+    pub(crate) ignore: bool,
+    pub(crate) git_ignore: bool,
+    pub(crate) repository: bool,
+}
+
+/// More than anybody writes by hand; a larger one is left aside.
+const MAX_RULE_BYTES: u64 = 1 << 20;
+
+/// What nobody means by "the files here", whether or not somebody wrote it down.
+const NEVER_MEANT: &[&str] = &[
+    "node_modules/",
+    "__pycache__/",
+    ".venv/",
+    "venv/",
+    ".tox/",
+    ".pytest_cache/",
+    ".mypy_cache/",
+    ".ruff_cache/",
+    "*.pyc",
+    "*.pyo",
+];
+
+/// What is generated in a tree where nobody wrote down what is. Where there is an ignore file, it knows
+/// better: many projects have sources in `build`.
+const PROBABLY_GENERATED: &[&str] = &["dist/", "build/"];
+
+impl IgnoreFiles {
+    /// Notes a name of the listing.
+    pub(crate) fn note(&mut self, name: &OsStr) {
+        match name.as_bytes() {
+            b".ignore" => self.ignore = true,
+            b".gitignore" => self.git_ignore = true,
+            b".git" => self.repository = true,
+            _ => {}
+        }
+    }
+
+    /// Whether there is any.
+    pub(crate) fn any(self) -> bool {
+        self.ignore || self.git_ignore || self.repository
+    }
+
+    /// The files themselves, from the directory.
+    pub(crate) fn paths(self) -> impl Iterator<Item = &'static str> {
+        let files = [
+            (self.ignore, ".ignore"),
+            (self.git_ignore, ".gitignore"),
+            (self.repository, ".git/info/exclude"),
+        ];
+        files.into_iter().filter_map(|(there, path)| there.then_some(path))
+    }
+}
+
+impl Rules {
+    /// The rules of a directory, given those of the one above.
+    pub(crate) fn enter(
+        above: Option<&Arc<Rules>>,
+        tree: &Tree,
+        directory: &Directory,
+        relative: &Path,
+        files: IgnoreFiles,
+    ) -> Option<Arc<Rules>> {
+        if !files.any() || above.is_some_and(|above| above.open) {
+            return above.cloned();
+        }
+        let read = |there: bool, name: &str| match there {
+            true => read_rules(directory, name),
+            false => Gitignore::empty(),
+        };
+        let exclude = match files.repository {
+            true => match tree.directory(&relative.join(".git/info")) {
+                Ok(info) => read_rules(&info, "exclude"),
+                Err(_) => Gitignore::empty(),
+            },
+            false => Gitignore::empty(),
+        };
+        let length = relative.as_os_str().len();
+        Some(Arc::new(Rules {
+            above: above.cloned(),
+            skip: if length == 0 { 0 } else { length + 1 },
+            ignore: read(files.ignore, ".ignore"),
+            git: read(files.git_ignore, ".gitignore"),
+            exclude,
+            is_repository: files.repository,
+            open: false,
+        }))
+    }
+
+    /// Where nothing is ignored, whatever the files say.
+    pub(crate) fn open() -> Arc<Rules> {
+        Arc::new(Rules {
+            above: None,
+            skip: 0,
+            ignore: Gitignore::empty(),
+            git: Gitignore::empty(),
+            exclude: Gitignore::empty(),
+            is_repository: false,
+            open: true,
+        })
+    }
+}
+
+/// Whether something is left out by the rules of the directory that it is in. `relative` leads to it from
+/// the root.
+pub(crate) fn ignores(rules: Option<&Arc<Rules>>, relative: &[u8], is_directory: bool) -> bool {
+    if rules.is_some_and(|rules| rules.open) {
+        return false;
+    }
+    let (mut ignore, mut git, mut exclude) = (None, None, None);
+    let (mut saw_repository, mut next) = (false, rules);
+    while let Some(rules) = next {
+        let path = Path::new(OsStr::from_bytes(&relative[rules.skip..]));
+        ignore = ignore.or_else(|| ask(&rules.ignore, path, is_directory));
+        if !saw_repository {
+            git = git.or_else(|| ask(&rules.git, path, is_directory));
+            exclude = exclude.or_else(|| ask(&rules.exclude, path, is_directory));
+        }
+        saw_repository |= rules.is_repository;
+        next = rules.above.as_ref();
+    }
+    let unspoken = || {
+        let name = Path::new(OsStr::from_bytes(
+            relative.rsplit(|&byte| byte == b'/').next().unwrap_or(relative),
+        ));
+        let never = ask(usual(&NEVER, NEVER_MEANT), name, is_directory);
+        never.or_else(|| match rules {
+            None => ask(usual(&GENERATED, PROBABLY_GENERATED), name, is_directory),
+            Some(_) => None,
+        })
+    };
+    ignore.or(git).or(exclude).or_else(unspoken).unwrap_or(false)
+}
+
+static NEVER: OnceLock<Gitignore> = OnceLock::new();
+static GENERATED: OnceLock<Gitignore> = OnceLock::new();
+
+fn usual(kept: &'static OnceLock<Gitignore>, lines: &[&str]) -> &'static Gitignore {
+    kept.get_or_init(|| build(lines.iter().copied()))
+}
+
+/// What one file says: to leave out, to leave in, or nothing.
+fn ask(rules: &Gitignore, path: &Path, is_directory: bool) -> Option<bool> {
+    match rules.matched(path, is_directory) {
+        Match::None => None,
+        Match::Ignore(_) => Some(true),
+        Match::Whitelist(_) => Some(false),
+    }
+}
+
+fn read_rules(directory: &Directory, name: &str) -> Gitignore {
+    let mut bytes = Vec::new();
+    match directory.take(OsStr::new(name), MAX_RULE_BYTES, &mut bytes) {
+        Ok(Taken::Whole(_)) => {
+            let lines = bytes.split(|&byte| byte == b'\n').map_while(|line| {
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                std::str::from_utf8(line).ok()
+            });
+            build(lines)
+        }
+        _ => Gitignore::empty(),
+    }
+}
+
+/// A line that is no rule is nothing, as for git.
+fn build<'a>(lines: impl Iterator<Item = &'a str>) -> Gitignore {
+    let mut builder = GitignoreBuilder::new("");
+    for (at, line) in lines.enumerate() {
+        let line = if at == 0 { line.trim_start_matches('\u{feff}') } else { line };
+        let _ = builder.add_line(None, line);
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}

@@ -1,0 +1,464 @@
+//! Listing a tree, on all cores when it is worth it.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use toolcrib_fs::{EntryKind, Stamp, Tree};
+
+use crate::listing::{EntryOf, Listed, Listing, NAMED};
+use crate::ordered::threads;
+use crate::rules::{IgnoreFiles, Rules, ignores};
+use crate::stop::Stop;
+
+/// What to walk.
+pub struct Walk<'a> {
+    /// The root and what is beneath.
+    pub tree: &'a Tree,
+    /// The directory to begin with, from the root. It was named, so no rule hides it.
+    pub start: &'a Path,
+    /// Also what ignore files leave out.
+    pub ignored: bool,
+    /// Paths from the root that were named: no rule hides them.
+    pub named: &'a [PathBuf],
+    /// Paths that are nobody's business, absolute.
+    pub own: &'a [PathBuf],
+    /// When to stop.
+    pub stop: &'a Stop<'a>,
+}
+
+/// So many directories one thread lists by itself before it asks for help: most trees have fewer, and to
+/// start a thread takes as long as to list some.
+const ALONE: usize = 48;
+
+/// The longest path that the system opens.
+const MAX_PATH_BYTES: usize = 4095;
+
+/// Directories of version control, which are never meant unless named.
+const VERSION_CONTROL: [&[u8]; 4] = [b".git", b".hg", b".svn", b".jj"];
+
+/// Lists all files and links beneath a directory but those that are ignored. Links are not followed, so
+/// that each file is there once. The order is that of the paths, however many threads there were.
+pub fn walk(walk: &Walk<'_>) -> Listing {
+    let rules = walk.rules_at_start();
+    let first = Listed { path: walk.start.to_owned(), ..Listed::default() };
+    let task = Task { directory: 0, path: walk.start.to_owned(), hidden: false, rules };
+    let (directories, complete) = walk_on(walk, vec![first], vec![task]);
+    Listing { directories: Arc::new(directories), top: 0, complete }
+}
+
+/// Lists the pending directories and what is beneath them; answers whether that came to its end.
+fn walk_on(walk: &Walk<'_>, directories: Vec<Listed>, pending: Vec<Task>) -> (Vec<Listed>, bool) {
+    let state = State { directories, pending, busy: 0, stopped: false };
+    let shared = Shared { state: Mutex::new(state), wake: Condvar::new() };
+    work(walk, &shared, ALONE);
+    if !shared.lock().pending.is_empty() {
+        std::thread::scope(|scope| {
+            for _ in 1..threads() {
+                scope.spawn(|| work(walk, &shared, usize::MAX));
+            }
+            work(walk, &shared, usize::MAX);
+        });
+    }
+    let state = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    (state.directories, !state.stopped)
+}
+
+/// Lists some directories again that have changed, and what is new beneath them. What is left of the old
+/// listing stays. Nothing, if that cannot be told apart from a new walk: an ignore file changed, or time
+/// was over.
+pub(crate) fn list_again(
+    walk: &Walk<'_>,
+    mut directories: Vec<Listed>,
+    changed: &[u32],
+) -> Option<Vec<Listed>> {
+    let mut worker = Worker::new(walk);
+    let mut pending = Vec::new();
+    for &at in changed {
+        let old = std::mem::take(&mut directories[at as usize]);
+        if old.gone {
+            directories[at as usize] = old;
+            continue;
+        }
+        let task = Task {
+            directory: at,
+            path: old.path.clone(),
+            hidden: old.hidden,
+            rules: old.above.clone(),
+        };
+        let (listed, below) = worker.list(&task, Some(&old));
+        if worker.rules_changed || walk.stop.now() {
+            return None;
+        }
+        let mut kept: HashMap<&OsStr, u32> = HashMap::new();
+        kept.extend(old.entries.iter().filter_map(|entry| match entry.kind {
+            EntryOf::Directory(child) => Some((old.name(*entry), child)),
+            _ => None,
+        }));
+        put(&mut directories, &mut pending, task, listed, below, &mut kept);
+        kept.into_values().for_each(|child| forget(&mut directories, child));
+    }
+    let (directories, complete) = walk_on(walk, directories, pending);
+    complete.then_some(directories)
+}
+
+/// Takes a directory and all beneath it out of a listing.
+fn forget(directories: &mut [Listed], at: u32) {
+    let mut pending = vec![at];
+    while let Some(at) = pending.pop() {
+        let old = std::mem::take(&mut directories[at as usize]);
+        directories[at as usize].gone = true;
+        pending.extend(old.entries.iter().filter_map(|entry| match entry.kind {
+            EntryOf::Directory(child) => Some(child),
+            _ => None,
+        }));
+    }
+}
+
+struct Shared {
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+struct State {
+    directories: Vec<Listed>,
+    pending: Vec<Task>,
+    busy: usize,
+    stopped: bool,
+}
+
+struct Task {
+    directory: u32,
+    path: PathBuf,
+    hidden: bool,
+    rules: Scope,
+}
+
+/// Which rules hold in a directory.
+#[derive(Debug, Clone)]
+pub(crate) enum Scope {
+    Ruled(Option<Arc<Rules>>),
+    /// An ignored directory on the way to what was named: nothing else in it is wanted.
+    OnTheWay,
+}
+
+impl Default for Scope {
+    fn default() -> Self {
+        Scope::Ruled(None)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lists one pending directory after the other, at most so many, until there are none.
+fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
+    let mut worker = Worker::new(walk);
+    let mut state = shared.lock();
+    for _ in 0..most {
+        let task = loop {
+            if state.stopped {
+                return;
+            }
+            if let Some(task) = state.pending.pop() {
+                break task;
+            }
+            if state.busy == 0 {
+                shared.wake.notify_all();
+                return;
+            }
+            state = shared.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        state.busy += 1;
+        drop(state);
+        let stop = walk.stop.now();
+        let found = if stop { None } else { Some(worker.list(&task, None)) };
+        state = shared.lock();
+        state.busy -= 1;
+        state.stopped |= stop;
+        if let Some((listed, below)) = found {
+            let State { directories, pending, .. } = &mut *state;
+            put(directories, pending, task, listed, below, &mut HashMap::new());
+        }
+        if state.pending.len() > 1 || state.busy == 0 {
+            shared.wake.notify_all();
+        }
+    }
+}
+
+/// Puts what was listed in its place, and the directories in it on the list of those to come, but for those
+/// that are known already.
+fn put(
+    directories: &mut Vec<Listed>,
+    pending: &mut Vec<Task>,
+    task: Task,
+    mut listed: Listed,
+    below: Vec<(OsString, Scope)>,
+    known: &mut HashMap<&OsStr, u32>,
+) {
+    let mut below = below.into_iter();
+    for entry in &mut listed.entries {
+        if !matches!(entry.kind, EntryOf::Directory(_)) {
+            continue;
+        }
+        let Some((name, rules)) = below.next() else { break };
+        if let Some(directory) = known.remove(name.as_os_str()) {
+            entry.kind = EntryOf::Directory(directory);
+            continue;
+        }
+        let directory = u32::try_from(directories.len()).unwrap_or(u32::MAX);
+        let path = task.path.join(&name);
+        let hidden = task.hidden || name.as_bytes().starts_with(b".");
+        entry.kind = EntryOf::Directory(directory);
+        directories.push(Listed { path: path.clone(), hidden, ..Listed::default() });
+        pending.push(Task { directory, path, hidden, rules });
+    }
+    listed.sort();
+    directories[task.directory as usize] = listed;
+}
+
+struct Worker<'a> {
+    walk: &'a Walk<'a>,
+    /// For the system's answers.
+    buffer: Vec<u8>,
+    /// The names of the directory in hand, end to end, and which is which.
+    names: Vec<u8>,
+    found: Vec<(usize, EntryKind)>,
+    /// The path in hand, from the root.
+    path: Vec<u8>,
+    /// An ignore file of a directory that was listed before is not what it was.
+    rules_changed: bool,
+}
+
+impl<'a> Worker<'a> {
+    fn new(walk: &'a Walk<'a>) -> Self {
+        let (buffer, names, found, path) = Default::default();
+        Worker { walk, buffer, names, found, path, rules_changed: false }
+    }
+
+    /// The entries of a directory, and the directories among them with the rules that hold there.
+    /// `old` is what was listed there before.
+    fn list(&mut self, task: &Task, old: Option<&Listed>) -> (Listed, Vec<(OsString, Scope)>) {
+        let mut listed = Listed {
+            path: task.path.clone(),
+            hidden: task.hidden,
+            above: task.rules.clone(),
+            ..Listed::default()
+        };
+        if task.path.as_os_str().len() > MAX_PATH_BYTES {
+            listed.pruned.too_deep = 1;
+            return (listed, Vec::new());
+        }
+        let Some(scope) = self.read(task, &mut listed, old) else {
+            listed.pruned.unreadable = 1;
+            listed.pruned.unreadable_names.push(task.path.clone());
+            return (listed, Vec::new());
+        };
+        let own: Vec<&OsStr> = self.walk.own_in(&task.path).collect();
+        self.path.clear();
+        self.path.extend_from_slice(task.path.as_os_str().as_bytes());
+        if !self.path.is_empty() {
+            self.path.push(b'/');
+        }
+        let (prefix, names) = (self.path.len(), std::mem::take(&mut self.names));
+        let (mut start, mut below) = (0, Vec::new());
+        for at in 0..self.found.len() {
+            let (end, kind) = self.found[at];
+            let name = OsStr::from_bytes(&names[start..end]);
+            start = end;
+            self.path.truncate(prefix);
+            self.path.extend_from_slice(name.as_bytes());
+            if kind != EntryKind::Special && !own.contains(&name) && !self.is_nobodys(name) {
+                self.entry(&scope, name, kind, &mut listed, &mut below);
+            }
+        }
+        self.names = names;
+        (listed, below)
+    }
+
+    /// Reads the names of a directory; answers the rules that hold in it.
+    fn read(&mut self, task: &Task, listed: &mut Listed, old: Option<&Listed>) -> Option<Scope> {
+        let Worker { walk, buffer, names, found, .. } = self;
+        names.clear();
+        found.clear();
+        let mut files = IgnoreFiles::default();
+        let directory = walk.tree.directory(&task.path).ok()?;
+        listed.stamp = directory.stamp().filter(is_settled);
+        let read = directory.each_with(buffer, |name, kind| {
+            files.note(name);
+            names.extend_from_slice(name.as_bytes());
+            found.push((names.len(), kind));
+            true
+        });
+        read.ok()?;
+        listed.ignore_files = files;
+        if let Some(old) = old {
+            self.rules_changed |= old.ignore_files != files;
+            listed.ignore_stamps.clone_from(&old.ignore_stamps);
+            listed.rules = old.rules.clone();
+            return Some(old.rules.clone());
+        }
+        listed.rules = match &task.rules {
+            Scope::Ruled(rules) if !walk.ignored => {
+                // Before they are read, so that a change in between is seen.
+                let stamped = |name| {
+                    let path = task.path.join(name);
+                    (walk.tree.stamp(&path).map(settled), path)
+                };
+                listed.ignore_stamps = files.paths().map(stamped).collect();
+                let rules = rules.as_ref();
+                Scope::Ruled(Rules::enter(rules, walk.tree, &directory, &task.path, files))
+            }
+            scope => scope.clone(),
+        };
+        Some(listed.rules.clone())
+    }
+
+    fn entry(
+        &self,
+        scope: &Scope,
+        name: &OsStr,
+        kind: EntryKind,
+        listed: &mut Listed,
+        below: &mut Vec<(OsString, Scope)>,
+    ) {
+        let is_directory = kind == EntryKind::Directory;
+        let ignored = !self.walk.ignored
+            && match scope {
+                Scope::Ruled(rules) => ignores(rules.as_ref(), &self.path, is_directory),
+                Scope::OnTheWay => true,
+            };
+        let scope = match ignored {
+            false => scope.clone(),
+            true => match self.naming() {
+                Naming::Here => Scope::Ruled(Some(Rules::open())),
+                Naming::Below if is_directory => Scope::OnTheWay,
+                _ => return note_ignored(listed, &self.path, is_directory),
+            },
+        };
+        match kind {
+            EntryKind::Directory => {
+                listed.push(name, EntryOf::Directory(u32::MAX));
+                below.push((name.to_owned(), scope));
+            }
+            EntryKind::Link => listed.push(name, EntryOf::Link),
+            _ => listed.push(name, EntryOf::File),
+        }
+    }
+
+    /// Whether nobody means it unless it is named.
+    fn is_nobodys(&self, name: &OsStr) -> bool {
+        VERSION_CONTROL.contains(&name.as_bytes())
+            && !self.names(Path::new(OsStr::from_bytes(&self.path)))
+    }
+
+    fn names(&self, path: &Path) -> bool {
+        self.walk.named.iter().any(|named| named.starts_with(path))
+    }
+
+    /// What the path in hand is to those that were named.
+    fn naming(&self) -> Naming {
+        let path = Path::new(OsStr::from_bytes(&self.path));
+        let mut naming = Naming::None;
+        for named in self.walk.named {
+            if path == named {
+                return Naming::Here;
+            }
+            if named.starts_with(path) {
+                naming = Naming::Below;
+            }
+        }
+        naming
+    }
+}
+
+/// Whether a stamp is old enough that a later change must show in it: clocks of file systems stand still
+/// for some milliseconds, and those of some for two seconds.
+fn is_settled(stamp: &Stamp) -> bool {
+    const TICK: Duration = Duration::from_millis(50);
+    const COARSE_TICK: Duration = Duration::from_secs(2);
+    let (seconds, nanoseconds) = stamp.changed;
+    let tick = if nanoseconds == 0 { COARSE_TICK } else { TICK };
+    let whole = u64::try_from(seconds).ok().map(Duration::from_secs);
+    let part = u64::try_from(nanoseconds).ok().map(Duration::from_nanos);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    match (whole, part, now) {
+        (Some(whole), Some(part), Some(now)) => whole + part + tick < now,
+        _ => false,
+    }
+}
+
+/// The stamp, or one that nothing ever has, if a change may not show in it.
+fn settled(stamp: Stamp) -> Stamp {
+    if is_settled(&stamp) { stamp } else { Stamp { changed: (i64::MIN, 0), ..stamp } }
+}
+
+enum Naming {
+    None,
+    /// It was named itself.
+    Here,
+    /// Something beneath it was.
+    Below,
+}
+
+fn note_ignored(listed: &mut Listed, path: &[u8], is_directory: bool) {
+    let pruned = &mut listed.pruned;
+    match is_directory {
+        true => pruned.ignored_directories += 1,
+        false => pruned.ignored_files += 1,
+    }
+    // Directories first: they hide more.
+    if pruned.ignored_names.len() < NAMED || is_directory {
+        let mut name = path.to_vec();
+        let at = if is_directory { 0 } else { pruned.ignored_names.len() };
+        if is_directory {
+            name.push(b'/');
+        }
+        pruned.ignored_names.insert(at, PathBuf::from(OsStr::from_bytes(&name)));
+        pruned.ignored_names.truncate(NAMED);
+    }
+}
+
+impl Walk<'_> {
+    /// The names in a directory that are nobody's business.
+    fn own_in(&self, directory: &Path) -> impl Iterator<Item = &OsStr> {
+        self.own.iter().filter_map(move |own| {
+            let own = own.strip_prefix(self.tree.path()).ok()?;
+            (own.parent() == Some(directory)).then(|| own.file_name())?
+        })
+    }
+
+    /// The rules that hold where the walk begins. If they leave out the beginning itself, none hold: what
+    /// is named is not hidden.
+    fn rules_at_start(&self) -> Scope {
+        if self.ignored {
+            return Scope::Ruled(Some(Rules::open()));
+        }
+        let mut rules: Option<Arc<Rules>> = None;
+        let mut here = PathBuf::new();
+        let mut buffer = Vec::new();
+        for name in self.start.components() {
+            let mut files = IgnoreFiles::default();
+            let Ok(directory) = self.tree.directory(&here) else { break };
+            let read = directory.each_with(&mut buffer, |name, _| {
+                files.note(name);
+                true
+            });
+            if read.is_err() {
+                break;
+            }
+            rules = Rules::enter(rules.as_ref(), self.tree, &directory, &here, files);
+            here.push(name);
+            if ignores(rules.as_ref(), here.as_os_str().as_bytes(), true) {
+                return Scope::Ruled(Some(Rules::open()));
+            }
+        }
+        Scope::Ruled(rules)
+    }
+}

@@ -1,0 +1,76 @@
+//! A tree on disk that changes by numbers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use toolcrib_fs::{Root, RootMode, Tree, Workspace};
+use toolcrib_search::{Listing, Stop, Walk};
+
+const NAMES: [&str; 7] = ["a", "b", "src", "x.rs", "y.log", ".dot", "z"];
+const RULES: [&str; 7] = ["*.log\n", "src/\n", "/a\n", "b/**\n!b/x.rs\n", "!*.log\n", "x.rs\n", ""];
+
+/// A directory that is gone in the end.
+pub(crate) struct Grove {
+    directory: tempfile::TempDir,
+    pub(crate) tree: Tree,
+}
+
+impl Grove {
+    pub(crate) fn new() -> Grove {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::open(directory.path(), RootMode::ReadOnly).unwrap();
+        let tree = Tree::around(&Workspace::new(vec![root]).unwrap().top());
+        fs::write(directory.path().join(".gitignore"), "").unwrap();
+        Grove { directory, tree }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Changes something, or tries to.
+    pub(crate) fn change(&self, step: (u8, u8, u8, u8)) {
+        let (what, one, two, three) = step;
+        let path = self.at(one, two);
+        let _ = match what % 8 {
+            0 | 1 => path.parent().map_or(Ok(()), |above| {
+                fs::create_dir_all(above).and_then(|()| fs::write(&path, "word\n"))
+            }),
+            2 => fs::create_dir_all(&path),
+            3 => fs::remove_file(&path),
+            4 => fs::remove_dir_all(&path),
+            5 => fs::rename(&path, self.at(two, three)),
+            _ => {
+                let name = if three % 3 == 0 { ".ignore" } else { ".gitignore" };
+                let directory = if path.is_dir() { path } else { self.path().to_owned() };
+                fs::write(directory.join(name), RULES[usize::from(three) % RULES.len()])
+            }
+        };
+    }
+
+    fn at(&self, one: u8, two: u8) -> PathBuf {
+        let name = |number: u8| NAMES[usize::from(number) % NAMES.len()];
+        match two % 3 {
+            0 => self.path().join(name(one)),
+            _ => self.path().join(name(one)).join(name(two)),
+        }
+    }
+
+    /// What a way of listing makes of it.
+    pub(crate) fn list(&self, list: impl FnOnce(&Walk<'_>) -> Listing) -> Vec<PathBuf> {
+        let never = || false;
+        let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+        let walk = Walk {
+            tree: &self.tree,
+            start: Path::new(""),
+            ignored: false,
+            named: &[],
+            own: &[],
+            stop: &stop,
+        };
+        let listing = list(&walk);
+        let files = listing.choose(|_, _, is_link| !is_link);
+        files.into_iter().map(|file| listing.path(file)).collect()
+    }
+}

@@ -1,0 +1,78 @@
+//! Our walk and our table against the walker of the `ignore` crate.
+
+use std::fs;
+use std::path::PathBuf;
+
+use ignore::WalkBuilder;
+use proptest::prelude::*;
+use toolcrib_search::{Tables, walk};
+
+use crate::tree::Grove;
+
+/// The files as that crate finds them, in the order of their paths.
+fn by_their_walker(grove: &Grove) -> Vec<PathBuf> {
+    let walker = WalkBuilder::new(grove.path())
+        .hidden(false)
+        .parents(false)
+        .require_git(false)
+        .git_global(false)
+        .sort_by_file_name(Ord::cmp)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .build();
+    let files =
+        walker.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    files.map(|entry| entry.path().strip_prefix(grove.path()).unwrap().to_owned()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_walk_and_the_table_find_what_the_ignore_crate_finds(
+        steps in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..40),
+    ) {
+        let grove = Grove::new();
+        let tables = Tables::default();
+        for step in steps {
+            grove.change(step);
+            let theirs = by_their_walker(&grove);
+            prop_assert_eq!(&grove.list(walk), &theirs);
+            prop_assert_eq!(&grove.list(|asked| tables.list(asked)), &theirs);
+        }
+    }
+}
+
+#[test]
+fn a_tree_that_is_too_deep_is_said_and_not_followed() {
+    let grove = Grove::new();
+    // Two that are deep enough, and one moved to the end of the other: beyond what one path can name.
+    let [above, _] = ["a", "b"].map(|name| {
+        let mut deep = grove.path().join(name);
+        fs::create_dir(&deep).unwrap();
+        for _ in 0..12 {
+            deep.push("d".repeat(250));
+            fs::create_dir(&deep).unwrap();
+        }
+        deep
+    });
+    fs::rename(grove.path().join("b"), above.join("b")).unwrap();
+    let listing = std::cell::RefCell::new(None);
+    grove.list(|asked| {
+        let found = walk(asked);
+        *listing.borrow_mut() = Some(found.pruned());
+        found
+    });
+    let pruned = listing.into_inner().unwrap();
+    assert!(pruned.too_deep + pruned.unreadable > 0, "{pruned:?}");
+}
+
+#[test]
+fn many_directories_are_walked_by_several_threads_in_the_same_order() {
+    let grove = Grove::new();
+    for number in 0..300 {
+        let directory = grove.path().join(format!("d{}/e{number}", number % 17));
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("f.rs"), "x").unwrap();
+    }
+    assert_eq!(grove.list(walk), by_their_walker(&grove));
+}

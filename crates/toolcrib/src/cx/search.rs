@@ -1,0 +1,88 @@
+//! Searching: many files that nobody named, beneath a directory that somebody did.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use toolcrib_fs::{FileKind, Place, Tree};
+use toolcrib_policy::Effect;
+use toolcrib_search::{Listing, Walk};
+
+use super::Cx;
+use crate::cancel::Cancel;
+use crate::error::{Error, ErrorKind};
+
+/// Where a search begins.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    pub(crate) tree: Tree,
+    pub(crate) place: Place,
+}
+
+impl Ground {
+    /// The path from the root.
+    pub(crate) fn start(&self) -> &Path {
+        self.place.relative()
+    }
+
+    /// Whether it is one file.
+    pub(crate) fn is_file(&self) -> bool {
+        self.place.kind() == Some(FileKind::File)
+    }
+}
+
+impl<'a> Cx<'a> {
+    /// A file or a directory to search, if the call said that it would read it.
+    pub(crate) fn ground(&self, path: impl AsRef<Path>) -> Result<Ground, Error> {
+        let place = self.place(Effect::Read, path.as_ref())?;
+        match place.kind() {
+            Some(FileKind::File | FileKind::Directory) => {
+                Ok(Ground { tree: Tree::around(&place), place })
+            }
+            Some(_) => {
+                let message =
+                    format!("{} is no regular file and no directory", self.show_place(&place));
+                Err(Error::new(ErrorKind::NotRegular, message)
+                    .hint("Only files and directories can be searched."))
+            }
+            None => {
+                let message = format!("{} does not exist", self.show_place(&place));
+                Err(Error::new(ErrorKind::NotFound, message).hint(self.near_names(&place)))
+            }
+        }
+    }
+
+    /// A path from a root, as replies show it.
+    pub(crate) fn show_in(&self, tree: &Tree, relative: &Path) -> String {
+        self.runtime.show_path(self.session.directory(), &tree.path().join(relative))
+    }
+
+    /// Whether a link, by its path from a root, leads to a file that may be seen.
+    pub(crate) fn leads_to_file(&self, tree: &Tree, link: &Path) -> bool {
+        let workspace = self.runtime.workspace();
+        workspace.resolve(&workspace.top(), &tree.path().join(link)).is_ok_and(|place| {
+            let is_own = self.own().iter().any(|own| place.path().starts_with(own));
+            place.kind() == Some(FileKind::File) && !is_own
+        })
+    }
+
+    /// Lists a tree, by what earlier calls have listed where that still holds.
+    pub(crate) fn list_tree(&self, walk: &Walk<'_>) -> Listing {
+        self.runtime.tables().list(walk)
+    }
+
+    /// What is the host's own, which no search enters.
+    pub(crate) fn own(&self) -> &'a [PathBuf] {
+        self.runtime.own()
+    }
+
+    /// The flag that ends the call, for threads.
+    pub(crate) fn cancel(&self) -> &'a Cancel {
+        self.options.cancel
+    }
+
+    /// When a search that begins now answers what it has.
+    pub(crate) fn search_until(&self) -> Instant {
+        let now = Instant::now();
+        now.checked_add(self.limits().search_time).unwrap_or(now)
+    }
+}

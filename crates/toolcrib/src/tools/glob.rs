@@ -1,0 +1,109 @@
+//! Glob: files by a pattern of their paths.
+
+mod matches;
+mod words;
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_policy::Access;
+use toolcrib_search::SplitGlob;
+
+use self::matches::{Asked, find};
+use crate::cx::Cx;
+use crate::error::{Error, ErrorKind};
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+
+/// Finds files by a pattern of their paths, the most recently changed first.
+///
+/// `**` stands for any directories, `*` and `?` stay within a name, `[abc]` and `{a,b}` are choices:
+/// "**/*.rs", "src/**/*.{ts,tsx}", "docs/*.md". Files whose name begins with a dot, and what .gitignore,
+/// .ignore and habit leave out (node_modules, __pycache__, .venv, …), are left out too, unless the
+/// pattern or path names them; the reply says how many match, or which flag shows them. Directories and
+/// what is inside files are not for Glob: use LS and Grep.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Glob {
+    /// The pattern, relative to path.
+    pattern: String,
+    /// The directory to look in. Default the workspace's.
+    path: Option<String>,
+    /// How many files at most. Default 100.
+    #[schemars(range(min = 1, max = 1_000))]
+    limit: Option<u64>,
+    /// Also hidden files, whose names begin with a dot. Default false.
+    hidden: Option<bool>,
+    /// Also what ignore files leave out. Default false.
+    ignored: Option<bool>,
+}
+
+const DEFAULT_LIMIT: u64 = 100;
+
+impl Tool for Glob {
+    const NAME: &'static str = "Glob";
+    const CATEGORY: Category = Category::File;
+    const HINTS: Hints = Hints::READS;
+    const ALIASES: &'static [(&'static str, &'static str)] = &[
+        ("glob", "pattern"),
+        ("dir_path", "path"),
+        ("directory", "path"),
+        ("no_ignore", "ignored"),
+    ];
+
+    fn access(&self) -> Vec<Access> {
+        vec![Access::Read(self.base())]
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let began = Instant::now();
+        let split = SplitGlob::of(&self.pattern);
+        if self.pattern.trim().is_empty() {
+            return Err(Error::invalid("`pattern` is empty").hint("`**/*` finds every file."));
+        }
+        if split.rest.as_deref().unwrap_or_default().split('/').any(|name| name == "..") {
+            return Err(Error::invalid("`pattern`: `..` behind a wildcard leads anywhere")
+                .hint("Give the directory to look in as `path`."));
+        }
+        let base = cx.ground(self.base())?;
+        if base.is_file() && !self.leads_elsewhere(&split) {
+            let message = format!("{} is a file, not a directory", cx.show(self.base())?);
+            return Err(Error::new(ErrorKind::Invalid, message)
+                .hint("Give a directory as `path`; Read reads a file."));
+        }
+        let asked = Asked {
+            pattern: &self.pattern,
+            base: self.base(),
+            split: if self.leads_elsewhere(&split) {
+                SplitGlob { prefix: String::new(), ..split }
+            } else {
+                split
+            },
+            hidden: self.hidden.unwrap_or(false),
+            ignored: self.ignored.unwrap_or(false),
+            limit: usize::try_from(self.limit.unwrap_or(DEFAULT_LIMIT)).unwrap_or(usize::MAX),
+        };
+        let found = find(cx, &base, &asked)?;
+        cx.check_cancelled()?;
+        let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(words::reply(cx, &asked, found).with("milliseconds", milliseconds))
+    }
+}
+
+impl Glob {
+    /// Where the pattern begins: at the path, or elsewhere if the pattern says so.
+    fn base(&self) -> PathBuf {
+        let path = self.path.as_deref().filter(|path| !path.is_empty());
+        let split = SplitGlob::of(&self.pattern);
+        match self.leads_elsewhere(&split) {
+            true => Path::new(path.unwrap_or("")).join(&split.prefix),
+            false => path.unwrap_or(".").into(),
+        }
+    }
+
+    fn leads_elsewhere(&self, split: &SplitGlob) -> bool {
+        Path::new(&split.prefix).is_absolute() || split.prefix.split('/').any(|name| name == "..")
+    }
+}

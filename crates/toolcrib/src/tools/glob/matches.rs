@@ -1,0 +1,287 @@
+//! Walking, choosing, and putting the newest first.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use toolcrib_fs::Directory;
+use toolcrib_search::{FileId, Listing, Pruned, SplitGlob, Stop, Walk, in_order};
+
+use crate::cx::{Cx, Ground};
+use crate::error::{Error, ErrorKind};
+
+/// What is asked for.
+pub(super) struct Asked<'a> {
+    pub(super) pattern: &'a str,
+    pub(super) base: PathBuf,
+    /// The pattern from the base on.
+    pub(super) split: SplitGlob,
+    pub(super) hidden: bool,
+    pub(super) ignored: bool,
+    pub(super) limit: usize,
+}
+
+/// What there is.
+pub(super) struct Matches {
+    /// Where it was looked for.
+    pub(super) ground: Ground,
+    /// As replies show them, the newest first; no more than were asked for.
+    pub(super) files: Vec<String>,
+    pub(super) total: usize,
+    pub(super) complete: bool,
+    /// How many files were looked at.
+    pub(super) looked_at: usize,
+    /// Hidden ones that match, and the first of them.
+    pub(super) hidden: usize,
+    pub(super) first_hidden: Option<String>,
+    pub(super) pruned: Pruned,
+    /// The pattern that was taken instead, since nothing fits the one that was given.
+    pub(super) instead: Option<String>,
+    /// Directories that match, which are not for Glob.
+    pub(super) directories: Vec<String>,
+    /// Why there was nowhere to look.
+    pub(super) nowhere: Option<String>,
+    /// What is among the ignored.
+    pub(super) among_ignored: Among,
+}
+
+/// What a short look at what is ignored shows.
+pub(super) enum Among {
+    /// Nobody looked.
+    Unknown,
+    Nothing,
+    /// So many, and the first of them.
+    Some(usize, String),
+}
+
+/// So long it takes at most to find out what is among the ignored.
+const SECOND_LOOK: Duration = Duration::from_millis(300);
+
+/// So many directories are named.
+const NAMED_DIRECTORIES: usize = 3;
+
+pub(super) fn find(cx: &Cx<'_>, base: &Ground, asked: &Asked<'_>) -> Result<Matches, Error> {
+    let cancel = cx.cancel();
+    let cancelled = || cancel.is_cancelled();
+    let stop = Stop::new(cx.search_until(), &cancelled);
+    let search = Search { cx, asked, stop: &stop };
+    let plain = search.plain_file()?;
+    if asked.split.rest.is_none()
+        && let Some(plain) = plain
+    {
+        return Ok(plain);
+    }
+    let mut matches = search.pattern(base)?;
+    if let Some(plain) = plain {
+        matches.put_first(plain);
+    }
+    if matches.total == 0 && matches.hidden == 0 && matches.complete {
+        matches = search.at_any_depth(base)?.unwrap_or(matches);
+    }
+    if matches.total == 0 && matches.pruned.ignored() > 0 && !asked.ignored {
+        matches.among_ignored = search.among_ignored(&matches);
+    }
+    Ok(matches)
+}
+
+struct Search<'a> {
+    cx: &'a Cx<'a>,
+    asked: &'a Asked<'a>,
+    stop: &'a Stop<'a>,
+}
+
+impl Search<'_> {
+    /// The file that the pattern names letter by letter, wildcards or not: `app/[id]/page.tsx`.
+    fn plain_file(&self) -> Result<Option<Matches>, Error> {
+        let rest = self.asked.split.rest.as_deref().unwrap_or_default();
+        let path = self.asked.start().join(rest);
+        if rest.contains('*') || path.as_os_str().len() > 4_000 {
+            return Ok(None);
+        }
+        let ground = match self.cx.ground(&path) {
+            Ok(ground) if ground.is_file() => ground,
+            Err(error) if error.kind() == ErrorKind::OutsideWorkspace => return Err(error),
+            _ => return Ok(None),
+        };
+        let shown = self.cx.show_in(&ground.tree, ground.start());
+        Ok(Some(Matches { files: vec![shown], total: 1, looked_at: 1, ..Matches::nothing(ground) }))
+    }
+
+    /// What fits the pattern.
+    fn pattern(&self, base: &Ground) -> Result<Matches, Error> {
+        let split = &self.asked.split;
+        let ground = match self.cx.ground(self.asked.start()) {
+            Ok(ground) => ground,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let nowhere = format!("{}. {}", error.message(), error.hint_text());
+                let ground = Ground { tree: base.tree.clone(), place: base.place.clone() };
+                return Ok(Matches { nowhere: Some(nowhere), ..Matches::nothing(ground) });
+            }
+            Err(error) => return Err(error),
+        };
+        match &split.rest {
+            Some(rest) if !ground.is_file() => {
+                self.listed(ground, rest, split.names_hidden() || self.asked.hidden)
+            }
+            Some(_) => Ok(Matches::nothing(ground)),
+            None => {
+                let shown = self.cx.show_in(&ground.tree, ground.start());
+                Ok(Matches { directories: vec![shown], ..Matches::nothing(ground) })
+            }
+        }
+    }
+
+    /// What fits the pattern deeper down, if it did not ask for that.
+    fn at_any_depth(&self, base: &Ground) -> Result<Option<Matches>, Error> {
+        let split = &self.asked.split;
+        let rest = split.rest.as_deref().unwrap_or_default();
+        if rest.starts_with("**") || base.is_file() {
+            return Ok(None);
+        }
+        let whole = Path::new(&split.prefix).join(rest);
+        let pattern = format!("**/{}", whole.to_string_lossy().trim_matches('/'));
+        let ground = Ground { tree: base.tree.clone(), place: base.place.clone() };
+        let hidden = SplitGlob::of(&pattern).names_hidden() || self.asked.hidden;
+        let found = self.listed(ground, &pattern, hidden)?;
+        Ok((found.total > 0).then(|| Matches { instead: Some(pattern), ..found }))
+    }
+
+    fn listed(&self, ground: Ground, pattern: &str, hidden: bool) -> Result<Matches, Error> {
+        let glob = glob(pattern)?;
+        let listing = self.walk(&ground, self.asked.ignored, self.stop);
+        let mut matches = Matches::nothing(ground);
+        let start = matches.ground.start().to_owned();
+        let beneath = |path: &Path| path.strip_prefix(&start).unwrap_or(path).to_owned();
+        let files = listing.choose(|path, is_hidden, is_link| {
+            matches.looked_at += 1;
+            let path_beneath = path.strip_prefix(&start).unwrap_or(path);
+            if !glob.fits(path_beneath)
+                || (is_link && !self.cx.leads_to_file(&matches.ground.tree, path))
+            {
+                return false;
+            }
+            if is_hidden && !hidden {
+                matches.hidden += 1;
+                if matches.first_hidden.is_none() {
+                    let shown = self.cx.show_in(&matches.ground.tree, path);
+                    matches.first_hidden = Some(shown);
+                }
+                return false;
+            }
+            true
+        });
+        matches.total = files.len();
+        matches.complete = listing.complete;
+        matches.pruned = listing.pruned();
+        if matches.total == 0 {
+            let fits = |path: &Path| glob.fits(&beneath(path));
+            let directories = listing.choose_directories(NAMED_DIRECTORIES, fits);
+            let shown = directories.iter().map(|path| self.cx.show_in(&matches.ground.tree, path));
+            matches.directories = shown.collect();
+        }
+        let newest = self.newest(&matches.ground, &listing, &files);
+        matches.files =
+            newest.iter().map(|path| self.cx.show_in(&matches.ground.tree, path)).collect();
+        Ok(matches)
+    }
+
+    fn walk(&self, ground: &Ground, ignored: bool, stop: &Stop<'_>) -> Listing {
+        self.cx.list_tree(&Walk {
+            tree: &ground.tree,
+            start: ground.start(),
+            ignored,
+            named: &[],
+            own: self.cx.own(),
+            stop,
+        })
+    }
+
+    /// The newest files, as many as were asked for; by their paths where two are of the same moment.
+    fn newest(&self, ground: &Ground, listing: &Listing, files: &[FileId]) -> Vec<PathBuf> {
+        let mut stamped: Vec<((i64, i64), usize)> = Vec::with_capacity(files.len());
+        let opened = || None::<(PathBuf, Option<Directory>)>;
+        let modified = |open: &mut Option<(PathBuf, Option<Directory>)>, file: &FileId| {
+            let path = listing.directory_of(*file);
+            if open.as_ref().is_none_or(|(at, _)| at != path) {
+                *open = Some((path.to_owned(), ground.tree.directory(path).ok()));
+            }
+            let directory = open.as_ref()?.1.as_ref()?;
+            Some(directory.stamp_of(listing.name(*file))?.modified)
+        };
+        let mut at = 0;
+        in_order(files, opened, modified, |_, modified| {
+            stamped.push((modified.unwrap_or((i64::MIN, 0)), at));
+            at += 1;
+            true
+        });
+        stamped.sort_unstable_by(|(a, x), (b, y)| b.cmp(a).then(x.cmp(y)));
+        stamped.truncate(self.asked.limit);
+        stamped.into_iter().map(|(_, at)| listing.path(files[at])).collect()
+    }
+
+    /// Whether something that was left out would have been found.
+    fn among_ignored(&self, matches: &Matches) -> Among {
+        let Some(rest) = &self.asked.split.rest else { return Among::Unknown };
+        let Ok(glob) = glob(rest) else { return Among::Unknown };
+        let stop = self.stop.not_after(Instant::now() + SECOND_LOOK);
+        let listing = self.walk(&matches.ground, true, &stop);
+        let start = matches.ground.start();
+        let files = listing.choose(|path, is_hidden, _| {
+            (!is_hidden || self.asked.hidden) && glob.fits(path.strip_prefix(start).unwrap_or(path))
+        });
+        match files.first() {
+            Some(first) => {
+                let shown = self.cx.show_in(&matches.ground.tree, &listing.path(*first));
+                Among::Some(files.len(), shown)
+            }
+            None if listing.complete => Among::Nothing,
+            None => Among::Unknown,
+        }
+    }
+}
+
+impl Asked<'_> {
+    /// Where the plain names of the pattern lead.
+    fn start(&self) -> PathBuf {
+        match (self.split.prefix.as_str(), &self.base) {
+            ("", base) => base.clone(),
+            (prefix, base) if base == Path::new(".") => prefix.into(),
+            (prefix, base) => base.join(prefix),
+        }
+    }
+}
+
+impl Matches {
+    /// Puts the file that was named letter by letter before those that fit.
+    fn put_first(&mut self, plain: Matches) {
+        let before = self.files.len();
+        self.files.retain(|file| !plain.files.contains(file));
+        if self.files.len() == before {
+            self.total += 1;
+        }
+        self.files.splice(0..0, plain.files);
+    }
+
+    fn nothing(ground: Ground) -> Matches {
+        Matches {
+            ground,
+            files: Vec::new(),
+            total: 0,
+            complete: true,
+            looked_at: 0,
+            hidden: 0,
+            first_hidden: None,
+            pruned: Pruned::default(),
+            instead: None,
+            directories: Vec::new(),
+            nowhere: None,
+            among_ignored: Among::Unknown,
+        }
+    }
+}
+
+fn glob(pattern: &str) -> Result<toolcrib_search::Glob, Error> {
+    toolcrib_search::Glob::new(pattern).map_err(|error| {
+        Error::invalid(format!("`pattern`: {pattern} is no pattern: {error}"))
+            .hint("`[` and `{` begin a choice; write `[[]` or `[{]` for the characters themselves.")
+    })
+}

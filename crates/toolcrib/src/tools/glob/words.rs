@@ -1,0 +1,141 @@
+//! What Glob answers.
+
+use toolcrib_text::visible_name;
+
+use super::matches::{Among, Asked, Matches};
+use crate::cx::Cx;
+use crate::reply::Reply;
+use crate::tools::search_words::LeftOut;
+use crate::words::counted;
+
+/// Room for the last lines.
+const NOTE_CHARS: usize = 1_000;
+
+pub(super) fn reply(cx: &Cx<'_>, asked: &Asked<'_>, matches: Matches) -> Reply {
+    let left_out = LeftOut { cx, ground: &matches.ground, pruned: &matches.pruned };
+    let room = cx.limits().reply_chars.saturating_sub(NOTE_CHARS);
+    let mut text = String::new();
+    let mut chars = 0;
+    let mut files = Vec::new();
+    for file in &matches.files {
+        chars += file.chars().count() + 1;
+        if chars > room && !files.is_empty() {
+            break;
+        }
+        text += file;
+        text.push('\n');
+        files.push(file.clone());
+    }
+    let notes = match matches.total {
+        0 => {
+            text = zero(asked, &matches);
+            zero_notes(&matches, &left_out)
+        }
+        _ => notes(asked, &matches, files.len(), &left_out),
+    };
+    for note in &notes {
+        text += &format!("[{note}]\n");
+    }
+    let complete = matches.complete
+        && files.len() == matches.total
+        && matches.pruned.unreadable + matches.pruned.too_deep == 0;
+    let total = if matches.complete { "total" } else { "at_least" };
+    Reply::new(text)
+        .with("pattern", asked.pattern)
+        .with("path", cx.show_in(&matches.ground.tree, matches.ground.start()))
+        .with("count", files.len())
+        .with("shown", files.len())
+        .with(total, matches.total)
+        .with("complete", complete)
+        .with("truncated", files.len() < matches.total)
+        .with("files_looked_at", matches.looked_at)
+        .with("hidden_matches", matches.hidden)
+        .with("left_out", left_out.facts())
+        .with("files", files)
+}
+
+fn notes(
+    asked: &Asked<'_>,
+    matches: &Matches,
+    shown: usize,
+    left_out: &LeftOut<'_>,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(instead) = &matches.instead {
+        notes.push(format!("nothing fits `{}`; these fit `{instead}`", visible(asked.pattern)));
+    }
+    let more = matches.total - shown;
+    if more > 0 {
+        let at_least = if matches.complete { "" } else { "at least " };
+        let how = match asked.limit {
+            limit if limit < 1_000 && shown == limit => format!("limit over {limit}, or "),
+            _ => String::new(),
+        };
+        notes.push(format!(
+            "{at_least}{} more, older: {how}a narrower pattern or path shows more",
+            counted(more as u64, "file")
+        ));
+    }
+    notes.extend(hidden_note(matches));
+    notes.extend(unfinished(matches));
+    notes.extend(left_out.unseen());
+    notes
+}
+
+fn zero(asked: &Asked<'_>, matches: &Matches) -> String {
+    let pattern = visible(asked.pattern);
+    match &matches.nowhere {
+        Some(nowhere) => format!("No file matches `{pattern}`: {nowhere}\n"),
+        None if matches.looked_at == 0 => format!("No file matches `{pattern}`.\n"),
+        None => {
+            let all = counted(matches.looked_at as u64, "file");
+            format!("No file matches `{pattern}`; {all} looked at.\n")
+        }
+    }
+}
+
+fn zero_notes(matches: &Matches, left_out: &LeftOut<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    notes.extend(hidden_note(matches));
+    if let Some(ignored) = left_out.ignored() {
+        notes.push(match &matches.among_ignored {
+            Among::Unknown => format!("{ignored} left out; ignored: true looks there too"),
+            Among::Nothing => format!("{ignored} left out; nothing there matches either"),
+            Among::Some(1, first) => {
+                format!("{ignored} left out; ignored: true finds {first}")
+            }
+            Among::Some(all, first) => {
+                format!("{ignored} left out; ignored: true finds {first} and {} more", all - 1)
+            }
+        });
+    }
+    if let Some(directory) = matches.directories.first() {
+        notes.push(match directory.as_str() {
+            "." => "it names a directory; **/* finds the files in it".to_owned(),
+            name => format!("{name} is a directory; {name}/** finds the files in it, LS lists it"),
+        });
+    }
+    notes.extend(unfinished(matches));
+    notes.extend(left_out.unseen());
+    notes
+}
+
+fn hidden_note(matches: &Matches) -> Option<String> {
+    let first = matches.first_hidden.as_ref()?;
+    Some(match matches.hidden {
+        1 => format!("{first} matches and is hidden; hidden: true shows it"),
+        all => {
+            format!("{first} and {} more match and are hidden; hidden: true shows them", all - 1)
+        }
+    })
+}
+
+fn unfinished(matches: &Matches) -> Option<String> {
+    (!matches.complete).then(|| {
+        "time was over before all directories were looked at: give a narrower path or a pattern that begins with a directory".to_owned()
+    })
+}
+
+fn visible(pattern: &str) -> String {
+    visible_name(pattern.as_bytes())
+}

@@ -1,0 +1,146 @@
+//! Grep: lines by a pattern of what they say.
+
+mod ask;
+mod content;
+mod counts;
+mod files;
+mod search;
+mod zero;
+
+use std::time::Instant;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_policy::Access;
+
+use self::search::Search;
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+
+/// Finds what files say: lines that match a regular expression, or plain text with literal.
+///
+/// The syntax is that of Rust's regex, with look-around and back-references. Answers the files that match, the most relevant first; with output_mode "content" the lines, with
+/// "count" how many. Any encoding that Read shows is searched, hidden files too. What .gitignore and
+/// .ignore leave out, binaries and files over 10 MB are skipped unless path names them; a reply without
+/// matches says what was looked at and what was not. A pattern that does not parse is tried as plain
+/// text, and the reply says so. Long replies come in pages: head_limit and offset.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Grep {
+    /// What to find, line by line.
+    pattern: String,
+    /// A file, or a directory to look in. Default the workspace's.
+    path: Option<String>,
+    /// Only files whose path fits, such as "*.ts", "src/**/*.{c,h}" or "*.rs, !*_test.rs". Holds at every
+    /// depth.
+    glob: Option<String>,
+    /// Only files of a type, by ripgrep's names: rust, py, js, ts, go, java, c, cpp, md, …
+    #[serde(rename = "type")]
+    file_type: Option<String>,
+    /// What to answer. Default files_with_matches.
+    output_mode: Option<OutputMode>,
+    /// Without regard to case. Default false.
+    #[serde(rename = "-i")]
+    ignore_case: Option<bool>,
+    /// Line numbers before lines. Default true.
+    #[serde(rename = "-n")]
+    line_numbers: Option<bool>,
+    /// Lines to show after each match.
+    #[serde(rename = "-A")]
+    #[schemars(range(min = 0, max = 1_000))]
+    after: Option<u64>,
+    /// Lines to show before each match.
+    #[serde(rename = "-B")]
+    #[schemars(range(min = 0, max = 1_000))]
+    before: Option<u64>,
+    /// Lines to show before and after each match.
+    #[serde(rename = "-C")]
+    #[schemars(range(min = 0, max = 1_000))]
+    context: Option<u64>,
+    /// The pattern may match over several lines, and `.` matches a line's end. Default false.
+    multiline: Option<bool>,
+    /// The pattern is plain text. Default false.
+    literal: Option<bool>,
+    /// How many matches (content) or files at most; 0 for as many as fit. Default 100.
+    #[schemars(range(min = 0, max = 10_000))]
+    head_limit: Option<u64>,
+    /// How many matches or files to skip: the reply names the next. Default 0.
+    offset: Option<u64>,
+    /// The order. Default relevance for files (definitions first, more matches, newer, shorter paths), path
+    /// for the others.
+    sort: Option<Sort>,
+    /// Also hidden files. Default true.
+    hidden: Option<bool>,
+    /// Also what ignore files leave out. Default false.
+    ignored: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum OutputMode {
+    FilesWithMatches,
+    Content,
+    Count,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Sort {
+    Relevance,
+    Path,
+    Modified,
+}
+
+impl Tool for Grep {
+    const NAME: &'static str = "Grep";
+    const CATEGORY: Category = Category::File;
+    const HINTS: Hints = Hints::READS;
+    const ALIASES: &'static [(&'static str, &'static str)] = &[
+        ("regex", "pattern"),
+        ("query", "pattern"),
+        ("file_path", "path"),
+        ("directory", "path"),
+        ("include", "glob"),
+        ("file_type", "type"),
+        ("mode", "output_mode"),
+        ("case_insensitive", "-i"),
+        ("ignore_case", "-i"),
+        ("line_numbers", "-n"),
+        ("after_context", "-A"),
+        ("before_context", "-B"),
+        ("context", "-C"),
+        ("fixed_strings", "literal"),
+        ("limit", "head_limit"),
+        ("max_results", "head_limit"),
+        ("no_ignore", "ignored"),
+        ("include_ignored", "ignored"),
+    ];
+
+    fn access(&self) -> Vec<Access> {
+        vec![Access::Read(self.path().into())]
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let began = Instant::now();
+        let asked = self.asked(cx)?;
+        let cancel = cx.cancel();
+        let cancelled = || cancel.is_cancelled();
+        let search = Search::begin(cx, &asked, &cancelled, began);
+        let reply = match asked.mode {
+            OutputMode::FilesWithMatches => files::reply(&search),
+            OutputMode::Content => content::reply(&search),
+            OutputMode::Count => counts::reply(&search),
+        };
+        cx.check_cancelled()?;
+        let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(reply.with("milliseconds", milliseconds))
+    }
+}
+
+impl Grep {
+    fn path(&self) -> &str {
+        self.path.as_deref().filter(|path| !path.is_empty()).unwrap_or(".")
+    }
+}

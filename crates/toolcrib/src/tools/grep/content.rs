@@ -1,0 +1,176 @@
+//! The lines that match, page by page.
+
+use toolcrib_search::{FileId, Hits, Keep, Looked, ShownLine};
+use toolcrib_text::visible;
+
+use super::Sort;
+use super::search::{Found, Search};
+use super::zero;
+use crate::reply::Reply;
+
+/// Room for the last lines.
+const NOTE_CHARS: usize = 1_000;
+
+pub(super) fn reply(search: &Search<'_>) -> Reply {
+    let asked = search.asked;
+    let by_relevance = asked.sort == Sort::Relevance;
+    let end = asked.offset.saturating_add(asked.limit);
+    let keep = Keep {
+        skip: 0,
+        // Behind an offset nobody knows yet which lines will be shown.
+        most: if asked.offset == 0 && !by_relevance { asked.limit } else { 0 },
+        // One more than is shown tells that there are more.
+        count_to: if by_relevance { u64::MAX } else { end.saturating_add(1) },
+        before: asked.before,
+        after: asked.after,
+    };
+    let mut found: Vec<Found> = Vec::new();
+    let mut total = 0;
+    let looked = search.run(keep, |one| {
+        total += one.hits.count;
+        found.push(one);
+        by_relevance || total <= end
+    });
+    if by_relevance {
+        found = search.by_relevance(found);
+    }
+    if found.is_empty() {
+        return zero::reply(search, &looked);
+    }
+    let is_total = (by_relevance || total <= end) && search.saw_all(&looked);
+    if asked.offset >= total {
+        return zero::past_the_end(search, &looked, "match", total, is_total);
+    }
+    let mut page = Page {
+        search,
+        text: search.header(),
+        chars: 0,
+        room: search.cx.limits().reply_chars.saturating_sub(NOTE_CHARS),
+        next: asked.offset,
+        files: 0,
+    };
+    page.fill(&found, keep);
+    page.reply(&looked, total, is_total)
+}
+
+struct Page<'a> {
+    search: &'a Search<'a>,
+    text: String,
+    chars: usize,
+    room: usize,
+    /// The first hit that is not shown.
+    next: u64,
+    files: u64,
+}
+
+impl Page<'_> {
+    fn fill(&mut self, found: &[Found], kept: Keep) {
+        let (mut before, end) = (0, self.search.asked.offset + self.search.asked.limit);
+        for one in found {
+            let after = before + one.hits.count;
+            if after > self.next && before < end {
+                let skip = self.next - before;
+                let most = end.min(after) - self.next;
+                let whole = skip == 0 && most == one.hits.count && kept.most >= most;
+                let again = match whole {
+                    true => None,
+                    false => self.search.again(one.file, Keep { skip, most, ..kept }),
+                };
+                if !self.file(one.file, again.as_ref().unwrap_or(&one.hits), before) {
+                    return;
+                }
+                self.next = after.min(end);
+            }
+            before = after;
+        }
+    }
+
+    /// Shows the lines of a file; answers whether there is room for more. `before` is how many hits are in
+    /// the files before it.
+    fn file(&mut self, file: FileId, hits: &Hits, before: u64) -> bool {
+        let gap = if self.files == 0 { "" } else { "\n" };
+        let encoding = hits.encoding.map_or(String::new(), |name| format!(" [{name}]"));
+        let mut text = format!("{gap}{}{encoding}\n", self.search.show(file));
+        let mut chars = self.chars + text.chars().count();
+        let (mut last, mut shown) = (None, 0);
+        for line in &hits.lines {
+            if last.is_some_and(|last| line.number > last + 1) && self.has_context() {
+                text += "--\n";
+            }
+            last = Some(line.number);
+            let rendered = self.line(line);
+            chars += rendered.chars().count();
+            if chars > self.room && (shown > 0 || self.files > 0) {
+                // What belongs to a hit is shown with it, or not at all.
+                if let Some(hit) = line.hit {
+                    self.next = before + hit;
+                }
+                if shown > 0 {
+                    self.put(&text);
+                }
+                return false;
+            }
+            text += &rendered;
+            if let Some(hit) = line.hit {
+                shown += 1;
+                self.next = before + hit + 1;
+            }
+        }
+        self.put(&text);
+        true
+    }
+
+    fn put(&mut self, text: &str) {
+        self.chars += text.chars().count();
+        self.text += text;
+        self.files += 1;
+    }
+
+    fn has_context(&self) -> bool {
+        self.search.asked.before + self.search.asked.after > 0
+    }
+
+    fn line(&self, line: &ShownLine) -> String {
+        let mark = if line.hit.is_some() { ':' } else { '-' };
+        let number = match self.search.asked.numbers {
+            true => format!("{}{mark}", line.number),
+            false => String::new(),
+        };
+        let text = visible(&line.text);
+        if line.before + line.after == 0 {
+            return format!("{number}{text}\n");
+        }
+        let all = line.before + line.after + text.chars().count() as u64;
+        let place = match line.hit {
+            Some(_) => format!("[column {} of {all}] ", line.column),
+            None => format!("[{all} characters] "),
+        };
+        let (from, to) =
+            (if line.before > 0 { "…" } else { "" }, if line.after > 0 { "…" } else { "" });
+        format!("{number}{place}{from}{text}{to}\n")
+    }
+
+    fn reply(mut self, looked: &Looked, total: u64, is_total: bool) -> Reply {
+        let search = self.search;
+        let first = search.asked.offset + 1;
+        let shown = self.next.saturating_sub(search.asked.offset);
+        if self.next < total {
+            let at_least = if is_total { "" } else { "at least " };
+            let next = self.next;
+            self.text += &format!(
+                "[matches {first}-{next} of {at_least}{total}; for more, offset: {next}]\n"
+            );
+        }
+        for unseen in search.unseen(looked) {
+            self.text += &format!("[{unseen}]\n");
+        }
+        let key = if is_total { "total_matches" } else { "at_least" };
+        search
+            .facts(Reply::new(self.text), looked)
+            .with(key, total)
+            .with("returned_matches", shown)
+            .with("shown", shown)
+            .with("files_shown", self.files)
+            .with("complete", self.next >= total && search.saw_all(looked))
+    }
+}

@@ -1,0 +1,69 @@
+//! Which files match.
+
+use toolcrib_search::Keep;
+
+use super::Sort;
+use super::search::{Found, Search};
+use super::zero;
+use crate::reply::Reply;
+
+/// Hits that are counted in a file, to tell which is more relevant: beyond it, many is many.
+const COUNTED_HITS: u64 = 100;
+
+/// Room for the last lines.
+const NOTE_CHARS: usize = 1_000;
+
+pub(super) fn reply(search: &Search<'_>) -> Reply {
+    let asked = search.asked;
+    let by_relevance = asked.sort == Sort::Relevance;
+    let wanted = asked.offset.saturating_add(asked.limit);
+    let mut found: Vec<Found> = Vec::new();
+    let keep = Keep::count(if by_relevance { COUNTED_HITS } else { 1 });
+    let looked = search.run(keep, |one| {
+        found.push(one);
+        by_relevance || found.len() as u64 <= wanted
+    });
+    if by_relevance {
+        found = search.by_relevance(found);
+    }
+    if found.is_empty() {
+        return zero::reply(search, &looked);
+    }
+    let total = found.len() as u64;
+    let is_total = (by_relevance || total <= wanted) && search.saw_all(&looked);
+    if asked.offset >= total {
+        return zero::past_the_end(search, &looked, "file", total, is_total);
+    }
+    let first = usize::try_from(asked.offset).unwrap_or(usize::MAX);
+    let most = usize::try_from(asked.limit).unwrap_or(usize::MAX);
+    let room = search.cx.limits().reply_chars.saturating_sub(NOTE_CHARS);
+    let mut text = search.header();
+    let (mut files, mut chars) = (Vec::new(), 0);
+    for one in found.iter().skip(first).take(most) {
+        let path = search.show(one.file);
+        chars += path.chars().count() + 1;
+        if chars > room && !files.is_empty() {
+            break;
+        }
+        text += &path;
+        text.push('\n');
+        files.push(path);
+    }
+    let next = asked.offset + files.len() as u64;
+    if next < total {
+        let at_least = if is_total { "" } else { "at least " };
+        let from = asked.offset + 1;
+        text += &format!("[files {from}-{next} of {at_least}{total}; for more, offset: {next}]\n");
+    }
+    for unseen in search.unseen(&looked) {
+        text += &format!("[{unseen}]\n");
+    }
+    let key = if is_total { "total" } else { "at_least" };
+    search
+        .facts(Reply::new(text), &looked)
+        .with("shown", files.len())
+        .with(key, total)
+        .with("returned_matches", files.len())
+        .with("complete", next >= total && search.saw_all(&looked))
+        .with("files", files)
+}

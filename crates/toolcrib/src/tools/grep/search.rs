@@ -1,0 +1,254 @@
+//! The search itself: which files, in which order, and what was found in them.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::json;
+use toolcrib_fs::Stamp;
+use toolcrib_search::{
+    FileId, Grep, Hits, Keep, Listing, Looked, Pattern, Pruned, Rank, Stop, Understood, Walk, grep,
+    in_order, look_again,
+};
+
+use super::Sort;
+use super::ask::Asked;
+use crate::cancel::Progress;
+use crate::cx::Cx;
+use crate::letters::AsRead;
+use crate::reply::Reply;
+use crate::tools::search_words::LeftOut;
+use crate::words::counted;
+
+/// A search that has begun: the files are listed and in order.
+pub(super) struct Search<'a> {
+    pub(super) cx: &'a Cx<'a>,
+    pub(super) asked: &'a Asked,
+    pub(super) began: Instant,
+    pub(super) stop: Stop<'a>,
+    pub(super) listing: Listing,
+    pub(super) files: Vec<FileId>,
+    pub(super) pruned: Pruned,
+    /// Hidden files that were left out.
+    pub(super) hidden: u64,
+}
+
+/// A file with hits.
+pub(super) struct Found {
+    pub(super) file: FileId,
+    pub(super) hits: Hits,
+    pub(super) stamp: Stamp,
+}
+
+/// So often the caller hears how far it is, in files.
+const PROGRESS_FILES: u64 = 5_000;
+
+impl<'a> Search<'a> {
+    /// Lists the files and puts them in the order in which they are searched.
+    pub(super) fn begin(
+        cx: &'a Cx<'a>,
+        asked: &'a Asked,
+        cancelled: &'a (dyn Fn() -> bool + Sync),
+        began: Instant,
+    ) -> Search<'a> {
+        let stop = Stop::new(cx.search_until(), cancelled);
+        let listing = list(cx, asked, asked.ignored, &stop);
+        let mut hidden = 0;
+        let files = choose(asked, &listing, &mut hidden);
+        let pruned = listing.pruned();
+        let mut search = Search { cx, asked, began, stop, listing, files, pruned, hidden };
+        if asked.sort == Sort::Modified {
+            search.newest_first();
+        }
+        search
+    }
+
+    /// Searches the files in their order, until `take` has enough.
+    pub(super) fn run(&self, keep: Keep, mut take: impl FnMut(Found) -> bool + Send) -> Looked {
+        let progress = self.cx.progress_to();
+        let total = Some(self.files.len() as u64);
+        let mut done = 0;
+        grep(&self.grep(&self.asked.pattern, keep, &self.stop), &self.files, |file, hits, stamp| {
+            done += 1;
+            if done % PROGRESS_FILES == 0 {
+                progress(Progress { done, total, message: "files with matches" });
+            }
+            take(Found { file, hits, stamp })
+        })
+    }
+
+    /// Looks into one file once more.
+    pub(super) fn again(&self, file: FileId, keep: Keep) -> Option<Hits> {
+        look_again(&self.grep(&self.asked.pattern, keep, &self.stop), file, keep)
+    }
+
+    /// The same search for another pattern.
+    pub(super) fn grep<'b>(
+        &'b self,
+        pattern: &'b Pattern,
+        keep: Keep,
+        stop: &'b Stop<'b>,
+    ) -> Grep<'b> {
+        let limits = self.cx.limits();
+        let named = self.asked.ground.is_file();
+        Grep {
+            tree: &self.asked.ground.tree,
+            listing: &self.listing,
+            pattern,
+            letters: &AsRead,
+            // What is named is searched, as long as it can be held.
+            max_bytes: if named { limits.edit_bytes } else { limits.search_bytes },
+            keep,
+            stop,
+        }
+    }
+
+    pub(super) fn rank(&self, found: &Found) -> Rank {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let now = now.map_or(0, |now| i64::try_from(now.as_secs()).unwrap_or(i64::MAX));
+        Rank {
+            definition: found.hits.definition,
+            count: found.hits.count,
+            age: Rank::age(found.stamp.modified.0, now),
+            path_length: self.listing.path(found.file).as_os_str().len(),
+        }
+    }
+
+    /// Puts files in order of relevance; those of the same rank stay in the order of their paths.
+    pub(super) fn by_relevance(&self, found: Vec<Found>) -> Vec<Found> {
+        let mut ranked: Vec<(Rank, Found)> =
+            found.into_iter().map(|found| (self.rank(&found), found)).collect();
+        ranked.sort_by(|(a, _), (b, _)| a.compare(b));
+        ranked.into_iter().map(|(_, found)| found).collect()
+    }
+
+    pub(super) fn show(&self, file: FileId) -> String {
+        self.cx.show_in(&self.asked.ground.tree, &self.listing.path(file))
+    }
+
+    pub(super) fn left_out(&self) -> LeftOut<'_> {
+        LeftOut { cx: self.cx, ground: &self.asked.ground, pruned: &self.pruned }
+    }
+
+    /// Lines that stand before what was found: how the pattern was understood, if not as it was meant.
+    pub(super) fn header(&self) -> String {
+        match self.asked.pattern.understood() {
+            Understood::AsText { why, column } => format!(
+                "[not a regular expression ({why}, at column {column}): searched as plain text]\n"
+            ),
+            _ => String::new(),
+        }
+    }
+
+    /// What could not be looked at, each in words.
+    pub(super) fn unseen(&self, looked: &Looked) -> Vec<String> {
+        let mut unseen = self.left_out().unseen();
+        let skipped = &looked.skipped;
+        if skipped.unreadable > 0 {
+            let names = self.left_out().names(&skipped.unreadable_names, skipped.unreadable);
+            unseen.push(format!("{} cannot be read: {names}", counted(skipped.unreadable, "file")));
+        }
+        if looked.gave_up > 0 {
+            unseen.push(format!(
+                "{} took too many steps and {} not decided: a pattern without look-around has no such bound",
+                counted(looked.gave_up, "line"),
+                if looked.gave_up == 1 { "was" } else { "were" },
+            ));
+        }
+        if !self.listing.complete || !looked.complete {
+            unseen.push(format!(
+                "time was over after {} of {}{}: give a narrower path or glob",
+                looked.searched,
+                counted(self.files.len() as u64, "file"),
+                if self.listing.complete { "" } else { " and more" },
+            ));
+        }
+        unseen
+    }
+
+    /// What it cost, and what was skipped, for programs.
+    pub(super) fn facts(&self, reply: Reply, looked: &Looked) -> Reply {
+        let skipped = &looked.skipped;
+        reply
+            .with("pattern", self.asked.text.as_str())
+            .with("offset", self.asked.offset)
+            .with("head_limit", self.asked.limit)
+            .with("files_searched", looked.searched)
+            .with(
+                "files_skipped",
+                json!({
+                    "binary": skipped.binary,
+                    "large": skipped.large,
+                    "unreadable": skipped.unreadable,
+                    "hidden": self.hidden,
+                    "ignored": self.pruned.ignored_files,
+                    "ignored_directories": self.pruned.ignored_directories,
+                }),
+            )
+    }
+
+    /// Whether everything was looked at that was to be.
+    pub(super) fn saw_all(&self, looked: &Looked) -> bool {
+        self.listing.complete
+            && looked.complete
+            && looked.gave_up + looked.skipped.unreadable == 0
+            && self.pruned.unreadable + self.pruned.too_deep == 0
+    }
+
+    fn newest_first(&mut self) {
+        let (tree, listing) = (&self.asked.ground.tree, &self.listing);
+        let mut stamped = Vec::with_capacity(self.files.len());
+        let modified = |(): &mut (), file: &FileId| {
+            let directory = tree.directory(listing.directory_of(*file)).ok()?;
+            Some(directory.stamp_of(listing.name(*file))?.modified)
+        };
+        in_order(
+            &self.files,
+            || (),
+            modified,
+            |file, modified| {
+                stamped.push((modified, *file));
+                true
+            },
+        );
+        stamped.sort_by_key(|(modified, _)| std::cmp::Reverse(*modified));
+        self.files = stamped.into_iter().map(|(_, file)| file).collect();
+    }
+}
+
+/// The files beneath where the search begins.
+pub(super) fn list(cx: &Cx<'_>, asked: &Asked, ignored: bool, stop: &Stop<'_>) -> Listing {
+    let ground = &asked.ground;
+    if ground.is_file() {
+        return Listing::of_file(ground.start());
+    }
+    let named: Vec<_> =
+        asked.filter.named().iter().map(|named| ground.start().join(named)).collect();
+    cx.list_tree(&Walk {
+        tree: &ground.tree,
+        start: ground.start(),
+        ignored,
+        named: &named,
+        own: cx.own(),
+        stop,
+    })
+}
+
+/// Those that are to be searched. A link is not: what it leads to has a place of its own.
+pub(super) fn choose(asked: &Asked, listing: &Listing, hidden: &mut u64) -> Vec<FileId> {
+    let start = asked.ground.start();
+    let named = asked.ground.is_file();
+    listing.choose(|path, is_hidden, is_link| {
+        if named {
+            return true;
+        }
+        let beneath = path.strip_prefix(start).unwrap_or(Path::new(""));
+        if is_link || !(asked.filter.wants_all() || asked.filter.wants(beneath)) {
+            return false;
+        }
+        if is_hidden && !asked.hidden {
+            *hidden += 1;
+            return false;
+        }
+        true
+    })
+}

@@ -1,0 +1,162 @@
+//! No match: what was looked at, what was not, and what might have been meant.
+
+use std::time::{Duration, Instant};
+
+use toolcrib_search::{Keep, Listing, Looked, Pattern, Understood, Wanted, grep};
+use toolcrib_text::{clip_line, visible_name};
+
+use super::search::{Search, choose, list};
+use crate::reply::Reply;
+use crate::words::counted;
+
+/// A second look takes no longer than half of the first did, within these.
+const LEAST_LOOK: Duration = Duration::from_millis(20);
+const LONGEST_LOOK: Duration = Duration::from_millis(300);
+
+/// So much of the pattern is repeated.
+const PATTERN_CHARS: usize = 200;
+
+/// Nothing was found.
+pub(super) fn reply(search: &Search<'_>, looked: &Looked) -> Reply {
+    let asked = search.asked;
+    let pattern = clip_line(&visible_name(asked.text.as_bytes()), PATTERN_CHARS);
+    let files = counted(looked.searched, "file");
+    let mut text = search.header();
+    text += &format!("No match for `{pattern}` in {files}.\n");
+    let mut notes = skipped(search, looked);
+    notes.extend(second_look(search));
+    notes.extend(search.unseen(looked));
+    for note in notes {
+        text += &format!("[{note}]\n");
+    }
+    search
+        .facts(Reply::new(text), looked)
+        .with("total_matches", 0)
+        .with("returned_matches", 0)
+        .with("shown", 0)
+        .with("complete", search.saw_all(looked))
+}
+
+/// There are matches, but none where the caller looks.
+pub(super) fn past_the_end(
+    search: &Search<'_>,
+    looked: &Looked,
+    noun: &str,
+    total: u64,
+    is_total: bool,
+) -> Reply {
+    let at_least = if is_total { "" } else { "at least " };
+    let text = format!(
+        "Nothing at offset {}: there are {at_least}{}, the first at offset 0.\n",
+        search.asked.offset,
+        counted(total, noun)
+    );
+    search
+        .facts(Reply::new(search.header() + &text), looked)
+        .with(if is_total { "total" } else { "at_least" }, total)
+        .with("returned_matches", 0)
+        .with("shown", 0)
+        .with("complete", search.saw_all(looked))
+}
+
+/// What was not searched.
+fn skipped(search: &Search<'_>, looked: &Looked) -> Vec<String> {
+    let mut notes = Vec::new();
+    let skipped = &looked.skipped;
+    if search.files.is_empty() && search.hidden == 0 && !search.asked.filter.wants_all() {
+        notes.push("no file fits glob and type; Glob shows which files there are".to_owned());
+    }
+    if skipped.binary > 0 {
+        notes.push(format!("{} skipped: not text", counted(skipped.binary, "file")));
+    }
+    if skipped.large > 0 {
+        let names = search.left_out().names(&skipped.large_names, skipped.large);
+        notes.push(format!(
+            "{} skipped as too large ({names}): as path it is searched",
+            counted(skipped.large, "file")
+        ));
+    }
+    if search.hidden > 0 {
+        notes.push(format!(
+            "{} left out; searched with hidden: true",
+            counted(search.hidden, "hidden file")
+        ));
+    }
+    notes
+}
+
+/// What a short second look finds: the same text in ignored files, in another case, as plain text.
+fn second_look(search: &Search<'_>) -> Vec<String> {
+    let asked = search.asked;
+    let mut notes = Vec::new();
+    let time = (search.began.elapsed() / 2).clamp(LEAST_LOOK, LONGEST_LOOK);
+    let stop = search.stop.not_after(Instant::now() + time);
+    let again = |text: &str, literal: bool, ignore_case: bool, multiline: bool| {
+        let pattern = Pattern::new(Wanted { pattern: text, literal, ignore_case, multiline });
+        first_match(search, &pattern.ok()?, None, &stop)
+    };
+    let multiline = asked.pattern.multiline();
+    let is_text = asked.literal || matches!(asked.pattern.understood(), Understood::AsText { .. });
+    if !is_text && asked.text.contains("\\|") {
+        let meant = asked.text.replace("\\|", "|");
+        let found = again(&meant, false, asked.ignore_case, multiline)
+            .map_or(String::new(), |first| format!("; {meant} is in {first}"));
+        notes.push(format!(
+            "in this syntax | alone means \"or\", and \\| is the character itself{found}"
+        ));
+    }
+    if let Some(ignored) = search.left_out().ignored() {
+        let listing = list(search.cx, asked, true, &stop);
+        let first = first_match(search, &asked.pattern, Some(&listing), &stop);
+        notes.push(match first {
+            Some(first) => format!("{ignored} left out; ignored: true finds it in {first}"),
+            None if listing.complete && !stop.now() => {
+                format!("{ignored} left out; it is not there either")
+            }
+            None => format!("{ignored} left out; ignored: true searches them"),
+        });
+    }
+    if !is_text
+        && regex_syntax_in(&asked.text)
+        && let Some(first) = again(&asked.text, true, asked.ignore_case, multiline)
+    {
+        notes.push(format!("as plain text it is in {first}: literal: true finds it"));
+    }
+    if !is_text
+        && !multiline
+        && [".*", ".+", "\\s", "[^"].iter().any(|crossing| asked.text.contains(crossing))
+        && let Some(first) = again(&asked.text, false, asked.ignore_case, true)
+    {
+        notes.push(format!("over several lines it is in {first}: multiline: true finds it"));
+    }
+    if !asked.ignore_case
+        && let Some(first) = again(&asked.text, asked.literal, true, multiline)
+    {
+        notes.push(format!("in another case it is in {first}: \"-i\": true finds it"));
+    }
+    notes
+}
+
+/// The first file that has a match, among those that were searched or those of another list.
+fn first_match(
+    search: &Search<'_>,
+    pattern: &Pattern,
+    listing: Option<&Listing>,
+    stop: &toolcrib_search::Stop<'_>,
+) -> Option<String> {
+    let others = listing.map(|listing| choose(search.asked, listing, &mut 0));
+    let listing = listing.unwrap_or(&search.listing);
+    let files = others.as_ref().unwrap_or(&search.files);
+    let mut first = None;
+    let mut asked = search.grep(pattern, Keep::count(1), stop);
+    asked.listing = listing;
+    grep(&asked, files, |file, _, _| {
+        first = Some(listing.path(file));
+        false
+    });
+    Some(search.cx.show_in(&search.asked.ground.tree, &first?))
+}
+
+fn regex_syntax_in(pattern: &str) -> bool {
+    pattern.contains(['.', '*', '+', '?', '(', ')', '[', ']', '{', '}', '^', '$', '|', '\\'])
+}

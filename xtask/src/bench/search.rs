@@ -1,0 +1,194 @@
+//! `bench search`: Grep and Glob beside ripgrep and fd, in turns, on Debian's kernel sources and on this
+//! repository. Ours answer in one long conversation, as in an agent's session; theirs are started for
+//! each question, as agents do it. A row counts only if both found the same.
+
+mod plot;
+mod queries;
+mod trees;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use self::queries::{Peer, QUERIES, Query};
+use super::Rounds;
+use super::table::{ratio, two_digits};
+use super::times::Times;
+use crate::conversation::{Conversation, call_line};
+use crate::error::Result;
+use crate::peers::{self, Peers};
+use crate::{product, workspace};
+
+/// On the kernel a question takes a second; few measurements tell.
+const LARGE_ROUNDS: usize = 15;
+/// Fewer rounds than these only show that it works: then the large tree is left out.
+const TO_MEASURE: usize = 10;
+
+/// One row of the table.
+struct Row {
+    what: String,
+    ours: Times,
+    theirs: Times,
+}
+
+pub(super) fn run(rounds: Rounds) -> Result<()> {
+    let peers = peers::install()?;
+    let binary = product::build_release()?;
+    let is_smoke = rounds.measured < TO_MEASURE;
+    let mut tables = Vec::new();
+    let small = trees::small()?;
+    tables.push(measure("this repository", &binary, &peers, small.path(), false, rounds)?);
+    match if is_smoke { None } else { trees::kernel()? } {
+        Some(kernel) => {
+            let measured = rounds.measured.min(LARGE_ROUNDS);
+            let rounds = Rounds { warm_up: 2, measured };
+            tables.push(measure("the kernel", &binary, &peers, &kernel, true, rounds)?);
+        }
+        None => println!("the kernel's sources are left out"),
+    }
+    if !is_smoke {
+        let svg = workspace::root().join("docs/search.svg");
+        std::fs::write(&svg, plot::draw(&tables))?;
+        println!("\nwrote {}", svg.display());
+    }
+    Ok(())
+}
+
+fn measure(
+    name: &'static str,
+    binary: &Path,
+    peers: &Peers,
+    tree: &Path,
+    is_large: bool,
+    rounds: Rounds,
+) -> Result<(&'static str, Vec<Row>)> {
+    let top = tempfile::tempdir()?;
+    let config = top.path().join("config.toml");
+    std::fs::write(&config, "search_seconds = 600\n")?;
+    let mut command = Command::new(binary);
+    command.arg("run").arg(format!("--root={}:ro", tree.display()));
+    command.arg(format!("--config={}", config.display()));
+    command.arg(format!("--state={}", top.path().join("state").display()));
+    let mut contest =
+        Contest { conversation: Conversation::start(command)?, peers, tree, asked: 0 };
+    let mut rows = Vec::new();
+    for query in QUERIES.iter().filter(|query| query.large.is_none_or(|large| large == is_large)) {
+        contest.check(query)?;
+        let mut row =
+            Row { what: query.what.to_owned(), ours: Times::default(), theirs: Times::default() };
+        for round in 0..rounds.warm_up + rounds.measured {
+            let (ours, theirs) = (contest.ours(query)?.0, contest.theirs(query)?.0);
+            if round >= rounds.warm_up {
+                row.ours.add(ours);
+                row.theirs.add(theirs);
+            }
+        }
+        rows.push(row);
+    }
+    print(name, tree, &rows)?;
+    Ok((name, rows))
+}
+
+fn print(name: &str, tree: &Path, rows: &[Row]) -> Result<()> {
+    println!("\n{name}: {} files\n", trees::count(tree)?);
+    println!(
+        "| question | rounds | ours p50 ms | theirs p50 ms | ours min | theirs min | p50 ratio |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|--:|");
+    for row in rows {
+        let (ours, theirs) = (&row.ours, &row.theirs);
+        println!(
+            "| {} | {} | {} | {} | {} | {} | {} |",
+            row.what,
+            ours.count(),
+            two_digits(ours.percentile_ms(50)),
+            two_digits(theirs.percentile_ms(50)),
+            two_digits(ours.percentile_ms(0)),
+            two_digits(theirs.percentile_ms(0)),
+            ratio(ours.percentile_ms(50), theirs.percentile_ms(50)),
+        );
+    }
+    Ok(())
+}
+
+struct Contest<'a> {
+    conversation: Conversation,
+    peers: &'a Peers,
+    tree: &'a Path,
+    asked: usize,
+}
+
+impl Contest<'_> {
+    fn ours(&mut self, query: &Query) -> Result<(Duration, Value)> {
+        self.asked += 1;
+        let arguments: Value = serde_json::from_str(query.ours.1)?;
+        let line = call_line(self.asked, query.ours.0, &arguments, true);
+        let started = Instant::now();
+        let reply = self.conversation.ask(&line)?;
+        let time = started.elapsed();
+        match reply["success"] == true {
+            true => Ok((time, reply)),
+            false => Err(format!("{}: {}", query.what, reply["output"]).into()),
+        }
+    }
+
+    /// From spawn to exit, the output read to its end.
+    fn theirs(&self, query: &Query) -> Result<(Duration, String)> {
+        let mut command = match query.peer {
+            Peer::Rg => {
+                let mut rg = Command::new(&self.peers.rg);
+                rg.args(["--no-config", "--hidden", "-g=!.git", "--max-filesize=10M", "--crlf"]);
+                rg
+            }
+            Peer::RgFiles => {
+                let mut rg = Command::new(&self.peers.rg);
+                rg.args(["--no-config", "--files"]);
+                rg
+            }
+            Peer::Fd => Command::new(&self.peers.fd),
+        };
+        command.args(query.theirs).current_dir(self.tree).stdin(Stdio::null());
+        let started = Instant::now();
+        let output = command.output()?;
+        let time = started.elapsed();
+        if output.status.code().is_none_or(|code| code > 1) {
+            return Err(format!("{}: {}", query.what, output.status).into());
+        }
+        Ok((time, String::from_utf8_lossy(&output.stdout).into_owned()))
+    }
+
+    /// Both find the same, as far as a page tells.
+    fn check(&mut self, query: &Query) -> Result<()> {
+        let reply = self.ours(query)?.1;
+        let printed = self.theirs(query)?.1;
+        let facts = &reply["metadata"];
+        let lines = printed.lines().count() as u64;
+        let sum = || -> u64 {
+            let counts =
+                printed.lines().filter_map(|line| line.rsplit_once(':')?.1.parse::<u64>().ok());
+            counts.sum()
+        };
+        let ours = |key: &str| facts[key].as_u64();
+        let (ours, theirs) = match reply["metadata"]["files_with_matches"].is_null() {
+            false => (ours("total_matches"), sum()),
+            true => (ours("total").or(ours("total_matches")).or(ours("at_least")), lines),
+        };
+        let same = match facts["at_least"].is_null() {
+            true => ours == Some(theirs),
+            false => ours.is_some_and(|ours| ours <= theirs),
+        };
+        match same {
+            true => Ok(()),
+            false => Err(format!("{}: ours {ours:?}, theirs {theirs}", query.what).into()),
+        }
+    }
+}
+
+impl Row {
+    fn ratio(&self) -> Option<f64> {
+        let (ours, theirs) = (self.ours.percentile_ms(50)?, self.theirs.percentile_ms(50)?);
+        Some(ours / theirs)
+    }
+}

@@ -1,0 +1,205 @@
+//! What is asked, in both languages.
+
+/// Who is asked beside us.
+#[derive(Clone, Copy)]
+pub(super) enum Peer {
+    Rg,
+    RgFiles,
+    Fd,
+}
+
+/// A question.
+pub(super) struct Query {
+    pub(super) what: &'static str,
+    /// Only on the large tree, or only on the small one.
+    pub(super) large: Option<bool>,
+    /// The tool and its arguments.
+    pub(super) ours: (&'static str, &'static str),
+    pub(super) peer: Peer,
+    pub(super) theirs: &'static [&'static str],
+}
+
+const LARGE: Option<bool> = Some(true);
+const SMALL: Option<bool> = Some(false);
+
+const fn grep(
+    what: &'static str,
+    large: Option<bool>,
+    arguments: &'static str,
+    theirs: &'static [&'static str],
+) -> Query {
+    Query { what, large, ours: ("Grep", arguments), peer: Peer::Rg, theirs }
+}
+
+const fn glob(
+    what: &'static str,
+    large: Option<bool>,
+    arguments: &'static str,
+    peer: Peer,
+    theirs: &'static [&'static str],
+) -> Query {
+    Query { what, large, ours: ("Glob", arguments), peer, theirs }
+}
+
+/// The classes of questions: rare and common words, expressions with and without a literal in them, case,
+/// lines joined, lists, counts, order; then names.
+pub(super) const QUERIES: &[Query] = &[
+    grep(
+        "count rare word: rg -c",
+        LARGE,
+        r#"{"pattern":"PM_RESUME","output_mode":"count"}"#,
+        &["-c", "PM_RESUME"],
+    ),
+    grep(
+        "count word of 3,000 files: rg -c",
+        LARGE,
+        r#"{"pattern":"EXPORT_SYMBOL_GPL","output_mode":"count"}"#,
+        &["-c", "EXPORT_SYMBOL_GPL"],
+    ),
+    grep(
+        "count common words: rg -c",
+        LARGE,
+        r#"{"pattern":"struct device","output_mode":"count"}"#,
+        &["-c", "struct device"],
+    ),
+    grep(
+        "count `return`: rg -c",
+        LARGE,
+        r#"{"pattern":"return","output_mode":"count"}"#,
+        &["-c", "return"],
+    ),
+    grep(
+        "count `[A-Z]+_RESUME`: rg -c",
+        LARGE,
+        r#"{"pattern":"[A-Z]+_RESUME","output_mode":"count"}"#,
+        &["-c", "[A-Z]+_RESUME"],
+    ),
+    grep(
+        "count 4 alternatives: rg -c",
+        LARGE,
+        r#"{"pattern":"ERR_SYS|PME_TURN_OFF|LINK_REQ_RST|CFG_BME_EVT","output_mode":"count"}"#,
+        &["-c", "ERR_SYS|PME_TURN_OFF|LINK_REQ_RST|CFG_BME_EVT"],
+    ),
+    grep(
+        "count without a literal: rg -c",
+        LARGE,
+        r#"{"pattern":"\\w{5}\\s+\\w{5}\\s+\\w{5}\\s+\\w{5}\\s+\\w{5}","output_mode":"count"}"#,
+        &["-c", r"\w{5}\s+\w{5}\s+\w{5}\s+\w{5}\s+\w{5}"],
+    ),
+    grep(
+        "count rare word, any case: rg -c -i",
+        LARGE,
+        r#"{"pattern":"PM_RESUME","-i":true,"output_mode":"count"}"#,
+        &["-c", "-i", "PM_RESUME"],
+    ),
+    grep(
+        "count over lines: rg -c -U",
+        LARGE,
+        r#"{"pattern":"struct file_operations \\w+ = \\{\\n\\s*\\.owner","multiline":true,"output_mode":"count"}"#,
+        &["-c", "-U", "--multiline-dotall", r"struct file_operations \w+ = \{\n\s*\.owner"],
+    ),
+    grep(
+        "files, by relevance: rg -l",
+        LARGE,
+        r#"{"pattern":"EXPORT_SYMBOL_GPL"}"#,
+        &["-l", "EXPORT_SYMBOL_GPL"],
+    ),
+    grep(
+        "files, by path, all: rg -l --sort path",
+        LARGE,
+        r#"{"pattern":"PM_RESUME","sort":"path"}"#,
+        &["-l", "--sort=path", "PM_RESUME"],
+    ),
+    grep(
+        "lines by path, rare, all: rg --sort path",
+        LARGE,
+        r#"{"pattern":"PM_RESUME","output_mode":"content"}"#,
+        &["--sort=path", "PM_RESUME"],
+    ),
+    grep(
+        "first 100 lines by path: rg --sort path",
+        LARGE,
+        r#"{"pattern":"struct device","output_mode":"content"}"#,
+        &["--sort=path", "struct device"],
+    ),
+    grep(
+        "first 100 lines: rg, all lines",
+        LARGE,
+        r#"{"pattern":"EXPORT_SYMBOL_GPL","output_mode":"content"}"#,
+        &["EXPORT_SYMBOL_GPL"],
+    ),
+    grep(
+        "no match: rg",
+        None,
+        r#"{"pattern":"zebra_crossing_xyz"}"#,
+        &["-l", "zebra_crossing_[x]yz"],
+    ),
+    grep(
+        "rare word, files: rg -l",
+        SMALL,
+        r#"{"pattern":"VERSION_CONTROL"}"#,
+        &["-l", "VERSION_CONTROL"],
+    ),
+    grep(
+        "common word, count: rg -c",
+        SMALL,
+        r#"{"pattern":"fn ","output_mode":"count"}"#,
+        &["-c", "fn "],
+    ),
+    grep(
+        "expression, first 100 lines: rg",
+        SMALL,
+        r#"{"pattern":"pub\\(crate\\) fn \\w+","output_mode":"content"}"#,
+        &[r"pub\(crate\) fn \w+"],
+    ),
+    grep(
+        "any case, count: rg -c -i",
+        SMALL,
+        r#"{"pattern":"error","-i":true,"output_mode":"count"}"#,
+        &["-c", "-i", "error"],
+    ),
+    glob(
+        "**/*.rs: rg --files -g",
+        None,
+        r#"{"pattern":"**/*.rs"}"#,
+        Peer::RgFiles,
+        &["-g=**/*.rs"],
+    ),
+    glob("**/*.rs: fd", None, r#"{"pattern":"**/*.rs"}"#, Peer::Fd, &["--glob", "-tf", "*.rs"]),
+    glob("**/*.h: rg --files -g", LARGE, r#"{"pattern":"**/*.h"}"#, Peer::RgFiles, &["-g=**/*.h"]),
+    glob(
+        "**/*.h: rg --files -g --sort modified",
+        LARGE,
+        r#"{"pattern":"**/*.h"}"#,
+        Peer::RgFiles,
+        &["-g=**/*.h", "--sortr=modified"],
+    ),
+    glob(
+        "**/Makefile: rg --files -g",
+        LARGE,
+        r#"{"pattern":"**/Makefile"}"#,
+        Peer::RgFiles,
+        &["-g=**/Makefile"],
+    ),
+    glob(
+        "drivers/net/**/*.h: rg --files -g",
+        LARGE,
+        r#"{"pattern":"drivers/net/**/*.h"}"#,
+        Peer::RgFiles,
+        &["-g=drivers/net/**/*.h"],
+    ),
+    glob(
+        "**/*sched*: rg --files -g",
+        LARGE,
+        r#"{"pattern":"**/*sched*"}"#,
+        Peer::RgFiles,
+        &["-g=**/*sched*"],
+    ),
+    glob(
+        "**/*.md: rg --files -g",
+        SMALL,
+        r#"{"pattern":"**/*.md"}"#,
+        Peer::RgFiles,
+        &["-g=**/*.md"],
+    ),
+];

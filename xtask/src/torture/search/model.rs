@@ -1,0 +1,151 @@
+//! A tree that changes at random between two questions: edits, renames, ignore files, links, modes, whole
+//! directories. After each step both are asked which files there are, and where a word is.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::super::Effort;
+use super::super::report::{Report, Row};
+use super::oracle::Both;
+use crate::error::Result;
+use crate::peers::Peers;
+use crate::random::Random;
+
+const STEPS: usize = 3_000;
+const SMOKE: usize = 60;
+
+const NAMES: [&str; 10] =
+    ["a", "b", "src", "build", "x.rs", "y.rs", "z.log", ".hidden", "node_modules", "c.txt"];
+const RULES: [&str; 9] = [
+    "*.log\n",
+    "src/\n",
+    "/a\n",
+    "b/**\n!b/x.rs\n",
+    "build\n",
+    "!*.log\n",
+    "x.rs\n",
+    "",
+    "*\n!*/\n",
+];
+
+pub(super) fn run(binary: &Path, peers: &Peers, effort: Effort, report: &mut Report) -> Result<()> {
+    let steps = effort.rounds.unwrap_or(if effort.smoke { SMOKE } else { STEPS });
+    let mut row = Row::new("model", "a tree that changes between two questions");
+    let directory = tempfile::tempdir()?;
+    let tree = directory.path().join("tree");
+    fs::create_dir(&tree)?;
+    fs::write(tree.join(".gitignore"), "")?;
+    let mut both = Both::begin(binary, peers, &tree)?;
+    let mut random = Random::new(3);
+    let mut history = Vec::new();
+    for step in 0..steps {
+        let done = change(&tree, &mut random).unwrap_or_else(|error| format!("nothing: {error}"));
+        row.tally.add(done.split(' ').next().unwrap_or_default());
+        history.push(done);
+        both.write_habit()?;
+        if let Some(difference) = compare(&mut both)? {
+            let last = history[history.len().saturating_sub(5)..].join("; ");
+            row.violate(format!("after step {step}: {difference}"), last);
+            if effort.smoke {
+                break;
+            }
+        }
+    }
+    report.add(row);
+    Ok(())
+}
+
+fn compare(both: &mut Both<'_>) -> Result<Option<String>> {
+    let list = |text: String| text.lines().map(str::to_owned).collect::<BTreeSet<String>>();
+    let arguments = json!({"pattern": "**/*", "hidden": true, "limit": 1000});
+    let reply = both.ask("Glob", &arguments)?;
+    let found = reply["metadata"]["files"].as_array().cloned().unwrap_or_default();
+    let ours: BTreeSet<String> =
+        found.iter().filter_map(|path| path.as_str().map(str::to_owned)).collect();
+    let theirs = list(both.rg(&["--files"])?);
+    // Links to files are listed by Glob, and by ripgrep only when it follows them.
+    let ours: BTreeSet<String> =
+        ours.into_iter().filter(|path| !path.rsplit('/').next().is_some_and(is_link)).collect();
+    if ours != theirs {
+        let missing: Vec<_> = theirs.difference(&ours).take(3).collect();
+        let wrong: Vec<_> = ours.difference(&theirs).take(3).collect();
+        return Ok(Some(format!("files: missing {missing:?}, wrongly there {wrong:?}")));
+    }
+    let ours = both.matching("word", &json!({}))?;
+    let theirs = list(both.rg(&["-l", "word"])?);
+    Ok((ours != theirs).then(|| format!("word: ours {ours:?}, theirs {theirs:?}")))
+}
+
+fn is_link(name: &str) -> bool {
+    name.starts_with("link")
+}
+
+/// Changes something; answers what.
+fn change(tree: &Path, random: &mut Random) -> std::io::Result<String> {
+    let path = somewhere(tree, random);
+    let shown = path.strip_prefix(tree).unwrap_or(&path).display().to_string();
+    match random.below(12) {
+        0..=2 => {
+            let word = if random.below(2) == 0 { "word" } else { "other" };
+            fs::write(&path, format!("{word} {}\n", random.next()))?;
+            Ok(format!("write {shown}"))
+        }
+        3 => {
+            // In place, so that the directory does not change.
+            let text = fs::read_to_string(&path)?;
+            let text =
+                if text.contains("word") { text.replace("word", "drow") } else { text + "word\n" };
+            fs::write(&path, text)?;
+            Ok(format!("edit {shown}"))
+        }
+        4 => {
+            let other = somewhere(tree, random);
+            fs::rename(&path, &other)?;
+            Ok(format!("rename {shown} to {}", other.display()))
+        }
+        5 => {
+            fs::remove_file(&path)?;
+            Ok(format!("remove {shown}"))
+        }
+        6 => {
+            fs::create_dir_all(&path)?;
+            fs::write(path.join("x.rs"), "word\n")?;
+            Ok(format!("mkdir {shown}"))
+        }
+        7 => {
+            fs::remove_dir_all(&path)?;
+            Ok(format!("rmdir {shown}"))
+        }
+        8 | 9 => {
+            let name = if random.below(3) == 0 { ".ignore" } else { ".gitignore" };
+            let directory = if path.is_dir() { path } else { tree.to_owned() };
+            let rules = RULES[random.below(RULES.len() as u64) as usize];
+            fs::write(directory.join(name), rules)?;
+            Ok(format!("ignore {rules:?} in {}", directory.display()))
+        }
+        10 => {
+            let link = tree.join(format!("link{}", random.below(3)));
+            let _ = fs::remove_file(&link);
+            symlink(&path, &link)?;
+            Ok(format!("symlink to {shown}"))
+        }
+        _ => {
+            let mode = if path.is_dir() { 0o755 } else { [0o644, 0o600][random.below(2) as usize] };
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+            Ok(format!("chmod {shown}"))
+        }
+    }
+}
+
+/// A path of a few names, there or not.
+fn somewhere(tree: &Path, random: &mut Random) -> PathBuf {
+    let mut path = tree.to_owned();
+    for _ in 0..=random.below(3) {
+        path.push(NAMES[random.below(NAMES.len() as u64) as usize]);
+    }
+    path
+}
