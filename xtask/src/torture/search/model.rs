@@ -47,7 +47,7 @@ pub(super) fn run(binary: &Path, peers: &Peers, effort: Effort, report: &mut Rep
         row.tally.add(done.split(' ').next().unwrap_or_default());
         history.push(done);
         both.write_habit()?;
-        if let Some(difference) = compare(&mut both)? {
+        if let Some(difference) = compare(&mut both, &tree)? {
             let last = history[history.len().saturating_sub(5)..].join("; ");
             row.violate(format!("after step {step}: {difference}"), last);
             if effort.smoke {
@@ -59,7 +59,7 @@ pub(super) fn run(binary: &Path, peers: &Peers, effort: Effort, report: &mut Rep
     Ok(())
 }
 
-fn compare(both: &mut Both<'_>) -> Result<Option<String>> {
+fn compare(both: &mut Both<'_>, tree: &Path) -> Result<Option<String>> {
     let list = |text: String| text.lines().map(str::to_owned).collect::<BTreeSet<String>>();
     let arguments = json!({"pattern": "**/*", "hidden": true, "limit": 1000});
     let reply = both.ask("Glob", &arguments)?;
@@ -69,7 +69,7 @@ fn compare(both: &mut Both<'_>) -> Result<Option<String>> {
     let theirs = list(both.rg(&["--files"])?);
     // Links to files are listed by Glob, and by ripgrep only when it follows them.
     let ours: BTreeSet<String> =
-        ours.into_iter().filter(|path| !path.rsplit('/').next().is_some_and(is_link)).collect();
+        ours.into_iter().filter(|path| !tree.join(path).is_symlink()).collect();
     if ours != theirs {
         let missing: Vec<_> = theirs.difference(&ours).take(3).collect();
         let wrong: Vec<_> = ours.difference(&theirs).take(3).collect();
@@ -80,16 +80,19 @@ fn compare(both: &mut Both<'_>) -> Result<Option<String>> {
     Ok((ours != theirs).then(|| format!("word: ours {ours:?}, theirs {theirs:?}")))
 }
 
-fn is_link(name: &str) -> bool {
-    name.starts_with("link")
-}
-
 /// Changes something; answers what.
 fn change(tree: &Path, random: &mut Random) -> std::io::Result<String> {
-    let path = somewhere(tree, random);
+    let what = random.below(12);
+    let path = match what {
+        0 | 1 | 6 => somewhere(tree, random),
+        _ => existing(tree, random)?,
+    };
     let shown = path.strip_prefix(tree).unwrap_or(&path).display().to_string();
-    match random.below(12) {
+    match what {
         0..=2 => {
+            if let Some(above) = path.parent() {
+                fs::create_dir_all(above)?;
+            }
             let word = if random.below(2) == 0 { "word" } else { "other" };
             fs::write(&path, format!("{word} {}\n", random.next()))?;
             Ok(format!("write {shown}"))
@@ -139,6 +142,23 @@ fn change(tree: &Path, random: &mut Random) -> std::io::Result<String> {
             Ok(format!("chmod {shown}"))
         }
     }
+}
+
+/// Something that is there.
+fn existing(tree: &Path, random: &mut Random) -> std::io::Result<PathBuf> {
+    let (mut all, mut pending) = (Vec::new(), vec![tree.to_owned()]);
+    while let Some(directory) = pending.pop() {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                pending.push(entry.path());
+            }
+            all.push(entry.path());
+        }
+    }
+    all.sort();
+    let at = random.below(all.len() as u64) as usize;
+    all.get(at).cloned().ok_or_else(|| std::io::Error::other("the tree is empty"))
 }
 
 /// A path of a few names, there or not.

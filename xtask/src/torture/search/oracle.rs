@@ -200,10 +200,10 @@ fn strings(list: &Value) -> BTreeSet<String> {
     list.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
-/// What it prints; that it found nothing is no failure.
+/// What it prints; that it found nothing is no failure, nor that it could not read something without a word.
 fn run(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::piped()).output()?;
-    if output.status.code().is_some_and(|code| code <= 1) || !output.stdout.is_empty() {
+    if output.status.code().is_some_and(|code| code <= 1) || output.stderr.is_empty() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
