@@ -92,7 +92,8 @@ fn discovery_and_the_list_answer_without_a_handshake() {
         let hints = tool["annotations"].as_object().unwrap();
         assert!(hints.len() >= 4, "all hints are there: {hints:?}");
     }
-    assert!(serde_json::to_string(tools).unwrap().len() < 14_000);
+    // Every conversation pays for the list: it may not grow without somebody noticing.
+    assert!(serde_json::to_string(tools).unwrap().len() < 17_000);
 }
 
 #[test]

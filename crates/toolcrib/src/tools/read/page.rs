@@ -39,12 +39,11 @@ impl Page<'_> {
         let next = self.first.saturating_add_unsigned(read);
         let cut: u64 = self.lines.iter().map(|line| line.left_out).sum();
         let remaining = self.remaining(next);
-        let span = match (self.total, self.first) {
-            (Total::Known(total), _) => format!("lines {}-{} of {total}", self.first, next - 1),
-            (Total::AtLeast(total), _) => {
-                format!("lines {}-{} of at least {total}", self.first, next - 1)
-            }
-            (Total::Unknown, _) => format!("lines {} to {}", self.first, next - 1),
+        let (first, last) = (self.first, next - 1);
+        let span = match self.total {
+            Total::Known(total) => format!("lines {first}-{last} of {total}"),
+            Total::AtLeast(total) => format!("lines {first}-{last} of at least {total}"),
+            Total::Unknown => format!("lines {first} to {last}"),
         };
         let footer = match remaining {
             0 => String::new(),
