@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: three calls on this repository, as a newcomer would make them. It changes
+//! `cargo xtask demo`: four calls on this repository, as a newcomer would make them. It changes
 //! nothing, and checks that.
 
 use std::fs;
@@ -37,8 +37,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-fn calls() -> [Call; 3] {
+fn calls() -> [Call; 4] {
     [
+        Call {
+            why: "Where something is, definitions first.",
+            flags: &[],
+            tool: "Grep",
+            arguments: json!({"pattern": "fn main", "path": "crates/cli", "output_mode": "content"}),
+            succeeds: true,
+        },
         Call {
             why: "A file, by its lines.",
             flags: &[],
