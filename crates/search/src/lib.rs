@@ -1,8 +1,8 @@
 //! Finding files by name and lines by pattern: exactly what is on disk now, in a stable order, bounded.
 //!
-//! [`walk`] lists a tree through `toolcrib-fs`, which opens every directory from its root's handle and
+//! [`walk()`] lists a tree through `toolcrib-fs`, which opens every directory from its root's handle and
 //! follows no link; what ignore files prune is counted on the way. [`Glob`] and [`FileFilter`] choose
-//! among names. [`Pattern`] is what to look for in a text, [`grep`] looks for it in many files at once
+//! among names. [`Pattern`] is what to look for in a text, [`grep()`] looks for it in many files at once
 //! and hands out what it finds in the order of the list, so that who has enough can say so.
 //!
 //! Nothing here knows tools or replies. In which encoding a text is, the caller knows ([`Letters`]).
