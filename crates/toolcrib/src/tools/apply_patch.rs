@@ -23,16 +23,13 @@ use crate::tool::{Category, Hints, Tool};
 ///
 /// Takes unified diffs, git's too (new, deleted, renamed, copied, mode), and the form
 /// *** Begin Patch / *** Update File: NAME (or Add File, Delete File; *** Move to: NAME) / @@ / lines
-/// that begin with a blank, - or + / *** End Patch. Line numbers are hints: a hunk goes where its lines
-/// are, letter for letter, or but for line endings, blanks at line ends, indentation as a whole or
-/// typographic quotes. If that is not one place, nothing is written and the reply says which hunk, where
-/// it differs and what stands there. A hunk that only adds needs a line number or an @@ line to go
-/// behind. A patch that was applied before is no error. Binary files and links are refused. The reply
-/// is the diff, and one Undo takes it back.
+/// that begin with a blank, - or + / *** End Patch. Line numbers are hints: a hunk goes to the one place
+/// where its lines are, with the leniency of Edit; one that only adds needs a line number or an @@ line.
+/// What does not fit is named, with what stands there. No binary files, no links.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApplyPatch {
-    /// The patch. Names are relative to the workspace's directory, with or without a/ and b/.
+    /// The patch; its names are relative to the workspace.
     patch: String,
 }
 

@@ -14,23 +14,22 @@ use crate::words::counted;
 
 /// Replaces one piece of text in a file with another. Every byte outside it stays as it is.
 ///
-/// old_string must be in the file exactly once, letter for letter, with its indentation and without
-/// the line numbers that Read shows. If it is there several times, add lines around it, or give
-/// near_line, or set replace_all. Where only line endings, blanks at line ends, indentation as a whole
-/// or typographic quotes differ, and one place fits, that is taken and the reply says so. An empty
-/// old_string creates a file that is not there yet. The reply is the diff.
+/// old_string must be in the file exactly once, letter for letter, with its indentation and without the
+/// line numbers that Read shows. If it is there more often, add lines around it, or give near_line or
+/// replace_all. Where only line endings, blanks at line ends, indentation as a whole or typographic quotes
+/// differ, the one place that fits is taken, and the reply says so. An empty old_string makes a new file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
-    /// The file: relative to the workspace's directory, or absolute.
+    /// The file, relative to the workspace or absolute.
     file_path: String,
     /// The text to replace.
     old_string: String,
-    /// The text to put in its place; empty to delete. Taken letter for letter.
+    /// The text to put in its place.
     new_string: String,
-    /// Replace every occurrence. Default false.
+    /// Replace all of them.
     replace_all: Option<bool>,
-    /// Of several occurrences, replace the one nearest to this line.
+    /// Replace the one nearest to this line.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
 }

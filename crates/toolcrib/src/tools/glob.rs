@@ -20,23 +20,21 @@ use crate::tool::{Category, Hints, Tool};
 /// Finds files by a pattern of their paths, the most recently changed first.
 ///
 /// `**` stands for any directories, `*` and `?` stay within a name, `[abc]` and `{a,b}` are choices:
-/// "**/*.rs", "src/**/*.{ts,tsx}", "docs/*.md". Files whose name begins with a dot, and what .gitignore,
-/// .ignore and habit leave out (node_modules, __pycache__, .venv, …), are left out too, unless the
-/// pattern or path names them; the reply says how many match, or which flag shows them. Directories and
-/// what is inside files are not for Glob: use LS and Grep.
+/// "src/**/*.{ts,tsx}". Hidden files, and what .gitignore, .ignore and habit leave out (node_modules,
+/// __pycache__, .venv, …), are left out unless pattern or path names them; the reply says how many.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Glob {
     /// The pattern, relative to path.
     pattern: String,
-    /// The directory to look in. Default the workspace's.
+    /// The directory to look in. Default the workspace.
     path: Option<String>,
-    /// How many files at most. Default 100.
+    /// How many files. Default 100.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u64>,
-    /// Also hidden files, whose names begin with a dot. Default false.
+    /// Also hidden files.
     hidden: Option<bool>,
-    /// Also what ignore files leave out. Default false.
+    /// Also what ignore files leave out.
     ignored: Option<bool>,
 }
 

@@ -21,59 +21,56 @@ use crate::tool::{Category, Hints, Tool};
 
 /// Finds what files say: lines that match a regular expression, or plain text with literal.
 ///
-/// The syntax is that of Rust's regex, with look-around and back-references. Answers the files that match, the most relevant first; with output_mode "content" the lines, with
-/// "count" how many. Any encoding that Read shows is searched, hidden files too. What .gitignore and
-/// .ignore leave out, binaries and files over 10 MB are skipped unless path names them; a reply without
-/// matches says what was looked at and what was not. A pattern that does not parse is tried as plain
-/// text, and the reply says so. Long replies come in pages: head_limit and offset.
+/// The syntax is that of Rust's regex, with look-around and back-references. Answers the files that match,
+/// the most relevant first; with output_mode "content" the lines, with "count" how many. Any encoding is
+/// searched, hidden files too; what .gitignore and .ignore leave out, binaries and files over 10 MB only
+/// if path names them. A reply without matches says what was not looked at.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grep {
-    /// What to find, line by line.
+    /// What to find.
     pattern: String,
-    /// A file, or a directory to look in. Default the workspace's.
+    /// A file or directory. Default the workspace.
     path: Option<String>,
-    /// Only files whose path fits, such as "*.ts", "src/**/*.{c,h}" or "*.rs, !*_test.rs". Holds at every
-    /// depth.
+    /// Only files that fit, such as "*.ts" or "src/**/*.rs, !*_test.rs".
     glob: Option<String>,
-    /// Only files of a type, by ripgrep's names: rust, py, js, ts, go, java, c, cpp, md, …
+    /// Only files of a type, by ripgrep's names: rust, py, js, …
     #[serde(rename = "type")]
     file_type: Option<String>,
-    /// What to answer. Default files_with_matches.
+    /// Default files_with_matches.
     output_mode: Option<OutputMode>,
-    /// Without regard to case. Default false.
+    /// Without regard to case.
     #[serde(rename = "-i")]
     ignore_case: Option<bool>,
-    /// Line numbers before lines. Default true.
+    /// Line numbers. Default true.
     #[serde(rename = "-n")]
     line_numbers: Option<bool>,
-    /// Lines to show after each match.
+    /// Lines after each match.
     #[serde(rename = "-A")]
     #[schemars(range(min = 0, max = 1_000))]
     after: Option<u64>,
-    /// Lines to show before each match.
+    /// Lines before each match.
     #[serde(rename = "-B")]
     #[schemars(range(min = 0, max = 1_000))]
     before: Option<u64>,
-    /// Lines to show before and after each match.
+    /// Lines around each match.
     #[serde(rename = "-C")]
     #[schemars(range(min = 0, max = 1_000))]
     context: Option<u64>,
-    /// The pattern may match over several lines, and `.` matches a line's end. Default false.
+    /// Matches go over lines, `.` too.
     multiline: Option<bool>,
-    /// The pattern is plain text. Default false.
+    /// The pattern is plain text.
     literal: Option<bool>,
-    /// How many matches (content) or files at most; 0 for as many as fit. Default 100.
+    /// How many matches or files; 0 for all that fit. Default 100.
     #[schemars(range(min = 0, max = 10_000))]
     head_limit: Option<u64>,
-    /// How many matches or files to skip: the reply names the next. Default 0.
+    /// How many to skip.
     offset: Option<u64>,
-    /// The order. Default relevance for files (definitions first, more matches, newer, shorter paths), path
-    /// for the others.
+    /// Default relevance for files (definitions first), else path.
     sort: Option<Sort>,
-    /// Also hidden files. Default true.
+    /// Hidden files too. Default true.
     hidden: Option<bool>,
-    /// Also what ignore files leave out. Default false.
+    /// Also what ignore files leave out.
     ignored: Option<bool>,
 }
 

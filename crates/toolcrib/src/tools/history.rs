@@ -11,15 +11,15 @@ use crate::history::HistoryEntry;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Lists the changes that were made to files with these tools, the newest first, with the ids that Undo
-/// takes. With an id it shows the diff of that change.
+/// Lists the changes that these tools made to files, the newest first, with the ids that Undo takes. With
+/// an id it shows that change's diff.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {
-    /// How many changes to list. Default 20.
+    /// How many. Default 20.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u64>,
-    /// Show the diff of this change.
+    /// Show this change.
     #[schemars(range(min = 1))]
     id: Option<u64>,
 }

@@ -17,22 +17,21 @@ use self::tree::{Options, Tree};
 
 /// Lists a directory: directories first, then files with their sizes, links with where they point.
 ///
-/// With recursive it is a tree, in which version control, dependencies, build output and caches
-/// (.git, node_modules, target, …) are one line each with the number of files in them. What is left out
-/// is counted.
+/// With recursive it is a tree, in which version control, dependencies, build output and caches are one
+/// line each. What is left out is counted.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ls {
-    /// The directory: relative to the workspace's directory, or absolute. Default the workspace's.
+    /// The directory. Default the workspace.
     path: Option<String>,
-    /// List what is in its directories too. Default false.
+    /// Also what is in its directories.
     recursive: Option<bool>,
     /// How deep a recursive list goes. Default 3.
     #[schemars(range(min = 1, max = 100))]
     depth: Option<u64>,
     /// Names to leave out, such as "*.o" or "dist".
     ignore: Option<Vec<String>>,
-    /// How many entries at most. Default 200.
+    /// How many entries. Default 200.
     #[schemars(range(min = 1, max = 5_000))]
     limit: Option<u64>,
 }

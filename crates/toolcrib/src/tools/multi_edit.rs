@@ -18,42 +18,34 @@ use crate::words::counted;
 
 /// Makes several replacements at once, in one file or in several: all of them, or none.
 ///
-/// Each is as in Edit, and sees what those before it in the same file have made. If one does not fit, the
-/// reply names it and nothing is written. Give file_path and edits for one file, or files for several.
-/// The reply is the diff of all of it, and one Undo takes it back.
+/// Each is as in Edit, and sees what those before it have made. If one does not fit, the reply names it.
+/// Give file_path and edits for one file, or files for several.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MultiEdit {
-    /// The file: relative to the workspace's directory, or absolute.
+    /// The file.
     file_path: Option<String>,
-    /// The replacements in it, in order.
+    /// The replacements, in order.
     edits: Option<Vec<OneEdit>>,
-    /// Several files with their replacements, instead of file_path and edits.
+    /// Several files with their replacements.
     files: Option<Vec<OneFile>>,
 }
 
-/// One replacement.
+// Said of Edit: to repeat it here, twice, would cost every conversation.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneEdit {
-    /// The text to replace.
     old_string: String,
-    /// The text to put in its place.
     new_string: String,
-    /// Replace every occurrence. Default false.
     replace_all: Option<bool>,
-    /// Of several occurrences, replace the one nearest to this line.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
 }
 
-/// One file and its replacements.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneFile {
-    /// The file.
     file_path: String,
-    /// The replacements in it, in order.
     edits: Vec<OneEdit>,
 }
 

@@ -21,27 +21,25 @@ use self::which::Which;
 /// Replaces, inserts or deletes one cell of a Jupyter notebook (.ipynb). Every byte of the other cells
 /// stays as it is.
 ///
-/// Name the cell by cell_id or by cell_number, as Read shows them. Replace gives it a new source and
-/// clears its outputs, which came of the old one; id and metadata stay. Insert puts a new cell after the
-/// named one, or before it with position; without a named cell it goes to the end. The reply is the
-/// diff.
+/// Name the cell by cell_id or cell_number, as Read shows them. Replace clears its outputs; id and metadata
+/// stay. Insert puts a new cell after the named one, or at the end if none is named.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NotebookEdit {
-    /// The notebook: relative to the workspace's directory, or absolute.
+    /// The notebook, relative to the workspace or absolute.
     notebook_path: String,
-    /// The cell, by its id.
+    /// Its id.
     cell_id: Option<String>,
-    /// The cell, by its number, from 1.
+    /// Its number, from 1.
     #[schemars(range(min = 1))]
     cell_number: Option<u64>,
-    /// All that the cell is to say; for replace and insert. Taken letter for letter.
+    /// All that the cell is to say.
     new_source: Option<String>,
-    /// What the cell is to be. Default for replace what it is, for insert code.
+    /// Default what it is, or code.
     cell_type: Option<OfCell>,
-    /// What to do. Default replace.
+    /// Default replace.
     edit_mode: Option<Mode>,
-    /// Where an inserted cell goes. Default after the named cell, or end if none is named.
+    /// Where a new cell goes. Default after.
     position: Option<Where>,
 }
 

@@ -20,28 +20,26 @@ use crate::file::OpenFile;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads a file: text in any encoding, a picture, the text of a PDF, a notebook's cells. Each line of
-/// text comes as its number, a tab, and its text.
+/// Reads a file: text in any encoding, a picture, a PDF's text, a notebook's cells. A line comes as its
+/// number, a tab, and its text.
 ///
-/// Use offset and limit for a part of a long file (in a notebook they count cells), pages for a PDF; the
-/// reply names the next when there is more. A first line in brackets tells what the text does not
-/// show: encoding, line endings, a byte order mark, tabs, a missing newline at the end. Lines over
-/// 2,000 characters are cut, and say so.
+/// offset and limit choose a part (in a notebook, cells), pages those of a PDF; the reply names what comes
+/// next. A first line in brackets tells what the text does not show: encoding, line endings, a missing
+/// newline at the end.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
-    /// The file: relative to the workspace's directory, or absolute.
+    /// The file, relative to the workspace or absolute.
     file_path: String,
-    /// The first line to read, from 1; below zero it counts from the end, so -20 begins at the 20th
-    /// line before it. Default 1.
+    /// The first line, from 1; -20 begins 20 lines before the end. Default 1.
     offset: Option<i64>,
-    /// How many lines at most. Default 2000.
+    /// How many lines. Default 2000.
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<u64>,
     /// Pages of a PDF, like "3" or "3-7". Default the first 20.
     pages: Option<String>,
-    /// A hash of the file, or "seen" for what this session last saw: if the file is still that, the
-    /// reply is only that it is unchanged.
+    /// A hash of the file, or "seen" for what this session last saw: if it is still that, the reply only
+    /// says so.
     if_changed_since: Option<String>,
 }
 

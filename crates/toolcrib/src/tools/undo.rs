@@ -12,18 +12,17 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::Plan;
 
-/// Takes back changes that were made to files with these tools, the newest first. The reply is the diff.
+/// Takes back changes that these tools made to files, the newest first.
 ///
 /// What others have changed since stays; where they changed the same lines, nothing is written and the
-/// reply says where. Works without git. An undo is a change itself: give its id to take it back.
-/// History lists the changes with their ids.
+/// reply says where. An undo is a change itself: give its id to take it back.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
     /// How many changes to take back. Default 1.
     #[schemars(range(min = 1, max = 100))]
     steps: Option<u64>,
-    /// Take back just the change with this id.
+    /// Just this change, as History lists it.
     #[schemars(range(min = 1))]
     id: Option<u64>,
 }

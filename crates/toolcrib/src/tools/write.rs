@@ -18,18 +18,17 @@ mod unseen;
 
 /// Writes a whole file: a new one with its directories, or one that is there.
 ///
-/// A file that is there must have been read first in this session, as it is now, or expected_hash
-/// must be its hash (a refused Write tells it). For a change to a part of a file use Edit. The
-/// content is taken letter for letter; a file that is there keeps its mode, byte order mark and CRLF
-/// line endings.
+/// One that is there must have been read in this session, or expected_hash must be its hash (a refused
+/// Write tells it); it keeps its mode, byte order mark and CRLF line endings. To change a part of a file
+/// use Edit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
-    /// The file: relative to the workspace's directory, or absolute.
+    /// The file, relative to the workspace or absolute.
     file_path: String,
     /// All that the file is to say.
     content: String,
-    /// The hash of what the file says now, instead of reading it first.
+    /// The hash of what the file says now.
     expected_hash: Option<String>,
 }
 
