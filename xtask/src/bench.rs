@@ -8,8 +8,10 @@ mod table;
 mod text;
 mod times;
 
+use std::path::PathBuf;
+
 use crate::error::{Result, Usage};
-use crate::nearest;
+use crate::{nearest, product};
 
 struct Bench {
     name: &'static str,
@@ -50,6 +52,16 @@ struct Rounds {
 
 const DEFAULT: Rounds = Rounds { warm_up: 20, measured: 300 };
 const SMOKE: Rounds = Rounds { warm_up: 1, measured: 3 };
+
+impl Rounds {
+    /// The program to measure; where nothing is measured, the one that is quick to build.
+    fn build(self) -> Result<PathBuf> {
+        match self.measured <= SMOKE.measured {
+            true => product::build_debug(),
+            false => product::build_release(),
+        }
+    }
+}
 
 /// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {

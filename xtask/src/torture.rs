@@ -6,8 +6,10 @@ mod fs;
 mod report;
 mod search;
 
+use std::path::PathBuf;
+
 use crate::error::{Result, Usage};
-use crate::nearest;
+use crate::{nearest, product};
 
 struct Kind {
     name: &'static str,
@@ -35,6 +37,16 @@ struct Effort {
     smoke: bool,
     /// Rounds of each race, where another number is wanted than the usual one.
     rounds: Option<usize>,
+}
+
+impl Effort {
+    /// The program to torture; for a sample, the one that is quick to build.
+    fn build(self) -> Result<PathBuf> {
+        match self.smoke {
+            true => product::build_debug(),
+            false => product::build_release(),
+        }
+    }
 }
 
 /// The task.

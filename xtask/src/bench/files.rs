@@ -7,13 +7,13 @@ mod replace;
 
 use super::Rounds;
 use crate::error::Result;
-use crate::{process, product, workspace};
+use crate::{process, workspace};
 
 /// Fewer rounds than these only show that it works: then what takes long to prepare is made small.
 const TO_MEASURE: usize = 10;
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
-    let binary = product::build_release()?;
+    let binary = rounds.build()?;
     // On the disk that the repository is on, and not in memory: syncing is most of the cost.
     let directory = workspace::cache_directory()?;
     replace::run(&binary, &directory, rounds)?;

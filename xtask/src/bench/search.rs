@@ -19,7 +19,7 @@ use super::times::Times;
 use crate::conversation::{Conversation, call_line};
 use crate::error::Result;
 use crate::peers::{self, Peers};
-use crate::{product, workspace};
+use crate::workspace;
 
 /// On the kernel a question takes a second; few measurements tell.
 const LARGE_ROUNDS: usize = 15;
@@ -35,7 +35,7 @@ struct Row {
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
     let peers = peers::install()?;
-    let binary = product::build_release()?;
+    let binary = rounds.build()?;
     let is_smoke = rounds.measured < TO_MEASURE;
     let mut tables = Vec::new();
     let small = trees::small()?;

@@ -12,7 +12,7 @@ use super::Rounds;
 use super::table::{ratio, two_digits};
 use super::times::Times;
 use crate::error::Result;
-use crate::{process, product};
+use crate::process;
 
 const FILE: &str = "small.txt";
 const FILE_LINES: usize = 200;
@@ -33,7 +33,7 @@ struct Contestant {
 }
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
-    let binary = product::build_release()?;
+    let binary = rounds.build()?;
     let directory = tempfile::tempdir()?;
     let text: String = (1..=FILE_LINES).map(|n| format!("line {n} of a small file\n")).collect();
     fs::write(directory.path().join(FILE), &text)?;

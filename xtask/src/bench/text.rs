@@ -9,13 +9,13 @@ mod numbered;
 
 use super::Rounds;
 use crate::error::Result;
-use crate::{process, product, workspace};
+use crate::{process, workspace};
 
 /// Fewer rounds than these only show that it works: then the files are small.
 const TO_MEASURE: usize = 5;
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
-    let binary = product::build_release()?;
+    let binary = rounds.build()?;
     // On the disk that the repository is on, and not in memory: an edit waits for it.
     let directory = workspace::cache_directory()?;
     lines::run(&binary, &directory, rounds)?;

@@ -11,7 +11,7 @@ use std::path::Path;
 use super::Effort;
 use super::report::Report;
 use crate::error::Result;
-use crate::{nearest, product};
+use crate::nearest;
 
 struct Part {
     name: &'static str,
@@ -29,7 +29,7 @@ const PARTS: &[Part] = &[
 /// All parts, or those named.
 pub(super) fn run(names: &[String], effort: Effort) -> Result<()> {
     let parts = chosen(names)?;
-    let binary = product::build_release()?;
+    let binary = effort.build()?;
     let mut report = Report::default();
     for part in parts {
         let started = std::time::Instant::now();

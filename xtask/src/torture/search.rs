@@ -14,15 +14,12 @@ use std::path::{Path, PathBuf};
 use super::Effort;
 use super::report::Report;
 use crate::error::Result;
-use crate::{peers, product, workspace};
+use crate::{peers, workspace};
 
 /// Over the directories that are named, or over this repository; then the tree that changes.
 pub(super) fn run(directories: &[String], effort: Effort) -> Result<()> {
     let peers = peers::install()?;
-    let binary = match effort.smoke {
-        true => product::build_debug()?,
-        false => product::build_release()?,
-    };
+    let binary = effort.build()?;
     let mut report = Report::default();
     let own = [workspace::root().to_owned()];
     let given: Vec<PathBuf> = directories.iter().map(PathBuf::from).collect();
