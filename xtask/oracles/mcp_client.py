@@ -1,34 +1,56 @@
-"""Is `toolcrib serve` a server to the official Python client? Both eras of the protocol, on stdio.
+"""Is `toolcrib serve` a server to the official Python client? Both eras of the protocol, on stdio and over HTTP.
 
 Called with the path of the binary. Fails at the first thing that is not as it should be.
 """
 
 import asyncio
+import subprocess
 import sys
 import tempfile
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx2
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ElicitResult
 
 BINARY = sys.argv[1]
 
 
-def server(top: Path, *flags: str) -> StdioServerParameters:
-    args = ["serve", "--root", str(top / "ws"), "--state", str(top / "state"), *flags]
-    return StdioServerParameters(command=BINARY, args=args)
+def arguments(top: Path, *flags: str) -> list[str]:
+    return ["serve", "--root", str(top / "ws"), "--state", str(top / "state"), *flags]
+
+
+@asynccontextmanager
+async def stdio(top: Path, *flags: str):
+    yield StdioServerParameters(command=BINARY, args=arguments(top, *flags))
+
+
+@asynccontextmanager
+async def http(top: Path, *flags: str):
+    command = [BINARY, *arguments(top, *flags), "--http", "localhost:0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            # "serving MCP at URL; the token is in FILE"
+            where, file = process.stderr.readline().strip().split("; the token is in ")
+            headers = {"Authorization": f"Bearer {Path(file).read_text().strip()}"}
+            async with httpx2.AsyncClient(headers=headers, timeout=60) as session:
+                yield streamable_http_client(where.split()[-1], http_client=session)
+        finally:
+            process.kill()
 
 
 def text(result) -> str:
     return result.content[0].text
 
 
-async def speaks(mode: str) -> None:
+async def speaks(way, mode: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
         top = Path(directory)
         (top / "ws").mkdir()
         (top / "ws" / "a.txt").write_text("one\n")
-        async with Client(server(top), mode=mode) as client:
+        async with way(top) as server, Client(server, mode=mode) as client:
             tools = (await client.list_tools()).tools
             assert {"Read", "Edit", "Undo"} <= {tool.name for tool in tools}, tools
             read = await client.call_tool("Read", {"file_path": "a.txt"})
@@ -42,7 +64,7 @@ async def speaks(mode: str) -> None:
             assert (top / "ws" / "a.txt").read_text() == "one\n"
 
 
-async def asks(mode: str) -> None:
+async def asks(way, mode: str) -> None:
     asked = []
 
     async def answer(_, params) -> ElicitResult:
@@ -54,8 +76,8 @@ async def asks(mode: str) -> None:
         top = Path(directory)
         (top / "ws").mkdir()
         (top / "ws" / "a.txt").write_text("one\n")
-        careful = server(top, "--profile", "cautious")
-        async with Client(careful, mode=mode, elicitation_callback=answer) as client:
+        careful = way(top, "--profile", "cautious")
+        async with careful as server, Client(server, mode=mode, elicitation_callback=answer) as client:
             edit = {"file_path": "a.txt", "old_string": "one", "new_string": "two"}
             refused = await client.call_tool("Edit", edit)
             assert refused.is_error, refused
@@ -66,10 +88,11 @@ async def asks(mode: str) -> None:
 
 
 async def main() -> None:
-    for mode in ["legacy", "auto", "2026-07-28"]:
-        await speaks(mode)
-        await asks(mode)
-        print(f"the Python client, {mode}: fine")
+    for way in [stdio, http]:
+        for mode in ["legacy", "auto", "2026-07-28"]:
+            await speaks(way, mode)
+            await asks(way, mode)
+            print(f"the Python client, {way.__name__}, {mode}: fine")
 
 
 asyncio.run(main())

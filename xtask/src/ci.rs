@@ -64,7 +64,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "clients",
-        what: "the official Python client uses the MCP server, in both eras of the protocol",
+        what: "clients of others use the MCP server in both eras, and the protocol's own suite is content",
         run: clients::check,
     },
     Step {

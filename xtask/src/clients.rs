@@ -1,8 +1,14 @@
-//! `cargo xtask clients`: `toolcrib serve`, used by MCP clients that others wrote. What they do is in
-//! xtask/oracles/mcp_client.py.
+//! `cargo xtask clients`: `toolcrib serve`, used by MCP clients that others wrote, and judged by the
+//! protocol's own suite. What they do is in xtask/oracles.
+
+use std::path::Path;
 
 use crate::error::{Result, no_arguments};
-use crate::oracle;
+use crate::node::{self, Packages};
+use crate::{oracle, process, product, python};
+
+const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
+const INSPECTOR: &str = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
 /// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -12,5 +18,43 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 
 /// Fails at the first thing that a client does not get.
 pub(crate) fn check() -> Result<()> {
-    oracle::judge("mcp_client.py")
+    oracle::judge("mcp_client.py")?;
+    let binary = product::build_debug()?;
+    let packages = node::install()?;
+    let script = python::oracles().join("conformance.mjs");
+    process::run(packages.run(&script).arg(&binary).arg(packages.file(SUITE)))?;
+    inspect(&packages, &binary)
+}
+
+/// The Inspector finds nothing in our schemas that another client could stumble over, and gets answers in
+/// both eras, also many at once.
+fn inspect(packages: &Packages, binary: &Path) -> Result<()> {
+    let top = tempfile::tempdir()?;
+    let workspace = top.path().join("ws");
+    std::fs::create_dir(&workspace)?;
+    std::fs::write(workspace.join("a.txt"), "one\n")?;
+    let inspect = |words: &[&str]| {
+        let mut command = packages.run(&packages.file(INSPECTOR));
+        command.args(["--cli", "-q"]).arg(binary).arg("serve");
+        command.arg("--root").arg(&workspace).arg("--state").arg(top.path().join("state"));
+        command.args(words);
+        process::capture(&mut command)
+    };
+    let listed = inspect(&["--method", "tools/list", "--strict", "--format", "json"])?;
+    if !listed.contains("\"Read\"") {
+        return Err(format!("the Inspector does not see Read: {listed}").into());
+    }
+    let call = ["--method", "tools/call", "--tool-name", "Read"];
+    let file = ["--tool-args-json", r#"{"file_path": "a.txt"}"#];
+    for era in ["legacy", "modern"] {
+        let words = [&["--protocol-era", era][..], &call, &file, &["--format", "json"]].concat();
+        let answer = inspect(&words)?;
+        if !answer.contains(r"1\tone") {
+            return Err(format!("the Inspector, {era}, does not get the file: {answer}").into());
+        }
+    }
+    let many = ["--load", "--load-requests", "500", "--load-concurrency", "16"];
+    inspect(&[&call[..], &file, &many].concat())?;
+    println!("the Inspector: fine");
+    Ok(())
 }

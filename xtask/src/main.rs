@@ -25,6 +25,7 @@ mod fuzz;
 mod layering;
 mod metadata;
 mod nearest;
+mod node;
 mod notebooks;
 mod oracle;
 mod peers;

@@ -7,6 +7,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use toolcrib::Profile;
 
+use crate::commands::{Client, ListenAt};
+
 /// Hands for a coding agent: files that cannot be lost, errors that help.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100, after_help = EXAMPLES)]
@@ -91,7 +93,16 @@ pub(crate) enum Command {
     Run,
     /// Serve the tools over MCP, on standard input and output
     #[command(long_about = SERVE)]
-    Serve,
+    Serve(ServeArgs),
+    /// Put an entry for this program into a client's own configuration
+    Install(InstallArgs),
+    /// Take that entry out again
+    Uninstall {
+        /// The client
+        client: Client,
+    },
+    /// Tell what is in force here: program, configuration, journal, clients
+    Doctor,
     /// List the tools
     Tools {
         /// The form: what an API takes for its `tools`, or a page of Markdown
@@ -135,11 +146,44 @@ pub(crate) enum Command {
     },
 }
 
+/// What to install.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct InstallArgs {
+    /// The client
+    pub(crate) client: Client,
+    /// Only show what would be written, and where
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// Flags for `toolcrib serve`, behind `--`: the client will start it with them
+    #[arg(last = true, value_name = "FLAG")]
+    pub(crate) flags: Vec<String>,
+}
+
+/// How to serve.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct ServeArgs {
+    /// Serve over HTTP: a port, an address of this machine such as 127.0.0.1:8765, or unix:PATH
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<ListenAt>,
+
+    /// The file with the token that requests must bring; the default is http-token where the journal is
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// A further name by which requests may call us: that of a proxy on this machine. Repeatable
+    #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
+    pub(crate) allow_hosts: Vec<String>,
+}
+
 const SERVE: &str = "\
 Serve the tools over MCP, on standard input and output, until the input ends.
 
 A client starts it by itself: the command in its configuration is `toolcrib serve`, with `--root DIR` for each
-directory that it may see.\
+directory that it may see.
+
+With --http it serves over HTTP instead, to programs of this machine that bring the token: each request needs
+`Authorization: Bearer TOKEN`. The file with the token is named on standard error at the start; it is made if
+it is not there.\
 ";
 
 const RUN: &str = "\

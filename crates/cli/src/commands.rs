@@ -2,10 +2,15 @@
 
 mod call;
 mod completions;
+mod doctor;
 mod history;
+mod install;
 mod run;
 mod serve;
 mod tools;
+
+pub(crate) use self::install::Client;
+pub(crate) use self::serve::ListenAt;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +30,10 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     match &args.command {
         Command::Call { tool, args } => call::call(common, &runtime(common)?, tool, args),
         Command::Run => run::run(common, &runtime(common)?),
-        Command::Serve => serve::serve(common, runtime(common)?),
+        Command::Serve(args) => serve::serve(common, args),
+        Command::Install(args) => install::install(common, args),
+        Command::Uninstall { client } => install::uninstall(common, *client),
+        Command::Doctor => doctor::doctor(common),
         Command::Tools { format } => tools::tools(&runtime(common)?, *format),
         Command::Log { limit } => history::log(common, &operators(common)?, *limit),
         Command::Show { id } => history::show(common, &operators(common)?, *id),
@@ -40,15 +48,21 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
 fn runtime(common: &Common) -> Result<Runtime, String> {
     let config = Config::read(common.config.as_deref())?;
     let profile = config.profile(common)?;
-    build(common, &config, profile)
+    build(common, &config, profile, &[])
 }
 
 /// A runtime for the operator's own commands: who typed them has answered every question.
 fn operators(common: &Common) -> Result<Runtime, String> {
-    build(common, &Config::read(common.config.as_deref())?, Profile::Open)
+    build(common, &Config::read(common.config.as_deref())?, Profile::Open, &[])
 }
 
-fn build(common: &Common, config: &Config, profile: Profile) -> Result<Runtime, String> {
+/// `own` is what no tool touches, besides our configuration and our state.
+fn build(
+    common: &Common,
+    config: &Config,
+    profile: Profile,
+    own: &[PathBuf],
+) -> Result<Runtime, String> {
     let mut builder = Runtime::builder()
         .profile(profile)
         .limits(config.limits())
@@ -64,7 +78,8 @@ fn build(common: &Common, config: &Config, profile: Profile) -> Result<Runtime, 
         };
     }
     // What configures us is never touched by a tool, wherever it lies.
-    for own in config::directory().into_iter().chain(common.config.clone()) {
+    let configuration = config::directory().into_iter().chain(common.config.clone());
+    for own in configuration.chain(own.iter().cloned()) {
         builder = builder.own(own);
     }
     if let Some(state) = common.state.clone().or_else(config::state_directory) {

@@ -49,6 +49,20 @@ pub(crate) fn usage_error(message: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
+/// Something that is good to know, on standard error.
+pub(crate) fn note(message: &str) {
+    let _ = anstream::stderr().write_all(format!("{}\n", plain(message)).as_bytes());
+}
+
+/// One line of what was looked at, and how it is.
+pub(crate) fn finding(what: &str, found: &Result<String, String>) -> io::Result<()> {
+    let text = match found {
+        Ok(is) => format!("{NAME}{what:<14}{NAME:#}{}\n", plain(is)),
+        Err(problem) => format!("{NAME}{what:<14}{NAME:#}{ERROR}{}{ERROR:#}\n", plain(problem)),
+    };
+    anstream::stdout().write_all(text.as_bytes())
+}
+
 /// What became of changes that a crash had interrupted.
 pub(crate) fn recovered(recovered: &[Recovered]) {
     for change in recovered {

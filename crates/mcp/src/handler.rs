@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
-    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, ConstString as _,
-    CustomRequest, CustomResult, ErrorCode, Implementation, InputRequiredResult, ListToolsResult,
+    CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, ConstString as _,
+    CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation, InputRequiredResult,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
@@ -35,6 +37,9 @@ pub struct ServeOptions {
 
 /// The one input that a call may need: the answer to a question.
 const PERMISSION: &str = "permission";
+
+/// For so long a client may keep what we say of ourselves: it does not change while we run.
+const FRESH_MILLISECONDS: u64 = 60 * 60 * 1_000;
 
 /// The first version of the protocol in which a server asks by answering.
 const ASKS_BY_ANSWERING: &str = "2026-07-28";
@@ -128,7 +133,41 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.tools.clone()))
+        let mut list = ListToolsResult::with_all_items(self.tools.clone());
+        (list.ttl_ms, list.cache_scope) = (Some(FRESH_MILLISECONDS), Some(CacheScope::Public));
+        Ok(list)
+    }
+
+    async fn discover(&self, _: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let versions = self.supported_protocol_versions().into_owned();
+        Ok(DiscoverResult::from_server_info(versions, self.get_info())
+            .with_ttl_ms(FRESH_MILLISECONDS)
+            .with_cache_scope(CacheScope::Public))
+    }
+
+    // There is nothing of these, and to answer with an empty list would say that there could be.
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListPromptsRequestMethod>())
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourcesRequestMethod>())
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

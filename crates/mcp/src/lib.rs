@@ -8,6 +8,7 @@
 mod approve;
 mod convert;
 mod handler;
+mod http;
 mod instructions;
 mod lines;
 mod progress;
@@ -15,4 +16,5 @@ mod state;
 mod stdio;
 
 pub use handler::ServeOptions;
+pub use http::{HttpOptions, Listener, Token, TokenError, serve_http};
 pub use stdio::{ServeError, serve_stdio};

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 
-/// The longest line that is taken: more than any file that a tool writes at once.
-const MAX_LINE_BYTES: usize = 64 << 20;
+/// The longest message that is taken: more than any file that a tool writes at once.
+pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
 /// Lines in, lines out.
 pub(crate) struct Lines<R, W> {
@@ -47,7 +47,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
             let end = chunk.iter().position(|&byte| byte == b'\n');
             let part = &chunk[..end.unwrap_or(chunk.len())];
             length += part.len();
-            if length <= MAX_LINE_BYTES {
+            if length <= MAX_MESSAGE_BYTES {
                 line.extend_from_slice(part);
             }
             let taken = part.len() + usize::from(end.is_some());
@@ -60,7 +60,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Lines<R, W> {
 }
 
 fn whole(line: Vec<u8>, length: usize) -> Line {
-    if length > MAX_LINE_BYTES { Line::TooLong(length) } else { Line::Whole(line) }
+    if length > MAX_MESSAGE_BYTES { Line::TooLong(length) } else { Line::Whole(line) }
 }
 
 impl<R, W> Transport<RoleServer> for Lines<R, W>
@@ -123,7 +123,7 @@ fn not_understood(line: &[u8], error: &serde_json::Error) -> Value {
 
 fn too_long(bytes: usize) -> Value {
     let message =
-        format!("the line has {bytes} bytes, more than the {MAX_LINE_BYTES} that are taken");
+        format!("the line has {bytes} bytes, more than the {MAX_MESSAGE_BYTES} that are taken");
     failure(Value::Null, -32600, &message)
 }
 

@@ -17,6 +17,12 @@ const GRACE: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct ServeError(String);
 
+impl ServeError {
+    pub(crate) fn new(error: &dyn fmt::Display) -> Self {
+        ServeError(format!("cannot serve: {error}"))
+    }
+}
+
 impl fmt::Display for ServeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -27,7 +33,7 @@ impl std::error::Error for ServeError {}
 
 /// Serves MCP on standard input and output until the input ends.
 pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeError> {
-    let failed = |error: &dyn fmt::Display| ServeError(format!("cannot serve: {error}"));
+    let failed = ServeError::new;
     let handler = Handler::new(runtime, options).map_err(|error| failed(&error))?;
     let threads = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,24 +1,59 @@
 //! `toolcrib serve`: the tools over MCP.
 
+mod listen;
+mod token;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use toolcrib::Runtime;
-use toolcrib_mcp::{ServeOptions, serve_stdio};
+use toolcrib_mcp::{HttpOptions, ServeOptions, serve_http, serve_stdio};
 
-use crate::args::Common;
+pub(crate) use self::listen::ListenAt;
+use crate::args::{Common, ServeArgs};
+use crate::config::{self, Config};
 use crate::print;
 
-pub(crate) fn serve(common: &Common, runtime: Runtime) -> Result<ExitCode, String> {
+pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, String> {
     let options = ServeOptions {
         dry_run: common.dry_run,
         program: (env!("CARGO_BIN_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         roots: common.roots.iter().map(|root| root.directory.display().to_string()).collect(),
     };
-    match serve_stdio(runtime, options) {
+    let served = match &args.http {
+        None => serve_stdio(super::runtime(common)?, options),
+        Some(at) => {
+            let file = token_file(common, args)?;
+            let config = Config::read(common.config.as_deref())?;
+            // No tool shows the token to a model, wherever the file is.
+            let own = std::slice::from_ref(&file);
+            let runtime = super::build(common, &config, config.profile(common)?, own)?;
+            let http = http_options(at, &file, args)?;
+            serve_http(runtime, options, http).map(|never| match never {})
+        }
+    };
+    match served {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => {
             print::usage_error(&error.to_string());
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// Where the token is. It is neither an argument nor in the environment: both are seen by others.
+fn token_file(common: &Common, args: &ServeArgs) -> Result<PathBuf, String> {
+    let usual = || {
+        let state = common.state.clone().or_else(config::state_directory);
+        state.map(|state| state.join("http-token"))
+    };
+    let file = args.token_file.clone().or_else(usual);
+    let file = file.ok_or("there is no place for the token; name one with --token-file")?;
+    std::path::absolute(&file).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn http_options(at: &ListenAt, file: &Path, args: &ServeArgs) -> Result<HttpOptions, String> {
+    let token = token::read_or_make(file)?;
+    let (listener, address) = at.listen()?;
+    print::note(&format!("serving MCP at {address}; the token is in {}", file.display()));
+    Ok(HttpOptions { listener, token, hosts: args.allow_hosts.clone() })
 }

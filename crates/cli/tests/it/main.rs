@@ -9,6 +9,8 @@
 
 mod cases;
 mod hostile_input;
+mod http;
+mod install;
 mod mcp;
 mod other_user;
 mod pages;

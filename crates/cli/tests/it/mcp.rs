@@ -85,6 +85,10 @@ fn discovery_and_the_list_answer_without_a_handshake() {
         found["result"]["supportedVersions"].as_array().unwrap().contains(&"2026-07-28".into())
     );
     let listed = workspace.door.request("tools/list", json!({}), json!({}));
+    for answer in [&found, &listed] {
+        assert_eq!(answer["result"]["cacheScope"], "public");
+        assert!(answer["result"]["ttlMs"].as_u64().unwrap() > 0, "it may be kept");
+    }
     let tools = listed["result"]["tools"].as_array().unwrap();
     assert_eq!(tools[0]["name"], "Read");
     for tool in tools {

@@ -1,0 +1,131 @@
+//! Where a server listens.
+
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use toolcrib_mcp::Listener;
+
+/// An address of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ListenAt {
+    Tcp(SocketAddr),
+    Unix(PathBuf),
+}
+
+impl FromStr for ListenAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(path) = text.strip_prefix("unix:") {
+            return match path.is_empty() {
+                true => Err("unix: needs a path behind it".to_owned()),
+                false => Ok(ListenAt::Unix(path.into())),
+            };
+        }
+        let port = text.strip_prefix("localhost:").unwrap_or(text);
+        if let Ok(port) = port.parse::<u16>() {
+            return Ok(ListenAt::Tcp((Ipv4Addr::LOCALHOST, port).into()));
+        }
+        let address: SocketAddr = text.parse().map_err(|_| {
+            "not a port, an address with one such as 127.0.0.1:8765, or unix:PATH".to_owned()
+        })?;
+        match address.ip().is_loopback() {
+            true => Ok(ListenAt::Tcp(address)),
+            false => {
+                Err("other machines could reach that address, and nothing would be encrypted; \
+                 listen on 127.0.0.1 and go through `ssh -L`, or through a proxy with TLS on this \
+                 machine, named by --allow-host"
+                    .to_owned())
+            }
+        }
+    }
+}
+
+impl ListenAt {
+    /// Listens, and says where, as a client would write it.
+    pub(super) fn listen(&self) -> Result<(Listener, String), String> {
+        match self {
+            ListenAt::Tcp(address) => {
+                let failed = |error: io::Error| format!("{address}: {error}");
+                let tcp = TcpListener::bind(address).map_err(failed)?;
+                let address = tcp.local_addr().map_err(failed)?;
+                Ok((Listener::Tcp(tcp), format!("http://{address}/mcp")))
+            }
+            ListenAt::Unix(path) => {
+                let unix = bind(path).map_err(|error| format!("{}: {error}", path.display()))?;
+                Ok((Listener::Unix(unix), format!("/mcp on the socket {}", path.display())))
+            }
+        }
+    }
+}
+
+/// Binds a socket that only its owner can use. One that a server left behind, which nobody listens to any
+/// more, is replaced; anything else at the path is not.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    let listener = match UnixListener::bind(path) {
+        Err(error) if error.kind() == ErrorKind::AddrInUse && is_left_behind(path) => {
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)?
+        }
+        bound => bound?,
+    };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+fn is_left_behind(path: &Path) -> bool {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket());
+    is_socket
+        && UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_of_this_machine_or_refused_with_the_reason() {
+        let tcp = |text: &str| ListenAt::Tcp(text.parse().unwrap());
+        for (text, expected) in [
+            ("8765", tcp("127.0.0.1:8765")),
+            ("localhost:0", tcp("127.0.0.1:0")),
+            ("127.0.0.9:80", tcp("127.0.0.9:80")),
+            ("[::1]:80", tcp("[::1]:80")),
+            ("unix:/run/x", ListenAt::Unix("/run/x".into())),
+        ] {
+            assert_eq!(text.parse(), Ok(expected), "{text}");
+        }
+        for (text, reason) in [
+            ("0.0.0.0:80", "other machines"),
+            ("192.168.1.7:80", "other machines"),
+            ("[::]:80", "other machines"),
+            ("localhost", "not a port"),
+            ("example.com:80", "not a port"),
+            ("127.0.0.1:99999", "not a port"),
+            ("unix:", "needs a path"),
+        ] {
+            let refusal = text.parse::<ListenAt>().unwrap_err();
+            assert!(refusal.contains(reason), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_socket_that_nobody_listens_to_is_replaced_and_nothing_else_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("socket");
+        let listening = bind(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(bind(&path).unwrap_err().kind(), ErrorKind::AddrInUse, "somebody listens");
+        drop(listening);
+        drop(bind(&path).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "mine").unwrap();
+        assert_eq!(bind(&path).unwrap_err().kind(), ErrorKind::AddrInUse);
+        assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+    }
+}

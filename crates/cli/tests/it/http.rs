@@ -1,0 +1,245 @@
+//! `toolcrib serve --http`: who is let in, and who is not.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::{PROGRAM, home_of_its_own, text, toolcrib};
+
+struct Server {
+    directory: tempfile::TempDir,
+    child: Child,
+    /// What it said when it began to serve.
+    said: String,
+    token: String,
+}
+
+impl Server {
+    fn start(address: &str, flags: &[&str]) -> Server {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("ws")).unwrap();
+        std::fs::write(directory.path().join("ws/a.txt"), "one\n").unwrap();
+        let (child, said) = serve(directory.path(), address, flags);
+        let file = said.split("the token is in ").nth(1).unwrap().trim();
+        let token = std::fs::read_to_string(file).unwrap().trim().to_owned();
+        Server { directory, child, said, token }
+    }
+
+    fn port(&self) -> &str {
+        let rest = self.said.split("http://127.0.0.1:").nth(1).unwrap();
+        rest.split('/').next().unwrap()
+    }
+
+    /// Sends a request as it is, and reads the answer's head and as much of its body as comes at once.
+    fn ask(&self, request: &str) -> String {
+        let stream = TcpStream::connect(format!("127.0.0.1:{}", self.port())).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        exchange(stream, request)
+    }
+
+    /// A POST of a call that reads the file, with other headers in place of the right ones.
+    fn post(&self, replaced: &[(&str, Option<&str>)]) -> String {
+        self.ask(&self.request("/mcp", replaced))
+    }
+
+    fn request(&self, path: &str, replaced: &[(&str, Option<&str>)]) -> String {
+        let (host, bearer) = (format!("localhost:{}", self.port()), self.bearer());
+        let mut headers = right_headers(&host, &bearer);
+        for &(name, value) in replaced {
+            headers.retain(|(other, _)| *other != name);
+            headers.push((name, value));
+        }
+        post(path, &headers, &read_call("a.txt"))
+    }
+
+    fn bearer(&self) -> String {
+        format!("Bearer {}", self.token)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn serve(top: &Path, address: &str, flags: &[&str]) -> (Child, String) {
+    let mut child = Command::new(PROGRAM)
+        .args(["serve", "--root", "ws", "--state", "state", "--http", address])
+        .args(flags)
+        .current_dir(top)
+        .envs(home_of_its_own())
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.as_mut().unwrap()).read_line(&mut said).unwrap();
+    (child, said)
+}
+
+fn read_call(file: &str) -> Value {
+    json!({
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {
+            "name": "Read",
+            "arguments": {"file_path": file},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        },
+    })
+}
+
+fn right_headers<'a>(host: &'a str, bearer: &'a str) -> Vec<(&'a str, Option<&'a str>)> {
+    vec![
+        ("Host", Some(host)),
+        ("Authorization", Some(bearer)),
+        ("Content-Type", Some("application/json")),
+        ("Accept", Some("application/json, text/event-stream")),
+        ("MCP-Protocol-Version", Some("2026-07-28")),
+        ("Mcp-Method", Some("tools/call")),
+        ("Mcp-Name", Some("Read")),
+        ("Connection", Some("close")),
+    ]
+}
+
+fn post(path: &str, headers: &[(&str, Option<&str>)], body: &Value) -> String {
+    let body = body.to_string();
+    let mut request = format!("POST {path} HTTP/1.1\r\nContent-Length: {}\r\n", body.len());
+    for (name, value) in headers {
+        if let Some(value) = value {
+            request += &format!("{name}: {value}\r\n");
+        }
+    }
+    request + "\r\n" + &body
+}
+
+fn exchange(mut stream: impl Read + Write, request: &str) -> String {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    // A server that does not read what it refuses may reset; what it said before counts.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8(answer).unwrap()
+}
+
+fn status(answer: &str) -> &str {
+    answer.split(' ').nth(1).unwrap_or(answer)
+}
+
+#[test]
+fn who_brings_the_token_is_served() {
+    let server = Server::start("localhost:0", &[]);
+    let answer = server.post(&[]);
+    assert_eq!(status(&answer), "200", "{answer}");
+    assert!(answer.contains(r#""text":"     1\tone\n""#), "{answer}");
+    let own = format!("http://127.0.0.1:{}", server.port());
+    assert_eq!(status(&server.post(&[("Origin", Some(&own))])), "200");
+    assert_eq!(status(&server.post(&[("Host", Some("127.0.0.1:4711"))])), "200", "a tunnel");
+}
+
+#[test]
+fn everybody_else_is_refused_before_a_tool_runs() {
+    let server = Server::start("localhost:0", &[]);
+    let cut = server.bearer().len() - 1;
+    let short = server.bearer()[..cut].to_owned();
+    let basic = format!("Basic {}", server.token);
+    for (expected, name, value) in [
+        ("401", "Authorization", None),
+        ("401", "Authorization", Some("")),
+        ("401", "Authorization", Some("Bearer")),
+        ("401", "Authorization", Some(short.as_str())),
+        ("401", "Authorization", Some(basic.as_str())),
+        ("403", "Origin", Some("https://evil.example")),
+        ("403", "Origin", Some("null")),
+        ("403", "Origin", Some("http://localhost.evil.example")),
+        ("403", "Origin", Some("http://127.0.0.1:80.evil.example")),
+        ("403", "Origin", Some("http://localhost:1")),
+        ("403", "Host", Some("evil.example")),
+        ("403", "Host", Some("localhost.evil.example")),
+        ("415", "Content-Type", Some("text/plain")),
+        ("415", "Content-Type", Some("application/x-www-form-urlencoded")),
+        ("415", "Content-Type", None),
+    ] {
+        let answer = server.post(&[(name, value)]);
+        assert_eq!(status(&answer), expected, "{name}: {value:?}: {answer}");
+        assert!(!answer.contains("one") && !answer.contains(&server.token), "{answer}");
+    }
+    let in_the_address = format!("/mcp?token={}", server.token);
+    let answer = server.ask(&server.request(&in_the_address, &[("Authorization", None)]));
+    assert_eq!(status(&answer), "401");
+    assert_eq!(status(&server.ask(&server.request("/", &[]))), "404");
+}
+
+#[test]
+fn a_browser_that_asks_whether_it_may_is_not_told_so() {
+    let server = Server::start("localhost:0", &[]);
+    let port = server.port();
+    let answer = server.ask(&format!(
+        "OPTIONS /mcp HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: https://evil.example\r\n\
+         Access-Control-Request-Method: POST\r\nConnection: close\r\n\r\n"
+    ));
+    assert_eq!(status(&answer), "401");
+    assert!(!answer.to_ascii_lowercase().contains("access-control-allow"), "{answer}");
+}
+
+#[test]
+fn a_session_that_we_did_not_give_is_not_found() {
+    let server = Server::start("localhost:0", &[]);
+    let bearer = server.bearer();
+    let mut headers = right_headers("localhost", &bearer);
+    headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("mcp-"));
+    headers.push(("Mcp-Session-Id", Some("guessed")));
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
+    assert_eq!(status(&server.ask(&post("/mcp", &headers, &list))), "404");
+}
+
+#[test]
+fn a_head_without_an_end_is_not_read_for_ever() {
+    let server = Server::start("localhost:0", &[]);
+    let head = format!("POST /mcp HTTP/1.1\r\nX: {}", "x".repeat(1 << 20));
+    assert_eq!(status(&server.ask(&head)), "431");
+    assert_eq!(status(&server.post(&[])), "200", "the next is served");
+}
+
+#[test]
+fn no_tool_shows_the_token_wherever_its_file_is() {
+    let server = Server::start("localhost:0", &["--token-file", "ws/token"]);
+    let body = read_call("token");
+    let bearer = server.bearer();
+    let answer = server.ask(&post("/mcp", &right_headers("localhost", &bearer), &body));
+    assert!(answer.contains(r#""isError":true"#), "{answer}");
+    assert!(!answer.contains(&server.token), "{answer}");
+}
+
+#[test]
+fn a_socket_at_a_path_is_served_the_same() {
+    let server = Server::start("unix:socket", &[]);
+    let path = server.directory.path().join("socket");
+    let bearer = server.bearer();
+    for (token, expected) in [(bearer.as_str(), "200"), ("Bearer x", "401")] {
+        let request = post("/mcp", &right_headers("localhost", token), &read_call("a.txt"));
+        let answer = exchange(UnixStream::connect(&path).unwrap(), &request);
+        assert_eq!(status(&answer), expected, "{answer}");
+    }
+}
+
+#[test]
+fn an_address_that_others_can_reach_is_refused_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
+        let output = toolcrib(directory.path(), &["serve", "--http", address], b"");
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        assert!(said.contains("other machines") && said.contains("ssh -L"), "{said}");
+    }
+}

@@ -1,0 +1,57 @@
+//! The secret that every request brings.
+
+use std::fmt;
+
+/// A token, kept as its hash: nothing of it can be printed, and comparing takes the same time whatever
+/// is compared.
+pub struct Token(blake3::Hash);
+
+/// Why a text is no token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenError;
+
+/// Of 256 bits in any usual spelling, this is the least: 43 characters of base64.
+const LEAST_CHARS: usize = 43;
+
+impl Token {
+    /// Takes a token as a file has it. One that can be guessed is refused.
+    pub fn new(text: &str) -> Result<Token, TokenError> {
+        let text = text.trim();
+        let is_fit = text.len() >= LEAST_CHARS && text.bytes().all(|byte| byte.is_ascii_graphic());
+        is_fit.then(|| Token(blake3::hash(text.as_bytes()))).ok_or(TokenError)
+    }
+
+    pub(super) fn is(&self, given: &[u8]) -> bool {
+        blake3::hash(given) == self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a token has at least {LEAST_CHARS} printable characters and no blank in it")
+    }
+}
+
+impl std::error::Error for TokenError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_long_and_is_only_itself() {
+        let text = "0123456789".repeat(5);
+        let token = Token::new(&format!("{text}\n")).unwrap();
+        assert!(token.is(text.as_bytes()) && !token.is(&text.as_bytes()[1..]) && !token.is(b""));
+        assert!(!format!("{token:?}").contains("0123"));
+        for bad in ["", "short", &"a b".repeat(40), &"ä".repeat(60)] {
+            assert!(Token::new(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Programs of others for Node, to be judged by, and the Node that they need.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::Result;
+use crate::{process, python, workspace};
+
+/// What xtask/oracles/package.json names, installed.
+pub(crate) struct Packages {
+    directory: PathBuf,
+}
+
+/// Installs them, once for each list.
+pub(crate) fn install() -> Result<Packages> {
+    let directory = workspace::cache_directory()?.join("oracles-node");
+    let (list, stamp) = (python::oracles().join("package.json"), directory.join("made-from.json"));
+    let wanted = fs::read_to_string(&list)?;
+    if !fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
+        println!("installing {} into {}", list.display(), directory.display());
+        fs::create_dir_all(&directory)?;
+        fs::copy(&list, directory.join("package.json"))?;
+        let words = ["install", "--silent", "--no-audit", "--no-fund"];
+        process::run(Command::new("npm").args(words).current_dir(&directory))?;
+        fs::write(&stamp, wanted)?;
+    }
+    Ok(Packages { directory })
+}
+
+impl Packages {
+    /// Runs a script with the Node that is among them.
+    pub(crate) fn run(&self, script: &Path) -> Command {
+        let mut command = Command::new(self.directory.join("node_modules/.bin/node"));
+        command.arg(script);
+        command
+    }
+
+    /// A file of a package.
+    pub(crate) fn file(&self, path: &str) -> PathBuf {
+        self.directory.join("node_modules").join(path)
+    }
+}
