@@ -64,6 +64,37 @@ async def speaks(way, mode: str) -> None:
             assert (top / "ws" / "a.txt").read_text() == "one\n"
 
 
+async def answers_in_camel(way) -> None:
+    """The client holds every result against the schema that the list has for it."""
+    with tempfile.TemporaryDirectory() as directory:
+        top = Path(directory)
+        (top / "ws").mkdir()
+        (top / "ws" / "a.txt").write_text("one\n")
+        async with way(top, "--dialect", "camel") as server, Client(server) as client:
+            tools = (await client.list_tools()).tools
+            assert {"read", "multiedit", "apply_patch", "ls"} <= {tool.name for tool in tools}, tools
+            read = await client.call_tool("read", {"filePath": "a.txt"})
+            assert read.structured_content["content"] == "     1→one\n", read
+            edits = [{"oldString": "one", "newString": "two"}]
+            edit = await client.call_tool("multiedit", {"filePath": "a.txt", "edits": edits})
+            assert edit.structured_content["totalReplacements"] == 1, edit
+            patch = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-two\n+three\n"
+            patched = await client.call_tool("apply_patch", {"patchText": patch})
+            assert patched.structured_content["files"][0]["action"] == "update", patched
+            for tool, arguments in [
+                ("write", {"filePath": "b.txt", "content": "x"}),
+                ("edit", {"filePath": "a.txt", "oldString": "three", "newString": "four"}),
+                ("ls", {"dirPath": "."}),
+                ("glob", {"pattern": "*.txt"}),
+                ("grep", {"pattern": "four"}),
+                ("history", {}),
+            ]:
+                result = await client.call_tool(tool, arguments)
+                assert not result.is_error and result.structured_content, result
+            missing = await client.call_tool("read", {"filePath": "c.txt"})
+            assert missing.is_error and "does not exist" in text(missing), missing
+
+
 async def asks(way, mode: str) -> None:
     asked = []
 
@@ -93,6 +124,8 @@ async def main() -> None:
             await speaks(way, mode)
             await asks(way, mode)
             print(f"the Python client, {way.__name__}, {mode}: fine")
+        await answers_in_camel(way)
+        print(f"the Python client, {way.__name__}, in the dialect camel: fine")
 
 
 asyncio.run(main())

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use toolcrib::Profile;
+use toolcrib::{Dialect, Profile};
 
 use crate::commands::{Client, ListenAt};
 
@@ -105,6 +105,9 @@ pub(crate) enum Command {
     Doctor,
     /// List the tools
     Tools {
+        /// The words of the tools: toolcrib (the default) or camel
+        #[arg(long, value_name = "NAME", default_value_t)]
+        dialect: Dialect,
         /// The form: what an API takes for its `tools`, or a page of Markdown
         #[arg(long, value_name = "FORM")]
         format: Option<FormatArg>,
@@ -162,6 +165,14 @@ pub(crate) struct InstallArgs {
 /// How to serve.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServeArgs {
+    /// The words of the tools: toolcrib (the default) or camel, whose results are objects
+    #[arg(long, value_name = "NAME", default_value_t)]
+    pub(crate) dialect: Dialect,
+
+    /// Give results as objects too, with their schemas. Several clients then hide the text from the model
+    #[arg(long)]
+    pub(crate) structured: bool,
+
     /// Serve over HTTP: a port, an address of this machine such as 127.0.0.1:8765, or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<ListenAt>,

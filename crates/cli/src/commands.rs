@@ -34,7 +34,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Install(args) => install::install(common, args),
         Command::Uninstall { client } => install::uninstall(common, *client),
         Command::Doctor => doctor::doctor(common),
-        Command::Tools { format } => tools::tools(&runtime(common)?, *format),
+        Command::Tools { format, dialect } => tools::tools(&runtime(common)?, *format, *dialect),
         Command::Log { limit } => history::log(common, &operators(common)?, *limit),
         Command::Show { id } => history::show(common, &operators(common)?, *id),
         Command::Diff { since } => history::diff(&operators(common)?, *since),

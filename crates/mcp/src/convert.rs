@@ -2,17 +2,31 @@
 
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Tool};
 use serde_json::{Value, json};
-use toolcrib::{Error, Format, Picture, Reply, Runtime, to_json};
+use toolcrib::{Dialect, Error, Format, Picture, Reply, Runtime, to_json};
 
 /// Characters of a result that a client should take without cutting it, for those that ask.
 const RESULT_CHARS: u64 = 200_000;
 
+/// How tools are shown and answer.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Manner {
+    pub(crate) dialect: Dialect,
+    /// Results also as objects, with their schemas.
+    pub(crate) structured: bool,
+}
+
 /// The tools as `tools/list` has them, in the order of the table.
-pub(crate) fn tools(runtime: &Runtime) -> Result<Vec<Tool>, serde_json::Error> {
-    let mut list: Value = serde_json::from_str(&runtime.catalogue(Format::Mcp))?;
+pub(crate) fn tools(runtime: &Runtime, manner: Manner) -> Result<Vec<Tool>, serde_json::Error> {
+    let mut list: Value = serde_json::from_str(&runtime.catalogue(Format::Mcp, manner.dialect))?;
     let tools = list["tools"].take();
     let Value::Array(tools) = tools else { return Ok(Vec::new()) };
-    tools.into_iter().map(|tool| serde_json::from_value(with_meta(tool))).collect()
+    let shown = tools.into_iter().zip(runtime.tools()).map(|(mut shown, tool)| {
+        if manner.structured {
+            shown["outputSchema"] = manner.dialect.result_schema(tool.name);
+        }
+        serde_json::from_value(with_meta(shown))
+    });
+    shown.collect()
 }
 
 /// What one common client honours: never to hide the tool behind a search, and not to cut its results.
@@ -24,9 +38,13 @@ fn with_meta(mut tool: Value) -> Value {
     tool
 }
 
-/// A reply: its text first, then its pictures; nothing structured, since several clients would show that
-/// instead of the text. Facts for programs are where no model is shown them.
-pub(crate) fn result(outcome: &Result<Reply, Error>) -> CallToolResult {
+/// A reply: its text first, then its pictures; nothing structured unless it is wanted, since several clients
+/// would show that instead of the text. Facts for programs are where no model is shown them.
+pub(crate) fn result(
+    manner: Manner,
+    tool: Option<&str>,
+    outcome: &Result<Reply, Error>,
+) -> CallToolResult {
     let mut object = to_json(outcome);
     let mut content = vec![ContentBlock::text(object["output"].as_str().unwrap_or_default())];
     if let Ok(reply) = outcome {
@@ -37,6 +55,9 @@ pub(crate) fn result(outcome: &Result<Reply, Error>) -> CallToolResult {
         Ok(_) => CallToolResult::success(content),
         Err(_) => CallToolResult::error(content),
     };
+    if manner.structured {
+        result.structured_content = tool.and_then(|tool| manner.dialect.result(tool, outcome));
+    }
     let mut meta = MetaObject::default();
     for fact in ["metadata", "error"] {
         if let Some(value) = object.shift_remove(fact) {

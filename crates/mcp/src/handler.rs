@@ -5,21 +5,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
-    CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, ConstString as _,
-    CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation, InputRequiredResult,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
-    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
+    CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
+    ConstString as _, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation,
+    InputRequiredResult, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
-use toolcrib::{Call, Cancel, Error, Options, Reply, Runtime, Session};
+use toolcrib::{Call, Cancel, Dialect, Error, Options, Reply, Runtime, Session};
 
 use crate::approve::{Answered, Way, digest, input_answer, input_request};
-use crate::convert;
+use crate::convert::{self, Manner};
 use crate::instructions::instructions;
 use crate::progress::Reporter;
 use crate::state::{Seal, bound_to};
@@ -33,6 +34,18 @@ pub struct ServeOptions {
     pub program: (String, String),
     /// The directories that it serves, as the model is told them.
     pub roots: Vec<String>,
+    /// The words of the tools.
+    pub dialect: Dialect,
+    /// Results also as objects, with their schemas in the list. Several clients then show the model those
+    /// instead of the text.
+    pub structured: bool,
+}
+
+impl ServeOptions {
+    fn manner(&self) -> Manner {
+        let structured = self.structured || self.dialect.is_structured();
+        Manner { dialect: self.dialect, structured }
+    }
 }
 
 /// The one input that a call may need: the answer to a question.
@@ -71,7 +84,8 @@ impl Handler {
     pub(crate) const THREADS: usize = 64;
 
     pub(crate) fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, String> {
-        let tools = convert::tools(&runtime).map_err(|error| error.to_string())?;
+        let tools =
+            convert::tools(&runtime, options.manner()).map_err(|error| error.to_string())?;
         let seal = Seal::new()?;
         let session = runtime.session();
         let shared = Arc::new(Shared { runtime, session, calls: Calls::default() });
@@ -108,6 +122,11 @@ impl Handler {
                 Way::Answered(Box::new(Answered { before, open: Mutex::new(None) }))
             }
         }
+    }
+
+    fn result(&self, name: &str, outcome: &Result<Reply, Error>) -> CallToolResult {
+        let tool = self.shared.runtime.tool_named(name).map(|tool| tool.name);
+        convert::result(self.options.manner(), tool, outcome)
     }
 
     /// The answer that is a question.
@@ -217,7 +236,7 @@ impl ServerHandler for Handler {
         };
         match question.and_then(|question| self.ask(&tool, &arguments, &question)) {
             Some(question) => Ok(question.into()),
-            None => Ok(convert::result(&outcome).into()),
+            None => Ok(self.result(&tool, &outcome).into()),
         }
     }
 
@@ -249,7 +268,7 @@ impl ServerHandler for Handler {
                 let call = Call::new(tool, arguments);
                 let outcome =
                     self.shared.runtime.call(&self.shared.session, call, Options::default());
-                serde_json::to_value(convert::result(&outcome))
+                serde_json::to_value(self.result(tool, &outcome))
             }
         };
         result
@@ -316,8 +335,8 @@ impl Drop for Listed<'_> {
 }
 
 /// The client does not want the answer any more; the protocol wants one all the same.
-fn cancelled() -> rmcp::model::CallToolResult {
-    rmcp::model::CallToolResult::error(vec![rmcp::model::ContentBlock::text(
+fn cancelled() -> CallToolResult {
+    CallToolResult::error(vec![rmcp::model::ContentBlock::text(
         "the call was cancelled by its caller",
     )])
 }

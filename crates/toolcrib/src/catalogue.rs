@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use crate::dialect::Dialect;
 use crate::runtime::Runtime;
 use crate::table::Row;
 use crate::tool::{Category, Hints};
@@ -44,10 +45,21 @@ impl Runtime {
         self.table().rows().iter().map(info)
     }
 
-    /// The list of tools in a given form; JSON, but for the page for people.
-    pub fn catalogue(&self, format: Format) -> String {
-        let list =
-            |entry: fn(ToolInfo<'_>) -> Value| Value::Array(self.tools().map(entry).collect());
+    /// The tool of a name, without regard to case and `_`.
+    pub fn tool_named(&self, name: &str) -> Option<ToolInfo<'_>> {
+        self.table().find(name).ok().map(info)
+    }
+
+    /// The list of tools in a given form, in the words of a dialect; JSON, but for the page for people.
+    pub fn catalogue(&self, format: Format, dialect: Dialect) -> String {
+        let list = |entry: fn(ToolInfo<'_>) -> Value| {
+            let shown = |tool: ToolInfo<'_>| {
+                let name = dialect.tool(tool.name);
+                let arguments = dialect.arguments(tool.name, tool.arguments);
+                entry(ToolInfo { name: &name, arguments: &arguments, ..tool })
+            };
+            Value::Array(self.tools().map(shown).collect())
+        };
         match format {
             Format::Mcp => json!({"tools": list(mcp)}).to_string(),
             Format::OpenAi => list(openai).to_string(),

@@ -17,6 +17,8 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
     let options = ServeOptions {
         dry_run: common.dry_run,
         program: (env!("CARGO_BIN_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        dialect: args.dialect,
+        structured: args.structured,
         roots: common.roots.iter().map(|root| root.directory.display().to_string()).collect(),
     };
     let served = match &args.http {

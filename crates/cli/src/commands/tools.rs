@@ -3,13 +3,17 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use toolcrib::Runtime;
+use toolcrib::{Dialect, Runtime};
 
 use crate::args::FormatArg;
 
-pub(crate) fn tools(runtime: &Runtime, format: Option<FormatArg>) -> Result<ExitCode, String> {
+pub(crate) fn tools(
+    runtime: &Runtime,
+    format: Option<FormatArg>,
+    dialect: Dialect,
+) -> Result<ExitCode, String> {
     let text = match format {
-        Some(format) => runtime.catalogue(format.into()),
+        Some(format) => runtime.catalogue(format.into(), dialect),
         None => overview(runtime),
     };
     let newline = if text.ends_with('\n') { "" } else { "\n" };

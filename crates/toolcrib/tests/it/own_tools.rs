@@ -178,7 +178,11 @@ fn a_tool_finds_what_the_embedder_gave_it() {
     runtime.register::<Count>().unwrap();
     assert_eq!(call(&runtime, "Count", serde_json::json!({})).unwrap().output(), "7");
     assert_eq!(call(&runtime, "Count", serde_json::json!({})).unwrap().output(), "8");
-    assert!(runtime.catalogue(toolcrib::Format::Mcp).contains("with a counter of the embedder's"));
+    assert!(
+        runtime
+            .catalogue(toolcrib::Format::Mcp, toolcrib::Dialect::default())
+            .contains("with a counter of the embedder's")
+    );
 }
 
 #[test]

@@ -1,0 +1,384 @@
+//! The words in which tools are shown and answer: models do best with those that they were trained on.
+//!
+//! A dialect changes only what is shown. What is accepted is always the union: names without regard to
+//! case and `_`, fields in snake_case and camelCase, and every alias.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::{Map, Value, json};
+
+use crate::error::Error;
+use crate::reply::Reply;
+use crate::wire::to_json;
+
+/// A vocabulary.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// `Read{file_path}`, as most models know it.
+    #[default]
+    Toolcrib,
+    /// `read{filePath}`, with results as objects.
+    Camel,
+}
+
+/// What a dialect calls a tool, where that is no rule: its name, fields that have another one, and what its
+/// results have, each with where that is in the facts of a reply.
+struct Words {
+    tool: &'static str,
+    shown: &'static str,
+    fields: &'static [(&'static str, &'static str)],
+    result: &'static [(&'static str, Source)],
+}
+
+/// Where a part of a result comes from.
+enum Source {
+    Success,
+    Text,
+    Diff,
+    /// A fact of the reply, and what it is.
+    Fact(&'static str, &'static str),
+    Group(&'static [(&'static str, Source)]),
+}
+
+use Source::{Diff, Fact, Group, Success, Text};
+
+const CAMEL: &[Words] = &[
+    Words {
+        tool: "Read",
+        shown: "read",
+        fields: &[],
+        result: &[
+            ("content", Text),
+            (
+                "metadata",
+                Group(&[
+                    ("truncated", Fact("truncated", "boolean")),
+                    ("lineCount", Fact("lines_read", "number")),
+                    ("filePath", Fact("file_path", "string")),
+                ]),
+            ),
+        ],
+    },
+    Words {
+        tool: "Write",
+        shown: "write",
+        fields: &[],
+        result: &[
+            ("success", Success),
+            ("filePath", Fact("file_path", "string")),
+            ("diff", Diff),
+            ("created", Fact("created", "boolean")),
+        ],
+    },
+    Words {
+        tool: "Edit",
+        shown: "edit",
+        fields: &[],
+        result: &[
+            ("success", Success),
+            ("filePath", Fact("file_path", "string")),
+            ("replacements", Fact("replacements", "number")),
+        ],
+    },
+    Words {
+        tool: "MultiEdit",
+        shown: "multiedit",
+        fields: &[],
+        result: &[
+            ("success", Success),
+            ("filePath", Fact("file_path", "string")),
+            ("totalReplacements", Fact("total_replacements", "number")),
+            ("results", Fact("results", "array")),
+        ],
+    },
+    Words {
+        tool: "ApplyPatch",
+        shown: "apply_patch",
+        fields: &[("patch", "patchText")],
+        result: &[
+            ("success", Success),
+            ("filesModified", Fact("files_modified", "number")),
+            ("files", Fact("files", "array")),
+        ],
+    },
+    Words {
+        tool: "LS",
+        shown: "ls",
+        fields: &[("path", "dirPath")],
+        result: &[("entries", Fact("entries", "array")), ("count", Fact("count", "number"))],
+    },
+    Words {
+        tool: "Glob",
+        shown: "glob",
+        fields: &[],
+        result: &[
+            ("files", Fact("files", "array")),
+            ("count", Fact("count", "number")),
+            ("pattern", Fact("pattern", "string")),
+        ],
+    },
+];
+
+impl Dialect {
+    /// All of them.
+    pub const ALL: [Dialect; 2] = [Dialect::Toolcrib, Dialect::Camel];
+
+    /// Its name, as it is asked for.
+    pub fn name(self) -> &'static str {
+        match self {
+            Dialect::Toolcrib => "toolcrib",
+            Dialect::Camel => "camel",
+        }
+    }
+
+    /// Whether results are objects by themselves.
+    pub fn is_structured(self) -> bool {
+        self == Dialect::Camel
+    }
+
+    /// What a tool is called.
+    pub(crate) fn tool<'a>(self, tool: &'a str) -> Cow<'a, str> {
+        match (self, self.words(tool)) {
+            (Dialect::Toolcrib, _) => tool.into(),
+            (Dialect::Camel, Some(words)) => words.shown.into(),
+            (Dialect::Camel, None) => snake(tool).into(),
+        }
+    }
+
+    /// The schema of a tool's arguments.
+    pub(crate) fn arguments<'a>(
+        self,
+        tool: &str,
+        schema: &'a Map<String, Value>,
+    ) -> Cow<'a, Map<String, Value>> {
+        match self {
+            Dialect::Toolcrib => Cow::Borrowed(schema),
+            Dialect::Camel => {
+                let fields = self.words(tool).map_or(&[][..], |words| words.fields);
+                Cow::Owned(renamed(schema, fields))
+            }
+        }
+    }
+
+    /// The schema of a tool's results as objects.
+    pub fn result_schema(self, tool: &str) -> Value {
+        match self.words(tool) {
+            Some(words) => schema_of(words.result),
+            None => json!({
+                "type": "object",
+                "properties": {"output": {"type": "string"}, "metadata": {"type": "object"}},
+                "required": ["output", "metadata"],
+            }),
+        }
+    }
+
+    /// The outcome of a call as an object; nothing for one that failed, since what is to be said then is
+    /// the error.
+    pub fn result(self, tool: &str, outcome: &Result<Reply, Error>) -> Option<Value> {
+        let reply = outcome.as_ref().ok()?;
+        match self.words(tool) {
+            Some(words) => Some(object_of(words.result, reply)),
+            None => {
+                let mut object = to_json(outcome);
+                object.retain(|key, _| key == "output" || key == "metadata");
+                Some(object.into())
+            }
+        }
+    }
+
+    fn words(self, tool: &str) -> Option<&'static Words> {
+        match self {
+            Dialect::Toolcrib => None,
+            Dialect::Camel => CAMEL.iter().find(|words| words.tool == tool),
+        }
+    }
+}
+
+fn schema_of(parts: &[(&str, Source)]) -> Value {
+    let mut properties = Map::new();
+    for (name, source) in parts {
+        let schema = match source {
+            Success => json!({"type": "boolean"}),
+            Text | Diff => json!({"type": "string"}),
+            Fact(_, kind) => json!({"type": kind}),
+            Group(parts) => schema_of(parts),
+        };
+        properties.insert((*name).to_owned(), schema);
+    }
+    let required: Vec<&String> = properties.keys().collect();
+    json!({"type": "object", "required": required, "properties": properties})
+}
+
+fn object_of(parts: &[(&str, Source)], reply: &Reply) -> Value {
+    let value = |source: &Source| match source {
+        Success => true.into(),
+        Text => with_arrows(&reply.text()).into(),
+        Diff => reply.diff_text().into(),
+        Fact(key, kind) => camel_keys(reply.metadata().get(*key)).unwrap_or_else(|| nothing(kind)),
+        Group(parts) => object_of(parts, reply),
+    };
+    parts.iter().map(|(name, source)| ((*name).to_owned(), value(source))).collect()
+}
+
+/// What stands for a fact that a reply has not, since the schema says it is there.
+fn nothing(kind: &str) -> Value {
+    match kind {
+        "boolean" => false.into(),
+        "number" => 0.into(),
+        "array" => json!([]),
+        _ => "".into(),
+    }
+}
+
+/// Line numbers end with an arrow instead of a tab.
+fn with_arrows(text: &str) -> String {
+    let arrow = |line: &str| match line.split_once('\t') {
+        Some((number, rest)) if number.trim_start().parse::<u64>().is_ok() => {
+            format!("{number}→{rest}")
+        }
+        _ => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(arrow).collect()
+}
+
+fn camel_keys(value: Option<&Value>) -> Option<Value> {
+    Some(match value? {
+        Value::Object(fields) => {
+            let camel_field =
+                |(key, value): (&String, &Value)| Some((camel(key), camel_keys(Some(value))?));
+            fields.iter().filter_map(camel_field).collect()
+        }
+        Value::Array(items) => items.iter().filter_map(|item| camel_keys(Some(item))).collect(),
+        other => other.clone(),
+    })
+}
+
+/// A schema with the names of its fields in camelCase, or as they are called specially.
+fn renamed(schema: &Map<String, Value>, special: &[(&str, &str)]) -> Map<String, Value> {
+    let name = |field: &str| match special.iter().find(|(ours, _)| *ours == field) {
+        Some((_, theirs)) => (*theirs).to_owned(),
+        None => camel(field),
+    };
+    let inner = |value: &Value| match value {
+        Value::Object(schema) => Value::Object(renamed(schema, special)),
+        other => other.clone(),
+    };
+    let mut new = Map::new();
+    for (keyword, value) in schema {
+        let value = match (keyword.as_str(), value) {
+            ("properties", Value::Object(fields)) => {
+                fields.iter().map(|(field, schema)| (name(field), inner(schema))).collect()
+            }
+            ("required", Value::Array(fields)) => fields
+                .iter()
+                .filter_map(Value::as_str)
+                .map(|field| Value::from(name(field)))
+                .collect(),
+            ("items", items) => inner(items),
+            (_, other) => other.clone(),
+        };
+        new.insert(keyword.clone(), value);
+    }
+    new
+}
+
+/// `file_path` as `filePath`.
+fn camel(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut camel = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        camel.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        camel.push_str(letters.as_str());
+    }
+    camel
+}
+
+/// `NotebookEdit` as `notebook_edit`.
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !snake.is_empty() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        Dialect::ALL.into_iter().find(|dialect| dialect.name() == name).ok_or_else(|| {
+            let names = Dialect::ALL.map(Dialect::name).join(", ");
+            format!("no dialect `{name}`; there are: {names}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_fields_are_those_of_the_dialect() {
+        let camel = Dialect::Camel;
+        assert_eq!(camel.tool("MultiEdit"), "multiedit");
+        assert_eq!(camel.tool("NotebookEdit"), "notebook_edit");
+        assert_eq!(Dialect::Toolcrib.tool("MultiEdit"), "MultiEdit");
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "edits": {"type": "array", "items": {
+                    "type": "object",
+                    "properties": {"old_string": {"type": "string"}},
+                    "required": ["old_string"],
+                }},
+                "-i": {"type": "boolean"},
+            },
+            "required": ["path"],
+        });
+        let Value::Object(schema) = schema else { return };
+        let shown = camel.arguments("LS", &schema);
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "dirPath": {"type": "string"},
+                "edits": {"type": "array", "items": {
+                    "type": "object",
+                    "properties": {"oldString": {"type": "string"}},
+                    "required": ["oldString"],
+                }},
+                "-i": {"type": "boolean"},
+            },
+            "required": ["dirPath"],
+        });
+        assert_eq!(Value::Object(shown.into_owned()), expected);
+    }
+
+    #[test]
+    fn a_result_has_what_its_schema_says() {
+        let reply = Reply::new("     1\ta\tb\n[end]\n")
+            .with("file_path", "x")
+            .with("lines_read", 1)
+            .with("truncated", false);
+        let result = Dialect::Camel.result("Read", &Ok(reply)).unwrap();
+        let metadata = json!({"truncated": false, "lineCount": 1, "filePath": "x"});
+        assert_eq!(result, json!({"content": "     1→a\tb\n[end]\n", "metadata": metadata}));
+        let schema = Dialect::Camel.result_schema("Read");
+        assert_eq!(schema["properties"]["metadata"]["required"][1], "lineCount");
+        assert_eq!(schema["required"], json!(["content", "metadata"]));
+        let failed = Err(Error::invalid("no"));
+        assert!(Dialect::Camel.result("Read", &failed).is_none());
+    }
+}
