@@ -1,7 +1,8 @@
-//! `cargo xtask clients`: `toolcrib serve`, used by MCP clients that others wrote, and judged by the
-//! protocol's own suite. What they do is in xtask/oracles.
+//! `cargo xtask clients`: `toolcrib serve`, used by MCP clients that others wrote, real coding agents among
+//! them, and judged by the protocol's own suite. What they do is in xtask/oracles.
 
 use std::path::Path;
+use std::process::Command;
 
 use crate::error::{Result, no_arguments};
 use crate::node::{self, Packages};
@@ -13,14 +14,18 @@ const INSPECTOR: &str = "@modelcontextprotocol/inspector/clients/launcher/build/
 /// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("clients", arguments)?;
-    check()
+    check()?;
+    let packages = node::install("agents.json")?;
+    let script = python::oracles().join("agents.py");
+    let binary = product::build_debug()?;
+    process::run(Command::new("python3").arg(script).arg(binary).arg(packages.modules()))
 }
 
-/// Fails at the first thing that a client does not get.
+/// What CI has the patience for: all but the agents, which are large. Fails at the first thing that a client does not get.
 pub(crate) fn check() -> Result<()> {
     oracle::judge("mcp_client.py")?;
     let binary = product::build_debug()?;
-    let packages = node::install()?;
+    let packages = node::install("judges.json")?;
     let script = python::oracles().join("conformance.mjs");
     process::run(packages.run(&script).arg(&binary).arg(packages.file(SUITE)))?;
     inspect(&packages, &binary)

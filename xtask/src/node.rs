@@ -7,15 +7,15 @@ use std::process::Command;
 use crate::error::Result;
 use crate::{process, python, workspace};
 
-/// What xtask/oracles/package.json names, installed.
+/// What a list in xtask/oracles names, installed.
 pub(crate) struct Packages {
     directory: PathBuf,
 }
 
-/// Installs them, once for each list.
-pub(crate) fn install() -> Result<Packages> {
-    let directory = workspace::cache_directory()?.join("oracles-node");
-    let (list, stamp) = (python::oracles().join("package.json"), directory.join("made-from.json"));
+/// Installs what a list names; once, until the list changes.
+pub(crate) fn install(list: &str) -> Result<Packages> {
+    let directory = workspace::cache_directory()?.join("node").join(list);
+    let (list, stamp) = (python::oracles().join(list), directory.join("made-from.json"));
     let wanted = fs::read_to_string(&list)?;
     if !fs::read_to_string(&stamp).is_ok_and(|found| found == wanted) {
         println!("installing {} into {}", list.display(), directory.display());
@@ -31,13 +31,18 @@ pub(crate) fn install() -> Result<Packages> {
 impl Packages {
     /// Runs a script with the Node that is among them.
     pub(crate) fn run(&self, script: &Path) -> Command {
-        let mut command = Command::new(self.directory.join("node_modules/.bin/node"));
+        let mut command = Command::new(self.modules().join(".bin/node"));
         command.arg(script);
         command
     }
 
+    /// Where all of them are.
+    pub(crate) fn modules(&self) -> PathBuf {
+        self.directory.join("node_modules")
+    }
+
     /// A file of a package.
     pub(crate) fn file(&self, path: &str) -> PathBuf {
-        self.directory.join("node_modules").join(path)
+        self.modules().join(path)
     }
 }
