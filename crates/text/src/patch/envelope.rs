@@ -100,6 +100,7 @@ fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, P
         line,
         header: "",
         before: Some(0),
+        before_new: Some(0),
         anchors: Vec::new(),
         lines,
         at_end: false,

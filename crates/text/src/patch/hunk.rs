@@ -12,6 +12,8 @@ pub struct Hunk<'a> {
     pub header: &'a str,
     /// How many lines of the file come before it, by its header. A hint.
     pub before: Option<usize>,
+    /// The same, of the file that the patch makes.
+    pub before_new: Option<usize>,
     /// Lines of the file after which it is to be found, each after the one before.
     pub anchors: Vec<&'a str>,
     /// Its lines.
@@ -58,6 +60,7 @@ pub(super) struct Header<'a> {
 pub(super) struct Ranges {
     old_start: u64,
     old_count: u64,
+    new_start: u64,
     new_count: u64,
 }
 
@@ -89,7 +92,8 @@ impl<'a> Hunk<'a> {
         Ok(Hunk {
             line,
             header: header.text,
-            before: header.ranges.map(Ranges::before),
+            before: header.ranges.map(|ranges| before(ranges.old_start, ranges.old_count)),
+            before_new: header.ranges.map(|ranges| before(ranges.new_start, ranges.new_count)),
             anchors: header.anchor.into_iter().collect(),
             lines: body.lines,
             at_end: false,
@@ -131,17 +135,8 @@ impl Ranges {
     fn parse(text: &str) -> Option<Ranges> {
         let mut words = text.split_ascii_whitespace();
         let (old_start, old_count) = range(words.next()?.strip_prefix('-')?)?;
-        let (_, new_count) = range(words.next()?.strip_prefix('+')?.trim_end_matches('@'))?;
-        Some(Ranges { old_start, old_count, new_count })
-    }
-
-    /// How many lines come before: where nothing is old, the new lines come after the line named.
-    fn before(self) -> usize {
-        let before = match self.old_count {
-            0 => self.old_start,
-            _ => self.old_start.saturating_sub(1),
-        };
-        usize::try_from(before).unwrap_or(usize::MAX)
+        let (new_start, new_count) = range(words.next()?.strip_prefix('+')?.trim_end_matches('@'))?;
+        Some(Ranges { old_start, old_count, new_start, new_count })
     }
 
     fn require_not_cut_off(&self, lines: &[HunkLine<'_>], line: usize) -> Result<(), PatchError> {
@@ -159,6 +154,12 @@ impl Ranges {
         }
         Ok(())
     }
+}
+
+/// How many lines come before a range: where there is nothing on a side, it is after the line named.
+fn before(start: u64, count: u64) -> usize {
+    let before = if count == 0 { start } else { start.saturating_sub(1) };
+    usize::try_from(before).unwrap_or(usize::MAX)
 }
 
 fn range(text: &str) -> Option<(u64, u64)> {

@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use self::around::{Around, clearly_nearest};
 use self::index::{Budget, Index};
-use self::sides::{Sides, ends_rightly, stands, stands_already};
+use self::sides::{Sides, ends_rightly, stands, stands_already, stands_instead};
 use super::file_lines::FileLines;
 use super::hunk::Hunk;
 use super::misfit::{Divergence, Misfit, Why};
@@ -153,6 +153,9 @@ impl<'f, 'a> Search<'f, 'a> {
             let starts = self.insertion(at)?;
             return Ok(Candidates { starts, fit: Fit::Exact, already: false });
         }
+        if let Some(start) = self.made_at_its_line(at) {
+            return Ok(Candidates { starts: vec![start], fit: Fit::Exact, already: true });
+        }
         let mut not_at_end = Vec::new();
         for fit in Fit::ALL {
             let starts = self.standing(at, fit, Side::Old)?;
@@ -211,6 +214,18 @@ impl<'f, 'a> Search<'f, 'a> {
         Ok(starts)
     }
 
+    /// Where the new lines of a hunk stand, if that is at their very line and the old ones are not at
+    /// theirs: it was applied before, and where its old lines stand too is another place.
+    fn made_at_its_line(&self, at: usize) -> Option<usize> {
+        let (hunk, sides) = (&self.hunks[at], &self.sides[at]);
+        let says_enough = sides.new.len() >= LESS_CONTEXT && sides.is_telling(self.file.len());
+        if !says_enough || stands(self.file, hunk.before?, &sides.old) {
+            return None;
+        }
+        let lines = [hunk.before_new, hunk.before].into_iter().flatten();
+        lines.into_iter().find(|&start| stands(self.file, start, &sides.new))
+    }
+
     /// Where the new lines of a hunk stand, whose old ones do not: it was applied before.
     fn applied_before(&mut self, at: usize) -> Result<Option<Candidates>, Why> {
         for fit in [Fit::Exact, Fit::But(Rung::LineEndings), Fit::But(Rung::TrailingBlanks)] {
@@ -219,7 +234,8 @@ impl<'f, 'a> Search<'f, 'a> {
             }
             let starts = self.standing(at, fit, Side::New)?;
             let sides = &self.sides[at];
-            let at_its_line = |start: &usize| self.hunks[at].before == Some(*start);
+            let Hunk { before, before_new, .. } = self.hunks[at];
+            let at_its_line = |start: &usize| [before, before_new].contains(&Some(*start));
             if let Some(start) = starts.iter().copied().find(at_its_line)
                 && sides.new.len() >= LESS_CONTEXT
             {
@@ -336,7 +352,10 @@ impl<'f, 'a> Search<'f, 'a> {
     }
 
     fn put(&mut self, at: usize, start: usize, found: &Candidates) -> Result<(), Why> {
-        let again = found.fit == Fit::Exact && stands_already(self.file, &self.sides[at], start);
+        let again = match found.fit {
+            Fit::Exact => stands_already(self.file, &self.sides[at], start),
+            Fit::But(_) => stands_instead(self.file, &self.sides[at], start),
+        };
         let already = found.already || again;
         if !already {
             if !self.is_free(at, start) {
@@ -348,7 +367,9 @@ impl<'f, 'a> Search<'f, 'a> {
                 .partition_point(|taken| (taken.start, taken.end) <= (changed.start, changed.end));
             self.taken.insert(next, changed);
         }
-        self.placed[at] = Some(Placed { start, fit: found.fit, already });
+        // What stands there already, stands there letter for letter.
+        let fit = if again { Fit::Exact } else { found.fit };
+        self.placed[at] = Some(Placed { start, fit, already });
         Ok(())
     }
 

@@ -163,6 +163,34 @@ fn a_patch_is_applied_once() {
 }
 
 #[test]
+fn a_line_that_comes_again_is_added() {
+    let same = diff("@@ -2,3 +2,4 @@\n x\n x\n x\n+x\n");
+    applies(&same, "x\nx\nx\nx\n", "x\nx\nx\nx\nx\n");
+    let before = diff("@@ -1,3 +1,4 @@\n+x\n x\n x\n x\n");
+    applies(&before, "x\nx\nx\nx\n", "x\nx\nx\nx\nx\n");
+}
+
+#[test]
+fn what_a_patch_has_made_is_known_again() {
+    let known = |patch: &str, file: &str| {
+        applies(patch, file, file);
+        assert!(fates(patch, file).iter().all(|fate| fate.already), "{patch}");
+    };
+    // By its indentation the new text is the old one.
+    known(&diff("@@ -1,3 +1,3 @@\n a {\n-  b\n+    b\n }\n"), "a {\n    b\n}\n");
+    // The file was empty.
+    known(&diff("@@ -0,0 +1 @@\n+\n"), "\n");
+    // The old lines stand at another place too.
+    let file = "[one]\nserde_derive\nwalkdir\n]\n\n[two]\nserde_derive\n]\n";
+    known(&diff("@@ -2,2 +2,3 @@\n serde_derive\n+walkdir\n ]\n"), file);
+    // Its first hunk has moved its second.
+    let both = diff(
+        "@@ -1,2 +1,3 @@\n+first line of all\n a\n b\n@@ -5,2 +6,3 @@\n serde_derive\n+walkdir\n ]\n",
+    );
+    known(&both, "first line of all\na\nb\nc\nd\nserde_derive\nwalkdir\n]\nserde_derive\n]\n");
+}
+
+#[test]
 fn hunks_may_share_context_but_not_lines() {
     let patch = envelope("@@\n 1\n-2\n+two\n 3\n@@\n 3\n-4\n+four\n");
     applies(&patch, NUMBERS, "1\ntwo\n3\nfour\n5\n6\n7\n8\n9\n");

@@ -73,16 +73,28 @@ pub(super) fn ends_rightly(
     }
 }
 
-/// Whether a hunk that only adds, and at one of its ends, has been applied here before: its old lines
-/// would still be there.
+/// Whether what a hunk makes stands already where its old lines were found letter for letter: it only
+/// adds, and at one of its ends, so that they would still be there.
 pub(super) fn stands_already(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
-    let Sides { old, new, .. } = sides;
-    if old.is_empty() || new.len() <= old.len() {
+    let Sides { old, new, lead, trail } = sides;
+    if old.is_empty() {
+        // The file was empty, and says now what the hunk has.
+        return start == 0 && new.len() == file.len() && stands(file, 0, new);
+    }
+    if new.len() <= old.len() {
         return false;
     }
     let longer = new.len() - old.len();
-    let behind = new.starts_with(old) && stands(file, start, new);
-    let before =
-        || new.ends_with(old) && start.checked_sub(longer).is_some_and(|at| stands(file, at, new));
+    let behind = *trail == 0 && new.starts_with(old) && stands(file, start, new);
+    let before = || {
+        let was_at = start.checked_sub(longer).filter(|_| *lead == 0 && new.ends_with(old));
+        was_at.is_some_and(|at| stands(file, at, new))
+    };
     behind || before()
+}
+
+/// The same, where the old lines were found by a rung: what differs may be what the hunk has changed.
+pub(super) fn stands_instead(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
+    // Of fewer lines it may be the beginning that stands there, and the rest is still to go.
+    sides.new.len() >= sides.old.len() && stands(file, start, &sides.new)
 }

@@ -92,7 +92,8 @@ fn remarks(plan: &Plan, part: &Part) -> Vec<String> {
         if fate.already && !part.already {
             words.push("had been applied before".to_owned());
         }
-        if fate.offset != 0 {
+        // What was applied before stands where the whole patch has put it.
+        if fate.offset != 0 && !fate.already {
             let by = counted(fate.offset.unsigned_abs(), "line");
             let way = if fate.offset > 0 { "further down" } else { "further up" };
             words.push(format!("was found {by} {way}, at line {}", fate.line));
