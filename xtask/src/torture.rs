@@ -3,6 +3,7 @@
 //! be. Everything happens in temporary directories.
 
 mod fs;
+mod patch;
 mod report;
 mod search;
 
@@ -22,6 +23,11 @@ const KINDS: &[Kind] = &[
         name: "fs",
         what: "files: racers, injected faults, kills, a full disk, two editors of one file",
         run: fs::run,
+    },
+    Kind {
+        name: "patch",
+        what: "ApplyPatch on commits of [REPOSITORY…] or of one made for it, beside git and GNU patch",
+        run: patch::run,
     },
     Kind {
         name: "search",

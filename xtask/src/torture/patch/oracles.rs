@@ -1,0 +1,109 @@
+//! The programs of others that apply patches: GNU patch, and git by merging.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::ours::{Outcome, Refusal};
+use super::repository::{Repository, Version, git};
+use super::tree::Tree;
+use crate::error::Result;
+use crate::process;
+
+/// Attributes that files themselves may set would have git write other bytes than it keeps.
+const ATTRIBUTES: &str = "* -text !eol !ident !filter !working-tree-encoding !merge !diff\n";
+
+/// A directory for each.
+pub(super) struct Oracles {
+    directory: TempDir,
+}
+
+impl Oracles {
+    /// For patches made from the files of this repository: to merge, git wants these.
+    pub(super) fn new(repository: &Repository) -> Result<Oracles> {
+        if process::probe(Command::new("patch").arg("--version")).is_none() {
+            return Err("GNU patch is not installed".into());
+        }
+        let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())?;
+        let oracles = Oracles { directory };
+        let merged = oracles.path("3way");
+        fs::create_dir(&merged)?;
+        process::run(git(&merged).args(["init", "--quiet"]))?;
+        let alternates = format!("{}\n", repository.objects()?.display());
+        fs::write(merged.join(".git/objects/info/alternates"), alternates)?;
+        fs::create_dir_all(merged.join(".git/info"))?;
+        fs::write(merged.join(".git/info/attributes"), ATTRIBUTES)?;
+        Ok(oracles)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// GNU patch as people use it: with a little fuzz. Nothing is asked, and no patch is reversed.
+    pub(super) fn gnu_patch(&self, base: &Tree, patch: &[u8]) -> Result<Outcome> {
+        let directory = self.path("patch");
+        base.write(&directory)?;
+        let mut command = Command::new("patch");
+        let quiet = ["--batch", "--forward", "--silent", "--binary"];
+        command.args(["-p1", "--no-backup-if-mismatch", "--reject-file=-"]).args(quiet);
+        outcome(command.current_dir(&directory).env("LC_ALL", "C"), patch, &directory)
+    }
+
+    /// git, which finds the version that the patch was made from and merges; where it cannot, it applies
+    /// the patch as it stands.
+    pub(super) fn three_way(
+        &self,
+        base: &Tree,
+        versions: &[Version],
+        patch: &[u8],
+    ) -> Result<Outcome> {
+        let directory = self.path("3way");
+        base.write(&directory)?;
+        let mut listed = Vec::new();
+        for version in versions {
+            listed.extend_from_slice(format!("{} {}\t", version.mode, version.blob).as_bytes());
+            listed.extend_from_slice(&version.path);
+            listed.push(0);
+        }
+        let index = directory.join(".git/index");
+        if index.exists() {
+            fs::remove_file(index)?;
+        }
+        feed(git(&directory).args(["update-index", "-z", "--index-info"]), &listed)?;
+        // With what git knows a file again by, without reading it.
+        process::run(git(&directory).args([
+            "checkout-index",
+            "--all",
+            "--force",
+            "-u",
+            "--quiet",
+        ]))?;
+        outcome(git(&directory).args(["apply", "--3way", "--whitespace=nowarn"]), patch, &directory)
+    }
+}
+
+/// What a program makes of a patch.
+fn outcome(command: &mut Command, patch: &[u8], directory: &Path) -> Result<Outcome> {
+    let (success, says) = feed(command, patch)?;
+    if success {
+        return Ok(Outcome::Applied(Tree::read(directory)?));
+    }
+    Ok(Outcome::Refused(Refusal { kind: "refused".into(), says }))
+}
+
+/// Whether it ended well when given this, and what it printed.
+fn feed(command: &mut Command, input: &[u8]) -> Result<(bool, String)> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    let mut pipe = child.stdin.take().ok_or("the process has no input")?;
+    // It may end before it has read all, and prints little: no pipe fills up.
+    let _ = pipe.write_all(input);
+    drop(pipe);
+    let output = child.wait_with_output()?;
+    let says = [output.stdout, output.stderr].concat();
+    Ok((output.status.success(), String::from_utf8_lossy(&says).into_owned()))
+}

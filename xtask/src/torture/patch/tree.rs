@@ -1,0 +1,122 @@
+//! Files by their names: what a patch starts from, and what it leaves.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::error::Result;
+use crate::sandbox::remove_directory;
+
+/// Regular files, by their paths.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Tree(pub(super) BTreeMap<Vec<u8>, File>);
+
+/// A regular file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct File {
+    pub(super) executable: bool,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Tree {
+    /// Makes these the only files of a directory, which stays the one it is.
+    pub(super) fn write(&self, directory: &Path) -> Result<()> {
+        clear(directory)?;
+        for (name, file) in &self.0 {
+            let path = directory.join(OsStr::from_bytes(name));
+            if let Some(above) = path.parent() {
+                fs::create_dir_all(above)?;
+            }
+            fs::write(&path, &file.bytes)?;
+            let mode = if file.executable { 0o755 } else { 0o644 };
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode))?;
+        }
+        Ok(())
+    }
+
+    /// The files of a directory. Its `.git`, links and directories without files do not count: git keeps
+    /// no empty directory either.
+    pub(super) fn read(directory: &Path) -> Result<Tree> {
+        let mut tree = Tree::default();
+        tree.read_beneath(directory, directory)?;
+        Ok(tree)
+    }
+
+    fn read_beneath(&mut self, top: &Path, directory: &Path) -> Result<()> {
+        for entry in fs::read_dir(directory)? {
+            let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+            if kind.is_dir() && !path.ends_with(".git") {
+                self.read_beneath(top, &path)?;
+            } else if kind.is_file() {
+                let name = path.strip_prefix(top)?.as_os_str().as_bytes().to_vec();
+                let executable = fs::metadata(&path)?.permissions().mode() & 0o100 != 0;
+                self.0.insert(name, File { executable, bytes: fs::read(&path)? });
+            }
+        }
+        Ok(())
+    }
+
+    /// The first file in which another tree differs, in words.
+    pub(super) fn difference(&self, other: &Tree) -> Option<String> {
+        let names = self.0.keys().chain(other.0.keys());
+        let differs = |name: &&Vec<u8>| self.0.get(*name) != other.0.get(*name);
+        let name = names.filter(differs).min()?;
+        let shown = String::from_utf8_lossy(name).into_owned();
+        Some(match (self.0.get(name), other.0.get(name)) {
+            (Some(_), None) => format!("{shown} is there"),
+            (None, Some(_)) => format!("{shown} is not there"),
+            (Some(one), Some(two)) if one.bytes == two.bytes => format!("the mode of {shown}"),
+            _ => format!("what {shown} says"),
+        })
+    }
+}
+
+/// Away with all that is in a directory, but for git's own.
+fn clear(directory: &Path) -> Result<()> {
+    fs::create_dir_all(directory)?;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_name() == ".git" {
+            continue;
+        }
+        match entry.file_type()?.is_dir() {
+            true => remove_directory(&entry.path())?,
+            false => fs::remove_file(entry.path())?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, bool, &str)]) -> Tree {
+        let file = |&(name, executable, text): &(&str, bool, &str)| {
+            (name.into(), File { executable, bytes: text.into() })
+        };
+        Tree(files.iter().map(file).collect())
+    }
+
+    #[test]
+    fn a_tree_comes_back_from_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        tree(&[("gone", false, "")]).write(directory.path()).unwrap();
+        let written = tree(&[("d/e/x", true, "1\n"), ("y", false, "")]);
+        written.write(directory.path()).unwrap();
+        assert_eq!(Tree::read(directory.path()).unwrap(), written);
+    }
+
+    #[test]
+    fn a_difference_has_a_name() {
+        let one = tree(&[("a", false, "1"), ("b", false, "1")]);
+        assert_eq!(one.difference(&one), None);
+        let says = |other: &[(&str, bool, &str)]| one.difference(&tree(other)).unwrap();
+        assert_eq!(says(&[("a", false, "2"), ("b", false, "1")]), "what a says");
+        assert_eq!(says(&[("a", false, "1"), ("b", true, "1")]), "the mode of b");
+        assert_eq!(says(&[("b", false, "1")]), "a is there");
+    }
+}
