@@ -253,7 +253,9 @@ impl<'f, 'a> Search<'f, 'a> {
         let (hunk, lines) = (&self.hunks[at], self.file.len());
         let no_such_place = |named: String| Why::NoSuchPlace { named, lines: lines as u64 };
         if lines == 0 || hunk.at_end {
-            return Ok(vec![lines]);
+            let before = lines.checked_sub(self.sides[at].new.len());
+            let again = before.filter(|&at_end| stands_already(self.file, &self.sides[at], at_end));
+            return Ok(vec![again.unwrap_or(lines)]);
         }
         if !hunk.anchors.is_empty() {
             let found = anchors::find(self.file, &hunk.anchors, &mut self.budget);

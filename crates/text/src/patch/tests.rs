@@ -167,6 +167,8 @@ fn a_line_that_comes_again_is_added() {
     let same = diff("@@ -2,3 +2,4 @@\n x\n x\n x\n+x\n");
     applies(&same, "x\nx\nx\nx\n", "x\nx\nx\nx\nx\n");
     let before = diff("@@ -1,3 +1,4 @@\n+x\n x\n x\n x\n");
+    applies(&diff("@@ -3,0 +4 @@\n+x\n"), "x\nx\nx\nx\n", "x\nx\nx\nx\nx\n");
+    applies(&envelope("@@\n+x\n*** End of File\n"), "x\nx\n", "x\nx\nx\n");
     applies(&before, "x\nx\nx\nx\n", "x\nx\nx\nx\nx\n");
 }
 
@@ -180,6 +182,11 @@ fn what_a_patch_has_made_is_known_again() {
     known(&diff("@@ -1,3 +1,3 @@\n a {\n-  b\n+    b\n }\n"), "a {\n    b\n}\n");
     // The file was empty.
     known(&diff("@@ -0,0 +1 @@\n+\n"), "\n");
+    // They only add, and have no context.
+    let file = "1\n2\nsomething that is new\n3\n";
+    known(&diff("@@ -2,0 +3 @@\n+something that is new\n"), file);
+    known(&envelope("@@ 2\n+something that is new\n"), file);
+    known(&envelope("@@\n+something that is new\n+3\n*** End of File\n"), file);
     // The old lines stand at another place too.
     let file = "[one]\nserde_derive\nwalkdir\n]\n\n[two]\nserde_derive\n]\n";
     known(&diff("@@ -2,2 +2,3 @@\n serde_derive\n+walkdir\n ]\n"), file);
@@ -233,6 +240,20 @@ fn files_of_both_formats() {
         (patch.files[2].action, patch.files[2].path.as_slice()),
         (FileAction::Move, &b"g"[..])
     );
+}
+
+#[test]
+fn a_new_file_is_named_by_the_line_of_git() {
+    let name = |text: &str| {
+        let patch = Patch::parse(text).unwrap();
+        String::from_utf8(patch.files[0].path.clone()).unwrap()
+    };
+    let hunk = "@@ -0,0 +1 @@\n+x\n";
+    let new = "new file mode 100644\nindex 0000000..1111111\n--- /dev/null\n";
+    assert_eq!(name(&format!("diff --git a/b/x b/b/x\n{new}+++ b/b/x\n{hunk}")), "b/x");
+    assert_eq!(name(&format!("diff --git b/x b/x\n{new}+++ b/x\n{hunk}")), "b/x");
+    assert_eq!(name(&format!("diff --git i/x w/x\n{new}+++ w/x\n{hunk}")), "x");
+    assert_eq!(name(&format!("--- /dev/null\n+++ b/x\n{hunk}")), "x");
 }
 
 #[test]

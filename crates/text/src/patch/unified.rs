@@ -108,7 +108,14 @@ impl<'a> Entry<'a> {
             }
         }
         if let Some((old, new)) = take_names(source) {
-            (entry.old, entry.new) = names::pair(&Name::after_sign(old), &Name::after_sign(new));
+            let names = names::pair(&Name::after_sign(old), &Name::after_sign(new));
+            // What is a prefix shows only where both sides have a name: beside /dev/null, git's own line
+            // knows better.
+            (entry.old, entry.new) = match names {
+                (None, Some(new)) => (None, entry.new.or(Some(new))),
+                (Some(old), None) => (entry.old.or(Some(old)), None),
+                both => both,
+            };
         }
         entry.old = extended.from.or(entry.old).filter(|_| !extended.added);
         entry.new = extended.to.or(entry.new).filter(|_| !extended.deleted);

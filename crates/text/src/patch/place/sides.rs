@@ -74,12 +74,11 @@ pub(super) fn ends_rightly(
 }
 
 /// Whether what a hunk makes stands already where its old lines were found letter for letter: it only
-/// adds, and at one of its ends, so that they would still be there.
+/// adds, and at one of its ends or without any context, so that they would still be there.
 pub(super) fn stands_already(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
     let Sides { old, new, lead, trail } = sides;
     if old.is_empty() {
-        // The file was empty, and says now what the hunk has.
-        return start == 0 && new.len() == file.len() && stands(file, 0, new);
+        return sides.is_telling(file.len()) && stands(file, start, new);
     }
     if new.len() <= old.len() {
         return false;

@@ -43,14 +43,25 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed) -> Reply {
 
 /// What was done, or would be, a line a file.
 fn summary(cx: &Cx<'_>, plan: &Plan, modified: usize) -> String {
-    let named: HashSet<usize> = plan.parts.iter().map(|part| part.file).collect();
-    let files = counted(named.len() as u64, "file");
+    let distinct: HashSet<usize> = plan.parts.iter().map(|part| part.file).collect();
+    let files = counted(distinct.len() as u64, "file");
     let did = match (modified, cx.dry_run()) {
         (0, _) => "The patch was applied before; nothing was written".to_owned(),
         (_, false) => format!("Applied the patch to {files}"),
         (_, true) => format!("Dry run, nothing written. Would apply the patch to {files}"),
     };
-    let lines: String = plan.parts.iter().map(|part| format!("\n  {}", line(plan, part))).collect();
+    let mut named = HashSet::new();
+    let lines: String = match modified {
+        // Whatever each part does, together they do nothing.
+        0 => plan
+            .parts
+            .iter()
+            .map(|part| part.file)
+            .filter(|file| named.insert(*file))
+            .map(|file| as_left(plan, file))
+            .collect(),
+        _ => plan.parts.iter().map(|part| line(plan, part)).collect(),
+    };
     format!("{did}:{lines}")
 }
 
@@ -71,17 +82,21 @@ fn line(plan: &Plan, part: &Part) -> String {
         _ => {}
     }
     if part.already {
-        return format!("{} is as the patch leaves it", file.shown);
+        return as_left(plan, part.file);
     }
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
     let shown = &file.shown;
     match part.action {
-        FileAction::Add => format!("added {shown}{notes}"),
-        FileAction::Update => format!("updated {shown}{notes}"),
-        FileAction::Delete => format!("deleted {shown}{notes}"),
-        FileAction::Move => format!("moved {from} → {shown}{notes}"),
-        FileAction::Copy => format!("copied {from} → {shown}{notes}"),
+        FileAction::Add => format!("\n  added {shown}{notes}"),
+        FileAction::Update => format!("\n  updated {shown}{notes}"),
+        FileAction::Delete => format!("\n  deleted {shown}{notes}"),
+        FileAction::Move => format!("\n  moved {from} → {shown}{notes}"),
+        FileAction::Copy => format!("\n  copied {from} → {shown}{notes}"),
     }
+}
+
+fn as_left(plan: &Plan, file: usize) -> String {
+    format!("\n  {} is as the patch leaves it", plan.files.get(file).shown)
 }
 
 /// What was not as the patch says, hunk by hunk.
