@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use self::around::{Around, clearly_nearest};
 use self::index::{Budget, Index};
-use self::sides::{Sides, ends_rightly, stands, stands_already, stands_instead};
+use self::sides::{Sides, ends_rightly, is_partly_there, stands, stands_already, stands_instead};
 use super::file_lines::FileLines;
 use super::hunk::Hunk;
 use super::misfit::{Divergence, Misfit, Why};
@@ -232,7 +232,7 @@ impl<'f, 'a> Search<'f, 'a> {
             if self.sides[at].new.is_empty() {
                 break;
             }
-            let starts = self.standing(at, fit, Side::New)?;
+            let mut starts = self.standing(at, fit, Side::New)?;
             let sides = &self.sides[at];
             let Hunk { before, before_new, .. } = self.hunks[at];
             let at_its_line = |start: &usize| [before, before_new].contains(&Some(*start));
@@ -241,6 +241,7 @@ impl<'f, 'a> Search<'f, 'a> {
             {
                 return Ok(Some(Candidates { starts: vec![start], fit, already: true }));
             }
+            starts.retain(|&start| !is_partly_there(self.file, sides, start));
             if !starts.is_empty() && sides.is_telling(self.file.len()) {
                 return Ok(Some(Candidates { starts, fit, already: true }));
             }

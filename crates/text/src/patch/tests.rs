@@ -198,6 +198,21 @@ fn what_a_patch_has_made_is_known_again() {
 }
 
 #[test]
+fn what_is_still_there_in_part_was_not_removed_before() {
+    let block = |name: &str| format!("[package]\nname = {name}\nlibc\nend\n\n");
+    let removed: String =
+        (block("one") + &block("two")).lines().map(|l| format!("-{l}\n")).collect();
+    let patch = diff(&format!(
+        "@@ -3,17 +3,7 @@\n libc\n end\n \n{removed} [package]\n name = last\n libc\n end\n"
+    ));
+    let file = block("first") + &block("else") + &block("two") + &block("last");
+    refused(&patch, &file, "NotFound");
+    let gone = block("first") + &block("last");
+    applies(&patch, &gone, &gone);
+    applies(&patch, &(block("before all") + &gone), &(block("before all") + &gone));
+}
+
+#[test]
 fn hunks_may_share_context_but_not_lines() {
     let patch = envelope("@@\n 1\n-2\n+two\n 3\n@@\n 3\n-4\n+four\n");
     applies(&patch, NUMBERS, "1\ntwo\n3\nfour\n5\n6\n7\n8\n9\n");

@@ -36,11 +36,15 @@ impl<'a> Sides<'a> {
         start + self.lead..start + self.old.len() - self.trail
     }
 
+    /// Whether lines only go, in one place.
+    fn only_removes(&self) -> bool {
+        self.new.len() == self.lead + self.trail
+    }
+
     /// Whether the new side says enough to be known by it.
     pub(super) fn is_telling(&self, lines: usize) -> bool {
         let ink = || self.new.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-        let only_gone = self.new.len() == self.lead + self.trail;
-        match only_gone {
+        match self.only_removes() {
             true => self.lead > 0 && self.trail > 0 && ink().count() >= TELLING_LINES,
             false => self.new.len() == lines || ink().map(str::len).sum::<usize>() >= TELLING_BYTES,
         }
@@ -92,7 +96,20 @@ pub(super) fn stands_already(file: &FileLines<'_>, sides: &Sides<'_>, start: usi
     behind || before()
 }
 
-/// The same, where the old lines were found by a rung: what differs may be what the hunk has changed.
+/// Whether some of what a hunk removes is still there, though what is around it stands together at
+/// `start`: the end of a block may look like the end of the one before, of which the hunk has the context.
+pub(super) fn is_partly_there(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
+    let Sides { old, lead, trail, .. } = sides;
+    let removed = &old[*lead..old.len() - trail];
+    let seam = start + lead;
+    let same = |&(at, line): &(usize, &&str)| file.line(at) == line.as_bytes();
+    let before = (0..seam).rev().zip(removed.iter().rev()).take_while(same).count();
+    let behind = (seam..file.len()).zip(removed).take_while(same).count();
+    sides.only_removes() && (before > *lead || behind > *trail)
+}
+
+/// Whether what a hunk makes stands already where its old lines were found by a rung: what differs may be
+/// what the hunk has changed.
 pub(super) fn stands_instead(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
     // Of fewer lines it may be the beginning that stands there, and the rest is still to go.
     sides.new.len() >= sides.old.len() && stands(file, start, &sides.new)
