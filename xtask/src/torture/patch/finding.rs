@@ -38,7 +38,7 @@ impl Findings {
         if self.kept < MOST {
             self.kept += 1;
             base.write(&directory.join("base"))?;
-            fs::write(directory.join("patch"), patch)?;
+            fs::write(directory.join("the.patch"), patch)?;
             for (who, outcome) in outcomes {
                 match outcome {
                     Outcome::Applied(tree) => tree.write(&directory.join(who))?,

@@ -62,12 +62,13 @@ impl Repository {
         Ok(listed.lines().map(str::to_owned).collect())
     }
 
-    /// What a commit changes, in the order of its diff.
-    pub(super) fn changes(&self, commit: &str) -> Result<Vec<FileChange>> {
+    /// What a commit changes, in the order of its diff, which has so many lines around each change.
+    pub(super) fn changes(&self, commit: &str, context: usize) -> Result<Vec<FileChange>> {
         let common =
             ["diff-tree", "-r", "--root", "--no-commit-id", "--full-index", "-M", "-C", commit];
         let raw = output(git(&self.path).args(common).args(["--raw", "-z"]))?;
-        let diff = output(git(&self.path).args(common).args(["-p", "--no-ext-diff"]))?;
+        let context = format!("--unified={context}");
+        let diff = output(git(&self.path).args(common).args(["-p", "--no-ext-diff", &context]))?;
         let mut sections = sections(&diff).into_iter();
         let mut changes = raw_changes(&raw)?;
         for change in &mut changes {

@@ -59,6 +59,19 @@ impl Tree {
         Ok(())
     }
 
+    /// The same files with no line that ends in `\r\n`.
+    pub(super) fn with_plain_endings(&self) -> Tree {
+        let plain = |file: &File| {
+            let lines = file.bytes.split_inclusive(|byte| *byte == b'\n');
+            let line = |line: &[u8]| match line.strip_suffix(b"\r\n") {
+                Some(line) => [line, b"\n"].concat(),
+                None => line.to_vec(),
+            };
+            File { bytes: lines.flat_map(line).collect(), executable: file.executable }
+        };
+        Tree(self.0.iter().map(|(name, file)| (name.clone(), plain(file))).collect())
+    }
+
     /// The first file in which another tree differs, in words.
     pub(super) fn difference(&self, other: &Tree) -> Option<String> {
         let names = self.0.keys().chain(other.0.keys());

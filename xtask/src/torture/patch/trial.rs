@@ -18,6 +18,9 @@ use crate::error::Result;
 /// How many commits older the files are that a patch is applied to.
 const DRIFTS: [usize; 3] = [2, 8, 32];
 
+/// Lines around each change, as git has them by default.
+const CONTEXT: usize = 3;
+
 /// Refusals that say what we do not do, or will not: whatever the files are.
 const BY_DESIGN: [&str; 4] = ["protected", "unsupported", "too_large", "limit"];
 
@@ -29,6 +32,7 @@ pub(super) struct Trial {
     left_out: Row,
     with_all: Row,
     at_base: Row,
+    bare: Row,
     again: Row,
     undone: Row,
     enveloped: Row,
@@ -54,6 +58,7 @@ impl Trial {
             left_out: row("files left out, which are no text of UTF-8"),
             with_all: row("with what is no file of text"),
             at_base: row("on its own base"),
+            bare: row("on its own base, without context"),
             again: row("sent again"),
             undone: row("taken back"),
             enveloped: row("as *** Begin Patch"),
@@ -63,15 +68,19 @@ impl Trial {
     }
 
     pub(super) fn rows(self) -> Vec<Row> {
-        let mut rows = vec![self.left_out, self.with_all, self.at_base, self.again, self.undone];
-        rows.push(self.enveloped);
+        let mut rows = vec![self.left_out, self.with_all, self.at_base, self.bare, self.again];
+        rows.extend([self.undone, self.enveloped]);
         rows.extend(self.drifted);
         rows
     }
 
     /// Tries one commit in all ways.
     pub(super) fn commit(&mut self, repository: &mut Repository, id: &str) -> Result<()> {
-        let all = repository.changes(id)?;
+        self.try_commit(repository, id).map_err(|error| format!("commit {id}: {error}").into())
+    }
+
+    fn try_commit(&mut self, repository: &mut Repository, id: &str) -> Result<()> {
+        let all = repository.changes(id, CONTEXT)?;
         let changes: Vec<&FileChange> =
             all.iter().filter(|change| self.can_be_said(change)).collect();
         let mut base = Tree::default();
@@ -89,6 +98,7 @@ impl Trial {
         let commit = Commit { id, changes, base, patch: patch.concat() };
         let expected = commit.expected(repository, |_| true)?;
         if self.on_its_base(&commit, &expected)? {
+            self.without_context(repository, &commit, &expected)?;
             self.sent_again(&commit, &expected)?;
         }
         self.as_envelope(repository, &commit)?;
@@ -164,6 +174,43 @@ impl Trial {
             }
         }
         Ok(true)
+    }
+
+    /// The same diff with nothing around its changes: lines that come in have only a line number. What
+    /// fits at other places too may be refused.
+    fn without_context(
+        &mut self,
+        repository: &Repository,
+        commit: &Commit<'_>,
+        expected: &Tree,
+    ) -> Result<()> {
+        let all = repository.changes(commit.id, 0)?;
+        let said = |change: &&FileChange| {
+            commit.changes.iter().any(|said| said.old == change.old && said.new == change.new)
+        };
+        let diff = all.iter().filter(said).map(|change| String::from_utf8_lossy(&change.diff));
+        let patch = diff.collect::<String>();
+        self.ours.put(&commit.base)?;
+        let (outcome, _) = self.ours.apply(&patch)?;
+        match &outcome {
+            Outcome::Applied(tree) if tree == expected => self.bare.tally.add("applied"),
+            // Without context nothing shows which line endings are meant, and those of the file are taken.
+            Outcome::Applied(tree)
+                if tree.with_plain_endings() == expected.with_plain_endings() =>
+            {
+                self.bare.tally.add("applied, with the file's line endings");
+            }
+            Outcome::Refused(refusal) => {
+                self.bare.tally.add(&format!("refused ({})", refusal.kind));
+            }
+            Outcome::Applied(_) => {
+                self.bare.tally.add("WRONG");
+                let again =
+                    self.keep(commit, "bare", &commit.base, &patch, &[("ours", &outcome)])?;
+                self.bare.violate("applied otherwise", again);
+            }
+        }
+        Ok(())
     }
 
     /// Applied to what it has made. A patch whose lines fit once more may be a patch that is meant twice:
