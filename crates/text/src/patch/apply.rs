@@ -1,9 +1,10 @@
 //! A file as a patch leaves it. What stays keeps its bytes; what comes in takes the style of its place.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::file_lines::FileLines;
-use super::hunk::{Hunk, Sign};
+use super::hunk::{Hunk, HunkLine, Sign};
 use super::misfit::{Misfit, Why};
 use super::place::{Fit, Placed, place};
 use crate::endings::{EndingFinder, Endings};
@@ -60,7 +61,12 @@ fn apply_lines(hunks: &[Hunk<'_>], text: &[u8]) -> Result<Applied, Misfit> {
     let file = FileLines::new(text, terminator, endings == Endings::CrLf && !has_cr);
     let placed = place(&file, hunks)?;
     let mut order: Vec<usize> = (0..hunks.len()).collect();
-    order.sort_by_key(|&at| placed[at].start + lead(&hunks[at]));
+    // What comes in before lines that go, comes before these.
+    order.sort_by_key(|&at| {
+        let Range { start, end } = changing(&hunks[at]);
+        let removed = hunks[at].lines[start..end].iter().any(|line| line.sign != Sign::Add);
+        (placed[at].start + start, removed)
+    });
     let mut splice =
         Splice { file: &file, finder: EndingFinder::new(text), now: Vec::new(), kept_to: 0 };
     for at in order.into_iter().filter(|&at| !placed[at].already) {
@@ -85,9 +91,11 @@ impl HunkFate {
     }
 }
 
-/// How many lines of a hunk come before the first that changes.
-fn lead(hunk: &Hunk<'_>) -> usize {
-    hunk.lines.iter().take_while(|line| line.sign == Sign::Keep).count()
+/// The lines of a hunk from the first that changes to the last.
+fn changing(hunk: &Hunk<'_>) -> Range<usize> {
+    let changes = |line: &HunkLine<'_>| line.sign != Sign::Keep;
+    let first = hunk.lines.iter().position(changes).unwrap_or(hunk.lines.len());
+    first..hunk.lines.iter().rposition(changes).map_or(first, |last| last + 1)
 }
 
 /// The file, made anew from front to back.
@@ -102,7 +110,8 @@ struct Splice<'f, 'a> {
 impl Splice<'_, '_> {
     fn hunk(&mut self, hunk: &Hunk<'_>, placed: Placed) -> Result<(), Why> {
         let style = Style::of(self.file, hunk, placed)?;
-        let lead = lead(hunk);
+        let changing = changing(hunk);
+        let lead = changing.start;
         let mut at = placed.start + lead;
         self.keep_to(at);
         let mut ending = match at.checked_sub(1).and_then(|before| self.file.ending(before)) {
@@ -112,7 +121,8 @@ impl Splice<'_, '_> {
         };
         // Lines that went, each of which the next that comes in takes the place of.
         let mut gone = at..at;
-        for line in &hunk.lines[lead..] {
+        // The context behind it is left to what comes next, which may change it.
+        for line in &hunk.lines[changing] {
             if line.sign == Sign::Add {
                 let content = style.adapt(self.file, line.text, gone.next())?;
                 self.end_line(ending);

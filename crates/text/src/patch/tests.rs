@@ -216,6 +216,12 @@ fn what_is_still_there_in_part_was_not_removed_before() {
 fn hunks_may_share_context_but_not_lines() {
     let patch = envelope("@@\n 1\n-2\n+two\n 3\n@@\n 3\n-4\n+four\n");
     applies(&patch, NUMBERS, "1\ntwo\n3\nfour\n5\n6\n7\n8\n9\n");
+    let deeper = envelope("@@\n 1\n-2\n+two\n 3\n 4\n 5\n@@\n 3\n-4\n+four\n 5\n");
+    applies(&deeper, NUMBERS, "1\ntwo\n3\nfour\n5\n6\n7\n8\n9\n");
+    let between = envelope("@@\n-1\n+one\n 2\n@@ 1\n+1.5\n");
+    applies(&between, NUMBERS, "one\n1.5\n2\n3\n4\n5\n6\n7\n8\n9\n");
+    let before = envelope("@@\n-2\n+two\n 3\n@@ 1\n+1.5\n");
+    applies(&before, NUMBERS, "1\n1.5\ntwo\n3\n4\n5\n6\n7\n8\n9\n");
     refused(&envelope("@@\n-2\n+two\n@@\n 1\n-2\n+zwei\n"), NUMBERS, "Overlaps { line: 1 }");
 }
 
