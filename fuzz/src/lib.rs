@@ -26,8 +26,10 @@ pub struct Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "decode", run: targets::decode },
+    Target { name: "hunks", run: targets::hunks },
     Target { name: "locate", run: targets::locate },
     Target { name: "notebook", run: targets::notebook },
+    Target { name: "patch", run: targets::patch },
     Target { name: "pdf", run: targets::pdf },
     Target { name: "splice", run: targets::splice },
 ];

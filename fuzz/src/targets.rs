@@ -1,15 +1,19 @@
 //! One file a target.
 
 mod decode;
+mod hunks;
 mod locate;
 mod notebook;
+mod patch;
 mod pdf;
 mod place;
 mod splice;
 
 pub(crate) use decode::decode;
+pub(crate) use hunks::hunks;
 pub(crate) use locate::locate;
 pub(crate) use notebook::notebook;
+pub(crate) use patch::patch;
 pub(crate) use pdf::pdf;
 pub(crate) use splice::splice;
 
