@@ -12,7 +12,7 @@ mod index;
 mod sides;
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::collections::BTreeSet;
 
 use self::around::{Around, clearly_nearest};
 use self::index::{Budget, Index};
@@ -85,8 +85,8 @@ struct Search<'f, 'a> {
     indexes: Vec<(Fit, Index)>,
     budget: Budget,
     placed: Vec<Option<Placed>>,
-    /// The lines that the placed hunks change, in order.
-    taken: Vec<Range<usize>>,
+    /// The lines that the placed hunks change, from where to where. None overlap.
+    taken: BTreeSet<(usize, usize)>,
 }
 
 /// Where a hunk might go.
@@ -126,7 +126,7 @@ impl<'f, 'a> Search<'f, 'a> {
             indexes: Vec::new(),
             budget: Budget::default(),
             placed: vec![None; hunks.len()],
-            taken: Vec::new(),
+            taken: BTreeSet::new(),
         }
     }
 
@@ -139,8 +139,16 @@ impl<'f, 'a> Search<'f, 'a> {
                 _ => open.push((at, found)),
             }
         }
+        let mut fixed: Vec<usize> = (0..self.placed.len()).rev().collect();
+        fixed.retain(|&at| self.placed[at].is_some());
         for (at, found) in open {
-            let put = self.choose(at, &found).and_then(|start| self.put(at, start, &found));
+            // From here on, all before it have their places; of those after it, the ones above.
+            while fixed.last().is_some_and(|&next| next < at) {
+                fixed.pop();
+            }
+            let around = self.around(at.checked_sub(1), fixed.last().copied());
+            let put =
+                self.choose(at, &found, &around).and_then(|start| self.put(at, start, &found));
             put.map_err(|why| Misfit { hunk: at, why })?;
         }
         Ok(self.placed.into_iter().flatten().collect())
@@ -273,7 +281,7 @@ impl<'f, 'a> Search<'f, 'a> {
     }
 
     /// The one place out of several that is meant.
-    fn choose(&mut self, at: usize, found: &Candidates) -> Result<usize, Why> {
+    fn choose(&mut self, at: usize, found: &Candidates, around: &Around) -> Result<usize, Why> {
         let ambiguous = |starts: &[usize]| {
             let lines = starts.iter().copied().map(line_number).collect();
             let rung = match found.fit {
@@ -282,7 +290,6 @@ impl<'f, 'a> Search<'f, 'a> {
             };
             Why::Ambiguous { lines, rung }
         };
-        let around = self.around(at);
         if found.starts.is_empty() {
             let predicted = around.predicted(self.hunks[at].before);
             return match predicted[..] {
@@ -323,8 +330,8 @@ impl<'f, 'a> Search<'f, 'a> {
         }
     }
 
-    /// What the nearest hunks that have their places tell of where another is.
-    fn around(&self, at: usize) -> Around {
+    /// What the nearest hunks that have their places, before it and after it, tell of where another is.
+    fn around(&self, before: Option<usize>, after: Option<usize>) -> Around {
         let moved = |other: usize| {
             let placed = self.placed[other]?;
             let changed = match placed.already {
@@ -336,8 +343,7 @@ impl<'f, 'a> Search<'f, 'a> {
                 .map(|before| placed.start.cast_signed().wrapping_sub(before.cast_signed()));
             Some((changed, by))
         };
-        let before = (0..at).rev().find_map(moved);
-        let after = (at + 1..self.hunks.len()).find_map(moved);
+        let (before, after) = (before.and_then(moved), after.and_then(moved));
         Around {
             from: before.as_ref().map_or(0, |(changed, _)| changed.end),
             to: after.as_ref().map_or(usize::MAX, |(changed, _)| changed.start),
@@ -348,10 +354,8 @@ impl<'f, 'a> Search<'f, 'a> {
     /// Whether no other hunk changes the same lines.
     fn is_free(&self, at: usize, start: usize) -> bool {
         let changed = self.sides[at].changed(start);
-        let next = self.taken.partition_point(|taken| taken.end <= changed.start);
-        self.taken.get(next).is_none_or(|taken| {
-            taken.start >= changed.end || (taken.is_empty() && taken.start == changed.start)
-        })
+        let before_its_end = self.taken.range(..(changed.end, 0)).next_back();
+        before_its_end.is_none_or(|&(_, end)| end <= changed.start)
     }
 
     fn put(&mut self, at: usize, start: usize, found: &Candidates) -> Result<(), Why> {
@@ -365,10 +369,7 @@ impl<'f, 'a> Search<'f, 'a> {
                 return Err(Why::Overlaps { line: line_number(start) });
             }
             let changed = self.sides[at].changed(start);
-            let next = self
-                .taken
-                .partition_point(|taken| (taken.start, taken.end) <= (changed.start, changed.end));
-            self.taken.insert(next, changed);
+            self.taken.insert((changed.start, changed.end));
         }
         // What stands there already, stands there letter for letter.
         let fit = if again { Fit::Exact } else { found.fit };

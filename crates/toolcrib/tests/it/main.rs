@@ -8,6 +8,7 @@
 
 mod cases;
 mod large_files;
+mod large_patches;
 mod own_tools;
 mod permission;
 mod properties;
