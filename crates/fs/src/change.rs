@@ -24,7 +24,7 @@ pub(crate) use self::staged::is_temporary;
 pub use self::step::{NewMode, Step};
 
 use self::directories::MadeDirectories;
-use self::prepared::Prepared;
+use self::prepared::{OpenDirectories, Prepared};
 use crate::error::{FsError, FsErrorKind};
 use crate::hash::ContentHash;
 use crate::journal::{About, Journal, KeptPath};
@@ -120,10 +120,11 @@ impl Change {
     pub fn commit(self, _locks: &Locks, keeper: Option<Keeper<'_>>) -> Result<Committed, FsError> {
         self.check()?;
         let mut made = MadeDirectories::default();
-        let mut prepared = Vec::new();
+        let (mut prepared, mut directories) = (Vec::new(), OpenDirectories::default());
         for step in &self.steps {
             made.make_for(&step.place)?;
-            prepared.push(Prepared::new(step, self.hard_links, keeper.is_some())?);
+            let kept = keeper.is_some();
+            prepared.push(Prepared::new(step, &mut directories, self.hard_links, kept)?);
         }
         let files: Vec<CommittedFile> = prepared.iter().map(Prepared::outcome).collect();
         let flight = match keeper {

@@ -5,7 +5,7 @@
 //! needs no file of ours, is the same for every process whatever its user, roots or state directory,
 //! and goes with the process that held it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -65,23 +65,22 @@ impl Locks {
     /// elsewhere, each once and all in one order, so that two who want the same ones do not wait for each
     /// other.
     pub fn acquire<'a>(places: impl Iterator<Item = &'a Place>) -> Result<Self, FsError> {
-        let mut directories = Vec::new();
+        // Handles of what is there already are closed at once: a process may have few.
+        let mut directories = BTreeMap::new();
         for place in places {
             let directory = nearest_directory(place)?;
             let stat = rustix::fs::fstat(&directory)
                 .map_err(|errno| FsError::from_errno(place.path(), "cannot be locked", errno))?;
-            directories.push(((stat.st_dev, stat.st_ino), directory, place));
+            directories.entry((stat.st_dev, stat.st_ino)).or_insert((directory, place));
             if let Ok(file) = ReadFile::open(place)
                 && file.links() > 1
             {
                 let number = (file.stat.st_dev, file.stat.st_ino);
-                directories.push((number, file.into_handle(), place));
+                directories.entry(number).or_insert((file.into_handle(), place));
             }
         }
-        directories.sort_by_key(|(number, ..)| *number);
-        directories.dedup_by_key(|(number, ..)| *number);
         let mut turns = Vec::new();
-        for (number, directory, place) in &directories {
+        for (number, (directory, place)) in &directories {
             turns.push(Turn::wait_for(*number));
             let exclusive = FlockOperation::NonBlockingLockExclusive;
             lock_within(directory, exclusive, PATIENCE).map_err(|errno| match errno {
@@ -92,7 +91,7 @@ impl Locks {
                 errno => FsError::from_errno(place.path(), "cannot be locked", errno),
             })?;
         }
-        let directories = directories.into_iter().map(|(_, fd, _)| fd).collect();
+        let directories = directories.into_values().map(|(handle, _)| handle).collect();
         Ok(Locks { _directories: directories, _turns: turns })
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 mod cases;
+mod few_handles;
 mod hostile_input;
 mod http;
 mod install;

@@ -1,6 +1,9 @@
 //! A step whose new content is on disk and only has to be put in place.
 
+use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, Stat, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
@@ -17,11 +20,30 @@ use crate::journal::{FileChange, Version};
 /// A step that only has to be put in place.
 pub(super) struct Prepared<'a> {
     step: &'a Step,
-    directory: OwnedFd,
+    directory: Arc<OwnedFd>,
     way: Way,
     mode_before: u32,
     mode_after: u32,
     links: u64,
+}
+
+/// The directories of a change, each opened once: a process may have few handles at a time, and each new
+/// file needs one of its own.
+#[derive(Default)]
+pub(super) struct OpenDirectories(HashMap<PathBuf, Arc<OwnedFd>>);
+
+impl OpenDirectories {
+    /// The one that a step's file is in.
+    fn of(&mut self, step: &Step) -> Result<Arc<OwnedFd>, FsError> {
+        let (parent, _) = step.split()?;
+        let path = step.place.root.path().join(parent);
+        if let Some(open) = self.0.get(&path) {
+            return Ok(open.clone());
+        }
+        let open = Arc::new(step.open_directory(parent)?);
+        self.0.insert(path, open.clone());
+        Ok(open)
+    }
 }
 
 enum Way {
@@ -32,9 +54,13 @@ enum Way {
 
 impl<'a> Prepared<'a> {
     /// Gets everything ready. Writing in place is a way only if somebody keeps what was there.
-    pub(super) fn new(step: &'a Step, hard_links: HardLinks, kept: bool) -> Result<Self, FsError> {
-        let (parent, _) = step.split()?;
-        let directory = step.open_directory(parent)?;
+    pub(super) fn new(
+        step: &'a Step,
+        directories: &mut OpenDirectories,
+        hard_links: HardLinks,
+        kept: bool,
+    ) -> Result<Self, FsError> {
+        let directory = directories.of(step)?;
         let old = match &step.was {
             Some(_) => Some(ReadFile::open(&step.place)?),
             None => None,
@@ -143,7 +169,7 @@ fn is_mount_point(file: BorrowedFd<'_>) -> bool {
 
 /// The new file, with all that the old one is besides its content.
 fn stage(
-    directory: &OwnedFd,
+    directory: &Arc<OwnedFd>,
     step: &Step,
     old: Option<&ReadFile>,
     now: &[u8],
@@ -151,7 +177,7 @@ fn stage(
     // What replaces a private file must be private before it has its mode; a new file gets what the
     // umask leaves.
     let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
-    let staged = Staged::write(directory.as_fd(), now, mode)?;
+    let staged = Staged::write(directory, now, mode)?;
     if let Some(old) = old {
         attributes::copy(old.handle(), &old.stat, staged.file())?;
     }

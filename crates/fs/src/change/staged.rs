@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
@@ -12,7 +13,7 @@ use crate::random;
 /// nothing behind.
 #[derive(Debug)]
 pub(super) struct Staged {
-    directory: OwnedFd,
+    directory: Arc<OwnedFd>,
     file: OwnedFd,
     /// The name it has in the directory, on file systems that have no files without one, and for the
     /// moment between linking and renaming.
@@ -22,7 +23,7 @@ pub(super) struct Staged {
 impl Staged {
     /// Writes new content. `mode` is what it begins with, less the umask.
     pub(super) fn write(
-        directory: BorrowedFd<'_>,
+        directory: &Arc<OwnedFd>,
         content: &[u8],
         mode: Mode,
     ) -> Result<Self, Errno> {
@@ -68,8 +69,8 @@ impl Staged {
         moved
     }
 
-    fn new(directory: BorrowedFd<'_>, mode: Mode) -> Result<Self, Errno> {
-        let directory = directory.try_clone_to_owned().map_err(|_| Errno::MFILE)?;
+    fn new(directory: &Arc<OwnedFd>, mode: Mode) -> Result<Self, Errno> {
+        let directory = directory.clone();
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         match retry_on_intr(|| rustix::fs::openat(&directory, ".", flags, mode)) {
             Ok(file) if can_be_linked(&file) => Ok(Staged { directory, file, name: None }),

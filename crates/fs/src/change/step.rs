@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
@@ -137,12 +138,12 @@ impl Step {
             return Ok(());
         }
         let (parent, name) = self.split()?;
-        let directory = self.open_directory(parent)?;
+        let directory = Arc::new(self.open_directory(parent)?);
         let back = || -> Result<(), Errno> {
             let Some(was) = &self.was else {
                 return rustix::fs::unlinkat(&directory, name, AtFlags::empty());
             };
-            let staged = Staged::write(directory.as_fd(), was, Mode::from_raw_mode(0o600))?;
+            let staged = Staged::write(&directory, was, Mode::from_raw_mode(0o600))?;
             match ReadFile::open(&self.place) {
                 Ok(file) => attributes::copy(file.handle(), &file.stat, staged.file())?,
                 Err(_) => attributes::set_mode(staged.file(), self.place.mode().unwrap_or(0o600))?,
