@@ -2,6 +2,7 @@
 //! each fails when an answer is wrong, since the time of a wrong answer means nothing.
 
 mod files;
+mod patch;
 mod search;
 mod start;
 mod table;
@@ -34,6 +35,11 @@ const BENCHES: &[Bench] = &[
         name: "text",
         what: "large files read and edited, small Reads, against wc -l, tail, cp and fsync, cat",
         run: text::run,
+    },
+    Bench {
+        name: "patch",
+        what: "a patch over 500 files, against git apply, in memory and on disk",
+        run: patch::run,
     },
     Bench {
         name: "search",

@@ -1,6 +1,7 @@
 //! From what a call says it touches to the permission to touch just that.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Directory, Place};
 use toolcrib_policy::{Access, Decision, Effect, Verdict};
@@ -18,6 +19,8 @@ use crate::session::Session;
 #[derive(Debug)]
 pub(crate) struct Grant {
     granted: Vec<Granted>,
+    /// Which of them name a path: a patch may name thousands, and asks for each again and again.
+    by_path: HashMap<PathBuf, Vec<usize>>,
 }
 
 /// One access, as the tool said it and where it leads.
@@ -39,7 +42,14 @@ impl Grant {
             let place = place.transpose()?;
             Ok(Granted { said, place })
         });
-        Ok(Grant { granted: granted.collect::<Result<_, Error>>()? })
+        let granted: Vec<Granted> = granted.collect::<Result<_, Error>>()?;
+        let mut by_path: HashMap<PathBuf, Vec<usize>> = HashMap::new();
+        for (at, path) in
+            granted.iter().enumerate().filter_map(|(at, g)| Some((at, g.said.path()?)))
+        {
+            by_path.entry(path.to_owned()).or_default().push(at);
+        }
+        Ok(Grant { granted, by_path })
     }
 
     /// The accesses on real paths, as policies and people see them.
@@ -61,10 +71,8 @@ impl Grant {
         path: &Path,
     ) -> Result<Place, Error> {
         let covers = |granted: &&Granted| granted.said.effect() >= effect;
-        let same = |granted: &&Granted| granted.said.path() == Some(path);
-        if let Some(Granted { place: Some(place), .. }) =
-            self.granted.iter().filter(covers).find(same)
-        {
+        let same = self.by_path.get(path).into_iter().flatten().map(|&at| &self.granted[at]);
+        if let Some(Granted { place: Some(place), .. }) = same.into_iter().find(covers) {
             return Ok(place.clone());
         }
         let place = resolve(runtime, session, effect, path)?;

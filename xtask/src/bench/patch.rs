@@ -1,0 +1,151 @@
+//! `bench patch`: a patch over many files, by ApplyPatch and by `git apply`, there and back again.
+//!
+//! In memory first: there a sync costs nothing, so that nobody waits for a disk, as git never does; by the
+//! library without a journal, as a process like git's, and by the program, whose journal cannot be turned
+//! off. Then both on the disk that the repository is on: the rest is what it costs that no crash loses or
+//! tears a file, and that all of it can be taken back.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::Rounds;
+use super::table::{ratio, two_digits};
+use super::times::Times;
+use crate::conversation::{Conversation, call_line};
+use crate::error::Result;
+use crate::sandbox::{self, Sandbox};
+use crate::{process, product, workspace};
+
+const FILES: usize = 500;
+const LINES: usize = 200;
+/// One line of so many changes.
+const CHANGED_EVERY: usize = 50;
+/// A round takes seconds on some disks; few tell.
+const MOST_ROUNDS: Rounds = Rounds { warm_up: 2, measured: 21 };
+
+pub(super) fn run(rounds: Rounds) -> Result<()> {
+    let binary = product::build_release()?;
+    let example = product::build_example("toolcrib", "apply_patch")?;
+    let rounds = Rounds {
+        warm_up: rounds.warm_up.min(MOST_ROUNDS.warm_up),
+        measured: rounds.measured.min(MOST_ROUNDS.measured),
+    };
+    println!("| a patch over {FILES} files | rounds | p50 ms | p90 ms | to git apply |");
+    println!("|---|--:|--:|--:|--:|");
+    measure("in memory", &Sandbox::in_memory(&binary)?, &example, rounds)?;
+    let directory = workspace::cache_directory()?;
+    measure("on disk", &Sandbox::beneath(&binary, &directory)?, &example, rounds)
+}
+
+fn measure(place: &str, sandbox: &Sandbox, example: &Path, rounds: Rounds) -> Result<()> {
+    let contest = Contest::new(sandbox)?;
+    let mut conversation = Conversation::start(sandbox.command(&["run"]))?;
+    let mut times = [Times::default(), Times::default(), Times::default()];
+    for round in 0..rounds.warm_up + rounds.measured {
+        let back = round % 2 == 1;
+        let patch = &contest.patches[usize::from(back)];
+        let mut git = Command::new("git");
+        git.arg("apply").arg(patch).current_dir(&contest.trees[0]);
+        let mut library = Command::new(example);
+        library.arg(&contest.trees[1]).arg(patch);
+        let taken = [process(&mut git)?, process(&mut library)?, call(&mut conversation, patch)?];
+        contest.check(back)?;
+        for (times, time) in times.iter_mut().zip(taken).filter(|_| round >= rounds.warm_up) {
+            times.add(time);
+        }
+    }
+    let names = ["git apply", "ApplyPatch without a journal", "ApplyPatch with its journal"];
+    for (name, own) in names.into_iter().zip(&times) {
+        let (p50, p90) = (own.percentile_ms(50), own.percentile_ms(90));
+        let to = ratio(p50, times[0].percentile_ms(50));
+        let (count, p50, p90) = (own.count(), two_digits(p50), two_digits(p90));
+        println!("| {name}, {place} | {count} | {p50} | {p90} | {to} |");
+    }
+    Ok(())
+}
+
+/// From spawn to exit.
+fn process(command: &mut Command) -> Result<Duration> {
+    let started = Instant::now();
+    process::run(command.stdout(Stdio::null()))?;
+    Ok(started.elapsed())
+}
+
+/// From the call to its reply.
+fn call(conversation: &mut Conversation, patch: &Path) -> Result<Duration> {
+    let patch = fs::read_to_string(patch)?;
+    let line = call_line(1, "ApplyPatch", &json!({"patch": patch}), true);
+    let started = Instant::now();
+    let reply = conversation.ask(&line)?;
+    let time = started.elapsed();
+    match sandbox::is_success(&reply) {
+        true => Ok(time),
+        false => Err(format!("ApplyPatch was refused: {reply}").into()),
+    }
+}
+
+/// Three equal trees, and patches that change all of their files and change them back.
+struct Contest {
+    trees: [PathBuf; 3],
+    patches: [PathBuf; 2],
+}
+
+impl Contest {
+    fn new(sandbox: &Sandbox) -> Result<Contest> {
+        let top = sandbox.top();
+        let trees = [top.join("git"), top.join("library"), sandbox.workspace()];
+        trees.iter().try_for_each(|tree| write_tree(tree, false))?;
+        write_tree(&top.join("old"), false)?;
+        write_tree(&top.join("new"), true)?;
+        let patches = [top.join("forth.patch"), top.join("back.patch")];
+        for (patch, [from, to]) in patches.iter().zip([["old", "new"], ["new", "old"]]) {
+            let mut diff = Command::new("git");
+            diff.args(["diff", "--no-index", "--no-color", from, to]).current_dir(top);
+            // An exit code of 1 says that there are differences.
+            let diff = String::from_utf8(diff.stderr(Stdio::inherit()).output()?.stdout)?;
+            let diff = diff.replace(&format!("a/{from}/"), "a/").replace(&format!("b/{to}/"), "b/");
+            fs::write(patch, diff)?;
+        }
+        Ok(Contest { trees, patches })
+    }
+
+    /// All made the same, and what the patch says.
+    fn check(&self, back: bool) -> Result<()> {
+        for number in 0..FILES {
+            let right = text(number, !back);
+            for path in self.trees.iter().map(|tree| tree.join(name(number))) {
+                if fs::read_to_string(&path)? != right {
+                    return Err(format!("{} is not what the patch makes it", path.display()).into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_tree(directory: &Path, changed: bool) -> Result<()> {
+    for number in 0..FILES {
+        let path = directory.join(name(number));
+        if let Some(above) = path.parent() {
+            fs::create_dir_all(above)?;
+        }
+        fs::write(path, text(number, changed))?;
+    }
+    Ok(())
+}
+
+fn name(number: usize) -> String {
+    format!("src/part{}/file{number}.rs", number / 25)
+}
+
+fn text(file: usize, changed: bool) -> String {
+    let line = |number: usize| {
+        let word = if changed && number % CHANGED_EVERY == 7 { "changed" } else { "stays" };
+        format!("    let value_{number} = compute({file}, {number}); // {word}\n")
+    };
+    (0..LINES).map(line).collect()
+}
