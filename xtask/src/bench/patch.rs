@@ -1,9 +1,8 @@
 //! `bench patch`: a patch over many files, by ApplyPatch and by `git apply`, there and back again.
 //!
-//! In memory first: there a sync costs nothing, so that nobody waits for a disk, as git never does; by the
-//! library without a journal, as a process like git's, and by the program, whose journal cannot be turned
-//! off. Then both on the disk that the repository is on: the rest is what it costs that no crash loses or
-//! tears a file, and that all of it can be taken back.
+//! In memory first: there a sync costs nothing, so that nobody waits for a disk, as git never does. What
+//! the journal keeps for Undo is in the time even so, for it cannot be turned off. Then on the disk that
+//! the repository is on: the difference is what it costs that no crash loses or tears a file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,37 +28,33 @@ const MOST_ROUNDS: Rounds = Rounds { warm_up: 2, measured: 21 };
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
     let binary = product::build_release()?;
-    let example = product::build_example("toolcrib", "apply_patch")?;
     let rounds = Rounds {
         warm_up: rounds.warm_up.min(MOST_ROUNDS.warm_up),
         measured: rounds.measured.min(MOST_ROUNDS.measured),
     };
     println!("| a patch over {FILES} files | rounds | p50 ms | p90 ms | to git apply |");
     println!("|---|--:|--:|--:|--:|");
-    measure("in memory", &Sandbox::in_memory(&binary)?, &example, rounds)?;
+    measure("in memory", &Sandbox::in_memory(&binary)?, rounds)?;
     let directory = workspace::cache_directory()?;
-    measure("on disk", &Sandbox::beneath(&binary, &directory)?, &example, rounds)
+    measure("on disk", &Sandbox::beneath(&binary, &directory)?, rounds)
 }
 
-fn measure(place: &str, sandbox: &Sandbox, example: &Path, rounds: Rounds) -> Result<()> {
+fn measure(place: &str, sandbox: &Sandbox, rounds: Rounds) -> Result<()> {
     let contest = Contest::new(sandbox)?;
     let mut conversation = Conversation::start(sandbox.command(&["run"]))?;
-    let mut times = [Times::default(), Times::default(), Times::default()];
+    let mut times = [Times::default(), Times::default()];
     for round in 0..rounds.warm_up + rounds.measured {
         let back = round % 2 == 1;
         let patch = &contest.patches[usize::from(back)];
         let mut git = Command::new("git");
         git.arg("apply").arg(patch).current_dir(&contest.trees[0]);
-        let mut library = Command::new(example);
-        library.arg(&contest.trees[1]).arg(patch);
-        let taken = [process(&mut git)?, process(&mut library)?, call(&mut conversation, patch)?];
+        let taken = [process(&mut git)?, call(&mut conversation, patch)?];
         contest.check(back)?;
         for (times, time) in times.iter_mut().zip(taken).filter(|_| round >= rounds.warm_up) {
             times.add(time);
         }
     }
-    let names = ["git apply", "ApplyPatch without a journal", "ApplyPatch with its journal"];
-    for (name, own) in names.into_iter().zip(&times) {
+    for (name, own) in ["git apply", "ApplyPatch"].into_iter().zip(&times) {
         let (p50, p90) = (own.percentile_ms(50), own.percentile_ms(90));
         let to = ratio(p50, times[0].percentile_ms(50));
         let (count, p50, p90) = (own.count(), two_digits(p50), two_digits(p90));
@@ -88,16 +83,16 @@ fn call(conversation: &mut Conversation, patch: &Path) -> Result<Duration> {
     }
 }
 
-/// Three equal trees, and patches that change all of their files and change them back.
+/// Two equal trees, and patches that change all of their files and change them back.
 struct Contest {
-    trees: [PathBuf; 3],
+    trees: [PathBuf; 2],
     patches: [PathBuf; 2],
 }
 
 impl Contest {
     fn new(sandbox: &Sandbox) -> Result<Contest> {
         let top = sandbox.top();
-        let trees = [top.join("git"), top.join("library"), sandbox.workspace()];
+        let trees = [top.join("git"), sandbox.workspace()];
         trees.iter().try_for_each(|tree| write_tree(tree, false))?;
         write_tree(&top.join("old"), false)?;
         write_tree(&top.join("new"), true)?;
@@ -113,7 +108,7 @@ impl Contest {
         Ok(Contest { trees, patches })
     }
 
-    /// All made the same, and what the patch says.
+    /// Both made the same, and what the patch says.
     fn check(&self, back: bool) -> Result<()> {
         for number in 0..FILES {
             let right = text(number, !back);
