@@ -1,5 +1,6 @@
 //! One file a target.
 
+mod command;
 mod decode;
 mod hunks;
 mod locate;
@@ -9,6 +10,7 @@ mod pdf;
 mod place;
 mod splice;
 
+pub(crate) use command::command;
 pub(crate) use decode::decode;
 pub(crate) use hunks::hunks;
 pub(crate) use locate::locate;

@@ -5,12 +5,16 @@
 //! the business of the trunk.
 
 mod access;
+mod command;
 mod decide;
 mod name;
 mod profile;
 mod protect;
 
 pub use access::{Access, Effect};
+pub use command::{
+    Assignment, Command, Role, Surroundings, Touched, Trouble, Understood, WhyNot, Word, understand,
+};
 pub use decide::{Decision, Policy, Verdict};
 pub use name::name_fits;
 pub use profile::{Profile, UnknownProfile};

@@ -1,0 +1,212 @@
+//! What a shell command would do, as far as its text tells.
+//!
+//! Two parsers read it: a strict one of ours, which also follows variables, directories and wrappers,
+//! and one made by others (`second.rs`). Only where both see the same commands is it understood. This
+//! is for fewer questions, not for safety: that is the sandbox's task.
+
+mod flow;
+mod parse;
+mod second;
+mod syntax;
+mod value;
+mod wrapper;
+
+use std::path::{Path, PathBuf};
+
+/// Longer scripts are not looked at: nobody who is asked would read them either.
+pub(crate) const MAX_BYTES: usize = 64 << 10;
+
+/// More commands than a script that an agent writes has.
+pub(crate) const MAX_COMMANDS: usize = 500;
+
+/// Deeper than anybody nests.
+const MAX_DEPTH: usize = 40;
+
+/// What is known of where a command would run.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// The directory it starts in.
+    pub directory: PathBuf,
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// The directories of the workspace.
+    pub roots: Vec<PathBuf>,
+}
+
+/// What was found in the text of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Understood {
+    /// Every program and builtin that it runs, those inside others too.
+    pub commands: Vec<Command>,
+    /// Files that redirections write.
+    pub writes: Vec<Touched>,
+    /// Files that redirections read.
+    pub reads: Vec<Touched>,
+    /// Variables that are set for all that follows.
+    pub assignments: Vec<Assignment>,
+    /// Functions that start themselves again and again beside themselves.
+    pub bombs: Vec<String>,
+    /// Why not all of it is understood; nothing, if it is.
+    pub why_not: Option<WhyNot>,
+}
+
+/// A program or builtin with its arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// The name and the arguments.
+    pub words: Vec<Word>,
+    /// Variables that are set for it alone.
+    pub assignments: Vec<Assignment>,
+    /// What it is there for.
+    pub role: Role,
+    /// Where it runs; nothing, if that cannot be told.
+    pub directory: Option<PathBuf>,
+}
+
+/// What a command is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It does something itself.
+    Acts,
+    /// It only runs another command, which is listed behind it, and adds nothing to what that does.
+    Wraps,
+    /// It is a function of the script, whose commands are listed.
+    Calls,
+}
+
+/// One argument, with what is known of its value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Word {
+    /// As it is written.
+    pub source: String,
+    /// The values that it can have; empty, if they are not known. More than one in a loop.
+    pub values: Vec<String>,
+    /// The values are patterns of file names.
+    pub glob: bool,
+    /// It may become several words, or none.
+    pub splits: bool,
+    /// How its value begins, if no more is known.
+    pub prefix: String,
+}
+
+/// A variable that is given a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Word,
+}
+
+/// A file that a redirection opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Touched {
+    /// As it is written.
+    pub word: Word,
+    /// The directory that it is looked for from.
+    pub directory: Option<PathBuf>,
+}
+
+/// Why a command is not understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhyNot {
+    /// How bad it is.
+    pub trouble: Trouble,
+    /// What it is, in words.
+    pub what: String,
+}
+
+/// How bad it is that something is not understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trouble {
+    /// A shell may know what it means; we do not.
+    Unclear,
+    /// No shell would take it.
+    Broken,
+    /// It is too much to look at.
+    Limit,
+}
+
+/// Reads a command.
+pub fn understand(text: &str, around: &Surroundings) -> Understood {
+    if text.len() > MAX_BYTES {
+        let what = format!("it is longer than {MAX_BYTES} bytes");
+        let why_not = Some(WhyNot { trouble: Trouble::Limit, what });
+        return Understood { why_not, ..Understood::default() };
+    }
+    flow::follow(text, around)
+}
+
+impl Understood {
+    /// Whether everything that it does is in it.
+    pub fn is_whole(&self) -> bool {
+        self.why_not.is_none()
+    }
+}
+
+impl Command {
+    /// The name as it is written, if it is known.
+    pub fn name(&self) -> Option<&str> {
+        self.words.first()?.known()
+    }
+
+    /// The program's own name, without the directories before it.
+    pub fn program(&self) -> Option<&str> {
+        self.name().map(|name| name.rsplit('/').next().unwrap_or(name))
+    }
+
+    /// The name and the arguments as text, for people.
+    pub fn shown(&self) -> Vec<&str> {
+        self.words.iter().map(Word::shown).collect()
+    }
+}
+
+impl Word {
+    /// A word of which all is known.
+    pub fn of(value: &str) -> Word {
+        Word { source: value.to_owned(), values: vec![value.to_owned()], ..Word::default() }
+    }
+
+    /// Its value, if there is one only.
+    pub fn known(&self) -> Option<&str> {
+        match self.values.as_slice() {
+            [value] if !self.glob => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Its value, or how it is written.
+    pub fn shown(&self) -> &str {
+        self.known().unwrap_or(&self.source)
+    }
+
+    /// The paths it can mean, from `directory`, as patterns and without `.` and `..`; nothing, if that
+    /// cannot be told.
+    pub fn paths(&self, directory: Option<&Path>) -> Option<Vec<PathBuf>> {
+        if self.values.is_empty() {
+            return None;
+        }
+        let resolve = |value: &String| match value.starts_with('/') {
+            // A pattern that begins with a dot may stand for `..` in older shells.
+            _ if self.glob && value.split('/').any(|name| name.starts_with(".*")) => None,
+            true => Some(lexical(Path::new(value))),
+            false => Some(lexical(&directory?.join(value))),
+        };
+        self.values.iter().map(resolve).collect()
+    }
+}
+
+/// A path without `.` and `..`, by its letters.
+pub(crate) fn lexical(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+    }
+    clean
+}

@@ -1,0 +1,111 @@
+//! Redirections and here-documents.
+
+use super::super::Trouble;
+use super::super::syntax::{Operator, Piece, Redirect, Target};
+use super::{Parser, is_meta};
+
+/// A here-document that begins on the next line.
+pub(super) struct Pending {
+    number: usize,
+    delimiter: String,
+    quoted: bool,
+    strips_tabs: bool,
+}
+
+impl Parser<'_> {
+    /// A redirection, if one stands here.
+    pub(super) fn redirect(&mut self, redirects: &mut Vec<Redirect>) -> bool {
+        let digits =
+            self.bytes[self.at..self.end].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let before = self.at;
+        self.at += digits;
+        let operators = [
+            ("<<<", Operator::Text),
+            ("<<-", Operator::Text),
+            ("<<", Operator::Text),
+            ("<>", Operator::ReadWrite),
+            ("<&", Operator::Duplicate),
+            ("<", Operator::Read),
+            (">>", Operator::Write),
+            (">|", Operator::Write),
+            (">&", Operator::Duplicate),
+            (">", Operator::Write),
+            ("&>>", Operator::Write),
+            ("&>", Operator::Write),
+        ];
+        let substitution = digits == 0 && (self.starts("<(") || self.starts(">("));
+        let found = operators
+            .into_iter()
+            .filter(|(sign, _)| !substitution && (digits == 0 || !sign.starts_with('&')))
+            .find(|(sign, _)| self.take(sign));
+        let Some((sign, operator)) = found else {
+            self.at = before;
+            return false;
+        };
+        self.skip_blanks();
+        if self.peek().is_none_or(is_meta) && !self.starts("<(") && !self.starts(">(") {
+            self.fail(Trouble::Broken, "a redirection leads nowhere");
+            return true;
+        }
+        if sign == "<<" || sign == "<<-" {
+            self.begin_here_document(sign == "<<-", redirects);
+            return true;
+        }
+        self.parsed.marks.push(self.at);
+        let word = self.word();
+        let is_number = word
+            .plain()
+            .is_some_and(|text| text == "-" || text.bytes().all(|byte| byte.is_ascii_digit()));
+        let operator = match (operator, sign) {
+            (Operator::Duplicate, _) if is_number => Operator::Duplicate,
+            // `>& file` is `&> file`.
+            (Operator::Duplicate, ">&") if digits == 0 => Operator::Write,
+            (Operator::Duplicate, _) => {
+                self.doubt("a redirection to a handle that is not known");
+                Operator::Duplicate
+            }
+            (other, _) => other,
+        };
+        redirects.push(Redirect { operator, target: Target::Word(word) });
+        true
+    }
+
+    fn begin_here_document(&mut self, strips_tabs: bool, redirects: &mut Vec<Redirect>) {
+        let word = self.word();
+        let Some(delimiter) = word.literal() else {
+            self.fail(Trouble::Unclear, "a here-document whose end is not a plain word");
+            return;
+        };
+        let number = self.parsed.here.len();
+        self.parsed.here.push(Vec::new());
+        let quoted = word.plain().is_none();
+        self.pending.push(Pending { number, delimiter, quoted, strips_tabs });
+        redirects.push(Redirect { operator: Operator::Text, target: Target::Here(number) });
+    }
+
+    /// Reads the body of a here-document, which begins here.
+    pub(super) fn here_document(&mut self, pending: &Pending) {
+        let (start, text) = (self.at, self.text);
+        let mut line_start = start;
+        let body_end = loop {
+            if line_start >= self.end {
+                self.fail(Trouble::Broken, "a here-document does not end");
+                return;
+            }
+            let rest = &text[line_start..self.end];
+            let line = rest.split('\n').next().unwrap_or_default();
+            let bare = if pending.strips_tabs { line.trim_start_matches('\t') } else { line };
+            if bare == pending.delimiter {
+                self.at = (line_start + line.len() + 1).min(self.end);
+                break line_start;
+            }
+            line_start += line.len() + 1;
+        };
+        let body = if pending.quoted {
+            vec![Piece::Literal { text: text[start..body_end].to_owned(), quoted: true }]
+        } else {
+            self.within(start, body_end, Self::here_pieces)
+        };
+        self.parsed.here[pending.number] = body;
+    }
+}

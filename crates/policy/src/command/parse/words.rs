@@ -1,0 +1,330 @@
+//! Words: quotes, variables, substitutions.
+
+use super::super::Trouble;
+use super::super::syntax::{Piece, RawWord};
+use super::{Parser, is_meta, is_name, is_name_byte};
+
+/// What ends the letters that are read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Until {
+    /// A blank or an operator.
+    Meta,
+    /// A double quote.
+    Quote,
+    /// The brace of `${name:-…}`.
+    Brace { quoted: bool },
+    /// The end of a here-document.
+    End,
+}
+
+impl Until {
+    fn quoted(self) -> bool {
+        matches!(self, Until::Quote | Until::End | Until::Brace { quoted: true })
+    }
+}
+
+impl Parser<'_> {
+    /// The word that begins here.
+    pub(super) fn word(&mut self) -> RawWord {
+        let start = self.at;
+        let mut pieces = Vec::new();
+        if self.starts("<(") || self.starts(">(") {
+            self.parsed.marks.push(self.at);
+            self.at += 2;
+            let list = self.list();
+            self.close(")");
+            pieces.push(Piece::Commands { list, quoted: true });
+        }
+        pieces.extend(self.pieces(Until::Meta));
+        if self.starts("<(") || self.starts(">(") {
+            self.fail(Trouble::Unclear, "a process substitution inside a word");
+        }
+        if pieces.is_empty() && self.at == start {
+            self.fail(Trouble::Unclear, "a word is missing");
+        }
+        // `{name}>file` gives a handle to a variable.
+        let is_handle = |text: &str| text.strip_prefix('{').is_some_and(|text| text.ends_with('}'));
+        let word = RawWord { start, end: self.at, pieces };
+        if matches!(self.peek(), Some(b'<' | b'>')) && word.plain().is_some_and(is_handle) {
+            self.fail(Trouble::Unclear, "a handle is given to a variable");
+        }
+        word
+    }
+
+    pub(super) fn here_pieces(&mut self) -> Vec<Piece> {
+        self.pieces(Until::End)
+    }
+
+    fn pieces(&mut self, until: Until) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut run = self.at;
+        while let Some(byte) = self.peek() {
+            let ends = match until {
+                Until::Meta => is_meta(byte),
+                Until::Quote => byte == b'"',
+                Until::Brace { .. } => byte == b'}',
+                Until::End => false,
+            };
+            if ends {
+                break;
+            }
+            let is_special = match byte {
+                b'\\' | b'$' | b'`' => true,
+                b'\'' | b'"' => matches!(until, Until::Meta | Until::Brace { .. }),
+                _ => false,
+            };
+            if !is_special {
+                // Terminals and other shells take these in their own ways.
+                if byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t') {
+                    self.doubt("it contains a control character");
+                }
+                self.at += 1;
+                continue;
+            }
+            self.push_run(&mut pieces, run, until);
+            match byte {
+                b'\\' => self.backslash(&mut pieces, until),
+                b'\'' if until.quoted() => {
+                    self.fail(Trouble::Unclear, "a quote inside `${…}` inside quotes");
+                }
+                b'\'' => self.single_quotes(&mut pieces),
+                b'"' if until.quoted() => {
+                    self.fail(Trouble::Unclear, "quotes inside `${…}` inside quotes");
+                }
+                b'"' => self.double_quotes(&mut pieces),
+                b'`' => self.backquotes(&mut pieces, until.quoted()),
+                _ => pieces.extend(self.dollar(until.quoted())),
+            }
+            run = self.at;
+        }
+        self.push_run(&mut pieces, run, until);
+        pieces
+    }
+
+    fn push_run(&self, pieces: &mut Vec<Piece>, from: usize, until: Until) {
+        if !self.stopped && from < self.at {
+            let text = self.text.get(from..self.at).unwrap_or_default().to_owned();
+            pieces.push(Piece::Literal { text, quoted: until.quoted() });
+        }
+    }
+
+    fn backslash(&mut self, pieces: &mut Vec<Piece>, until: Until) {
+        let Some(next) = self.text.get(self.at + 1..self.end).and_then(|rest| rest.chars().next())
+        else {
+            self.fail(Trouble::Broken, "a backslash at the end");
+            return;
+        };
+        let escapes = !until.quoted() || matches!(next, '$' | '`' | '"' | '\\' | '\n');
+        let text = match (escapes, next) {
+            (true, '\n') => String::new(),
+            // A here-document has no quotes to escape.
+            (true, '"') if until == Until::End => "\\\"".to_owned(),
+            (true, next) => next.to_string(),
+            (false, next) => format!("\\{next}"),
+        };
+        self.at += 1 + next.len_utf8();
+        if next != '\n' || !escapes {
+            pieces.push(Piece::Literal { text, quoted: true });
+        }
+    }
+
+    fn single_quotes(&mut self, pieces: &mut Vec<Piece>) {
+        let start = self.at + 1;
+        let Some(length) = self.bytes[start..self.end].iter().position(|byte| *byte == b'\'')
+        else {
+            self.fail(Trouble::Broken, "a quote is not closed");
+            return;
+        };
+        let text = self.text[start..start + length].to_owned();
+        pieces.push(Piece::Literal { text, quoted: true });
+        self.at = start + length + 1;
+    }
+
+    fn double_quotes(&mut self, pieces: &mut Vec<Piece>) {
+        self.at += 1;
+        let inner = self.deeper(|parser| parser.pieces(Until::Quote));
+        // Quotes make a word even of nothing.
+        pieces.push(Piece::Literal { text: String::new(), quoted: true });
+        pieces.extend(inner);
+        if !self.take("\"") {
+            self.fail(Trouble::Broken, "a quote is not closed");
+        }
+    }
+
+    fn backquotes(&mut self, pieces: &mut Vec<Piece>, quoted: bool) {
+        self.parsed.marks.push(self.at);
+        let start = self.at + 1;
+        let rest = &self.bytes[start..self.end];
+        let Some(length) = rest.iter().position(|byte| matches!(byte, b'`' | b'\\')) else {
+            self.fail(Trouble::Broken, "a backquote is not closed");
+            return;
+        };
+        if rest[length] == b'\\' {
+            self.fail(Trouble::Unclear, "a backslash inside backquotes");
+            return;
+        }
+        self.at = start + length + 1;
+        let list = self.within(start, start + length, Parser::list);
+        pieces.push(Piece::Commands { list, quoted });
+    }
+
+    /// What a `$` begins.
+    fn dollar(&mut self, quoted: bool) -> Option<Piece> {
+        let start = self.at;
+        self.at += 1;
+        let piece = match self.peek() {
+            Some(b'(') if self.starts("((") => self.arithmetic(quoted),
+            Some(b'(') => {
+                self.parsed.marks.push(start);
+                self.at += 1;
+                let list = self.list();
+                if !self.pending.is_empty() {
+                    self.fail(Trouble::Unclear, "a here-document that begins in a substitution");
+                }
+                self.close(")");
+                Piece::Commands { list, quoted }
+            }
+            Some(b'{') => return self.braces(quoted),
+            Some(b'[') => {
+                self.fail(Trouble::Unclear, "it calculates with `$[`");
+                return None;
+            }
+            Some(b'\'') if !quoted => return self.ansi_quotes(),
+            Some(b'"') if !quoted => {
+                self.fail(Trouble::Unclear, "a text to be translated (`$\"`)");
+                return None;
+            }
+            Some(byte) if is_name_byte(byte) && !byte.is_ascii_digit() => {
+                Piece::Variable { name: self.name(), quoted }
+            }
+            Some(b'0'..=b'9' | b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => {
+                self.at += 1;
+                Piece::Unknown { inner: Vec::new(), quoted }
+            }
+            _ => Piece::Literal { text: "$".to_owned(), quoted: true },
+        };
+        Some(piece)
+    }
+
+    fn name(&mut self) -> String {
+        let rest = &self.bytes[self.at..self.end];
+        let length = rest.iter().take_while(|byte| is_name_byte(**byte)).count();
+        let name = self.text[self.at..self.at + length].to_owned();
+        self.at += length;
+        name
+    }
+
+    /// `$(( … ))` of numbers alone: the value of a variable in it would be run as an expression, and an
+    /// expression can hold commands.
+    fn arithmetic(&mut self, quoted: bool) -> Piece {
+        self.at += 2;
+        let rest = &self.bytes[self.at..self.end];
+        let is_plain = |byte: &u8| byte.is_ascii_digit() || b" +-*/%".contains(byte);
+        let length = rest.iter().take_while(|byte| is_plain(byte)).count();
+        self.at += length;
+        if !self.take("))") {
+            self.fail(Trouble::Unclear, "it calculates with more than numbers");
+        }
+        Piece::Unknown { inner: Vec::new(), quoted }
+    }
+
+    /// `${…}`, in the forms that only look a value up or cut it.
+    fn braces(&mut self, quoted: bool) -> Option<Piece> {
+        self.at += 1;
+        let counts = self.peek() == Some(b'#') && self.ahead(1).is_some_and(is_name_byte);
+        self.at += usize::from(counts);
+        let name = self.name();
+        let all = self.take("[@]") || self.take("[*]");
+        if counts || all {
+            self.expect_brace();
+            return Some(Piece::Unknown { inner: Vec::new(), quoted: quoted && counts });
+        }
+        if !is_name(&name) && (name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_digit())) {
+            self.fail(Trouble::Unclear, "a `${…}` that is not understood");
+            return None;
+        }
+        if self.take("}") {
+            return Some(match is_name(&name) {
+                true => Piece::Variable { name, quoted },
+                false => Piece::Unknown { inner: Vec::new(), quoted },
+            });
+        }
+        let operators = [
+            ":-", ":+", ":?", "-", "+", "?", "%%", "%", "##", "#", "//", "/", "^^", "^", ",,", ",",
+        ];
+        if operators.into_iter().any(|operator| self.take(operator)) {
+            let inner = self.deeper(|parser| parser.pieces(Until::Brace { quoted }));
+            self.expect_brace();
+            return Some(Piece::Unknown { inner, quoted });
+        }
+        if self.take(":") {
+            let rest = &self.bytes[self.at..self.end];
+            let is_plain = |byte: &u8| byte.is_ascii_digit() || b" :-".contains(byte);
+            self.at += rest.iter().take_while(|byte| is_plain(byte)).count();
+            self.expect_brace();
+            return Some(Piece::Unknown { inner: Vec::new(), quoted });
+        }
+        self.fail(Trouble::Unclear, "a `${…}` that is not understood");
+        None
+    }
+
+    fn expect_brace(&mut self) {
+        match self.peek() {
+            Some(b'}') => self.at += 1,
+            Some(_) => self.fail(Trouble::Unclear, "a `${…}` that is not understood"),
+            None => self.fail(Trouble::Broken, "`}` is missing"),
+        }
+    }
+
+    /// `$'…'`, with the escapes of C.
+    fn ansi_quotes(&mut self) -> Option<Piece> {
+        self.at += 1;
+        let mut text = String::new();
+        loop {
+            let Some(next) = self.text.get(self.at..self.end).and_then(|rest| rest.chars().next())
+            else {
+                self.fail(Trouble::Broken, "a quote is not closed");
+                return None;
+            };
+            self.at += next.len_utf8();
+            match next {
+                '\'' => return Some(Piece::Literal { text, quoted: true }),
+                '\\' => match self.ansi_escape() {
+                    Some(letter) => text.push(letter),
+                    None => {
+                        self.fail(Trouble::Unclear, "an escape that is not understood");
+                        return None;
+                    }
+                },
+                other => text.push(other),
+            }
+        }
+    }
+
+    fn ansi_escape(&mut self) -> Option<char> {
+        let byte = self.peek()?;
+        self.at += 1;
+        let (digits, radix) = match byte {
+            b'x' => (2, 16),
+            b'u' => (4, 16),
+            b'U' => (8, 16),
+            b'0'..=b'7' => {
+                self.at -= 1;
+                (3, 8)
+            }
+            b'n' => return Some('\n'),
+            b't' => return Some('\t'),
+            b'\\' | b'\'' | b'"' | b'?' => return Some(char::from(byte)),
+            // The others make control characters, which no ordinary command has.
+            _ => return None,
+        };
+        let rest = &self.bytes[self.at..self.end];
+        let length =
+            rest.iter().take(digits).take_while(|byte| char::from(**byte).is_digit(radix)).count();
+        let number = u32::from_str_radix(&self.text[self.at..self.at + length], radix).ok()?;
+        self.at += length;
+        // A byte above ASCII is part of a character, and NUL ends the text.
+        let is_byte = matches!(byte, b'x' | b'0'..=b'7');
+        char::from_u32(number).filter(|_| number != 0 && (!is_byte || number < 0x80))
+    }
+}

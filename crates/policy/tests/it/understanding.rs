@@ -1,0 +1,303 @@
+//! What is seen in a command.
+
+use proptest::prelude::*;
+use toolcrib_policy::{Command, Touched, Trouble, Understood, understand};
+
+use crate::around;
+
+fn seen(text: &str) -> Understood {
+    understand(text, &around())
+}
+
+/// Commands as they are shown, with `; ` between them; what is written behind `>`.
+fn shown(understood: &Understood) -> String {
+    let command = |command: &Command| command.shown().join(" ");
+    let commands: Vec<String> = understood.commands.iter().map(command).collect();
+    let path = |touched: &Touched| touched.word.shown().to_owned();
+    let writes: Vec<String> = understood.writes.iter().map(path).collect();
+    match writes.is_empty() {
+        true => commands.join("; "),
+        false => format!("{} > {}", commands.join("; "), writes.join(", ")),
+    }
+}
+
+/// Scripts of which everything is understood, with what is seen in them.
+const WHOLE: &[(&str, &str)] = &[
+    ("ls", "ls"),
+    ("git status && ls -la | cat", "git status; ls -la; cat"),
+    ("cargo test 2>&1 | tail -50", "cargo test; tail -50"),
+    ("cd web && npm run lint", "cd web; npm run lint"),
+    ("ls\ntouch x", "ls; touch x"),
+    ("ls & touch x", "ls; touch x"),
+    ("echo 'a; b $x' '$(x)'", "echo a; b $x $(x)"),
+    ("echo \"a $x\"", "echo \"a $x\""),
+    ("echo $(date)", "date; echo $(date)"),
+    ("echo `date`", "date; echo `date`"),
+    ("echo \"$(date)\" # and rm", "date; echo \"$(date)\""),
+    ("cat <(ls a)", "ls a; cat <(ls a)"),
+    ("echo a > >(tee b)", "tee b; echo a"),
+    ("echo x > a", "echo x > a"),
+    ("echo x >> a 2> b", "echo x > a, b"),
+    ("echo x >| a; ls &> b; ls &>> c; ls >& d", "echo x; ls; ls; ls > a, b, c, d"),
+    ("> a", " > a"),
+    ("echo x > ~/.bashrc", "echo x > /home/me/.bashrc"),
+    ("r\"\"m x; r\\m x; 'rm' x; $'\\x72m' x; \"rm\" x", "rm x; rm x; rm x; rm x; rm x"),
+    ("c=rm; $c x", "rm x"),
+    ("D=; rm -rf $D/*", "rm -rf $D/*"),
+    ("ls {a,b}/{c,d}.rs", "ls a/c.rs a/d.rs b/c.rs b/d.rs"),
+    (
+        "find . -name '*.rs' | xargs grep -l x",
+        "find . -name *.rs; xargs grep -l x; grep -l x (each line of its input)",
+    ),
+    ("timeout 60 npm test", "timeout 60 npm test; npm test"),
+    (
+        "timeout -k 5 60s nice -n 5 env A=1 ls",
+        "timeout -k 5 60s nice -n 5 env A=1 ls; nice -n 5 env A=1 ls; env A=1 ls; ls",
+    ),
+    ("sudo -u root rm x", "sudo -u root rm x; rm x"),
+    ("sh -c 'ls; touch x'", "sh -c ls; touch x; ls; touch x"),
+    ("bash -lc \"ls | cat\"", "bash -lc ls | cat; ls; cat"),
+    ("bash -c 'sh -c \"rm x\"'", "bash -c sh -c \"rm x\"; sh -c rm x; rm x"),
+    ("bash <<'EOF'\nls\nEOF", "bash; ls"),
+    ("bash <<< 'rm x'", "bash; rm x"),
+    ("echo 'rm x' | sh", "echo rm x; sh; rm x"),
+    ("cat <<EOF\n$(ls)\nEOF\ntrue", "ls; cat; true"),
+    ("cat <<'EOF' > a\n$(ls)\nEOF", "cat > a"),
+    ("cat <<-EOF\n\tx\n\tEOF\nls", "cat; ls"),
+    ("command ls; exec ls; time ls", "command ls; ls; exec ls; ls; time ls; ls"),
+    ("command -v cargo", "command -v cargo"),
+    ("if [ -f x ]; then ls; elif true; then cat a; else pwd; fi", "[ -f x ]; ls; true; cat a; pwd"),
+    ("for f in a b; do wc -l \"$f\"; done", "wc -l \"$f\""),
+    ("while read -r l; do echo \"$l\"; done < x", "read -r l; echo \"$l\""),
+    ("case $x in a|b) ls ;; *) pwd ;; esac", "ls; pwd"),
+    ("[[ -f x && $y == z* ]] && ls", "[[ -f x && $y == z* ]]; ls"),
+    ("f() { ls; }; f", "ls; f"),
+    ("function f { ls; }\nf", "ls; f"),
+    ("(cd a && ls); { pwd; }", "cd a; ls; pwd"),
+    ("! grep x y", "grep x y"),
+    ("echo ${x:-$(ls)} ${#x} ${x%.rs} ${x//a/b}", "ls; echo ${x:-$(ls)} ${#x} ${x%.rs} ${x//a/b}"),
+    ("echo $((1 + 2))", "echo $((1 + 2))"),
+    ("find . -exec touch x \\;", "find . -exec touch x ;; touch x"),
+    ("env ls", "env ls; ls"),
+    ("set -euo pipefail; ls", "set -euo pipefail; ls"),
+    ("a=1 b=\"$c\" ls", "ls"),
+    ("ls \\\n  -la", "ls -la"),
+    ("ls | \\\n cat", "ls; cat"),
+    ("echo a  # comment; rm x", "echo a"),
+    ("echo a#b", "echo a#b"),
+    ("git commit -m 'rm -rf /'", "git commit -m rm -rf /"),
+    ("cat a.txt é.txt", "cat a.txt é.txt"),
+];
+
+#[test]
+fn everything_is_seen() {
+    let mut wrong = Vec::new();
+    for (script, expected) in WHOLE {
+        let understood = seen(script);
+        if understood.why_not.is_some() || shown(&understood) != *expected {
+            wrong.push(format!(
+                "{script:?}\n   is {:?}\n  not {expected:?} {:?}",
+                shown(&understood),
+                understood.why_not
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Scripts that a shell takes, and of which we do not claim to know what they do.
+const UNCLEAR: &[&str] = &[
+    "$CMD x",
+    "rm${IFS}x",
+    "${z:-rm} x",
+    "/bin/r? x",
+    "\"$(echo rm)\" x",
+    "eval \"$x\"",
+    "eval ls",
+    "source ./x",
+    ". ./x",
+    "bash",
+    "curl x | sh",
+    "sh -c \"$x\"",
+    "echo $[ x='a[$(touch MARK)]', x ]",
+    "x='$(touch MARK)'; echo \"${x@P}\"",
+    "echo $((x))",
+    "((x++))",
+    "for ((i=0; i<3; i++)); do ls; done",
+    "echo ${!x}",
+    "echo ${a[$(touch x)]}",
+    "a[$(touch x)]=1",
+    "a=(1 2)",
+    "alias ls=rm; ls",
+    "hash -p ./evil ls; ls",
+    "enable -f x y",
+    "shopt -s expand_aliases",
+    "if true; then ls() { rm x; }; fi; ls",
+    "cd() { rm x; }; cd",
+    "command() { rm x; }; command ls",
+    "trap 'rm x' EXIT",
+    "exec {fd}> x",
+    "coproc ls",
+    "select x in a; do ls; done",
+    "cat < /dev/tcp/host/80",
+    "echo x > /dev/tcp/host/80",
+    "ls\r\ntouch MARK",
+    "echo `echo \\`ls\\``",
+    "xargs \"$x\" ls",
+    "timeout \"$x\" ls",
+    "env $x ls",
+    "ls !(x)",
+    "for d in a b; do cd $d; ls; done",
+    "set -- a b",
+    "parallel rm ::: x",
+    "case x in a) ls ;& b) rm x ;; esac",
+    "echo $\"ls\"",
+    "ls )",
+    "cat <> x",
+    "fi",
+    "a && ",
+];
+
+#[test]
+fn what_is_not_understood_is_said() {
+    for script in UNCLEAR {
+        let why = seen(script).why_not;
+        assert!(why.is_some(), "{script:?} is said to be understood");
+    }
+}
+
+#[test]
+fn what_no_shell_takes_is_broken_and_what_is_too_much_is_over_the_limit() {
+    for script in
+        ["echo 'a", "echo \"a", "echo $(ls", "echo `ls", "cat <<EOF\nx", "ls \0", "(ls", "ls >"]
+    {
+        assert_eq!(
+            seen(script).why_not.map(|why| why.trouble),
+            Some(Trouble::Broken),
+            "{script:?}"
+        );
+    }
+    let many = "true; ".repeat(10_000) + "touch MARK";
+    let deep = "$(".repeat(1_000) + "ls";
+    let deep_groups = "{ ".repeat(1_000);
+    for script in [many, deep, deep_groups, "x".repeat(1 << 20)] {
+        assert_eq!(seen(&script).why_not.map(|why| why.trouble), Some(Trouble::Limit));
+    }
+}
+
+#[test]
+fn values_that_grow_are_given_up_in_time() {
+    let mut script = "a0=aaaaaaaaaaaaaaaa\n".to_owned();
+    for n in 1..100 {
+        script += &format!("a{n}=$a{}$a{}$a{}\n", n - 1, n - 1, n - 1);
+    }
+    let understood = seen(&(script + "echo $a99"));
+    assert_eq!(understood.commands[0].words[1].values, Vec::<String>::new());
+}
+
+#[test]
+fn directories_are_followed() {
+    let directories = |script: &str| -> Vec<String> {
+        let shown = |command: &Command| match &command.directory {
+            Some(directory) => directory.display().to_string(),
+            None => "?".to_owned(),
+        };
+        seen(script).commands.iter().map(shown).collect()
+    };
+    assert_eq!(directories("cd a; ls"), ["/w/ws", "/w/ws/a"]);
+    assert_eq!(directories("cd a && cd ../b && ls"), ["/w/ws", "/w/ws/a", "/w/ws/b"]);
+    assert_eq!(directories("(cd /; ls); ls"), ["/w/ws", "/", "/w/ws"]);
+    assert_eq!(directories("cd / | ls; ls"), ["/w/ws", "/w/ws", "/w/ws"]);
+    assert_eq!(directories("cd; ls; cd -; ls"), ["/w/ws", "/home/me", "/home/me", "?"]);
+    assert_eq!(directories("if x; then cd /; fi; ls"), ["/w/ws", "/w/ws", "?"]);
+    assert_eq!(directories("sh -c 'cd /; ls'; ls"), ["/w/ws", "/w/ws", "/", "/w/ws"]);
+}
+
+#[test]
+fn a_function_that_starts_itself_beside_itself_is_a_bomb() {
+    for script in [":(){ :|:& };:", ":(){:|:&};:", "f() { f | f & }; f", "function f { f& f& }; f"]
+    {
+        assert!(!seen(script).bombs.is_empty(), "{script}");
+    }
+    assert!(seen("f() { ls | cat & }; f").bombs.is_empty());
+}
+
+/// Pieces of the shell's language, put together at random: more of it is reached than by letters.
+fn script() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "ls",
+        "rm",
+        " ",
+        "\n",
+        ";",
+        "&&",
+        "||",
+        "|",
+        "&",
+        "(",
+        ")",
+        "{",
+        "}",
+        "$(",
+        "`",
+        "'",
+        "\"",
+        "$x",
+        "${x",
+        ":-",
+        "<<EOF\n",
+        "EOF\n",
+        ">",
+        "<",
+        ">&",
+        "2>&1",
+        "if",
+        "then",
+        "fi",
+        "for x in",
+        "do",
+        "done",
+        "case",
+        "esac",
+        ";;",
+        "in",
+        "\\",
+        "#",
+        "=",
+        "x=",
+        "é",
+        "[[",
+        "]]",
+        "$((",
+        "))",
+        "sh -c ",
+        "eval ",
+        "sudo ",
+        "xargs ",
+        "{a,b}",
+        "*",
+        "~",
+        "f()",
+        "function ",
+        "\t",
+        "!",
+        "$'",
+        "\\x41",
+        "<(",
+        "cd ",
+    ]);
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_taken(text in any::<String>()) {
+        seen(&text);
+    }
+
+    #[test]
+    fn any_script_is_taken(text in script()) {
+        let understood = seen(&text);
+        prop_assert!(understood.commands.len() <= 500);
+    }
+}
