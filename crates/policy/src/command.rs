@@ -187,8 +187,6 @@ impl Word {
             return None;
         }
         let resolve = |value: &String| match value.starts_with('/') {
-            // A pattern that begins with a dot may stand for `..` in older shells.
-            _ if self.glob && value.split('/').any(|name| name.starts_with(".*")) => None,
             true => Some(lexical(Path::new(value))),
             false => Some(lexical(&directory?.join(value))),
         };

@@ -6,6 +6,7 @@
 
 mod access;
 mod command;
+mod danger;
 mod decide;
 mod name;
 mod profile;
@@ -15,6 +16,7 @@ pub use access::{Access, Effect};
 pub use command::{
     Assignment, Command, Role, Surroundings, Touched, Trouble, Understood, WhyNot, Word, understand,
 };
+pub use danger::{Danger, danger};
 pub use decide::{Decision, Policy, Verdict};
 pub use name::name_fits;
 pub use profile::{Profile, UnknownProfile};

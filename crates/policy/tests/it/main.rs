@@ -1,5 +1,6 @@
 //! Deciding, through its public door.
 
+mod danger;
 mod understanding;
 
 use toolcrib_policy::Surroundings;
