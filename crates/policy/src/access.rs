@@ -17,6 +17,8 @@ pub enum Access {
     /// Acts on something that is no file of the workspace: a service, a machine, a person. The words
     /// are shown to whoever is asked.
     Reach(String),
+    /// Runs a command in a shell: its text.
+    Command(String),
 }
 
 /// The kind of an [`Access`]: what profiles decide on and what an answer is remembered for.
@@ -28,6 +30,8 @@ pub enum Effect {
     Write,
     /// Something outside the workspace is touched.
     Reach,
+    /// A program is run, which may do anything that the user may.
+    Command,
 }
 
 impl Access {
@@ -37,6 +41,7 @@ impl Access {
             Access::Read(_) => Effect::Read,
             Access::Write(_) | Access::WriteAny => Effect::Write,
             Access::Reach(_) => Effect::Reach,
+            Access::Command(_) => Effect::Command,
         }
     }
 
@@ -44,7 +49,7 @@ impl Access {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Access::Read(path) | Access::Write(path) => Some(path),
-            Access::WriteAny | Access::Reach(_) => None,
+            Access::WriteAny | Access::Reach(_) | Access::Command(_) => None,
         }
     }
 
@@ -54,7 +59,7 @@ impl Access {
         match self {
             Access::Read(_) => Access::Read(path),
             Access::Write(_) => Access::Write(path),
-            Access::WriteAny | Access::Reach(_) => self.clone(),
+            Access::WriteAny | Access::Reach(_) | Access::Command(_) => self.clone(),
         }
     }
 }
@@ -66,6 +71,7 @@ impl Effect {
             Effect::Read => "read",
             Effect::Write => "write",
             Effect::Reach => "reach",
+            Effect::Command => "command",
         }
     }
 }
@@ -77,6 +83,7 @@ impl std::fmt::Display for Access {
             Access::Write(path) => write!(f, "write {}", path.display()),
             Access::WriteAny => write!(f, "write files of the workspace"),
             Access::Reach(what) => write!(f, "{what}"),
+            Access::Command(text) => write!(f, "run {text}"),
         }
     }
 }

@@ -13,6 +13,8 @@ mod wrapper;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use value::PIPE;
+
 /// Longer scripts are not looked at: nobody who is asked would read them either.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
 

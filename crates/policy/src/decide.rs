@@ -1,9 +1,15 @@
 //! From what a call touches to allow, ask or deny, with the rule that decided and its why.
 
-use std::collections::BTreeSet;
+mod script;
+
+use std::path::{Path, PathBuf};
 
 use crate::access::{Access, Effect};
+use crate::asked::{Asked, Remembered};
+use crate::command::{Surroundings, Understood, understand};
 use crate::profile::Profile;
+use crate::protect::Protection;
+use crate::rule::{Kind, Rule, Rules, hosts_in};
 
 /// What may happen. The strictest of several wins: deny beats ask beats allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,50 +44,124 @@ pub struct Verdict {
     pub why: String,
     /// The setting that would decide otherwise; empty where nothing is refused.
     pub remedy: String,
+    /// All that is asked about: what an answer is remembered for.
+    pub asks: Remembered,
 }
 
 /// The rules in force.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     profile: Profile,
+    rules: Rules,
+    home: Option<PathBuf>,
+    roots: Vec<PathBuf>,
+    protection: Protection,
 }
 
 impl Policy {
     /// The rules of a profile.
     pub fn new(profile: Profile) -> Self {
-        Policy { profile }
+        Policy { profile, ..Policy::default() }
     }
 
-    /// Decides on a call by all that it touches. `remembered` holds the effects that somebody has
-    /// allowed for the whole session: they turn an ask into an allow, never a deny.
-    pub fn decide(&self, accesses: &[Access], remembered: &BTreeSet<Effect>) -> Verdict {
-        accesses
-            .iter()
-            .map(|access| self.decide_one(access.effect(), remembered))
-            .max_by_key(|verdict| verdict.decision)
-            .unwrap_or_else(|| Verdict {
-                decision: Decision::Allow,
-                rule: "touches-nothing".to_owned(),
-                why: "the call touches nothing outside itself".to_owned(),
-                remedy: String::new(),
-            })
+    /// With a user's rules.
+    #[must_use]
+    pub fn rules(self, rules: Rules) -> Self {
+        Policy { rules, ..self }
     }
 
-    fn decide_one(&self, effect: Effect, remembered: &BTreeSet<Effect>) -> Verdict {
+    /// With the directories of the workspace, and the user's home where it is known: what patterns of
+    /// paths and commands are read by.
+    #[must_use]
+    pub fn places(self, roots: Vec<PathBuf>, home: Option<PathBuf>) -> Self {
+        Policy { roots, home, ..self }
+    }
+
+    /// With the files that are not written.
+    #[must_use]
+    pub fn protection(self, protection: Protection) -> Self {
+        Policy { protection, ..self }
+    }
+
+    /// Decides on a call by all that it touches. `remembered` holds what somebody has allowed for the
+    /// whole session: it turns an ask into an allow, never a deny. Commands start in the first root.
+    pub fn decide(&self, accesses: &[Access], remembered: &Remembered) -> Verdict {
+        let directory = self.roots.first().cloned().unwrap_or_default();
+        self.decide_from(&directory, accesses, remembered)
+    }
+
+    /// The same, for commands that start in `directory`.
+    pub fn decide_from(
+        &self,
+        directory: &Path,
+        accesses: &[Access],
+        remembered: &Remembered,
+    ) -> Verdict {
+        let around = self.around(directory);
+        let parts = accesses.iter().flat_map(|access| self.parts(access, &around));
+        strictest(parts, remembered).unwrap_or_else(|| {
+            Part::allow("touches-nothing", "the call touches nothing outside itself").verdict
+        })
+    }
+
+    /// What is seen in a command that starts in `directory`.
+    pub fn understand(&self, directory: &Path, text: &str) -> Understood {
+        understand(text, &self.around(directory))
+    }
+
+    fn around(&self, directory: &Path) -> Surroundings {
+        Surroundings {
+            directory: directory.to_owned(),
+            home: self.home.clone(),
+            roots: self.roots.clone(),
+        }
+    }
+
+    fn parts(&self, access: &Access, around: &Surroundings) -> Vec<Part> {
+        match access {
+            Access::Read(path) => {
+                let rule = self.rules.for_path(Kind::Read, path, around);
+                vec![self.by_rule_or_profile(rule, Effect::Read, Some(path))]
+            }
+            Access::Write(path) => {
+                // To edit is to read, so what may not be read may not be edited; but who may read may
+                // not yet edit.
+                let read = self.rules.for_path(Kind::Read, path, around);
+                let read = read.filter(|rule| rule.decision != Decision::Allow);
+                let edit = self.rules.for_path(Kind::Edit, path, around);
+                let strictest = edit.into_iter().chain(read).max_by_key(|rule| rule.decision);
+                vec![self.by_rule_or_profile(strictest, Effect::Write, Some(path))]
+            }
+            Access::WriteAny => vec![self.by_profile(Effect::Write)],
+            Access::Reach(words) => {
+                let hosts = hosts_in([words.as_str()].into_iter());
+                let rule = hosts.iter().filter_map(|host| self.rules.for_host(host));
+                let rule = rule.max_by_key(|rule| rule.decision);
+                vec![self.by_rule_or_profile(rule, Effect::Reach, None)]
+            }
+            Access::Command(text) => script::parts(self, text, around),
+        }
+    }
+
+    fn by_rule_or_profile(&self, rule: Option<&Rule>, effect: Effect, path: Option<&Path>) -> Part {
+        let profile = self.by_profile(effect);
+        match rule {
+            Some(rule) if profile.verdict.decision != Decision::Deny => {
+                let asked = path.map(|path| Asked::Path(effect, path.to_owned()));
+                Part::by(rule, asked.unwrap_or(Asked::Effect(effect)))
+            }
+            _ => profile,
+        }
+    }
+
+    fn by_profile(&self, effect: Effect) -> Part {
         let profile = self.profile;
         let decision = profile.decision(effect);
-        if decision == Decision::Ask && remembered.contains(&effect) {
-            return Verdict {
-                decision: Decision::Allow,
-                rule: format!("session:{}", effect.name()),
-                why: "allowed for this session by an earlier answer".to_owned(),
-                remedy: String::new(),
-            };
-        }
         let what = match effect {
             Effect::Read => "reading in the workspace",
             Effect::Write => "changing files of the workspace",
             Effect::Reach => "acting outside the workspace",
+            Effect::Command => "running commands",
         };
         let does = match decision {
             Decision::Allow => "allows",
@@ -93,13 +173,79 @@ impl Policy {
             .filter(|_| decision != Decision::Allow)
             .find(|profile| profile.decision(effect) == Decision::Allow)
             .map_or(String::new(), |profile| format!("profile = \"{profile}\""));
-        Verdict {
-            decision,
-            rule: format!("profile:{profile}:{}", effect.name()),
-            why: format!("the profile `{profile}` {does} {what}"),
-            remedy,
+        Part {
+            verdict: Verdict {
+                decision,
+                rule: format!("profile:{profile}:{}", effect.name()),
+                why: format!("the profile `{profile}` {does} {what}"),
+                remedy,
+                asks: Remembered::new(),
+            },
+            asked: Some(Asked::Effect(effect)),
         }
     }
+}
+
+/// What is decided on one thing that a call touches.
+struct Part {
+    verdict: Verdict,
+    /// What an answer would be remembered for.
+    asked: Option<Asked>,
+}
+
+impl Part {
+    fn allow(rule: &str, why: &str) -> Part {
+        Part::new(Decision::Allow, rule, why, "")
+    }
+
+    fn new(decision: Decision, rule: &str, why: &str, remedy: &str) -> Part {
+        let (rule, why, remedy) = (rule.to_owned(), why.to_owned(), remedy.to_owned());
+        let verdict = Verdict { decision, rule, why, remedy, asks: Remembered::new() };
+        Part { verdict, asked: None }
+    }
+
+    fn asking(self, asked: Asked) -> Part {
+        Part { asked: Some(asked), ..self }
+    }
+
+    fn by(rule: &Rule, asked: Asked) -> Part {
+        let why = match (rule.why.as_str(), rule.decision) {
+            ("", Decision::Allow) => "a rule of yours allows it",
+            ("", Decision::Ask) => "a rule of yours asks about it",
+            ("", Decision::Deny) => "a rule of yours forbids it",
+            (why, _) => why,
+        };
+        let remedy = match rule.decision {
+            Decision::Allow => String::new(),
+            Decision::Ask | Decision::Deny => format!("a change of {} in rules.toml", rule.name),
+        };
+        Part::new(rule.decision, &rule.name, why, &remedy).asking(asked)
+    }
+}
+
+/// The first of the strictest parts, with everything that is asked about besides.
+fn strictest(parts: impl Iterator<Item = Part>, remembered: &Remembered) -> Option<Verdict> {
+    let mut strictest: Option<Verdict> = None;
+    let mut asks = Remembered::new();
+    for Part { mut verdict, asked } in parts {
+        if verdict.decision == Decision::Ask {
+            match asked {
+                Some(asked) if remembered.contains(&asked) => {
+                    let rule = match &asked {
+                        Asked::Effect(effect) => format!("session:{}", effect.name()),
+                        _ => "session".to_owned(),
+                    };
+                    let why = "allowed for this session by an earlier answer";
+                    verdict = Part::new(Decision::Allow, &rule, why, "").verdict;
+                }
+                asked => asks.extend(asked),
+            }
+        }
+        if strictest.as_ref().is_none_or(|before| before.decision < verdict.decision) {
+            strictest = Some(verdict);
+        }
+    }
+    strictest.map(|verdict| Verdict { asks, ..verdict })
 }
 
 #[cfg(test)]
@@ -107,20 +253,24 @@ mod tests {
     use super::*;
 
     fn decide(profile: Profile, accesses: &[Access]) -> Decision {
-        Policy::new(profile).decide(accesses, &BTreeSet::new()).decision
+        Policy::new(profile).decide(accesses, &Remembered::new()).decision
     }
 
     #[test]
     fn each_profile_decides_as_its_row_of_the_table_says() {
         use Decision::{Allow, Ask, Deny};
         let table = [
-            (Profile::ReadOnly, [Allow, Deny, Deny]),
-            (Profile::Cautious, [Ask, Ask, Ask]),
-            (Profile::Workspace, [Allow, Allow, Ask]),
-            (Profile::Open, [Allow, Allow, Allow]),
+            (Profile::ReadOnly, [Allow, Deny, Deny, Deny]),
+            (Profile::Cautious, [Ask, Ask, Ask, Ask]),
+            (Profile::Workspace, [Allow, Allow, Ask, Ask]),
+            (Profile::Open, [Allow, Allow, Allow, Allow]),
         ];
-        let accesses =
-            [Access::Read("a".into()), Access::Write("a".into()), Access::Reach("x".into())];
+        let accesses = [
+            Access::Read("a".into()),
+            Access::Write("a".into()),
+            Access::Reach("x".into()),
+            Access::Command("make".into()),
+        ];
         for (profile, row) in table {
             let decided = accesses.clone().map(|access| decide(profile, &[access]));
             assert_eq!(decided, row, "{profile}");
@@ -136,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_remembered_answer_turns_ask_into_allow_but_not_deny() {
-        let remembered = BTreeSet::from([Effect::Write]);
+        let remembered = Remembered::from([Asked::Effect(Effect::Write)]);
         let write = [Access::Write("a".into())];
         let verdict = |profile| Policy::new(profile).decide(&write, &remembered).decision;
         assert_eq!(verdict(Profile::Cautious), Decision::Allow);
@@ -146,7 +296,7 @@ mod tests {
     #[test]
     fn a_refusal_names_the_rule_and_what_would_allow_it() {
         let verdict =
-            Policy::new(Profile::ReadOnly).decide(&[Access::Write("a".into())], &BTreeSet::new());
+            Policy::new(Profile::ReadOnly).decide(&[Access::Write("a".into())], &Remembered::new());
         assert_eq!(verdict.rule, "profile:read-only:write");
         assert_eq!(verdict.remedy, "profile = \"workspace\"");
     }

@@ -5,14 +5,18 @@
 //! the business of the trunk.
 
 mod access;
+mod asked;
 mod command;
 mod danger;
 mod decide;
 mod name;
 mod profile;
 mod protect;
+mod reading;
+mod rule;
 
 pub use access::{Access, Effect};
+pub use asked::{Asked, Remembered};
 pub use command::{
     Assignment, Command, Role, Surroundings, Touched, Trouble, Understood, WhyNot, Word, understand,
 };
@@ -21,3 +25,4 @@ pub use decide::{Decision, Policy, Verdict};
 pub use name::name_fits;
 pub use profile::{Profile, UnknownProfile};
 pub use protect::Protection;
+pub use rule::{RuleError, Rules};

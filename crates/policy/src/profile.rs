@@ -42,8 +42,8 @@ impl Profile {
             (Profile::Cautious, _) => Decision::Ask,
             (Profile::ReadOnly | Profile::Workspace, Effect::Read) => Decision::Allow,
             (Profile::Workspace, Effect::Write) => Decision::Allow,
-            (Profile::Workspace, Effect::Reach) => Decision::Ask,
-            (Profile::ReadOnly, Effect::Write | Effect::Reach) => Decision::Deny,
+            (Profile::Workspace, Effect::Reach | Effect::Command) => Decision::Ask,
+            (Profile::ReadOnly, Effect::Write | Effect::Reach | Effect::Command) => Decision::Deny,
         }
     }
 }

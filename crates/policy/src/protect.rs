@@ -103,7 +103,7 @@ impl Pattern {
 
 /// A name as some file system may take it: without regard to case, without what is not seen, without
 /// dots and blanks at the end, without what follows a colon, and the short name that Windows gives.
-fn folded(name: &str) -> String {
+pub(crate) fn folded(name: &str) -> String {
     let seen = name.chars().filter(|c| !is_ignorable(*c));
     let lower: String =
         seen.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect();

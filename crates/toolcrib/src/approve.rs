@@ -1,6 +1,6 @@
 //! Asking whoever is there.
 
-use toolcrib_policy::Access;
+use toolcrib_policy::{Access, Asked, Remembered};
 use toolcrib_text::visible_name;
 
 use crate::reply::Reply;
@@ -22,6 +22,8 @@ pub struct Question<'a> {
     pub rule: &'a str,
     /// Why that rule asks.
     pub why: &'a str,
+    /// What an answer for the session is remembered for: exactly what is asked about.
+    pub asks: &'a Remembered,
     /// What would change, where that could be found out.
     pub preview: Option<&'a Reply>,
 }
@@ -46,6 +48,16 @@ impl Question<'_> {
         text
     }
 
+    /// The rules that would allow it always, as they are written in the file of rules; empty, if no rule
+    /// can. Only the person can write them there.
+    pub fn rules_to_add(&self) -> String {
+        let rules: Vec<String> = self.asks.iter().filter_map(Asked::as_rule).collect();
+        match rules.len() == self.asks.len() {
+            true => rules.join("\n"),
+            false => String::new(),
+        }
+    }
+
     /// Why somebody is asked.
     pub fn because(&self) -> String {
         format!("Asked because {} ({}).\n", self.why, self.rule)
@@ -57,7 +69,7 @@ impl Question<'_> {
 pub enum Answer {
     /// Yes, this once.
     Allow,
-    /// Yes, and for the rest of the session too, for calls with the same effects.
+    /// Yes, and for the rest of the session too, for exactly what was asked.
     AllowForSession,
     /// No, with a word to the agent that may be empty.
     Deny(String),

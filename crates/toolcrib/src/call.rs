@@ -98,8 +98,9 @@ impl Runtime {
                 reply
             }))
         };
-        let (verdict, permitted) =
-            permit(self, session, row.entry.name, &record.accesses, options, preview);
+        let requested = as_done(grant.requested(session), options.dry_run);
+        let touched = (record.accesses.as_slice(), requested.as_slice());
+        let (verdict, permitted) = permit(self, session, row.entry.name, touched, options, preview);
         let about = About {
             tool: record.tool.clone(),
             arguments: record.arguments.clone(),
@@ -127,7 +128,8 @@ impl Runtime {
     ) -> Result<Option<(Reply, Basis)>, Error> {
         // `Cx` sees to it that a dry run writes no file. Beyond files it sees nothing, so there a tool
         // must not even begin before the answer.
-        let reaches = grant.accesses().iter().any(|access| access.effect() == Effect::Reach);
+        let beyond = |access: &Access| matches!(access.effect(), Effect::Reach | Effect::Command);
+        let reaches = grant.accesses().iter().any(beyond);
         if reaches || row.entry.hints.read_only || options.dry_run {
             return Ok(None);
         }

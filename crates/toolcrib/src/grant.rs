@@ -1,7 +1,7 @@
 //! From what a call says it touches to the permission to touch just that.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use toolcrib_fs::{Directory, Place};
 use toolcrib_policy::{Access, Decision, Effect, Verdict};
@@ -61,6 +61,17 @@ impl Grant {
         self.granted.iter().map(real).collect()
     }
 
+    /// What else a policy is asked about: the paths as they were requested, where they lead elsewhere. A
+    /// link to a file is no way around a rule, and neither is a rule about the link's own name.
+    pub(crate) fn requested(&self, session: &Session) -> Vec<Access> {
+        let requested = |granted: &Granted| {
+            let place = granted.place.as_ref()?;
+            let path = without_dots(&session.directory().path().join(granted.said.path()?));
+            (path != place.path()).then(|| granted.said.at(path))
+        };
+        self.granted.iter().filter_map(requested).collect()
+    }
+
     /// The place that `path` means, if the call said that it would touch it in this way. A write
     /// covers reading; a directory covers what is beneath it.
     pub(crate) fn place(
@@ -99,11 +110,13 @@ pub(crate) fn permit(
     runtime: &Runtime,
     session: &Session,
     tool: &str,
-    accesses: &[Access],
+    (accesses, requested): (&[Access], &[Access]),
     options: Options<'_>,
     preview: impl FnOnce() -> Result<Option<Reply>, Error>,
 ) -> (Verdict, Result<(), Error>) {
-    let decide = || runtime.policy().decide(accesses, &session.remembered());
+    let all = [accesses, requested].concat();
+    let directory = session.directory().path();
+    let decide = || runtime.policy().decide_from(&directory, &all, &session.remembered());
     let mut verdict = decide();
     let mut turn = None;
     if verdict.decision == Decision::Ask {
@@ -116,11 +129,12 @@ pub(crate) fn permit(
         Decision::Deny => Err(denied(tool, &verdict, "")),
         Decision::Ask => preview().and_then(|preview| {
             let (rule, why) = (verdict.rule.as_str(), verdict.why.as_str());
-            let question = Question { tool, accesses, rule, why, preview: preview.as_ref() };
+            let asks = &verdict.asks;
+            let question = Question { tool, accesses, rule, why, asks, preview: preview.as_ref() };
             match options.approver.ask(&question) {
                 Answer::Allow => Ok(()),
                 Answer::AllowForSession => {
-                    session.remember(accesses.iter().map(Access::effect));
+                    session.remember(verdict.asks.clone());
                     Ok(())
                 }
                 Answer::Deny(word) => {
@@ -192,6 +206,21 @@ fn lookalike_of(runtime: &Runtime, place: &Place) -> Option<Place> {
     listed.ok()?;
     let found = lookalike(name, names.iter().map(String::as_str))?;
     runtime.workspace().resolve(&parent, Path::new(found)).ok()
+}
+
+/// A path without `.` and `..`, by its letters alone.
+fn without_dots(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+    }
+    clean
 }
 
 fn denied(tool: &str, verdict: &Verdict, because: &str) -> Error {

@@ -91,7 +91,10 @@ pub use runtime::{Runtime, RuntimeBuilder};
 pub use session::Session;
 pub use tool::{Category, Hints, Tool};
 pub use toolcrib_fs::{Caps, Content, HardLinks, Recovered, RecoveryOutcome, random_bytes};
-pub use toolcrib_policy::{Access, Decision, Effect, Profile, Protection, UnknownProfile};
+pub use toolcrib_policy::{
+    Access, Asked, Decision, Effect, Profile, Protection, Remembered, RuleError, Rules,
+    UnknownProfile,
+};
 pub use toolcrib_text::{visible, visible_name};
 pub use wire::to_json;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolcrib_fs::{
     Caps, HardLinks, Journal, Place, Recovered, Root, RootMode, Workspace, real_path,
 };
-use toolcrib_policy::{Policy, Profile, Protection};
+use toolcrib_policy::{Policy, Profile, Protection, Rules};
 use toolcrib_text::visible_name;
 
 use crate::error::Error;
@@ -133,6 +133,8 @@ impl Runtime {
 pub struct RuntimeBuilder {
     roots: Vec<(PathBuf, RootMode)>,
     profile: Profile,
+    rules: Rules,
+    home: Option<PathBuf>,
     limits: Limits,
     absolute_paths: bool,
     hard_links: HardLinks,
@@ -160,6 +162,18 @@ impl RuntimeBuilder {
     /// How much may happen without a question.
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
+        self
+    }
+
+    /// What is allowed, asked about or denied besides what the profile says.
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// The user's home directory: what `~` means in rules and in commands.
+    pub fn home(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.home = Some(directory.into());
         self
     }
 
@@ -235,10 +249,15 @@ impl RuntimeBuilder {
         let recovered =
             journal.as_ref().map(|journal| journal.recover(&workspace).unwrap_or_default());
         let recovered = recovered.unwrap_or_default();
+        let places = workspace.roots().map(|root| root.path().to_owned()).collect();
+        let policy = Policy::new(self.profile)
+            .rules(self.rules)
+            .places(places, self.home)
+            .protection(self.protection.clone());
         Ok(Runtime {
             table: Table::new(TOOLS),
             workspace,
-            policy: Policy::new(self.profile),
+            policy,
             limits: self.limits,
             absolute_paths: self.absolute_paths,
             hard_links: self.hard_links,

@@ -1,23 +1,26 @@
 //! One agent's stay: where it is, and what it was allowed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolcrib_fs::Place;
-use toolcrib_policy::Effect;
+use toolcrib_policy::Remembered;
 
 use crate::seen::Seen;
 
 /// More files than a session works with. Should it see more, it starts to remember anew.
 const MAX_SEEN: usize = 10_000;
 
+/// More answers than a person gives. Beyond, each question is asked again.
+const MAX_REMEMBERED: usize = 10_000;
+
 /// One agent's stay. Calls of one session may run at the same time; answers end with it.
 #[derive(Debug)]
 pub struct Session {
     id: u64,
     directory: Place,
-    remembered: Mutex<BTreeSet<Effect>>,
+    remembered: Mutex<Remembered>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
     asking: Mutex<()>,
 }
@@ -37,12 +40,16 @@ impl Session {
         &self.directory
     }
 
-    pub(crate) fn remembered(&self) -> BTreeSet<Effect> {
+    pub(crate) fn remembered(&self) -> Remembered {
         lock(&self.remembered).clone()
     }
 
-    pub(crate) fn remember(&self, effects: impl IntoIterator<Item = Effect>) {
-        lock(&self.remembered).extend(effects);
+    /// Keeps an answer: for exactly what was asked.
+    pub(crate) fn remember(&self, asked: Remembered) {
+        let mut all = lock(&self.remembered);
+        if all.len() < MAX_REMEMBERED {
+            all.extend(asked);
+        }
     }
 
     /// What the session last saw of a file.

@@ -11,6 +11,9 @@ const MAX_VALUES: usize = 64;
 /// Longer values are not known: variables that are put into each other grow fast.
 const MAX_VALUE_BYTES: usize = 16 << 10;
 
+/// How the name begins that `<( … )` becomes.
+pub(crate) const PIPE: &str = "/dev/fd/";
+
 /// The values that variables can have.
 pub(super) type Variables = HashMap<String, Vec<String>>;
 
@@ -149,6 +152,9 @@ fn unknown(raw: &RawWord, source: String) -> Word {
     };
     let splits = !raw.pieces.iter().all(quoted);
     let mut prefix = String::new();
+    if source.starts_with("<(") || source.starts_with(">(") {
+        prefix += PIPE;
+    }
     for piece in &raw.pieces {
         match piece {
             Piece::Literal { text, quoted }

@@ -1,6 +1,9 @@
 //! Deciding, through its public door.
 
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
 mod danger;
+mod deciding;
 mod understanding;
 
 use toolcrib_policy::Surroundings;

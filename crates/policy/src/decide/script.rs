@@ -1,0 +1,254 @@
+//! Deciding on a command: by each command, file and variable that is seen in it.
+
+use std::path::{Path, PathBuf};
+
+use super::{Decision, Part, Policy};
+use crate::access::Effect;
+use crate::asked::Asked;
+use crate::command::{
+    Assignment, Command, PIPE, Role, Surroundings, Touched, Trouble, WhyNot, Word, lexical,
+    understand,
+};
+use crate::danger::danger;
+use crate::profile::Profile;
+use crate::reading::{is_neutral_variable, only_reads};
+use crate::rule::{Kind, hosts_in};
+
+/// What is decided on each part of a command.
+pub(super) fn parts(policy: &Policy, text: &str, around: &Surroundings) -> Vec<Part> {
+    let understood = understand(text, around);
+    let script = Script { policy, around, text };
+    let mut parts = Vec::new();
+    if policy.profile != Profile::Open {
+        if let Some(danger) = danger(&understood, around) {
+            let why = format!("{}: {}", danger.what, danger.why);
+            parts.push(Part::new(Decision::Deny, "danger", &why, "profile = \"open\""));
+        }
+        parts.extend(understood.why_not.as_ref().map(|why| script.not_understood(why)));
+    }
+    parts.extend(understood.commands.iter().flat_map(|command| script.command(command)));
+    parts.extend(understood.assignments.iter().filter_map(|one| script.assignment(one)));
+    parts.extend(understood.writes.iter().map(|touched| script.write(touched)));
+    parts.extend(
+        understood
+            .reads
+            .iter()
+            .flat_map(|touched| script.reads(&touched.word, touched.directory.as_deref())),
+    );
+    if parts.is_empty() {
+        parts.push(Part::allow("command:nothing", "it runs nothing"));
+    }
+    parts
+}
+
+struct Script<'a> {
+    policy: &'a Policy,
+    around: &'a Surroundings,
+    text: &'a str,
+}
+
+impl Script<'_> {
+    fn not_understood(&self, why: &WhyNot) -> Part {
+        let what = format!("the command is not fully understood: {}", why.what);
+        match why.trouble {
+            Trouble::Unclear => self.as_command("command:not-understood", &what, || {
+                Asked::Script(self.text.to_owned())
+            }),
+            Trouble::Broken => Part::new(
+                Decision::Deny,
+                "command:broken",
+                &format!("no shell would take it: {}", why.what),
+                "nothing; the command has to be mended",
+            ),
+            Trouble::Limit => Part::new(
+                Decision::Deny,
+                "command:limit",
+                &format!("it is too much to look at: {}", why.what),
+                "profile = \"open\", or several smaller commands",
+            ),
+        }
+    }
+
+    fn command(&self, command: &Command) -> Vec<Part> {
+        let mut parts: Vec<Part> =
+            command.assignments.iter().filter_map(|one| self.assignment(one)).collect();
+        parts.extend(self.hosts(command));
+        let asked = || {
+            let set = command.assignments.iter();
+            let set = set.map(|one| format!("{}={}", one.name, one.value.shown()));
+            Asked::Command(set.chain(command.shown().into_iter().map(str::to_owned)).collect())
+        };
+        let rule = self.policy.rules.for_command(command);
+        let profile = self.policy.profile.decision(Effect::Command);
+        let files = only_reads(command);
+        parts.extend(self.forbidden_files(command, files.as_deref()));
+        match rule {
+            Some(rule) if profile != Decision::Deny || rule.decision == Decision::Deny => {
+                parts.push(Part::by(rule, asked()));
+                return parts;
+            }
+            _ => {}
+        }
+        if profile == Decision::Deny {
+            parts.push(self.policy.by_profile(Effect::Command));
+            return parts;
+        }
+        match (command.role, files) {
+            (Role::Wraps, _) => {
+                parts.push(Part::allow("command:wrapper", "it only runs the commands inside it"));
+            }
+            (Role::Calls, _) => {
+                parts.push(Part::allow("command:function", "its own commands are looked at"));
+            }
+            (Role::Acts, Some(files)) => {
+                parts.push(Part::allow("command:only-reads", "it only reads"));
+                let directory = command.directory.as_deref();
+                parts.extend(files.iter().flat_map(|file| self.reads(file, directory)));
+            }
+            (Role::Acts, None) => {
+                parts.push(self.policy.by_profile(Effect::Command).asking(asked()));
+            }
+        }
+        parts
+    }
+
+    /// Files that a command names and a rule keeps from it. By its text alone: a program finds other ways.
+    fn forbidden_files(&self, command: &Command, files: Option<&[Word]>) -> Vec<Part> {
+        let arguments = files.unwrap_or(&command.words[1..]);
+        let rules = &self.policy.rules;
+        let mut parts = Vec::new();
+        for path in
+            arguments.iter().filter_map(|word| word.paths(command.directory.as_deref())).flatten()
+        {
+            let rule = rules.for_path(Kind::Read, &path, self.around);
+            if let Some(rule) = rule.filter(|rule| rule.decision != Decision::Allow) {
+                parts.push(Part::by(rule, Asked::Path(Effect::Read, path)));
+            }
+        }
+        parts
+    }
+
+    /// Hosts that rules forbid or ask about.
+    fn hosts(&self, command: &Command) -> Vec<Part> {
+        let found = hosts_in(command.words.iter().map(Word::shown));
+        let rule = |host: String| {
+            let rule = self.policy.rules.for_host(&host)?;
+            (rule.decision != Decision::Allow).then(|| Part::by(rule, Asked::Host(host)))
+        };
+        found.into_iter().filter_map(rule).collect()
+    }
+
+    /// A variable is of no account, unless programs take it for more than a value.
+    fn assignment(&self, assignment: &Assignment) -> Option<Part> {
+        if is_neutral_variable(&assignment.name) {
+            return None;
+        }
+        let why = format!("it sets {}, which can change what other commands do", assignment.name);
+        let value = assignment.value.shown();
+        Some(self.as_command("command:variable", &why, || {
+            Asked::Command(vec![format!("{}={value}", assignment.name)])
+        }))
+    }
+
+    fn write(&self, touched: &Touched) -> Part {
+        let Some(paths) = touched.word.paths(touched.directory.as_deref()) else {
+            let why = format!("it is not known which file `> {}` writes", touched.word.source);
+            return self
+                .as_command("command:redirection", &why, || Asked::Script(self.text.to_owned()));
+        };
+        let parts = paths.into_iter().map(|path| self.write_to(path));
+        parts
+            .max_by_key(|part| part.verdict.decision)
+            .unwrap_or_else(|| Part::allow("command:redirection", "it writes nothing"))
+    }
+
+    fn write_to(&self, path: PathBuf) -> Part {
+        if is_no_file(&path) {
+            return Part::allow("command:no-file", "what is written there is kept nowhere");
+        }
+        let rules = &self.policy.rules;
+        let root = self.around.roots.iter().find_map(|root| path.strip_prefix(root).ok());
+        let protected = root.and_then(|inner| self.policy.protection.find(inner));
+        if let Some(pattern) = protected.filter(|_| self.policy.profile != Profile::Open) {
+            let why =
+                format!("{} is protected: writing it can make programs run code", path.display());
+            let remedy = format!("allow_protected = [{pattern:?}] in the configuration");
+            return Part::new(Decision::Deny, "protected", &why, &remedy);
+        }
+        let read = rules.for_path(Kind::Read, &path, self.around);
+        let read = read.filter(|rule| rule.decision != Decision::Allow);
+        let edit = rules.for_path(Kind::Edit, &path, self.around);
+        let profile = self.policy.profile.decision(Effect::Command);
+        let strictest = edit.into_iter().chain(read).max_by_key(|rule| rule.decision);
+        if let Some(rule) = strictest.filter(|_| profile != Decision::Deny) {
+            return Part::by(rule, Asked::Path(Effect::Write, path));
+        }
+        if root.is_none() {
+            return self.external(path);
+        }
+        let why = format!("it writes {}", path.display());
+        self.as_command("command:redirection", &why, || Asked::Redirection(path))
+    }
+
+    /// What it means to read a file that a command names.
+    fn reads(&self, word: &Word, directory: Option<&Path>) -> Vec<Part> {
+        if word.values.is_empty() && !word.splits && word.prefix.starts_with(PIPE) {
+            return Vec::new();
+        }
+        let climbs = |value: &String| {
+            word.glob
+                && value
+                    .split('/')
+                    .any(|name| name.starts_with('.') && name.contains(['*', '?', '[']))
+        };
+        let known = word.paths(directory).filter(|_| !word.values.iter().any(climbs));
+        let Some(paths) = known else {
+            let why = format!("it is not known which file `{}` is", word.source);
+            return vec![
+                self.as_command("command:unknown-file", &why, || {
+                    Asked::Script(self.text.to_owned())
+                }),
+            ];
+        };
+        paths.into_iter().filter_map(|path| self.read_of(path)).collect()
+    }
+
+    fn read_of(&self, path: PathBuf) -> Option<Part> {
+        if is_no_file(&path) {
+            return None;
+        }
+        let rule = self.policy.rules.for_path(Kind::Read, &path, self.around);
+        if let Some(rule) = rule.filter(|rule| rule.decision != Decision::Allow) {
+            return Some(Part::by(rule, Asked::Path(Effect::Read, path)));
+        }
+        let inside = self.around.roots.iter().any(|root| path.starts_with(lexical(root)));
+        (!inside).then(|| self.external(path))
+    }
+
+    /// What lies outside the workspace.
+    fn external(&self, path: PathBuf) -> Part {
+        match self.policy.rules.for_path(Kind::External, &path, self.around) {
+            Some(rule) => Part::by(rule, Asked::External(path)),
+            None => {
+                let why = format!("{} is outside the workspace", path.display());
+                self.as_command("external-directory", &why, || Asked::External(path))
+            }
+        }
+    }
+
+    /// What the profile says to commands that are not known to be harmless, with a reason of its own.
+    fn as_command(&self, rule: &str, why: &str, asked: impl FnOnce() -> Asked) -> Part {
+        let mut part = self.policy.by_profile(Effect::Command);
+        if part.verdict.decision == Decision::Ask {
+            part.verdict.rule = rule.to_owned();
+            part.verdict.why = why.to_owned();
+        }
+        part.asking(asked())
+    }
+}
+
+/// Devices that take anything and keep nothing.
+fn is_no_file(path: &Path) -> bool {
+    let names = ["null", "zero", "full", "random", "urandom", "tty", "stdin", "stdout", "stderr"];
+    path.strip_prefix("/dev").is_ok_and(|name| names.iter().any(|one| name == Path::new(one)))
+}

@@ -1,0 +1,273 @@
+//! Commands that only read, by their names and their arguments.
+//!
+//! They run without a question even where every other command is asked about. A name is never enough:
+//! `sort -o`, `find -delete`, `git diff --output`, `sed w` write. Programs that run other programs by
+//! their nature (interpreters, build tools) are not here.
+
+mod awk;
+mod git;
+mod sed;
+mod table;
+
+use crate::command::{Command, Word};
+use table::{Operands, Reader, VERSIONED};
+
+/// The files that a command looks at, if it does no more than that; nothing, if it may do more.
+pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
+    let name = command.name()?;
+    let arguments = &command.words[1..];
+    let known: Vec<Option<&str>> = arguments.iter().map(Word::known).collect();
+    if let [Some("--version" | "-V" | "-version" | "version")] = known.as_slice()
+        && VERSIONED.contains(&name)
+    {
+        return Some(Vec::new());
+    }
+    match name {
+        "git" => git::reads(arguments),
+        "sed" => sed::reads(arguments),
+        "awk" | "gawk" | "mawk" => awk::reads(arguments),
+        "find" => found_by_find(arguments),
+        "docker" => is_listing(&known).then(Vec::new),
+        "[" | "test" => is_test(&known).then(Vec::new),
+        "[[" => is_double_test(&known).then(Vec::new),
+        "command" => matches!(known.first(), Some(Some("-v" | "-V"))).then(Vec::new),
+        "printf" => known.first()?.filter(|format| !format.starts_with('-')).map(|_| Vec::new()),
+        "read" => is_plain_read(&known).then(Vec::new),
+        "export" => is_plain_export(&known).then(Vec::new),
+        "date" => {
+            let shows = |word: &Option<&str>| word.is_some_and(|text| text.starts_with(['+', '-']));
+            (known.iter().all(shows) && !has_any(arguments, &["-s", "--set"])).then(Vec::new)
+        }
+        "uniq" => {
+            let reader = table::find("uniq")?;
+            reader.reads(arguments).filter(|files| files.len() <= 1)
+        }
+        "cd" => match arguments {
+            [one] if !can_be_option(one) => Some(vec![one.clone()]),
+            _ => None,
+        },
+        _ => table::find(name)?.reads(arguments),
+    }
+}
+
+/// Whether a variable may be set for a command without changing what it runs.
+pub(crate) fn is_neutral_variable(name: &str) -> bool {
+    const NEUTRAL: &[&str] = &[
+        "CI",
+        "COLUMNS",
+        "CARGO_TERM_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "DEBUG",
+        "FORCE_COLOR",
+        "GIT_OPTIONAL_LOCKS",
+        "LANG",
+        "LANGUAGE",
+        "LINES",
+        "NODE_ENV",
+        "NO_COLOR",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONUNBUFFERED",
+        "RUST_BACKTRACE",
+        "RUST_LOG",
+        "RUST_TEST_THREADS",
+        "TERM",
+        "TZ",
+    ];
+    // Programs are not configured by one letter, nor by names in small ones, but for proxies.
+    let is_own = name.len() == 1
+        || !name.chars().any(|letter| letter.is_ascii_uppercase())
+            && !name.ends_with("_proxy")
+            && !name.starts_with('_');
+    NEUTRAL.contains(&name) || name.starts_with("LC_") || is_own
+}
+
+impl Reader {
+    fn reads(&self, arguments: &[Word]) -> Option<Vec<Word>> {
+        if has_any(arguments, self.never) {
+            return None;
+        }
+        let mut files = Vec::new();
+        let mut has_text = false;
+        let mut rest = arguments.iter();
+        let mut only_operands = false;
+        while let Some(word) = rest.next() {
+            match word.known() {
+                Some("--") if !only_operands => only_operands = true,
+                Some(text) if !only_operands && text.len() > 1 && text.starts_with('-') => {
+                    let option = text.split('=').next().unwrap_or(text);
+                    has_text |= self.gives_text.contains(&option)
+                        || self
+                            .gives_text
+                            .iter()
+                            .any(|short| short.len() == 2 && text.starts_with(short));
+                    if self.values.contains(&text) {
+                        rest.next();
+                    }
+                }
+                _ => files.push(word.clone()),
+            }
+        }
+        match self.operands {
+            Operands::Files => {}
+            Operands::TextThenFiles if has_text || files.is_empty() => {}
+            Operands::TextThenFiles => {
+                files.remove(0);
+            }
+            Operands::Text => files.clear(),
+        }
+        Some(files)
+    }
+}
+
+/// Whether one of these options is there, or could be in what is not known: with its value, cut short,
+/// or among other letters.
+fn has_any(arguments: &[Word], options: &[&str]) -> bool {
+    let is_one = |text: &str| {
+        let given = text.split('=').next().unwrap_or(text);
+        options.iter().any(|option| match (option.strip_prefix("--"), given.strip_prefix("--")) {
+            (Some(long), Some(given)) => !given.is_empty() && long.starts_with(given),
+            (None, None) if option.len() == 2 => {
+                text.starts_with('-') && text.contains(&option[1..])
+            }
+            (None, None) => option == &given,
+            _ => false,
+        })
+    };
+    if options.is_empty() {
+        return false;
+    }
+    arguments.iter().any(|word| match word.known() {
+        Some(text) => text.starts_with('-') && is_one(text),
+        None => can_be_option(word),
+    })
+}
+
+/// Whether a word that is not known may turn out to be an option.
+fn can_be_option(word: &Word) -> bool {
+    if word.splits {
+        return true;
+    }
+    match word.values.as_slice() {
+        [] => word.prefix.is_empty() || word.prefix.starts_with('-'),
+        values => values
+            .iter()
+            .any(|value| value.starts_with('-') || word.glob && value.starts_with(['*', '?', '['])),
+    }
+}
+
+/// `find` without what acts on what is found.
+fn found_by_find(arguments: &[Word]) -> Option<Vec<Word>> {
+    const ACTIONS: &[&str] = &[
+        "-exec",
+        "-execdir",
+        "-ok",
+        "-okdir",
+        "-delete",
+        "-fprint",
+        "-fprint0",
+        "-fprintf",
+        "-fls",
+        "-files0-from",
+    ];
+    // Behind these stands a value, whatever it is.
+    const TESTS: &[&str] = &[
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-regex",
+        "-iregex",
+        "-newer",
+        "-mtime",
+        "-mmin",
+        "-size",
+        "-type",
+        "-maxdepth",
+        "-mindepth",
+        "-perm",
+        "-user",
+        "-group",
+    ];
+    let is_start = |word: &&Word| !word.shown().starts_with(['-', '(', '!', ')']);
+    let starts: Vec<Word> = arguments.iter().take_while(is_start).cloned().collect();
+    let mut before = "";
+    for word in arguments {
+        match word.known() {
+            Some(text) if ACTIONS.contains(&text) => return None,
+            Some(text) => before = text,
+            None if !word.splits && !word.glob && TESTS.contains(&before) => before = "",
+            None if can_be_option(word) => return None,
+            None => before = "",
+        }
+    }
+    Some(starts)
+}
+
+/// `docker ps` and what else only lists.
+fn is_listing(known: &[Option<&str>]) -> bool {
+    let rest = match known {
+        [Some("compose"), Some("ps" | "ls" | "images" | "top" | "version"), rest @ ..]
+        | [Some("ps" | "images" | "version" | "info"), rest @ ..] => rest,
+        _ => return false,
+    };
+    rest.iter().all(Option::is_some)
+}
+
+/// `[ … ]`, unless it looks at a variable by a name: that name can hold commands.
+fn is_test(known: &[Option<&str>]) -> bool {
+    let looks_up = known.iter().any(|word| matches!(word, Some("-v" | "-R")));
+    let rest = match known {
+        [Some("!"), rest @ ..] => rest,
+        rest => rest,
+    };
+    // An operator must be one to see.
+    let plain = match rest {
+        [Some(_), ..] | [] => true,
+        [None, Some(second), ..] => *second == "]" || second.starts_with(['-', '=', '!', '<', '>']),
+        [None] => true,
+        [None, None, ..] => false,
+    };
+    plain && !looks_up
+}
+
+/// `[[ … ]]`, unless it calculates with what is not known.
+fn is_double_test(known: &[Option<&str>]) -> bool {
+    const CALCULATING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+    let is_number = |word: Option<&Option<&str>>| matches!(word, Some(Some(text)) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
+    known.iter().enumerate().all(|(at, word)| match word {
+        Some("-v" | "-R") => false,
+        Some(text) if CALCULATING.contains(text) => {
+            is_number(at.checked_sub(1).and_then(|before| known.get(before)))
+                && is_number(known.get(at + 1))
+        }
+        _ => true,
+    })
+}
+
+fn is_plain_read(known: &[Option<&str>]) -> bool {
+    known.iter().all(|word| {
+        word.is_some_and(|text| {
+            matches!(text, "-r" | "-d" | "" | "-n" | "1" | "-s") || is_own_name(text)
+        })
+    })
+}
+
+fn is_plain_export(known: &[Option<&str>]) -> bool {
+    !known.is_empty()
+        && known.iter().all(|word| {
+            let name = word.and_then(|text| text.split_once('=')).map(|(name, _)| name);
+            name.is_some_and(|name| is_word(name) && is_neutral_variable(name))
+        })
+}
+
+fn is_own_name(text: &str) -> bool {
+    is_word(text) && is_neutral_variable(text)
+}
+
+fn is_word(text: &str) -> bool {
+    !text.is_empty()
+        && !text.as_bytes()[0].is_ascii_digit()
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}

@@ -1,0 +1,99 @@
+//! Rules that a user writes: what is allowed, asked about or denied besides what the profile says.
+//!
+//! The file's grammar is on the page `docs/rules.md`; `file.rs` reads it.
+
+mod argv;
+mod file;
+mod host;
+mod path;
+
+use std::path::Path;
+
+use crate::command::{Command, Surroundings};
+use crate::decide::Decision;
+use argv::ArgvPattern;
+pub use file::RuleError;
+use host::HostPattern;
+pub(crate) use host::hosts_in;
+use path::PathPattern;
+
+/// What a rule is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Read,
+    Edit,
+    Command,
+    External,
+    Network,
+}
+
+/// Rules, in the order of their file.
+#[derive(Debug, Clone, Default)]
+pub struct Rules {
+    rules: Vec<Rule>,
+}
+
+/// One rule.
+#[derive(Debug, Clone)]
+pub(crate) struct Rule {
+    /// `rule:` and the name that it was given, or its line.
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) decision: Decision,
+    pub(crate) why: String,
+    paths: Vec<PathPattern>,
+    commands: Vec<ArgvPattern>,
+    hosts: Vec<HostPattern>,
+}
+
+impl Rules {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.rules.len()
+    }
+
+    /// These and others.
+    #[must_use]
+    pub fn and(mut self, others: Rules) -> Rules {
+        self.rules.extend(others.rules);
+        self
+    }
+
+    /// The strictest rule of a kind about a path.
+    pub(crate) fn for_path(&self, kind: Kind, path: &Path, around: &Surroundings) -> Option<&Rule> {
+        self.strictest(kind, |rule| rule.fits_path(path, around))
+    }
+
+    /// The strictest rule about a command.
+    pub(crate) fn for_command(&self, command: &Command) -> Option<&Rule> {
+        self.strictest(Kind::Command, |rule| rule.fits_command(command))
+    }
+
+    /// The strictest rule about a host.
+    pub(crate) fn for_host(&self, host: &str) -> Option<&Rule> {
+        self.strictest(Kind::Network, |rule| rule.hosts.iter().any(|pattern| pattern.fits(host)))
+    }
+
+    fn strictest(&self, kind: Kind, fits: impl Fn(&Rule) -> bool) -> Option<&Rule> {
+        let fitting = self.rules.iter().filter(|rule| rule.kind == kind && fits(rule));
+        // The first of the strictest: `max_by_key` would take the last.
+        fitting.rev().max_by_key(|rule| rule.decision)
+    }
+}
+
+impl Rule {
+    fn fits_path(&self, path: &Path, around: &Surroundings) -> bool {
+        // What is forbidden is so in every spelling that some file system takes for the same.
+        let folds = self.decision != Decision::Allow;
+        self.paths.iter().any(|pattern| pattern.fits(path, around, folds))
+    }
+
+    fn fits_command(&self, command: &Command) -> bool {
+        match self.decision {
+            Decision::Allow => self.commands.iter().any(|pattern| pattern.is(command)),
+            Decision::Ask | Decision::Deny => {
+                self.commands.iter().any(|pattern| pattern.begins(command))
+            }
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Patterns of commands: their name and their arguments, one by one.
+
+use crate::command::{Command, Word};
+use crate::name::name_fits;
+
+/// `git push **`: words divided by blanks, in quotes if a blank is in them. `*` in a word stands for any
+/// letters of it, `**` as a word for any number of words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ArgvPattern {
+    words: Vec<String>,
+}
+
+impl ArgvPattern {
+    pub(super) fn parse(text: &str) -> Result<ArgvPattern, String> {
+        let words = split(text).ok_or_else(|| format!("{text:?}: a quote is not closed"))?;
+        let Some((name, _)) = words.first() else {
+            return Err(format!("{text:?} can match nothing: a command has a name"));
+        };
+        if name.contains('=') {
+            return Err(format!(
+                "{text:?} can match nothing: variables before a command are no part of it; begin with its name"
+            ));
+        }
+        let is_operator = |(word, quoted): &&(String, bool)| {
+            !quoted
+                && (word.contains(['|', ';', '>', '<', '`'])
+                    || word.contains("$(")
+                    || word.contains('&'))
+        };
+        if let Some((word, _)) = words.iter().find(is_operator) {
+            return Err(format!(
+                "{text:?} can match nothing: each command of a script is looked at by itself, and `{word}` is \
+                 no argument; write the command alone, or put the word in quotes"
+            ));
+        }
+        Ok(ArgvPattern { words: words.into_iter().map(|(word, _)| word).collect() })
+    }
+
+    /// Whether it is this command and no other: every word is known and fits, and a program is named as
+    /// the pattern names it.
+    pub(super) fn is(&self, command: &Command) -> bool {
+        let words: Option<Vec<&str>> = command.words.iter().map(Word::known).collect();
+        match words {
+            Some(words) => words_fit(&self.words, &words, false),
+            // Where anything may stand, it need not be known.
+            None => {
+                self.words.last().is_some_and(|last| last == "**") && {
+                    let fixed = &self.words[..self.words.len() - 1];
+                    let first: Option<Vec<&str>> =
+                        command.words.iter().take(fixed.len()).map(Word::known).collect();
+                    !fixed.iter().any(|word| word == "**")
+                        && first.is_some_and(|first| {
+                            first.len() == fixed.len() && words_fit(fixed, &first, false)
+                        })
+                }
+            }
+        }
+    }
+
+    /// Whether a command begins like this, by whatever path its program is called and whatever options
+    /// stand before what it is to do.
+    pub(super) fn begins(&self, command: &Command) -> bool {
+        let Some(program) = command.program() else { return false };
+        let mut words: Vec<&str> = command.shown();
+        let by_path = words_fit(&self.words, &words, true);
+        if let Some(first) = words.first_mut() {
+            *first = program;
+        }
+        by_path
+            || words_fit(&self.words, &words, true)
+            || words_fit(&self.words, &without_global_options(&words), true)
+    }
+}
+
+/// `git -C x --no-pager push` is `git push`.
+fn without_global_options<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let Some((name, rest)) = words.split_first() else { return Vec::new() };
+    let takes_value: &[&str] = match *name {
+        "git" => &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path"],
+        "docker" => &["-H", "--host", "--context", "-c", "--config", "-l", "--log-level"],
+        "kubectl" => &["-n", "--namespace", "--context", "--kubeconfig"],
+        "npm" | "pnpm" | "yarn" => &["--prefix", "-C", "--dir", "--cwd", "-w"],
+        _ => &[],
+    };
+    let mut kept = vec![*name];
+    let mut rest = rest.iter();
+    while let Some(word) = rest.next() {
+        let is_toolchain = *name == "cargo" && word.starts_with('+');
+        if !word.starts_with('-') && !is_toolchain {
+            kept.push(word);
+            break;
+        }
+        if takes_value.contains(word) {
+            rest.next();
+        }
+    }
+    kept.extend(rest);
+    kept
+}
+
+/// Whether words fit; with `open_end`, more may stand behind them. Only the last `**` is ever tried again.
+fn words_fit(pattern: &[String], words: &[&str], open_end: bool) -> bool {
+    let (mut p, mut n, mut star) = (0, 0, None);
+    loop {
+        match pattern.get(p) {
+            None if open_end || n == words.len() => return true,
+            Some(word) if word == "**" => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(one) if words.get(n).is_some_and(|word| name_fits(one, word)) => {
+                p += 1;
+                n += 1;
+            }
+            _ => match star {
+                Some((at, from)) if from < words.len() => {
+                    star = Some((at, from + 1));
+                    (p, n) = (at + 1, from + 1);
+                }
+                _ => return false,
+            },
+        }
+    }
+}
+
+/// Words, and whether they were quoted; nothing, if a quote is open.
+fn split(text: &str) -> Option<Vec<(String, bool)>> {
+    let mut words = Vec::new();
+    let mut word: Option<(String, bool)> = None;
+    let mut quote = None;
+    for letter in text.chars() {
+        match (quote, letter) {
+            (Some(open), letter) if letter == open => quote = None,
+            (Some(_), letter) => word.get_or_insert_default().0.push(letter),
+            (None, '\'' | '"') => {
+                quote = Some(letter);
+                word.get_or_insert_default().1 = true;
+            }
+            (None, letter) if letter.is_whitespace() => words.extend(word.take()),
+            (None, letter) => word.get_or_insert_default().0.push(letter),
+        }
+    }
+    words.extend(word);
+    quote.is_none().then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::{Surroundings, understand};
+
+    fn command(text: &str) -> Command {
+        understand(text, &Surroundings::default()).commands.remove(0)
+    }
+
+    #[test]
+    fn to_allow_a_command_every_word_of_it_must_fit() {
+        for (pattern, text, expected) in [
+            ("npm test", "npm test", true),
+            ("npm test", "npm 'te'st", true),
+            ("npm test", "npm test --force", false),
+            ("npm test", "npm", false),
+            ("npm test", "./npm test", false),
+            ("npm test", "npm $x", false),
+            ("npm test **", "npm test", true),
+            ("npm test **", "npm test -- a b", true),
+            ("npm test **", "npm test \"$x\"", true),
+            ("npm run *", "npm run lint", true),
+            ("npm run *", "npm run lint fix", false),
+            ("npm run lint:*", "npm run lint:css", true),
+            ("git commit -m 'a b'", "git commit -m \"a b\"", true),
+            ("git ** --dry-run", "git push origin --dry-run", true),
+            ("git ** --dry-run", "git push \"$x\" --dry-run", false),
+            ("./gradlew test", "./gradlew test", true),
+        ] {
+            let parsed = ArgvPattern::parse(pattern).unwrap();
+            assert_eq!(parsed.is(&command(text)), expected, "{pattern} | {text}");
+        }
+    }
+
+    #[test]
+    fn to_forbid_a_command_its_beginning_is_enough() {
+        for (pattern, text, expected) in [
+            ("rm", "rm -rf x", true),
+            ("rm", "/bin/rm x", true),
+            ("rm", "/usr/bin/../bin/rm x", true),
+            ("rm", "rmdir x", false),
+            ("git push", "git push --force", true),
+            ("git push", "git -C x --no-pager -c a=b push", true),
+            ("git push", "git stash push", false),
+            ("git push ** --force", "git push origin --force", true),
+            ("git push ** --force", "git push origin", false),
+            ("cargo publish", "cargo +nightly publish", true),
+        ] {
+            let parsed = ArgvPattern::parse(pattern).unwrap();
+            assert_eq!(parsed.begins(&command(text)), expected, "{pattern} | {text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_can_match_nothing_is_none() {
+        for pattern in
+            ["", "  ", "A=1 ls", "ls | cat", "ls > x", "ls; rm", "a && b", "echo $(ls)", "echo 'a"]
+        {
+            assert!(ArgvPattern::parse(pattern).is_err(), "{pattern}");
+        }
+        assert!(ArgvPattern::parse("echo 'a | b'").is_ok());
+    }
+}

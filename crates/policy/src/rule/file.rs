@@ -1,0 +1,290 @@
+//! The file in which rules are written. What is not understood in it, or can match nothing, is an error
+//! with its line: to go on with fewer rules than were written would be worse.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::argv::ArgvPattern;
+use super::host::{HostPattern, hosts_in};
+use super::path::PathPattern;
+use super::{Kind, Rule, Rules};
+use crate::command::{Surroundings, lexical, understand};
+use crate::decide::Decision;
+
+/// More rules than anybody keeps in mind. Each is compared with every command.
+const MAX_RULES: usize = 1_000;
+
+/// What is wrong with a file of rules.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleError(String);
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for RuleError {}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    rule: Vec<Spanned<Written>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    decision: DecisionWord,
+    kind: KindWord,
+    name: Option<String>,
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    commands: Vec<String>,
+    #[serde(default)]
+    hosts: Vec<String>,
+    #[serde(default)]
+    why: String,
+    #[serde(default)]
+    r#match: Vec<String>,
+    #[serde(default)]
+    not_match: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DecisionWord {
+    Allow,
+    Ask,
+    Deny,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum KindWord {
+    Read,
+    Edit,
+    Command,
+    ExternalDirectory,
+    Network,
+}
+
+impl Rules {
+    /// Reads the user's rules.
+    pub fn parse(text: &str) -> Result<Rules, RuleError> {
+        let file: File = toml::from_str(text)
+            .map_err(|error| RuleError(error.to_string().trim_end().to_owned()))?;
+        if file.rule.len() > MAX_RULES {
+            return Err(RuleError(format!("more than {MAX_RULES} rules; put patterns together")));
+        }
+        let rule = |written: Spanned<Written>| {
+            let line = text[..written.span().start].matches('\n').count() + 1;
+            let at = |problem: String| RuleError(format!("line {line}: {problem}"));
+            rule(written.into_inner(), line).map_err(at)
+        };
+        Ok(Rules { rules: file.rule.into_iter().map(rule).collect::<Result<_, _>>()? })
+    }
+
+    /// Reads a project's rules, which may ask and deny, and allow nothing.
+    pub fn parse_narrowing(text: &str) -> Result<Rules, RuleError> {
+        let rules = Rules::parse(text)?;
+        match rules.rules.iter().find(|rule| rule.decision == Decision::Allow) {
+            None => Ok(rules),
+            Some(rule) => Err(RuleError(format!(
+                "{} allows something; a project's rules can only narrow: write it in your own rules, or make it \
+                 \"ask\" or \"deny\"",
+                rule.name
+            ))),
+        }
+    }
+}
+
+fn rule(written: Written, line: usize) -> Result<Rule, String> {
+    let (kind, patterns, others) = match written.kind {
+        KindWord::Read => (Kind::Read, "paths", ["commands", "hosts"]),
+        KindWord::Edit => (Kind::Edit, "paths", ["commands", "hosts"]),
+        KindWord::ExternalDirectory => (Kind::External, "paths", ["commands", "hosts"]),
+        KindWord::Command => (Kind::Command, "commands", ["paths", "hosts"]),
+        KindWord::Network => (Kind::Network, "hosts", ["paths", "commands"]),
+    };
+    let given = |name: &str| match name {
+        "paths" => !written.paths.is_empty(),
+        "commands" => !written.commands.is_empty(),
+        _ => !written.hosts.is_empty(),
+    };
+    if let Some(other) = others.into_iter().find(|name| given(name)) {
+        return Err(format!(
+            "`{other}` says nothing in a rule of this kind; it takes `{patterns}`"
+        ));
+    }
+    if !given(patterns) {
+        return Err(format!(
+            "a rule without `{patterns}` can match nothing; for all, write {patterns} = [\"{}\"]",
+            if patterns == "hosts" { "*" } else { "**" }
+        ));
+    }
+    let all = |texts: &[String]| texts.to_vec();
+    let paths = all(&written.paths)
+        .iter()
+        .map(|text| PathPattern::parse(text))
+        .collect::<Result<Vec<_>, _>>()?;
+    if kind == Kind::External
+        && let Some(at) = paths.iter().position(|pattern| !pattern.is_absolute())
+    {
+        return Err(format!(
+            "{:?} can match nothing: what is outside the workspace begins with `/` or `~/`",
+            written.paths[at]
+        ));
+    }
+    let name = written.name.unwrap_or_else(|| format!("line-{line}"));
+    let rule = Rule {
+        name: format!("rule:{name}"),
+        kind,
+        decision: match written.decision {
+            DecisionWord::Allow => Decision::Allow,
+            DecisionWord::Ask => Decision::Ask,
+            DecisionWord::Deny => Decision::Deny,
+        },
+        why: written.why,
+        paths,
+        commands: written
+            .commands
+            .iter()
+            .map(|text| ArgvPattern::parse(text))
+            .collect::<Result<_, _>>()?,
+        hosts: written
+            .hosts
+            .iter()
+            .map(|text| HostPattern::parse(text))
+            .collect::<Result<_, _>>()?,
+    };
+    for (examples, expected) in [(&written.r#match, true), (&written.not_match, false)] {
+        for example in examples {
+            if fits_example(&rule, example) != expected {
+                let does = if expected { "does not match" } else { "matches" };
+                let key = if expected { "match" } else { "not_match" };
+                return Err(format!(
+                    "the rule {does} its own example {example:?} of `{key}`; mend the pattern or the example"
+                ));
+            }
+        }
+    }
+    Ok(rule)
+}
+
+/// Whether a rule is about an example: a command, a path as in the workspace, a host.
+fn fits_example(rule: &Rule, example: &str) -> bool {
+    let around = Surroundings {
+        directory: "/workspace".into(),
+        home: Some("/home/user".into()),
+        roots: vec!["/workspace".into()],
+    };
+    match rule.kind {
+        Kind::Command => {
+            understand(example, &around).commands.iter().any(|command| rule.fits_command(command))
+        }
+        Kind::Network => {
+            let hosts = match example.contains("://") {
+                true => hosts_in([example].into_iter()),
+                false => vec![example.to_ascii_lowercase()],
+            };
+            hosts.iter().any(|host| rule.hosts.iter().any(|pattern| pattern.fits(host)))
+        }
+        Kind::Read | Kind::Edit | Kind::External => {
+            let path = match example.strip_prefix("~/") {
+                Some(rest) => Path::new("/home/user").join(rest),
+                None => Path::new("/workspace").join(example),
+            };
+            let path: PathBuf = lexical(&path);
+            rule.fits_path(&path, &around)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_rules_is_read() {
+        let rules = Rules::parse(
+            r#"
+            # What I keep to myself.
+            [[rule]]
+            name = "no-secrets"
+            decision = "deny"
+            kind = "read"
+            paths = ["**/.env", "**/.env.*"]
+            why = "secrets live there"
+            match = [".env", "web/.env.local"]
+            not_match = [".envrc"]
+
+            [[rule]]
+            decision = "allow"
+            kind = "command"
+            commands = ["npm run test", "cargo test **"]
+            match = ["npm run test 2>&1 | head", "cd web && cargo test -p x"]
+            not_match = ["npm run test:all"]
+
+            [[rule]]
+            decision = "ask"
+            kind = "external_directory"
+            paths = ["~/notes"]
+            match = ["~/notes/x"]
+
+            [[rule]]
+            decision = "deny"
+            kind = "network"
+            hosts = ["*.example.com"]
+            match = ["https://a.example.com/x", "b.example.com"]
+            "#,
+        );
+        assert_eq!(rules.unwrap().count(), 4);
+        assert_eq!(Rules::parse("").unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let command = "[[rule]]\ndecision = \"allow\"\nkind = \"command\"\n";
+        let read = "\n[[rule]]\ndecision = \"deny\"\nkind = \"read\"\n";
+        for (text, expected) in [
+            ("[[rule]\n".to_owned(), "line 1"),
+            ("[[rules]]\n".to_owned(), "unknown field `rules`"),
+            (format!("{command}command = [\"ls\"]"), "unknown field `command`"),
+            (command.replace("allow", "permit"), "unknown variant `permit`"),
+            (command.replace("\"command\"", "\"exec\""), "unknown variant `exec`"),
+            ("[[rule]]\nkind = \"read\"".to_owned(), "missing field `decision`"),
+            (command.to_owned(), "line 1: a rule without `commands` can match nothing"),
+            (format!("{command}paths = [\"x\"]"), "line 1: `paths` says nothing"),
+            (format!("{read}paths = [\"../x\"]"), "line 2: \"../x\" can match nothing"),
+            (format!("{command}commands = [\"ls | cat\"]"), "looked at by itself"),
+            (
+                format!("{command}commands = [\"ls\"]\nmatch = [\"ls -l\"]"),
+                "line 1: the rule does not match its own example \"ls -l\"",
+            ),
+            (
+                format!("{command}commands = [\"ls **\"]\nnot_match = [\"ls -l\"]"),
+                "matches its own example \"ls -l\" of `not_match`",
+            ),
+            (
+                read.replace("read", "external_directory") + "paths = [\"notes\"]",
+                "begins with `/` or `~/`",
+            ),
+        ] {
+            let error = Rules::parse(&text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}\n{error}");
+        }
+    }
+
+    #[test]
+    fn a_project_may_only_narrow() {
+        let allow = "[[rule]]\ndecision = \"allow\"\nkind = \"command\"\ncommands = [\"ls\"]";
+        assert!(Rules::parse_narrowing(allow).unwrap_err().to_string().contains("only narrow"));
+        assert!(Rules::parse_narrowing(&allow.replace("allow", "deny")).is_ok());
+    }
+}
