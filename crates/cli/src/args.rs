@@ -61,6 +61,10 @@ pub(crate) struct Common {
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) config: Option<PathBuf>,
 
+    /// The rules; the default is toolcrib/rules.toml in $XDG_CONFIG_HOME, if it is there
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) rules: Option<PathBuf>,
+
     /// Where the journal is; the default is toolcrib in $XDG_STATE_HOME
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) state: Option<PathBuf>,
@@ -142,6 +146,11 @@ pub(crate) enum Command {
         #[arg(long, short)]
         yes: bool,
     },
+    /// Show which rule decides, before anything is done
+    Policy {
+        #[command(subcommand)]
+        command: PolicyCommand,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -184,6 +193,29 @@ pub(crate) struct ServeArgs {
     /// A further name by which requests may call us: that of a proxy on this machine. Repeatable
     #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
     pub(crate) allow_hosts: Vec<String>,
+}
+
+/// The questions that a policy answers.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Read a file of rules, and say what is wrong with it
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+    /// Decide on a call, and do not make it
+    Explain {
+        /// The tool, as `toolcrib tools` lists it
+        tool: String,
+        /// Its arguments as a JSON object
+        #[arg(value_name = "JSON", default_value = "{}")]
+        args: String,
+    },
+    /// Decide on a shell command, and do not run it: what it would run, write and read, and by which rule
+    Test {
+        /// The command, as one word
+        command: String,
+    },
 }
 
 const SERVE: &str = "\

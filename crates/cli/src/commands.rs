@@ -5,6 +5,7 @@ mod completions;
 mod doctor;
 mod history;
 mod install;
+mod policy;
 mod run;
 mod serve;
 mod tools;
@@ -15,11 +16,11 @@ pub(crate) use self::serve::ListenAt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use toolcrib::{Profile, Runtime};
+use toolcrib::{Profile, Rules, Runtime};
 
-use crate::args::{Args, Command, Common};
+use crate::args::{Args, Command, Common, PolicyCommand};
 use crate::config::{self, Config};
-use crate::print;
+use crate::{print, rules};
 
 /// This very program, as it was when it was started, even if another has taken its name since.
 const OURSELVES: &str = "/proc/self/exe";
@@ -40,31 +41,46 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Diff { since } => history::diff(&operators(common)?, *since),
         Command::Undo { id, yes } => history::undo(common, &operators(common)?, *id, *yes),
         Command::Redo { yes } => history::redo(common, &operators(common)?, *yes),
+        Command::Policy { command: PolicyCommand::Check { file } } => policy::check(common, file),
+        Command::Policy { command: PolicyCommand::Explain { tool, args } } => {
+            policy::explain(common, &runtime(common)?, tool, args)
+        }
+        Command::Policy { command: PolicyCommand::Test { command } } => {
+            policy::test(common, &runtime(common)?, command)
+        }
         Command::Completions { shell } => completions::completions(*shell),
     }
 }
 
 /// A runtime as an agent gets it.
 fn runtime(common: &Common) -> Result<Runtime, String> {
+    runtime_beside(common, &[])
+}
+
+/// The same, beside files that no tool touches: not only our configuration and our state.
+fn runtime_beside(common: &Common, own: &[PathBuf]) -> Result<Runtime, String> {
     let config = Config::read(common.config.as_deref())?;
     let profile = config.profile(common)?;
-    build(common, &config, profile, &[])
+    let rules = rules::read(common, &config)?;
+    build(common, &config, profile, rules, own)
 }
 
 /// A runtime for the operator's own commands: who typed them has answered every question.
 fn operators(common: &Common) -> Result<Runtime, String> {
-    build(common, &Config::read(common.config.as_deref())?, Profile::Open, &[])
+    let config = Config::read(common.config.as_deref())?;
+    build(common, &config, Profile::Open, Rules::default(), &[])
 }
 
-/// `own` is what no tool touches, besides our configuration and our state.
 fn build(
     common: &Common,
     config: &Config,
     profile: Profile,
+    rules: Rules,
     own: &[PathBuf],
 ) -> Result<Runtime, String> {
     let mut builder = Runtime::builder()
         .profile(profile)
+        .rules(rules)
         .limits(config.limits())
         .absolute_paths(config.absolute_paths)
         .hard_links(config.hard_links())
@@ -79,8 +95,12 @@ fn build(
     }
     // What configures us is never touched by a tool, wherever it lies.
     let configuration = config::directory().into_iter().chain(common.config.clone());
-    for own in configuration.chain(own.iter().cloned()) {
+    let of_rules = rules::files(common, config);
+    for own in configuration.chain(of_rules).chain(own.iter().cloned()) {
         builder = builder.own(own);
+    }
+    if let Some(home) = config::home() {
+        builder = builder.home(home);
     }
     if let Some(state) = common.state.clone().or_else(config::state_directory) {
         let state =

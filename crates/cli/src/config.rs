@@ -28,6 +28,8 @@ pub(crate) struct Config {
     /// Files that may be written although they are protected.
     #[serde(default)]
     allow_protected: Vec<String>,
+    /// A project's rules, which may only narrow: an absolute path.
+    pub(crate) project_rules: Option<PathBuf>,
     /// Megabytes that the journal keeps.
     journal_megabytes: Option<u64>,
     /// Days for which the journal keeps a change.
@@ -137,6 +139,9 @@ impl Config {
             name.parse::<Profile>().map_err(|error| at(error.to_string()))?;
         }
         config.protection().map_err(at)?;
+        if config.project_rules.as_ref().is_some_and(|path| path.is_relative()) {
+            return Err(at("project_rules is a relative path; write where it begins".to_owned()));
+        }
         at_least("reply_chars", config.reply_chars, LEAST_REPLY_CHARS).map_err(at)?;
         at_least("line_chars", config.line_chars, LEAST_LINE_CHARS).map_err(at)?;
         Ok(config)
@@ -164,6 +169,11 @@ pub(crate) fn directory() -> Option<PathBuf> {
 /// Where our own state is, if nobody says otherwise.
 pub(crate) fn state_directory() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.state_dir()?.join("toolcrib"))
+}
+
+/// The user's home directory.
+pub(crate) fn home() -> Option<PathBuf> {
+    etcetera::home_dir().ok()
 }
 
 fn bytes(megabytes: Option<u64>, usual: u64) -> u64 {
@@ -197,6 +207,7 @@ mod tests {
             ("reply_chars = -1", "invalid value"),
             ("protect = [\"a//b\"]", "is no pattern"),
             ("hard_links = \"keep\"", "unknown variant `keep`"),
+            ("project_rules = \"rules.toml\"", "project_rules is a relative path"),
         ] {
             let error = parse(text).unwrap_err();
             assert!(error.starts_with("config.toml: ") && error.contains(expected), "{error}");

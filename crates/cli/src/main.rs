@@ -15,6 +15,7 @@ mod commands;
 mod config;
 mod input;
 mod print;
+mod rules;
 
 use std::process::ExitCode;
 

@@ -51,6 +51,7 @@ mod cx;
 mod decode;
 mod dialect;
 mod error;
+mod explain;
 mod file;
 mod grant;
 mod helper;
@@ -80,6 +81,7 @@ pub use catalogue::{Format, ToolInfo};
 pub use cx::{Changed, Cx, FileEdit, Updated};
 pub use dialect::Dialect;
 pub use error::{Error, ErrorKind};
+pub use explain::Explanation;
 pub use file::{Chunks, OpenFile};
 pub use helper::run_helper;
 pub use history::{HistoryEntry, HistoryFile};
@@ -92,8 +94,8 @@ pub use session::Session;
 pub use tool::{Category, Hints, Tool};
 pub use toolcrib_fs::{Caps, Content, HardLinks, Recovered, RecoveryOutcome, random_bytes};
 pub use toolcrib_policy::{
-    Access, Asked, Decision, Effect, Profile, Protection, Remembered, RuleError, Rules,
-    UnknownProfile,
+    Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Profile, Protection,
+    Remembered, Role, RuleError, Rules, Touched, Trouble, Understood, UnknownProfile, WhyNot, Word,
 };
 pub use toolcrib_text::{visible, visible_name};
 pub use wire::to_json;

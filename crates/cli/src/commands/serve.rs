@@ -10,7 +10,7 @@ use toolcrib_mcp::{HttpOptions, ServeOptions, serve_http, serve_stdio};
 
 pub(crate) use self::listen::ListenAt;
 use crate::args::{Common, ServeArgs};
-use crate::config::{self, Config};
+use crate::config;
 use crate::print;
 
 pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, String> {
@@ -25,10 +25,8 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
         None => serve_stdio(super::runtime(common)?, options),
         Some(at) => {
             let file = token_file(common, args)?;
-            let config = Config::read(common.config.as_deref())?;
             // No tool shows the token to a model, wherever the file is.
-            let own = std::slice::from_ref(&file);
-            let runtime = super::build(common, &config, config.profile(common)?, own)?;
+            let runtime = super::runtime_beside(common, std::slice::from_ref(&file))?;
             let http = http_options(at, &file, args)?;
             serve_http(runtime, options, http).map(|never| match never {})
         }

@@ -16,6 +16,7 @@ mod mcp;
 mod other_user;
 mod pages;
 mod people;
+mod policy;
 mod taking_back;
 
 use std::io::Write;

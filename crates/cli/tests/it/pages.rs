@@ -49,7 +49,8 @@ fn play(page: Document) -> Document {
                 Some(toolcrib(workspace.path(), &words, &input))
             }
             ("command", "") => {
-                let words: Vec<&str> = body.split_whitespace().collect();
+                let words = words(body);
+                let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 Some(toolcrib(workspace.path(), &words[1..], b""))
             }
             ("output", _) => continue,
@@ -64,4 +65,23 @@ fn play(page: Document) -> Document {
         }
     }
     Document { segments: real }
+}
+
+/// The words of a command line; a blank inside single quotes divides none.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for (number, part) in line.trim_end().split('\'').enumerate() {
+        if number % 2 == 1 {
+            words.last_mut().unwrap().push_str(part);
+            continue;
+        }
+        for letter in part.chars() {
+            match letter.is_whitespace() {
+                true => words.push(String::new()),
+                false => words.last_mut().unwrap().push(letter),
+            }
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }

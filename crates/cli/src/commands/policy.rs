@@ -1,0 +1,131 @@
+//! `toolcrib policy`: which rule decides, before anything is done.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use serde_json::{Value, json};
+use toolcrib::{Call, Decision, Explanation, Runtime, ShellCommand, parse_json, to_json};
+
+use crate::args::Common;
+use crate::{print, rules};
+
+/// `policy check FILE`
+pub(crate) fn check(common: &Common, file: &Path) -> Result<ExitCode, String> {
+    let outcome = rules::check(file);
+    let people = print::for_people(common);
+    let text = match &outcome {
+        Ok(rules) if people => {
+            let count = rules.count();
+            let s = if count == 1 { "" } else { "s" };
+            format!("{}: {count} rule{s}, each as it should be", file.display())
+        }
+        Ok(rules) => json!({"valid": true, "rules": rules.count()}).to_string(),
+        Err(error) if people => return Err(error.clone()),
+        Err(error) => json!({"valid": false, "error": error}).to_string(),
+    };
+    writeln!(io::stdout(), "{text}").map_err(|error| error.to_string())?;
+    Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}
+
+/// `policy explain TOOL JSON`
+pub(crate) fn explain(
+    common: &Common,
+    runtime: &Runtime,
+    tool: &str,
+    args: &str,
+) -> Result<ExitCode, String> {
+    let explained = parse_json(args.as_bytes())
+        .and_then(|args| runtime.explain(&runtime.session(), Call::new(tool, args)));
+    match explained {
+        Ok(explanation) => show(common, &explanation),
+        Err(error) => {
+            let printed = match print::for_people(common) {
+                true => print::error(&error),
+                false => writeln!(io::stdout(), "{}", Value::Object(to_json(&Err(error)))),
+            };
+            printed.map_err(|error| error.to_string())?;
+            Ok(ExitCode::from(1))
+        }
+    }
+}
+
+/// `policy test COMMAND`
+pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<ExitCode, String> {
+    show(common, &runtime.explain_command(&runtime.session(), command))
+}
+
+fn show(common: &Common, explanation: &Explanation) -> Result<ExitCode, String> {
+    let text = match print::for_people(common) {
+        true => for_people(explanation),
+        false => as_json(explanation).to_string() + "\n",
+    };
+    anstream::stdout().write_all(text.as_bytes()).map_err(|error| error.to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn as_json(explanation: &Explanation) -> Value {
+    let seen = &explanation.commands;
+    let commands: Vec<Vec<&str>> =
+        seen.iter().flat_map(|one| &one.commands).map(ShellCommand::shown).collect();
+    let why_not = seen.iter().find_map(|one| one.why_not.as_ref());
+    let mut object = json!({
+        "decision": explanation.decision.name(),
+        "rule": explanation.rule,
+        "why": explanation.why,
+        "commands": commands,
+        "writes": explanation.writes,
+        "understood": why_not.is_none(),
+        "reads": explanation.reads,
+    });
+    if let Some(why_not) = why_not {
+        object["why_not"] = why_not.what.clone().into();
+    }
+    if !explanation.remedy.is_empty() {
+        object["remedy"] = explanation.remedy.clone().into();
+    }
+    object
+}
+
+fn for_people(explanation: &Explanation) -> String {
+    let style: Style = match explanation.decision {
+        Decision::Allow => print::ADDED,
+        Decision::Ask => AnsiColor::Yellow.on_default(),
+        Decision::Deny => print::REMOVED,
+    };
+    let decision = explanation.decision.name();
+    let mut text = format!("{style}{decision}{style:#} by {}\n", print::plain(&explanation.rule));
+    let _ = writeln!(text, "  because {}", print::plain(&explanation.why));
+    if !explanation.remedy.is_empty() {
+        let _ = writeln!(text, "  otherwise with {}", print::plain(&explanation.remedy));
+    }
+    for seen in &explanation.commands {
+        for command in &seen.commands {
+            let words: Vec<String> = command.shown().into_iter().map(one_word).collect();
+            let _ = writeln!(text, "runs     {}", words.join(" "));
+        }
+        for one in &seen.assignments {
+            let _ = writeln!(text, "sets     {}={}", one.name, one_word(one.value.shown()));
+        }
+    }
+    for (does, files) in [("writes", &explanation.writes), ("reads", &explanation.reads)] {
+        for file in files {
+            let _ = writeln!(text, "{does:8} {}", one_word(file));
+        }
+    }
+    for why_not in explanation.commands.iter().filter_map(|seen| seen.why_not.as_ref()) {
+        let _ = writeln!(text, "is not understood: {}", print::plain(&why_not.what));
+    }
+    text
+}
+
+/// A word on one line, in quotes where its ends could not be seen otherwise.
+fn one_word(word: &str) -> String {
+    let shown = print::plain(word).replace('\n', "\\n");
+    match shown.is_empty() || shown.contains(char::is_whitespace) {
+        true => format!("'{shown}'"),
+        false => shown,
+    }
+}

@@ -1,0 +1,82 @@
+//! The user's rules, and those of a project that the operator names. A file that is wrong stops the start.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use toolcrib::Rules;
+
+use crate::args::Common;
+use crate::config::{self, Config};
+
+/// A file of rules that somebody wrote is far smaller.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// All rules that are in force.
+pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
+    let mut rules = match own_file(common) {
+        Some((path, named)) => match text(&path) {
+            Ok(text) => {
+                outside_workspace(common, &path)?;
+                Rules::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?
+            }
+            Err(error) if !named && error.kind() == std::io::ErrorKind::NotFound => {
+                Rules::default()
+            }
+            Err(error) => return Err(format!("{}: {error}", path.display())),
+        },
+        None => Rules::default(),
+    };
+    if let Some(path) = &config.project_rules {
+        let text = text(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let narrowing = Rules::parse_narrowing(&text)
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        rules = rules.and(narrowing);
+    }
+    Ok(rules)
+}
+
+/// Reads one file of rules, wherever it lies.
+pub(crate) fn check(path: &Path) -> Result<Rules, String> {
+    let text = text(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Rules::parse(&text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The files that rules come from: no tool touches them.
+pub(crate) fn files(common: &Common, config: &Config) -> Vec<PathBuf> {
+    own_file(common).map(|(path, _)| path).into_iter().chain(config.project_rules.clone()).collect()
+}
+
+/// The user's own file, and whether it was named.
+fn own_file(common: &Common) -> Option<(PathBuf, bool)> {
+    match &common.rules {
+        Some(path) => Some((path.clone(), true)),
+        None => config::directory().map(|directory| (directory.join("rules.toml"), false)),
+    }
+}
+
+fn text(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let read = File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if read as u64 > MAX_BYTES {
+        return Err(std::io::Error::other(format!(
+            "a file of rules has at most {MAX_BYTES} bytes"
+        )));
+    }
+    Ok(text)
+}
+
+/// What an agent can write must not rule what it may do.
+fn outside_workspace(common: &Common, path: &Path) -> Result<(), String> {
+    let real = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
+    for root in &common.roots {
+        if root.directory.canonicalize().is_ok_and(|root| real.starts_with(root)) {
+            return Err(format!(
+                "{}: rules lie outside the workspace, where no agent writes; move the file to where the \
+                 configuration is",
+                path.display()
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! A user's rules, in force.
+
+use std::path::Path;
+use std::process::Command;
+
+/// A home with rules, and a workspace with a secret.
+struct Place {
+    home: tempfile::TempDir,
+    workspace: tempfile::TempDir,
+}
+
+impl Place {
+    fn new(rules: &str) -> Place {
+        let place =
+            Place { home: tempfile::tempdir().unwrap(), workspace: tempfile::tempdir().unwrap() };
+        let config = place.home.path().join("toolcrib");
+        std::fs::create_dir(&config).unwrap();
+        std::fs::write(config.join("rules.toml"), rules).unwrap();
+        std::fs::write(place.workspace.path().join(".env"), "K=secret\n").unwrap();
+        std::fs::write(place.workspace.path().join("a.txt"), "K=plain\n").unwrap();
+        std::os::unix::fs::symlink(".env", place.workspace.path().join("link")).unwrap();
+        place
+    }
+
+    fn run(&self, words: &[&str]) -> (i32, String) {
+        let output = Command::new(crate::PROGRAM)
+            .args(words)
+            .current_dir(self.workspace.path())
+            .env("XDG_CONFIG_HOME", self.home.path())
+            .env("XDG_STATE_HOME", self.home.path().join("state"))
+            .env("HOME", self.home.path())
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+    }
+}
+
+const SECRETS: &str = r#"
+[[rule]]
+name = "secrets"
+decision = "deny"
+kind = "read"
+paths = ["**/.env"]
+why = "secrets live there"
+"#;
+
+#[test]
+fn what_a_rule_denies_is_denied_to_every_tool_and_in_every_spelling() {
+    let place = Place::new(SECRETS);
+    for (tool, args) in [
+        ("Read", r#"{"file_path": ".env"}"#),
+        ("Read", r#"{"file_path": "./sub/../.env"}"#),
+        ("Read", r#"{"file_path": "link"}"#),
+        ("Edit", r#"{"file_path": ".env", "old_string": "K", "new_string": "L"}"#),
+        ("Write", r#"{"file_path": ".env", "content": "x"}"#),
+        ("Grep", r#"{"pattern": "K=", "path": ".env"}"#),
+    ] {
+        let (code, text) = place.run(&["call", tool, args]);
+        assert_eq!(code, 1, "{tool} {args} {text}");
+        assert!(!text.contains("secret\\n") && !text.contains("K="), "{tool} {args} {text}");
+        assert!(
+            text.contains("rule:secrets") || text.contains("not_found"),
+            "{tool} {args} {text}"
+        );
+    }
+    let (code, _) = place.run(&["call", "Read", r#"{"file_path": "a.txt"}"#]);
+    assert_eq!(code, 0);
+    let (_, text) = place.run(&["policy", "test", "cp .env x; cat x"]);
+    assert!(
+        text.starts_with(r#"{"decision":"deny","rule":"rule:secrets","why":"secrets live there""#),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_file_of_rules_that_is_wrong_stops_the_start() {
+    for rules in ["[[rule]", "[[rule]]\nkind = \"read\"", "[[rules]]\n"] {
+        let place = Place::new(rules);
+        for words in [vec!["call", "Read", r#"{"file_path": "a.txt"}"#], vec!["run"], vec!["tools"]]
+        {
+            let (code, text) = place.run(&words);
+            assert_eq!(code, 2, "{text}");
+            assert!(text.contains("rules.toml: ") && text.contains("line 1"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_project_narrows_from_a_place_that_the_operator_names() {
+    let place = Place::new("");
+    let rules = place.home.path().join("project.toml");
+    let config = place.home.path().join("toolcrib/config.toml");
+    std::fs::write(&config, format!("project_rules = {:?}", rules.to_str().unwrap())).unwrap();
+    let read = ["call", "Read", r#"{"file_path": ".env"}"#];
+    let decided = |text: &str| {
+        std::fs::write(&rules, text).unwrap();
+        place.run(&read).0
+    };
+    assert_eq!(decided(SECRETS), 1);
+    assert_eq!(decided(""), 0);
+    assert_eq!(decided(&SECRETS.replace("deny", "allow")), 2);
+    assert!(Path::new(&rules).exists());
+}

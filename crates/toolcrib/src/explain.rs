@@ -1,0 +1,74 @@
+//! Which rule decides a call, before it is made.
+
+use toolcrib_policy::{Access, Decision, Touched, Understood, Verdict};
+
+use crate::call::Call;
+use crate::decode::decode;
+use crate::error::Error;
+use crate::grant::Grant;
+use crate::runtime::Runtime;
+use crate::session::Session;
+
+/// What would be decided on a call, and by what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// What may happen.
+    pub decision: Decision,
+    /// The rule that decides.
+    pub rule: String,
+    /// Why that rule says so.
+    pub why: String,
+    /// The setting that would decide otherwise; empty where nothing is refused.
+    pub remedy: String,
+    /// What was seen in the commands that it would run.
+    pub commands: Vec<Understood>,
+    /// Files that it would write, redirections of commands among them.
+    pub writes: Vec<String>,
+    /// Files that it would read.
+    pub reads: Vec<String>,
+}
+
+impl Runtime {
+    /// Decides on a call and does not make it. Nobody is asked, and nothing is recorded.
+    pub fn explain(&self, session: &Session, call: Call) -> Result<Explanation, Error> {
+        let row = self.table().find(&call.tool)?;
+        let tool = decode(&row.entry, row.schema(), call.args)?;
+        let grant = Grant::resolve(self, session, tool.access())?;
+        Ok(self.explain_accesses(session, grant.accesses(), grant.requested(session)))
+    }
+
+    /// Decides on a shell command and does not run it.
+    pub fn explain_command(&self, session: &Session, text: &str) -> Explanation {
+        self.explain_accesses(session, vec![Access::Command(text.to_owned())], Vec::new())
+    }
+
+    fn explain_accesses(
+        &self,
+        session: &Session,
+        accesses: Vec<Access>,
+        requested: Vec<Access>,
+    ) -> Explanation {
+        let directory = session.directory().path();
+        let all = [accesses.as_slice(), requested.as_slice()].concat();
+        let Verdict { decision, rule, why, remedy, .. } =
+            self.policy().decide_from(&directory, &all, &session.remembered());
+        let understood = |access: &Access| match access {
+            Access::Command(text) => Some(self.policy().understand(&directory, text)),
+            _ => None,
+        };
+        let commands: Vec<Understood> = accesses.iter().filter_map(understood).collect();
+        let (mut writes, mut reads) = (Vec::new(), Vec::new());
+        for access in &accesses {
+            match access {
+                Access::Write(path) => writes.push(self.show_path(session.directory(), path)),
+                Access::Read(path) => reads.push(self.show_path(session.directory(), path)),
+                Access::WriteAny => writes.push("files that only the call finds out".to_owned()),
+                Access::Reach(_) | Access::Command(_) => {}
+            }
+        }
+        let shown = |file: &Touched| file.word.shown().to_owned();
+        writes.extend(commands.iter().flat_map(|seen| &seen.writes).map(shown));
+        reads.extend(commands.iter().flat_map(|seen| &seen.reads).map(shown));
+        Explanation { decision, rule, why, remedy, commands, writes, reads }
+    }
+}
