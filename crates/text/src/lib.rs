@@ -17,6 +17,7 @@ mod nearest;
 mod numbered;
 mod patch;
 mod survey;
+mod terminal;
 mod visible;
 
 pub use clip::{Clipped, clip_line, clip_lines};
@@ -34,4 +35,5 @@ pub use patch::{
     PatchError, PatchErrorKind, Sign, Why,
 };
 pub use survey::Survey;
+pub use terminal::{Terminal, as_seen};
 pub use visible::{show_invisible, visible, visible_name};

@@ -1,0 +1,229 @@
+//! The rows that can still be changed, and the cursor among them.
+
+use std::collections::VecDeque;
+
+use super::row::Row;
+
+/// Rows that the cursor can come back to: no terminal that people use is lower than the progress that
+/// programs draw.
+const MAX_ROWS: usize = 64;
+
+/// What one row holds. A longer line goes on as if it were one, but its beginning is settled.
+/// It also bounds what a sequence of a few bytes costs that erases a row.
+const MAX_LENGTH: usize = 8 << 10;
+
+/// How far the cursor goes into nothing: as wide as terminals used to be. Without a bound, a few bytes
+/// would make a screen of blanks each.
+const WIDTH: usize = 132;
+
+#[derive(Debug)]
+pub(super) struct Screen {
+    rows: VecDeque<Row>,
+    /// Which of the rows the cursor is in.
+    row: usize,
+    /// Where in it; nothing while it is behind its end.
+    column: Option<usize>,
+    /// How many rows have gone, so that a saved place is known by its number.
+    gone: usize,
+    saved: Option<(usize, Option<usize>)>,
+}
+
+impl Default for Screen {
+    fn default() -> Self {
+        let rows = VecDeque::from([Row::default()]);
+        Screen { rows, row: 0, column: None, gone: 0, saved: None }
+    }
+}
+
+impl Screen {
+    pub(super) fn print(&mut self, mut text: &[u8], seen: &mut Vec<u8>) {
+        while !text.is_empty() {
+            let room = MAX_LENGTH.saturating_sub(self.current().length());
+            if room == 0 {
+                self.settle(seen);
+                continue;
+            }
+            let (now, later) = text.split_at(room.min(text.len()));
+            self.print_here(now);
+            text = later;
+        }
+    }
+
+    pub(super) fn line_feed(&mut self, seen: &mut Vec<u8>) {
+        self.leave();
+        self.row += 1;
+        self.column = Some(0);
+        if self.row < self.rows.len() {
+            return;
+        }
+        self.column = None;
+        let fresh = if self.rows.len() >= MAX_ROWS { self.scroll(seen) } else { Row::default() };
+        self.rows.push_back(fresh);
+        self.row = self.rows.len() - 1;
+    }
+
+    pub(super) fn up(&mut self, rows: usize) {
+        self.go_to_row(self.row.saturating_sub(rows));
+    }
+
+    pub(super) fn down(&mut self, rows: usize) {
+        self.go_to_row(self.row + rows);
+    }
+
+    pub(super) fn go_to_row(&mut self, row: usize) {
+        self.settled_column();
+        self.row = row.min(self.rows.len() - 1);
+        self.bound_column();
+    }
+
+    pub(super) fn go_to_column(&mut self, column: usize) {
+        self.leave();
+        let empty = self.current().is_empty();
+        self.column = (column > 0 || !empty).then_some(column);
+        if column > 0 {
+            self.bound_column();
+        }
+    }
+
+    pub(super) fn left(&mut self, columns: usize) {
+        let column = self.settled_column();
+        self.column = Some(column.saturating_sub(columns));
+    }
+
+    pub(super) fn right(&mut self, columns: usize) {
+        let column = self.settled_column();
+        self.column = Some(column + columns);
+        self.bound_column();
+    }
+
+    pub(super) fn erase_right(&mut self) {
+        let column = self.settled_column();
+        self.current().cut(column);
+    }
+
+    pub(super) fn erase_left(&mut self) {
+        let column = self.settled_column();
+        self.current().blank(column + 1);
+    }
+
+    pub(super) fn erase_row(&mut self) {
+        self.settled_column();
+        self.current().cut(0);
+    }
+
+    pub(super) fn erase_below(&mut self) {
+        self.erase_right();
+        self.rows.truncate(self.row + 1);
+    }
+
+    pub(super) fn erase_above(&mut self) {
+        self.erase_left();
+        self.rows.iter_mut().take(self.row).for_each(|row| row.cut(0));
+    }
+
+    /// A new screen. What was on the old one is not lost: it was an output like any other.
+    pub(super) fn clear(&mut self, seen: &mut Vec<u8>) {
+        self.leave();
+        let blank = self.rows.iter().all(Row::is_empty);
+        if !blank {
+            self.write_rows(seen);
+            if self.rows.back().is_some_and(|row| !row.is_empty()) {
+                seen.push(b'\n');
+            }
+        }
+        self.begin_anew();
+    }
+
+    pub(super) fn save(&mut self) {
+        let column = self.settled_column();
+        self.saved = Some((self.gone + self.row, Some(column)));
+    }
+
+    pub(super) fn restore(&mut self) {
+        self.leave();
+        if let Some((row, column)) = self.saved {
+            self.row = row.saturating_sub(self.gone).min(self.rows.len() - 1);
+            self.column = column;
+            self.bound_column();
+        }
+    }
+
+    pub(super) fn finish(mut self, seen: &mut Vec<u8>) {
+        self.leave();
+        self.write_rows(seen);
+    }
+
+    fn print_here(&mut self, text: &[u8]) {
+        if self.column.is_none() && self.current().append(text) {
+            return;
+        }
+        let mut column = match self.column {
+            Some(column) => column,
+            None => self.current().columns(),
+        };
+        let row = self.current();
+        for &byte in text {
+            column = row.put(column, byte);
+        }
+        self.column = Some(column);
+    }
+
+    fn current(&mut self) -> &mut Row {
+        if self.row >= self.rows.len() {
+            self.rows.resize_with(self.row + 1, Row::default);
+        }
+        &mut self.rows[self.row]
+    }
+
+    /// The cursor goes elsewhere: a character that has begun here does not end elsewhere.
+    fn leave(&mut self) {
+        if let Some(column) = self.column {
+            self.column = Some(self.current().settle(column));
+        }
+    }
+
+    /// The cursor's column, as a number.
+    fn settled_column(&mut self) -> usize {
+        self.leave();
+        let columns = self.current().columns();
+        *self.column.get_or_insert(columns)
+    }
+
+    fn bound_column(&mut self) {
+        let columns = self.current().columns();
+        self.column = self.column.map(|column| column.min(columns.max(WIDTH)));
+    }
+
+    /// Lets the top row go, and gives it back empty.
+    fn scroll(&mut self, seen: &mut Vec<u8>) -> Row {
+        self.gone += 1;
+        let mut top = self.rows.pop_front().unwrap_or_default();
+        top.write_to(seen);
+        seen.push(b'\n');
+        top.reset();
+        top
+    }
+
+    /// Settles all there is, in the middle of a line.
+    fn settle(&mut self, seen: &mut Vec<u8>) {
+        self.leave();
+        self.write_rows(seen);
+        self.begin_anew();
+    }
+
+    fn write_rows(&mut self, seen: &mut Vec<u8>) {
+        for (index, row) in self.rows.iter().enumerate() {
+            if index > 0 {
+                seen.push(b'\n');
+            }
+            row.write_to(seen);
+        }
+    }
+
+    fn begin_anew(&mut self) {
+        self.gone += self.rows.len();
+        self.rows.truncate(1);
+        self.rows.iter_mut().for_each(Row::reset);
+        (self.row, self.column) = (0, None);
+    }
+}
