@@ -1,8 +1,12 @@
 //! Processes: the only crate that starts them.
 //!
-//! For now that is a [`Worker`]: a small child, mostly this very program once more, that is given bytes
-//! and answers with bytes. What decodes a stranger's file runs in one, so that a file which eats memory,
-//! never ends or takes the decoder over ends a child without rights, and no session.
+//! Two kinds. A [`Worker`] is a small child, mostly this very program once more, that is given bytes and
+//! answers with bytes: what decodes a stranger's file runs in one, so that a file which eats memory, never
+//! ends or takes the decoder over ends a child without rights, and no session.
+//!
+//! A [`Job`] is a command that an agent wants run. It is plain data ([`Command`]); a [`Launcher`] starts a
+//! keeper for it, which starts the shell, reaps what comes of it and ends it when told to, or when nobody
+//! is left to tell. [`Jobs`] has those of a session.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,6 +19,25 @@ compile_error!(
     "toolcrib-exec has no way yet to limit a process on this system; Linux only, for now"
 );
 
+mod command;
+mod error;
+mod exported;
+mod job;
+mod jobs;
+mod keeper;
+mod launch;
+mod log;
+mod poller;
+mod ports;
+mod wire;
 mod worker;
 
+pub use command::{Command, Ended, Exit, Left};
+pub use error::JobError;
+pub use job::{Job, Snapshot, Status};
+pub use jobs::{Jobs, Shells};
+pub use keeper::{Process, keep};
+pub use launch::Launcher;
+pub use log::LogLimits;
+pub use wire::Ending;
 pub use worker::{NotConfined, Worker, WorkerError, WorkerLimits, confine, serve};

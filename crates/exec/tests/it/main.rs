@@ -1,5 +1,5 @@
-//! Workers as real processes: with the shell's programs for the parent's side, and with the example
-//! `confined` for the child's.
+//! Workers and commands as real processes: with the shell's programs for the parent's side, and with the
+//! examples `confined` and `keeper` for the child's.
 
 #![allow(
     clippy::disallowed_methods,
@@ -9,6 +9,7 @@
 )]
 
 mod confined;
+mod jobs;
 mod worker;
 
 use std::path::PathBuf;
@@ -29,12 +30,16 @@ fn shell(script: &str) -> Worker {
     Worker { program: PathBuf::from("/bin/sh"), arguments, limits: LIMITS }
 }
 
-/// The example, which `cargo test` builds beside the tests.
-fn confined_path() -> PathBuf {
+/// An example, which `cargo test` builds beside the tests.
+fn example_path(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    let path = tests.parent().unwrap().parent().unwrap().join("examples").join("confined");
-    assert!(path.exists(), "cargo build -p toolcrib-exec --example confined");
+    let path = tests.parent().unwrap().parent().unwrap().join("examples").join(name);
+    assert!(path.exists(), "cargo build -p toolcrib-exec --example {name}");
     path
+}
+
+fn confined_path() -> PathBuf {
+    example_path("confined")
 }
 
 fn confined(mode: &str) -> Worker {

@@ -1,0 +1,149 @@
+//! What bash says of its directory and its exported variables, read back.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+
+use crate::command::Left;
+
+/// What of bash's own is not the next shell's.
+const NOT_CARRIED: [&[u8]; 4] = [b"_", b"PWD", b"SHLVL", b"BASH_ENV"];
+
+/// Reads what the prologue has a shell write when it ends: `pwd -P`, a zero, `declare -px`. Nothing, if
+/// it did not get to it.
+pub(crate) fn read_left(bytes: &[u8]) -> Option<Left> {
+    let zero = bytes.iter().position(|&byte| byte == 0)?;
+    let (directory, variables) = bytes.split_at(zero);
+    let directory = directory.strip_suffix(b"\n").unwrap_or(directory);
+    let directory = (!directory.is_empty()).then(|| OsString::from_vec(directory.to_vec()).into());
+    let directory: Option<PathBuf> = directory;
+    Some(Left { directory, environment: read_variables(variables.get(1..).unwrap_or_default()) })
+}
+
+/// Reads `declare -x NAME="value"`, one after another. What is not understood is passed over to the next
+/// line.
+fn read_variables(mut rest: &[u8]) -> Vec<(OsString, OsString)> {
+    let mut variables = Vec::new();
+    while !rest.is_empty() {
+        match read_variable(rest) {
+            Some((variable, after)) => {
+                variables.extend(variable);
+                rest = after;
+            }
+            None => {
+                let end = rest.iter().position(|&byte| byte == b'\n');
+                rest = end.and_then(|end| rest.get(end + 1..)).unwrap_or_default();
+            }
+        }
+    }
+    variables
+}
+
+type Variable = (OsString, OsString);
+
+/// One variable, if it has a value that can be handed on, and what comes after its line.
+fn read_variable(line: &[u8]) -> Option<(Option<Variable>, &[u8])> {
+    let flags_and_name = line.strip_prefix(b"declare -")?;
+    let blank = flags_and_name.iter().position(|&byte| byte == b' ')?;
+    let (flags, rest) = flags_and_name.split_at(blank);
+    let rest = rest.get(1..)?;
+    let name_end = rest.iter().position(|&byte| !is_of_name(byte)).unwrap_or(rest.len());
+    let (name, rest) = rest.split_at(name_end);
+    let handed_on = |value: Vec<u8>| {
+        let whole = flags.contains(&b'x') && !flags.iter().any(|flag| b"aA".contains(flag));
+        (whole && !NOT_CARRIED.contains(&name))
+            .then(|| (OsString::from_vec(name.to_vec()), OsString::from_vec(value)))
+    };
+    // Exported, and never given a value: no variable for a child.
+    if let Some(after) = rest.strip_prefix(b"\n") {
+        return Some((None, after));
+    }
+    let (value, after) = match rest.strip_prefix(b"=")? {
+        [b'"', quoted @ ..] => read_double_quoted(quoted)?,
+        [b'$', b'\'', quoted @ ..] => read_ansi_quoted(quoted)?,
+        _ => return None,
+    };
+    Some((handed_on(value), after.strip_prefix(b"\n").unwrap_or(after)))
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+fn read_double_quoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut value = Vec::new();
+    let mut rest = quoted;
+    loop {
+        match rest {
+            [b'"', after @ ..] => return Some((value, after)),
+            [b'\\', escaped @ (b'"' | b'\\' | b'$' | b'`'), after @ ..] => {
+                value.push(*escaped);
+                rest = after;
+            }
+            [byte, after @ ..] => {
+                value.push(*byte);
+                rest = after;
+            }
+            [] => return None,
+        }
+    }
+}
+
+fn read_ansi_quoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut value = Vec::new();
+    let mut rest = quoted;
+    loop {
+        match rest {
+            [b'\'', after @ ..] => return Some((value, after)),
+            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', after @ ..] => {
+                value.push((a - b'0') * 64 + (b - b'0') * 8 + (c - b'0'));
+                rest = after;
+            }
+            [b'\\', letter, after @ ..] => {
+                value.push(unescaped(*letter));
+                rest = after;
+            }
+            [byte, after @ ..] => {
+                value.push(*byte);
+                rest = after;
+            }
+            [] => return None,
+        }
+    }
+}
+
+fn unescaped(letter: u8) -> u8 {
+    match letter {
+        b'a' => 0x07,
+        b'b' => 0x08,
+        b'E' | b'e' => 0x1b,
+        b'f' => 0x0c,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'v' => 0x0b,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_as_they_were() {
+        let said = b"/a b\n\0declare -x A=\"1 \\\"2\\\" \\$x \\\\\"\ndeclare -rx B=$'t\\tq\\'\\303\\244\\n'\n\
+            declare -x NOTHING\ndeclare -ax LIST=([0]=\"1\")\ndeclare -x C=\"two\nlines\"\ndeclare -x SHLVL=\"2\"\n";
+        let left = read_left(said).unwrap();
+        assert_eq!(left.directory, Some("/a b".into()));
+        let expected = [("A", "1 \"2\" $x \\"), ("B", "t\tq'ä\n"), ("C", "two\nlines")];
+        assert_eq!(left.environment, expected.map(|(name, value)| (name.into(), value.into())));
+    }
+
+    #[test]
+    fn a_shell_that_said_nothing_left_nothing() {
+        assert_eq!(read_left(b""), None);
+        assert_eq!(read_left(b"\0").unwrap().directory, None);
+        assert_eq!(read_left(b"/x\n\0declare -x A=\"cut").unwrap().environment, []);
+    }
+}

@@ -1,0 +1,301 @@
+//! One command that was started: what it is doing, what it wrote, how it ended.
+//!
+//! The thread of the [`crate::poller`] is the only one that changes a job; everybody else looks at it and
+//! waits for it to change. A job goes from pending to running, and from there, once, to how it ended; its
+//! processes may outlive its shell, so *ended* and *over* are two things.
+
+use std::io::Write as _;
+use std::ops::Range;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::command::{Ended, Exit};
+use crate::error::JobError;
+use crate::exported::read_left;
+use crate::keeper::{Process, descendants};
+use crate::log::Log;
+use crate::ports::listening;
+use crate::wire::{Ending, Notice};
+
+/// A command that was started.
+#[derive(Debug)]
+pub struct Job {
+    id: String,
+    script: Vec<u8>,
+    directory: PathBuf,
+    created: SystemTime,
+    keeper: i32,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// What a job is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Its shell has not begun.
+    Pending,
+    /// Its shell runs.
+    Running,
+    /// Its shell ended with 0.
+    Completed,
+    /// Its shell ended otherwise.
+    Failed,
+    /// It was killed.
+    Killed,
+    /// It was killed because it took too long.
+    TimedOut,
+}
+
+impl Status {
+    /// Its name in replies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::Running => "running",
+            Status::Completed => "completed",
+            Status::Failed => "failed",
+            Status::Killed => "killed",
+            Status::TimedOut => "timeout",
+        }
+    }
+
+    /// Whether its shell is still to end.
+    pub fn is_running(self) -> bool {
+        matches!(self, Status::Pending | Status::Running)
+    }
+}
+
+/// A job at one moment.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// What it is doing.
+    pub status: Status,
+    /// How its shell ended, once it has.
+    pub ended: Option<Ended>,
+    /// From its start to its end, or to now.
+    pub duration: Duration,
+    /// When its shell ended.
+    pub finished: Option<SystemTime>,
+    /// Bytes that it has written.
+    pub written: u64,
+    /// Those among them that are not kept any more.
+    pub gap: Range<u64>,
+    /// Nothing more will be written.
+    pub closed: bool,
+    /// No process of it is left.
+    pub over: bool,
+    /// How many processes were ended by force.
+    pub killed: u64,
+    /// Why there is no more, if it broke.
+    pub broken: Option<JobError>,
+}
+
+#[derive(Debug)]
+struct State {
+    status: Status,
+    ended: Option<Ended>,
+    log: Log,
+    began: Instant,
+    lasted: Option<Duration>,
+    finished: Option<SystemTime>,
+    closed: bool,
+    over: bool,
+    killed: u64,
+    broken: Option<JobError>,
+    /// What it is to be called when its shell ends because we made it.
+    ending: Option<Status>,
+    control: Option<UnixStream>,
+    child: Option<Child>,
+}
+
+impl Job {
+    pub(crate) fn new(
+        id: String,
+        script: Vec<u8>,
+        directory: PathBuf,
+        (child, control): (Child, UnixStream),
+        log: Log,
+    ) -> Job {
+        let keeper = i32::try_from(child.id()).unwrap_or(i32::MAX);
+        let state = State {
+            status: Status::Pending,
+            ended: None,
+            log,
+            began: Instant::now(),
+            lasted: None,
+            finished: None,
+            closed: false,
+            over: false,
+            killed: 0,
+            broken: None,
+            ending: None,
+            control: Some(control),
+            child: Some(child),
+        };
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        Job { id, script, directory, created: SystemTime::now(), keeper, state, changed }
+    }
+
+    /// Its name, which cannot be guessed.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What it runs.
+    pub fn script(&self) -> &[u8] {
+        &self.script
+    }
+
+    /// Where it began.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// When it was made.
+    pub fn created(&self) -> SystemTime {
+        self.created
+    }
+
+    /// The number of the process that keeps it.
+    pub fn keeper(&self) -> i32 {
+        self.keeper
+    }
+
+    /// How it is now.
+    pub fn snapshot(&self) -> Snapshot {
+        self.lock().snapshot()
+    }
+
+    /// Bytes that it wrote, from `from` on, at most so many; and where they begin, which is later where
+    /// those at `from` are not kept.
+    pub fn read(&self, from: u64, max: usize) -> (u64, Vec<u8>) {
+        self.lock().log.read(from, max)
+    }
+
+    /// The processes of it that run: what its shell started, and the shell.
+    pub fn processes(&self) -> Vec<Process> {
+        if self.lock().over { Vec::new() } else { descendants(self.keeper) }
+    }
+
+    /// The TCP ports that its processes listen on.
+    pub fn ports(&self) -> Vec<u16> {
+        listening(&self.processes().iter().map(|process| process.pid).collect::<Vec<_>>())
+    }
+
+    /// Waits until it is as wanted, or for so long; answers how it is then.
+    pub fn wait(&self, patience: Duration, wanted: impl Fn(&Snapshot) -> bool) -> Snapshot {
+        let until = Instant::now() + patience;
+        let mut state = self.lock();
+        loop {
+            let snapshot = state.snapshot();
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || wanted(&snapshot) {
+                return snapshot;
+            }
+            let waited = self.changed.wait_timeout(state, left);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Has all its processes ended. `as_status` is what it is called if its shell still ran.
+    pub fn end(&self, how: Ending, as_status: Status) {
+        let mut state = self.lock();
+        if state.status.is_running() {
+            state.ending = Some(as_status);
+        }
+        if let Some(control) = &mut state.control {
+            // A keeper that is gone needs no word.
+            let _ = control.write_all(&[how.word()]);
+        }
+    }
+
+    /// More output came.
+    pub(crate) fn wrote(&self, bytes: &[u8]) {
+        self.lock().log.append(bytes);
+        self.changed.notify_all();
+    }
+
+    /// No more will come.
+    pub(crate) fn output_closed(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// The keeper said something.
+    pub(crate) fn heard(&self, notice: Notice) {
+        let mut state = self.lock();
+        match notice {
+            Notice::Started => {
+                if state.status == Status::Pending {
+                    state.status = Status::Running;
+                }
+            }
+            Notice::NotStarted { step, what, errno } => {
+                state.finish(Status::Failed);
+                state.broken = Some(JobError::NotPrepared { step, what, errno });
+            }
+            Notice::Exited { exit, cpu, peak_bytes, left } => {
+                let by_itself = if exit.is_success() { Status::Completed } else { Status::Failed };
+                // Whoever ends by itself while it is told to is not killed.
+                let killed =
+                    state.ending.filter(|_| matches!(exit, Exit::Signal(_)) || !exit.is_success());
+                state.finish(killed.unwrap_or(by_itself));
+                state.ended = Some(Ended { exit, cpu, peak_bytes, left: read_left(&left) });
+            }
+            Notice::Over { ended } => {
+                state.over = true;
+                state.killed = ended;
+            }
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// The keeper is gone: after its last word, or killed.
+    pub(crate) fn keeper_gone(&self) {
+        let mut state = self.lock();
+        if let Some(mut child) = state.child.take() {
+            // It has closed its socket, so it has ended or is about to.
+            let _ = child.wait();
+        }
+        state.control = None;
+        if state.status.is_running() {
+            let ending = state.ending.unwrap_or(Status::Failed);
+            state.finish(ending);
+            state.broken = Some(JobError::KeeperLost);
+        }
+        state.over = true;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn finish(&mut self, status: Status) {
+        self.status = status;
+        self.lasted = Some(self.began.elapsed());
+        self.finished = Some(SystemTime::now());
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            status: self.status,
+            ended: self.ended.clone(),
+            duration: self.lasted.unwrap_or_else(|| self.began.elapsed()),
+            finished: self.finished,
+            written: self.log.written(),
+            gap: self.log.gap(),
+            closed: self.closed,
+            over: self.over,
+            killed: self.killed,
+            broken: self.broken.clone(),
+        }
+    }
+}

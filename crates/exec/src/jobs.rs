@@ -1,0 +1,163 @@
+//! The commands of one session: those that run, and those that have ended and are still remembered.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::command::Command;
+use crate::error::JobError;
+use crate::job::{Job, Status};
+use crate::launch::Launcher;
+use crate::log::{Log, LogLimits, LogRoom};
+use crate::poller::Poller;
+use crate::wire::Ending;
+
+/// How long a keeper may take to say whether the shell runs. It takes a millisecond; a machine that
+/// swaps takes longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Starts commands for any number of sessions; one thread attends to all of them.
+#[derive(Debug)]
+pub struct Shells {
+    launcher: Launcher,
+    room: Arc<LogRoom>,
+    poller: Poller,
+}
+
+impl Shells {
+    /// Nothing is started before the first command.
+    pub fn new(launcher: Launcher, logs: LogLimits) -> Arc<Shells> {
+        let (room, poller) = (LogRoom::new(logs), Poller::default());
+        Arc::new(Shells { launcher, room, poller })
+    }
+
+    /// The commands of one session.
+    pub fn session(self: &Arc<Shells>, max: usize) -> Jobs {
+        Jobs { shells: self.clone(), max, by_id: Mutex::default() }
+    }
+}
+
+/// The commands of one session. When it ends, so does everything that they started.
+#[derive(Debug)]
+pub struct Jobs {
+    shells: Arc<Shells>,
+    max: usize,
+    /// In the order in which they were made.
+    by_id: Mutex<BTreeMap<u64, Arc<Job>>>,
+}
+
+impl Jobs {
+    /// Starts a command. It runs when this answers, or has ended already.
+    pub fn start(&self, command: &Command) -> Result<Arc<Job>, JobError> {
+        self.make_room()?;
+        let failed = |error: io::Error| JobError::not_launched(&error);
+        let id = new_id().map_err(failed)?;
+        let launched = self.shells.launcher.launch(command).map_err(failed)?;
+        let control = launched.control.try_clone().map_err(failed)?;
+        let log = Log::new(self.shells.room.clone());
+        let (script, directory) = (command.script.clone(), command.directory.clone());
+        let job = Job::new(id, script, directory, (launched.keeper, launched.control), log);
+        let job = Arc::new(job);
+        self.shells.poller.watch(&job, launched.output, control).map_err(failed)?;
+        let begun = job.wait(PATIENCE, |now| now.status != Status::Pending);
+        if let Some(broken) = begun.broken {
+            return Err(broken);
+        }
+        if begun.status == Status::Pending {
+            job.end(Ending::Immediate, Status::Killed);
+            return Err(JobError::KeeperSilent);
+        }
+        let mut jobs = self.lock();
+        let number = jobs.last_key_value().map_or(0, |(last, _)| last + 1);
+        jobs.insert(number, job.clone());
+        Ok(job)
+    }
+
+    /// The job of this id.
+    pub fn get(&self, id: &str) -> Option<Arc<Job>> {
+        self.lock().values().find(|job| job.id() == id).cloned()
+    }
+
+    /// All that are remembered, the oldest first.
+    pub fn list(&self) -> Vec<Arc<Job>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Those of which something runs.
+    pub fn list_running(&self) -> Vec<Arc<Job>> {
+        self.list().into_iter().filter(|job| !job.snapshot().over).collect()
+    }
+
+    /// Forgets a job of which nothing runs.
+    pub fn forget(&self, id: &str) {
+        self.lock().retain(|_, job| job.id() != id || !job.snapshot().over);
+    }
+
+    /// Forgets those of which nothing runs and that ended so long ago; answers how many.
+    pub fn clean_up(&self, age: Duration) -> usize {
+        let old = SystemTime::now().checked_sub(age);
+        let mut jobs = self.lock();
+        let before = jobs.len();
+        jobs.retain(|_, job| {
+            let now = job.snapshot();
+            !now.over || now.finished.zip(old).is_none_or(|(finished, old)| finished > old)
+        });
+        before - jobs.len()
+    }
+
+    /// Has everything ended that runs; answers how many jobs that were.
+    pub fn kill_all(&self, how: Ending) -> usize {
+        let running = self.list_running();
+        for job in &running {
+            job.end(how, Status::Killed);
+        }
+        running.len()
+    }
+
+    /// Ends everything, and forgets it.
+    pub fn reset(&self) {
+        self.kill_all(Ending::Prompt);
+        self.lock().clear();
+    }
+
+    /// Forgets the oldest that is over, if there are too many.
+    fn make_room(&self) -> Result<(), JobError> {
+        let mut jobs = self.lock();
+        if jobs.len() < self.max {
+            return Ok(());
+        }
+        let oldest = jobs.iter().find(|(_, job)| job.snapshot().over).map(|(number, _)| *number);
+        match oldest {
+            Some(number) => {
+                jobs.remove(&number);
+                Ok(())
+            }
+            None => Err(JobError::TooMany(jobs.len())),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Job>>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        self.kill_all(Ending::Prompt);
+    }
+}
+
+/// A name that nobody guesses.
+fn new_id() -> io::Result<String> {
+    let mut random = [0; 8];
+    getrandom(&mut random, GetRandomFlags::empty())?;
+    let mut id = String::from("sh_");
+    for byte in random {
+        let _ = write!(id, "{byte:02x}");
+    }
+    Ok(id)
+}

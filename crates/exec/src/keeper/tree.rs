@@ -1,0 +1,131 @@
+//! The processes beneath a process, and their end.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+
+/// How often it is looked whether all have ended.
+const GLANCE: Duration = Duration::from_millis(5);
+
+/// A process, as the system lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: i32,
+    /// The name of its program, as far as the system keeps it.
+    pub name: String,
+    parent: i32,
+    state: u8,
+    /// When it was started, by the system's clock: with the number, this names it for sure.
+    started: u64,
+}
+
+/// All processes beneath `ancestor` that have not ended, in no order that matters.
+pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
+    let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
+    for process in all() {
+        children.entry(process.parent).or_default().push(process);
+    }
+    let mut found = Vec::new();
+    let mut parents = vec![ancestor];
+    while let Some(parent) = parents.pop() {
+        // Removed, so that no loop in what was listed while it changed goes on for ever.
+        for child in children.remove(&parent).unwrap_or_default() {
+            parents.push(child.pid);
+            found.push(child);
+        }
+    }
+    found.retain(|process| !matches!(process.state, b'Z' | b'X'));
+    found
+}
+
+/// Ends everything beneath this process: asks first, and waits for so long; then kills, until nothing is
+/// left that can be killed.
+pub(super) fn end(grace: Duration, ended: &AtomicU64) {
+    let (mut told, mut asked) = (BTreeSet::new(), BTreeSet::new());
+    let until = Instant::now() + grace;
+    while Instant::now() < until {
+        // Again and again, for those that have come since; and for those that were about to become
+        // another program when they were asked, and so may not have heard it.
+        let left = tell(&mut told, ended, |process| {
+            match asked.insert((process.pid, process.started, process.name.clone())) {
+                // What is stopped hears nothing.
+                true => &[Signal::TERM, Signal::CONT],
+                false => &[],
+            }
+        });
+        if left == 0 {
+            break;
+        }
+        std::thread::sleep(GLANCE);
+    }
+    while tell(&mut told, ended, |_| &[Signal::KILL]) > 0 {
+        std::thread::sleep(GLANCE);
+    }
+}
+
+/// Sends signals to everything beneath this process; answers how many there were. `ended` is counted up
+/// before they hear it: with the last of them, this process ends too.
+fn tell(
+    told: &mut BTreeSet<(i32, u64)>,
+    ended: &AtomicU64,
+    mut signals: impl FnMut(&Process) -> &'static [Signal],
+) -> usize {
+    let processes = descendants(own_pid());
+    for process in &processes {
+        let Some(pid) = Pid::from_raw(process.pid) else { continue };
+        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+        // The handle may be that of another that got the number since.
+        if read(process.pid).is_none_or(|now| now.started != process.started) {
+            continue;
+        }
+        told.insert((process.pid, process.started));
+        ended.fetch_max(told.len() as u64, Ordering::Relaxed);
+        for &signal in signals(process) {
+            // One that may not be sent is not ours to end; one to a process that is gone is not needed.
+            let _ = pidfd_send_signal(&handle, signal);
+        }
+    }
+    processes.len()
+}
+
+fn own_pid() -> i32 {
+    getpid().as_raw_nonzero().get()
+}
+
+fn all() -> impl Iterator<Item = Process> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| read(entry.file_name().to_str()?.parse().ok()?))
+}
+
+fn read(pid: i32) -> Option<Process> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    parse(pid, &String::from_utf8_lossy(&stat))
+}
+
+/// `PID (NAME) STATE PPID …`, where the name may hold anything, parentheses too.
+fn parse(pid: i32, stat: &str) -> Option<Process> {
+    let (before, after) = stat.rsplit_once(')')?;
+    let name = before.split_once('(')?.1.to_owned();
+    let mut fields = after.split_ascii_whitespace();
+    let state = *fields.next()?.as_bytes().first()?;
+    let parent = fields.next()?.parse().ok()?;
+    // The 22nd field of the line; state and parent were the third and the fourth.
+    let started = fields.nth(17)?.parse().ok()?;
+    Some(Process { pid, name, parent, state, started })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let stat = "7 (a) b) (c) S 3 7 7 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9";
+        let process = parse(7, stat).unwrap();
+        assert_eq!((process.name.as_str(), process.parent), ("a) b) (c", 3));
+        assert_eq!((process.state, process.started), (b'S', 4711));
+    }
+}

@@ -1,0 +1,215 @@
+//! One thread that moves what all commands write into their logs, and hears what their keepers say.
+
+use std::collections::HashMap;
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::{Errno, read, write};
+
+use crate::job::Job;
+use crate::wire::take_notice;
+
+/// What is read of one output before the others have their turn.
+const TURN_BYTES: usize = 1 << 20;
+
+/// What is read at a time.
+const CHUNK: usize = 64 << 10;
+
+/// Events that are fetched at a time.
+const EVENTS: usize = 64;
+
+/// The number that no source has: the wish that the thread end.
+const STOP: u64 = 0;
+
+/// The thread. It begins with the first job, and ends with this.
+#[derive(Debug, Default)]
+pub(crate) struct Poller {
+    running: Mutex<Option<Running>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    epoll: OwnedFd,
+    stop: OwnedFd,
+    sources: Mutex<Sources>,
+}
+
+#[derive(Debug, Default)]
+struct Sources {
+    last: u64,
+    by_number: HashMap<u64, Arc<Source>>,
+}
+
+/// Something that is read from: a command's output, or what its keeper says.
+#[derive(Debug)]
+enum Source {
+    Output(OwnedFd, Arc<Job>),
+    Keeper(UnixStream, Mutex<Vec<u8>>, Arc<Job>),
+}
+
+impl Poller {
+    /// Looks after a job from now on.
+    pub(crate) fn watch(
+        &self,
+        job: &Arc<Job>,
+        output: OwnedFd,
+        control: UnixStream,
+    ) -> io::Result<()> {
+        let mut running = lock(&self.running);
+        let shared = match &*running {
+            Some(running) => running.shared.clone(),
+            None => {
+                let begun = Running::begin()?;
+                let shared = begun.shared.clone();
+                *running = Some(begun);
+                shared
+            }
+        };
+        drop(running);
+        shared.add(Source::Output(output, job.clone()))?;
+        shared.add(Source::Keeper(control, Mutex::default(), job.clone()))
+    }
+}
+
+impl Running {
+    fn begin() -> io::Result<Running> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
+        let shared = Arc::new(Shared { epoll, stop, sources: Mutex::default() });
+        // Weak, so that it lasts no longer than who began it even if it could not be told.
+        let seen = Arc::downgrade(&shared);
+        let thread = std::thread::Builder::new().name("toolcrib-jobs".to_owned());
+        let thread = Some(thread.spawn(move || attend(&seen))?);
+        Ok(Running { shared, thread })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = write(&self.shared.stop, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn attend(shared: &Weak<Shared>) {
+    let mut chunk = vec![0; CHUNK];
+    let mut events = Vec::with_capacity(EVENTS);
+    while let Some(shared) = shared.upgrade() {
+        events.clear();
+        match epoll::wait(&shared.epoll, rustix::buffer::spare_capacity(&mut events), None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+        if !events.iter().all(|event: &Event| shared.serve(event.data.u64(), &mut chunk)) {
+            return;
+        }
+    }
+}
+
+impl Shared {
+    fn add(&self, source: Source) -> io::Result<()> {
+        let source = Arc::new(source);
+        let mut sources = lock(&self.sources);
+        sources.last += 1;
+        let number = sources.last;
+        sources.by_number.insert(number, source.clone());
+        drop(sources);
+        let data = EventData::new_u64(number);
+        let added = match &*source {
+            Source::Output(output, _) => epoll::add(&self.epoll, output, data, EventFlags::IN),
+            Source::Keeper(control, ..) => epoll::add(&self.epoll, control, data, EventFlags::IN),
+        };
+        Ok(added.inspect_err(|_| self.remove(number))?)
+    }
+
+    fn remove(&self, number: u64) {
+        lock(&self.sources).by_number.remove(&number);
+    }
+
+    /// Reads what a source has; answers whether to go on at all.
+    fn serve(&self, number: u64, chunk: &mut [u8]) -> bool {
+        if number == STOP {
+            return false;
+        }
+        let Some(source) = lock(&self.sources).by_number.get(&number).cloned() else { return true };
+        let open = match &*source {
+            Source::Output(output, job) => read_output(output, job, chunk),
+            Source::Keeper(control, received, job) => {
+                hear(control, &mut lock(received), job, chunk)
+            }
+        };
+        if !open {
+            match &*source {
+                Source::Output(output, job) => {
+                    let _ = epoll::delete(&self.epoll, output);
+                    job.output_closed();
+                }
+                Source::Keeper(control, _, job) => {
+                    let _ = epoll::delete(&self.epoll, control);
+                    job.keeper_gone();
+                }
+            }
+            self.remove(number);
+        }
+        true
+    }
+}
+
+/// Moves some of an output into its log; answers whether there may be more.
+fn read_output(output: &OwnedFd, job: &Job, chunk: &mut [u8]) -> bool {
+    let mut moved = 0;
+    while moved < TURN_BYTES {
+        match read(output, &mut *chunk) {
+            Ok(0) => return false,
+            Ok(count) => {
+                job.wrote(chunk.get(..count).unwrap_or_default());
+                moved += count;
+            }
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return true,
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
+/// Hears what a keeper says; answers whether it may say more.
+fn hear(control: &UnixStream, received: &mut Vec<u8>, job: &Job, chunk: &mut [u8]) -> bool {
+    let mut control = control;
+    loop {
+        let open = match control.read(chunk) {
+            Ok(0) => false,
+            Ok(count) => {
+                received.extend_from_slice(chunk.get(..count).unwrap_or_default());
+                true
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+            Err(_) => false,
+        };
+        while let Ok(Some(notice)) = take_notice(received) {
+            job.heard(notice);
+        }
+        if !open {
+            return false;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,290 @@
+//! Commands: what they write, how they end, what they leave, and that nothing of them stays.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use toolcrib_exec::{
+    Command, Ending, Exit, Job, JobError, Jobs, Launcher, LogLimits, Shells, Status,
+};
+
+use crate::example_path;
+
+/// Far from what anything here takes, so that a slow machine passes.
+const LONG: Duration = Duration::from_secs(60);
+
+fn jobs() -> Jobs {
+    jobs_with(LogLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None }, 1000)
+}
+
+fn jobs_with(logs: LogLimits, max: usize) -> Jobs {
+    let launcher = Launcher { program: example_path("keeper"), arguments: Vec::new() };
+    Shells::new(launcher, logs).session(max)
+}
+
+fn command(script: &str) -> Command {
+    Command {
+        script: script.as_bytes().to_vec(),
+        shell: PathBuf::from("/bin/bash"),
+        directory: PathBuf::from("/"),
+        environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
+        stdin: Vec::new(),
+    }
+}
+
+/// Runs a script until its shell has ended and all its output has come.
+fn finished(jobs: &Jobs, script: &str) -> Arc<Job> {
+    let job = jobs.start(&command(script)).unwrap();
+    let now = job.wait(LONG, |now| !now.status.is_running() && now.closed);
+    assert!(!now.status.is_running() && now.closed, "{now:?}");
+    job
+}
+
+fn output(job: &Job) -> String {
+    let (_, bytes) = job.read(0, 1 << 20);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn exit(job: &Job) -> Exit {
+    job.snapshot().ended.unwrap().exit
+}
+
+/// How many processes there are whose command line has this word in it.
+fn alive(word: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let has = |entry: &std::fs::DirEntry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let own = entry.file_name().to_str() == Some(&std::process::id().to_string());
+        !own && String::from_utf8_lossy(&line).split('\0').any(|part| part == word)
+    };
+    processes.filter(has).count()
+}
+
+/// A number of seconds that no other test sleeps for, to find its processes by.
+fn unlikely(test: u32) -> String {
+    format!("{}{test:03}", std::process::id() % 10_000 + 100_000)
+}
+
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + LONG;
+    while !holds() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_command_runs_and_says_how_it_ended() {
+    let jobs = jobs();
+    for (script, expected, said) in [
+        ("echo out; echo err >&2; exit 3", Exit::Code(3), "out\nerr\n"),
+        ("true", Exit::Code(0), ""),
+        ("exec sh -c 'exit 255'", Exit::Code(255), ""),
+        ("kill -9 $$", Exit::Signal(9), ""),
+        ("set -e; echo a; false; echo b", Exit::Code(1), "a\n"),
+        ("cat; read x; echo \"$?\"", Exit::Code(0), "1\n"),
+        ("trap 'echo bye' EXIT; exit 4", Exit::Code(4), "bye\n"),
+        ("# only a word", Exit::Code(0), ""),
+        ("", Exit::Code(0), ""),
+    ] {
+        let job = finished(&jobs, script);
+        assert_eq!((exit(&job), output(&job).as_str()), (expected, said), "{script}");
+        let succeeded = job.snapshot().status == Status::Completed;
+        assert_eq!(succeeded, expected == Exit::Code(0), "{script}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_script_is_said_with_its_line() {
+    let jobs = jobs();
+    let job = finished(&jobs, "echo one\nnosuchcommand\n");
+    assert_eq!(output(&job), "one\n/dev/fd/3: line 2: nosuchcommand: command not found\n");
+    assert_eq!(exit(&job), Exit::Code(127));
+    let job = finished(&jobs, "echo one\nif then\n");
+    assert!(output(&job).starts_with("one\n/dev/fd/3: line 2: syntax error"), "{}", output(&job));
+    assert_eq!(exit(&job), Exit::Code(2));
+}
+
+#[test]
+fn the_bytes_of_a_script_and_of_its_input_arrive_as_they_are() {
+    let jobs = jobs();
+    let odd = "printf '%s' '\u{e4} \\ $HOME `x` \"\t!'\n";
+    assert_eq!(output(&finished(&jobs, odd)), "\u{e4} \\ $HOME `x` \"\t!");
+    let long = format!(": '{}'; echo end", "x".repeat(3 << 20));
+    assert_eq!(output(&finished(&jobs, &long)), "end\n");
+    let input: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+    let job = jobs.start(&Command { stdin: input.clone(), ..command("cat") }).unwrap();
+    job.wait(LONG, |now| now.closed);
+    assert_eq!(job.read(0, 1 << 20).1, input);
+}
+
+#[test]
+fn no_terminal_no_descriptor_and_no_variable_is_inherited() {
+    let jobs = jobs();
+    assert_eq!(output(&finished(&jobs, "ls /proc/self/fd")), "0\n1\n2\n3\n");
+    assert_eq!(output(&finished(&jobs, ":; (ls /proc/self/fd) | wc -l")), "4\n");
+    let tty = output(&finished(&jobs, "read x </dev/tty; tty"));
+    assert!(tty.contains("/dev/tty: No such device") && tty.contains("not a tty"), "{tty}");
+    let environment = output(&finished(&jobs, "env | cut -d= -f1 | sort | tr '\\n' ' '"));
+    assert_eq!(environment, "PATH PWD SHLVL _ ");
+}
+
+#[test]
+fn where_it_went_and_what_it_exported_is_known() {
+    let jobs = jobs();
+    let job = finished(&jobs, "cd /usr; export A=$'x\\n\"y' B=1; unset B; exit 3");
+    let left = job.snapshot().ended.unwrap().left.unwrap();
+    assert_eq!(left.directory, Some("/usr".into()));
+    let of = |name: &str| left.environment.iter().find(|(known, _)| known == name);
+    assert_eq!(of("A").unwrap().1, "x\n\"y");
+    assert_eq!(of("B"), None);
+    assert_eq!(finished(&jobs, "exec true").snapshot().ended.unwrap().left, None);
+}
+
+#[test]
+fn what_it_used_is_known() {
+    let jobs = jobs();
+    let job = finished(&jobs, "x=$(head -c 30000000 /dev/zero | tr '\\0' x); echo ${#x}");
+    let ended = job.snapshot().ended.unwrap();
+    assert!(ended.peak_bytes > 20_000_000, "{ended:?}");
+    assert!(ended.cpu > Duration::ZERO, "{ended:?}");
+}
+
+#[test]
+fn a_shell_that_ends_is_not_waited_for_by_those_it_leaves() {
+    let (jobs, seconds) = (jobs(), unlikely(1));
+    let job = jobs.start(&command(&format!("sleep {seconds} & echo done"))).unwrap();
+    job.wait(LONG, |now| !now.status.is_running());
+    eventually("its output comes", || output(&job) == "done\n");
+    assert_eq!(job.snapshot().status, Status::Completed);
+    let names = || job.processes().into_iter().map(|process| process.name).collect::<Vec<_>>();
+    eventually("it sleeps", || names() == ["sleep"]);
+    job.end(Ending::Polite, Status::Killed);
+    let now = job.wait(LONG, |now| now.over);
+    assert_eq!((now.over, now.killed, now.status), (true, 1, Status::Completed));
+    assert_eq!(alive(&seconds), 0);
+}
+
+/// Ways to get out of a process group, a session, or the reach of a polite word.
+fn daemons(seconds: &str) -> [String; 6] {
+    [
+        format!("setsid sleep {seconds} & sleep {seconds} & wait"),
+        format!("nohup sleep {seconds} >/dev/null 2>&1 & wait"),
+        format!("(setsid sh -c 'sleep {seconds} & sleep {seconds}' &) ; sleep {seconds}"),
+        format!("trap '' TERM; sleep {seconds} & wait; sleep {seconds}; sleep {seconds}"),
+        format!("sleep {seconds} & sleep 0.1; kill -STOP $!; wait"),
+        format!("sh -c 'trap \"\" TERM HUP; while :; do sleep {seconds}; done' & wait"),
+    ]
+}
+
+#[test]
+fn everything_that_a_command_started_ends_with_it() {
+    let jobs = jobs();
+    let seconds = unlikely(2);
+    for script in daemons(&seconds) {
+        let job = jobs.start(&command(&script)).unwrap();
+        eventually(&format!("it sleeps: {script}"), || alive(&seconds) > 0);
+        job.end(Ending::Prompt, Status::TimedOut);
+        let now = job.wait(LONG, |now| now.over);
+        assert!(now.over && now.killed > 0, "{script}: {now:?}");
+        assert_eq!(now.status, Status::TimedOut, "{script}");
+        assert_eq!(alive(&seconds), 0, "{script}");
+    }
+}
+
+#[test]
+fn a_session_that_ends_takes_its_commands_along() {
+    let seconds = unlikely(3);
+    for script in daemons(&seconds) {
+        let jobs = jobs();
+        jobs.start(&command(&script)).unwrap();
+        eventually("it sleeps", || alive(&seconds) > 0);
+        drop(jobs);
+        eventually("nothing is left", || alive(&seconds) == 0);
+    }
+}
+
+#[test]
+fn a_job_goes_through_its_states() {
+    let jobs = jobs();
+    let job = jobs.start(&command("sleep 600")).unwrap();
+    assert_eq!(job.snapshot().status, Status::Running);
+    assert_eq!(jobs.list_running().len(), 1);
+    job.end(Ending::Polite, Status::Killed);
+    let now = job.wait(LONG, |now| now.over && now.closed);
+    assert_eq!(now.status, Status::Killed);
+    assert_eq!(now.ended.unwrap().exit, Exit::Signal(15));
+    // Twice is as good as once.
+    job.end(Ending::Polite, Status::Killed);
+    assert_eq!(jobs.list_running().len(), 0);
+    assert_eq!(jobs.get(job.id()).unwrap().id(), job.id());
+    assert!(jobs.get("sh_0").is_none());
+    assert_eq!(jobs.clean_up(Duration::from_secs(3600)), 0);
+    assert_eq!(jobs.clean_up(Duration::ZERO), 1);
+    jobs.start(&command("sleep 600")).unwrap();
+    jobs.reset();
+    assert!(jobs.list().is_empty());
+}
+
+#[test]
+fn trouble_of_ours_is_no_exit_code() {
+    let jobs = jobs();
+    let start = |command: Command| jobs.start(&command).unwrap_err();
+    let gone = Command { directory: "/nonexistent".into(), ..command("true") };
+    let error = start(gone).to_string();
+    assert_eq!(
+        error,
+        "could not enter the directory /nonexistent: No such file or directory (os error 2)"
+    );
+    let no_shell = Command { shell: "/nonexistent".into(), ..command("true") };
+    assert!(start(no_shell).to_string().starts_with("could not start the shell /nonexistent"));
+    let launcher = Launcher { program: "/nonexistent".into(), arguments: Vec::new() };
+    let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
+    let error = Shells::new(launcher, logs).session(5).start(&command("true")).unwrap_err();
+    assert_eq!(error, JobError::NotLaunched { errno: 2 });
+}
+
+#[test]
+fn when_all_places_are_taken_the_oldest_that_is_over_goes() {
+    let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
+    let jobs = jobs_with(logs, 2);
+    let first = finished(&jobs, "true");
+    eventually("it is over", || first.snapshot().over);
+    let second = jobs.start(&command("sleep 600")).unwrap();
+    let third = jobs.start(&command("sleep 600")).unwrap();
+    assert!(jobs.get(first.id()).is_none());
+    assert!(jobs.get(second.id()).is_some() && jobs.get(third.id()).is_some());
+    assert_eq!(jobs.start(&command("true")).unwrap_err(), JobError::TooMany(2));
+}
+
+#[test]
+fn a_flood_is_kept_at_its_ends_and_stops_nothing() {
+    let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: Some("/tmp".into()) };
+    let jobs = jobs_with(logs, 5);
+    let job = jobs.start(&command("echo first; head -c 50000000 /dev/zero; echo last")).unwrap();
+    let now = job.wait(LONG, |now| now.closed);
+    assert_eq!(now.written, 50_000_011);
+    assert_eq!(now.gap.end - now.gap.start, 50_000_011 - (1 << 20));
+    assert!(job.read(0, 6).1 == b"first\n" && job.read(50_000_006, 9).1 == b"last\n");
+}
+
+#[test]
+fn the_ports_of_a_job_are_found() {
+    let jobs = jobs();
+    let script = "exec python3 -c \"
+import socket, time
+s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print(s.getsockname()[1], flush=True); time.sleep(600)\"";
+    let job = jobs.start(&command(script)).unwrap();
+    eventually("it listens", || output(&job).ends_with('\n'));
+    assert_eq!(vec![output(&job).trim().parse::<u16>().unwrap()], job.ports());
+}
+
+#[test]
+fn a_command_may_be_started_by_a_thread_that_ends() {
+    let jobs = Arc::new(jobs());
+    let of_thread = jobs.clone();
+    let start = move || of_thread.start(&command("sleep 0.3; echo alive")).unwrap();
+    let job = std::thread::spawn(start).join().unwrap();
+    job.wait(LONG, |now| now.closed);
+    assert_eq!(output(&job), "alive\n");
+}
