@@ -19,7 +19,9 @@ compile_error!(
     "toolcrib-exec has no way yet to limit a process on this system; Linux only, for now"
 );
 
+mod bash;
 mod command;
+mod environment;
 mod error;
 mod exported;
 mod job;
@@ -32,7 +34,9 @@ mod ports;
 mod wire;
 mod worker;
 
+pub use bash::find_bash;
 pub use command::{Command, Ended, Exit, Left};
+pub use environment::Environment;
 pub use error::JobError;
 pub use job::{Job, Snapshot, Status};
 pub use jobs::{Jobs, Shells};

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use regex_syntax::ParserBuilder;
 use regex_syntax::ast::ErrorKind;
@@ -102,6 +103,14 @@ impl Pattern {
     /// How it was understood.
     pub fn understood(&self) -> &Understood {
         &self.understood
+    }
+
+    /// Whether it is found in a line, or in any other text. What takes too many steps is not.
+    pub fn is_in(&self, text: &str) -> bool {
+        match &self.engine {
+            Engine::Linear(matcher) => matcher.is_match(text.as_bytes()).unwrap_or(false),
+            Engine::Bounded(regex) => regex.is_match(text).unwrap_or(false),
+        }
     }
 
     /// Whether it is matched over the ends of lines: because it was asked for, or because the pattern has

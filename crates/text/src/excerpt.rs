@@ -1,0 +1,260 @@
+//! A long output within a budget: its beginning, the lines around its first errors, its end.
+//!
+//! What went wrong is rarely in the last lines and never in the first; whoever sees only those runs the
+//! command again. Fed line by line; memory is that of what will be shown.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+
+use crate::clip::clip_line;
+
+/// Lines shown before an error, and after it.
+const BEFORE: usize = 2;
+/// See [`BEFORE`].
+const AFTER: usize = 4;
+
+/// How much of an output to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExcerptOptions {
+    /// Characters in all, notes about what was left out aside.
+    pub chars: usize,
+    /// Characters of one line.
+    pub line_chars: usize,
+    /// Lines of the beginning, if somebody wants just so many.
+    pub head_lines: Option<usize>,
+    /// Lines of the end, likewise.
+    pub tail_lines: Option<usize>,
+}
+
+/// Collects what will be shown of an output.
+#[derive(Debug)]
+pub struct Excerpt {
+    line_chars: usize,
+    head: Part,
+    tail: Part,
+    errors: Part,
+    /// Characters of the end, once not all can be shown.
+    tail_chars: usize,
+    /// Lines behind an error that are still wanted.
+    wanted: usize,
+    lines: u64,
+}
+
+/// What is shown, and what is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The lines, with notes where some are missing.
+    pub text: String,
+    /// Lines in all.
+    pub lines: u64,
+    /// Lines that are missing.
+    pub left_out: u64,
+}
+
+/// Some lines, with their numbers, within a bound.
+#[derive(Debug, Default)]
+struct Part {
+    kept: VecDeque<(u64, String)>,
+    chars: usize,
+    max_chars: usize,
+    max_lines: usize,
+}
+
+impl Excerpt {
+    /// Nothing yet.
+    pub fn new(options: ExcerptOptions) -> Excerpt {
+        let ExcerptOptions { chars, line_chars, head_lines, tail_lines } = options;
+        let chosen = head_lines.is_some() || tail_lines.is_some();
+        let part = |max_chars: usize, lines: Option<usize>| {
+            let max_lines = if chosen { lines.unwrap_or(0) } else { usize::MAX };
+            Part { max_chars, max_lines, ..Part::default() }
+        };
+        let (head_chars, end_chars) = match (head_lines, tail_lines) {
+            (None, None) => (chars / 4, chars - chars / 4),
+            (Some(_), None) => (chars, 0),
+            (None, Some(_)) => (0, chars),
+            (Some(_), Some(_)) => (chars / 2, chars / 2),
+        };
+        Excerpt {
+            line_chars,
+            head: part(head_chars, head_lines),
+            tail: part(end_chars, tail_lines),
+            errors: part(if chosen { 0 } else { chars / 4 }, None),
+            tail_chars: if chosen { end_chars } else { chars / 2 },
+            wanted: 0,
+            lines: 0,
+        }
+    }
+
+    /// Takes the next line, without its end.
+    pub fn line(&mut self, line: &str) {
+        self.lines += 1;
+        let kept = (self.lines, clip_line(line, self.line_chars));
+        // Once a line did not fit into the beginning, none does.
+        if self.lines == self.head.kept.len() as u64 + 1 && self.head.has_room_for(&kept) {
+            self.head.push(kept);
+            return;
+        }
+        if self.errors.max_chars > 0 {
+            self.look_for_errors(&kept);
+        }
+        self.tail.push(kept);
+        self.tail.shrink();
+    }
+
+    /// What is shown.
+    pub fn finish(mut self) -> Shown {
+        let all = self.head.kept.len() + self.tail.kept.len();
+        if (all as u64) < self.lines {
+            self.tail.max_chars = self.tail_chars;
+            self.tail.shrink();
+        }
+        let tail_from = self.tail.kept.front().map_or(u64::MAX, |(number, _)| *number);
+        self.errors.kept.retain(|(number, _)| *number < tail_from);
+        let parts = [self.head, self.errors, self.tail];
+        let (mut text, mut shown, mut last) = (String::new(), 0, 0);
+        for (number, line) in parts.into_iter().flat_map(|part| part.kept) {
+            note_gap(&mut text, number - last - 1);
+            text.push_str(&line);
+            text.push('\n');
+            shown += 1;
+            last = number;
+        }
+        note_gap(&mut text, self.lines - last);
+        Shown { text, lines: self.lines, left_out: self.lines - shown }
+    }
+
+    fn look_for_errors(&mut self, kept: &(u64, String)) {
+        if tells_of_an_error(&kept.1) {
+            let known = self.errors.kept.back().map_or(0, |(number, _)| *number);
+            let before = self.tail.kept.iter().rev().take(BEFORE).rev();
+            let before: Vec<_> = before.filter(|(number, _)| *number > known).cloned().collect();
+            for line in before.into_iter().chain([kept.clone()]) {
+                self.keep_error(line);
+            }
+            self.wanted = AFTER;
+        } else if self.wanted > 0 {
+            self.wanted -= 1;
+            self.keep_error(kept.clone());
+        }
+    }
+
+    fn keep_error(&mut self, line: (u64, String)) {
+        if self.errors.has_room_for(&line) {
+            self.errors.push(line);
+        } else {
+            // The first errors matter; what does not fit ends the search.
+            self.errors.max_chars = 0;
+        }
+    }
+}
+
+impl Part {
+    fn has_room_for(&self, line: &(u64, String)) -> bool {
+        self.kept.len() < self.max_lines && self.chars + chars(&line.1) <= self.max_chars
+    }
+
+    fn push(&mut self, line: (u64, String)) {
+        self.chars += chars(&line.1);
+        self.kept.push_back(line);
+    }
+
+    /// Lets the first lines go that there is no room for.
+    fn shrink(&mut self) {
+        while self.kept.len() > self.max_lines || self.chars > self.max_chars {
+            let Some((_, line)) = self.kept.pop_front() else { break };
+            self.chars -= chars(&line);
+        }
+    }
+}
+
+fn chars(line: &str) -> usize {
+    line.chars().count() + 1
+}
+
+fn note_gap(text: &mut String, lines: u64) {
+    let _ = match lines {
+        0 => Ok(()),
+        1 => writeln!(text, "[1 line left out]"),
+        lines => writeln!(text, "[{lines} lines left out]"),
+    };
+}
+
+/// Whether a line says that something went wrong, as compilers, tests and shells say it.
+fn tells_of_an_error(line: &str) -> bool {
+    const SIGNS: [&str; 6] = ["error", "fail", "panic", "fatal", "exception", "traceback"];
+    const ALL_IS_WELL: [&str; 6] =
+        ["0 error", "no error", "0 fail", "no fail", "without error", "errors: 0"];
+    let line = line.to_ascii_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
+    says(&SIGNS) && !says(&ALL_IS_WELL)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const OPTIONS: ExcerptOptions =
+        ExcerptOptions { chars: 400, line_chars: 50, head_lines: None, tail_lines: None };
+
+    fn excerpt(options: ExcerptOptions, lines: impl IntoIterator<Item = String>) -> Shown {
+        let mut excerpt = Excerpt::new(options);
+        lines.into_iter().for_each(|line| excerpt.line(&line));
+        excerpt.finish()
+    }
+
+    #[test]
+    fn what_fits_is_whole() {
+        let lines = (0..40).map(|_| "123456789".to_owned());
+        let shown = excerpt(OPTIONS, lines);
+        assert_eq!((shown.text.as_str(), shown.left_out), ("123456789\n".repeat(40).as_str(), 0));
+    }
+
+    #[test]
+    fn the_first_errors_are_shown_with_what_is_around_them() {
+        let line = |number: u32| match number {
+            50_001 => "test a ... FAILED".to_owned(),
+            80_000 => "0 errors here".to_owned(),
+            number => format!("line {number}"),
+        };
+        let shown = excerpt(OPTIONS, (1..=100_000).map(line));
+        let expected =
+            "line 50000\ntest a ... FAILED\nline 50002\nline 50003\nline 50004\nline 50005\n";
+        assert!(shown.text.contains(expected), "{}", shown.text);
+        assert!(shown.text.starts_with("line 1\n") && shown.text.ends_with("line 100000\n"));
+        assert!(!shown.text.contains("0 errors"));
+        assert!(shown.text.contains("lines left out]\nline 49999\n"), "{}", shown.text);
+    }
+
+    #[test]
+    fn somebody_may_want_just_some_lines() {
+        let lines = || (1..=9).map(|number| number.to_string());
+        let options = ExcerptOptions { head_lines: Some(2), ..OPTIONS };
+        assert_eq!(excerpt(options, lines()).text, "1\n2\n[7 lines left out]\n");
+        let options = ExcerptOptions { tail_lines: Some(1), ..OPTIONS };
+        assert_eq!(excerpt(options, lines()).text, "[8 lines left out]\n9\n");
+        let options = ExcerptOptions { head_lines: Some(1), tail_lines: Some(8), ..OPTIONS };
+        assert_eq!(excerpt(options, lines()).left_out, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_budget_holds_and_every_line_is_shown_or_counted(
+            lines in prop::collection::vec("[a-z ]{0,70}|error [a-z]{0,9}", 0..80),
+            head in prop::option::of(0usize..9), tail in prop::option::of(0usize..9),
+        ) {
+            let options = ExcerptOptions { head_lines: head, tail_lines: tail, ..OPTIONS };
+            let shown = excerpt(options, lines.clone());
+            let notes = |line: &&str| line.ends_with(" left out]");
+            let (noted, kept): (Vec<&str>, Vec<&str>) = shown.text.lines().partition(notes);
+            prop_assert_eq!(shown.lines, lines.len() as u64);
+            prop_assert_eq!(kept.len() as u64 + shown.left_out, shown.lines);
+            let counted: u64 = noted.iter()
+                .map(|note| note[1..].split(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+            prop_assert_eq!(counted, shown.left_out);
+            prop_assert!(kept.iter().map(|line| chars(line)).sum::<usize>() <= OPTIONS.chars);
+        }
+    }
+}
