@@ -31,13 +31,17 @@ pub(crate) struct MultiEdit {
     files: Option<Vec<OneFile>>,
 }
 
-// Said of Edit: to repeat it here, twice, would cost every conversation.
+// Edit says more: to repeat it here, twice, would cost every conversation.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneEdit {
+    /// As in Edit.
     old_string: String,
+    /// As in Edit.
     new_string: String,
+    /// As in Edit.
     replace_all: Option<bool>,
+    /// As in Edit.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
 }
@@ -45,7 +49,9 @@ struct OneEdit {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneFile {
+    /// The file.
     file_path: String,
+    /// Its replacements.
     edits: Vec<OneEdit>,
 }
 
