@@ -103,9 +103,7 @@ impl Journal {
     fn try_begin(&self, entry: Entry, contents: &[&Content]) -> Result<Flight<'_>, FsError> {
         let shared = FlockOperation::NonBlockingLockShared;
         let not_while_collecting = self.hold("collecting", shared, PATIENCE)?;
-        for content in contents {
-            self.store.put(content)?;
-        }
+        self.store.put_all(contents)?;
         let pending = Pending::write(&self.directory, &entry)?;
         Ok(Flight { journal: self, entry, pending, not_while_collecting })
     }

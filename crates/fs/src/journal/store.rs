@@ -2,6 +2,8 @@
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use crate::content::Content;
 use crate::error::FsError;
@@ -10,6 +12,14 @@ use crate::random;
 
 /// Quick rather than small: a change waits for it.
 const LEVEL: i32 = 1;
+
+/// Larger contents are compressed less, and thrice as fast.
+const LARGE: usize = 8 << 20;
+const LEVEL_OF_LARGE: i32 = -5;
+
+/// So many contents are kept one after the other, and more by several threads: each waits for the disk.
+const FEW: usize = 8;
+const THREADS: usize = 8;
 
 /// A larger content that is there already is not read to see whether it is whole.
 const MAX_VERIFIED: usize = 1 << 20;
@@ -37,8 +47,9 @@ impl Store {
         if self.has(&hash, content.len())? {
             return Ok(());
         }
+        let level = if content.len() > LARGE { LEVEL_OF_LARGE } else { LEVEL };
         let write = || -> std::io::Result<()> {
-            let compressed = zstd::bulk::compress(content, LEVEL)?;
+            let compressed = zstd::bulk::compress(content, level)?;
             let mut file = new_file(&self.directory)?;
             let written = file.0.write_all(&compressed).and_then(|()| file.0.sync_data());
             // What could not be written must not fill the disk for good.
@@ -47,6 +58,30 @@ impl Store {
             })
         };
         write().map_err(|error| FsError::from_io(&path, "cannot be kept", &error))
+    }
+
+    /// Keeps contents; when it returns, all are on disk.
+    pub(super) fn put_all(&self, contents: &[&Content]) -> Result<(), FsError> {
+        let is_little = contents.iter().map(|content| content.len()).sum::<usize>() <= LARGE;
+        if contents.len() < 2 || (contents.len() <= FEW && is_little) {
+            return contents.iter().try_for_each(|content| self.put(content));
+        }
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(content) = contents.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.put(content)?;
+            }
+            Ok(())
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> =
+                (1..THREADS.min(contents.len())).map(|_| scope.spawn(work)).collect();
+            let ended = |thread: ScopedJoinHandle<'_, _>| match thread.join() {
+                Ok(kept) => kept,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            others.into_iter().map(ended).fold(work(), Result::and)
+        })
     }
 
     /// Whether a content of this length is there, and whole. It was synced before it got its name, so of a
@@ -89,6 +124,22 @@ fn new_file(directory: &std::path::Path) -> std::io::Result<(std::fs::File, Path
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_contents_and_large_ones_are_all_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path().to_owned());
+        let large = Content::from(b"large ".repeat(LARGE / 4));
+        let small = (0..100).map(|number: u32| Content::from(number.to_le_bytes().to_vec()));
+        let all: Vec<Content> = small.chain([large.clone(), large]).collect();
+        store.put_all(&all.iter().collect::<Vec<_>>()).unwrap();
+        for content in &all {
+            assert_eq!(store.get(&content.hash()).unwrap().as_deref(), Some(&content[..]));
+        }
+        assert_eq!(store.list().unwrap().len(), 101, "each once, and nothing left behind");
+        std::fs::remove_dir_all(directory.path()).unwrap();
+        assert!(store.put_all(&all.iter().collect::<Vec<_>>()).is_err());
+    }
 
     #[test]
     fn a_content_comes_back_and_a_broken_one_does_not() {
