@@ -2,6 +2,7 @@
 //! each fails when an answer is wrong, since the time of a wrong answer means nothing.
 
 mod files;
+mod mcp;
 mod patch;
 mod search;
 mod start;
@@ -46,6 +47,11 @@ const BENCHES: &[Bench] = &[
         what: "Grep and Glob beside ripgrep and fd, on the kernel's sources and on this repository",
         run: search::run,
     },
+    Bench {
+        name: "mcp",
+        what: "the MCP server beside the official one for Node and rust-mcp-filesystem",
+        run: mcp::run,
+    },
 ];
 
 /// How often to measure.
@@ -60,9 +66,14 @@ const DEFAULT: Rounds = Rounds { warm_up: 20, measured: 300 };
 const SMOKE: Rounds = Rounds { warm_up: 1, measured: 3 };
 
 impl Rounds {
+    /// Whether nothing is measured.
+    fn is_smoke(self) -> bool {
+        self.measured <= SMOKE.measured
+    }
+
     /// The program to measure; where nothing is measured, the one that is quick to build.
     fn build(self) -> Result<PathBuf> {
-        match self.measured <= SMOKE.measured {
+        match self.is_smoke() {
             true => product::build_debug(),
             false => product::build_release(),
         }

@@ -1,4 +1,4 @@
-//! The newest ripgrep and fd, to compare with: installed from crates.io into the cache, once.
+//! Programs of others to compare with: installed from crates.io into the cache, once.
 
 use std::path::PathBuf;
 
@@ -13,17 +13,23 @@ pub(crate) struct Peers {
 
 /// Installs what is not there yet; that takes minutes, once.
 pub(crate) fn install() -> Result<Peers> {
+    Ok(Peers { rg: program("ripgrep", "rg")?, fd: program("fd-find", "fd")? })
+}
+
+/// Another MCP server for files, made with Rust too.
+pub(crate) fn server() -> Result<PathBuf> {
+    program("rust-mcp-filesystem", "rust-mcp-filesystem")
+}
+
+fn program(package: &str, name: &str) -> Result<PathBuf> {
     let root = workspace::cache_directory()?.join("peers");
-    let program = |name: &str| root.join("bin").join(name);
-    for (package, name) in [("ripgrep", "rg"), ("fd-find", "fd")] {
-        if program(name).exists() {
-            continue;
-        }
+    let program = root.join("bin").join(name);
+    if !program.exists() {
         println!("   installing {package} from crates.io");
         let mut command = process::cargo(&["install", "--quiet", "--locked", package]);
         process::run(command.arg("--root").arg(&root).env("CARGO_TARGET_DIR", root.join("build")))?;
-        // What it took to build them is many times their size.
+        // What it took to build it is many times its size.
         let _ = std::fs::remove_dir_all(root.join("build"));
     }
-    Ok(Peers { rg: program("rg"), fd: program("fd") })
+    Ok(program)
 }

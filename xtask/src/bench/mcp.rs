@@ -1,0 +1,202 @@
+//! `bench mcp`: `toolcrib serve` beside other servers for files, in turns: from start to the first answer, a
+//! small file read, many calls at once, the size of the list, memory.
+//!
+//! All speak the older era of the protocol here, since the others know no newer one.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::Rounds;
+use super::table::{ratio, two_digits};
+use super::times::Times;
+use crate::conversation::Conversation;
+use crate::error::Result;
+use crate::{node, peers};
+
+/// Calls at once, and how many of them in all.
+const IN_FLIGHT: usize = 64;
+const CALLS: usize = 10_000;
+
+/// Starts are slow, and few measurements tell.
+const STARTS: usize = 20;
+
+struct Server {
+    name: &'static str,
+    words: Vec<PathBuf>,
+    /// The tool that reads a file, and what it calls the path.
+    read: (&'static str, &'static str),
+    start: Times,
+    small_read: Times,
+    at_once: Times,
+    list_bytes: usize,
+    memory: u64,
+}
+
+pub(super) fn run(rounds: Rounds) -> Result<()> {
+    let binary = rounds.build()?;
+    let top = tempfile::tempdir()?;
+    let workspace = top.path().join("ws");
+    std::fs::create_dir(&workspace)?;
+    let file = workspace.join("small.txt");
+    std::fs::write(&file, "a line of a small file\n".repeat(40))?;
+    let mut servers = servers(&binary, top.path(), &workspace, rounds)?;
+    for server in &mut servers {
+        server.measure_list()?;
+    }
+    for _ in 0..rounds.measured.min(STARTS) {
+        for server in &mut servers {
+            let started = Instant::now();
+            let _conversation = server.converse()?;
+            server.start.add(started.elapsed());
+        }
+    }
+    measure_reads(&mut servers, &file, rounds)?;
+    for server in &mut servers {
+        server.measure_many(&file, if rounds.is_smoke() { IN_FLIGHT * 2 } else { CALLS })?;
+    }
+    print_table(&servers);
+    Ok(())
+}
+
+fn servers(binary: &Path, top: &Path, workspace: &Path, rounds: Rounds) -> Result<Vec<Server>> {
+    let server = |name, words: Vec<PathBuf>, read| Server {
+        name,
+        words,
+        read,
+        start: Times::default(),
+        small_read: Times::default(),
+        at_once: Times::default(),
+        list_bytes: 0,
+        memory: 0,
+    };
+    let ours =
+        ["serve".into(), "--root".into(), workspace.into(), "--state".into(), top.join("state")];
+    let ours = std::iter::once(binary.to_owned()).chain(ours).collect();
+    let mut servers = vec![server("toolcrib", ours, ("Read", "file_path"))];
+    // To install them takes minutes; a run that measures nothing does without.
+    if !rounds.is_smoke() {
+        let script = node::install("peers.json")?
+            .file("@modelcontextprotocol/server-filesystem/dist/index.js");
+        let words = vec!["node".into(), script, workspace.into()];
+        servers.push(server("the official one for Node", words, ("read_text_file", "path")));
+        let words = vec![peers::server()?, workspace.into()];
+        servers.push(server("rust-mcp-filesystem", words, ("read_text_file", "path")));
+    }
+    Ok(servers)
+}
+
+/// Each server's small reads, one after the other, in turns.
+fn measure_reads(servers: &mut [Server], file: &Path, rounds: Rounds) -> Result<()> {
+    let mut conversations =
+        servers.iter().map(Server::converse).collect::<Result<Vec<Conversation>>>()?;
+    for round in 0..rounds.warm_up + rounds.measured {
+        for (server, conversation) in servers.iter_mut().zip(&mut conversations) {
+            let line = server.read_line(round + 10, file);
+            let started = Instant::now();
+            let answer = conversation.ask(&line)?;
+            let time = started.elapsed();
+            check(server.name, &answer)?;
+            if round >= rounds.warm_up {
+                server.small_read.add(time);
+            }
+        }
+    }
+    for (server, conversation) in servers.iter_mut().zip(&conversations) {
+        server.memory = conversation.peak_memory()?;
+    }
+    Ok(())
+}
+
+impl Server {
+    /// A conversation that has said hello.
+    fn converse(&self) -> Result<Conversation> {
+        let mut command = Command::new(&self.words[0]);
+        command.args(&self.words[1..]).stderr(Stdio::null());
+        let mut conversation = Conversation::start(command)?;
+        let hello = json!({
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "bench", "version": "1"},
+        });
+        let answer = conversation.ask(&line(1, "initialize", &hello))?;
+        if answer["result"]["serverInfo"].is_null() {
+            return Err(format!("{}: {answer}", self.name).into());
+        }
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        conversation.say(&format!("{ready}\n"))?;
+        Ok(conversation)
+    }
+
+    fn read_line(&self, id: usize, file: &Path) -> String {
+        let (tool, path) = self.read;
+        line(id, "tools/call", &json!({"name": tool, "arguments": {path: file}}))
+    }
+
+    fn measure_list(&mut self) -> Result<()> {
+        let mut conversation = self.converse()?;
+        let answer = conversation.ask(&line(2, "tools/list", &json!({})))?;
+        self.list_bytes = answer["result"]["tools"].to_string().len();
+        Ok(())
+    }
+
+    /// Many calls, always so many of them unanswered: how long each took.
+    fn measure_many(&mut self, file: &Path, calls: usize) -> Result<()> {
+        let mut conversation = self.converse()?;
+        let mut asked: HashMap<u64, Instant> = HashMap::new();
+        let mut next = 100;
+        let last = next + calls;
+        while next < last || !asked.is_empty() {
+            while next < last && asked.len() < IN_FLIGHT {
+                asked.insert(next as u64, Instant::now());
+                conversation.say(&self.read_line(next, file))?;
+                next += 1;
+            }
+            let answer = conversation.line()?.ok_or("the server ended in the middle")?;
+            let answer: Value = serde_json::from_str(&answer)?;
+            check(self.name, &answer)?;
+            let id = answer["id"].as_u64().ok_or("an answer without an id")?;
+            let sent = asked.remove(&id).ok_or("an answer that nobody waits for")?;
+            self.at_once.add(sent.elapsed());
+        }
+        Ok(())
+    }
+}
+
+fn line(id: usize, method: &str, params: &Value) -> String {
+    let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+    format!("{request}\n")
+}
+
+fn check(name: &str, answer: &Value) -> Result<()> {
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+    match text.contains("a line of a small file") {
+        true => Ok(()),
+        false => Err(format!("{name} answered wrongly: {answer}").into()),
+    }
+}
+
+fn print_table(servers: &[Server]) {
+    println!(
+        "| server | start ms | small read p50 ms | p99 | of {IN_FLIGHT} at once p50 | p99 | list bytes | peak MB | read to ours |"
+    );
+    println!("|---|--:|--:|--:|--:|--:|--:|--:|--:|");
+    let ours = servers.first().and_then(|server| server.small_read.percentile_ms(50));
+    for server in servers {
+        println!(
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            server.name,
+            two_digits(server.start.percentile_ms(50)),
+            two_digits(server.small_read.percentile_ms(50)),
+            two_digits(server.small_read.percentile_ms(99)),
+            two_digits(server.at_once.percentile_ms(50)),
+            two_digits(server.at_once.percentile_ms(99)),
+            server.list_bytes,
+            server.memory / 1_000_000,
+            ratio(server.small_read.percentile_ms(50), ours),
+        );
+    }
+}
