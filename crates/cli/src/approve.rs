@@ -26,18 +26,33 @@ fn ask(question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> 
     }
     text += &question.because();
     anstream::stderr().write_all(text.as_bytes())?;
+    let rules = question.rules_to_add();
+    let always = if rules.is_empty() { "" } else { "[a]lways, " };
     loop {
         let mut stderr = io::stderr();
-        write!(stderr, "Allow? [y]es, for this [s]ession, [n]o: ")?;
+        write!(
+            stderr,
+            "Allow? [y]es, for this [s]ession, {always}[n]o, or no with a word to the agent (n …): "
+        )?;
         stderr.flush()?;
         let mut line = String::new();
         if input.read_line(&mut line)? == 0 {
             return Ok(Answer::Deny("The input ended.".to_owned()));
         }
-        match line.trim().to_lowercase().as_str() {
+        let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        match word.to_lowercase().as_str() {
             "y" | "yes" => return Ok(Answer::Allow),
             "s" | "session" => return Ok(Answer::AllowForSession),
-            "n" | "no" => return Ok(Answer::Deny(String::new())),
+            "a" | "always" if !rules.is_empty() => {
+                // By the person's own hand: what is always allowed is read once more before it is.
+                let text = format!(
+                    "Allowed for this session. To have it always, add this to rules.toml:\n\n{}\n",
+                    print::plain(&rules)
+                );
+                anstream::stderr().write_all(text.as_bytes())?;
+                return Ok(Answer::AllowForSession);
+            }
+            "n" | "no" => return Ok(Answer::Deny(rest.trim().to_owned())),
             _ => {}
         }
     }

@@ -104,6 +104,18 @@ impl Policy {
         })
     }
 
+    /// Whether a rule keeps a file back that a call did not name: one that it comes upon beneath a
+    /// directory, where nobody can be asked about each.
+    pub fn keeps_back(&self, path: &Path) -> bool {
+        let rule = self.rules.for_path(Kind::Read, path, &self.around(Path::new("")));
+        rule.is_some_and(|rule| rule.decision != Decision::Allow)
+    }
+
+    /// Whether there are rules on files that are read at all.
+    pub fn has_rules_on_reading(&self) -> bool {
+        self.rules.has(Kind::Read)
+    }
+
     /// What is seen in a command that starts in `directory`.
     pub fn understand(&self, directory: &Path, text: &str) -> Understood {
         understand(text, &self.around(directory))

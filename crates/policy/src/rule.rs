@@ -59,6 +59,11 @@ impl Rules {
         self
     }
 
+    /// Whether there is a rule of a kind.
+    pub(crate) fn has(&self, kind: Kind) -> bool {
+        self.rules.iter().any(|rule| rule.kind == kind)
+    }
+
     /// The strictest rule of a kind about a path.
     pub(crate) fn for_path(&self, kind: Kind, path: &Path, around: &Surroundings) -> Option<&Rule> {
         self.strictest(kind, |rule| rule.fits_path(path, around))

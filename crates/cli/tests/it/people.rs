@@ -57,6 +57,14 @@ fn on_a_terminal_a_diff_has_colours_and_a_question_is_asked() {
     assert!(refused.contains("Allow? [y]es"), "{refused:?}");
     assert!(refused.contains("[denied]"), "{refused:?}");
     assert_eq!(std::fs::read(workspace.path().join("a.txt")).unwrap(), b"one\n");
+    let refused = on_terminal("--profile cautious", "n use two.txt\\n");
+    assert!(refused.contains("the answer was no. use two.txt"), "{refused:?}");
+    let always = on_terminal("--profile cautious", "a\\n");
+    assert!(
+        always.contains("add this to rules.toml") && always.contains("kind = \"edit\""),
+        "{always:?}"
+    );
+    std::fs::write(workspace.path().join("a.txt"), "one\n").unwrap();
     let allowed = on_terminal("--profile cautious", "y\\n");
     assert!(allowed.contains("Edited a.txt"), "{allowed:?}");
     assert_eq!(std::fs::read(workspace.path().join("a.txt")).unwrap(), b"two\n");

@@ -65,6 +65,12 @@ impl<'a> Cx<'a> {
         })
     }
 
+    /// Whether a rule keeps a file from searches, by its path from a root.
+    pub(crate) fn keeps_back(&self, tree: &Tree, relative: &Path) -> bool {
+        let policy = self.runtime.policy();
+        policy.has_rules_on_reading() && policy.keeps_back(&tree.path().join(relative))
+    }
+
     /// Lists a tree, by what earlier calls have listed where that still holds.
     pub(crate) fn list_tree(&self, walk: &Walk<'_>) -> Listing {
         self.runtime.tables().list(walk)

@@ -28,8 +28,15 @@ pub(super) struct Search<'a> {
     pub(super) listing: Listing,
     pub(super) files: Vec<FileId>,
     pub(super) pruned: Pruned,
-    /// Hidden files that were left out.
+    pub(super) unchosen: Unchosen,
+}
+
+/// Files that were left out on the way.
+#[derive(Default)]
+pub(super) struct Unchosen {
     pub(super) hidden: u64,
+    /// By rules of the user.
+    pub(super) kept_back: u64,
 }
 
 /// A file with hits.
@@ -52,10 +59,10 @@ impl<'a> Search<'a> {
     ) -> Search<'a> {
         let stop = Stop::new(cx.search_until(), cancelled);
         let listing = list(cx, asked, asked.ignored, &stop);
-        let mut hidden = 0;
-        let files = choose(asked, &listing, &mut hidden);
+        let mut unchosen = Unchosen::default();
+        let files = choose(cx, asked, &listing, &mut unchosen);
         let pruned = listing.pruned();
-        let mut search = Search { cx, asked, began, stop, listing, files, pruned, hidden };
+        let mut search = Search { cx, asked, began, stop, listing, files, pruned, unchosen };
         if asked.sort == Sort::Modified {
             search.newest_first();
         }
@@ -154,6 +161,10 @@ impl<'a> Search<'a> {
                 if looked.gave_up == 1 { "was" } else { "were" },
             ));
         }
+        if self.unchosen.kept_back > 0 {
+            let files = counted(self.unchosen.kept_back, "file");
+            unseen.push(format!("{files} kept back by the user's rules"));
+        }
         if !self.listing.complete || !looked.complete {
             unseen.push(format!(
                 "time was over after {} of {}{}: give a narrower path or glob",
@@ -179,7 +190,7 @@ impl<'a> Search<'a> {
                     "binary": skipped.binary,
                     "large": skipped.large,
                     "unreadable": skipped.unreadable,
-                    "hidden": self.hidden,
+                    "hidden": self.unchosen.hidden,
                     "ignored": self.pruned.ignored_files,
                     "ignored_directories": self.pruned.ignored_directories,
                 }),
@@ -190,6 +201,7 @@ impl<'a> Search<'a> {
     pub(super) fn saw_all(&self, looked: &Looked) -> bool {
         self.listing.complete
             && looked.complete
+            && self.unchosen.kept_back == 0
             && looked.gave_up + looked.skipped.unreadable == 0
             && self.pruned.unreadable + self.pruned.too_deep == 0
     }
@@ -234,7 +246,12 @@ pub(super) fn list(cx: &Cx<'_>, asked: &Asked, ignored: bool, stop: &Stop<'_>) -
 }
 
 /// Those that are to be searched. A link is not: what it leads to has a place of its own.
-pub(super) fn choose(asked: &Asked, listing: &Listing, hidden: &mut u64) -> Vec<FileId> {
+pub(super) fn choose(
+    cx: &Cx<'_>,
+    asked: &Asked,
+    listing: &Listing,
+    unchosen: &mut Unchosen,
+) -> Vec<FileId> {
     let start = asked.ground.start();
     let named = asked.ground.is_file();
     listing.choose(|path, is_hidden, is_link| {
@@ -246,7 +263,11 @@ pub(super) fn choose(asked: &Asked, listing: &Listing, hidden: &mut u64) -> Vec<
             return false;
         }
         if is_hidden && !asked.hidden {
-            *hidden += 1;
+            unchosen.hidden += 1;
+            return false;
+        }
+        if cx.keeps_back(&asked.ground.tree, path) {
+            unchosen.kept_back += 1;
             return false;
         }
         true

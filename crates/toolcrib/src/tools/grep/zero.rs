@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use toolcrib_search::{Keep, Listing, Looked, Pattern, Understood, Wanted, grep};
 use toolcrib_text::{clip_line, visible_name};
 
-use super::search::{Search, choose, list};
+use super::search::{Search, Unchosen, choose, list};
 use crate::reply::Reply;
 use crate::words::counted;
 
@@ -63,7 +63,7 @@ pub(super) fn past_the_end(
 fn skipped(search: &Search<'_>, looked: &Looked) -> Vec<String> {
     let mut notes = Vec::new();
     let skipped = &looked.skipped;
-    if search.files.is_empty() && search.hidden == 0 && !search.asked.filter.wants_all() {
+    if search.files.is_empty() && search.unchosen.hidden == 0 && !search.asked.filter.wants_all() {
         notes.push("no file fits glob and type; Glob shows which files there are".to_owned());
     }
     if skipped.binary > 0 {
@@ -76,10 +76,10 @@ fn skipped(search: &Search<'_>, looked: &Looked) -> Vec<String> {
             counted(skipped.large, "file")
         ));
     }
-    if search.hidden > 0 {
+    if search.unchosen.hidden > 0 {
         notes.push(format!(
             "{} left out; searched with hidden: true",
-            counted(search.hidden, "hidden file")
+            counted(search.unchosen.hidden, "hidden file")
         ));
     }
     notes
@@ -144,7 +144,8 @@ fn first_match(
     listing: Option<&Listing>,
     stop: &toolcrib_search::Stop<'_>,
 ) -> Option<String> {
-    let others = listing.map(|listing| choose(search.asked, listing, &mut 0));
+    let others =
+        listing.map(|listing| choose(search.cx, search.asked, listing, &mut Unchosen::default()));
     let listing = listing.unwrap_or(&search.listing);
     let files = others.as_ref().unwrap_or(&search.files);
     let mut first = None;
