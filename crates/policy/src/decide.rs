@@ -56,6 +56,7 @@ pub struct Policy {
     home: Option<PathBuf>,
     roots: Vec<PathBuf>,
     protection: Protection,
+    confined: bool,
 }
 
 impl Policy {
@@ -81,6 +82,14 @@ impl Policy {
     #[must_use]
     pub fn protection(self, protection: Protection) -> Self {
         Policy { protection, ..self }
+    }
+
+    /// Whether commands run in a sandbox that keeps them inside the workspace. It is then the sandbox that
+    /// holds, not their text: the profile `workspace` asks about no command but those that rules ask
+    /// about.
+    #[must_use]
+    pub fn confined(self, confined: bool) -> Self {
+        Policy { confined, ..self }
     }
 
     /// Decides on a call by all that it touches. `remembered` holds what somebody has allowed for the
@@ -168,6 +177,10 @@ impl Policy {
 
     fn by_profile(&self, effect: Effect) -> Part {
         let profile = self.profile;
+        if effect == Effect::Command && self.confined && profile == Profile::Workspace {
+            let why = "it runs in the sandbox, which keeps it inside the workspace";
+            return Part::allow("sandbox", why);
+        }
         let decision = profile.decision(effect);
         let what = match effect {
             Effect::Read => "reading in the workspace",

@@ -7,12 +7,15 @@ use super::parse::{Parsed, parse};
 use super::syntax::{
     Compound, Entry, Kind, List, Node, Operator, Piece, RawWord, Redirect, Simple, Target,
 };
-use super::value::{Variables, expand, text_of};
-use super::wrapper::{Inner, look_through};
+use super::value::{Values, Variables, expand, text_of};
+use super::wrapper::{INPUT, Inner, look_through};
 use super::{
     Assignment, Command, MAX_BYTES, MAX_COMMANDS, Role, Surroundings, Touched, Trouble, Understood,
     WhyNot, Word, lexical, second,
 };
+
+/// Letters that make a pattern of a word, or several words.
+const PATTERN: [char; 6] = ['*', '?', '[', ']', '{', '}'];
 
 /// Scripts in scripts in scripts.
 const MAX_SCRIPTS: usize = 10;
@@ -48,6 +51,14 @@ struct Walk {
     inside: Vec<String>,
     scripts: usize,
     bytes: usize,
+}
+
+/// What a command writes into a pipe, if that is known.
+#[derive(Debug, Default)]
+struct Said {
+    text: Option<String>,
+    /// Names of files: patterns that they fit.
+    files: Vec<String>,
 }
 
 /// A script that is being followed, and what its variables are known to hold.
@@ -90,19 +101,23 @@ impl Walk {
             return;
         }
         let parsed = parse(text);
-        match (&parsed.trouble, second::marks(text)) {
-            (Some(why), _) => self.note(why.trouble, &why.what),
-            (None, None) => self.doubt("a second parser finds an error in it"),
-            (None, Some(marks)) => {
-                let mut ours = parsed.marks.clone();
-                ours.sort_unstable();
-                if ours != marks {
-                    self.doubt("two parsers read it differently");
-                }
-            }
+        match &parsed.trouble {
+            Some(why) => self.note(why.trouble, &why.what),
+            None => self.ask_second(text, &parsed),
         }
         let mut frame = Frame { text, parsed: &parsed, variables: Variables::new() };
         self.list(&mut frame, &parsed.list, Stand::default());
+    }
+
+    /// Compares what was read with what another parser reads.
+    fn ask_second(&mut self, text: &str, parsed: &Parsed) {
+        let mut ours = parsed.marks.clone();
+        ours.sort_unstable();
+        match second::marks(text) {
+            None => self.doubt("a second parser finds an error in it"),
+            Some(theirs) if theirs != ours => self.doubt("two parsers read it differently"),
+            Some(_) => {}
+        }
     }
 
     fn list(&mut self, frame: &mut Frame<'_>, list: &List, stand: Stand) {
@@ -121,10 +136,10 @@ impl Walk {
             ..stand
         };
         let before = self.directory.clone();
-        let mut said = None;
+        let mut said = Said::default();
         for node in &entry.pipeline {
             let first = self.found.commands.len();
-            self.node(frame, node, stand, said.take());
+            self.node(frame, node, stand, std::mem::take(&mut said));
             if several {
                 said = said_by(&self.found.commands[first..]);
             }
@@ -135,7 +150,7 @@ impl Walk {
     }
 
     /// `said` is what the command before it in the pipe writes, if that is known.
-    fn node(&mut self, frame: &mut Frame<'_>, node: &Node, stand: Stand, said: Option<String>) {
+    fn node(&mut self, frame: &mut Frame<'_>, node: &Node, stand: Stand, said: Said) {
         match node {
             Node::Simple(simple) => self.simple(frame, simple, stand, said),
             Node::Compound(compound) => self.compound(frame, compound, stand),
@@ -172,15 +187,18 @@ impl Walk {
 
     /// The variable of a `for` has the values of its words, one after the other.
     fn loop_variable(&mut self, frame: &mut Frame<'_>, name: &str, words: &[RawWord]) {
-        let mut values = Vec::new();
+        let mut values = Values::default();
         for word in words.iter().flat_map(|word| self.words(frame, word)) {
-            if word.values.is_empty() || word.glob || word.splits {
+            // Letters that look like a pattern and are none would be taken for one.
+            let is_mixed = !word.glob && word.values.iter().any(|value| value.contains(PATTERN));
+            if word.values.is_empty() || word.splits || is_mixed {
                 frame.variables.remove(name);
                 return;
             }
-            values.extend(word.values);
+            values.glob |= word.glob;
+            values.texts.extend(word.values);
         }
-        if is_settled(frame.parsed, name) && !values.is_empty() {
+        if is_settled(frame.parsed, name) && !values.texts.is_empty() {
             frame.variables.insert(name.to_owned(), values);
         }
     }
@@ -198,17 +216,11 @@ impl Walk {
         }
         self.inside.push(name.to_owned());
         let inner = Stand { conditional: true, repeated: true, ..Stand::default() };
-        self.node(frame, body, inner, None);
+        self.node(frame, body, inner, Said::default());
         self.inside.pop();
     }
 
-    fn simple(
-        &mut self,
-        frame: &mut Frame<'_>,
-        simple: &Simple,
-        stand: Stand,
-        said: Option<String>,
-    ) {
+    fn simple(&mut self, frame: &mut Frame<'_>, simple: &Simple, stand: Stand, said: Said) {
         for assignment in &simple.assignments {
             self.substitutions(frame, &assignment.value.pieces, stand);
         }
@@ -230,7 +242,10 @@ impl Walk {
             self.assign(frame, assignments, stand);
             return;
         }
-        let typed = self.typed(frame, &simple.redirects).or(said);
+        let typed = match self.typed(frame, &simple.redirects) {
+            Some(text) => Said { text: Some(text), files: Vec::new() },
+            None => said,
+        };
         self.command(words, assignments, stand, typed, 0);
     }
 
@@ -253,7 +268,8 @@ impl Walk {
                 && !stand.apart;
             match assignment.value.known() {
                 Some(value) if settled => {
-                    frame.variables.insert(assignment.name.clone(), vec![value.to_owned()]);
+                    let values = Values { texts: vec![value.to_owned()], glob: false };
+                    frame.variables.insert(assignment.name.clone(), values);
                 }
                 _ => {
                     frame.variables.remove(&assignment.name);
@@ -269,7 +285,7 @@ impl Walk {
         words: Vec<Word>,
         assignments: Vec<Assignment>,
         stand: Stand,
-        typed: Option<String>,
+        typed: Said,
         depth: usize,
     ) {
         if self.found.commands.len() >= MAX_COMMANDS || depth > MAX_SCRIPTS {
@@ -309,11 +325,15 @@ impl Walk {
         program: &str,
         inner: Inner,
         stand: Stand,
-        typed: Option<String>,
+        typed: Said,
         depth: usize,
     ) -> bool {
         match inner {
-            Inner::Command { words, assignments, neutral } => {
+            Inner::Command { mut words, assignments, neutral } => {
+                if let Some(last) = words.last_mut().filter(|word| word.source == INPUT) {
+                    last.glob = !typed.files.is_empty();
+                    last.values.clone_from(&typed.files);
+                }
                 if words.is_empty() {
                     return neutral && program == "exec";
                 }
@@ -339,7 +359,7 @@ impl Walk {
                     false
                 }
             },
-            Inner::Input => match typed {
+            Inner::Input => match typed.text {
                 Some(text) => {
                     let before = self.directory.clone();
                     self.script(&text);
@@ -509,13 +529,23 @@ fn is_connection(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
 }
 
-/// What `echo` and `printf` of a plain text write into a pipe.
-fn said_by(commands: &[Command]) -> Option<String> {
-    let [command] = commands else { return None };
+/// What `echo` and `printf` of a plain text write into a pipe, and the files that `find` lists.
+fn said_by(commands: &[Command]) -> Said {
+    let [command] = commands else { return Said::default() };
     let words: Option<Vec<&str>> = command.words.iter().map(Word::known).collect();
-    match words?.as_slice() {
+    let text = match words.unwrap_or_default().as_slice() {
+        ["find", arguments @ ..] if !arguments.iter().any(|word| word.starts_with("-print")) => {
+            let is_start = |word: &&&str| !word.starts_with(['-', '(', '!']);
+            let starts: Vec<&&str> = arguments.iter().take_while(is_start).collect();
+            let files = match starts.as_slice() {
+                [] => vec!["./**".to_owned()],
+                starts => starts.iter().map(|start| format!("{start}/**")).collect(),
+            };
+            return Said { text: None, files };
+        }
         ["echo", "-e" | "-n" | "-E", texts @ ..] | ["echo", texts @ ..] => Some(texts.join(" ")),
         ["printf", "%s" | "%s\\n", text] | ["printf", text] => Some((*text).to_owned()),
         _ => None,
-    }
+    };
+    Said { text, files: Vec::new() }
 }

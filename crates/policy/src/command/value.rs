@@ -8,6 +8,9 @@ use super::syntax::{Piece, RawWord};
 /// A word in braces becomes no more words than this, and a variable in a loop has no more values.
 const MAX_VALUES: usize = 64;
 
+/// So many braces already make more words than that, and each is taken apart on the stack.
+const MAX_BRACES: usize = 16;
+
 /// Longer values are not known: variables that are put into each other grow fast.
 const MAX_VALUE_BYTES: usize = 16 << 10;
 
@@ -15,7 +18,15 @@ const MAX_VALUE_BYTES: usize = 16 << 10;
 pub(crate) const PIPE: &str = "/dev/fd/";
 
 /// The values that variables can have.
-pub(super) type Variables = HashMap<String, Vec<String>>;
+pub(super) type Variables = HashMap<String, Values>;
+
+/// What a variable can hold.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Values {
+    pub(super) texts: Vec<String>,
+    /// They are patterns, and it holds the name of one file that fits.
+    pub(super) glob: bool,
+}
 
 /// A letter, and whether it was quoted.
 type Letter = (char, bool);
@@ -67,10 +78,13 @@ pub(super) fn text_of(pieces: &[Piece], home: Option<&str>, known: &Variables) -
     for piece in pieces {
         match piece {
             Piece::Literal { text: literal, .. } => text += literal,
-            Piece::Variable { name, .. } => match lookup(name, home, known)?.as_slice() {
-                [value] => text += value,
-                _ => return None,
-            },
+            Piece::Variable { name, .. } => {
+                let values = lookup(name, home, known).filter(|values| !values.glob)?;
+                match values.texts.as_slice() {
+                    [value] => text += value,
+                    _ => return None,
+                }
+            }
             Piece::Unknown { .. } | Piece::Commands { .. } => return None,
         }
         if text.len() > MAX_VALUE_BYTES.max(super::MAX_BYTES) {
@@ -97,13 +111,13 @@ fn letters(raw: &RawWord, home: Option<&str>, known: &Variables) -> Option<Vec<V
                 push(&mut variants, rest, *quoted);
             }
             Piece::Variable { name, quoted } => {
-                let values = lookup(name, home, known)?;
+                let Values { texts: values, glob } = lookup(name, home, known)?;
                 // Unquoted, a value is split into words and taken as a pattern.
                 let is_split = |value: &String| {
                     value.is_empty() && raw.pieces.len() == 1
                         || value.contains([' ', '\t', '\n', '*', '?', '['])
                 };
-                if !quoted && values.iter().any(is_split)
+                if !quoted && (glob || values.iter().any(is_split))
                     || values.len() * variants.len() > MAX_VALUES
                 {
                     return None;
@@ -113,7 +127,7 @@ fn letters(raw: &RawWord, home: Option<&str>, known: &Variables) -> Option<Vec<V
                     .flat_map(|before| {
                         values.iter().map(|value| {
                             let mut variant = before.clone();
-                            variant.extend(value.chars().map(|letter| (letter, true)));
+                            variant.extend(value.chars().map(|letter| (letter, !glob)));
                             variant
                         })
                     })
@@ -134,10 +148,12 @@ fn push(variants: &mut [Vec<Letter>], text: &str, quoted: bool) {
     }
 }
 
-fn lookup(name: &str, home: Option<&str>, known: &Variables) -> Option<Vec<String>> {
+fn lookup(name: &str, home: Option<&str>, known: &Variables) -> Option<Values> {
     match known.get(name) {
         Some(values) => Some(values.clone()),
-        None if name == "HOME" => home.map(|home| vec![home.to_owned()]),
+        None if name == "HOME" => {
+            home.map(|home| Values { texts: vec![home.to_owned()], glob: false })
+        }
         None => None,
     }
 }
@@ -176,6 +192,9 @@ fn is_glob(letters: &[Letter]) -> bool {
 
 /// `a{b,c}` is two words. Nothing, if it is more than lists, or too many.
 fn expand_braces(letters: &[Letter]) -> Option<Vec<Vec<Letter>>> {
+    if letters.iter().filter(|letter| **letter == ('{', false)).count() > MAX_BRACES {
+        return None;
+    }
     let Some((open, close, commas)) = find_braces(letters)? else {
         return Some(vec![letters.to_vec()]);
     };

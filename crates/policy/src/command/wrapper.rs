@@ -15,6 +15,9 @@ pub(super) enum Inner {
     Unclear,
 }
 
+/// How the words are shown that `xargs` reads.
+pub(super) const INPUT: &str = "(each line of its input)";
+
 /// How the words of a wrapper are read.
 struct Wrapper {
     names: &'static [&'static str],
@@ -395,7 +398,7 @@ fn with_input(mut words: Vec<Word>, arguments: &[Word]) -> Vec<Word> {
         text if text.starts_with("--replace") => Some("{}".to_owned()),
         _ => None,
     });
-    let source = "(each line of its input)".to_owned();
+    let source = INPUT.to_owned();
     match named.filter(|place| !place.is_empty()) {
         Some(place) => fill(&words, &place),
         None => {

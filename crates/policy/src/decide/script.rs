@@ -79,7 +79,7 @@ impl Script<'_> {
             Asked::Command(set.chain(command.shown().into_iter().map(str::to_owned)).collect())
         };
         let rule = self.policy.rules.for_command(command);
-        let profile = self.policy.profile.decision(Effect::Command);
+        let profile = self.policy.by_profile(Effect::Command).verdict.decision;
         let files = only_reads(command);
         parts.extend(self.forbidden_files(command, files.as_deref()));
         match rule {
@@ -178,7 +178,7 @@ impl Script<'_> {
         let read = rules.for_path(Kind::Read, &path, self.around);
         let read = read.filter(|rule| rule.decision != Decision::Allow);
         let edit = rules.for_path(Kind::Edit, &path, self.around);
-        let profile = self.policy.profile.decision(Effect::Command);
+        let profile = self.policy.by_profile(Effect::Command).verdict.decision;
         let strictest = edit.into_iter().chain(read).max_by_key(|rule| rule.decision);
         if let Some(rule) = strictest.filter(|_| profile != Decision::Deny) {
             return Part::by(rule, Asked::Path(Effect::Write, path));

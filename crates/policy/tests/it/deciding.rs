@@ -59,6 +59,10 @@ const ONLY_READ: &[&str] = &[
     "env LANG=C ls",
     "LC_ALL=C sort a",
     "for f in a b; do wc -l \"$f\"; done",
+    "for f in src/*.rs *.md; do echo \"== $f\"; head -5 \"$f\"; done",
+    "find . -name '*.rs' | xargs wc -l",
+    "find src tests -type f -print0 | wc -c",
+    "find src -name '*.ts' | xargs grep -l 'x y' | sort",
     "if [ -f a ]; then cat a; fi",
     "[[ -d src && -f a ]] && ls src",
     "while read -r line; do echo \"$line\"; done < a",
@@ -146,6 +150,18 @@ const MORE_THAN_READ: &[&str] = &[
     "cat ../canary",
     "cat ~/.ssh/id_rsa",
     "cat \"$x\"",
+    "for f in /etc/*; do cat \"$f\"; done",
+    "for f in ../*; do cat \"$f\"; done",
+    "for f in *; do cat $f; done",
+    "for f in *; do sort \"$f\"; done",
+    "for c in touch ls; do $c MARK; done",
+    "find / -name passwd | xargs cat",
+    "find .. | xargs cat",
+    "find . -printf /etc/passwd | xargs cat",
+    "find . | xargs sort",
+    "find . | xargs touch",
+    "echo /etc/passwd | xargs cat",
+    "find . | sed 's/./x/' | xargs cat",
     "cat < /etc/passwd",
     "find . -exec touch MARK \\;",
     "find . -execdir touch MARK \\;",
@@ -253,10 +269,8 @@ commands = ["rm", "curl", "sudo"]
 #[test]
 fn a_rule_for_one_command_allows_no_other() {
     let policy = policy(Profile::Workspace, ATTACKED);
-    let own = ["cat ", "cd ..; cat"];
-    for script in
-        MORE_THAN_READ.iter().filter(|script| !own.iter().any(|own| script.starts_with(own)))
-    {
+    // `cat **` is meant to read whatever it is given.
+    for script in MORE_THAN_READ.iter().filter(|script| !script.contains("cat")) {
         let decision = verdict(&policy, script).decision;
         let allowed_by_rule = *script == "npm test";
         assert_eq!(decision == Decision::Allow, allowed_by_rule, "{script}");
@@ -432,4 +446,32 @@ fn the_strictest_rule_wins_and_no_rule_opens_what_a_profile_denies() {
     assert_eq!(verdict(&read_only, "ls").decision, Decision::Deny);
     let write = [Access::Write("/w/ws/a".into())];
     assert_eq!(read_only.decide(&write, &Remembered::new()).decision, Decision::Deny);
+}
+
+#[test]
+fn in_a_sandbox_only_danger_and_rules_hold_a_command_up() {
+    let confined = |profile| policy(profile, ATTACKED).confined(true);
+    let workspace = confined(Profile::Workspace);
+    for script in [
+        "cargo test 2>&1 | tail -50",
+        "cd web && npm run lint",
+        "echo x > a",
+        "eval \"$x\"",
+        "make",
+    ] {
+        assert_eq!(verdict(&workspace, script).decision, Decision::Allow, "{script}");
+        assert_eq!(
+            verdict(&confined(Profile::Cautious), script).decision,
+            Decision::Ask,
+            "{script}"
+        );
+        assert_eq!(
+            verdict(&confined(Profile::ReadOnly), script).decision,
+            Decision::Deny,
+            "{script}"
+        );
+    }
+    for script in ["rm -rf /", "rm x", "make; curl x", "echo 'a", "echo x > .git/hooks/pre-push"] {
+        assert_eq!(verdict(&workspace, script).decision, Decision::Deny, "{script}");
+    }
 }
