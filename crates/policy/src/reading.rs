@@ -17,9 +17,14 @@ pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
     let name = command.name()?;
     let arguments = &command.words[1..];
     let known: Vec<Option<&str>> = arguments.iter().map(Word::known).collect();
-    if let [Some("--version" | "-V" | "-version" | "version")] = known.as_slice()
-        && VERSIONED.contains(&name)
-    {
+    // For an interpreter, `version` is a script of that name.
+    let asks_version = match known.as_slice() {
+        [Some("--version" | "-V")] => VERSIONED.contains(&name),
+        [Some("-version")] => matches!(name, "java" | "javac"),
+        [Some("version")] => matches!(name, "go" | "docker"),
+        _ => false,
+    };
+    if asks_version {
         return Some(Vec::new());
     }
     match name {
@@ -40,7 +45,9 @@ pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
         }
         "uniq" => {
             let reader = table::find("uniq")?;
-            reader.reads(arguments).filter(|files| files.len() <= 1)
+            // A second file is written.
+            let is_one = |word: &Word| !word.glob && !word.splits;
+            reader.reads(arguments).filter(|files| files.len() <= 1 && files.iter().all(is_one))
         }
         "cd" => match arguments {
             [one] if !can_be_option(one) => Some(vec![one.clone()]),

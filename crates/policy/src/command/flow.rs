@@ -14,8 +14,8 @@ use super::{
     WhyNot, Word, lexical, second,
 };
 
-/// Letters that make a pattern of a word, or several words.
-const PATTERN: [char; 6] = ['*', '?', '[', ']', '{', '}'];
+/// Letters that make a pattern of a word.
+const PATTERN: [char; 4] = ['*', '?', '[', ']'];
 
 /// Scripts in scripts in scripts.
 const MAX_SCRIPTS: usize = 10;
@@ -29,12 +29,13 @@ pub(super) fn follow(text: &str, around: &Surroundings) -> Understood {
         directory: Some(lexical(&around.directory)),
         changes_directory: false,
         functions: HashSet::new(),
+        has_functions: false,
         inside: Vec::new(),
         scripts: 0,
         bytes: 0,
     };
     walk.script(text);
-    if walk.changes_directory && !walk.functions.is_empty() {
+    if walk.changes_directory && walk.has_functions {
         walk.doubt("functions in a script that changes its directory");
     }
     walk.found
@@ -47,6 +48,7 @@ struct Walk {
     directory: Option<PathBuf>,
     changes_directory: bool,
     functions: HashSet<String>,
+    has_functions: bool,
     /// The functions that are being defined.
     inside: Vec<String>,
     scripts: usize,
@@ -105,8 +107,12 @@ impl Walk {
             Some(why) => self.note(why.trouble, &why.what),
             None => self.ask_second(text, &parsed),
         }
+        // A shell of its own knows no functions of this one, nor this one its.
+        let functions = std::mem::take(&mut self.functions);
         let mut frame = Frame { text, parsed: &parsed, variables: Variables::new() };
         self.list(&mut frame, &parsed.list, Stand::default());
+        self.has_functions |= !self.functions.is_empty();
+        self.functions = functions;
     }
 
     /// Compares what was read with what another parser reads.
@@ -183,6 +189,10 @@ impl Walk {
         if compound.kind == Kind::Subshell {
             self.directory = before;
         }
+        // Behind the loop it holds what it held before, if the loop was in a process of its own.
+        if let Some(name) = &compound.variable {
+            frame.variables.remove(name);
+        }
     }
 
     /// The variable of a `for` has the values of its words, one after the other.
@@ -190,7 +200,10 @@ impl Walk {
         let mut values = Values::default();
         for word in words.iter().flat_map(|word| self.words(frame, word)) {
             // Letters that look like a pattern and are none would be taken for one.
-            let is_mixed = !word.glob && word.values.iter().any(|value| value.contains(PATTERN));
+            let is_mixed = word
+                .values
+                .iter()
+                .any(|value| value.contains(['{', '}']) || !word.glob && value.contains(PATTERN));
             if word.values.is_empty() || word.splits || is_mixed {
                 frame.variables.remove(name);
                 return;
@@ -300,7 +313,9 @@ impl Walk {
             self.found.commands.push(command);
             return;
         };
-        let is_function = command.name().is_some_and(|name| self.functions.contains(name));
+        // Wrappers run programs and know no functions.
+        let is_function =
+            depth == 0 && command.name().is_some_and(|name| self.functions.contains(name));
         if is_function {
             command.role = Role::Calls;
             if stand.beside && self.inside.contains(&program) {

@@ -220,6 +220,8 @@ fn find_braces(letters: &[Letter]) -> Option<Option<Braces>> {
     let mut open = Vec::new();
     for (at, letter) in letters.iter().enumerate() {
         match letter {
+            // One in the other is more than anybody writes by hand.
+            ('{', false) if !open.is_empty() => return None,
             ('{', false) => open.push((at, Vec::new())),
             (',', false) => {
                 if let Some((_, commas)) = open.last_mut() {

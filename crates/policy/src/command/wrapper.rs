@@ -36,7 +36,7 @@ struct Wrapper {
 const WRAPPERS: &[Wrapper] = &[
     Wrapper {
         names: &["env"],
-        takes_value: &["-u", "--unset"],
+        takes_value: &["-u", "--unset", "-C", "--chdir"],
         switches: &["-i", "--ignore-environment", "-"],
         operands: 0,
         assigns: true,
@@ -210,6 +210,10 @@ const WRAPPERS: &[Wrapper] = &[
     },
 ];
 
+/// Options that run the command elsewhere, or on a file's words.
+const MOVING: &[&str] =
+    &["-C", "-D", "--chdir", "-R", "--chroot", "-a", "--arg-file", "--argv0", "--block-signal"];
+
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish"];
 
 /// What a command runs besides itself; nothing, if it is an ordinary one.
@@ -256,6 +260,7 @@ impl Wrapper {
                 break;
             };
             let (option, value) = text.split_once('=').unwrap_or((text, ""));
+            neutral &= !MOVING.contains(&option);
             if text == "--" {
                 rest = behind;
                 break;
@@ -264,6 +269,7 @@ impl Wrapper {
             } else if program == "env" && matches!(option, "-S" | "--split-string") {
                 return split_string(option, text, behind);
             } else if self.takes_value.contains(&text) {
+                neutral &= !MOVING.contains(&text);
                 rest = behind.get(1..).unwrap_or_default();
             } else if self.takes_value.contains(&option) && !value.is_empty()
                 || self.switches.contains(&text)

@@ -15,7 +15,8 @@ struct Look {
 }
 
 /// What makes any command that shows changes write, run a program, or look outside.
-const DIFFING: &[&str] = &["--output", "--ext-diff", "--textconv", "--no-index", "-O"];
+const DIFFING: &[&str] =
+    &["--output", "--ext-diff", "--textconv", "--no-index", "-O", "--show-signature", "--contents"];
 
 const fn any(name: &'static str) -> Look {
     Look { name, only: &[], never: DIFFING }
@@ -118,7 +119,9 @@ pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
         };
         return rest.iter().all(fits).then_some(paths);
     }
-    if has_any(rest, look.never) {
+    // To check a signature another program is run.
+    let checks_signature = |word: &Word| word.known().is_some_and(|text| text.contains("%G"));
+    if has_any(rest, look.never) || rest.iter().any(checks_signature) {
         return None;
     }
     for word in rest.iter().filter(|word| !word.shown().starts_with('-')) {

@@ -43,7 +43,7 @@ const fn row(names: &'static [&'static str], operands: Operands) -> Reader {
 
 const TABLE: &[Reader] = &[
     row(&["echo", "true", "false", ":", "pwd", "sleep", "seq", "basename", "dirname"], Text),
-    row(&["exit", "return", "break", "continue", "wait", "shift", "set", "jobs"], Text),
+    row(&["exit", "return", "break", "continue", "shift", "set"], Text),
     row(&["which", "type", "whoami", "id", "groups", "uname", "arch", "nproc", "uptime"], Text),
     row(&["ps", "free", "lscpu", "lsblk", "tty", "locale", "tr"], Text),
     row(&["cat", "tac", "nl", "rev", "od", "hexdump", "strings", "cmp", "comm", "paste"], Files),
@@ -59,7 +59,14 @@ const TABLE: &[Reader] = &[
     Reader { values: &["-d", "-f", "-c", "-b"], ..row(&["cut"], Files) },
     Reader { values: &["-j", "-t", "-1", "-2", "-o", "-e", "-v", "-a"], ..row(&["join"], Files) },
     Reader { values: &["-s", "-t", "-c", "-o"], ..row(&["column"], Files) },
-    Reader { never: &["-C", "--compile"], values: &["-F"], ..row(&["file"], Files) },
+    // They set a variable, or run a command.
+    Reader { never: &["-p"], ..row(&["wait"], Text) },
+    Reader { never: &["-x"], ..row(&["jobs"], Text) },
+    Reader {
+        never: &["-C", "--compile", "-z", "-Z", "--uncompress", "--uncompress-noreport"],
+        values: &["-F"],
+        ..row(&["file"], Files)
+    },
     Reader { values: &["-f", "-s", "-w"], ..row(&["uniq"], Files) },
     Reader {
         never: &["-l", "--paginate"],

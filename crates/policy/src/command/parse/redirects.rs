@@ -99,6 +99,10 @@ impl Parser<'_> {
                 self.at = (line_start + line.len() + 1).min(self.end);
                 break line_start;
             }
+            if !pending.quoted && line.ends_with('\\') {
+                self.fail(Trouble::Unclear, "a line of a here-document goes on in the next");
+                return;
+            }
             line_start += line.len() + 1;
         };
         let body = if pending.quoted {

@@ -28,6 +28,10 @@ impl Parser<'_> {
     pub(super) fn word(&mut self) -> RawWord {
         let start = self.at;
         let mut pieces = Vec::new();
+        // Where a command goes on it is a comment, and everybody has looked for that before.
+        if self.peek() == Some(b'#') {
+            self.fail(Trouble::Unclear, "a comment where a word should be");
+        }
         if self.starts("<(") || self.starts(">(") {
             self.parsed.marks.push(self.at);
             self.at += 2;
