@@ -151,6 +151,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PolicyCommand,
     },
+    /// List the commands that running servers and sessions of this user have under way
+    Jobs,
+    /// End such a command, and all that it started
+    Kill {
+        /// Its id, as `toolcrib jobs` lists it
+        id: String,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell

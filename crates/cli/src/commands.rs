@@ -5,6 +5,7 @@ mod completions;
 mod doctor;
 mod history;
 mod install;
+mod jobs;
 mod policy;
 mod run;
 mod serve;
@@ -30,7 +31,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
     let common = &args.common;
     match &args.command {
         Command::Call { tool, args } => call::call(common, &runtime(common)?, tool, args),
-        Command::Run => run::run(common, &runtime(common)?),
+        Command::Run => run::run(common, &runtime_for_program(common, &[])?),
         Command::Serve(args) => serve::serve(common, args),
         Command::Install(args) => install::install(common, args),
         Command::Uninstall { client } => install::uninstall(common, *client),
@@ -48,27 +49,39 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Policy { command: PolicyCommand::Test { command } } => {
             policy::test(common, &runtime(common)?, command)
         }
+        Command::Jobs => jobs::jobs(common),
+        Command::Kill { id } => jobs::kill(common, id),
         Command::Completions { shell } => completions::completions(*shell),
     }
 }
 
 /// A runtime as an agent gets it.
 fn runtime(common: &Common) -> Result<Runtime, String> {
-    runtime_beside(common, &[])
+    runtime_with(common, &[], None)
 }
 
-/// The same, beside files that no tool touches: not only our configuration and our state.
-fn runtime_beside(common: &Common, own: &[PathBuf]) -> Result<Runtime, String> {
+/// The same, for a program that may have been started without the environment that its user has in a
+/// terminal. `own` is what no tool touches, besides our configuration and our state.
+fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, String> {
+    let shell = std::env::var_os("SHELL").map(PathBuf::from);
+    runtime_with(common, own, shell.filter(|shell| shell.is_absolute()))
+}
+
+fn runtime_with(
+    common: &Common,
+    own: &[PathBuf],
+    login_shell: Option<PathBuf>,
+) -> Result<Runtime, String> {
     let config = Config::read(common.config.as_deref())?;
     let profile = config.profile(common)?;
     let rules = rules::read(common, &config)?;
-    build(common, &config, profile, rules, own)
+    build(common, &config, profile, rules, own, login_shell)
 }
 
 /// A runtime for the operator's own commands: who typed them has answered every question.
 fn operators(common: &Common) -> Result<Runtime, String> {
     let config = Config::read(common.config.as_deref())?;
-    build(common, &config, Profile::Open, Rules::default(), &[])
+    build(common, &config, Profile::Open, Rules::default(), &[], None)
 }
 
 fn build(
@@ -77,6 +90,7 @@ fn build(
     profile: Profile,
     rules: Rules,
     own: &[PathBuf],
+    login_shell: Option<PathBuf>,
 ) -> Result<Runtime, String> {
     let mut builder = Runtime::builder()
         .profile(profile)
@@ -85,7 +99,11 @@ fn build(
         .absolute_paths(config.absolute_paths)
         .hard_links(config.hard_links())
         .protection(config.protection()?)
-        .helper(OURSELVES);
+        .helper(OURSELVES)
+        .environment(|| std::env::vars_os().collect());
+    if let Some(shell) = login_shell {
+        builder = builder.login_shell(shell);
+    }
     for root in &common.roots {
         let directory = as_spelled(&root.directory);
         builder = match root.read_only {

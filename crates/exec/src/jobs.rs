@@ -16,6 +16,9 @@ use crate::log::{Log, LogLimits, LogRoom};
 use crate::poller::Poller;
 use crate::wire::Ending;
 
+/// What every id begins with.
+pub(crate) const ID_PREFIX: &str = "sh_";
+
 /// How long a keeper may take to say whether the shell runs. It takes a millisecond; a machine that
 /// swaps takes longer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,7 +59,7 @@ impl Jobs {
         self.make_room()?;
         let failed = |error: io::Error| JobError::not_launched(&error);
         let id = new_id().map_err(failed)?;
-        let launched = self.shells.launcher.launch(command).map_err(failed)?;
+        let launched = self.shells.launcher.launch(&id, command).map_err(failed)?;
         let control = launched.control.try_clone().map_err(failed)?;
         let log = Log::new(self.shells.room.clone());
         let (script, directory) = (command.script.clone(), command.directory.clone());
@@ -155,7 +158,7 @@ impl Drop for Jobs {
 fn new_id() -> io::Result<String> {
     let mut random = [0; 8];
     getrandom(&mut random, GetRandomFlags::empty())?;
-    let mut id = String::from("sh_");
+    let mut id = String::from(ID_PREFIX);
     for byte in random {
         let _ = write!(id, "{byte:02x}");
     }

@@ -25,7 +25,7 @@ use rustix::process::{
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 pub use self::tree::Process;
-pub(crate) use self::tree::descendants;
+pub(crate) use self::tree::{descendants, end};
 
 use crate::command::{Command, Exit};
 use crate::wire::{self, Ending, Notice};
@@ -62,6 +62,8 @@ struct Kept {
 
 /// What the shell opens by path, so that it must stay open here.
 struct Files {
+    /// Whoever lists commands reads it here ([`crate::all_kept`]).
+    _script: OwnedFd,
     _prologue: OwnedFd,
     /// Where the shell writes what it leaves.
     left: OwnedFd,
@@ -128,7 +130,7 @@ fn start(command: &Command, script: io::Result<OwnedFd>) -> Result<(Pid, Files),
     let child = at("start the shell", &command.shell, shell.spawn())?;
     // Nobody but the command holds its output now: when it lets go, that is seen.
     at("let go of the output", nothing, let_go())?;
-    Ok((Pid::from_child(&child), Files { _prologue: prologue, left }))
+    Ok((Pid::from_child(&child), Files { _script: script, _prologue: prologue, left }))
 }
 
 impl Kept {
@@ -140,7 +142,7 @@ impl Kept {
             std::thread::Builder::new().name("listen".to_owned()).spawn(move || listen(&ears))
         });
         if listening.is_err() {
-            tree::end(Duration::ZERO, &ENDED);
+            end_all(Duration::ZERO);
         }
         loop {
             match wait(WaitOptions::empty()) {
@@ -172,19 +174,24 @@ fn listen(mut control: &UnixStream) {
         match control.read(&mut word) {
             Ok(1) => {
                 if let Some(ending) = Ending::of_word(word[0]) {
-                    tree::end(ending.grace(), &ENDED);
+                    end_all(ending.grace());
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(_) | Err(_) => {
                 // The process ends when the last child has; until then there may be new ones.
                 loop {
-                    tree::end(GRACE_ALONE, &ENDED);
+                    end_all(GRACE_ALONE);
                     std::thread::sleep(Duration::from_millis(5));
                 }
             }
         }
     }
+}
+
+/// Ends all that this process keeps, however long that takes.
+fn end_all(grace: Duration) {
+    tree::end(getpid().as_raw_nonzero().get(), grace, Duration::MAX, &ENDED);
 }
 
 fn tell(mut control: &UnixStream, notice: &Notice) {

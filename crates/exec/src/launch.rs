@@ -26,7 +26,8 @@ const PIPE_BYTES: usize = 256 << 10;
 pub struct Launcher {
     /// The program whose `main` calls [`crate::keep`], by its full path.
     pub program: PathBuf,
-    /// The arguments by which it knows that it is to.
+    /// The arguments by which it knows that it is to. The job's id comes behind them: for whoever lists
+    /// processes.
     pub arguments: Vec<OsString>,
 }
 
@@ -41,12 +42,12 @@ pub(crate) struct Launched {
 }
 
 impl Launcher {
-    pub(crate) fn launch(&self, command: &Command) -> io::Result<Launched> {
+    pub(crate) fn launch(&self, id: &str, command: &Command) -> io::Result<Launched> {
         let (ours, theirs) = UnixStream::pair()?;
         let (output, written) = pipe_with(PipeFlags::CLOEXEC)?;
         let _ = fcntl_setpipe_size(&output, PIPE_BYTES);
         let mut keeper = std::process::Command::new(&self.program);
-        keeper.args(&self.arguments).env_clear().current_dir("/");
+        keeper.args(&self.arguments).arg(id).env_clear().current_dir("/");
         keeper.stdin(Stdio::from(OwnedFd::from(theirs)));
         keeper.stdout(Stdio::from(written.try_clone()?)).stderr(Stdio::from(written));
         let mut started = keeper.spawn()?;

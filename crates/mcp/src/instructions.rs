@@ -7,7 +7,7 @@ pub(crate) fn instructions(roots: &[String]) -> String {
         "Files of this workspace ({}): prefer these tools to a client's own for reading and changing \
          them. Every change is atomic, kept in a journal and can be taken back with Undo; bytes that \
          were not meant to change do not. Paths are relative to the first of these directories, or \
-         absolute; nothing outside them can be reached. A reply says what was left out and which call \
+         absolute; the file tools reach nothing outside them. A reply says what was left out and which call \
          gets it; an error says what to do next. Edit needs no Read first when old_string is exact and \
          unique; Write over a file needs it to have been read.",
         roots.join(", ")

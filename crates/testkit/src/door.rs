@@ -32,7 +32,8 @@ impl InProcessDoor {
             .profile(setup.profile)
             .absolute_paths(setup.absolute_paths)
             .hard_links(hard_links)
-            .journal(&setup.state, Caps::default());
+            .journal(&setup.state, Caps::default())
+            .helper(helper());
         let builder = match setup.read_only {
             true => builder.read_only_root(workspace),
             false => builder.root(workspace),
@@ -40,6 +41,15 @@ impl InProcessDoor {
         let runtime = builder.build().expect("the workspace is a directory");
         InProcessDoor { session: runtime.session(), runtime }
     }
+}
+
+/// The example of the library that is a helper and nothing else: `cargo test` builds it beside the tests.
+fn helper() -> PathBuf {
+    let tests = std::env::current_exe().expect("a test knows where it is");
+    let target = tests.parent().and_then(Path::parent).expect("it is in target/debug/deps");
+    let helper = target.join("examples/helper");
+    assert!(helper.exists(), "cargo build -p toolcrib --example helper");
+    helper
 }
 
 impl Door for InProcessDoor {

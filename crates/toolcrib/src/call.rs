@@ -128,8 +128,9 @@ impl Runtime {
     ) -> Result<Option<(Reply, Basis)>, Error> {
         // `Cx` sees to it that a dry run writes no file. Beyond files it sees nothing, so there a tool
         // must not even begin before the answer.
-        let beyond = |access: &Access| matches!(access.effect(), Effect::Reach | Effect::Command);
-        let reaches = grant.accesses().iter().any(beyond);
+        let beyond_files =
+            |access: &Access| matches!(access.effect(), Effect::Reach | Effect::Command);
+        let reaches = grant.accesses().iter().any(beyond_files);
         if reaches || row.entry.hints.read_only || options.dry_run {
             return Ok(None);
         }
@@ -148,14 +149,15 @@ impl Runtime {
     }
 }
 
-/// A dry run of a write is a read.
+/// A dry run of a write is a read, and one of a command is nothing.
 fn as_done(accesses: Vec<Access>, dry_run: bool) -> Vec<Access> {
     let lower = |access| match access {
-        Access::Write(path) if dry_run => Access::Read(path),
-        Access::WriteAny if dry_run => Access::Read(".".into()),
-        access => access,
+        Access::Write(path) if dry_run => Some(Access::Read(path)),
+        Access::WriteAny if dry_run => Some(Access::Read(".".into())),
+        Access::Command(_) if dry_run => None,
+        access => Some(access),
     };
-    accesses.into_iter().map(lower).collect()
+    accesses.into_iter().filter_map(lower).collect()
 }
 
 fn internal(panic: &(dyn std::any::Any + Send)) -> Error {

@@ -1,6 +1,7 @@
 //! All that a tool can reach: the files it said it would touch, and nothing else.
 
 mod change;
+mod command;
 mod look;
 mod search;
 
@@ -11,6 +12,7 @@ use toolcrib_fs::{About, Journal, Place};
 use toolcrib_policy::Effect;
 
 pub use self::change::{Changed, FileEdit, Updated};
+pub(crate) use self::command::{StartedCommand, trouble};
 pub(crate) use self::search::Ground;
 
 use crate::call::Options;

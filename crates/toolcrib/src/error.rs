@@ -29,6 +29,7 @@ pub enum ErrorKind {
     Ambiguous,
     AlreadyApplied,
     Conflict,
+    Failed,
     Timeout,
     Cancelled,
     Limit,
@@ -57,6 +58,7 @@ impl ErrorKind {
             ErrorKind::Ambiguous => "ambiguous",
             ErrorKind::AlreadyApplied => "already_applied",
             ErrorKind::Conflict => "conflict",
+            ErrorKind::Failed => "failed",
             ErrorKind::Timeout => "timeout",
             ErrorKind::Cancelled => "cancelled",
             ErrorKind::Limit => "limit",
@@ -153,7 +155,8 @@ impl Error {
         let parts = &mut self.parts;
         parts.message = clip_line(&parts.message, chars / 4);
         parts.hint = clip_line(&parts.hint, chars / 4);
-        parts.detail = clip(&parts.detail, chars / 2, chars).0;
+        let said = parts.message.chars().count() + parts.hint.chars().count() + 2;
+        parts.detail = clip(&parts.detail, chars.saturating_sub(said), chars).0;
         self
     }
 

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use toolcrib_exec::{Worker, WorkerError, WorkerLimits, serve};
+use toolcrib_exec::{Worker, WorkerError, WorkerLimits, keep, serve};
 use toolcrib_media::{PdfError, PdfText, read_pdf};
 
 use crate::cx::Cx;
@@ -16,6 +16,9 @@ use crate::error::{Error, ErrorKind};
 
 /// The argument by which the program knows that it was started as a helper.
 const ARGUMENT: &str = "toolcrib-helper";
+
+/// The arguments of a helper that keeps a command.
+pub(crate) const KEEP: [&str; 2] = [ARGUMENT, "keep"];
 
 /// What reading a PDF may cost. A bomb takes a few seconds of one processor, not the server.
 const PDF_LIMITS: WorkerLimits = WorkerLimits {
@@ -42,6 +45,11 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
     let mut arguments = arguments.into_iter().skip(1);
     if arguments.next()? != ARGUMENT {
         return None;
+    }
+    // First: every command pays for it.
+    let mut arguments = arguments.peekable();
+    if arguments.peek().is_some_and(|task| task == KEEP[1]) {
+        return Some(keep());
     }
     let task: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
     let pdf = match task.as_slice() {

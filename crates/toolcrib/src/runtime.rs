@@ -1,5 +1,6 @@
 //! The runtime: tools, directories, rules.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,6 +14,7 @@ use crate::error::Error;
 use crate::limits::Limits;
 use crate::record::{Record, Recorder};
 use crate::session::Session;
+use crate::shell::{EnvironmentSource, ShellHost};
 use crate::state::States;
 use crate::table::Table;
 use crate::tool::{Entry, Tool};
@@ -33,6 +35,7 @@ pub struct Runtime {
     recorder: Option<Box<dyn Recorder>>,
     states: States,
     helper: Option<PathBuf>,
+    shell_host: Option<ShellHost>,
     sessions: AtomicU64,
     tables: toolcrib_search::Tables,
 }
@@ -52,7 +55,8 @@ impl Runtime {
     /// Begins a session in the first root.
     pub fn session(&self) -> Session {
         let id = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
-        Session::new(id, self.workspace.top())
+        let shell = self.shell_host.as_ref().map(ShellHost::session);
+        Session::new(id, self.workspace.top(), shell)
     }
 
     pub(crate) fn table(&self) -> &Table {
@@ -94,6 +98,10 @@ impl Runtime {
 
     pub(crate) fn helper(&self) -> Option<&Path> {
         self.helper.as_deref()
+    }
+
+    pub(crate) fn shell_host(&self) -> Option<&ShellHost> {
+        self.shell_host.as_ref()
     }
 
     pub(crate) fn own(&self) -> &[PathBuf] {
@@ -144,6 +152,8 @@ pub struct RuntimeBuilder {
     recorder: Option<Box<dyn Recorder>>,
     states: States,
     helper: Option<PathBuf>,
+    environment: Option<EnvironmentSource>,
+    login_shell: Option<PathBuf>,
 }
 
 impl RuntimeBuilder {
@@ -222,9 +232,27 @@ impl RuntimeBuilder {
     }
 
     /// The host's own program, whose `main` calls [`crate::run_helper`]: what must not take the host with
-    /// it is done in a child of it. Without one, PDFs are not read.
+    /// it is done in a child of it. Without one, PDFs are not read and commands not run.
     pub fn helper(mut self, program: impl Into<PathBuf>) -> Self {
         self.helper = Some(program.into());
+        self
+    }
+
+    /// The environment of the user that commands run for. It is asked for once, at the first command; what is
+    /// secret in it, and what makes programs run code, is left out. Without one, commands get the least that
+    /// programs need.
+    pub fn environment(
+        mut self,
+        source: impl Fn() -> Vec<(OsString, OsString)> + Send + Sync + 'static,
+    ) -> Self {
+        self.environment = Some(Box::new(source));
+        self
+    }
+
+    /// The user's shell: what it makes of the environment at a login is for commands too. It is run once, at
+    /// the first command, for at most five seconds.
+    pub fn login_shell(mut self, shell: impl Into<PathBuf>) -> Self {
+        self.login_shell = Some(shell.into());
         self
     }
 
@@ -244,6 +272,11 @@ impl RuntimeBuilder {
         let workspace = Workspace::new(roots).map_err(|error| Error::from_fs("", &error))?;
         let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
         own.extend(self.journal.iter().map(|(directory, _)| real_path(directory)));
+        let logs = self.journal.as_ref().map(|(directory, _)| directory.clone());
+        let shell_host = self
+            .helper
+            .as_ref()
+            .map(|program| ShellHost::new(program, logs, self.environment, self.login_shell));
         let journal = self.journal.map(|(directory, caps)| Journal::new(directory, caps));
         // A journal that cannot be looked at is no reason not to read files; a change will say so itself.
         let recovered =
@@ -268,6 +301,7 @@ impl RuntimeBuilder {
             recorder: self.recorder,
             states: self.states,
             helper: self.helper,
+            shell_host,
             sessions: AtomicU64::new(0),
             tables: toolcrib_search::Tables::default(),
         })

@@ -8,6 +8,7 @@ use toolcrib_fs::Place;
 use toolcrib_policy::Remembered;
 
 use crate::seen::Seen;
+use crate::shell::SessionShell;
 
 /// More files than a session works with. Should it see more, it starts to remember anew.
 const MAX_SEEN: usize = 10_000;
@@ -15,7 +16,8 @@ const MAX_SEEN: usize = 10_000;
 /// More answers than a person gives. Beyond, each question is asked again.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// One agent's stay. Calls of one session may run at the same time; answers end with it.
+/// One agent's stay. Calls of one session may run at the same time; answers end with it, and so do the
+/// commands that it started.
 #[derive(Debug)]
 pub struct Session {
     id: u64,
@@ -23,12 +25,13 @@ pub struct Session {
     remembered: Mutex<Remembered>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
     asking: Mutex<()>,
+    shell: Option<SessionShell>,
 }
 
 impl Session {
-    pub(crate) fn new(id: u64, directory: Place) -> Self {
+    pub(crate) fn new(id: u64, directory: Place, shell: Option<SessionShell>) -> Self {
         let (remembered, seen, asking) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Session { id, directory, remembered, seen, asking }
+        Session { id, directory, remembered, seen, asking, shell }
     }
 
     /// Its number, for records.
@@ -38,6 +41,11 @@ impl Session {
 
     pub(crate) fn directory(&self) -> &Place {
         &self.directory
+    }
+
+    /// Its commands; nothing, where the host has no helper to run any.
+    pub(crate) fn shell(&self) -> Option<&SessionShell> {
+        self.shell.as_ref()
     }
 
     pub(crate) fn remembered(&self) -> Remembered {

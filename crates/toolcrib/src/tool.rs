@@ -40,6 +40,8 @@ pub trait Tool: DeserializeOwned + JsonSchema + Send + 'static {
 pub enum Category {
     /// Files: reading and changing them.
     File,
+    /// Commands.
+    Execution,
     /// What was done, and taking it back.
     History,
     /// A library user's own.
@@ -51,6 +53,7 @@ impl Category {
     pub fn name(self) -> &'static str {
         match self {
             Category::File => "file",
+            Category::Execution => "execution",
             Category::History => "history",
             Category::Other => "other",
         }
@@ -74,6 +77,10 @@ impl Hints {
     /// A tool that only looks at the workspace.
     pub const READS: Hints =
         Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
+
+    /// A tool that runs what it is told.
+    pub const RUNS: Hints =
+        Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
 
     /// A tool that changes files of the workspace.
     pub const EDITS: Hints =

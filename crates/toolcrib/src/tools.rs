@@ -1,16 +1,21 @@
 //! The table of built-in tools: one file each, one line each.
 
 mod apply_patch;
+mod bash;
+mod bash_output;
 mod edit;
 mod glob;
 mod grep;
 mod history;
+mod kill_shell;
+mod list_shells;
 mod ls;
 mod multi_edit;
 mod notebook_edit;
 mod read;
 mod replacement;
 mod search_words;
+mod shell_output;
 mod undo;
 mod write;
 
@@ -27,6 +32,10 @@ pub(crate) const TOOLS: &[Entry] = &[
     Entry::of::<ls::Ls>(),
     Entry::of::<glob::Glob>(),
     Entry::of::<grep::Grep>(),
+    Entry::of::<bash::Bash>(),
+    Entry::of::<bash_output::BashOutput>(),
+    Entry::of::<kill_shell::KillShell>(),
+    Entry::of::<list_shells::ListShells>(),
     Entry::of::<undo::Undo>(),
     Entry::of::<history::History>(),
 ];

@@ -22,11 +22,11 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
         roots: common.roots.iter().map(|root| root.directory.display().to_string()).collect(),
     };
     let served = match &args.http {
-        None => serve_stdio(super::runtime(common)?, options),
+        None => serve_stdio(super::runtime_for_program(common, &[])?, options),
         Some(at) => {
             let file = token_file(common, args)?;
             // No tool shows the token to a model, wherever the file is.
-            let runtime = super::runtime_beside(common, std::slice::from_ref(&file))?;
+            let runtime = super::runtime_for_program(common, std::slice::from_ref(&file))?;
             let http = http_options(at, &file, args)?;
             serve_http(runtime, options, http).map(|never| match never {})
         }

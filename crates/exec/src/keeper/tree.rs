@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// How often it is looked whether all have ended.
 const GLANCE: Duration = Duration::from_millis(5);
@@ -41,15 +41,16 @@ pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
     found
 }
 
-/// Ends everything beneath this process: asks first, and waits for so long; then kills, until nothing is
-/// left that can be killed.
-pub(super) fn end(grace: Duration, ended: &AtomicU64) {
+/// Ends everything beneath `ancestor`: asks first, and waits for so long; then kills, until nothing is left
+/// that can be killed, or for `patience`.
+pub(crate) fn end(ancestor: i32, grace: Duration, patience: Duration, ended: &AtomicU64) {
+    let began = Instant::now();
     let (mut told, mut asked) = (BTreeSet::new(), BTreeSet::new());
     let until = Instant::now() + grace;
     while Instant::now() < until {
         // Again and again, for those that have come since; and for those that were about to become
         // another program when they were asked, and so may not have heard it.
-        let left = tell(&mut told, ended, |process| {
+        let left = tell(ancestor, &mut told, ended, |process| {
             match asked.insert((process.pid, process.started, process.name.clone())) {
                 // What is stopped hears nothing.
                 true => &[Signal::TERM, Signal::CONT],
@@ -61,19 +62,20 @@ pub(super) fn end(grace: Duration, ended: &AtomicU64) {
         }
         std::thread::sleep(GLANCE);
     }
-    while tell(&mut told, ended, |_| &[Signal::KILL]) > 0 {
+    while tell(ancestor, &mut told, ended, |_| &[Signal::KILL]) > 0 && began.elapsed() < patience {
         std::thread::sleep(GLANCE);
     }
 }
 
-/// Sends signals to everything beneath this process; answers how many there were. `ended` is counted up
-/// before they hear it: with the last of them, this process ends too.
+/// Sends signals to everything beneath `ancestor`; answers how many there were. `ended` is counted up
+/// before they hear it: with the last of them, a keeper ends too.
 fn tell(
+    ancestor: i32,
     told: &mut BTreeSet<(i32, u64)>,
     ended: &AtomicU64,
     mut signals: impl FnMut(&Process) -> &'static [Signal],
 ) -> usize {
-    let processes = descendants(own_pid());
+    let processes = descendants(ancestor);
     for process in &processes {
         let Some(pid) = Pid::from_raw(process.pid) else { continue };
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
@@ -89,10 +91,6 @@ fn tell(
         }
     }
     processes.len()
-}
-
-fn own_pid() -> i32 {
-    getpid().as_raw_nonzero().get()
 }
 
 fn all() -> impl Iterator<Item = Process> {

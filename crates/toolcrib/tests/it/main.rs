@@ -14,4 +14,5 @@ mod permission;
 mod properties;
 mod records;
 mod sessions;
+mod shells;
 mod silence;

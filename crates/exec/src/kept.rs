@@ -1,0 +1,90 @@
+//! The commands of every runtime of this user, as the list of processes has them.
+//!
+//! There is no record on disk that could be stale: a keeper is a process with its job's id among its
+//! arguments, and holds the script as its descriptor 3.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::jobs::ID_PREFIX;
+use crate::keeper::{Process, descendants, end};
+use crate::wire::Ending;
+
+/// What is read of a script.
+const MAX_SCRIPT: u64 = 4 << 10;
+
+/// How long a tree is killed for before it is said that it does not end.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// A command that some runtime of this user runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Its id.
+    pub id: String,
+    /// The process that keeps it.
+    pub keeper: i32,
+    /// The process that it was started for.
+    pub runtime: i32,
+    /// What it runs, or the beginning of it.
+    pub script: Vec<u8>,
+    /// Where it began.
+    pub directory: PathBuf,
+    /// When it was started.
+    pub started: Option<SystemTime>,
+    /// What runs of it.
+    pub processes: Vec<Process>,
+}
+
+/// Every command that a keeper started with these arguments keeps, for whichever runtime of this user.
+pub fn all_kept(arguments: &[&str]) -> Vec<Kept> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut all: Vec<Kept> = pids.filter_map(|pid| kept(pid, arguments)).collect();
+    all.sort_by_key(|kept| (kept.started, kept.keeper));
+    all
+}
+
+impl Kept {
+    /// Ends all that it runs; answers how many processes were told, and whether all have ended.
+    pub fn end(&self, how: Ending) -> (u64, bool) {
+        let ended = AtomicU64::new(0);
+        let until = Instant::now() + PATIENCE;
+        end(self.keeper, how.grace(), PATIENCE, &ended);
+        let gone = || descendants(self.keeper).is_empty();
+        while !gone() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        (ended.load(Ordering::Relaxed), gone())
+    }
+}
+
+fn kept(pid: i32, arguments: &[&str]) -> Option<Kept> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words: Vec<&[u8]> = line.strip_suffix(&[0])?.split(|&byte| byte == 0).collect();
+    let [_, given @ .., id] = words.as_slice() else { return None };
+    let same = given.iter().copied().eq(arguments.iter().map(|argument| argument.as_bytes()));
+    let id = std::str::from_utf8(id).ok().filter(|id| same && id.starts_with(ID_PREFIX))?;
+    let directory = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let runtime = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    let started = std::fs::metadata(format!("/proc/{pid}")).and_then(|process| process.modified());
+    Some(Kept {
+        id: id.to_owned(),
+        keeper: pid,
+        runtime,
+        script: script(pid),
+        directory,
+        started: started.ok(),
+        processes: descendants(pid),
+    })
+}
+
+fn script(keeper: i32) -> Vec<u8> {
+    use std::io::Read as _;
+    let mut script = Vec::new();
+    if let Ok(file) = std::fs::File::open(format!("/proc/{keeper}/fd/3")) {
+        let _ = file.take(MAX_SCRIPT).read_to_end(&mut script);
+    }
+    script
+}

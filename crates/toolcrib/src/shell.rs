@@ -1,0 +1,151 @@
+//! Commands: what a runtime starts them with, and what a session carries from one to the next.
+
+mod login;
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use toolcrib_exec::{Environment, Jobs, Launcher, LogLimits, Shells, find_bash};
+
+use self::login::{login_environment, merged};
+use crate::helper::KEEP;
+
+/// Commands of one session at a time, those that have ended and are still remembered among them.
+const MAX_JOBS: usize = 1_000;
+
+/// How long a command that has ended is remembered.
+pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
+
+/// What is kept of one output, and of all.
+const LOG_BYTES: u64 = 64 << 20;
+const ALL_LOG_BYTES: u64 = 1 << 30;
+
+/// More than a system hands to a program: what a session carries is bounded by it.
+const MAX_CARRIED_BYTES: usize = 1 << 20;
+
+type Variables = Vec<(OsString, OsString)>;
+
+/// Where the user's environment comes from; asked at the first command.
+pub(crate) type EnvironmentSource = Box<dyn Fn() -> Variables + Send + Sync>;
+
+/// What all commands of a runtime have in common.
+pub(crate) struct ShellHost {
+    shells: Arc<Shells>,
+    source: Option<EnvironmentSource>,
+    login_shell: Option<PathBuf>,
+    environment: OnceLock<Environment>,
+    bash: OnceLock<Option<PathBuf>>,
+}
+
+impl ShellHost {
+    /// Commands kept by `program`; long outputs go to `logs`.
+    pub(crate) fn new(
+        program: &Path,
+        logs: Option<PathBuf>,
+        source: Option<EnvironmentSource>,
+        login_shell: Option<PathBuf>,
+    ) -> ShellHost {
+        let launcher = Launcher {
+            program: program.to_owned(),
+            arguments: KEEP.iter().map(OsString::from).collect(),
+        };
+        let limits = LogLimits { bytes: LOG_BYTES, all_bytes: ALL_LOG_BYTES, directory: logs };
+        ShellHost {
+            shells: Shells::new(launcher, limits),
+            source,
+            login_shell,
+            environment: OnceLock::new(),
+            bash: OnceLock::new(),
+        }
+    }
+
+    pub(crate) fn session(&self) -> SessionShell {
+        SessionShell {
+            jobs: self.shells.session(MAX_JOBS),
+            carried: Mutex::default(),
+            cursors: Mutex::default(),
+        }
+    }
+
+    /// What a command gets that nothing was carried to.
+    pub(crate) fn environment(&self) -> &Environment {
+        self.environment.get_or_init(|| {
+            let own = self.source.as_ref().map(|source| source()).unwrap_or_default();
+            let login = self.login_shell.as_deref().zip(self.bash());
+            let login =
+                login.and_then(|(shell, bash)| login_environment(&self.shells, bash, shell, &own));
+            Environment::of(match login {
+                Some(login) => merged(own, login),
+                None => own,
+            })
+        })
+    }
+
+    pub(crate) fn bash(&self) -> Option<&Path> {
+        self.bash.get_or_init(find_bash).as_deref()
+    }
+}
+
+/// The commands of a session, and what one leaves to the next.
+#[derive(Debug)]
+pub(crate) struct SessionShell {
+    jobs: Jobs,
+    carried: Mutex<Carried>,
+    cursors: Mutex<HashMap<String, u64>>,
+}
+
+/// What a command left to the next.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Carried {
+    /// Where it was, inside a root.
+    pub(crate) directory: Option<PathBuf>,
+    /// What it exported.
+    pub(crate) environment: Option<Variables>,
+}
+
+impl SessionShell {
+    pub(crate) fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    pub(crate) fn carried(&self) -> Carried {
+        lock(&self.carried).clone()
+    }
+
+    pub(crate) fn carry_directory(&self, directory: PathBuf) {
+        lock(&self.carried).directory = Some(directory);
+    }
+
+    /// Answers whether it was taken: more than a system hands to a program is not.
+    pub(crate) fn carry_environment(&self, environment: Variables) -> bool {
+        let bytes: usize =
+            environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+        let taken = bytes <= MAX_CARRIED_BYTES;
+        if taken {
+            lock(&self.carried).environment = Some(environment);
+        }
+        taken
+    }
+
+    /// Up to where the output of a job was read.
+    pub(crate) fn cursor(&self, id: &str) -> u64 {
+        lock(&self.cursors).get(id).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn read_to(&self, id: &str, cursor: u64) {
+        let mut cursors = lock(&self.cursors);
+        // Those of jobs that are forgotten are of no use.
+        if cursors.len() > 2 * MAX_JOBS {
+            cursors.retain(|id, _| self.jobs.get(id).is_some());
+        }
+        cursors.insert(id.to_owned(), cursor);
+    }
+}
+
+/// What these locks guard is whole between any two statements, so a panic elsewhere spoils nothing.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

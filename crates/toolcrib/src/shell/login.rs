@@ -1,0 +1,115 @@
+//! The environment that a user has in a terminal: what their shell makes of it when they log in.
+//!
+//! A server that a desktop started has a poor one: no `PATH` of nvm, pyenv or cargo. The shell is run once,
+//! as at a login, with a bound on its time; what it prints is of no interest but for what `env` prints.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolcrib_exec::{Command, Ending, Shells, Status};
+
+use super::Variables;
+
+/// Files that run at a login may wait for a network; a command does not wait for them.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What an environment has at most.
+const MAX_BYTES: usize = 4 << 20;
+
+/// Between what the shell prints at its start and what `env` prints. In the script it has a backslash, so
+/// that a shell which shows its commands does not show it.
+const MARK: &[u8] = b"\x01toolcrib\x01";
+
+/// What the login shell `shell` makes of `own`; nothing, if it does not say in time.
+pub(super) fn login_environment(
+    shells: &Arc<Shells>,
+    bash: &Path,
+    shell: &Path,
+    own: &Variables,
+) -> Option<Variables> {
+    let script = b"exec \"$TOOLCRIB_LOGIN_SHELL\" -l -i -c 'printf \"\\001toolcrib\\001\"; command env -0; printf \"\\001toolcrib\\001\"' 2>/dev/null";
+    let mut environment = own.clone();
+    environment.push(("TOOLCRIB_LOGIN_SHELL".into(), shell.into()));
+    let directory =
+        own.iter().find(|(name, _)| name == "HOME").map(|(_, home)| PathBuf::from(home));
+    let command = Command {
+        script: script.to_vec(),
+        shell: bash.to_owned(),
+        directory: directory.filter(|home| home.is_absolute()).unwrap_or_else(|| "/".into()),
+        environment,
+        stdin: Vec::new(),
+    };
+    let jobs = shells.session(1);
+    let job = jobs.start(&command).ok()?;
+    let now = job.wait(PATIENCE, |now| now.closed);
+    job.end(Ending::Immediate, Status::Killed);
+    parse(&job.read(0, usize::try_from(now.written).ok()?.min(MAX_BYTES)).1)
+}
+
+/// What a command gets: what the process has itself beats what a login makes, and both have a say in where
+/// programs are.
+pub(super) fn merged(own: Variables, login: Variables) -> Variables {
+    let path = |variables: &Variables| {
+        variables.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.clone())
+    };
+    let paths = [path(&own), path(&login)];
+    let mut entries: Vec<Vec<u8>> = Vec::new();
+    for path in paths.iter().flatten() {
+        for entry in path.as_bytes().split(|&byte| byte == b':') {
+            if !entries.iter().any(|known| known == entry) {
+                entries.push(entry.to_vec());
+            }
+        }
+    }
+    let known = |name: &OsString| own.iter().any(|(known, _)| known == name);
+    let mut all: Variables = login.into_iter().filter(|(name, _)| !known(name)).collect();
+    all.extend(own);
+    all.retain(|(name, _)| name != "PATH" && name != "TOOLCRIB_LOGIN_SHELL");
+    all.push(("PATH".into(), OsString::from_vec(entries.join(&b':'))));
+    all
+}
+
+fn parse(output: &[u8]) -> Option<Variables> {
+    let begin = find(output, MARK)? + MARK.len();
+    let rest = output.get(begin..)?;
+    let between = rest.get(..find(rest, MARK)?)?;
+    let variable = |entry: &[u8]| {
+        let equals = entry.iter().position(|&byte| byte == b'=')?;
+        let (name, value) = entry.split_at(equals);
+        let value = value.get(1..)?;
+        Some((OsString::from_vec(name.to_vec()), OsString::from_vec(value.to_vec())))
+    };
+    Some(between.split(|&byte| byte == 0).filter_map(variable).collect())
+}
+
+fn find(text: &[u8], what: &[u8]) -> Option<usize> {
+    text.windows(what.len()).position(|window| window == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables(pairs: &[(&str, &str)]) -> Variables {
+        pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
+    #[test]
+    fn what_a_shell_prints_at_its_start_is_of_no_interest() {
+        let output = b"Welcome!\n\x01toolcrib\x01A=1\0B=two\nlines\0\x01toolcrib\x01bye";
+        assert_eq!(parse(output), Some(variables(&[("A", "1"), ("B", "two\nlines")])));
+        assert_eq!(parse(b"Welcome!\n\x01toolcrib\x01A=1\0"), None);
+        assert_eq!(parse(b""), None);
+    }
+
+    #[test]
+    fn both_say_where_programs_are_and_the_process_itself_knows_better() {
+        let own = variables(&[("PATH", "/venv/bin:/bin"), ("A", "own")]);
+        let login = variables(&[("PATH", "/nvm/bin:/bin"), ("A", "login"), ("B", "login")]);
+        let expected = [("B", "login"), ("A", "own"), ("PATH", "/venv/bin:/bin:/nvm/bin")];
+        assert_eq!(merged(own, login), variables(&expected));
+    }
+}

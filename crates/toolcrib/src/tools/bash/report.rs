@@ -1,0 +1,239 @@
+//! What is said of a command: what it wrote, how it ended, what it left.
+
+use serde_json::{Value, json};
+use toolcrib_exec::{Exit, Process, Snapshot};
+use toolcrib_text::{ExcerptOptions, Shown, visible_name};
+
+use super::answer::answers_by_exit_code;
+use crate::cx::{Cx, StartedCommand};
+use crate::error::{Error, ErrorKind};
+use crate::reply::Reply;
+use crate::tools::shell_output::excerpt;
+use crate::words::counted;
+
+/// What replies say while nothing confines commands.
+const NOT_CONFINED: &str = "nothing confined this command: there is no sandbox yet";
+
+/// So many of the processes that are left are named.
+const NAMED: usize = 5;
+
+/// A command that ended, or is told about while it runs.
+pub(super) struct Report {
+    started: StartedCommand,
+    now: Snapshot,
+    shown: Shown,
+    left: Vec<Process>,
+    /// What the caller should know besides the output.
+    notes: Vec<String>,
+    directory: String,
+    kept: bool,
+}
+
+impl Report {
+    pub(super) fn new(
+        mut started: StartedCommand,
+        now: Snapshot,
+        options: ExcerptOptions,
+    ) -> Report {
+        let shown = excerpt(&started.job, 0..now.written, options);
+        let left = if now.over { Vec::new() } else { started.job.processes() };
+        let notes = std::mem::take(&mut started.notes);
+        let directory = started.directory.clone();
+        Report { started, now, shown, left, notes, directory, kept: true }
+    }
+
+    /// Hands what the command left to the next: its variables, and where it was if it was not sent there
+    /// for this once.
+    pub(super) fn carry(&mut self, cx: &Cx<'_>, with_directory: bool) -> Result<(), Error> {
+        let Some(left) = self.now.ended.as_mut().and_then(|ended| ended.left.take()) else {
+            return Ok(());
+        };
+        if !cx.shell()?.carry_environment(left.environment) {
+            self.notes
+                .push("what it exported is too much to be carried to the next command".to_owned());
+        }
+        let Some(directory) = left.directory.filter(|_| with_directory) else { return Ok(()) };
+        match cx.carry_directory(&directory) {
+            Ok(shown) if shown != self.started.directory => {
+                self.notes.push(format!("cwd: {shown}"));
+                self.directory = shown;
+            }
+            Ok(_) => {}
+            Err(outside) => self.notes.push(format!(
+                "it ended in {outside}, outside the workspace; the next command begins in {}",
+                self.started.directory
+            )),
+        }
+        Ok(())
+    }
+
+    /// A command of which nothing runs and all was shown need not be remembered.
+    pub(super) fn keep_or_forget(&mut self, cx: &Cx<'_>) -> Result<(), Error> {
+        self.kept = !self.left.is_empty() || self.shown.left_out > 0 || !self.now.closed;
+        let (jobs, id) = (cx.shell()?.jobs(), self.started.job.id());
+        if self.kept {
+            cx.shell()?.read_to(id, self.now.written);
+        } else {
+            // The keeper may still be about to say that it is over.
+            self.started.job.wait(super::QUIET, |now| now.over);
+            jobs.forget(id);
+        }
+        Ok(())
+    }
+
+    /// The answer to a call whose command has ended.
+    pub(super) fn answer(self, script: &str) -> Result<Reply, Error> {
+        let exit = self.now.ended.as_ref().map_or(Exit::Code(0), |ended| ended.exit);
+        match exit {
+            Exit::Code(0) => Ok(self.reply("")),
+            Exit::Code(1) if answers_by_exit_code(script) => Ok(self.reply("exit code 1")),
+            exit => Err(self.error(ErrorKind::Failed, how(exit))),
+        }
+    }
+
+    /// The answer to a call whose command goes on.
+    pub(super) fn moved_to_background(mut self, cx: &Cx<'_>, seconds: f64) -> Result<Reply, Error> {
+        let id = self.started.job.id().to_owned();
+        cx.shell()?.read_to(&id, self.now.written);
+        self.left.clear();
+        self.notes.push(format!(
+            "still running after {seconds} s, and goes on in the background as {id}: BashOutput waits for it, KillShell ends it"
+        ));
+        Ok(self.reply("").with("timed_out", true))
+    }
+
+    pub(super) fn error(mut self, kind: ErrorKind, message: String) -> Error {
+        self.note_what_is_missing();
+        let notes =
+            self.notes.iter().chain([&NOT_CONFINED.to_owned()]).map(bracketed).collect::<String>();
+        let output = if self.shown.text.is_empty() { "[no output]\n" } else { &self.shown.text };
+        let error = Error::new(kind, message).detail(output).hint(notes.trim_end());
+        self.metadata().into_iter().fold(error, |error, (key, value)| error.with(key, value))
+    }
+
+    fn reply(mut self, ending: &str) -> Reply {
+        self.note_what_is_missing();
+        let mut text = std::mem::take(&mut self.shown.text);
+        if text.is_empty() {
+            text.push_str("[no output]\n");
+        }
+        let ending = (!ending.is_empty()).then(|| ending.to_owned());
+        let notes = ending.into_iter().chain(std::mem::take(&mut self.notes));
+        text.extend(notes.chain([NOT_CONFINED.to_owned()]).map(|note| bracketed(&note)));
+        let reply = Reply::new(text);
+        self.metadata().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value))
+    }
+
+    fn note_what_is_missing(&mut self) {
+        let id = self.started.job.id();
+        if self.shown.left_out > 0 {
+            let left_out = counted(self.shown.left_out, "line");
+            self.notes.push(format!(
+                "{left_out} of {} left out: BashOutput with bash_id {id} and lines or filter has them",
+                self.shown.lines
+            ));
+        }
+        if !self.left.is_empty() {
+            let names: Vec<String> = self
+                .left
+                .iter()
+                .take(NAMED)
+                .map(|process| visible_name(process.name.as_bytes()))
+                .collect();
+            let more = match self.left.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            self.notes.push(format!(
+                "still running: {}{more}: BashOutput {id} has what they write, KillShell {id} ends them",
+                names.join(", ")
+            ));
+        }
+    }
+
+    fn metadata(&self) -> Vec<(&'static str, Value)> {
+        let mut facts = vec![
+            ("status", self.now.status.name().into()),
+            ("duration_ms", millis(self.now.duration)),
+            ("cwd", self.directory.clone().into()),
+            ("lines", self.shown.lines.into()),
+            ("bytes", self.now.written.into()),
+            ("truncated", (self.shown.left_out > 0).into()),
+            ("sandbox", "none".into()),
+        ];
+        if let Some(ended) = &self.now.ended {
+            facts.push(match ended.exit {
+                Exit::Code(code) => ("exit_code", code.into()),
+                Exit::Signal(signal) => ("signal", signal.into()),
+            });
+            facts.push(("cpu_ms", millis(ended.cpu)));
+            facts.push(("peak_memory_bytes", ended.peak_bytes.into()));
+        }
+        if self.kept {
+            facts.push(("bash_id", self.started.job.id().into()));
+            facts.push(("cursor", self.now.written.into()));
+        }
+        if !self.left.is_empty() {
+            let left =
+                self.left.iter().map(|process| json!({"pid": process.pid, "name": process.name}));
+            facts.push(("processes_left", left.collect()));
+        }
+        facts
+    }
+}
+
+/// The answer to a call that does not wait.
+pub(super) fn background(started: StartedCommand) -> Reply {
+    let id = started.job.id();
+    let mut text = format!(
+        "Started {id}, cwd {}. BashOutput reads what it writes and waits for it, KillShell ends it.\n",
+        started.directory
+    );
+    text.extend(started.notes.iter().map(bracketed));
+    text.push_str(&bracketed(&NOT_CONFINED.to_owned()));
+    Reply::new(text)
+        .with("bash_id", id)
+        .with("status", started.job.snapshot().status.name())
+        .with("cwd", started.directory.clone())
+        .with("sandbox", "none")
+}
+
+/// How a shell ended, in words.
+pub(in crate::tools) fn how(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code @ 129..=159) => {
+            format!("exit code {code} (128 + {})", signal_name(code - 128))
+        }
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal) => format!("killed by {}", signal_name(signal)),
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        other => return format!("signal {other}"),
+    };
+    name.to_owned()
+}
+
+fn bracketed(note: &String) -> String {
+    format!("[{note}]\n")
+}
+
+fn millis(duration: std::time::Duration) -> Value {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).into()
+}

@@ -1,0 +1,285 @@
+//! BashOutput: what a command wrote, and waiting for it.
+
+mod wanted;
+
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_exec::{Job, Snapshot};
+use toolcrib_policy::Access;
+use toolcrib_search::{Pattern, Understood, Wanted};
+use toolcrib_text::{Excerpt, ExcerptOptions, Shown};
+
+use self::wanted::LineRange;
+use super::bash::how;
+use super::shell_output::{each_line, last_line, whole_characters};
+use crate::cancel::Progress;
+use crate::cx::{Cx, trouble};
+use crate::error::Error;
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+use crate::words::counted;
+
+/// Reads what a command wrote since it was last read, and tells whether it runs.
+///
+/// With wait_for it first waits: for its end, for more output, for a line that filter matches, or until it
+/// listens on a TCP port; that a command has ended is never an error. filter and lines look without moving on:
+/// a later call sees all.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct BashOutput {
+    /// The id that Bash gave.
+    bash_id: String,
+    /// Show only lines that match this regular expression.
+    filter: Option<String>,
+    /// What to wait for. Default none.
+    wait_for: Option<WaitFor>,
+    /// Milliseconds to wait at most. Default 60000.
+    #[schemars(range(min = 0, max = 600_000))]
+    timeout: Option<u64>,
+    /// Read from here: a cursor of an earlier reply, 0 for all. Default where the last call stopped.
+    cursor: Option<u64>,
+    /// Show these lines of the whole output: "100-200", or "-50" for the last 50.
+    lines: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum WaitFor {
+    None,
+    Exit,
+    Output,
+    Regex,
+    Port,
+}
+
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a wish to cancel, a line or a port may go unseen.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// How often whoever waits hears of it.
+const TELL_EVERY: Duration = Duration::from_millis(500);
+
+impl Tool for BashOutput {
+    const NAME: &'static str = "BashOutput";
+    const CATEGORY: Category = Category::Execution;
+    const HINTS: Hints = Hints::READS;
+    const ALIASES: &'static [(&'static str, &'static str)] =
+        &[("shell_id", "bash_id"), ("id", "bash_id"), ("wait", "wait_for")];
+
+    fn access(&self) -> Vec<Access> {
+        Vec::new()
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let job = cx.job(&self.bash_id)?;
+        let filter = self.filter.as_deref().map(pattern).transpose()?;
+        let lines = self.lines.as_deref().map(LineRange::parse).transpose()?;
+        let wait_for = self.wait_for.unwrap_or(WaitFor::None);
+        if wait_for == WaitFor::Regex && filter.is_none() {
+            return Err(Error::invalid("`wait_for` is regex, and there is no `filter`")
+                .hint("Give the regular expression to wait for as filter."));
+        }
+        let remembered = cx.shell()?.cursor(&self.bash_id);
+        let from = if lines.is_some() { 0 } else { self.cursor.unwrap_or(remembered) };
+        let timeout = self.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
+        let waited = wait(cx, &job, &Waiting { wait_for, from, filter: filter.as_ref(), timeout })?;
+        let now = job.snapshot();
+        let end = if now.closed { now.written } else { whole_characters(&job, now.written) };
+        let looked = Look { from: from.min(end), end, filter: filter.as_ref(), lines };
+        let shown = looked.at(cx, &job);
+        if filter.is_none() && lines.is_none() {
+            cx.shell()?.read_to(&self.bash_id, end);
+        }
+        Ok(answer(&job, &now, shown, end, waited, wait_for))
+    }
+}
+
+/// What is waited for, and for how long.
+struct Waiting<'a> {
+    wait_for: WaitFor,
+    from: u64,
+    filter: Option<&'a Pattern>,
+    timeout: Duration,
+}
+
+/// What came of waiting.
+enum Waited {
+    /// It is as wanted, or nothing was.
+    Done,
+    /// Ports were found.
+    Ports(Vec<u16>),
+    /// It ended first.
+    EndedFirst,
+    TimedOut,
+}
+
+fn wait(cx: &Cx<'_>, job: &Job, waiting: &Waiting<'_>) -> Result<Waited, Error> {
+    let began = Instant::now();
+    let (mut told, mut looked_to) = (began, waiting.from);
+    if waiting.wait_for == WaitFor::None {
+        return Ok(Waited::Done);
+    }
+    loop {
+        cx.check_cancelled()?;
+        let now = job.snapshot();
+        match waiting.wait_for {
+            WaitFor::None => {}
+            WaitFor::Exit => {}
+            WaitFor::Output if now.written > waiting.from => return Ok(Waited::Done),
+            WaitFor::Output => {}
+            WaitFor::Regex => {
+                let found = waiting
+                    .filter
+                    .is_some_and(|filter| look_for(filter, job, &mut looked_to, now.written));
+                if found {
+                    return Ok(Waited::Done);
+                }
+            }
+            WaitFor::Port => {
+                let ports = job.ports();
+                if !ports.is_empty() {
+                    return Ok(Waited::Ports(ports));
+                }
+            }
+        }
+        let no_more = !now.status.is_running() && (now.closed || waiting.wait_for == WaitFor::Exit);
+        if no_more || now.over {
+            let wanted = matches!(waiting.wait_for, WaitFor::Exit);
+            return Ok(if wanted { Waited::Done } else { Waited::EndedFirst });
+        }
+        let left = waiting.timeout.saturating_sub(began.elapsed());
+        if left.is_zero() {
+            return Ok(Waited::TimedOut);
+        }
+        if told.elapsed() >= TELL_EVERY {
+            told = Instant::now();
+            let line = last_line(job);
+            cx.progress(Progress { done: began.elapsed().as_secs(), total: None, message: &line });
+        }
+        let changed = |then: &Snapshot| {
+            then.written > now.written || then.status != now.status || then.closed != now.closed
+        };
+        job.wait(left.min(GLANCE), changed);
+    }
+}
+
+/// Whether a line that came since matches. Lines that are whole are not looked at again.
+fn look_for(filter: &Pattern, job: &Job, looked_to: &mut u64, end: u64) -> bool {
+    let mut found = false;
+    each_line(job, *looked_to..end, |line| {
+        found = filter.is_in(line);
+        !found
+    });
+    let (from, last) = job.read(end.saturating_sub(4096).max(*looked_to), 4096);
+    if let Some(newline) = last.iter().rposition(|&byte| byte == b'\n') {
+        *looked_to = from + newline as u64 + 1;
+    }
+    found
+}
+
+/// Which lines to show.
+struct Look<'a> {
+    from: u64,
+    end: u64,
+    filter: Option<&'a Pattern>,
+    lines: Option<LineRange>,
+}
+
+impl Look<'_> {
+    fn at(&self, cx: &Cx<'_>, job: &Job) -> Shown {
+        let mut excerpt = Excerpt::new(ExcerptOptions {
+            chars: cx.limits().reply_chars * 3 / 4,
+            line_chars: cx.limits().line_chars,
+            head_lines: None,
+            tail_lines: self.lines.and_then(|lines| lines.last()),
+        });
+        let mut number = 0;
+        each_line(job, self.from..self.end, |line| {
+            number += 1;
+            let wanted = self.lines.is_none_or(|lines| lines.contains(number));
+            if wanted && self.filter.is_none_or(|filter| filter.is_in(line)) {
+                excerpt.line(line);
+            }
+            self.lines.is_none_or(|lines| !lines.is_past(number))
+        });
+        excerpt.finish()
+    }
+}
+
+fn answer(
+    job: &Job,
+    now: &Snapshot,
+    shown: Shown,
+    cursor: u64,
+    waited: Waited,
+    wait_for: WaitFor,
+) -> Reply {
+    let mut text = shown.text;
+    if text.is_empty() {
+        text.push_str("[no new output]\n");
+    }
+    text.push_str(&format!("[{}]\n", state(job, now)));
+    let what = match wait_for {
+        WaitFor::Regex => "no line matched",
+        WaitFor::Port => "it listens on no port",
+        WaitFor::Output => "there is no more output",
+        WaitFor::Exit | WaitFor::None => "it still runs",
+    };
+    match &waited {
+        Waited::Done => {}
+        Waited::Ports(ports) => {
+            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+            text.push_str(&format!("[listens on port {}]\n", ports.join(", ")));
+        }
+        Waited::EndedFirst => text.push_str(&format!("[it ended, and {what}]\n")),
+        Waited::TimedOut => text.push_str(&format!("[the time is up, and {what}]\n")),
+    }
+    let reply = Reply::new(text)
+        .with("bash_id", job.id())
+        .with("status", now.status.name())
+        .with("cursor", cursor)
+        .with("lines", shown.lines)
+        .with("truncated", shown.left_out > 0)
+        .with("dropped_bytes", now.gap.end - now.gap.start)
+        .with("timed_out", matches!(waited, Waited::TimedOut));
+    let reply = match now.ended.as_ref().map(|ended| ended.exit) {
+        Some(toolcrib_exec::Exit::Code(code)) => reply.with("exit_code", code),
+        Some(toolcrib_exec::Exit::Signal(signal)) => reply.with("signal", signal),
+        None => reply,
+    };
+    match waited {
+        Waited::Ports(ports) => reply.with("ports", ports),
+        _ => reply,
+    }
+}
+
+/// What a job is doing, in words.
+pub(super) fn state(job: &Job, now: &Snapshot) -> String {
+    let ended = now.ended.as_ref().map(|ended| how(ended.exit));
+    let words = match (&now.broken, ended) {
+        (Some(broken), _) => trouble(broken).message().to_owned(),
+        (None, Some(ended)) => format!("{}, {ended}", now.status.name()),
+        (None, None) => now.status.name().to_owned(),
+    };
+    match job.processes().len() {
+        0 => words,
+        _ if now.status.is_running() => words,
+        left => format!("{words}; {} of it still run", counted(left as u64, "process")),
+    }
+}
+
+fn pattern(filter: &str) -> Result<Pattern, Error> {
+    let wanted = Wanted { pattern: filter, literal: false, ignore_case: false, multiline: false };
+    let pattern =
+        Pattern::new(wanted).map_err(|error| Error::invalid(format!("`filter`: {error}")))?;
+    match pattern.understood() {
+        Understood::AsText { why, column } => Err(Error::invalid(format!(
+            "`filter` is no regular expression: {why}, at character {column}"
+        ))
+        .hint("Escape what is meant as it stands with a backslash.")),
+        _ => Ok(pattern),
+    }
+}

@@ -1,0 +1,76 @@
+//! Which lines of an output are asked for.
+
+use toolcrib_text::visible_name;
+
+use crate::error::Error;
+
+/// Lines by their numbers, or so many of the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineRange {
+    Numbers { first: u64, last: u64 },
+    Last(usize),
+}
+
+impl LineRange {
+    /// `7`, `7-9`, `7-`, or `-9` for the last nine.
+    pub(super) fn parse(text: &str) -> Result<LineRange, Error> {
+        let range = match text.trim().split_once('-') {
+            None => {
+                text.trim().parse().ok().map(|line| LineRange::Numbers { first: line, last: line })
+            }
+            Some(("", last)) => last.parse().ok().map(LineRange::Last),
+            Some((first, last)) => {
+                let last = if last.is_empty() { Some(u64::MAX) } else { last.parse().ok() };
+                first.parse().ok().zip(last).map(|(first, last)| LineRange::Numbers { first, last })
+            }
+        };
+        let valid = |range: &LineRange| match *range {
+            LineRange::Numbers { first, last } => 0 < first && first <= last,
+            LineRange::Last(count) => 0 < count,
+        };
+        range.filter(valid).ok_or_else(|| {
+            Error::invalid(format!(
+                "`lines` is {}, which names no lines",
+                visible_name(text.as_bytes())
+            ))
+            .hint("Lines are counted from 1: \"7\", \"7-9\", \"7-\", or \"-9\" for the last nine.")
+        })
+    }
+
+    pub(super) fn contains(self, number: u64) -> bool {
+        match self {
+            LineRange::Numbers { first, last } => first <= number && number <= last,
+            LineRange::Last(_) => true,
+        }
+    }
+
+    /// Whether no line after this one is asked for.
+    pub(super) fn is_past(self, number: u64) -> bool {
+        matches!(self, LineRange::Numbers { last, .. } if last <= number)
+    }
+
+    /// How many of the last lines, if it is these.
+    pub(super) fn last(self) -> Option<usize> {
+        match self {
+            LineRange::Numbers { .. } => None,
+            LineRange::Last(count) => Some(count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_asked_for_in_four_ways() {
+        let parse = |text| LineRange::parse(text).ok();
+        assert_eq!(parse("7"), Some(LineRange::Numbers { first: 7, last: 7 }));
+        assert_eq!(parse("7-9"), Some(LineRange::Numbers { first: 7, last: 9 }));
+        assert_eq!(parse("7-"), Some(LineRange::Numbers { first: 7, last: u64::MAX }));
+        assert_eq!(parse("-9"), Some(LineRange::Last(9)));
+        for wrong in ["", "-", "0", "-0", "9-7", "a", "1-b", "1,2"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
+    }
+}

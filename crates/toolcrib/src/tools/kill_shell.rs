@@ -1,0 +1,84 @@
+//! KillShell: the end of a command, and of all that it started.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_exec::{Ending, Status};
+use toolcrib_policy::Access;
+use toolcrib_text::ExcerptOptions;
+
+use super::shell_output::excerpt;
+use crate::cx::Cx;
+use crate::error::{Error, ErrorKind};
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+use crate::words::counted;
+
+/// Ends a command of this session and everything that it started: asks first, and kills what has not
+/// ended after two seconds. One that has ended already is no error.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KillShell {
+    /// The id that Bash gave.
+    shell_id: String,
+}
+
+/// The two seconds of grace, and some for the machine.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// Lines shown of its last output.
+const LAST_LINES: usize = 20;
+
+impl Tool for KillShell {
+    const NAME: &'static str = "KillShell";
+    const CATEGORY: Category = Category::Execution;
+    const HINTS: Hints =
+        Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
+    const ALIASES: &'static [(&'static str, &'static str)] =
+        &[("bash_id", "shell_id"), ("id", "shell_id")];
+
+    fn access(&self) -> Vec<Access> {
+        Vec::new()
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let job = cx.job(&self.shell_id)?;
+        let before = job.snapshot();
+        if before.over {
+            let message = format!("{} had already ended: {}.\n", job.id(), before.status.name());
+            return Ok(Reply::new(message).with("status", before.status.name()).with("ended", 0));
+        }
+        if cx.dry_run() {
+            let running = counted(job.processes().len() as u64, "process");
+            return Ok(Reply::new(format!("Would end {}: {running}.\n", job.id())));
+        }
+        job.end(Ending::Polite, Status::Killed);
+        let now = job.wait(PATIENCE, |now| now.over && now.closed);
+        if !now.over {
+            let left: Vec<String> =
+                job.processes().into_iter().map(|process| process.name).collect();
+            let message =
+                format!("{} has processes that do not end: {}", job.id(), left.join(", "));
+            return Err(Error::new(ErrorKind::Timeout, message)
+                .hint("They may wait for a disk or belong to another user. ListShells tells when they are gone."));
+        }
+        let last = excerpt(
+            &job,
+            0..now.written,
+            ExcerptOptions {
+                chars: cx.limits().reply_chars / 4,
+                line_chars: cx.limits().line_chars,
+                head_lines: None,
+                tail_lines: Some(LAST_LINES),
+            },
+        );
+        let ended = counted(now.killed, "process");
+        let output = match last.lines {
+            0 => "It wrote nothing.\n".to_owned(),
+            _ => format!("Its last output:\n{}", last.text),
+        };
+        let text = format!("Ended {}: {ended}. {output}", job.id());
+        Ok(Reply::new(text).with("status", now.status.name()).with("ended", now.killed))
+    }
+}

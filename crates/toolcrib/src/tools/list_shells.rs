@@ -1,0 +1,77 @@
+//! ListShells: the commands of a session.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use toolcrib_policy::Access;
+
+use super::bash::one_line;
+use super::bash_output::state;
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::reply::Reply;
+use crate::tool::{Category, Hints, Tool};
+use crate::words::counted;
+
+/// Lists the commands of this session that run, or have ended and are still remembered.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListShells {
+    /// Only those of which something runs. Default false.
+    running: Option<bool>,
+}
+
+/// Characters shown of a command.
+const COMMAND_CHARS: usize = 80;
+
+impl Tool for ListShells {
+    const NAME: &'static str = "ListShells";
+    const CATEGORY: Category = Category::Execution;
+    const HINTS: Hints = Hints::READS;
+
+    fn access(&self) -> Vec<Access> {
+        Vec::new()
+    }
+
+    fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let jobs = cx.shell()?.jobs();
+        let listed = if self.running.unwrap_or(false) { jobs.list_running() } else { jobs.list() };
+        let mut text = String::new();
+        let mut facts = Vec::new();
+        for job in &listed {
+            let now = job.snapshot();
+            let command = one_line(job.script(), COMMAND_CHARS);
+            let lasted = seconds(now.duration);
+            text.push_str(&format!("{}  {} for {lasted}  {command}\n", job.id(), state(job, &now)));
+            facts.push(json!({
+                "bash_id": job.id(),
+                "status": now.status.name(),
+                "command": command,
+                "cwd": job.directory().to_string_lossy(),
+                "created": unix_seconds(job.created()),
+                "finished": now.finished.map(unix_seconds),
+                "duration_ms": u64::try_from(now.duration.as_millis()).unwrap_or(u64::MAX),
+                "bytes": now.written,
+            }));
+        }
+        if listed.is_empty() {
+            text.push_str("No command of this session runs or is remembered.\n");
+        } else {
+            text.push_str(&format!("[{}]\n", counted(listed.len() as u64, "command")));
+        }
+        Ok(Reply::new(text).with("shells", facts))
+    }
+}
+
+fn seconds(duration: Duration) -> String {
+    match duration.as_secs() {
+        seconds if seconds < 120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds / 60),
+    }
+}
+
+fn unix_seconds(time: std::time::SystemTime) -> u64 {
+    time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

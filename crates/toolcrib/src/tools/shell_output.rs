@@ -1,0 +1,118 @@
+//! What a command wrote, as replies show it: decoded as a whole, as a terminal would show it in the end.
+
+use std::ops::Range;
+
+use toolcrib_exec::Job;
+use toolcrib_text::{
+    Detector, Encoding, Excerpt, ExcerptOptions, Shown, Survey, Terminal, Transcoder, as_seen,
+    visible,
+};
+
+use crate::words::counted;
+
+/// What is read of a log at a time.
+const CHUNK: usize = 1 << 20;
+
+/// What tells an output's encoding: so much of its beginning, and of its end.
+const SAMPLE: usize = 1 << 20;
+
+/// What the last line is looked for in.
+const LAST_BYTES: u64 = 4 << 10;
+
+/// An excerpt of a stretch of an output.
+pub(super) fn excerpt(job: &Job, stretch: Range<u64>, options: ExcerptOptions) -> Shown {
+    let mut excerpt = Excerpt::new(options);
+    each_line(job, stretch, |line| {
+        excerpt.line(line);
+        true
+    });
+    excerpt.finish()
+}
+
+/// Looks at each line of a stretch of an output, until one is not wanted.
+pub(super) fn each_line(job: &Job, stretch: Range<u64>, mut each: impl FnMut(&str) -> bool) {
+    let encoding = encoding(job, stretch.end);
+    let mut at = stretch.start;
+    let mut lines = Lines::new(encoding);
+    while at < stretch.end {
+        let room = usize::try_from(stretch.end - at).unwrap_or(CHUNK).min(CHUNK);
+        let (from, bytes) = job.read(at, room);
+        if from > at {
+            let missing = counted(from - at, "byte");
+            let old = std::mem::replace(&mut lines, Lines::new(encoding));
+            if !old.finish(&mut each) || !each(&format!("[{missing} of output were not kept]")) {
+                return;
+            }
+        }
+        // It is shorter than it was said to be: what could be read is all there is.
+        if bytes.is_empty() || !lines.feed(&bytes, &mut each) {
+            break;
+        }
+        at = from + bytes.len() as u64;
+    }
+    lines.finish(&mut each);
+}
+
+/// The end of a stretch that may be shown while more is to come: not in the middle of a character.
+pub(super) fn whole_characters(job: &Job, end: u64) -> u64 {
+    let (from, last) = job.read(end.saturating_sub(3), 3);
+    let unfinished = last.utf8_chunks().last().map_or(0, |chunk| {
+        let invalid = chunk.invalid();
+        let begun = std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none());
+        if begun { invalid.len() } else { 0 }
+    });
+    from + (last.len() - unfinished) as u64
+}
+
+/// The last line that says something, for whoever waits.
+pub(super) fn last_line(job: &Job) -> String {
+    let written = job.snapshot().written;
+    let (_, bytes) = job.read(written.saturating_sub(LAST_BYTES), CHUNK);
+    let seen = visible(&as_seen(&bytes));
+    seen.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
+}
+
+/// In which encoding an output is. That of its beginning and its end is that of all of it.
+fn encoding(job: &Job, end: u64) -> Encoding {
+    let (mut detector, mut survey) = (Detector::default(), Survey::default());
+    let first = job.read(0, SAMPLE);
+    let last_from = end.saturating_sub(SAMPLE as u64).max(SAMPLE as u64);
+    let last = if last_from < end { job.read(last_from, SAMPLE) } else { (end, Vec::new()) };
+    for (_, part) in [first, last] {
+        detector.feed(&part);
+        survey.feed(&part);
+    }
+    survey.finish();
+    let found = detector.finish(&survey);
+    // A few zeros among letters look like UTF-16, which no program here writes to a pipe.
+    if found.unit_bytes() == 1 { found } else { Encoding::UTF_8 }
+}
+
+/// From bytes to lines.
+struct Lines {
+    transcoder: Transcoder,
+    terminal: Terminal,
+    seen: Vec<u8>,
+}
+
+impl Lines {
+    fn new(encoding: Encoding) -> Lines {
+        Lines { transcoder: encoding.stream(), terminal: Terminal::default(), seen: Vec::new() }
+    }
+
+    fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&str) -> bool) -> bool {
+        let text = self.transcoder.feed(bytes, false);
+        self.terminal.feed(&text, &mut self.seen);
+        let Some(end) = self.seen.iter().rposition(|&byte| byte == b'\n') else { return true };
+        let rest = self.seen.split_off(end + 1);
+        let whole = std::mem::replace(&mut self.seen, rest);
+        visible(&whole).lines().all(each)
+    }
+
+    fn finish(mut self, each: &mut impl FnMut(&str) -> bool) -> bool {
+        let text = self.transcoder.feed(&[], true).into_owned();
+        self.terminal.feed(&text, &mut self.seen);
+        self.terminal.finish(&mut self.seen);
+        visible(&self.seen).lines().all(each)
+    }
+}

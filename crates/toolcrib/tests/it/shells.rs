@@ -1,0 +1,285 @@
+//! Commands over time: what a session carries, what goes on in the background, what is waited for, and how
+//! things end.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolcrib::{
+    Call, Cancel, Caps, Error, ErrorKind, Options, Profile, Progress, Reply, Runtime, Session,
+};
+
+struct Shells {
+    directory: tempfile::TempDir,
+    runtime: Runtime,
+    session: Session,
+}
+
+fn shells() -> Shells {
+    shells_with(|| vec![("PATH".into(), "/usr/bin:/bin".into()), ("MY_TOKEN".into(), "x".into())])
+}
+
+fn shells_with(
+    environment: impl Fn() -> Vec<(std::ffi::OsString, std::ffi::OsString)> + Send + Sync + 'static,
+) -> Shells {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("ws")).unwrap();
+    let runtime = Runtime::builder()
+        .root(directory.path().join("ws"))
+        .journal(directory.path().join("state"), Caps::default())
+        .profile(Profile::Open)
+        .helper(helper())
+        .environment(environment)
+        .build()
+        .unwrap();
+    let session = runtime.session();
+    Shells { directory, runtime, session }
+}
+
+/// The example `helper`, which `cargo test` builds beside the tests.
+fn helper() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let helper = tests.parent().unwrap().parent().unwrap().join("examples/helper");
+    assert!(helper.exists(), "cargo build -p toolcrib --example helper");
+    helper
+}
+
+impl Shells {
+    fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
+        self.runtime.call(&self.session, Call::new(tool, args), Options::default())
+    }
+
+    /// What a command wrote, without what the reply says about it.
+    fn bash(&self, command: &str) -> String {
+        said(&self.call("Bash", json!({"command": command})).unwrap())
+    }
+
+    fn background(&self, command: &str) -> String {
+        let args = json!({"command": command, "run_in_background": true});
+        let reply = self.call("Bash", args).unwrap();
+        reply.metadata()["bash_id"].as_str().unwrap().to_owned()
+    }
+
+    fn output(&self, args: Value) -> Reply {
+        self.call("BashOutput", args).unwrap()
+    }
+}
+
+/// The lines that are the command's.
+fn said(reply: &Reply) -> String {
+    let lines = reply.output().lines().filter(|line| !line.starts_with('['));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn the_directory_and_what_was_exported_carry_over() {
+    let shells = shells();
+    let reply = shells.call("Bash", json!({"command": "mkdir -p d/e && cd d/e && export A='1 2'"}));
+    let reply = reply.unwrap();
+    assert!(reply.output().contains("[cwd: d/e]"), "{}", reply.output());
+    assert_eq!(reply.metadata()["cwd"], "d/e");
+    assert_eq!(shells.bash("basename \"$PWD\"; echo \"$A\"; unset A"), "e\n1 2\n");
+    assert_eq!(shells.bash("echo \"${A-unset}\"; exit 0"), "unset\n");
+    // Also by way of `exit`, and of a failure; and the tools that take paths have not moved.
+    shells.call("Bash", json!({"command": "export B=2; cd ..; exit 7"})).unwrap_err();
+    assert_eq!(shells.bash("basename \"$PWD\"; echo $B"), "d\n2\n");
+    assert!(shells.call("LS", json!({"path": "d/e"})).is_ok());
+    // For this once.
+    let reply = shells.call("Bash", json!({"command": "cd e", "cwd": "d"})).unwrap();
+    assert!(!reply.output().contains("cwd:"));
+    assert_eq!(shells.bash("basename \"$PWD\""), "d\n");
+}
+
+/// P21.
+#[test]
+fn a_directory_that_is_gone_or_outside_is_said_and_left() {
+    let shells = shells();
+    shells.bash("mkdir -p a/b && cd a/b");
+    std::fs::remove_dir_all(shells.directory.path().join("ws/a")).unwrap();
+    let reply = shells.call("Bash", json!({"command": "echo hi"})).unwrap();
+    assert!(reply.output().starts_with("hi\n[a/b is gone: this ran in .]\n"), "{}", reply.output());
+    let reply = shells.call("Bash", json!({"command": "cd /"})).unwrap();
+    let note = "[it ended in /, outside the workspace; the next command begins in .]";
+    assert!(reply.output().contains(note), "{}", reply.output());
+    assert_eq!(shells.bash("basename \"$PWD\""), "ws\n");
+}
+
+/// V01, V02, P26.
+#[test]
+fn secrets_do_not_reach_a_command() {
+    let environment = shells().bash("env");
+    assert!(environment.contains("PATH=/usr/bin:/bin\n") && !environment.contains("TOKEN"));
+    assert!(!environment.contains("BASH_ENV"), "{environment}");
+}
+
+/// P07: what is left running holds nothing up, is told, and can be ended.
+#[test]
+fn a_command_is_done_when_its_shell_is() {
+    let shells = shells();
+    let began = Instant::now();
+    let reply = shells.call("Bash", json!({"command": "sleep 600 & echo done"})).unwrap();
+    assert!(began.elapsed() < Duration::from_secs(60));
+    assert_eq!(said(&reply), "done\n");
+    assert!(reply.output().contains("still running: "), "{}", reply.output());
+    let id = reply.metadata()["bash_id"].as_str().unwrap();
+    assert_eq!(reply.metadata()["processes_left"].as_array().unwrap().len(), 1);
+    let listed = shells.call("ListShells", json!({"running": true})).unwrap();
+    assert!(listed.output().contains("1 process of it still run"), "{}", listed.output());
+    let killed = shells.call("KillShell", json!({"shell_id": id})).unwrap();
+    assert!(killed.output().starts_with(&format!("Ended {id}: 1 process.")), "{}", killed.output());
+    let again = shells.call("KillShell", json!({"bash_id": id})).unwrap();
+    assert_eq!(again.output(), format!("{id} had already ended: completed.\n"));
+}
+
+#[test]
+fn what_takes_too_long_goes_on_in_the_background() {
+    let shells = shells();
+    let args = json!({"command": "echo begun; sleep 1.5; echo ended", "timeout": 1000});
+    let reply = shells.call("Bash", args).unwrap();
+    assert_eq!((said(&reply).as_str(), &reply.metadata()["timed_out"]), ("begun\n", &true.into()));
+    let id = reply.metadata()["bash_id"].as_str().unwrap();
+    let reply = shells.output(json!({"bash_id": id, "wait_for": "exit"}));
+    assert_eq!(reply.output(), "ended\n[completed, exit code 0]\n");
+    // P30: asked again, the same state, and nothing new.
+    let reply = shells.output(json!({"bash_id": id, "wait_for": "exit"}));
+    assert_eq!(reply.output(), "[no new output]\n[completed, exit code 0]\n");
+}
+
+/// P10, K02.
+#[test]
+fn or_is_killed_if_that_is_wanted() {
+    let shells = shells();
+    let args = json!({
+        "command": "echo begun; trap '' TERM; setsid sleep 600 & sleep 600",
+        "timeout": 1000, "on_timeout": "kill",
+    });
+    let error = shells.call("Bash", args).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    let message = "the command took longer than 1 s and all it had started was ended";
+    assert_eq!(error.message(), message);
+    assert!(error.text().contains("begun\n") && error.metadata()["status"] == "timeout", "{error}");
+    assert!(
+        shells.call("ListShells", json!({"running": true})).unwrap().output().starts_with("No ")
+    );
+}
+
+/// P30: cursors, filters and lines.
+#[test]
+fn output_is_read_in_parts_and_looked_through_without_loss() {
+    let shells = shells();
+    let id = shells.background("for n in 1 2 3; do echo line $n; done");
+    let read = |args: Value| {
+        let mut all = json!({"bash_id": id});
+        all.as_object_mut().unwrap().extend(args.as_object().unwrap().clone());
+        said(&shells.output(all))
+    };
+    assert_eq!(read(json!({"wait_for": "exit", "filter": "2$"})), "line 2\n");
+    assert_eq!(read(json!({"lines": "2-"})), "line 2\nline 3\n");
+    assert_eq!(read(json!({"lines": "-1"})), "line 3\n");
+    assert_eq!(read(json!({})), "line 1\nline 2\nline 3\n");
+    assert_eq!(read(json!({})), "");
+    assert_eq!(read(json!({"cursor": 7})), "line 2\nline 3\n");
+    assert_eq!(read(json!({"cursor": 99})), "");
+    let wrong = |args: Value| shells.call("BashOutput", args).unwrap_err().message().to_owned();
+    assert!(wrong(json!({"bash_id": id, "filter": "("})).contains("is no regular expression"));
+    assert!(wrong(json!({"bash_id": id, "lines": "x"})).contains("names no lines"));
+    assert!(wrong(json!({"bash_id": id, "wait_for": "regex"})).contains("there is no `filter`"));
+}
+
+#[test]
+fn a_line_a_port_or_any_output_is_waited_for() {
+    let shells = shells();
+    let id = shells.background("sleep 0.2; echo first; sleep 0.2; echo ready to serve; sleep 600");
+    let reply = shells.output(json!({"bash_id": id, "wait_for": "output"}));
+    assert_eq!(said(&reply), "first\n");
+    let reply = shells.output(json!({"bash_id": id, "wait_for": "regex", "filter": "^ready"}));
+    assert_eq!(said(&reply), "ready to serve\n");
+    let args = json!({"bash_id": id, "wait_for": "regex", "filter": "never", "timeout": 100});
+    assert!(shells.output(args).output().contains("[the time is up, and no line matched]"));
+    let server = "exec python3 -c \"
+import socket, time
+s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); time.sleep(600)\"";
+    let id = shells.background(server);
+    let reply = shells.output(json!({"bash_id": id, "wait_for": "port"}));
+    assert!(reply.output().contains("[listens on port "), "{}", reply.output());
+    let id = shells.background("true");
+    let reply = shells.output(json!({"bash_id": id, "wait_for": "port"}));
+    assert!(reply.output().contains("[it ended, and it listens on no port]"), "{}", reply.output());
+}
+
+/// P46.
+#[test]
+fn of_a_long_output_the_error_is_shown_and_the_rest_is_kept() {
+    let shells = shells();
+    let script = "seq 1 100000; echo 'test x ... FAILED'; seq 1 100000; echo summary; exit 1";
+    let error = shells.call("Bash", json!({"command": script})).unwrap_err();
+    assert_eq!((error.kind(), error.message()), (ErrorKind::Failed, "exit code 1"));
+    let text = error.text();
+    assert!(text.contains("\n100000\ntest x ... FAILED\n1\n") && text.contains("\nsummary\n"));
+    assert!(text.chars().count() < 33_000);
+    let id = error.metadata()["bash_id"].as_str().unwrap();
+    let reply = shells.output(json!({"bash_id": id, "lines": "50000-50001"}));
+    assert_eq!(said(&reply), "50000\n50001\n");
+    let reply =
+        shells.call("Bash", json!({"command": "seq 1 9", "head_lines": 1, "tail_lines": 2}));
+    assert_eq!(said(&reply.unwrap()), "1\n8\n9\n");
+}
+
+#[test]
+fn whoever_waits_hears_the_last_line_and_may_change_their_mind() {
+    let shells = shells();
+    let heard = Mutex::new(Vec::new());
+    let cancel = Cancel::new();
+    let progress = |progress: Progress<'_>| {
+        heard.lock().unwrap().push(progress.message.to_owned());
+        cancel.cancel();
+    };
+    let options = Options { cancel: &cancel, progress: &progress, ..Options::default() };
+    let call = Call::new("Bash", json!({"command": "printf 'one\\ntwo\\r3'; sleep 600"}));
+    let error = shells.runtime.call(&shells.session, call, options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Cancelled);
+    assert_eq!(*heard.lock().unwrap(), ["3wo"]);
+    assert!(
+        shells.call("ListShells", json!({"running": true})).unwrap().output().starts_with("No ")
+    );
+}
+
+/// K10.
+#[test]
+fn a_session_does_not_see_the_commands_of_another() {
+    let shells = shells();
+    let id = shells.background("sleep 600");
+    let other = shells.runtime.session();
+    let call = Call::new("BashOutput", json!({"bash_id": id}));
+    let error = shells.runtime.call(&other, call, Options::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    let error = shells.call("BashOutput", json!({"bash_id": "sh_1"})).unwrap_err();
+    assert!(error.hint_text().contains(&id), "{error}");
+}
+
+/// P31: as at a login, whatever the files of the shell print, and however long they take.
+#[test]
+fn commands_have_the_environment_of_a_login() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("ws")).unwrap();
+    let of_login_shell = |script: &str| {
+        let shell = directory.path().join("shell");
+        std::fs::write(&shell, format!("#!/bin/sh\n{script}\n")).unwrap();
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let runtime = Runtime::builder()
+            .root(directory.path().join("ws"))
+            .profile(Profile::Open)
+            .helper(helper())
+            .environment(|| vec![("PATH".into(), "/usr/bin:/bin".into())])
+            .login_shell(shell)
+            .build()
+            .unwrap();
+        let call = Call::new("Bash", json!({"command": "echo \"$PATH $FROM_LOGIN\""}));
+        said(&runtime.call(&runtime.session(), call, Options::default()).unwrap())
+    };
+    let login = "echo Welcome; export FROM_LOGIN=yes PATH=/nvm:$PATH; while [ \"$1\" != -c ]; do shift; done; eval \"$2\"";
+    assert_eq!(of_login_shell(login), "/usr/bin:/bin:/nvm yes\n");
+    assert_eq!(of_login_shell("sleep 600"), "/usr/bin:/bin \n");
+}
