@@ -230,8 +230,10 @@ impl<'f, 'a> Search<'f, 'a> {
         if !says_enough || stands(self.file, hunk.before?, &sides.old) {
             return None;
         }
-        let lines = [hunk.before_new, hunk.before].into_iter().flatten();
-        lines.into_iter().find(|&start| stands(self.file, start, &sides.new))
+        let stands_there = |start: &usize| {
+            stands(self.file, *start, &sides.new) && !is_partly_there(self.file, sides, *start)
+        };
+        [hunk.before_new, hunk.before].into_iter().flatten().find(stands_there)
     }
 
     /// Where the new lines of a hunk stand, whose old ones do not: it was applied before.
@@ -242,6 +244,7 @@ impl<'f, 'a> Search<'f, 'a> {
             }
             let mut starts = self.standing(at, fit, Side::New)?;
             let sides = &self.sides[at];
+            starts.retain(|&start| !is_partly_there(self.file, sides, start));
             let Hunk { before, before_new, .. } = self.hunks[at];
             let at_its_line = |start: &usize| [before, before_new].contains(&Some(*start));
             if let Some(start) = starts.iter().copied().find(at_its_line)
@@ -249,7 +252,6 @@ impl<'f, 'a> Search<'f, 'a> {
             {
                 return Ok(Some(Candidates { starts: vec![start], fit, already: true }));
             }
-            starts.retain(|&start| !is_partly_there(self.file, sides, start));
             if !starts.is_empty() && sides.is_telling(self.file.len()) {
                 return Ok(Some(Candidates { starts, fit, already: true }));
             }

@@ -210,6 +210,12 @@ fn what_is_still_there_in_part_was_not_removed_before() {
     let gone = block("first") + &block("last");
     applies(&patch, &gone, &gone);
     applies(&patch, &(block("before all") + &gone), &(block("before all") + &gone));
+    // Moved by as many lines as go: what is around them stands at the hunk's own line, and they before it.
+    let file = block("first") + &block("two") + &block("last");
+    let patch = diff(
+        "@@ -8,12 +8,7 @@\n libc\n end\n \n-[package]\n-name = two\n-libc\n-end\n-\n [package]\n name = last\n libc\n end\n",
+    );
+    applies(&patch, &file, &(block("first") + &block("last")));
 }
 
 #[test]
