@@ -14,11 +14,11 @@ pub enum Access {
     Write(PathBuf),
     /// Changes files of the workspace that only the call itself finds out.
     WriteAny,
+    /// Has a shell run this script, which may do whatever the user can where nothing confines it.
+    Command(String),
     /// Acts on something that is no file of the workspace: a service, a machine, a person. The words
     /// are shown to whoever is asked.
     Reach(String),
-    /// Runs a command in a shell: its text.
-    Command(String),
 }
 
 /// The kind of an [`Access`]: what profiles decide on and what an answer is remembered for.
@@ -30,7 +30,7 @@ pub enum Effect {
     Write,
     /// Something outside the workspace is touched.
     Reach,
-    /// A program is run, which may do anything that the user may.
+    /// A command is run.
     Command,
 }
 
@@ -83,7 +83,7 @@ impl std::fmt::Display for Access {
             Access::Write(path) => write!(f, "write {}", path.display()),
             Access::WriteAny => write!(f, "write files of the workspace"),
             Access::Reach(what) => write!(f, "{what}"),
-            Access::Command(text) => write!(f, "run {text}"),
+            Access::Command(script) => write!(f, "run {script}"),
         }
     }
 }

@@ -186,7 +186,7 @@ impl Policy {
             Effect::Read => "reading in the workspace",
             Effect::Write => "changing files of the workspace",
             Effect::Reach => "acting outside the workspace",
-            Effect::Command => "running commands",
+            Effect::Command => "running a command that nothing confines",
         };
         let does = match decision {
             Decision::Allow => "allows",

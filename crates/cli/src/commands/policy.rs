@@ -103,7 +103,9 @@ fn for_people(explanation: &Explanation) -> String {
     }
     for seen in &explanation.commands {
         for command in &seen.commands {
-            let words: Vec<String> = command.shown().into_iter().map(one_word).collect();
+            let set = command.assignments.iter();
+            let set = set.map(|one| format!("{}={}", one.name, one_word(one.value.shown())));
+            let words: Vec<String> = set.chain(command.shown().into_iter().map(one_word)).collect();
             let _ = writeln!(text, "runs     {}", words.join(" "));
         }
         for one in &seen.assignments {
