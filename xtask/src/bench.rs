@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: measurements, printed as Markdown. None of them passes or fails by its times;
 //! each fails when an answer is wrong, since the time of a wrong answer means nothing.
 
+mod exec;
 mod files;
 mod mcp;
 mod patch;
@@ -41,6 +42,11 @@ const BENCHES: &[Bench] = &[
         name: "patch",
         what: "a patch over 500 files, against git apply, in memory and on disk",
         run: patch::run,
+    },
+    Bench {
+        name: "exec",
+        what: "`true` through Bash against a bare spawn, a flood against cat, a large server",
+        run: exec::run,
     },
     Bench {
         name: "search",

@@ -71,6 +71,11 @@ impl Conversation {
         Ok(serde_json::from_str(&reply)?)
     }
 
+    /// The number of the process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The most memory that it has had so far, in bytes.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;

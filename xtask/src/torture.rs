@@ -2,6 +2,7 @@
 //! full disks. Each kind ends with a report, and fails if anything was lost, torn or told that must not
 //! be. Everything happens in temporary directories.
 
+mod exec;
 mod fs;
 mod patch;
 mod report;
@@ -28,6 +29,11 @@ const KINDS: &[Kind] = &[
         name: "patch",
         what: "ApplyPatch on commits of [REPOSITORY…] or of one made for it, beside git and GNU patch",
         run: patch::run,
+    },
+    Kind {
+        name: "exec",
+        what: "commands: daemons and every way to end them, floods, drips, thousands of them",
+        run: exec::run,
     },
     Kind {
         name: "search",

@@ -1,0 +1,100 @@
+//! `bench exec`: what a command costs through Bash, beside the same command without us.
+//!
+//! The contestants take turns, so that whatever slows the machine down slows all.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::Rounds;
+use super::table::{ratio, two_digits};
+use super::times::Times;
+use crate::conversation::Conversation;
+use crate::error::Result;
+use crate::product;
+
+/// Bytes of the flood; of that of a smoke run, far fewer.
+const FLOOD: u64 = 5_000_000_000;
+const SMALL_FLOOD: u64 = 50_000_000;
+
+pub(super) fn run(rounds: Rounds) -> Result<()> {
+    let binary = product::build_release()?;
+    let directory = tempfile::tempdir()?;
+    small(&binary, directory.path(), rounds)?;
+    flood(&binary, directory.path(), if rounds.measured < 10 { SMALL_FLOOD } else { FLOOD })
+}
+
+fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
+    let mut session = session(binary, directory)?;
+    let mut times = [Times::default(), Times::default(), Times::default()];
+    for round in 0..rounds.warm_up + rounds.measured {
+        let taken = [
+            timed(|| spawned("sh", &["-c", "true"]))?,
+            timed(|| spawned("bash", &["--noprofile", "--norc", "-c", "true"]))?,
+            timed(|| bash(&mut session, "true").map(|_| ()))?,
+        ];
+        if round >= rounds.warm_up {
+            times.iter_mut().zip(taken).for_each(|(times, taken)| times.add(taken));
+        }
+    }
+    session.end()?;
+    let [sh, bash, ours] = &times;
+    println!("\n| `true` | p50 ms | p90 ms | to `sh -c true` |\n| --- | ---: | ---: | ---: |");
+    for (name, times) in
+        [("posix_spawn of sh -c", sh), ("posix_spawn of bash -c", bash), ("Bash", ours)]
+    {
+        let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
+        let to = ratio(p50, sh.percentile_ms(50));
+        println!("| {name} | {} | {} | {to} |", two_digits(p50), two_digits(p90));
+    }
+    println!("\n{} measurements each.", ours.count());
+    Ok(())
+}
+
+fn flood(binary: &Path, directory: &Path, bytes: u64) -> Result<()> {
+    let script = format!("head -c {bytes} /dev/zero");
+    let peer = timed(|| spawned("sh", &["-c", &format!("{script} | cat >/dev/null")]))?;
+    let mut session = session(binary, directory)?;
+    let began = Instant::now();
+    let reply = bash(&mut session, &script)?;
+    let ours = began.elapsed();
+    if reply.pointer("/metadata/bytes").and_then(Value::as_u64) != Some(bytes) {
+        return Err(format!("not all bytes came: {reply}").into());
+    }
+    let rate = |time: Duration| bytes as f64 / 1e6 / time.as_secs_f64();
+    let memory = session.peak_memory()? >> 20;
+    println!("\n| {} MB of output | MB/s |\n| --- | ---: |", bytes / 1_000_000);
+    println!("| `\\| cat >/dev/null` | {:.0} |\n| Bash | {:.0} |", rate(peer), rate(ours));
+    println!("\nThe server had {memory} MiB in memory at most.");
+    session.end()?;
+    Ok(())
+}
+
+fn session(binary: &Path, directory: &Path) -> Result<Conversation> {
+    let mut command = Command::new(binary);
+    command.args(["--profile", "open", "--state"]).arg(directory.join("state"));
+    command.arg("--root").arg(directory).arg("run").env_remove("SHELL");
+    Conversation::start(command)
+}
+
+fn bash(session: &mut Conversation, script: &str) -> Result<Value> {
+    let args = json!({"command": script, "timeout": 600_000});
+    let reply = session.ask(&format!("{}\n", json!({"id": 1, "tool": "Bash", "args": args})))?;
+    match reply["success"] == true {
+        true => Ok(reply),
+        false => Err(format!("Bash failed: {reply}").into()),
+    }
+}
+
+fn spawned(program: &str, arguments: &[&str]) -> Result<()> {
+    let status = Command::new(program).args(arguments).stdin(Stdio::null()).status()?;
+    if status.success() { Ok(()) } else { Err(format!("{program} failed").into()) }
+}
+
+fn timed(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
+    let began = Instant::now();
+    work()?;
+    Ok(began.elapsed())
+}

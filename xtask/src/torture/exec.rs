@@ -1,0 +1,63 @@
+//! `torture exec`: nothing that a command started outlives what ends it, no flood takes the server's
+//! memory, and thousands of commands leave nothing behind.
+
+mod endings;
+mod floods;
+mod many;
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::Effort;
+use super::report::Report;
+use crate::conversation::Conversation;
+use crate::error::Result;
+use crate::{nearest, product};
+
+struct Part {
+    name: &'static str,
+    run: fn(&Path, Effort, &mut Report) -> Result<()>,
+}
+
+const PARTS: &[Part] = &[
+    Part { name: "endings", run: endings::run },
+    Part { name: "floods", run: floods::run },
+    Part { name: "many", run: many::run },
+];
+
+/// All parts, or those named.
+pub(super) fn run(names: &[String], effort: Effort) -> Result<()> {
+    for name in names {
+        if !PARTS.iter().any(|part| part.name == name) {
+            return Err(nearest::unknown("part", name, PARTS.iter().map(|part| part.name)).into());
+        }
+    }
+    let binary = match effort.smoke {
+        true => product::build_debug()?,
+        false => product::build_release()?,
+    };
+    let mut report = Report::default();
+    let wanted = |part: &&Part| names.is_empty() || names.iter().any(|name| name == part.name);
+    for part in PARTS.iter().filter(wanted) {
+        let started = std::time::Instant::now();
+        (part.run)(&binary, effort, &mut report)?;
+        println!("   {}: {:.1} s", part.name, started.elapsed().as_secs_f64());
+    }
+    report.finish("exec")
+}
+
+/// A session in a directory, in which commands run without a question.
+fn session(binary: &Path, workspace: &Path) -> Result<Conversation> {
+    let mut command = Command::new(binary);
+    command.args(["--profile", "open", "--state"]).arg(workspace.join("state"));
+    // What the files of somebody's login shell do is not what is tried here.
+    command.arg("--root").arg(workspace).arg("run").env_remove("SHELL");
+    Conversation::start(command)
+}
+
+/// Makes a call and waits for its reply.
+fn call(session: &mut Conversation, tool: &str, args: Value) -> Result<Value> {
+    session.ask(&format!("{}\n", json!({"id": 1, "tool": tool, "args": args})))
+}

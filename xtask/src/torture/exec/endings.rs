@@ -1,0 +1,127 @@
+//! Tricks by which a process outlives others, times every way in which a command ends: nothing is left.
+//!
+//! Every process of a round has a number of seconds among its arguments that no other round has.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Effort, Report, Result, call, session};
+use crate::torture::report::Row;
+
+/// Rounds of each trick with each way to end.
+const ROUNDS: usize = 28;
+
+/// How long something may live on after the end: what is promised for a runtime that dies.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A link of a chain that moves: it starts the next and ends.
+const CHAIN: &str = "#!/bin/sh\nsleep 0.02\n\"$0\" \"$1\" &\n";
+
+/// Scripts, with `N` for the seconds.
+const TRICKS: [(&str, &str); 7] = [
+    ("setsid", "setsid sleep N & sleep N & wait"),
+    ("nohup", "nohup sleep N >/dev/null 2>&1 & wait"),
+    ("double fork", "(setsid sh -c 'sleep N & sleep N' &); sleep N"),
+    ("TERM ignored", "trap '' TERM; sleep N & wait; sleep N"),
+    ("stopped", "sleep N & sleep 0.1; kill -STOP $!; wait"),
+    ("shell that ignores", "sh -c 'trap \"\" TERM HUP; while :; do sleep N; done' & wait"),
+    ("moving chain", "./chain.sh N & sleep N"),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// The shell ends, and the session later.
+    Exit,
+    Timeout,
+    KillShell,
+    /// The input of the session ends.
+    Eof,
+    /// The runtime is killed.
+    Killed,
+}
+
+const WAYS: [Way; 5] = [Way::Exit, Way::Timeout, Way::KillShell, Way::Eof, Way::Killed];
+
+pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<()> {
+    let rounds = effort.rounds.unwrap_or(if effort.smoke { 1 } else { ROUNDS });
+    let directory = tempfile::tempdir()?;
+    let chain = directory.path().join("chain.sh");
+    std::fs::write(&chain, CHAIN)?;
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(&chain, std::fs::Permissions::from_mode(0o755))?;
+    let mut seconds = 100_000 * (1 + u64::from(std::process::id()) % 1_000);
+    for (name, trick) in TRICKS {
+        let mut row = Row::new("endings", format!("{name}, ended in {} ways", WAYS.len()));
+        for way in WAYS.into_iter().flat_map(|way| std::iter::repeat_n(way, rounds)) {
+            seconds += 1;
+            let script = trick.replace('N', &seconds.to_string());
+            end(binary, directory.path(), &script, way, seconds)?;
+            let survivors = survivors(seconds);
+            row.tally.add(if survivors == 0 { "all ended" } else { "left alive" });
+            if survivors > 0 {
+                let what = format!("{survivors} processes outlived {way:?}");
+                row.violate(what, format!("Bash {script:?}"));
+            }
+        }
+        report.add(row);
+    }
+    Ok(())
+}
+
+/// Runs a script until it is under way, and ends it.
+fn end(binary: &Path, workspace: &Path, script: &str, way: Way, seconds: u64) -> Result<()> {
+    let mut session = session(binary, workspace)?;
+    match way {
+        Way::Timeout => {
+            let args = json!({"command": script, "timeout": 1000, "on_timeout": "kill"});
+            call(&mut session, "Bash", args)?;
+        }
+        Way::Exit => {
+            let script = format!("{{ {script} ; }} >/dev/null 2>&1 & sleep 0.2");
+            call(&mut session, "Bash", json!({"command": script}))?;
+        }
+        Way::KillShell | Way::Eof | Way::Killed => {
+            let args = json!({"command": script, "run_in_background": true});
+            let reply = call(&mut session, "Bash", args)?;
+            wait_for(seconds);
+            if matches!(way, Way::KillShell) {
+                let id = reply.pointer("/metadata/bash_id").cloned().unwrap_or(Value::Null);
+                call(&mut session, "KillShell", json!({"shell_id": id}))?;
+            }
+            if matches!(way, Way::Killed) {
+                session.kill()?;
+            }
+        }
+    }
+    session.end()?;
+    Ok(())
+}
+
+/// Until something of the round is there.
+fn wait_for(seconds: u64) {
+    let until = Instant::now() + PATIENCE;
+    while alive(seconds) == 0 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// How many are left when the time is up.
+fn survivors(seconds: u64) -> usize {
+    let until = Instant::now() + PATIENCE;
+    while alive(seconds) > 0 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    alive(seconds)
+}
+
+fn alive(seconds: u64) -> usize {
+    let word = seconds.to_string();
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let has = |entry: &std::fs::DirEntry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.split(|&byte| byte == 0).any(|part| part == word.as_bytes())
+    };
+    processes.filter(has).count()
+}
