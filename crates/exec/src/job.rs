@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::command::{Ended, Exit};
 use crate::error::JobError;
 use crate::exported::read_left;
-use crate::keeper::{Process, descendants};
+use crate::keeper::{Process, descendants, kill_session};
 use crate::log::Log;
 use crate::ports::listening;
 use crate::wire::{Ending, Notice};
@@ -266,6 +266,7 @@ impl Job {
             let ending = state.ending.unwrap_or(Status::Failed);
             state.finish(ending);
             state.broken = Some(JobError::KeeperLost);
+            kill_session(self.keeper);
         }
         state.over = true;
         drop(state);

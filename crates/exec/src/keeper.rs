@@ -25,7 +25,7 @@ use rustix::process::{
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
 pub use self::tree::Process;
-pub(crate) use self::tree::{descendants, end};
+pub(crate) use self::tree::{descendants, end, kill_session};
 
 use crate::command::{Command, Exit};
 use crate::wire::{self, Ending, Notice};

@@ -9,6 +9,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// How often it is looked whether all have ended.
 const GLANCE: Duration = Duration::from_millis(5);
 
+/// How long what a keeper left is killed for: the thread that does it has other commands to attend to.
+const ORPHANS: Duration = Duration::from_millis(500);
+
 /// A process, as the system lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
@@ -17,6 +20,7 @@ pub struct Process {
     /// The name of its program, as far as the system keeps it.
     pub name: String,
     parent: i32,
+    session: i32,
     state: u8,
     /// When it was started, by the system's clock: with the number, this names it for sure.
     started: u64,
@@ -67,6 +71,22 @@ pub(crate) fn end(ancestor: i32, grace: Duration, patience: Duration, ended: &At
     }
 }
 
+/// Kills what is left of the session of a keeper that was itself killed. What had begun a session of its own
+/// is not found: nothing ties it to the keeper any more.
+pub(crate) fn kill_session(keeper: i32) {
+    let until = Instant::now() + ORPHANS;
+    loop {
+        let left: Vec<Process> = all()
+            .filter(|process| process.session == keeper && !matches!(process.state, b'Z' | b'X'))
+            .collect();
+        send(&left, |_| &[Signal::KILL], |_| {});
+        if left.is_empty() || Instant::now() >= until {
+            return;
+        }
+        std::thread::sleep(GLANCE);
+    }
+}
+
 /// Sends signals to everything beneath `ancestor`; answers how many there were. `ended` is counted up
 /// before they hear it: with the last of them, a keeper ends too.
 fn tell(
@@ -76,21 +96,32 @@ fn tell(
     mut signals: impl FnMut(&Process) -> &'static [Signal],
 ) -> usize {
     let processes = descendants(ancestor);
-    for process in &processes {
+    send(&processes, &mut signals, |process| {
+        told.insert((process.pid, process.started));
+        ended.fetch_max(told.len() as u64, Ordering::Relaxed);
+    });
+    processes.len()
+}
+
+/// Sends signals to processes, if they are still those that were listed; `before` hears of each first.
+fn send(
+    processes: &[Process],
+    mut signals: impl FnMut(&Process) -> &'static [Signal],
+    mut before: impl FnMut(&Process),
+) {
+    for process in processes {
         let Some(pid) = Pid::from_raw(process.pid) else { continue };
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
         // The handle may be that of another that got the number since.
         if read(process.pid).is_none_or(|now| now.started != process.started) {
             continue;
         }
-        told.insert((process.pid, process.started));
-        ended.fetch_max(told.len() as u64, Ordering::Relaxed);
+        before(process);
         for &signal in signals(process) {
             // One that may not be sent is not ours to end; one to a process that is gone is not needed.
             let _ = pidfd_send_signal(&handle, signal);
         }
     }
-    processes.len()
 }
 
 fn all() -> impl Iterator<Item = Process> {
@@ -110,9 +141,10 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
     let mut fields = after.split_ascii_whitespace();
     let state = *fields.next()?.as_bytes().first()?;
     let parent = fields.next()?.parse().ok()?;
-    // The 22nd field of the line; state and parent were the third and the fourth.
-    let started = fields.nth(17)?.parse().ok()?;
-    Some(Process { pid, name, parent, state, started })
+    let session = fields.nth(1)?.parse().ok()?;
+    // The 22nd field of the line; the session was the sixth.
+    let started = fields.nth(15)?.parse().ok()?;
+    Some(Process { pid, name, parent, session, state, started })
 }
 
 #[cfg(test)]
@@ -121,9 +153,9 @@ mod tests {
 
     #[test]
     fn a_name_may_hold_anything() {
-        let stat = "7 (a) b) (c) S 3 7 7 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9";
+        let stat = "7 (a) b) (c) S 3 7 5 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9";
         let process = parse(7, stat).unwrap();
         assert_eq!((process.name.as_str(), process.parent), ("a) b) (c", 3));
-        assert_eq!((process.state, process.started), (b'S', 4711));
+        assert_eq!((process.state, process.session, process.started), (b'S', 5, 4711));
     }
 }

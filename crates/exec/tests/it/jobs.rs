@@ -288,3 +288,12 @@ fn a_command_may_be_started_by_a_thread_that_ends() {
     job.wait(LONG, |now| now.closed);
     assert_eq!(output(&job), "alive\n");
 }
+
+#[test]
+fn a_command_that_kills_its_keeper_is_told_and_does_not_live_on() {
+    let (jobs, seconds) = (jobs(), unlikely(4));
+    let job = jobs.start(&command(&format!("kill -9 $PPID; sleep {seconds}"))).unwrap();
+    let now = job.wait(LONG, |now| now.over);
+    assert_eq!((now.status, now.broken), (Status::Failed, Some(JobError::KeeperLost)));
+    assert_eq!(alive(&seconds), 0);
+}
