@@ -102,6 +102,12 @@ impl Excerpt {
         self.tail.shrink();
     }
 
+    /// Passes over so many lines that nobody has looked at.
+    pub fn skip(&mut self, lines: u64) {
+        self.lines += lines;
+        self.wanted = 0;
+    }
+
     /// What is shown.
     pub fn finish(mut self) -> Shown {
         let all = self.head.kept.len() + self.tail.kept.len();
@@ -237,6 +243,17 @@ mod tests {
         assert_eq!(excerpt(options, lines()).text, "[8 lines left out]\n9\n");
         let options = ExcerptOptions { head_lines: Some(1), tail_lines: Some(8), ..OPTIONS };
         assert_eq!(excerpt(options, lines()).left_out, 0);
+    }
+
+    #[test]
+    fn lines_that_were_passed_over_are_counted() {
+        let mut excerpt = Excerpt::new(OPTIONS);
+        excerpt.line("first");
+        excerpt.skip(7);
+        excerpt.line("last");
+        let shown = excerpt.finish();
+        assert_eq!(shown.text, "first\n[7 lines left out]\nlast\n");
+        assert_eq!((shown.lines, shown.left_out), (9, 7));
     }
 
     proptest! {

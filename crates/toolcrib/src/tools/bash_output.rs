@@ -13,7 +13,7 @@ use toolcrib_text::{Excerpt, ExcerptOptions, Shown};
 
 use self::wanted::LineRange;
 use super::bash::how;
-use super::shell_output::{each_line, last_line, whole_characters};
+use super::shell_output::{each_line, excerpt, last_line, whole_characters};
 use crate::cancel::Progress;
 use crate::cx::{Cx, trouble};
 use crate::error::Error;
@@ -190,12 +190,16 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn at(&self, cx: &Cx<'_>, job: &Job) -> Shown {
-        let mut excerpt = Excerpt::new(ExcerptOptions {
+        let options = ExcerptOptions {
             chars: cx.limits().reply_chars * 3 / 4,
             line_chars: cx.limits().line_chars,
             head_lines: None,
-            tail_lines: self.lines.and_then(|lines| lines.last()),
-        });
+            tail_lines: self.lines.and_then(LineRange::last),
+        };
+        if self.filter.is_none() && self.lines.is_none() {
+            return excerpt(job, self.from..self.end, options);
+        }
+        let mut excerpt = Excerpt::new(options);
         let mut number = 0;
         each_line(job, self.from..self.end, |line| {
             number += 1;

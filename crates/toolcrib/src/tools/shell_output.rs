@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use toolcrib_exec::Job;
 use toolcrib_text::{
-    Detector, Encoding, Excerpt, ExcerptOptions, Shown, Survey, Terminal, Transcoder, as_seen,
-    visible,
+    Detector, Encoding, Excerpt, ExcerptOptions, LineCount, Shown, Survey, Terminal, Transcoder,
+    as_seen, visible,
 };
 
 use crate::words::counted;
@@ -16,17 +16,51 @@ const CHUNK: usize = 1 << 20;
 /// What tells an output's encoding: so much of its beginning, and of its end.
 const SAMPLE: usize = 1 << 20;
 
+/// Of a stretch that is longer than both together, so much of the beginning is looked through for errors,
+/// and so much of the end; the lines between are counted.
+const LOOKED_THROUGH: u64 = 4 << 20;
+const LOOKED_AT_LAST: u64 = 1 << 20;
+
+/// What is held of one line. No reply shows as much of it.
+const MAX_LINE: usize = 64 << 10;
+
 /// What the last line is looked for in.
 const LAST_BYTES: u64 = 4 << 10;
 
 /// An excerpt of a stretch of an output.
 pub(super) fn excerpt(job: &Job, stretch: Range<u64>, options: ExcerptOptions) -> Shown {
     let mut excerpt = Excerpt::new(options);
-    each_line(job, stretch, |line| {
-        excerpt.line(line);
-        true
-    });
+    let feed = |excerpt: &mut Excerpt, stretch| {
+        each_line(job, stretch, |line| {
+            excerpt.line(line);
+            true
+        });
+    };
+    if stretch.end - stretch.start <= LOOKED_THROUGH + LOOKED_AT_LAST {
+        feed(&mut excerpt, stretch);
+        return excerpt.finish();
+    }
+    let middle = stretch.start + LOOKED_THROUGH..stretch.end - LOOKED_AT_LAST;
+    feed(&mut excerpt, stretch.start..middle.start);
+    excerpt.skip(count_lines(job, middle.clone()));
+    feed(&mut excerpt, middle.end..stretch.end);
     excerpt.finish()
+}
+
+/// How many lines end in a stretch, of those that are kept.
+fn count_lines(job: &Job, stretch: Range<u64>) -> u64 {
+    let mut count = LineCount::new(b'\n');
+    let mut at = stretch.start;
+    while at < stretch.end {
+        let room = usize::try_from(stretch.end - at).unwrap_or(CHUNK).min(CHUNK);
+        let (from, bytes) = job.read(at, room);
+        if bytes.is_empty() {
+            break;
+        }
+        count.feed(&bytes);
+        at = from + bytes.len() as u64;
+    }
+    count.lines()
 }
 
 /// Looks at each line of a stretch of an output, until one is not wanted.
@@ -92,27 +126,62 @@ fn encoding(job: &Job, end: u64) -> Encoding {
 struct Lines {
     transcoder: Transcoder,
     terminal: Terminal,
+    /// What is seen of a line that has not ended.
     seen: Vec<u8>,
+    /// Bytes of it that are not held.
+    left_out: u64,
 }
 
 impl Lines {
     fn new(encoding: Encoding) -> Lines {
-        Lines { transcoder: encoding.stream(), terminal: Terminal::default(), seen: Vec::new() }
+        let (transcoder, terminal) = (encoding.stream(), Terminal::default());
+        Lines { transcoder, terminal, seen: Vec::new(), left_out: 0 }
     }
 
     fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&str) -> bool) -> bool {
         let text = self.transcoder.feed(bytes, false);
+        let before = self.seen.len();
         self.terminal.feed(&text, &mut self.seen);
-        let Some(end) = self.seen.iter().rposition(|&byte| byte == b'\n') else { return true };
-        let rest = self.seen.split_off(end + 1);
+        let new = self.seen.get(before..).unwrap_or_default();
+        let (Some(first), Some(last)) = (first_newline(new), last_newline(new)) else {
+            self.bound();
+            return true;
+        };
+        let rest = self.seen.split_off(before + last + 1);
         let whole = std::mem::replace(&mut self.seen, rest);
-        visible(&whole).lines().all(each)
+        let left_out = std::mem::take(&mut self.left_out);
+        self.bound();
+        let (line, others) = whole.split_at(before + first + 1);
+        show(line, left_out, each) && show(others, 0, each)
     }
 
     fn finish(mut self, each: &mut impl FnMut(&str) -> bool) -> bool {
         let text = self.transcoder.feed(&[], true).into_owned();
         self.terminal.feed(&text, &mut self.seen);
         self.terminal.finish(&mut self.seen);
-        visible(&self.seen).lines().all(each)
+        let first = first_newline(&self.seen).map_or(self.seen.len(), |newline| newline + 1);
+        let (line, others) = self.seen.split_at(first);
+        show(line, self.left_out, each) && show(others, 0, each)
     }
+
+    /// A line may be as long as the output: only its beginning is held.
+    fn bound(&mut self) {
+        self.left_out += self.seen.len().saturating_sub(MAX_LINE) as u64;
+        self.seen.truncate(MAX_LINE);
+    }
+}
+
+/// Shows lines, the first of which may have had more to it.
+fn show(lines: &[u8], left_out: u64, each: &mut impl FnMut(&str) -> bool) -> bool {
+    let shown = visible(lines).lines().all(&mut *each);
+    let note = || format!("[{} of this line left out]", counted(left_out, "byte"));
+    shown && (left_out == 0 || each(&note()))
+}
+
+fn first_newline(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().position(|&byte| byte == b'\n')
+}
+
+fn last_newline(bytes: &[u8]) -> Option<usize> {
+    bytes.iter().rposition(|&byte| byte == b'\n')
 }

@@ -283,3 +283,18 @@ fn commands_have_the_environment_of_a_login() {
     assert_eq!(of_login_shell(login), "/usr/bin:/bin:/nvm yes\n");
     assert_eq!(of_login_shell("sleep 600"), "/usr/bin:/bin \n");
 }
+
+/// A line may be as long as an output: what is held of it is not.
+#[test]
+fn a_line_without_an_end_is_cut_and_says_so() {
+    let shells = shells();
+    let reply = shells
+        .call("Bash", json!({"command": "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end"}));
+    let reply = reply.unwrap();
+    assert!(reply.output().contains("xx…[+65264 characters]\n"), "{}", &reply.output()[2000..]);
+    assert!(reply.output().contains("[2932736 bytes of this line left out]\nend\n"));
+    let reply =
+        shells.call("Bash", json!({"command": "yes | head -c 20000000; echo end"})).unwrap();
+    assert!(reply.output().starts_with("y\ny\n") && reply.output().contains("\ny\nend\n"));
+    assert_eq!(reply.metadata()["lines"], 10_000_001);
+}
