@@ -13,14 +13,13 @@ use super::table::{ratio, two_digits};
 use super::times::Times;
 use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::product;
 
 /// Bytes of the flood; of that of a smoke run, far fewer.
 const FLOOD: u64 = 5_000_000_000;
 const SMALL_FLOOD: u64 = 50_000_000;
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
-    let binary = product::build_release()?;
+    let binary = rounds.build()?;
     let directory = tempfile::tempdir()?;
     small(&binary, directory.path(), rounds)?;
     flood(&binary, directory.path(), if rounds.measured < 10 { SMALL_FLOOD } else { FLOOD })

@@ -17,7 +17,7 @@ use super::times::Times;
 use crate::conversation::{Conversation, call_line};
 use crate::error::Result;
 use crate::sandbox::{self, Sandbox};
-use crate::{process, product, workspace};
+use crate::{process, workspace};
 
 const FILES: usize = 500;
 const LINES: usize = 200;
@@ -27,7 +27,7 @@ const CHANGED_EVERY: usize = 50;
 const MOST_ROUNDS: Rounds = Rounds { warm_up: 2, measured: 21 };
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
-    let binary = product::build_release()?;
+    let binary = rounds.build()?;
     let rounds = Rounds {
         warm_up: rounds.warm_up.min(MOST_ROUNDS.warm_up),
         measured: rounds.measured.min(MOST_ROUNDS.measured),

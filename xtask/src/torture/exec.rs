@@ -14,7 +14,7 @@ use super::Effort;
 use super::report::Report;
 use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::{nearest, product};
+use crate::nearest;
 
 struct Part {
     name: &'static str,
@@ -34,10 +34,7 @@ pub(super) fn run(names: &[String], effort: Effort) -> Result<()> {
             return Err(nearest::unknown("part", name, PARTS.iter().map(|part| part.name)).into());
         }
     }
-    let binary = match effort.smoke {
-        true => product::build_debug()?,
-        false => product::build_release()?,
-    };
+    let binary = effort.build()?;
     let mut report = Report::default();
     let wanted = |part: &&Part| names.is_empty() || names.iter().any(|name| name == part.name);
     for part in PARTS.iter().filter(wanted) {

@@ -23,17 +23,13 @@ use self::trial::Trial;
 use super::Effort;
 use super::report::Report;
 use crate::error::Result;
-use crate::product;
 
 /// Commits of each repository, the newest first.
 const COMMITS: usize = 1_000;
 
 /// Over the repositories that are named, or over one that is made for it.
 pub(super) fn run(repositories: &[String], effort: Effort) -> Result<()> {
-    let binary = match effort.smoke {
-        true => product::build_debug()?,
-        false => product::build_release()?,
-    };
+    let binary = effort.build()?;
     let mut report = Report::default();
     if repositories.is_empty() {
         let directory = tempfile::tempdir()?;
