@@ -24,7 +24,7 @@ import openai.types.chat
 import pydantic
 
 # As sent, without spaces. The list goes into every prompt: what it costs is a promise.
-MCP_MOST_BYTES = 12_000
+MCP_MOST_BYTES = 16_000
 # OpenAI's limit: https://platform.openai.com/docs/api-reference/chat/create
 OPENAI_LONGEST_DESCRIPTION = 1024
 # OpenAI and Anthropic document this pattern; Gemini takes all that it allows.

@@ -22,15 +22,14 @@ use crate::tool::{Category, Hints, Tool};
 
 /// Runs a command in bash and answers what it wrote, both streams, and its exit code.
 ///
-/// The next command begins where this one ended, with the variables that it exported; paths of other tools
-/// do not move. Nobody can be asked anything: stdin is empty or `stdin`, pagers print, editors do nothing.
-/// What takes longer than timeout goes on in the background, and so does what it leaves running; the reply
-/// has the bash_id for BashOutput and KillShell. Of a long output the beginning, the first errors and the end
-/// are shown; BashOutput has the rest, so nothing need be run twice.
+/// The next command begins where this one ended, with the variables that it exported. Nobody can be asked
+/// anything: stdin is empty or `stdin`, pagers print, editors do nothing. What takes longer than timeout goes
+/// on in the background, and so does what it leaves running; BashOutput and KillShell take the bash_id of the
+/// reply. Of a long output the beginning, the first errors and the end are shown; BashOutput has the rest.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
-    /// The script, as bash reads it.
+    /// The script.
     command: String,
     /// What it does, in five to ten words.
     #[expect(dead_code, reason = "for whoever reads the call, not for us")]
@@ -38,18 +37,18 @@ pub(crate) struct Bash {
     /// Milliseconds to wait. Default 120000.
     #[schemars(range(min = 1_000, max = 600_000))]
     timeout: Option<u64>,
-    /// Answer at once, with the bash_id. Default false.
+    /// Answer at once, with the bash_id.
     run_in_background: Option<bool>,
-    /// The directory to run in, this once. Default where the last command ended.
+    /// The directory, this once.
     cwd: Option<String>,
     /// What it reads on stdin.
     stdin: Option<String>,
-    /// What becomes of it when the time is up. Default background.
+    /// When the time is up. Default background.
     on_timeout: Option<OnTimeout>,
-    /// Show only so many lines of the beginning.
+    /// Only so many first lines.
     #[schemars(range(min = 0, max = 10_000))]
     head_lines: Option<u64>,
-    /// Show only so many lines of the end.
+    /// Only so many last lines.
     #[schemars(range(min = 0, max = 10_000))]
     tail_lines: Option<u64>,
 }

@@ -31,11 +31,11 @@ use crate::words::counted;
 pub(crate) struct BashOutput {
     /// The id that Bash gave.
     bash_id: String,
-    /// Show only lines that match this regular expression.
+    /// Only lines that match this regular expression.
     filter: Option<String>,
     /// What to wait for. Default none.
     wait_for: Option<WaitFor>,
-    /// Milliseconds to wait at most. Default 60000.
+    /// Milliseconds to wait. Default 60000.
     #[schemars(range(min = 0, max = 600_000))]
     timeout: Option<u64>,
     /// Read from here: a cursor of an earlier reply, 0 for all. Default where the last call stopped.

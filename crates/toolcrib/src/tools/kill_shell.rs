@@ -15,7 +15,7 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Ends a command of this session and everything that it started: asks first, and kills what has not
+/// Ends a command and everything that it started: asks first, and kills what has not
 /// ended after two seconds. One that has ended already is no error.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

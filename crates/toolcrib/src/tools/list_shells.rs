@@ -19,7 +19,7 @@ use crate::words::counted;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListShells {
-    /// Only those of which something runs. Default false.
+    /// Only those that run.
     running: Option<bool>,
 }
 
