@@ -33,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "patch", run: targets::patch },
     Target { name: "pdf", run: targets::pdf },
     Target { name: "splice", run: targets::splice },
+    Target { name: "terminal", run: targets::terminal },
 ];
 
 /// The target of this name.

@@ -9,6 +9,7 @@ mod patch;
 mod pdf;
 mod place;
 mod splice;
+mod terminal;
 
 pub(crate) use command::command;
 pub(crate) use decode::decode;
@@ -18,6 +19,7 @@ pub(crate) use notebook::notebook;
 pub(crate) use patch::patch;
 pub(crate) use pdf::pdf;
 pub(crate) use splice::splice;
+pub(crate) use terminal::terminal;
 
 /// The parts of an input that is several things. They are divided by a byte that no UTF-8 has, so that
 /// text can be any; parts that are not there are empty.
