@@ -185,7 +185,8 @@ impl Job {
         listening(&self.processes().iter().map(|process| process.pid).collect::<Vec<_>>())
     }
 
-    /// Waits until it is as wanted, or for so long; answers how it is then.
+    /// Waits until it is as wanted, or for so long; answers how it is then. It is looked at whenever its state
+    /// changes, not whenever it writes: who waits for output waits for a little at a time.
     pub fn wait(&self, patience: Duration, wanted: impl Fn(&Snapshot) -> bool) -> Snapshot {
         let until = Instant::now() + patience;
         let mut state = self.lock();
@@ -212,10 +213,10 @@ impl Job {
         }
     }
 
-    /// More output came.
+    /// More output came. Nobody is woken for it: a flood would wake whoever waits for the end thousands of
+    /// times a second.
     pub(crate) fn wrote(&self, bytes: &[u8]) {
         self.lock().log.append(bytes);
-        self.changed.notify_all();
     }
 
     /// No more will come.

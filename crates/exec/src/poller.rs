@@ -17,8 +17,8 @@ use crate::wire::take_notice;
 /// What is read of one output before the others have their turn.
 const TURN_BYTES: usize = 1 << 20;
 
-/// What is read at a time.
-const CHUNK: usize = 64 << 10;
+/// What is read at a time: all that is in a pipe.
+const CHUNK: usize = 256 << 10;
 
 /// Events that are fetched at a time.
 const EVENTS: usize = 64;

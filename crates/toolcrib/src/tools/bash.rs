@@ -208,7 +208,7 @@ fn drain(job: &Job) -> Snapshot {
     let mut now = job.snapshot();
     while !now.closed && began.elapsed() < DRAIN {
         let written = now.written;
-        now = job.wait(QUIET, |now| now.closed || now.written > written);
+        now = job.wait(QUIET, |now| now.closed);
         if now.written == written {
             break;
         }

@@ -159,9 +159,7 @@ fn wait(cx: &Cx<'_>, job: &Job, waiting: &Waiting<'_>) -> Result<Waited, Error> 
             let line = last_line(job);
             cx.progress(Progress { done: began.elapsed().as_secs(), total: None, message: &line });
         }
-        let changed = |then: &Snapshot| {
-            then.written > now.written || then.status != now.status || then.closed != now.closed
-        };
+        let changed = |then: &Snapshot| then.status != now.status || then.closed != now.closed;
         job.wait(left.min(GLANCE), changed);
     }
 }
