@@ -1,6 +1,8 @@
 //! The processes beneath a process, and their end.
 
 use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io::Read as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -130,8 +132,10 @@ fn all() -> impl Iterator<Item = Process> {
 }
 
 fn read(pid: i32) -> Option<Process> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse(pid, &String::from_utf8_lossy(&stat))
+    // In one go: there may be thousands of them. No line is longer.
+    let mut stat = [0; 1024];
+    let count = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut stat).ok()?;
+    parse(pid, &String::from_utf8_lossy(stat.get(..count)?))
 }
 
 /// `PID (NAME) STATE PPID …`, where the name may hold anything, parentheses too.

@@ -73,6 +73,9 @@ const TELL_EVERY: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_millis(200);
 const DRAIN: Duration = Duration::from_secs(1);
 
+/// How long a keeper may take to see that nothing is left.
+const MOMENT: Duration = Duration::from_millis(30);
+
 /// How long a tree that was told to end is waited for: its half second, and some for the machine.
 const DYING: Duration = Duration::from_secs(5);
 
@@ -213,7 +216,8 @@ fn drain(job: &Job) -> Snapshot {
             break;
         }
     }
-    now
+    // Whether anything is left is known a moment later; to ask the system for its processes takes longer.
+    job.wait(MOMENT, |now| now.over)
 }
 
 /// What a job runs, on one line of at most so many characters.
