@@ -5,7 +5,7 @@ use toolcrib_policy::{Access, Decision, Touched, Understood, Verdict};
 use crate::call::Call;
 use crate::decode::decode;
 use crate::error::Error;
-use crate::grant::Grant;
+use crate::grant::{Grant, command_directory};
 use crate::runtime::Runtime;
 use crate::session::Session;
 
@@ -48,7 +48,7 @@ impl Runtime {
         accesses: Vec<Access>,
         requested: Vec<Access>,
     ) -> Explanation {
-        let directory = session.directory().path();
+        let directory = command_directory(session, &accesses);
         let all = [accesses.as_slice(), requested.as_slice()].concat();
         let Verdict { decision, rule, why, remedy, .. } =
             self.policy().decide_from(&directory, &all, &session.remembered());

@@ -104,6 +104,17 @@ impl Grant {
     }
 }
 
+/// Where a command of a call would begin: in the directory that the call says it reads, or where the last
+/// one ended.
+pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathBuf {
+    let named = accesses.iter().find_map(|access| match access {
+        Access::Read(path) => Some(path.clone()),
+        _ => None,
+    });
+    let carried = || session.shell()?.carried().directory;
+    named.or_else(carried).unwrap_or_else(|| session.directory().path())
+}
+
 /// Whether the policy, or somebody who is asked, lets the call go on; with the verdict, for the
 /// record. `preview` finds out what would change; it is run only if somebody is to be asked.
 pub(crate) fn permit(
@@ -115,7 +126,7 @@ pub(crate) fn permit(
     preview: impl FnOnce() -> Result<Option<Reply>, Error>,
 ) -> (Verdict, Result<(), Error>) {
     let all = [accesses, requested].concat();
-    let directory = session.directory().path();
+    let directory = command_directory(session, accesses);
     let decide = || runtime.policy().decide_from(&directory, &all, &session.remembered());
     let mut verdict = decide();
     let mut turn = None;
