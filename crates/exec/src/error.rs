@@ -22,6 +22,8 @@ pub enum JobError {
         /// The system's number for why.
         errno: i32,
     },
+    /// Nothing on this system confines a command.
+    NotConfinable,
     /// The keeper is gone, without a last word.
     KeeperLost,
     /// The keeper says nothing.
@@ -46,6 +48,9 @@ impl fmt::Display for JobError {
             }
             JobError::NotPrepared { step, what, errno } => {
                 write!(f, "could not {step} {what}: {}", why(*errno))
+            }
+            JobError::NotConfinable => {
+                write!(f, "nothing on this system confines a command")
             }
             JobError::KeeperLost => {
                 write!(

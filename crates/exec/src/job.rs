@@ -12,6 +12,8 @@ use std::process::Child;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::process::Pid;
+
 use crate::command::{Ended, Exit};
 use crate::error::JobError;
 use crate::exported::read_left;
@@ -109,6 +111,9 @@ struct State {
     ending: Option<Status>,
     control: Option<UnixStream>,
     child: Option<Child>,
+    /// The process of ours between the keeper and the shell.
+    first: Option<i32>,
+    unprotected: Vec<PathBuf>,
 }
 
 impl Job {
@@ -134,6 +139,8 @@ impl Job {
             ending: None,
             control: Some(control),
             child: Some(child),
+            first: None,
+            unprotected: Vec::new(),
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         Job { id, script, directory, created: SystemTime::now(), keeper, state, changed }
@@ -177,7 +184,18 @@ impl Job {
 
     /// The processes of it that run: what its shell started, and the shell.
     pub fn processes(&self) -> Vec<Process> {
-        if self.lock().over { Vec::new() } else { descendants(self.keeper) }
+        let (over, first) = {
+            let state = self.lock();
+            (state.over, state.first)
+        };
+        let mut processes = if over { Vec::new() } else { descendants(self.keeper) };
+        processes.retain(|process| Some(process.pid) != first);
+        processes
+    }
+
+    /// The names that its sandbox should have protected and could not, since nothing was there, or a link.
+    pub fn unprotected(&self) -> Vec<PathBuf> {
+        self.lock().unprotected.clone()
     }
 
     /// The TCP ports that its processes listen on.
@@ -229,7 +247,9 @@ impl Job {
     pub(crate) fn heard(&self, notice: Notice) {
         let mut state = self.lock();
         match notice {
-            Notice::Started => {
+            Notice::Started { first, unprotected } => {
+                state.first = first.map(Pid::as_raw_pid);
+                state.unprotected = unprotected;
                 if state.status == Status::Pending {
                     state.status = Status::Running;
                 }

@@ -1,12 +1,10 @@
 //! The commands of one session: those that run, and those that have ended and are still remembered.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
-
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::command::Command;
 use crate::error::JobError;
@@ -14,6 +12,12 @@ use crate::job::{Job, Status};
 use crate::launch::Launcher;
 use crate::log::{Log, LogLimits, LogRoom};
 use crate::poller::Poller;
+use crate::probe;
+use crate::random::random_word;
+use crate::sandbox::level::{Enforced, Level};
+use crate::sandbox::space::Space;
+use crate::sandbox::{Confinement, Sandbox};
+use crate::tmp::SessionTmp;
 use crate::wire::Ending;
 
 /// What every id begins with.
@@ -29,18 +33,25 @@ pub struct Shells {
     launcher: Launcher,
     room: Arc<LogRoom>,
     poller: Poller,
+    enforced: OnceLock<Enforced>,
 }
 
 impl Shells {
     /// Nothing is started before the first command.
     pub fn new(launcher: Launcher, logs: LogLimits) -> Arc<Shells> {
         let (room, poller) = (LogRoom::new(logs), Poller::default());
-        Arc::new(Shells { launcher, room, poller })
+        Arc::new(Shells { launcher, room, poller, enforced: OnceLock::new() })
     }
 
     /// The commands of one session.
     pub fn session(self: &Arc<Shells>, max: usize) -> Jobs {
-        Jobs { shells: self.clone(), max, by_id: Mutex::default() }
+        let (space, tmp, by_id) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Jobs { shells: self.clone(), max, space, tmp, by_id }
+    }
+
+    /// What this system lets us enforce: found by trying, the first time that somebody asks.
+    pub fn enforced(self: &Arc<Shells>) -> &Enforced {
+        self.enforced.get_or_init(|| probe::highest(&self.session(probe::COMMANDS)))
     }
 }
 
@@ -49,17 +60,54 @@ impl Shells {
 pub struct Jobs {
     shells: Arc<Shells>,
     max: usize,
+    /// The namespaces that its commands share, once there was one in a sandbox.
+    space: Mutex<Option<Arc<Space>>>,
+    /// The directory that its commands find as `/tmp`, once somebody asked.
+    tmp: Mutex<Option<SessionTmp>>,
     /// In the order in which they were made.
     by_id: Mutex<BTreeMap<u64, Arc<Job>>>,
 }
 
 impl Jobs {
-    /// Starts a command. It runs when this answers, or has ended already.
+    /// Starts a command, with nothing to confine it. It runs when this answers, or has ended already.
     pub fn start(&self, command: &Command) -> Result<Arc<Job>, JobError> {
+        self.begin(command, None)
+    }
+
+    /// Starts a command in a sandbox, at the level that this system can enforce.
+    pub fn start_within(&self, sandbox: &Sandbox, command: &Command) -> Result<Arc<Job>, JobError> {
+        self.start_at(self.shells.enforced().level, sandbox, command)
+    }
+
+    /// Starts a command in a sandbox at a level, or not at all.
+    pub(crate) fn start_at(
+        &self,
+        level: Level,
+        sandbox: &Sandbox,
+        command: &Command,
+    ) -> Result<Arc<Job>, JobError> {
+        if level == Level::Nothing {
+            return Err(JobError::NotConfinable);
+        }
+        let confinement = Confinement { sandbox: sandbox.clone(), level };
+        self.begin(command, Some(&confinement))
+    }
+
+    fn begin(
+        &self,
+        command: &Command,
+        confinement: Option<&Confinement>,
+    ) -> Result<Arc<Job>, JobError> {
         self.make_room()?;
         let failed = |error: io::Error| JobError::not_launched(&error);
-        let id = new_id().map_err(failed)?;
-        let launched = self.shells.launcher.launch(&id, command).map_err(failed)?;
+        let id = random_word().map_err(failed)?;
+        let id = format!("{ID_PREFIX}{id}");
+        let space = match confinement {
+            Some(confinement) if confinement.level == Level::Namespaces => Some(self.space()?),
+            _ => None,
+        };
+        let within = confinement.map(|confinement| (confinement, space.as_deref()));
+        let launched = self.shells.launcher.launch(&id, command, within).map_err(failed)?;
         let control = launched.control.try_clone().map_err(failed)?;
         let log = Log::new(self.shells.room.clone());
         let (script, directory) = (command.script.clone(), command.directory.clone());
@@ -78,6 +126,30 @@ impl Jobs {
         let number = jobs.last_key_value().map_or(0, |(last, _)| last + 1);
         jobs.insert(number, job.clone());
         Ok(job)
+    }
+
+    /// A directory of this session that goes with it, for [`Sandbox::tmp`]; made in `parent` the first time.
+    pub fn tmp(&self, parent: &Path) -> Result<PathBuf, JobError> {
+        let mut tmp = self.tmp.lock().unwrap_or_else(PoisonError::into_inner);
+        if tmp.is_none() {
+            let made = SessionTmp::make(parent);
+            *tmp = Some(made.map_err(|error| JobError::NotPrepared {
+                step: "make a directory for the session in".to_owned(),
+                what: parent.display().to_string(),
+                errno: error.raw_os_error().unwrap_or(0),
+            })?);
+        }
+        Ok(tmp.as_ref().map_or_else(PathBuf::new, |tmp| tmp.path().to_owned()))
+    }
+
+    /// The namespaces of this session; made for the first command that needs them.
+    fn space(&self) -> Result<Arc<Space>, JobError> {
+        let mut space = self.space.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = &*space {
+            return Ok(made.clone());
+        }
+        let made = Arc::new(self.shells.launcher.make_space()?);
+        Ok(space.insert(made).clone())
     }
 
     /// The job of this id.
@@ -152,15 +224,4 @@ impl Drop for Jobs {
     fn drop(&mut self) {
         self.kill_all(Ending::Prompt);
     }
-}
-
-/// A name that nobody guesses.
-fn new_id() -> io::Result<String> {
-    let mut random = [0; 8];
-    getrandom(&mut random, GetRandomFlags::empty())?;
-    let mut id = String::from(ID_PREFIX);
-    for byte in random {
-        let _ = write!(id, "{byte:02x}");
-    }
-    Ok(id)
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::jobs::ID_PREFIX;
-use crate::keeper::{Process, descendants, end};
+use crate::keeper::{Doomed, Process, descendants};
 use crate::wire::Ending;
 
 /// What is read of a script.
@@ -34,6 +34,8 @@ pub struct Kept {
     pub started: Option<SystemTime>,
     /// What runs of it.
     pub processes: Vec<Process>,
+    /// The process of ours between the keeper and the shell, if it runs in a sandbox.
+    first: Option<i32>,
 }
 
 /// Every command that a keeper started with these arguments keeps, for whichever runtime of this user.
@@ -41,6 +43,19 @@ pub fn all_kept(arguments: &[&str]) -> Vec<Kept> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let mut all: Vec<Kept> = pids.filter_map(|pid| kept(pid, arguments)).collect();
+    // In a sandbox, a keeper has a child of the same name, the first process inside.
+    let first: Vec<(i32, i32)> = all
+        .iter()
+        .filter(|inner| {
+            all.iter().any(|outer| outer.keeper == inner.runtime && outer.id == inner.id)
+        })
+        .map(|inner| (inner.runtime, inner.keeper))
+        .collect();
+    all.retain(|kept| !first.iter().any(|&(_, inner)| inner == kept.keeper));
+    for kept in &mut all {
+        kept.first = first.iter().find(|(outer, _)| *outer == kept.keeper).map(|&(_, inner)| inner);
+        kept.processes.retain(|process| Some(process.pid) != kept.first);
+    }
     all.sort_by_key(|kept| (kept.started, kept.keeper));
     all
 }
@@ -50,7 +65,8 @@ impl Kept {
     pub fn end(&self, how: Ending) -> (u64, bool) {
         let ended = AtomicU64::new(0);
         let until = Instant::now() + PATIENCE;
-        end(self.keeper, how.grace(), PATIENCE, &ended);
+        let doomed = Doomed { ancestor: self.keeper, first: self.first, ended: &ended };
+        doomed.end(how.grace(), PATIENCE, &mut std::thread::sleep);
         let gone = || descendants(self.keeper).is_empty();
         while !gone() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
@@ -77,6 +93,7 @@ fn kept(pid: i32, arguments: &[&str]) -> Option<Kept> {
         directory,
         started: started.ok(),
         processes: descendants(pid),
+        first: None,
     })
 }
 

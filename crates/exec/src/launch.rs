@@ -6,22 +6,31 @@
 //! ends all that the command started.
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use crate::command::Command;
-use crate::wire;
+use crate::error::JobError;
+use crate::handover;
+use crate::sandbox::Confinement;
+use crate::sandbox::space::Space;
+use crate::wire::{self, Notice};
 
 /// More than the usual 64 KiB: a flood needs fewer wake-ups. Where the system grants less, less does.
 const PIPE_BYTES: usize = 256 << 10;
 
-/// Starts keepers. What a command may see and touch will be prepared here.
+/// How long a keeper may take for the namespaces of a session. It takes a millisecond; a machine that
+/// swaps takes longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Starts keepers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     /// The program whose `main` calls [`crate::keep`], by its full path.
@@ -42,19 +51,53 @@ pub(crate) struct Launched {
 }
 
 impl Launcher {
-    pub(crate) fn launch(&self, id: &str, command: &Command) -> io::Result<Launched> {
+    /// Starts a command, in a sandbox or without one; `space` is the one of its session.
+    pub(crate) fn launch(
+        &self,
+        id: &str,
+        command: &Command,
+        within: Option<(&Confinement, Option<&Space>)>,
+    ) -> io::Result<Launched> {
+        let request = wire::encode_run(command, within.map(|(confinement, _)| confinement));
+        let descriptors = within.and_then(|(_, space)| space).map(Space::descriptors);
+        self.ask(Some(id), &request, descriptors.as_ref().map_or(&[], |both| both.as_slice()))
+    }
+
+    /// Has a keeper make the namespaces of a session.
+    pub(crate) fn make_space(&self) -> Result<Space, JobError> {
+        let failed = |error: io::Error| JobError::not_launched(&error);
+        let Launched { mut keeper, control, .. } =
+            self.ask(None, &wire::encode_make_space(), &[]).map_err(failed)?;
+        let answer = answer(&control);
+        // It has answered, or never will.
+        let _ = keeper.kill();
+        let _ = keeper.wait();
+        match answer.map_err(failed)? {
+            (Notice::NotStarted { step, what, errno }, _) => {
+                Err(JobError::NotPrepared { step, what, errno })
+            }
+            (_, descriptors) => Space::of_descriptors(descriptors).ok_or(JobError::KeeperSilent),
+        }
+    }
+
+    /// Starts a keeper, and hands a request over.
+    fn ask(
+        &self,
+        id: Option<&str>,
+        request: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<Launched> {
         let (ours, theirs) = UnixStream::pair()?;
         let (output, written) = pipe_with(PipeFlags::CLOEXEC)?;
         let _ = fcntl_setpipe_size(&output, PIPE_BYTES);
         let mut keeper = std::process::Command::new(&self.program);
-        keeper.args(&self.arguments).arg(id).env_clear().current_dir("/");
+        keeper.args(&self.arguments).args(id).env_clear().current_dir("/");
         keeper.stdin(Stdio::from(OwnedFd::from(theirs)));
         keeper.stdout(Stdio::from(written.try_clone()?)).stderr(Stdio::from(written));
         let mut started = keeper.spawn()?;
         // Else this process would hold the other ends, and never see them close.
         drop(keeper);
-        let handed_over = (&ours)
-            .write_all(&wire::encode_command(command))
+        let handed_over = handover::send(&ours, request, descriptors)
             .and_then(|()| ours.set_nonblocking(true))
             .and_then(|()| Ok(fcntl_setfl(&output, OFlags::NONBLOCK)?));
         if let Err(error) = handed_over {
@@ -65,4 +108,15 @@ impl Launcher {
         }
         Ok(Launched { keeper: started, control: ours, output })
     }
+}
+
+/// What a keeper says first, with the descriptors that come with it.
+fn answer(control: &UnixStream) -> io::Result<(Notice, Vec<OwnedFd>)> {
+    control.set_nonblocking(false)?;
+    control.set_read_timeout(Some(PATIENCE))?;
+    let mut bytes = vec![0; 4096];
+    let (received, descriptors) = handover::receive(control, &mut bytes)?;
+    bytes.truncate(received);
+    let notice = wire::take_notice(&mut bytes).ok().flatten();
+    notice.map(|notice| (notice, descriptors)).ok_or(io::ErrorKind::UnexpectedEof.into())
 }

@@ -6,7 +6,8 @@
 //!
 //! A [`Job`] is a command that an agent wants run. It is plain data ([`Command`]); a [`Launcher`] starts a
 //! keeper for it, which starts the shell, reaps what comes of it and ends it when told to, or when nobody
-//! is left to tell. [`Jobs`] has those of a session.
+//! is left to tell. [`Jobs`] has those of a session. A command may run in a [`Sandbox`], as far as the
+//! system can hold it to that ([`Enforced`]).
 
 #![allow(
     clippy::disallowed_methods,
@@ -24,6 +25,7 @@ mod command;
 mod environment;
 mod error;
 mod exported;
+mod handover;
 mod job;
 mod jobs;
 mod keeper;
@@ -32,6 +34,11 @@ mod launch;
 mod log;
 mod poller;
 mod ports;
+mod probe;
+mod random;
+mod sandbox;
+mod step;
+mod tmp;
 mod wire;
 mod worker;
 
@@ -45,5 +52,7 @@ pub use keeper::{Process, keep};
 pub use kept::{Kept, all_kept};
 pub use launch::Launcher;
 pub use log::LogLimits;
+pub use sandbox::level::{Enforced, Level};
+pub use sandbox::{Limits, Network, Sandbox};
 pub use wire::Ending;
 pub use worker::{NotConfined, Worker, WorkerError, WorkerLimits, confine, serve};

@@ -1,12 +1,18 @@
 //! What the runtime and a keeper say to each other: frames of numbers and bytes on a socket.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::process::Pid;
+
 use crate::command::{Command, Exit};
+use crate::handover;
+use crate::sandbox::Confinement;
 
 /// More than any notice has: the largest holds an environment.
 const MAX_NOTICE: usize = 8 << 20;
@@ -47,11 +53,22 @@ impl Ending {
     }
 }
 
+/// What a keeper is asked to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a keeper has one of them, once")]
+pub(crate) enum Request {
+    /// To run a command, in a sandbox or without one. The descriptors of the session's space come along.
+    Run(Command, Option<Confinement>),
+    /// To make a space, and to answer with its descriptors.
+    MakeSpace,
+}
+
 /// What a keeper tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// The shell runs.
-    Started,
+    /// The shell runs. The process between the keeper and the shell, if there is one, and the protected
+    /// names that could not be protected.
+    Started { first: Option<Pid>, unprotected: Vec<PathBuf> },
     /// It could not be started: which step failed, on what, and the system's number for why.
     NotStarted { step: String, what: String, errno: i32 },
     /// The shell has ended.
@@ -60,9 +77,10 @@ pub(crate) enum Notice {
     Over { ended: u64 },
 }
 
-/// A command as a frame.
-pub(crate) fn encode_command(command: &Command) -> Vec<u8> {
+/// To run a command, as a frame.
+pub(crate) fn encode_run(command: &Command, confinement: Option<&Confinement>) -> Vec<u8> {
     let mut frame = Frame::default();
+    frame.number(RUN);
     frame.bytes(&command.script);
     frame.bytes(command.shell.as_os_str().as_bytes());
     frame.bytes(command.directory.as_os_str().as_bytes());
@@ -72,24 +90,44 @@ pub(crate) fn encode_command(command: &Command) -> Vec<u8> {
         frame.bytes(name.as_bytes());
         frame.bytes(value.as_bytes());
     }
+    frame.number(u64::from(confinement.is_some()));
+    if let Some(confinement) = confinement {
+        confinement.encode(&mut frame);
+    }
     frame.finish()
 }
 
-/// Reads a command that [`encode_command`] wrote.
-pub(crate) fn read_command(mut from: impl Read) -> io::Result<Command> {
-    let mut length = [0; 8];
-    from.read_exact(&mut length)?;
-    let mut payload = Vec::new();
-    let length = u64::from_le_bytes(length);
-    from.take(length).read_to_end(&mut payload)?;
-    parse_command(&payload).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+/// To make a space, as a frame.
+pub(crate) fn encode_make_space() -> Vec<u8> {
+    let mut frame = Frame::default();
+    frame.number(MAKE_SPACE);
+    frame.finish()
 }
+
+/// Reads what one of these wrote, and the descriptors that came with it.
+pub(crate) fn read_request(mut from: &UnixStream) -> io::Result<(Request, Vec<OwnedFd>)> {
+    let mut length = [0; 8];
+    let (received, descriptors) = handover::receive(from, &mut length)?;
+    from.read_exact(&mut length[received..])?;
+    let mut payload = Vec::new();
+    from.take(u64::from_le_bytes(length)).read_to_end(&mut payload)?;
+    let request = parse_request(&payload).ok_or(io::ErrorKind::UnexpectedEof)?;
+    Ok((request, descriptors))
+}
+
+const RUN: u64 = 0;
+const MAKE_SPACE: u64 = 1;
 
 /// A notice as a frame.
 pub(crate) fn encode_notice(notice: &Notice) -> Vec<u8> {
     let mut frame = Frame::default();
     match notice {
-        Notice::Started => frame.number(0),
+        Notice::Started { first, unprotected } => {
+            frame.number(0);
+            let first = first.map_or(0, Pid::as_raw_pid);
+            frame.number(u64::from(first.unsigned_abs()));
+            frame.paths(unprotected);
+        }
         Notice::NotStarted { step, what, errno } => {
             frame.number(1);
             frame.bytes(step.as_bytes());
@@ -132,8 +170,23 @@ pub(crate) fn take_notice(received: &mut Vec<u8>) -> Result<Option<Notice>, NotU
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotUnderstood;
 
-fn parse_command(payload: &[u8]) -> Option<Command> {
+fn parse_request(payload: &[u8]) -> Option<Request> {
     let mut rest = Rest(payload);
+    match rest.number()? {
+        RUN => {
+            let command = parse_command(&mut rest)?;
+            let confinement = match rest.number()? {
+                0 => None,
+                _ => Some(Confinement::parse(&mut rest)?),
+            };
+            Some(Request::Run(command, confinement))
+        }
+        MAKE_SPACE => Some(Request::MakeSpace),
+        _ => None,
+    }
+}
+
+fn parse_command(rest: &mut Rest<'_>) -> Option<Command> {
     let script = rest.bytes()?.to_vec();
     let shell = PathBuf::from(os_string(rest.bytes()?));
     let directory = PathBuf::from(os_string(rest.bytes()?));
@@ -149,7 +202,10 @@ fn parse_command(payload: &[u8]) -> Option<Command> {
 fn parse_notice(payload: &[u8]) -> Option<Notice> {
     let mut rest = Rest(payload);
     Some(match rest.number()? {
-        0 => Notice::Started,
+        0 => Notice::Started {
+            first: Pid::from_raw(i32::try_from(rest.number()?).ok()?),
+            unprotected: rest.paths()?,
+        },
         1 => Notice::NotStarted {
             step: String::from_utf8_lossy(rest.bytes()?).into_owned(),
             what: String::from_utf8_lossy(rest.bytes()?).into_owned(),
@@ -170,22 +226,29 @@ fn parse_notice(payload: &[u8]) -> Option<Notice> {
     })
 }
 
-fn os_string(bytes: &[u8]) -> OsString {
+pub(crate) fn os_string(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
 }
 
 /// A frame being written: its length first, once it is known.
 #[derive(Default)]
-struct Frame(Vec<u8>);
+pub(crate) struct Frame(Vec<u8>);
 
 impl Frame {
-    fn number(&mut self, number: u64) {
+    pub(crate) fn number(&mut self, number: u64) {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
 
-    fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
+    }
+
+    pub(crate) fn paths(&mut self, paths: &[PathBuf]) {
+        self.number(paths.len() as u64);
+        for path in paths {
+            self.bytes(path.as_os_str().as_bytes());
+        }
     }
 
     fn finish(self) -> Vec<u8> {
@@ -196,7 +259,7 @@ impl Frame {
 }
 
 /// What of a frame is not read yet.
-struct Rest<'a>(&'a [u8]);
+pub(crate) struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
@@ -205,19 +268,26 @@ impl<'a> Rest<'a> {
         Some(taken)
     }
 
-    fn number(&mut self) -> Option<u64> {
+    pub(crate) fn number(&mut self) -> Option<u64> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
 
-    fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.number()?;
         self.take(usize::try_from(length).ok()?)
+    }
+
+    pub(crate) fn paths(&mut self) -> Option<Vec<PathBuf>> {
+        let count = self.number()?;
+        (0..count).map(|_| Some(PathBuf::from(os_string(self.bytes()?)))).collect()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::level::Level;
+    use crate::sandbox::{Limits, Network, Sandbox};
 
     #[test]
     fn what_is_written_is_read() {
@@ -228,9 +298,26 @@ mod tests {
             environment: vec![("A".into(), "b\nc".into())],
             stdin: vec![0, 1],
         };
-        assert_eq!(read_command(encode_command(&command).as_slice()).unwrap(), command);
+        let sandbox = Sandbox {
+            writable: vec!["/w".into()],
+            caches: vec!["/c".into()],
+            read_only: vec!["/r".into()],
+            protected: vec!["/w/.git".into()],
+            hidden: vec!["/h".into(), "/i".into()],
+            tmp: "/t".into(),
+            network: Network::All,
+            limits: Limits { processes: 7 },
+        };
+        let confinement = Some(Confinement { sandbox, level: Level::Landlock });
+        for (frame, expected) in [
+            (encode_run(&command, None), Request::Run(command.clone(), None)),
+            (encode_run(&command, confinement.as_ref()), Request::Run(command, confinement)),
+            (encode_make_space(), Request::MakeSpace),
+        ] {
+            assert_eq!(parse_request(&frame[8..]).unwrap(), expected);
+        }
         let notices = [
-            Notice::Started,
+            Notice::Started { first: Pid::from_raw(7), unprotected: vec!["/w/.env".into()] },
             Notice::NotStarted { step: "start".into(), what: "/bin/bash".into(), errno: 2 },
             Notice::Exited {
                 exit: Exit::Signal(9),

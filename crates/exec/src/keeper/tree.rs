@@ -47,29 +47,58 @@ pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
     found
 }
 
-/// Ends everything beneath `ancestor`: asks first, and waits for so long; then kills, until nothing is left
-/// that can be killed, or for `patience`.
-pub(crate) fn end(ancestor: i32, grace: Duration, patience: Duration, ended: &AtomicU64) {
-    let began = Instant::now();
-    let (mut told, mut asked) = (BTreeSet::new(), BTreeSet::new());
-    let until = Instant::now() + grace;
-    while Instant::now() < until {
-        // Again and again, for those that have come since; and for those that were about to become
-        // another program when they were asked, and so may not have heard it.
-        let left = tell(ancestor, &mut told, ended, |process| {
-            match asked.insert((process.pid, process.started, process.name.clone())) {
-                // What is stopped hears nothing.
-                true => &[Signal::TERM, Signal::CONT],
-                false => &[],
+/// What is to be ended: everything beneath a keeper.
+pub(crate) struct Doomed<'a> {
+    /// The keeper.
+    pub(crate) ancestor: i32,
+    /// A process of our own beneath it, which ends by itself with the last of the others; with it, where it
+    /// is the first of a namespace, the kernel ends all others.
+    pub(crate) first: Option<i32>,
+    /// How many were told. Counted up before they hear it: with the last of them, a keeper ends too.
+    pub(crate) ended: &'a AtomicU64,
+}
+
+impl Doomed<'_> {
+    /// Ends them: asks first, and waits for so long; then kills, until nothing is left that can be killed,
+    /// or for `patience`. `pause` is called between two looks.
+    pub(crate) fn end(&self, grace: Duration, patience: Duration, pause: &mut dyn FnMut(Duration)) {
+        let began = Instant::now();
+        let (mut told, mut asked) = (BTreeSet::new(), BTreeSet::new());
+        while began.elapsed() < grace {
+            // Again and again, for those that have come since; and for those that were about to become
+            // another program when they were asked, and so may not have heard it.
+            let left = self.tell(&mut told, |process| {
+                let again = !asked.insert((process.pid, process.started, process.name.clone()));
+                match again || Some(process.pid) == self.first {
+                    true => &[],
+                    // What is stopped hears nothing.
+                    false => &[Signal::TERM, Signal::CONT],
+                }
+            });
+            if left == 0 {
+                break;
             }
-        });
-        if left == 0 {
-            break;
+            pause(GLANCE);
         }
-        std::thread::sleep(GLANCE);
+        while self.tell(&mut told, |_| &[Signal::KILL]) > 0 && began.elapsed() < patience {
+            pause(GLANCE);
+        }
     }
-    while tell(ancestor, &mut told, ended, |_| &[Signal::KILL]) > 0 && began.elapsed() < patience {
-        std::thread::sleep(GLANCE);
+
+    /// Sends signals to everything; answers how many there were.
+    fn tell(
+        &self,
+        told: &mut BTreeSet<(i32, u64)>,
+        signals: impl FnMut(&Process) -> &'static [Signal],
+    ) -> usize {
+        let processes = descendants(self.ancestor);
+        send(&processes, signals, |process| {
+            if Some(process.pid) != self.first {
+                told.insert((process.pid, process.started));
+            }
+            self.ended.fetch_max(told.len() as u64, Ordering::Relaxed);
+        });
+        processes.len()
     }
 }
 
@@ -87,22 +116,6 @@ pub(crate) fn kill_session(keeper: i32) {
         }
         std::thread::sleep(GLANCE);
     }
-}
-
-/// Sends signals to everything beneath `ancestor`; answers how many there were. `ended` is counted up
-/// before they hear it: with the last of them, a keeper ends too.
-fn tell(
-    ancestor: i32,
-    told: &mut BTreeSet<(i32, u64)>,
-    ended: &AtomicU64,
-    mut signals: impl FnMut(&Process) -> &'static [Signal],
-) -> usize {
-    let processes = descendants(ancestor);
-    send(&processes, &mut signals, |process| {
-        told.insert((process.pid, process.started));
-        ended.fetch_max(told.len() as u64, Ordering::Relaxed);
-    });
-    processes.len()
 }
 
 /// Sends signals to processes, if they are still those that were listed; `before` hears of each first.

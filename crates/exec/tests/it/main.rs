@@ -10,6 +10,7 @@
 
 mod confined;
 mod jobs;
+mod sandbox;
 mod worker;
 
 use std::path::PathBuf;

@@ -1,0 +1,181 @@
+//! The keeper of a command in a sandbox, once the first process inside is there.
+//!
+//! It has one thread: whoever has begun a namespace of processes for its children can start no other. So
+//! it waits for everything at once, and goes on hearing while it ends what is inside.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, wait};
+
+use super::{GRACE_ALONE, doomed, shell, tell, tell_over};
+use crate::command::Exit;
+use crate::wire::{self, Ending, Notice};
+
+/// How often it is looked whether all have ended that the first process left behind, having been killed
+/// where it was not the first of a namespace.
+const GLANCE: Duration = Duration::from_millis(5);
+
+pub(super) struct Attendant {
+    control: UnixStream,
+    first: Pid,
+    /// Ready when the first process has ended.
+    first_ends: Option<OwnedFd>,
+    /// Whoever lists commands reads it here ([`crate::all_kept`]).
+    _script: Option<OwnedFd>,
+    inside: Inside,
+}
+
+/// What is heard from inside.
+struct Inside {
+    pipe: Option<File>,
+    received: Vec<u8>,
+    started: bool,
+    exited: bool,
+}
+
+impl Attendant {
+    pub(super) fn new(
+        control: UnixStream,
+        first: Pid,
+        pipe: File,
+        script: Option<OwnedFd>,
+    ) -> Attendant {
+        let inside =
+            Inside { pipe: Some(pipe), received: Vec::new(), started: false, exited: false };
+        let first_ends = pidfd_open(first, PidfdFlags::empty()).ok();
+        Attendant { control, first, first_ends, _script: script, inside }
+    }
+
+    /// Passes on what is said inside and does what the runtime asks for, until nothing is left.
+    pub(super) fn attend(mut self) -> ExitCode {
+        loop {
+            let (asked, ended) = self.wait_for_something();
+            self.inside.hear(&self.control, self.first);
+            if ended && nobody_left() {
+                break;
+            }
+            if asked {
+                self.obey();
+            }
+        }
+        if !self.inside.started {
+            return ExitCode::FAILURE;
+        }
+        if !self.inside.exited {
+            // Killed with all the others.
+            let (cpu, peak_bytes) = shell::used();
+            let exit = Exit::Signal(Signal::KILL.as_raw());
+            tell(&self.control, &Notice::Exited { exit, cpu, peak_bytes, left: Vec::new() });
+        }
+        tell_over(&self.control)
+    }
+
+    /// Whether the runtime has said something, and whether the first process may have ended.
+    fn wait_for_something(&self) -> (bool, bool) {
+        let mut waiting = vec![PollFd::new(&self.control, PollFlags::IN)];
+        let ends = self.first_ends.as_ref();
+        waiting.extend(ends.map(|ends| PollFd::new(ends, PollFlags::IN)));
+        waiting.extend(self.inside.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        // With the pipe closed there is nothing to wait for but the end, and whatever outlives it.
+        let patience = self.inside.pipe.is_none().then(|| timespec(GLANCE));
+        let _ = poll(&mut waiting, patience.as_ref());
+        let ready = |index: usize| waiting.get(index).is_some_and(|one| !one.revents().is_empty());
+        (ready(0), self.inside.pipe.is_none() || (ends.is_some() && ready(1)))
+    }
+
+    /// Does what the runtime asks for; and what it would ask for, once it is gone.
+    fn obey(&mut self) {
+        let mut word = [0];
+        match (&self.control).read(&mut word) {
+            Ok(1) => {
+                if let Some(ending) = Ending::of_word(word[0]) {
+                    self.end(ending.grace());
+                }
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Ok(_) | Err(_) => self.end(GRACE_ALONE),
+        }
+    }
+
+    fn end(&mut self, grace: Duration) {
+        let Attendant { control, first, inside, .. } = self;
+        doomed(Some(*first)).end(grace, Duration::MAX, &mut |glance| {
+            match &inside.pipe {
+                Some(pipe) => {
+                    let _ = poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&timespec(glance)));
+                }
+                None => std::thread::sleep(glance),
+            }
+            inside.hear(control, *first);
+            // What has ended is in nobody's way, but would be listed.
+            let _ = nobody_left();
+        });
+    }
+}
+
+impl Inside {
+    /// Passes on what has been said, as far as it is something that may be said there.
+    fn hear(&mut self, control: &UnixStream, first: Pid) {
+        while let Some(pipe) = &mut self.pipe {
+            let mut waiting = [PollFd::new(pipe, PollFlags::IN)];
+            if !matches!(poll(&mut waiting, Some(&timespec(Duration::ZERO))), Ok(1)) {
+                return;
+            }
+            let mut chunk = [0; 4096];
+            match pipe.read(&mut chunk) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => self.pipe = None,
+                Ok(count) => {
+                    self.received.extend_from_slice(&chunk[..count]);
+                    if self.pass_on(control, first).is_err() {
+                        // Whoever says nonsense is not heard any more; it is waited for all the same.
+                        self.pipe = None;
+                    }
+                }
+            }
+        }
+    }
+
+    fn pass_on(&mut self, control: &UnixStream, first: Pid) -> Result<(), wire::NotUnderstood> {
+        while let Some(notice) = wire::take_notice(&mut self.received)? {
+            match notice {
+                Notice::Started { unprotected, .. } if !self.started => {
+                    self.started = true;
+                    tell(control, &Notice::Started { first: Some(first), unprotected });
+                }
+                Notice::NotStarted { .. } if !self.started => tell(control, &notice),
+                Notice::Exited { .. } if self.started && !self.exited => {
+                    self.exited = true;
+                    tell(control, &notice);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reaps who has ended; answers whether that was the last.
+fn nobody_left() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return false,
+            Err(_) => return true,
+        }
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}

@@ -1,0 +1,97 @@
+//! A command in a sandbox: a process of its own between the keeper and the shell, the first inside.
+//!
+//! It does what the keeper otherwise does, starting the shell and reaping; but it is within reach of the
+//! command, which may do anything to it. So it has nothing to hold on to: what it says goes through a
+//! pipe to the keeper, which stays outside, unseen, and needs nobody's help to end everything
+//! ([`super::attendant`]).
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Signal, chdir, getpid, set_child_subreaper, set_parent_process_death_signal, setsid,
+};
+
+use super::attendant::Attendant;
+use super::give_up;
+use super::shell::{self, Shell};
+use crate::command::Command;
+use crate::sandbox::space::Space;
+use crate::sandbox::{Confinement, Forked, Prepared, fork};
+use crate::step::{Failure, plainly};
+use crate::wire::{self, Notice};
+
+/// Keeps a command in a sandbox. Returns twice: in the keeper, and in the process that is first inside.
+pub(super) fn keep(
+    control: UnixStream,
+    command: &Command,
+    script: io::Result<OwnedFd>,
+    confinement: Confinement,
+    space: Option<Space>,
+) -> ExitCode {
+    let (prepared, (heard, said)) = match prepare(confinement, space) {
+        Ok(prepared) => prepared,
+        Err(failure) => return give_up(&control, failure),
+    };
+    match plainly("fork", fork()) {
+        Ok(Forked::Child) => {
+            drop((control, heard));
+            be_first(command, script, &prepared, &File::from(said))
+        }
+        Ok(Forked::Parent(first)) => {
+            drop(said);
+            // Only for whoever lists commands: this process has nothing to do there.
+            let _ = chdir(&command.directory);
+            match plainly("let go of the output", shell::let_go()) {
+                Ok(()) => Attendant::new(control, first, File::from(heard), script.ok()).attend(),
+                Err(failure) => give_up(&control, failure),
+            }
+        }
+        Err(failure) => give_up(&control, failure),
+    }
+}
+
+fn prepare(
+    confinement: Confinement,
+    space: Option<Space>,
+) -> Result<(Prepared, (OwnedFd, OwnedFd)), Failure> {
+    plainly("begin a session", setsid())?;
+    plainly("adopt what is left behind", set_child_subreaper(Some(getpid())))?;
+    let prepared = confinement.prepare(space.as_ref())?;
+    let pipe = plainly("make a pipe", pipe_with(PipeFlags::CLOEXEC))?;
+    Ok((prepared, pipe))
+}
+
+/// The first process inside: confines itself, starts the shell, and reaps until nothing is left.
+fn be_first(
+    command: &Command,
+    script: io::Result<OwnedFd>,
+    prepared: &Prepared,
+    said: &File,
+) -> ExitCode {
+    let say = |notice: &Notice| (&*said).write_all(&wire::encode_notice(notice));
+    let begin = || -> Result<_, Failure> {
+        // The keeper has one thread yet, and it is the one that lasts.
+        let dies = set_parent_process_death_signal(Some(Signal::KILL));
+        plainly("die with the keeper", dies)?;
+        let unprotected = prepared.enter()?;
+        Ok((Shell::start(command, script)?, unprotected))
+    };
+    match begin() {
+        // The keeper may have died before that word was given: then nobody is there to hear this.
+        Ok((shell, unprotected)) => {
+            if say(&Notice::Started { first: None, unprotected }).is_ok() {
+                shell.reap(|notice| drop(say(notice)));
+            }
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            drop(say(&failure.notice()));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! What a command may see and touch: plain data here, and what holds it to that below.
+//!
+//! # Theory of operation
+//!
+//! A session has a *space*: a user and a network namespace, made by a keeper and held by descriptors
+//! ([`space`]). For each command of the session, its keeper joins the space, begins a PID namespace and forks.
+//! The child is its first process. It makes a mount namespace in which everything is read-only but what the
+//! sandbox names ([`view`]), gives up every right that this took ([`privileges`]), puts Landlock
+//! ([`landlock`]) and a filter of system calls ([`calls`]) in front of what is left, and starts the shell.
+//! The keeper stays outside, where no command sees it: when it kills that first process, or dies itself,
+//! the kernel kills everything in the namespace.
+//!
+//! Where a system does not let us make namespaces, Landlock and the filter do what they can; [`level`]
+//! says what that is. Nothing is ever weakened silently: the runtime says which level it wants, having
+//! tried it before, and a keeper that cannot give it starts nothing.
+
+mod calls;
+mod kernel;
+mod landlock;
+pub(crate) mod level;
+mod privileges;
+mod sockets;
+pub(crate) mod space;
+mod view;
+mod wire;
+
+use std::path::{Path, PathBuf};
+
+use crate::step::{Failure, plainly};
+
+pub(crate) use self::kernel::{Forked, fork};
+use self::level::Level;
+use self::space::Space;
+
+/// What a command may see and touch. What is not named here can be read, as far as the user can, and not
+/// be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sandbox {
+    /// What may be written: directories, or single files. Each must be there.
+    pub writable: Vec<PathBuf>,
+    /// The same for the caches of build tools; those that are not there are passed over, since nothing is
+    /// made in anybody's home.
+    pub caches: Vec<PathBuf>,
+    /// What may be read only, wherever it lies: also within what is writable, hidden or private.
+    pub read_only: Vec<PathBuf>,
+    /// Names within what is writable that are neither written, removed nor renamed away. Those that are not
+    /// there cannot be held; [`crate::Job::unprotected`] has them.
+    pub protected: Vec<PathBuf>,
+    /// What is not seen: an empty directory or an unreadable file takes its place. Those that are not there
+    /// are passed over.
+    pub hidden: Vec<PathBuf>,
+    /// A directory of the session that its commands find as `/tmp`.
+    pub tmp: PathBuf,
+    /// Whom a command may talk to.
+    pub network: Network,
+    /// How much a command may take.
+    pub limits: Limits,
+}
+
+/// Whom a command may talk to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// The commands of its own session, on the loopback of a network that has nothing else.
+    None,
+    /// Everybody whom the user can talk to.
+    All,
+}
+
+/// How much a command may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How many processes and threads it may have at a time.
+    pub processes: u32,
+}
+
+impl Limits {
+    /// More than a large build on many cores has; a fork bomb is there in a moment, and stops.
+    pub const DEFAULT: Limits = Limits { processes: 4096 };
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits::DEFAULT
+    }
+}
+
+/// A sandbox, and how far this system can hold a command to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Confinement {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) level: Level,
+}
+
+impl Confinement {
+    /// The keeper's part, before it forks: from then on, its children are in the session's space.
+    pub(crate) fn prepare(self, space: Option<&Space>) -> Result<Prepared, Failure> {
+        let mut sockets = Vec::new();
+        if self.level == Level::Namespaces {
+            // Before the space's own network is all there is to see.
+            sockets = sockets::outside();
+            let missing = Err(std::io::Error::from_raw_os_error(libc::EBADF));
+            plainly("find the session's namespaces", space.map_or(missing, Ok))?
+                .join(self.sandbox.network)?;
+        }
+        Ok(Prepared { confinement: self, sockets })
+    }
+
+    /// What a command writes to: what may be written, and what of the caches is there.
+    fn written(&self) -> impl Iterator<Item = &Path> {
+        let caches = self.sandbox.caches.iter().filter(|cache| cache.exists());
+        self.sandbox.writable.iter().chain(caches).map(PathBuf::as_path)
+    }
+}
+
+/// A confinement to be entered by the next child.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    confinement: Confinement,
+    /// Sockets of programs outside.
+    sockets: Vec<PathBuf>,
+}
+
+impl Prepared {
+    /// The child's part: everything, in the order in which each step is still allowed. Answers which
+    /// protected names could not be held.
+    pub(crate) fn enter(&self) -> Result<Vec<PathBuf>, Failure> {
+        let Prepared { confinement, sockets } = self;
+        let sandbox = &confinement.sandbox;
+        let mut unprotected = sandbox.protected.clone();
+        privileges::go_first();
+        if confinement.level == Level::Namespaces {
+            privileges::limit_processes(sandbox.limits.processes)?;
+            unprotected = view::make(sandbox, sockets)?;
+        }
+        privileges::give_up()?;
+        if confinement.level >= Level::Landlock {
+            landlock::restrict(confinement)?;
+        }
+        calls::refuse(confinement)?;
+        Ok(unprotected)
+    }
+}

@@ -1,0 +1,130 @@
+//! How far a system lets us confine a command: found by trying, and said in words.
+
+use std::fmt;
+
+use rustix::process::geteuid;
+use rustix::system::uname;
+
+use super::landlock;
+
+/// What confines a command, from nothing to everything. The numbers are those of the documentation;
+/// there is no 3, which is kept for a system's own sandbox where only that may make namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nothing.
+    Nothing,
+    /// System calls are refused that no command needs.
+    Calls,
+    /// The same, and Landlock says which files are opened for what.
+    Landlock,
+    /// The same, and a command has its own view of files, processes and the network.
+    Namespaces,
+}
+
+impl Level {
+    /// Its number: 0, 1, 2 or 4.
+    pub fn number(self) -> u8 {
+        match self {
+            Level::Nothing => 0,
+            Level::Calls => 1,
+            Level::Landlock => 2,
+            Level::Namespaces => 4,
+        }
+    }
+
+    pub(crate) fn of_number(number: u64) -> Option<Level> {
+        let all = [Level::Nothing, Level::Calls, Level::Landlock, Level::Namespaces];
+        all.into_iter().find(|level| u64::from(level.number()) == number)
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Level::Nothing => "nothing confines commands",
+            Level::Calls => "a filter of system calls",
+            Level::Landlock => "Landlock and a filter of system calls",
+            Level::Namespaces => "namespaces, Landlock and a filter of system calls",
+        })
+    }
+}
+
+/// What this system lets us enforce.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enforced {
+    /// The highest level at which a command could be run.
+    pub level: Level,
+    /// What is not enforced, each as a sentence.
+    pub missing: Vec<String>,
+    /// Why each higher level could not be had.
+    pub reasons: Vec<String>,
+}
+
+impl Enforced {
+    pub(crate) fn at(level: Level, reasons: Vec<String>) -> Enforced {
+        Enforced { level, missing: missing(level, landlock::version()), reasons }
+    }
+}
+
+fn missing(level: Level, landlock: i64) -> Vec<String> {
+    let mut missing: Vec<&str> = vec!["The memory that a command takes is not limited."];
+    if level == Level::Namespaces {
+        if landlock == 0 {
+            missing.push("Landlock is not there: mounts are the only wall before files.");
+        }
+        if geteuid().is_root() && !has_own_process_limit() {
+            missing
+                .push("The number of processes is not limited: for root, that takes Linux 6.14.");
+        }
+        return missing.into_iter().map(str::to_owned).collect();
+    }
+    missing.extend([
+        "Processes of other programs of the same user are seen, and the number of processes is not limited.",
+        "What detaches itself from a command may survive it.",
+        "Protected names within the workspace can be written.",
+        "There is no network at all where the network is off: no loopback, and no local sockets.",
+    ]);
+    if level == Level::Landlock {
+        missing.extend([
+            "The mode, the owner, the times and the attributes of files outside can be changed.",
+            "The names in hidden directories can be listed.",
+            "/tmp is the system's, and not written: $TMPDIR is the session's.",
+        ]);
+        if landlock < landlock::WITH_TRUNCATE {
+            missing.push("Files outside can be cut short.");
+        }
+        if landlock < landlock::WITH_SCOPES {
+            missing.push("Signals can be sent to other programs of the same user.");
+        }
+    } else {
+        missing.push("Files outside can be read and written, and signals be sent, as by any program of the user.");
+    }
+    if level == Level::Nothing {
+        missing.push("System calls are not filtered, and the network is open.");
+    }
+    missing.into_iter().map(str::to_owned).collect()
+}
+
+/// Whether a PID namespace has a limit of its own: before, to set it was to set the whole system's.
+pub(super) fn has_own_process_limit() -> bool {
+    let release = uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= (6, 14),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_higher_level_lacks_less() {
+        let lacks = |level| missing(level, 7).len();
+        assert!(lacks(Level::Namespaces) < lacks(Level::Landlock));
+        assert!(lacks(Level::Calls) < lacks(Level::Nothing));
+        assert!(missing(Level::Landlock, 7).len() < missing(Level::Landlock, 1).len());
+        assert!(Level::Landlock < Level::Namespaces && Level::of_number(3).is_none());
+    }
+}

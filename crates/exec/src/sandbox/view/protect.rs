@@ -1,0 +1,105 @@
+//! Names within the roots that a command can neither write, remove nor rename away, and those that it
+//! does not see.
+//!
+//! A mount upon a name is not enough: whoever renames a directory above it takes the mount along, and may
+//! then put another in its place, or find what is hidden under another name the next time. So each
+//! directory between the root and the name is a mount upon itself, as writable as before: such a one
+//! cannot be renamed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, openat2};
+
+use super::mount::{Nothing, Tree};
+use crate::sandbox::Sandbox;
+use crate::step::{Failure, at};
+
+/// The roots that can be written, under their real names.
+pub(super) struct Roots {
+    /// As given, and as it really is.
+    both: Vec<(PathBuf, PathBuf)>,
+    /// Directories that cannot be renamed any more.
+    held: BTreeSet<PathBuf>,
+}
+
+impl Roots {
+    pub(super) fn of(sandbox: &Sandbox) -> Roots {
+        let given = sandbox.writable.iter().chain(&sandbox.caches);
+        let both = given.filter_map(|root| Some((root.clone(), fs::canonicalize(root).ok()?)));
+        Roots { both: both.collect(), held: BTreeSet::new() }
+    }
+
+    pub(super) fn contain(&self, path: &Path) -> bool {
+        self.both.iter().any(|(_, real)| path.starts_with(real) && path != real)
+    }
+
+    /// Makes names read-only; answers those for which that cannot be: they are not there, or behind a link
+    /// which may be replaced.
+    pub(super) fn protect(&mut self, names: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+        let mut unprotected = Vec::new();
+        for name in names {
+            // Outside of every root it is read-only already.
+            let Some(path) = self.real_name(name) else { continue };
+            if open(&path).is_err() {
+                unprotected.push(name.clone());
+                continue;
+            }
+            self.hold_above(&path)?;
+            let place = at("open", &path, open(&path))?;
+            Tree::of_open(&place, &path)?.read_only()?.lay_on(&place, &path)?;
+            at("protect", &path, check_covered(&path))?;
+        }
+        Ok(unprotected)
+    }
+
+    /// Lays nothing over a name, which is a real one.
+    pub(super) fn hide(&mut self, path: &Path, nothing: &Nothing) -> Result<(), Failure> {
+        self.hold_above(path)?;
+        let place = at("open", path, open(path))?;
+        let tree = if path.is_dir() { nothing.directory()? } else { nothing.file()? };
+        tree.lay_on(&place, path)?;
+        at("hide", path, check_covered(path))
+    }
+
+    /// A name as it is under its root's real name; nothing, if it is in no root.
+    fn real_name(&self, name: &Path) -> Option<PathBuf> {
+        let as_given = self.both.iter().find_map(|(given, real)| {
+            let below = name.strip_prefix(given).or_else(|_| name.strip_prefix(real)).ok()?;
+            Some(real.join(below))
+        });
+        let path = as_given.or_else(|| fs::canonicalize(name).ok())?;
+        self.contain(&path).then_some(path)
+    }
+
+    /// Makes every directory between the root and a name a mount upon itself.
+    fn hold_above(&mut self, path: &Path) -> Result<(), Failure> {
+        let around = self.both.iter().map(|(_, real)| real).filter(|real| path.starts_with(real));
+        let Some(root) = around.max_by_key(|real| real.components().count()) else { return Ok(()) };
+        let above = path.ancestors().skip(1).take_while(|above| above != root);
+        let mut above: Vec<&Path> = above.collect();
+        above.reverse();
+        for directory in above {
+            if self.held.insert(directory.to_owned()) {
+                let place = at("open", directory, open(directory))?;
+                Tree::of_open(&place, directory)?.lay_on(&place, directory)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Somebody may have renamed it since it was opened: then what has its name now is something else.
+fn check_covered(path: &Path) -> io::Result<()> {
+    let covered = fstatvfs(open(path)?)?.f_flag.contains(StatVfsMountFlags::RDONLY);
+    if covered { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EBUSY)) }
+}
+
+/// Opens a name without following any link: where one is on the way, there is nothing to lay a mount on.
+fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
+    let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
+}

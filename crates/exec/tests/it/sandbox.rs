@@ -1,0 +1,191 @@
+//! Commands in a sandbox: what they cannot do, and what they still can.
+//!
+//! Each test has a directory of its own with a workspace, something outside that must not change, and a
+//! session. Nothing is mounted but in the namespaces of the commands.
+
+mod files;
+mod levels;
+mod network;
+mod processes;
+mod work;
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use toolcrib_exec::{
+    Command, Exit, Job, Jobs, Launcher, Level, Limits, LogLimits, Network, Sandbox, Shells,
+};
+
+use crate::example_path;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// Somebody who is not root and owns nothing.
+const NOBODY: u32 = 65534;
+
+/// A workspace, what lies outside of it, and a session.
+struct Bench {
+    top: TempDir,
+    shells: Arc<Shells>,
+    jobs: Jobs,
+    sandbox: Sandbox,
+}
+
+/// What a command did.
+#[derive(Debug)]
+struct Ran {
+    exit: Exit,
+    output: String,
+    unprotected: Vec<PathBuf>,
+}
+
+impl Bench {
+    fn new() -> Bench {
+        Bench::with(Launcher { program: example_path("keeper"), arguments: Vec::new() })
+    }
+
+    /// The same for everybody whom the tests can be: whoever runs them, and somebody who is not root.
+    fn for_everybody() -> Vec<Bench> {
+        let mut benches = vec![Bench::new()];
+        if rustix::process::geteuid().is_root() {
+            let mut arguments: Vec<_> =
+                ["--reuid=65534", "--regid=65534", "--clear-groups"].map(Into::into).into();
+            arguments.push(example_path("keeper").into());
+            let bench = Bench::with(Launcher { program: "/usr/bin/setpriv".into(), arguments });
+            bench.give_to(NOBODY);
+            benches.push(bench);
+        }
+        benches
+    }
+
+    fn with(launcher: Launcher) -> Bench {
+        // Not in /tmp: commands have another one.
+        let place = env!("CARGO_TARGET_TMPDIR");
+        let top = tempfile::Builder::new().prefix("sandbox-").tempdir_in(place).unwrap();
+        let at = |name: &str| top.path().join(name);
+        for directory in ["ws", "tmp", "out", "home/.ssh"] {
+            fs::create_dir_all(at(directory)).unwrap();
+        }
+        fs::write(at("out/canary"), "canary").unwrap();
+        fs::write(at("home/.ssh/id_rsa"), "secret key").unwrap();
+        fs::write(at("home/.netrc"), "secret password").unwrap();
+        fs::write(at("ws/file"), "mine").unwrap();
+        let sandbox = Sandbox {
+            writable: vec![at("ws")],
+            caches: vec![at("home/.cache")],
+            read_only: Vec::new(),
+            protected: vec![at("ws/.git/hooks"), at("ws/.git/config")],
+            hidden: vec![at("home/.ssh"), at("home/.netrc"), at("home/.aws")],
+            tmp: at("tmp"),
+            network: Network::None,
+            limits: Limits { processes: 400 },
+        };
+        let logs = LogLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None };
+        let shells = Shells::new(launcher, logs);
+        let jobs = shells.session(100);
+        Bench { top, shells, jobs, sandbox }
+    }
+
+    /// Makes somebody the owner of everything there is.
+    fn give_to(&self, user: u32) {
+        let mut open = vec![self.top.path().to_owned()];
+        while let Some(path) = open.pop() {
+            chown(&path, Some(user), Some(user)).unwrap();
+            if path.is_dir() {
+                open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            }
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.top.path().join(name)
+    }
+
+    /// `$T` is the directory of the test; a command begins in its workspace.
+    fn command(&self, script: &str) -> Command {
+        let author =
+            ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
+        let mut environment = vec![
+            ("PATH".into(), std::env::var_os("PATH").unwrap()),
+            ("HOME".into(), self.path("home").into()),
+            ("T".into(), self.top.path().into()),
+            ("LC_ALL".into(), "C".into()),
+        ];
+        environment.extend(author.map(|name| (name.into(), "a@b".into())));
+        Command {
+            script: script.as_bytes().to_vec(),
+            shell: PathBuf::from("/bin/bash"),
+            directory: self.path("ws"),
+            environment,
+            stdin: Vec::new(),
+        }
+    }
+
+    fn start(&self, script: &str) -> Arc<Job> {
+        self.jobs.start_within(&self.sandbox, &self.command(script)).unwrap()
+    }
+
+    fn run(&self, script: &str) -> Ran {
+        ran(&self.start(script))
+    }
+
+    /// Runs something that must go well.
+    fn passes(&self, script: &str) -> String {
+        let ran = self.run(script);
+        assert_eq!(ran.exit, Exit::Code(0), "{script}\n{}", ran.output);
+        ran.output
+    }
+
+    /// Runs something that must be refused, with one of these words.
+    fn refused(&self, script: &str, words: &[&str]) {
+        let ran = self.run(script);
+        assert_ne!(ran.exit, Exit::Code(0), "{script}\n{}", ran.output);
+        let said = ran.output.to_lowercase();
+        let expected = words.iter().any(|word| said.contains(&word.to_lowercase()));
+        assert!(expected, "{script}\n{}", ran.output);
+    }
+
+    /// The same for a few lines of Python.
+    fn python_refused(&self, lines: &str, words: &[&str]) {
+        self.refused(&format!("/usr/bin/python3 - <<'END'\n{lines}\nEND\n"), words);
+    }
+
+    fn canary_is_well(&self) {
+        let canary = self.path("out/canary");
+        assert_eq!(fs::read_to_string(&canary).unwrap(), "canary");
+        let names: Vec<_> = fs::read_dir(self.path("out")).unwrap().flatten().collect();
+        assert_eq!(names.len(), 1, "{names:?}");
+    }
+}
+
+/// Waits for the end of a command.
+fn ran(job: &Job) -> Ran {
+    let now = job.wait(LONG, |now| !now.status.is_running() && now.closed);
+    let output = String::from_utf8_lossy(&job.read(0, 1 << 20).1).into_owned();
+    let ended = now.ended.unwrap_or_else(|| panic!("{:?}\n{output}", now.broken));
+    Ran { exit: ended.exit, output, unprotected: job.unprotected() }
+}
+
+/// Waits until a command has written something, or will not.
+fn wrote(job: &Job) {
+    while !matches!(job.snapshot(), now if now.written > 0 || now.closed) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn the_level_is_found_by_trying() {
+    for bench in Bench::for_everybody() {
+        let enforced = bench.shells.enforced();
+        assert_eq!(enforced.level, Level::Namespaces, "{enforced:#?}");
+        assert_eq!(enforced.reasons, Vec::<String>::new());
+    }
+}

@@ -1,0 +1,260 @@
+//! Files: outside nothing changes, inside everything works but on what is protected.
+
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+/// What a write is refused with: by the mounts, or by Landlock, whoever is asked first.
+const REFUSED: &[&str] = &[
+    "Read-only file system",
+    "Permission denied",
+    "Operation not permitted",
+    "Device or resource busy",
+];
+
+#[test]
+fn nothing_outside_changes() {
+    for bench in Bench::for_everybody() {
+        for script in [
+            "echo x > $T/out/canary",
+            "echo x > $T/out/new",
+            "truncate -s 0 $T/out/canary",
+            "rm -f $T/out/canary",
+            "mv $T/out/canary $T/ws/",
+            "mv $T/out/canary $T/out/other",
+            "mv file $T/out/",
+            "mkdir $T/out/d",
+            "chmod 777 $T/out/canary",
+            "chown $(id -u) $T/out/canary",
+            "touch -d 2001-01-01 $T/out/canary",
+            "ln $T/out/canary $T/out/link",
+            "ln -s $T/out/canary link && echo x > link",
+            "setfattr -n user.x -v y $T/out/canary || /usr/bin/python3 -c 'import os; os.setxattr(\"'$T'/out/canary\", \"user.x\", b\"y\")'",
+            "echo x > $T/new",
+            "echo x > ../new",
+            "find $T/out -name canary -exec sh -c 'echo x > {}' \\; -quit; false | cat $T/nothing $T/out/new",
+            "sort -o $T/out/new file",
+            "sed -n \"w $T/out/new\" file",
+            "tar cf /dev/null --checkpoint=1 --checkpoint-action=exec=\"touch $T/out/new\" file; ls $T/out/new && exit 0; echo Permission denied; exit 1",
+            "dd if=/dev/zero of=$T/out/canary",
+        ] {
+            let mut words = REFUSED.to_vec();
+            words.push("No such file");
+            bench.refused(script, &words);
+        }
+        // A second name for a file outside would be a way to write it.
+        bench.refused("ln $T/out/canary link2", &["cross-device", "Operation not permitted"]);
+        bench.canary_is_well();
+        assert_eq!(read(&bench.path("home/.ssh/id_rsa")), "secret key");
+        assert!(
+            bench
+                .run("rm -rf --no-preserve-root $T/home /etc/hostname; true")
+                .output
+                .contains("rm:")
+        );
+        assert!(bench.path("home/.netrc").exists());
+    }
+}
+
+#[test]
+fn the_workspace_can_be_written_and_what_is_written_stays() {
+    for bench in Bench::for_everybody() {
+        bench.passes("echo x > new; mkdir -p a/b; mv new a/b/c; ln a/b/c d; chmod 755 d; rm file");
+        assert_eq!(read(&bench.path("ws/a/b/c")), "x\n");
+        assert!(!bench.path("ws/file").exists());
+    }
+}
+
+/// A repository with what must not be touched in it.
+fn repository(bench: &Bench) {
+    fs::create_dir_all(bench.path("ws/.git/hooks")).unwrap();
+    for directory in ["objects", "refs/heads", "info"] {
+        fs::create_dir_all(bench.path("ws/.git").join(directory)).unwrap();
+    }
+    fs::write(bench.path("ws/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(bench.path("ws/.git/config"), "[core]\n\tbare = false\n").unwrap();
+    fs::write(bench.path("ws/.git/hooks/pre-commit.sample"), "#!/bin/sh\n").unwrap();
+    if rustix::process::geteuid().is_root() {
+        use std::os::unix::fs::MetadataExt as _;
+        bench.give_to(fs::metadata(bench.path("ws")).unwrap().uid());
+    }
+}
+
+#[test]
+fn protected_names_can_be_neither_written_nor_moved_away() {
+    for bench in Bench::for_everybody() {
+        repository(&bench);
+        for script in [
+            "echo evil > .git/hooks/pre-commit",
+            "echo evil > .git/hooks/pre-commit.sample",
+            "echo evil >> .git/config",
+            "git config core.fsmonitor evil",
+            "mv .git .g2",
+            "mv .git/hooks .git/h2",
+            "mv .git/config .git/c2",
+            "rm -rf .git/hooks",
+            "rm -f .git/config",
+            "rmdir .git/hooks",
+            "chmod 777 .git/hooks .git/config",
+            "touch .git/config",
+            "mkdir new && mv -T new .git/hooks",
+            "echo evil > new2 && mv -f new2 .git/config",
+            "ln -sfn /var .git/hooks && ls .git/hooks/lib",
+            "mkdir g3 && mv --exchange .git g3 || mv -T g3 .git",
+            "mv ../ws ../ws2",
+            "mount --bind . .git/hooks",
+            "umount .git/hooks",
+            "umount -l .git",
+        ] {
+            let mut words = REFUSED.to_vec();
+            words.extend([
+                "could not write config",
+                "not a directory",
+                "must be superuser",
+                "cannot overwrite",
+                "cannot remove",
+                "not permitted",
+                "not empty",
+            ]);
+            bench.refused(script, &words);
+        }
+        let ran = bench.run("git commit -q --allow-empty -m one && git log --oneline | wc -l");
+        assert_eq!((ran.exit, ran.output.trim()), (Exit::Code(0), "1"), "{}", ran.output);
+        assert_eq!(ran.unprotected, Vec::<PathBuf>::new());
+        assert_eq!(read(&bench.path("ws/.git/config")), "[core]\n\tbare = false\n");
+        let hooks: Vec<_> = fs::read_dir(bench.path("ws/.git/hooks")).unwrap().flatten().collect();
+        assert_eq!(hooks.len(), 1, "{hooks:?}");
+        assert!(!bench.path("ws/.g2").exists());
+    }
+}
+
+#[test]
+fn what_cannot_be_protected_is_said_and_nothing_is_made_for_it() {
+    let bench = Bench::new();
+    assert_eq!(bench.run("ls -A").output, "file\n");
+    assert_eq!(bench.run("true").unprotected, bench.sandbox.protected);
+    // A link can be replaced, whatever lies over the place where it leads.
+    fs::create_dir_all(bench.path("ws/elsewhere/hooks")).unwrap();
+    symlink("elsewhere", bench.path("ws/.git")).unwrap();
+    assert_eq!(bench.run("true").unprotected, bench.sandbox.protected);
+}
+
+#[test]
+fn secrets_are_not_seen() {
+    for mut bench in Bench::for_everybody() {
+        fs::create_dir(bench.path("ws/private")).unwrap();
+        fs::write(bench.path("ws/private/.env"), "TOKEN=1").unwrap();
+        bench.sandbox.hidden.push(bench.path("ws/private/.env"));
+        for script in ["cat ~/.ssh/id_rsa", "cat ~/.netrc", "cat private/.env", "cp ~/.netrc x"] {
+            bench.refused(script, &["No such file", "Permission denied"]);
+        }
+        for script in ["echo x > ~/.ssh/id_rsa", "rm -r ~/.ssh", "chmod 700 ~/.netrc"] {
+            bench.refused(script, REFUSED);
+        }
+        // Else the next command would find it under another name.
+        bench.refused("mv private public", &["busy"]);
+        bench.refused("mv private/.env private/env", &["busy", "Permission denied"]);
+        bench.refused("ln private/.env env", &["cross-device", "not permitted"]);
+        assert_eq!(bench.passes("ls -A ~/.ssh; grep -r secret ~ 2>/dev/null || true"), "");
+        assert_eq!(read(&bench.path("ws/private/.env")), "TOKEN=1");
+    }
+}
+
+#[test]
+fn tmp_is_the_sessions_own() {
+    for bench in Bench::for_everybody() {
+        bench.passes("echo one > /tmp/mark-of-a-test; mktemp; test -d /var/tmp");
+        assert_eq!(bench.passes("cat /tmp/mark-of-a-test /var/tmp/mark-of-a-test"), "one\none\n");
+        assert!(!Path::new("/tmp/mark-of-a-test").exists());
+        assert_eq!(read(&bench.path("tmp/mark-of-a-test")), "one\n");
+        assert_eq!(bench.passes("ls -A /run"), "");
+    }
+}
+
+#[test]
+fn a_root_may_lie_in_tmp_and_in_what_is_hidden() {
+    let mut bench = Bench::new();
+    let in_tmp = tempfile::tempdir().unwrap();
+    fs::create_dir(bench.path("home/.ssh/project")).unwrap();
+    fs::write(bench.path("home/.ssh/project/f"), "f").unwrap();
+    bench.sandbox.writable.push(in_tmp.path().to_owned());
+    bench.sandbox.read_only.push(bench.path("home/.ssh/project"));
+    let script =
+        format!("echo x > {}/new; cat ~/.ssh/project/f; ls ~/.ssh", in_tmp.path().display());
+    assert_eq!(bench.passes(&script), "fproject\n");
+    assert_eq!(read(&in_tmp.path().join("new")), "x\n");
+    bench.refused("echo x > ~/.ssh/project/f", REFUSED);
+}
+
+#[test]
+fn what_may_only_be_read_is_not_written_where_all_else_is() {
+    let mut bench = Bench::new();
+    fs::create_dir(bench.path("ws/vendor")).unwrap();
+    bench.sandbox.read_only.push(bench.path("ws/vendor"));
+    bench.refused("echo x > vendor/new", REFUSED);
+    bench.sandbox.writable.clear();
+    bench.sandbox.protected.clear();
+    bench.refused("echo x > new", REFUSED);
+    assert_eq!(bench.passes("cat file"), "mine");
+}
+
+#[test]
+fn a_cache_is_written_if_it_is_there_and_not_made_if_not() {
+    let bench = Bench::new();
+    bench.refused("mkdir ~/.cache", REFUSED);
+    fs::create_dir(bench.path("home/.cache")).unwrap();
+    bench.passes("echo x > ~/.cache/new");
+    assert_eq!(read(&bench.path("home/.cache/new")), "x\n");
+}
+
+#[test]
+fn the_systems_own_files_stay_out_of_reach() {
+    for bench in Bench::for_everybody() {
+        for script in [
+            "echo 1 > /proc/sys/vm/drop_caches",
+            "echo x > /proc/sys/kernel/core_pattern",
+            "echo h > /proc/sysrq-trigger",
+            "echo 0 > /sys/kernel/mm/transparent_hugepage/enabled",
+            "mknod node c 1 5 && cat node",
+            "cat /dev/mem",
+            "cat /dev/vda",
+        ] {
+            let mut words = REFUSED.to_vec();
+            words.push("No such file");
+            bench.refused(script, &words);
+        }
+        let devices = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero";
+        assert_eq!(bench.passes("echo $(ls /dev)").trim(), devices);
+    }
+}
+
+#[test]
+fn a_session_has_a_directory_that_goes_with_it() {
+    let mut bench = Bench::new();
+    bench.sandbox.tmp = bench.jobs.tmp(&bench.path("state")).unwrap();
+    bench.passes("echo x > /tmp/f");
+    assert_eq!(read(&bench.sandbox.tmp.join("f")), "x\n");
+    assert_eq!(bench.jobs.tmp(&bench.path("elsewhere")).unwrap(), bench.sandbox.tmp);
+    let Bench { top, jobs, .. } = bench;
+    drop(jobs);
+    assert_eq!(fs::read_dir(top.path().join("state")).unwrap().count(), 0);
+}
+
+#[test]
+fn everything_cannot_be_writable() {
+    let mut bench = Bench::new();
+    bench.sandbox.writable = vec!["/".into()];
+    let error = bench.jobs.start_within(&bench.sandbox, &bench.command("true")).unwrap_err();
+    assert!(error.to_string().contains("make all writable that is in /"), "{error}");
+}
+
+#[test]
+fn protected_names_are_found_through_a_link_to_the_root() {
+    let mut bench = Bench::new();
+    repository(&bench);
+    symlink(bench.path("ws"), bench.path("link")).unwrap();
+    bench.sandbox.writable = vec![bench.path("link")];
+    bench.sandbox.protected = vec![bench.path("link/.git/config")];
+    bench.refused("echo x >> .git/config", REFUSED);
+    bench.passes("echo x > new");
+}

@@ -1,0 +1,107 @@
+//! Systems that allow less: the level is found, said, and not undercut.
+
+use toolcrib_exec::JobError;
+
+use super::*;
+
+/// A session on a system from which something was taken.
+fn hobbled(hows: &[&str]) -> Bench {
+    let mut arguments: Vec<_> = hows.iter().map(|how| how.into()).collect();
+    arguments.push(example_path("keeper").into());
+    Bench::with(Launcher { program: example_path("hobbled"), arguments })
+}
+
+fn said(bench: &Bench) -> (Level, String, String) {
+    let enforced = bench.shells.enforced();
+    (enforced.level, enforced.missing.join("\n"), enforced.reasons.join("\n"))
+}
+
+#[test]
+fn without_namespaces_landlock_and_the_filter_hold() {
+    for how in ["namespaces-refused", "namespaces-used-up"] {
+        let bench = hobbled(&[how]);
+        let (level, missing, reasons) = said(&bench);
+        assert_eq!(level, Level::Landlock, "{reasons}");
+        assert!(missing.contains("The mode, the owner, the times"), "{missing}");
+        assert!(reasons.starts_with("Level 4: could not make namespaces of users"), "{reasons}");
+
+        for script in [
+            "echo x > $T/out/canary",
+            "echo x > $T/out/new",
+            "truncate -s 0 $T/out/canary",
+            "rm -f $T/out/canary",
+            "mv $T/out/canary $T/ws/",
+            "mkdir $T/out/d",
+            "ln $T/out/canary link",
+            "echo x > /tmp/new-by-a-test",
+            "cat ~/.ssh/id_rsa",
+            "cat ~/.netrc",
+            "cat /proc/$PPID/../$PPID/mem | head -c 1; kill -9 $(cut -d' ' -f4 /proc/$PPID/stat)",
+            "mount -t tmpfs none /mnt",
+            "unshare -Ur true",
+            "cat < /dev/tcp/127.0.0.1/1",
+        ] {
+            let words = ["Permission denied", "Operation not permitted", "cross-device"];
+            bench.refused(script, &words);
+        }
+        for family in ["AF_INET", "AF_UNIX", "AF_VSOCK"] {
+            let lines = format!("import socket\nsocket.socket(socket.{family})");
+            bench.python_refused(&lines, &["Operation not permitted"]);
+        }
+        bench.canary_is_well();
+        assert_eq!(bench.run("true").unprotected, bench.sandbox.protected);
+
+        bench.passes(
+            "echo x > new; mkdir -p a/b; mv new a/b/; echo y > /dev/null; cat /etc/hostname",
+        );
+        bench.passes("export TMPDIR=$T/tmp; f=$(mktemp); cat <<< x > $f; ls / $T > /dev/null");
+        bench.passes("git init -q . && git add file && git commit -q -m one");
+        let status = bench.passes("grep -E '^(CapEff|NoNewPrivs)' /proc/self/status");
+        assert_eq!(status, "CapEff:\t0000000000000000\nNoNewPrivs:\t1\n");
+        assert_eq!(
+            bench.start("exit 3").wait(LONG, |now| now.over).ended.unwrap().exit,
+            Exit::Code(3)
+        );
+    }
+}
+
+#[test]
+fn what_landlock_does_not_hold_is_among_what_is_missing() {
+    let bench = hobbled(&["namespaces-refused"]);
+    bench.passes("chmod 600 $T/out/canary");
+    assert_eq!(bench.passes("ls -A ~/.ssh"), "id_rsa\n");
+    let (_, missing, _) = said(&bench);
+    assert!(missing.contains("mode") && missing.contains("names in hidden"), "{missing}");
+}
+
+#[test]
+fn without_landlock_there_is_the_filter() {
+    let bench = hobbled(&["namespaces-refused", "no-landlock"]);
+    let (level, missing, reasons) = said(&bench);
+    assert_eq!(level, Level::Calls, "{reasons}");
+    assert!(missing.contains("Files outside can be read and written"), "{missing}");
+    assert!(reasons.contains("Level 2: could not begin rules for Landlock"), "{reasons}");
+    bench.refused("unshare -Ur true", &["Operation not permitted"]);
+    bench.refused("cat < /dev/tcp/127.0.0.1/1", &["Operation not permitted"]);
+    bench.passes("echo x > $T/out/new");
+}
+
+#[test]
+fn without_landlock_namespaces_hold_alone() {
+    let bench = hobbled(&["no-landlock"]);
+    assert_eq!(bench.shells.enforced().level, Level::Namespaces);
+    bench.refused("echo x > $T/out/canary", &["Read-only file system"]);
+    bench.passes("echo x > new");
+    bench.canary_is_well();
+}
+
+#[test]
+fn where_nothing_confines_nothing_is_started() {
+    let bench = hobbled(&["namespaces-refused", "no-landlock", "no-filters"]);
+    let (level, missing, reasons) = said(&bench);
+    assert_eq!(level, Level::Nothing, "{reasons}");
+    assert_eq!(reasons.lines().count(), 3, "{reasons}");
+    assert!(missing.contains("System calls are not filtered"), "{missing}");
+    let refused = bench.jobs.start_within(&bench.sandbox, &bench.command("true"));
+    assert_eq!(refused.unwrap_err(), JobError::NotConfinable);
+}

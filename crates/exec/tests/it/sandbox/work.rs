@@ -1,0 +1,97 @@
+//! That work works: what people do all day goes through.
+
+use super::*;
+
+#[test]
+fn git_does_what_it_does() {
+    for mut bench in Bench::for_everybody() {
+        // Nothing is protected that is not there yet.
+        bench.passes("git init -q -b main . && git add file && git commit -q -m one");
+        let out = bench.passes(
+            "git checkout -q -b two && echo two > two && git add two && git commit -q -m two && \
+             git checkout -q main && echo three > three && git add -A && git commit -q -m three && \
+             git rebase -q two && echo x >> file && git stash -q && git stash pop -q && \
+             git worktree add -q wt && git branch -d two && git gc -q && git log --oneline | wc -l",
+        );
+        assert_eq!(out.lines().last(), Some("3"), "{out}");
+        assert!(bench.path("ws/wt/two").exists());
+        bench.sandbox.protected.push(bench.path("ws/.git/info"));
+        bench.passes("git commit -q -am four && git fsck");
+    }
+}
+
+#[test]
+fn python_works() {
+    for bench in Bench::for_everybody() {
+        bench.passes("/usr/bin/python3 -m venv --without-pip v && v/bin/python -c 'print(1)'");
+        let lines = "
+import asyncio, multiprocessing, os, pty, sqlite3, subprocess, tempfile, threading
+db = sqlite3.connect('db'); db.execute('create table t(x)'); db.execute('insert into t values(1)'); db.commit()
+with tempfile.TemporaryDirectory() as d: open(d + '/f', 'w').write('x')
+assert multiprocessing.get_context('fork').Pool(2).map(abs, [-1, 2]) == [1, 2]
+multiprocessing.Lock()
+asyncio.run(asyncio.sleep(0))
+t = threading.Thread(target=lambda: None); t.start(); t.join()
+assert subprocess.check_output(['echo', 'x']) == b'x\\n'
+m, s = pty.openpty(); os.write(s, b'x')
+assert os.path.exists('/dev/shm') and open('/dev/urandom', 'rb').read(2)
+print('fine')
+";
+        assert_eq!(bench.passes(&format!("/usr/bin/python3 - <<'END'{lines}END")), "fine\n");
+        assert!(bench.path("ws/db").exists());
+    }
+}
+
+#[test]
+fn the_shell_works() {
+    for bench in Bench::for_everybody() {
+        let script = "
+cat <<END
+here $((1 + 1))
+END
+cat <<<string
+diff <(echo a) <(echo a) && echo same
+f=$(mktemp) && d=$(mktemp -d) && echo x > $f && mv $f $d/ && ls $d | wc -l
+printf 'all: a b c d\\na b c d:\\n\\t@sleep 0.1; echo $@ > $@\\n' > Makefile && make -s -j4 && cat a b c d | tr '\\n' ' '
+echo; coproc cat; echo hi >&${COPROC[1]}; read -u ${COPROC[0]} line; echo $line
+echo err >&2; true > /dev/null
+seq 1 100000 | sort -rn -S 100k | head -1 2>&1
+ulimit -c; hostname > /dev/null; id -u > /dev/null; ps -e | wc -l > /dev/null
+";
+        let out = bench.passes(script);
+        let expected = "here 2\nstring\nsame\n1\na b c d \nhi\nerr\n100000\n0\n";
+        assert_eq!(out, expected);
+    }
+    // The output is a pipe of whoever started the runtime.
+    assert_eq!(Bench::new().passes("echo x > /dev/stdout; echo y > /dev/fd/2"), "x\ny\n");
+}
+
+#[test]
+fn a_command_leaves_its_directory_and_its_variables() {
+    let bench = Bench::new();
+    let job = bench.start("mkdir d; cd d; export X=1; exit 4");
+    assert_eq!(ran(&job).exit, Exit::Code(4));
+    let left = job.snapshot().ended.unwrap().left.unwrap();
+    assert_eq!(left.directory, Some(bench.path("ws/d")));
+    assert!(left.environment.contains(&("X".into(), "1".into())));
+}
+
+#[test]
+fn what_cannot_be_prepared_is_said_by_its_step() {
+    let mut bench = Bench::new();
+    bench.sandbox.writable.push("/nowhere".into());
+    let error = bench.jobs.start_within(&bench.sandbox, &bench.command("true")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "could not find /nowhere: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn many_at_once_complete() {
+    let bench = Bench::new();
+    let jobs: Vec<_> = (0..50).map(|number| bench.start(&format!("echo {number}"))).collect();
+    for (number, job) in jobs.iter().enumerate() {
+        assert_eq!(ran(job).output, format!("{number}\n"));
+    }
+}
