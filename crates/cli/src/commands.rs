@@ -99,6 +99,7 @@ fn build(
         .absolute_paths(config.absolute_paths)
         .hard_links(config.hard_links())
         .protection(config.protection()?)
+        .sandbox(config.sandbox()?)
         .helper(OURSELVES)
         .environment(|| std::env::vars_os().collect());
     if let Some(shell) = login_shell {

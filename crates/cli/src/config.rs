@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use serde::Deserialize;
-use toolcrib::{Caps, HardLinks, Limits, Profile, Protection};
+use toolcrib::{Caps, HardLinks, Limits, Network, Profile, Protection, SandboxSettings};
 
 use crate::args::Common;
+use crate::sandbox;
 
 /// What `config.toml` may say.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -30,6 +31,12 @@ pub(crate) struct Config {
     allow_protected: Vec<String>,
     /// A project's rules, which may only narrow: an absolute path.
     pub(crate) project_rules: Option<PathBuf>,
+    /// Whom commands in the sandbox may talk to: `none`, or `all`.
+    #[serde(default)]
+    network: NetworkWord,
+    /// Build tools whose caches commands may write, by name.
+    #[serde(default)]
+    caches: Vec<String>,
     /// Megabytes that the journal keeps.
     journal_megabytes: Option<u64>,
     /// Days for which the journal keeps a change.
@@ -60,6 +67,14 @@ enum HardLinksWord {
     #[default]
     Break,
     WriteThrough,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum NetworkWord {
+    #[default]
+    None,
+    All,
 }
 
 /// Below this a reply has no room for what it must say.
@@ -123,6 +138,24 @@ impl Config {
         self.allow_protected.iter().try_fold(protection, |all, one| all.allow(one))
     }
 
+    /// What commands are held to, besides the roots.
+    pub(crate) fn sandbox(&self) -> Result<SandboxSettings, String> {
+        let home = etcetera::home_dir().ok();
+        let of_home = |paths: &[&str]| -> Vec<PathBuf> {
+            let home = home.iter();
+            home.flat_map(|home| paths.iter().map(move |path| home.join(path))).collect()
+        };
+        let mut caches = Vec::new();
+        for name in &self.caches {
+            caches.extend(of_home(sandbox::cache(name)?));
+        }
+        let network = match self.network {
+            NetworkWord::None => Network::None,
+            NetworkWord::All => Network::All,
+        };
+        Ok(SandboxSettings { network, caches, hidden: of_home(sandbox::SECRETS) })
+    }
+
     pub(crate) fn journal_caps(&self) -> Caps {
         let usual = Caps::default();
         let days = |days: u64| Duration::from_secs(days.saturating_mul(24 * 60 * 60));
@@ -142,6 +175,7 @@ impl Config {
         if config.project_rules.as_ref().is_some_and(|path| path.is_relative()) {
             return Err(at("project_rules is a relative path; write where it begins".to_owned()));
         }
+        config.sandbox().map_err(at)?;
         at_least("reply_chars", config.reply_chars, LEAST_REPLY_CHARS).map_err(at)?;
         at_least("line_chars", config.line_chars, LEAST_LINE_CHARS).map_err(at)?;
         Ok(config)

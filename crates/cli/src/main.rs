@@ -16,6 +16,7 @@ mod config;
 mod input;
 mod print;
 mod rules;
+mod sandbox;
 
 use std::process::ExitCode;
 

@@ -186,6 +186,7 @@ impl Policy {
             Effect::Read => "reading in the workspace",
             Effect::Write => "changing files of the workspace",
             Effect::Reach => "acting outside the workspace",
+            Effect::Command if self.confined => "running a command",
             Effect::Command => "running a command that nothing confines",
         };
         let does = match decision {

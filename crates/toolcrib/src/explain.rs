@@ -49,11 +49,12 @@ impl Runtime {
         requested: Vec<Access>,
     ) -> Explanation {
         let directory = command_directory(session, &accesses);
+        let policy = self.policy_for(&accesses);
         let all = [accesses.as_slice(), requested.as_slice()].concat();
         let Verdict { decision, rule, why, remedy, .. } =
-            self.policy().decide_from(&directory, &all, &session.remembered());
+            policy.decide_from(&directory, &all, &session.remembered());
         let understood = |access: &Access| match access {
-            Access::Command(text) => Some(self.policy().understand(&directory, text)),
+            Access::Command(text) => Some(policy.understand(&directory, text)),
             _ => None,
         };
         let commands: Vec<Understood> = accesses.iter().filter_map(understood).collect();

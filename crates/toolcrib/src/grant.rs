@@ -127,7 +127,8 @@ pub(crate) fn permit(
 ) -> (Verdict, Result<(), Error>) {
     let all = [accesses, requested].concat();
     let directory = command_directory(session, accesses);
-    let decide = || runtime.policy().decide_from(&directory, &all, &session.remembered());
+    let policy = runtime.policy_for(accesses);
+    let decide = || policy.decide_from(&directory, &all, &session.remembered());
     let mut verdict = decide();
     let mut turn = None;
     if verdict.decision == Decision::Ask {

@@ -64,6 +64,7 @@ mod near;
 mod record;
 mod reply;
 mod runtime;
+mod sandbox;
 mod schema;
 mod seen;
 mod session;
@@ -93,8 +94,10 @@ pub use limits::Limits;
 pub use record::{Outcome, Record, Recorder};
 pub use reply::{Picture, Reply};
 pub use runtime::{Runtime, RuntimeBuilder};
+pub use sandbox::SandboxSettings;
 pub use session::Session;
 pub use tool::{Category, Hints, Tool};
+pub use toolcrib_exec::Network;
 pub use toolcrib_fs::{Caps, Content, HardLinks, Recovered, RecoveryOutcome, random_bytes};
 pub use toolcrib_policy::{
     Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Profile, Protection,

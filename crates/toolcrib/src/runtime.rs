@@ -1,5 +1,6 @@
 //! The runtime: tools, directories, rules.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,14 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolcrib_fs::{
     Caps, HardLinks, Journal, Place, Recovered, Root, RootMode, Workspace, real_path,
 };
-use toolcrib_policy::{Policy, Profile, Protection, Rules};
+use toolcrib_policy::{Access, Effect, Policy, Profile, Protection, Rules};
 use toolcrib_text::visible_name;
 
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::record::{Record, Recorder};
+use crate::sandbox::SandboxSettings;
 use crate::session::Session;
-use crate::shell::{EnvironmentSource, ShellHost};
+use crate::shell::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::state::States;
 use crate::table::Table;
 use crate::tool::{Entry, Tool};
@@ -69,6 +71,17 @@ impl Runtime {
 
     pub(crate) fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The rules that decide on a call. Whether commands are confined is found out by trying, so only for
+    /// calls that run one.
+    pub(crate) fn policy_for(&self, accesses: &[Access]) -> Cow<'_, Policy> {
+        let runs = accesses.iter().any(|access| access.effect() == Effect::Command);
+        let confined = runs && self.shell_host.as_ref().is_some_and(ShellHost::confines);
+        match confined {
+            true => Cow::Owned(self.policy.clone().confined(true)),
+            false => Cow::Borrowed(&self.policy),
+        }
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -154,6 +167,7 @@ pub struct RuntimeBuilder {
     helper: Option<PathBuf>,
     environment: Option<EnvironmentSource>,
     login_shell: Option<PathBuf>,
+    sandbox: SandboxSettings,
 }
 
 impl RuntimeBuilder {
@@ -256,6 +270,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// What commands are held to, besides the roots. With the profile `open` they are held to nothing.
+    pub fn sandbox(mut self, settings: SandboxSettings) -> Self {
+        self.sandbox = settings;
+        self
+    }
+
     /// A value that tools of one's own find with [`crate::Cx::state`]; one of each type.
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.put(value);
@@ -272,11 +292,13 @@ impl RuntimeBuilder {
         let workspace = Workspace::new(roots).map_err(|error| Error::from_fs("", &error))?;
         let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
         own.extend(self.journal.iter().map(|(directory, _)| real_path(directory)));
-        let logs = self.journal.as_ref().map(|(directory, _)| directory.clone());
-        let shell_host = self
-            .helper
-            .as_ref()
-            .map(|program| ShellHost::new(program, logs, self.environment, self.login_shell));
+        let settings = ShellSettings {
+            directory: self.journal.as_ref().map(|(directory, _)| directory.clone()),
+            environment: self.environment,
+            login_shell: self.login_shell,
+            sandbox: (self.profile != Profile::Open).then_some(self.sandbox),
+        };
+        let shell_host = self.helper.as_ref().map(|program| ShellHost::new(program, settings));
         let journal = self.journal.map(|(directory, caps)| Journal::new(directory, caps));
         // A journal that cannot be looked at is no reason not to read files; a change will say so itself.
         let recovered =

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use toolcrib_exec::{Environment, Jobs, Launcher, LogLimits, Shells, find_bash};
+use toolcrib_exec::{Enforced, Environment, Jobs, Launcher, LogLimits, Shells, find_bash};
 
 use self::login::{login_environment, merged};
 use crate::helper::KEEP;
+use crate::sandbox::{SandboxSettings, is_enough};
 
 /// Commands of one session at a time, those that have ended and are still remembered among them.
 const MAX_JOBS: usize = 1_000;
@@ -31,35 +32,69 @@ type Variables = Vec<(OsString, OsString)>;
 /// Where the user's environment comes from; asked at the first command.
 pub(crate) type EnvironmentSource = Box<dyn Fn() -> Variables + Send + Sync>;
 
+/// Where the directories of sessions are made if the host keeps nothing: the usual place.
+const TMP: &str = "/tmp";
+
+/// What a host says about commands.
+pub(crate) struct ShellSettings {
+    /// Where long outputs go, and the directories of sessions.
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) environment: Option<EnvironmentSource>,
+    pub(crate) login_shell: Option<PathBuf>,
+    /// What commands are held to; nothing, where they are to run without.
+    pub(crate) sandbox: Option<SandboxSettings>,
+}
+
 /// What all commands of a runtime have in common.
 pub(crate) struct ShellHost {
     shells: Arc<Shells>,
     source: Option<EnvironmentSource>,
     login_shell: Option<PathBuf>,
+    sandbox: Option<SandboxSettings>,
+    tmp: PathBuf,
     environment: OnceLock<Environment>,
     bash: OnceLock<Option<PathBuf>>,
 }
 
 impl ShellHost {
-    /// Commands kept by `program`; long outputs go to `logs`.
-    pub(crate) fn new(
-        program: &Path,
-        logs: Option<PathBuf>,
-        source: Option<EnvironmentSource>,
-        login_shell: Option<PathBuf>,
-    ) -> ShellHost {
+    /// Commands kept by `program`.
+    pub(crate) fn new(program: &Path, settings: ShellSettings) -> ShellHost {
+        let ShellSettings { directory, environment, login_shell, sandbox } = settings;
+        let tmp = directory.clone().unwrap_or_else(|| PathBuf::from(TMP));
         let launcher = Launcher {
             program: program.to_owned(),
             arguments: KEEP.iter().map(OsString::from).collect(),
         };
-        let limits = LogLimits { bytes: LOG_BYTES, all_bytes: ALL_LOG_BYTES, directory: logs };
+        let limits = LogLimits { bytes: LOG_BYTES, all_bytes: ALL_LOG_BYTES, directory };
         ShellHost {
             shells: Shells::new(launcher, limits),
-            source,
+            source: environment,
             login_shell,
+            sandbox,
+            tmp,
             environment: OnceLock::new(),
             bash: OnceLock::new(),
         }
+    }
+
+    /// What commands are held to; nothing, where they run without.
+    pub(crate) fn sandbox(&self) -> Option<&SandboxSettings> {
+        self.sandbox.as_ref()
+    }
+
+    /// What this system lets us enforce.
+    pub(crate) fn enforced(&self) -> &Enforced {
+        self.shells.enforced()
+    }
+
+    /// Whether commands are held to something, and well enough.
+    pub(crate) fn confines(&self) -> bool {
+        self.sandbox.is_some() && is_enough(self.enforced())
+    }
+
+    /// Where the directories of sessions are made.
+    pub(crate) fn tmp(&self) -> &Path {
+        &self.tmp
     }
 
     pub(crate) fn session(&self) -> SessionShell {

@@ -26,24 +26,30 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
 }
 
 fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
-    let mut session = session(binary, directory)?;
-    let mut times = [Times::default(), Times::default(), Times::default()];
+    let mut open = session(binary, directory, "open")?;
+    let mut confined = session(binary, directory, "workspace")?;
+    let mut times = [Times::default(), Times::default(), Times::default(), Times::default()];
     for round in 0..rounds.warm_up + rounds.measured {
         let taken = [
             timed(|| spawned("sh", &["-c", "true"]))?,
             timed(|| spawned("bash", &["--noprofile", "--norc", "-c", "true"]))?,
-            timed(|| bash(&mut session, "true").map(|_| ()))?,
+            timed(|| bash(&mut open, "true").map(|_| ()))?,
+            timed(|| bash(&mut confined, "true").map(|_| ()))?,
         ];
         if round >= rounds.warm_up {
             times.iter_mut().zip(taken).for_each(|(times, taken)| times.add(taken));
         }
     }
-    session.end()?;
-    let [sh, bash, ours] = &times;
+    open.end()?;
+    confined.end()?;
+    let [sh, bash, ours, in_sandbox] = &times;
     println!("\n| `true` | p50 ms | p90 ms | to `sh -c true` |\n| --- | ---: | ---: | ---: |");
-    for (name, times) in
-        [("posix_spawn of sh -c", sh), ("posix_spawn of bash -c", bash), ("Bash", ours)]
-    {
+    for (name, times) in [
+        ("posix_spawn of sh -c", sh),
+        ("posix_spawn of bash -c", bash),
+        ("Bash, profile open", ours),
+        ("Bash, in the sandbox", in_sandbox),
+    ] {
         let (p50, p90) = (times.percentile_ms(50), times.percentile_ms(90));
         let to = ratio(p50, sh.percentile_ms(50));
         println!("| {name} | {} | {} | {to} |", two_digits(p50), two_digits(p90));
@@ -55,7 +61,7 @@ fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
 fn flood(binary: &Path, directory: &Path, bytes: u64) -> Result<()> {
     let script = format!("head -c {bytes} /dev/zero");
     let peer = timed(|| spawned("sh", &["-c", &format!("{script} | cat >/dev/null")]))?;
-    let mut session = session(binary, directory)?;
+    let mut session = session(binary, directory, "open")?;
     let began = Instant::now();
     let reply = bash(&mut session, &script)?;
     let ours = began.elapsed();
@@ -71,9 +77,9 @@ fn flood(binary: &Path, directory: &Path, bytes: u64) -> Result<()> {
     Ok(())
 }
 
-fn session(binary: &Path, directory: &Path) -> Result<Conversation> {
+fn session(binary: &Path, directory: &Path, profile: &str) -> Result<Conversation> {
     let mut command = Command::new(binary);
-    command.args(["--profile", "open", "--state"]).arg(directory.join("state"));
+    command.args(["--profile", profile, "--state"]).arg(directory.join("state"));
     command.arg("--root").arg(directory).arg("run").env_remove("SHELL");
     Conversation::start(command)
 }

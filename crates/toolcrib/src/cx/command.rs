@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_exec::{Command, Job, JobError};
+use toolcrib_exec::{Command, Job, JobError, Level};
 use toolcrib_fs::{FileKind, Place};
 use toolcrib_policy::{Access, Effect};
 use toolcrib_text::visible_name;
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
+use crate::sandbox::{Confined, is_enough, not_enough, sandbox};
 use crate::shell::{MAX_AGE, SessionShell, ShellHost};
 
 /// A command that runs, or has.
@@ -19,6 +20,8 @@ pub(crate) struct StartedCommand {
     pub(crate) directory: String,
     /// What the caller should know of how it was started.
     pub(crate) notes: Vec<String>,
+    /// What held it.
+    pub(crate) confined: Confined,
 }
 
 impl<'a> Cx<'a> {
@@ -58,8 +61,34 @@ impl<'a> Cx<'a> {
             stdin: stdin.as_bytes().to_vec(),
         };
         shell.jobs().clean_up(MAX_AGE);
-        let job = shell.jobs().start(&command).map_err(|error| trouble(&error))?;
-        Ok(StartedCommand { job, directory: self.show_place(&place), notes })
+        let (job, confined) = self.launch(host, shell, command)?;
+        let directory = self.show_place(&place);
+        Ok(StartedCommand { job, directory, notes, confined })
+    }
+
+    /// Starts a command in the sandbox, if the profile has one.
+    fn launch(
+        &self,
+        host: &ShellHost,
+        shell: &SessionShell,
+        mut command: Command,
+    ) -> Result<(Arc<Job>, Confined), Error> {
+        let jobs = shell.jobs();
+        let Some(settings) = host.sandbox() else {
+            let job = jobs.start(&command).map_err(|error| trouble(&error))?;
+            return Ok((job, Confined::Not));
+        };
+        let enforced = host.enforced();
+        if !is_enough(enforced) {
+            return Err(not_enough(enforced));
+        }
+        let tmp = jobs.tmp(host.tmp()).map_err(|error| trouble(&error))?;
+        // With a view of its own, a command finds that directory in the usual place.
+        let seen = if enforced.level == Level::Namespaces { Path::new("/tmp") } else { &tmp };
+        command.environment.push(("TMPDIR".into(), seen.into()));
+        let sandbox = sandbox(self.runtime, settings, &tmp);
+        let job = jobs.start_within(&sandbox, &command).map_err(|error| trouble(&error))?;
+        Ok((job, Confined::within(enforced, settings.network)))
     }
 
     /// Where the next command begins, as replies show it, if nobody says otherwise.

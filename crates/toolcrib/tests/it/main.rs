@@ -13,6 +13,7 @@ mod own_tools;
 mod permission;
 mod properties;
 mod records;
+mod sandboxed;
 mod sessions;
 mod shells;
 mod silence;

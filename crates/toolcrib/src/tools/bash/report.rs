@@ -11,9 +11,6 @@ use crate::reply::Reply;
 use crate::tools::shell_output::excerpt;
 use crate::words::counted;
 
-/// What replies say while nothing confines commands.
-const NOT_CONFINED: &str = "nothing confined this command: there is no sandbox yet";
-
 /// So many of the processes that are left are named.
 const NAMED: usize = 5;
 
@@ -104,8 +101,8 @@ impl Report {
 
     pub(super) fn error(mut self, kind: ErrorKind, message: String) -> Error {
         self.note_what_is_missing();
-        let notes =
-            self.notes.iter().chain([&NOT_CONFINED.to_owned()]).map(bracketed).collect::<String>();
+        let confined = self.started.confined.note();
+        let notes = self.notes.iter().chain(&confined).map(bracketed).collect::<String>();
         let output = if self.shown.text.is_empty() { "[no output]\n" } else { &self.shown.text };
         let error = Error::new(kind, message).detail(output).hint(notes.trim_end());
         self.metadata().into_iter().fold(error, |error, (key, value)| error.with(key, value))
@@ -119,7 +116,8 @@ impl Report {
         }
         let ending = (!ending.is_empty()).then(|| ending.to_owned());
         let notes = ending.into_iter().chain(std::mem::take(&mut self.notes));
-        text.extend(notes.chain([NOT_CONFINED.to_owned()]).map(|note| bracketed(&note)));
+        let confined = self.started.confined.note();
+        text.extend(notes.chain(confined).map(|note| bracketed(&note)));
         let reply = Reply::new(text);
         self.metadata().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value))
     }
@@ -159,8 +157,8 @@ impl Report {
             ("lines", self.shown.lines.into()),
             ("bytes", self.now.written.into()),
             ("truncated", (self.shown.left_out > 0).into()),
-            ("sandbox", "none".into()),
         ];
+        facts.extend(self.started.confined.facts());
         if let Some(ended) = &self.now.ended {
             facts.push(match ended.exit {
                 Exit::Code(code) => ("exit_code", code.into()),
@@ -190,12 +188,13 @@ pub(super) fn background(started: StartedCommand) -> Reply {
         started.directory
     );
     text.extend(started.notes.iter().map(bracketed));
-    text.push_str(&bracketed(&NOT_CONFINED.to_owned()));
-    Reply::new(text)
+    text.extend(started.confined.note().iter().map(bracketed));
+    let reply = Reply::new(text)
         .with("bash_id", id)
         .with("status", started.job.snapshot().status.name())
-        .with("cwd", started.directory.clone())
-        .with("sandbox", "none")
+        .with("cwd", started.directory.clone());
+    let facts = started.confined.facts();
+    facts.into_iter().fold(reply, |reply, (key, value)| reply.with(key, value))
 }
 
 /// How a shell ended, in words.

@@ -1,0 +1,118 @@
+//! What commands are held to: the roots, what is protected in them, what the operator says, and what this
+//! system can enforce.
+
+mod protected;
+
+use std::path::{Path, PathBuf};
+
+use toolcrib_exec::{Enforced, Level, Network, Sandbox};
+use toolcrib_fs::RootMode;
+
+use crate::error::{Error, ErrorKind};
+use crate::runtime::Runtime;
+
+/// The lowest level at which a command is run by anybody who was not told to run it without.
+const LEAST: Level = Level::Landlock;
+
+/// What the operator says about the sandbox that commands run in.
+#[derive(Debug, Clone)]
+pub struct SandboxSettings {
+    /// Whom commands may talk to.
+    pub network: Network,
+    /// Directories that commands may write besides the roots, such as the caches of build tools. Those that
+    /// are not there are passed over, and not made.
+    pub caches: Vec<PathBuf>,
+    /// Files and directories that commands do not see, such as keys.
+    pub hidden: Vec<PathBuf>,
+}
+
+impl Default for SandboxSettings {
+    fn default() -> Self {
+        SandboxSettings { network: Network::None, caches: Vec::new(), hidden: Vec::new() }
+    }
+}
+
+/// How a command was confined, for the reply.
+#[derive(Debug, Clone)]
+pub(crate) enum Confined {
+    /// Not at all: the profile says so.
+    Not,
+    /// In a sandbox.
+    Within { level: Level, network: Network, missing: Vec<String> },
+}
+
+impl Confined {
+    pub(crate) fn within(enforced: &Enforced, network: Network) -> Confined {
+        Confined::Within { level: enforced.level, network, missing: enforced.missing.clone() }
+    }
+
+    /// What the caller should know of it; nothing, where all is as it should be.
+    pub(crate) fn note(&self) -> Option<String> {
+        match self {
+            Confined::Not => Some("nothing confined this command: the profile is open".to_owned()),
+            Confined::Within { level: Level::Namespaces, .. } => None,
+            Confined::Within { level, missing, .. } => Some(format!(
+                "sandbox level {} of 4, {level}; what that leaves open: {}",
+                level.number(),
+                missing.join(" ")
+            )),
+        }
+    }
+
+    /// The same, for programs.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, serde_json::Value)> {
+        match self {
+            Confined::Not => vec![("sandbox", "none".into())],
+            Confined::Within { level, network, .. } => vec![
+                ("sandbox", format!("level {}", level.number()).into()),
+                ("network", network_name(*network).into()),
+            ],
+        }
+    }
+}
+
+/// The sandbox of a call, made anew each time: what is protected may have come since.
+pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path) -> Sandbox {
+    let roots = |mode: RootMode| {
+        let roots = runtime.workspace().roots().filter(move |root| root.mode() == mode);
+        roots.map(|root| root.path().to_owned()).collect()
+    };
+    let mut hidden = settings.hidden.clone();
+    hidden.extend(runtime.own().iter().cloned());
+    Sandbox {
+        writable: roots(RootMode::ReadWrite),
+        caches: settings.caches.clone(),
+        read_only: roots(RootMode::ReadOnly),
+        protected: protected::names(runtime),
+        hidden,
+        tmp: tmp.to_owned(),
+        network: settings.network,
+        limits: toolcrib_exec::Limits::DEFAULT,
+    }
+}
+
+/// Whether this system confines commands well enough.
+pub(crate) fn is_enough(enforced: &Enforced) -> bool {
+    enforced.level >= LEAST
+}
+
+/// Why no command is run where that is not so.
+pub(crate) fn not_enough(enforced: &Enforced) -> Error {
+    let level = enforced.level;
+    let message = format!(
+        "this system confines commands at level {} of 4 only ({level}), and the profile needs {}",
+        level.number(),
+        LEAST.number()
+    );
+    Error::new(ErrorKind::Unsupported, message).hint(format!(
+        "Nothing was run. {} The operator can allow commands that nothing confines with profile = \"open\".",
+        enforced.reasons.join(" ")
+    ))
+}
+
+fn network_name(network: Network) -> &'static str {
+    match network {
+        Network::None => "none",
+        Network::All => "all",
+    }
+}
