@@ -105,7 +105,7 @@ pub(crate) enum Command {
         /// The client
         client: Client,
     },
-    /// Tell what is in force here: program, configuration, journal, clients
+    /// Tell what is in force here, and try to get out of the sandbox
     Doctor,
     /// List the tools
     Tools {

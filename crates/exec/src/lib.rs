@@ -20,6 +20,7 @@ compile_error!(
     "toolcrib-exec has no way yet to limit a process on this system; Linux only, for now"
 );
 
+mod attempts;
 mod bash;
 mod command;
 mod environment;
@@ -42,6 +43,7 @@ mod tmp;
 mod wire;
 mod worker;
 
+pub use attempts::{Attempt, try_to_escape};
 pub use bash::find_bash;
 pub use command::{Command, Ended, Exit, Left};
 pub use environment::Environment;

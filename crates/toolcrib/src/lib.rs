@@ -50,6 +50,7 @@ mod catalogue;
 mod cx;
 mod decode;
 mod dialect;
+mod doctor;
 mod error;
 mod explain;
 mod file;
@@ -83,6 +84,7 @@ pub use cancel::{Cancel, Progress};
 pub use catalogue::{Format, ToolInfo};
 pub use cx::{Changed, Cx, FileEdit, Updated};
 pub use dialect::Dialect;
+pub use doctor::Checkup;
 pub use error::{Error, ErrorKind};
 pub use explain::Explanation;
 pub use file::{Chunks, OpenFile};
@@ -97,7 +99,7 @@ pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::SandboxSettings;
 pub use session::Session;
 pub use tool::{Category, Hints, Tool};
-pub use toolcrib_exec::Network;
+pub use toolcrib_exec::{Attempt, Network};
 pub use toolcrib_fs::{Caps, Content, HardLinks, Recovered, RecoveryOutcome, random_bytes};
 pub use toolcrib_policy::{
     Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Profile, Protection,

@@ -1,28 +1,65 @@
-//! `toolcrib doctor`: what is in force on this machine, and what would stop a server.
+//! `toolcrib doctor`: what is in force on this machine, what would stop a server, and what commands cannot
+//! do, by trying.
 
+mod sandbox;
+
+use std::io::{self, Write};
 use std::process::ExitCode;
+
+use serde_json::{Map, Value};
+use toolcrib::Checkup;
 
 use super::install;
 use crate::args::Common;
 use crate::config::{self, Config};
 use crate::print;
 
+type Finding = (&'static str, Result<String, String>);
+
+/// Fails where a server would not start or commands would be refused, and where something got out that
+/// should not.
 pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
-    let mut problems = 0;
-    let mut tell = |what: &str, found: Result<String, String>| {
-        problems += u32::from(found.is_err());
-        print::finding(what, &found)
+    let runtime = super::runtime(common);
+    let findings: [Finding; 6] = [
+        ("program", program()),
+        ("configuration", configuration(common)),
+        ("profile", profile(common)),
+        ("journal", journal(common)),
+        ("workspace", runtime.as_ref().map(|_| roots(common)).map_err(String::clone)),
+        ("clients", clients()),
+    ];
+    let checkup = runtime
+        .ok()
+        .map(|runtime| runtime.check_up().map_err(|error| error.text().to_string()))
+        .transpose()?;
+    let printed = match print::for_people(common) {
+        true => print_table(&findings, checkup.as_ref()),
+        false => writeln!(io::stdout(), "{}", object(&findings, checkup.as_ref())),
     };
-    let version = env!("CARGO_PKG_VERSION");
-    let program = std::env::current_exe().map(|path| format!("{version} at {}", path.display()));
-    let written = tell("program", program.map_err(|error| error.to_string()))
-        .and_then(|()| tell("configuration", configuration(common)))
-        .and_then(|()| tell("profile", profile(common)))
-        .and_then(|()| tell("journal", journal(common)))
-        .and_then(|()| tell("workspace", super::runtime(common).map(|_| roots(common))))
-        .and_then(|()| tell("clients", clients()));
-    written.map_err(|error| error.to_string())?;
-    Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    printed.map_err(|error| error.to_string())?;
+    let well = findings.iter().all(|(_, found)| found.is_ok())
+        && checkup.as_ref().is_some_and(sandbox::is_well);
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn print_table(findings: &[Finding], checkup: Option<&Checkup>) -> io::Result<()> {
+    findings.iter().try_for_each(|(what, found)| print::finding(what, found))?;
+    checkup.map_or(Ok(()), sandbox::print_table)
+}
+
+fn object(findings: &[Finding], checkup: Option<&Checkup>) -> Value {
+    let told = |(what, found): &Finding| match found {
+        Ok(is) => ((*what).to_owned(), Value::from(is.as_str())),
+        Err(problem) => ((*what).to_owned(), serde_json::json!({"problem": problem})),
+    };
+    let mut object: Map<String, Value> = findings.iter().map(told).collect();
+    object.insert("sandbox".to_owned(), checkup.map_or(Value::Null, sandbox::object));
+    object.into()
+}
+
+fn program() -> Result<String, String> {
+    let path = std::env::current_exe().map_err(|error| error.to_string())?;
+    Ok(format!("{} at {}", env!("CARGO_PKG_VERSION"), path.display()))
 }
 
 fn configuration(common: &Common) -> Result<String, String> {

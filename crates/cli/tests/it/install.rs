@@ -57,7 +57,7 @@ fn each_client_gets_an_entry_that_works_and_keeps_all_else() {
         for part in kept.filter(|part| !part.is_empty()) {
             assert!(after.contains(part), "{client}: {part:?} is kept in {after}");
         }
-        let doctor = toolcrib(home.path(), &["doctor"]);
+        let doctor = toolcrib(home.path(), &["doctor", "--text"]);
         assert!(text(&doctor.stdout).contains(file), "{client}: {doctor:?}");
 
         let again = toolcrib(home.path(), &["install", client, "--", "--profile", "cautious"]);

@@ -12,6 +12,7 @@ fn help_shows_what_there_is_and_how_to_begin() {
         "call",
         "run",
         "tools",
+        "doctor",
         "completions",
         "--root",
         "--profile",
@@ -68,4 +69,22 @@ fn on_a_terminal_a_diff_has_colours_and_a_question_is_asked() {
     let allowed = on_terminal("--profile cautious", "y\\n");
     assert!(allowed.contains("Edited a.txt"), "{allowed:?}");
     assert_eq!(std::fs::read(workspace.path().join("a.txt")).unwrap(), b"two\n");
+}
+
+#[test]
+fn a_doctor_tries_to_get_out_and_says_what_came_of_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    let output =
+        toolcrib(directory.path(), &["doctor", "--json", "--state", state.to_str().unwrap()], b"");
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(told["profile"], "workspace");
+    let checkup = &told["sandbox"];
+    assert_eq!(checkup["level"], 4, "{checkup:#}");
+    let attempts = checkup["attempts"].as_array().unwrap();
+    assert!(
+        attempts.len() > 10 && attempts.iter().all(|attempt| attempt["held"] == true),
+        "{checkup:#}"
+    );
+    assert_eq!(output.status.code(), Some(0));
 }

@@ -1,6 +1,6 @@
 //! Systems that allow less: the level is found, said, and not undercut.
 
-use toolcrib_exec::JobError;
+use toolcrib_exec::{JobError, try_to_escape};
 
 use super::*;
 
@@ -72,6 +72,22 @@ fn what_landlock_does_not_hold_is_among_what_is_missing() {
     assert_eq!(bench.passes("ls -A ~/.ssh"), "id_rsa\n");
     let (_, missing, _) = said(&bench);
     assert!(missing.contains("mode") && missing.contains("names in hidden"), "{missing}");
+}
+
+#[test]
+fn attempts_tell_what_holds_and_what_does_not() {
+    let got_out = |bench: &Bench| -> Vec<&str> {
+        let attempts = try_to_escape(&bench.jobs, &bench.sandbox, &bench.command("")).unwrap();
+        assert_eq!(attempts.len(), 13);
+        attempts.into_iter().filter(|attempt| !attempt.held).map(|attempt| attempt.what).collect()
+    };
+    for bench in Bench::for_everybody() {
+        assert_eq!(got_out(&bench), Vec::<&str>::new());
+    }
+    let open = got_out(&hobbled(&["namespaces-refused"]));
+    assert!(open.contains(&"change the mode of the home"), "{open:?}");
+    assert!(!open.contains(&"make a file in the home"), "{open:?}");
+    assert!(!open.contains(&"send it a signal"), "{open:?}");
 }
 
 #[test]

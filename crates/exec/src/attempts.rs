@@ -1,0 +1,106 @@
+//! Attempts to get out of a sandbox, made to find out whether it holds here.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::command::{Command, Exit};
+use crate::error::JobError;
+use crate::job::Status;
+use crate::jobs::Jobs;
+use crate::sandbox::{Network, Sandbox};
+use crate::wire::Ending;
+
+/// How long one may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How much of its words is repeated.
+const SAID: usize = 300;
+
+/// One attempt, and what came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attempt {
+    /// What was tried.
+    pub what: &'static str,
+    /// Whether it was refused.
+    pub held: bool,
+    /// What the system said to it.
+    pub said: String,
+}
+
+/// Scripts that end with 0 if they got out, and undo what they did. `$RUNTIME` is this process.
+const SCRIPTS: [(&str, &str); 11] = [
+    (
+        "make a file in the home",
+        "touch \"$HOME/.toolcrib-doctor\" && rm \"$HOME/.toolcrib-doctor\"",
+    ),
+    ("change the mode of the home", "chmod --reference=\"$HOME\" \"$HOME\""),
+    ("look at keys in ~/.ssh", "ls -A \"$HOME/.ssh\" | grep -q ."),
+    ("see the process that serves tools", "readlink /proc/$RUNTIME/exe"),
+    ("send it a signal", "kill -0 $RUNTIME"),
+    ("mount something", "mount -t tmpfs none /mnt && umount /mnt"),
+    ("make a namespace", "unshare -Ur true"),
+    (
+        "set something of the kernel",
+        "read -r v < /proc/sys/vm/swappiness && echo $v > /proc/sys/vm/swappiness",
+    ),
+    (
+        "read a disk or the memory",
+        "head -c 1 /dev/mem || head -c 1 /dev/sda || head -c 1 /dev/nvme0n1 || head -c 1 /dev/vda",
+    ),
+    ("have a right over the system", "! grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status"),
+    ("gain rights by a program", "! grep -q '^NoNewPrivs:[[:space:]]*1' /proc/self/status"),
+];
+
+/// Makes all of them. `command` has the shell and the environment, and where they begin.
+pub fn try_to_escape(
+    jobs: &Jobs,
+    sandbox: &Sandbox,
+    command: &Command,
+) -> Result<Vec<Attempt>, JobError> {
+    let mut attempts = Vec::new();
+    for (what, script) in SCRIPTS {
+        attempts.push(attempt(jobs, sandbox, command, what, script)?);
+    }
+    // Somebody to reach, who is outside.
+    let server = TcpListener::bind("127.0.0.1:0").ok();
+    let port = server.as_ref().and_then(|server| server.local_addr().ok());
+    if let Some(address) = port.filter(|_| sandbox.network == Network::None) {
+        let script = format!("exec 3<> /dev/tcp/127.0.0.1/{}", address.port());
+        attempts.push(attempt(jobs, sandbox, command, "reach a server of this machine", &script)?);
+    }
+    attempts.push(outlive(jobs, sandbox, command)?);
+    Ok(attempts)
+}
+
+fn attempt(
+    jobs: &Jobs,
+    sandbox: &Sandbox,
+    command: &Command,
+    what: &'static str,
+    script: &str,
+) -> Result<Attempt, JobError> {
+    let mut command = Command { script: script.into(), ..command.clone() };
+    command.environment.push(("RUNTIME".into(), std::process::id().to_string().into()));
+    let job = jobs.start_within(sandbox, &command)?;
+    let ended = job.wait(PATIENCE, |now| !now.status.is_running() && now.closed).ended;
+    job.end(Ending::Immediate, Status::Killed);
+    let (_, said) = job.read(0, SAID);
+    let said = String::from_utf8_lossy(&said).trim().to_owned();
+    let held = ended.is_none_or(|ended| ended.exit != Exit::Code(0));
+    Ok(Attempt { what, held, said })
+}
+
+/// Leaves a process behind that has cut every tie to its shell, and ends the command.
+fn outlive(jobs: &Jobs, sandbox: &Sandbox, command: &Command) -> Result<Attempt, JobError> {
+    let script = b"(setsid sleep 600 > /dev/null 2>&1 < /dev/null &)".to_vec();
+    let job = jobs.start_within(sandbox, &Command { script, ..command.clone() })?;
+    job.wait(PATIENCE, |now| !now.status.is_running());
+    let left = job.processes();
+    job.end(Ending::Immediate, Status::Killed);
+    let over = job.wait(PATIENCE, |now| now.over).over;
+    let lives = |pid: i32| Path::new("/proc").join(pid.to_string()).exists();
+    let alive = left.iter().filter(|process| lives(process.pid)).count();
+    let said = format!("{} left behind, {alive} alive after its end", left.len());
+    Ok(Attempt { what: "outlive the command", held: over && alive == 0, said })
+}
