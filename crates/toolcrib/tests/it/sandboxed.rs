@@ -83,9 +83,10 @@ fn a_command_keeps_inside_without_a_question() {
         "echo x > T/ro/f",
         "mkdir T/home/.none",
         "cat T/home/.ssh/key",
-        "echo x > .git/hooks/pre-commit",
-        "echo x > .git/config",
-        "echo x > .vscode/tasks.json",
+        // By a variable that the reading of the command does not follow: it is the kernel that refuses.
+        "f=$(echo .git/hooks/pre-commit); echo x > $f",
+        "f=$(echo .git/config); echo x > $f",
+        "f=$(echo .vscode/tasks.json); echo x > $f",
         "mv .git .g2",
         "mv .vscode .v2",
     ] {

@@ -166,13 +166,20 @@ pub(super) const QUERIES: &[Query] = &[
         &["-g=**/*.rs"],
     ),
     glob("**/*.rs: fd", None, r#"{"pattern":"**/*.rs"}"#, Peer::Fd, &["--glob", "-tf", "*.rs"]),
-    glob("**/*.h: rg --files -g", LARGE, r#"{"pattern":"**/*.h"}"#, Peer::RgFiles, &["-g=**/*.h"]),
+    // No link is called so: Glob lists those to files, ripgrep none.
     glob(
-        "**/*.h: rg --files -g --sort modified",
+        "**/*.rst: rg --files -g",
         LARGE,
-        r#"{"pattern":"**/*.h"}"#,
+        r#"{"pattern":"**/*.rst"}"#,
         Peer::RgFiles,
-        &["-g=**/*.h", "--sortr=modified"],
+        &["-g=**/*.rst"],
+    ),
+    glob(
+        "**/*.rst: rg --files -g --sort modified",
+        LARGE,
+        r#"{"pattern":"**/*.rst"}"#,
+        Peer::RgFiles,
+        &["-g=**/*.rst", "--sortr=modified"],
     ),
     glob(
         "**/Makefile: rg --files -g",
