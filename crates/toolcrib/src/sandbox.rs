@@ -3,6 +3,8 @@
 
 mod protected;
 
+pub(crate) use self::protected::names as protected_names;
+
 use std::path::{Path, PathBuf};
 
 use toolcrib_exec::{Enforced, Level, Network, Sandbox};
@@ -83,7 +85,7 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
         writable: roots(RootMode::ReadWrite),
         caches: settings.caches.clone(),
         read_only: roots(RootMode::ReadOnly),
-        protected: protected::names(runtime),
+        protected: protected_names(runtime),
         hidden,
         tmp: tmp.to_owned(),
         network: settings.network,

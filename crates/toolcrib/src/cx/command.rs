@@ -10,7 +10,7 @@ use toolcrib_text::visible_name;
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::sandbox::{Confined, is_enough, not_enough, sandbox};
+use crate::sandbox::{Confined, is_enough, not_enough, protected_names, sandbox};
 use crate::shell::{MAX_AGE, SessionShell, ShellHost};
 
 /// A command that runs, or has.
@@ -22,6 +22,14 @@ pub(crate) struct StartedCommand {
     pub(crate) notes: Vec<String>,
     /// What held it.
     pub(crate) confined: Confined,
+    /// The names that were protected from it.
+    pub(crate) protected: Vec<PathBuf>,
+}
+
+/// What is said of a command before it is started.
+struct StartedAs {
+    directory: String,
+    notes: Vec<String>,
 }
 
 impl<'a> Cx<'a> {
@@ -61,9 +69,19 @@ impl<'a> Cx<'a> {
             stdin: stdin.as_bytes().to_vec(),
         };
         shell.jobs().clean_up(MAX_AGE);
-        let (job, confined) = self.launch(host, shell, command)?;
         let directory = self.show_place(&place);
-        Ok(StartedCommand { job, directory, notes, confined })
+        self.launch(host, shell, command, StartedAs { directory, notes })
+    }
+
+    /// The protected names that have come since a command was started, as replies show them.
+    pub(crate) fn protected_since(&self, started: &StartedCommand) -> Vec<String> {
+        if matches!(started.confined, Confined::Not) {
+            return Vec::new();
+        }
+        let top = self.session.directory();
+        let new = protected_names(self.runtime).into_iter();
+        let new = new.filter(|name| !started.protected.contains(name));
+        new.map(|name| self.runtime.show_path(top, &name)).collect()
     }
 
     /// Starts a command in the sandbox, if the profile has one.
@@ -72,11 +90,13 @@ impl<'a> Cx<'a> {
         host: &ShellHost,
         shell: &SessionShell,
         mut command: Command,
-    ) -> Result<(Arc<Job>, Confined), Error> {
+        StartedAs { directory, notes }: StartedAs,
+    ) -> Result<StartedCommand, Error> {
         let jobs = shell.jobs();
         let Some(settings) = host.sandbox() else {
             let job = jobs.start(&command).map_err(|error| trouble(&error))?;
-            return Ok((job, Confined::Not));
+            let (confined, protected) = (Confined::Not, Vec::new());
+            return Ok(StartedCommand { job, directory, notes, confined, protected });
         };
         let enforced = host.enforced();
         if !is_enough(enforced) {
@@ -88,7 +108,8 @@ impl<'a> Cx<'a> {
         command.environment.push(("TMPDIR".into(), seen.into()));
         let sandbox = sandbox(self.runtime, settings, &tmp);
         let job = jobs.start_within(&sandbox, &command).map_err(|error| trouble(&error))?;
-        Ok((job, Confined::within(enforced, settings.network)))
+        let confined = Confined::within(enforced, settings.network);
+        Ok(StartedCommand { job, directory, notes, confined, protected: sandbox.protected })
     }
 
     /// Where the next command begins, as replies show it, if nobody says otherwise.

@@ -25,7 +25,7 @@ const REPOSITORIES: [(&str, &[&str]); 3] = [
 const SUBMODULES: &str = "modules";
 
 /// Every protected name that is there now.
-pub(super) fn names(runtime: &Runtime) -> Vec<PathBuf> {
+pub(crate) fn names(runtime: &Runtime) -> Vec<PathBuf> {
     let writable = runtime.workspace().roots().filter(|root| root.mode() == RootMode::ReadWrite);
     let mut names: Vec<PathBuf> = writable.flat_map(|root| in_root(runtime, root)).collect();
     names.truncate(MAX_PROTECTED);
@@ -44,7 +44,8 @@ fn in_root(runtime: &Runtime, root: &Root) -> Vec<PathBuf> {
         match repository.filter(|_| kind == EntryKind::Directory) {
             Some((_, parts)) => {
                 let parts = parts.iter().map(|part| path.join(part));
-                found.extend(parts.chain(of_submodules(&top, path)).filter(|part| protects(part)));
+                let parts = parts.chain(of_submodules(&top, path)).filter(|part| protects(part));
+                found.extend(parts.filter(|part| is_there(runtime, root, part)));
             }
             None if protects(path) => found.push(path.to_owned()),
             // What is protected within a directory is within one of a tool's.
@@ -67,6 +68,12 @@ fn of_submodules(top: &Directory, repository: &Path) -> Vec<PathBuf> {
     let parts = ["hooks", "config", "info"];
     let of_one = |(name, _)| parts.map(|part| repository.join(SUBMODULES).join(&name).join(part));
     modules.into_iter().flat_map(of_one).collect()
+}
+
+fn is_there(runtime: &Runtime, root: &Root, name: &Path) -> bool {
+    let path = root.path().join(name);
+    let place = runtime.workspace().resolve(&runtime.workspace().top(), &path);
+    place.is_ok_and(|place| place.kind().is_some())
 }
 
 fn entries(directory: &Directory) -> Vec<(std::ffi::OsString, EntryKind)> {

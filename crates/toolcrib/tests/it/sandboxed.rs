@@ -140,3 +140,14 @@ fn tmp_is_the_sessions_and_goes_with_it() {
         left.filter(|entry| entry.file_name().to_string_lossy().starts_with("tmp-")).collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[test]
+fn a_protected_name_that_a_command_makes_is_said_and_protected_from_then_on() {
+    let here = Sandboxed::new();
+    let reply = here.bash("echo x > .envrc; echo x > .git/hooks.txt").unwrap();
+    assert_eq!(reply.metadata()["protected_path_created"], json!([".envrc"]), "{}", reply.output());
+    assert!(reply.output().contains("protected from now on: .envrc"), "{}", reply.output());
+    here.refused("echo y > .envrc");
+    let again = here.bash("true").unwrap();
+    assert_eq!(again.metadata().get("protected_path_created"), None);
+}

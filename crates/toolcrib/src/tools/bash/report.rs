@@ -24,6 +24,8 @@ pub(super) struct Report {
     notes: Vec<String>,
     directory: String,
     kept: bool,
+    /// Names that are protected from now on, and that it made.
+    made_protected: Vec<String>,
 }
 
 impl Report {
@@ -36,7 +38,20 @@ impl Report {
         let left = if now.over { Vec::new() } else { started.job.processes() };
         let notes = std::mem::take(&mut started.notes);
         let directory = started.directory.clone();
-        Report { started, now, shown, left, notes, directory, kept: true }
+        let made_protected = Vec::new();
+        Report { started, now, shown, left, notes, directory, kept: true, made_protected }
+    }
+
+    /// Says what it made that makes programs run code: it could not be kept from that, since nothing was
+    /// there to protect.
+    pub(super) fn look_for_protected(&mut self, cx: &Cx<'_>) {
+        self.made_protected = cx.protected_since(&self.started);
+        if !self.made_protected.is_empty() {
+            let names = self.made_protected.join(", ");
+            self.notes.push(format!(
+                "made what can make programs run code, and is protected from now on: {names}"
+            ));
+        }
     }
 
     /// Hands what the command left to the next: its variables, and where it was if it was not sent there
@@ -166,6 +181,9 @@ impl Report {
             });
             facts.push(("cpu_ms", millis(ended.cpu)));
             facts.push(("peak_memory_bytes", ended.peak_bytes.into()));
+        }
+        if !self.made_protected.is_empty() {
+            facts.push(("protected_path_created", self.made_protected.clone().into()));
         }
         if self.kept {
             facts.push(("bash_id", self.started.job.id().into()));
