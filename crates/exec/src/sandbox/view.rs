@@ -59,7 +59,7 @@ pub(super) fn make(sandbox: &Sandbox, sockets: &[PathBuf]) -> Result<Vec<PathBuf
     let nothing = Nothing::make(Path::new("/proc"))?;
 
     let mut layers = private;
-    layers.push(Layer { path: RUN.into(), tree: Fresh::small().make()? });
+    layers.push(Layer::new(RUN.into(), Fresh::small().make()?));
     layers.extend(hide(outside, &kept, &nothing)?);
     layers.extend(kept);
     // Stable: of two for the same place, what was named to be seen lies on top.
@@ -84,6 +84,14 @@ pub(super) fn make(sandbox: &Sandbox, sockets: &[PathBuf]) -> Result<Vec<PathBuf
 struct Layer {
     path: PathBuf,
     tree: Tree,
+    /// Whether it only hides: what is gone by now, as sockets go, needs no hiding any more.
+    hides: bool,
+}
+
+impl Layer {
+    fn new(path: PathBuf, tree: Tree) -> Layer {
+        Layer { path, tree, hides: false }
+    }
 }
 
 /// What is seen as it is: all of it must be there, except for caches.
@@ -94,18 +102,18 @@ fn kept(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
         // Nothing can be laid over the root of all: who sees it sees it as it is.
         let possible = path.parent().map(drop).ok_or(Errno::INVAL);
         at("make all writable that is in", &path, possible)?;
-        kept.push(Layer { tree: Tree::of(&path)?, path });
+        kept.push(Layer::new(path.clone(), Tree::of(&path)?));
     }
     for path in sandbox.caches.iter().filter_map(|path| fs::canonicalize(path).ok()) {
-        kept.push(Layer { tree: Tree::of(&path)?, path });
+        kept.push(Layer::new(path.clone(), Tree::of(&path)?));
     }
     for path in &sandbox.read_only {
         let path = real(path)?;
-        kept.push(Layer { tree: Tree::of(&path)?.read_only()?, path });
+        kept.push(Layer::new(path.clone(), Tree::of(&path)?.read_only()?));
     }
     let resolver = fs::canonicalize(RESOLVER).ok().filter(|path| path.starts_with(RUN));
     if let Some(path) = resolver.filter(|_| sandbox.network == Network::All) {
-        kept.push(Layer { tree: Tree::of(&path)?.read_only()?, path });
+        kept.push(Layer::new(path.clone(), Tree::of(&path)?.read_only()?));
     }
     Ok(kept)
 }
@@ -115,7 +123,7 @@ fn private(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
     let tmp = real(&sandbox.tmp)?;
     let mut layers = Vec::new();
     for path in TMP.iter().filter_map(|path| fs::canonicalize(path).ok()) {
-        layers.push(Layer { path, tree: Tree::of(&tmp)? });
+        layers.push(Layer::new(path, Tree::of(&tmp)?));
     }
     Ok(layers)
 }
@@ -135,17 +143,20 @@ fn hide(
             true => nothing.directory()?,
             false => nothing.file()?,
         };
-        layers.push(Layer { path, tree });
+        layers.push(Layer { path, tree, hides: true });
     }
     Ok(layers)
 }
 
 /// Lays a tree over a place; makes the place, if it lies in something of ours.
 fn lay(layer: &Layer) -> Result<(), Failure> {
-    if layer.path.symlink_metadata().is_err() {
+    if layer.path.symlink_metadata().is_err() && !layer.hides {
         at("make a place for", &layer.path, make_place(&layer.path, layer.tree.is_directory()))?;
     }
-    layer.tree.lay(&layer.path)
+    match layer.tree.lay(&layer.path) {
+        Err(failure) if layer.hides && failure.error.kind() == io::ErrorKind::NotFound => Ok(()),
+        laid => laid,
+    }
 }
 
 /// In what is not ours this fails: everything else is read-only by now, and what is writable was there.

@@ -102,3 +102,25 @@ fn the_network_is_there_when_it_is_allowed() {
         bench.passes("cat /etc/resolv.conf");
     }
 }
+
+#[test]
+fn sockets_that_come_and_go_meanwhile_are_in_nobodys_way() {
+    let bench = Bench::new();
+    let path = bench.path("out/s.sock");
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let until = std::time::Instant::now() + LONG;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed)
+                && std::time::Instant::now() < until
+            {
+                let _listener = UnixListener::bind(&path).unwrap();
+                fs::remove_file(&path).unwrap();
+            }
+        });
+        for _ in 0..100 {
+            bench.passes("true");
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
