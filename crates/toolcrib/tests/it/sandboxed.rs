@@ -144,10 +144,11 @@ fn tmp_is_the_sessions_and_goes_with_it() {
 #[test]
 fn a_protected_name_that_a_command_makes_is_said_and_protected_from_then_on() {
     let here = Sandboxed::new();
-    let reply = here.bash("echo x > .envrc; echo x > .git/hooks.txt").unwrap();
+    // By a variable that the reading of the command does not follow.
+    let reply = here.bash("for f in $(echo .envrc .git/hooks.txt); do echo x > $f; done").unwrap();
     assert_eq!(reply.metadata()["protected_path_created"], json!([".envrc"]), "{}", reply.output());
     assert!(reply.output().contains("protected from now on: .envrc"), "{}", reply.output());
-    here.refused("echo y > .envrc");
+    here.refused("f=$(echo .envrc); echo y > $f");
     let again = here.bash("true").unwrap();
     assert_eq!(again.metadata().get("protected_path_created"), None);
 }
