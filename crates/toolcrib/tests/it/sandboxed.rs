@@ -152,3 +152,15 @@ fn a_protected_name_that_a_command_makes_is_said_and_protected_from_then_on() {
     let again = here.bash("true").unwrap();
     assert_eq!(again.metadata().get("protected_path_created"), None);
 }
+
+#[test]
+fn a_command_is_judged_from_where_it_begins() {
+    let here = Sandboxed::new();
+    here.bash("mkdir sub && cd sub").unwrap();
+    // The root itself, from where the last command ended, and from where this one is to begin.
+    let error = here.bash("rm -rf ..").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    let error = here.call("Bash", json!({"command": "rm -rf .", "cwd": "sub/.."})).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    here.bash("mkdir x && rm -rf ./x").unwrap();
+}
