@@ -3,7 +3,7 @@
 //! A progress bar is one line drawn a thousand times; whoever reads the bytes as they came pays for all
 //! of them. Here they go through a small terminal: carriage returns and backspaces overwrite, the cursor
 //! moves and erases, colours, titles and links leave their text behind and nothing else. What does not
-//! act stays as it is, for [`crate::visible`] to show.
+//! act stays as it is, for [`crate::visible()`] to show.
 //!
 //! Approximate on purpose: a character is a column, rows do not wrap, clearing the screen begins a new one
 //! and loses nothing. Memory is flat and time linear for any bytes, and it does not matter how they are cut
