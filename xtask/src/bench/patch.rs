@@ -48,6 +48,8 @@ fn measure(place: &str, sandbox: &Sandbox, rounds: Rounds) -> Result<()> {
         let patch = &contest.patches[usize::from(back)];
         let mut git = Command::new("git");
         git.arg("apply").arg(patch).current_dir(&contest.trees[0]);
+        // In a repository above, git would take the names as that one's, and apply nothing.
+        git.env("GIT_CEILING_DIRECTORIES", std::path::absolute(sandbox.top())?);
         let taken = [process(&mut git)?, call(&mut conversation, patch)?];
         contest.check(back)?;
         for (times, time) in times.iter_mut().zip(taken).filter(|_| round >= rounds.warm_up) {
