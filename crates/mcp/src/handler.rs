@@ -81,7 +81,15 @@ pub(crate) struct Calls {
 
 impl Handler {
     /// More calls than this at a time wait for their turn.
-    pub(crate) const THREADS: usize = 64;
+    const THREADS: usize = 64;
+
+    /// What messages are read and written on, and the threads that calls run on.
+    pub(crate) fn threads() -> std::io::Result<tokio::runtime::Runtime> {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(Self::THREADS)
+            .build()
+    }
 
     pub(crate) fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, String> {
         let tools =

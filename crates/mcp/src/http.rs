@@ -70,11 +70,7 @@ pub fn serve_http(
     let failed = |error: &dyn Display| ServeError::new(error);
     let handler = Arc::new(Handler::new(runtime, options).map_err(|error| failed(&error))?);
     let port = http.listener.port().map_err(|error| failed(&error))?;
-    let threads = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(Handler::THREADS)
-        .build()
-        .map_err(|error| failed(&error))?;
+    let threads = Handler::threads().map_err(|error| failed(&error))?;
     let door = Arc::new(Door {
         guard: Guard::new(http.token),
         service: StreamableHttpService::new(
@@ -103,31 +99,40 @@ fn config(hosts: &[String], port: Option<u16>) -> StreamableHttpServerConfig {
 
 async fn accept(listener: Listener, door: Arc<Door>) -> io::Result<Infallible> {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    match listener {
-        Listener::Tcp(tcp) => {
-            tcp.set_nonblocking(true)?;
-            let tcp = tokio::net::TcpListener::from_std(tcp)?;
-            loop {
-                let permit = permit(&room).await?;
-                match tcp.accept().await {
-                    Ok((stream, _)) => {
-                        // Answers are small, and somebody waits for each.
-                        let _ = stream.set_nodelay(true);
-                        door.clone().open(stream, permit);
-                    }
-                    Err(_) => tokio::time::sleep(PAUSE).await,
-                }
-            }
+    let socket = Socket::of(listener)?;
+    loop {
+        let permit = permit(&room).await?;
+        let door = door.clone();
+        let opened = match &socket {
+            Socket::Tcp(tcp) => tcp.accept().await.map(|(stream, _)| {
+                // Answers are small, and somebody waits for each.
+                let _ = stream.set_nodelay(true);
+                door.open(stream, permit);
+            }),
+            Socket::Unix(unix) => unix.accept().await.map(|(stream, _)| door.open(stream, permit)),
+        };
+        if opened.is_err() {
+            tokio::time::sleep(PAUSE).await;
         }
-        Listener::Unix(unix) => {
-            unix.set_nonblocking(true)?;
-            let unix = tokio::net::UnixListener::from_std(unix)?;
-            loop {
-                let permit = permit(&room).await?;
-                match unix.accept().await {
-                    Ok((stream, _)) => door.clone().open(stream, permit),
-                    Err(_) => tokio::time::sleep(PAUSE).await,
-                }
+    }
+}
+
+/// A [`Listener`] that is waited for without a thread.
+enum Socket {
+    Tcp(tokio::net::TcpListener),
+    Unix(tokio::net::UnixListener),
+}
+
+impl Socket {
+    fn of(listener: Listener) -> io::Result<Socket> {
+        match listener {
+            Listener::Tcp(tcp) => {
+                tcp.set_nonblocking(true)?;
+                tokio::net::TcpListener::from_std(tcp).map(Socket::Tcp)
+            }
+            Listener::Unix(unix) => {
+                unix.set_nonblocking(true)?;
+                tokio::net::UnixListener::from_std(unix).map(Socket::Unix)
             }
         }
     }

@@ -35,11 +35,7 @@ impl std::error::Error for ServeError {}
 pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeError> {
     let failed = ServeError::new;
     let handler = Handler::new(runtime, options).map_err(|error| failed(&error))?;
-    let threads = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(Handler::THREADS)
-        .build()
-        .map_err(|error| failed(&error))?;
+    let threads = Handler::threads().map_err(|error| failed(&error))?;
     let calls = handler.calls();
     let served = threads.block_on(async {
         let (input, output) = stdio_pipes();
