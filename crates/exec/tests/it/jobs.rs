@@ -2,16 +2,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use toolcrib_exec::{
     Command, Ending, Exit, Job, JobError, Jobs, Launcher, LogLimits, Shells, Status,
 };
 
-use crate::example_path;
-
-/// Far from what anything here takes, so that a slow machine passes.
-const LONG: Duration = Duration::from_secs(60);
+use crate::{LONG, alive, eventually, example_path};
 
 fn jobs() -> Jobs {
     jobs_with(LogLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None }, 1000)
@@ -49,28 +46,9 @@ fn exit(job: &Job) -> Exit {
     job.snapshot().ended.unwrap().exit
 }
 
-/// How many processes there are whose command line has this word in it.
-fn alive(word: &str) -> usize {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let has = |entry: &std::fs::DirEntry| {
-        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let own = entry.file_name().to_str() == Some(&std::process::id().to_string());
-        !own && String::from_utf8_lossy(&line).split('\0').any(|part| part == word)
-    };
-    processes.filter(has).count()
-}
-
 /// A number of seconds that no other test sleeps for, to find its processes by.
 fn unlikely(test: u32) -> String {
     format!("{}{test:03}", std::process::id() % 10_000 + 100_000)
-}
-
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + LONG;
-    while !holds() {
-        assert!(Instant::now() < until, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

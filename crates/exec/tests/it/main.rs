@@ -14,7 +14,7 @@ mod sandbox;
 mod worker;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use toolcrib_exec::{Worker, WorkerError, WorkerLimits};
 
@@ -25,6 +25,9 @@ const LIMITS: WorkerLimits = WorkerLimits {
     wall: Duration::from_secs(60),
     output_bytes: 64 << 20,
 };
+
+/// Longer than anything takes that ends at all.
+const LONG: Duration = Duration::from_secs(60);
 
 fn shell(script: &str) -> Worker {
     let arguments = vec!["-c".into(), script.into()];
@@ -49,4 +52,23 @@ fn confined(mode: &str) -> Worker {
 
 fn run(worker: &Worker, input: &[u8]) -> Result<Vec<u8>, WorkerError> {
     worker.run(input, &|| false)
+}
+
+/// How many processes there are whose command line has this word in it.
+fn alive(word: &str) -> usize {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let has = |entry: &std::fs::DirEntry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let own = entry.file_name().to_str() == Some(&std::process::id().to_string());
+        !own && String::from_utf8_lossy(&line).split('\0').any(|part| part == word)
+    };
+    processes.filter(has).count()
+}
+
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + LONG;
+    while !holds() {
+        assert!(Instant::now() < until, "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

@@ -20,9 +20,7 @@ use toolcrib_exec::{
     Command, Exit, Job, Jobs, Launcher, Level, Limits, LogLimits, Network, Sandbox, Shells,
 };
 
-use crate::example_path;
-
-const LONG: Duration = Duration::from_secs(60);
+use crate::{LONG, alive, eventually, example_path};
 
 /// Somebody who is not root and owns nothing.
 const NOBODY: u32 = 65534;

@@ -162,24 +162,6 @@ fn a_fork_bomb_stops_and_ends() {
     }
 }
 
-/// How many processes there are whose command line has this word in it.
-fn alive(word: &str) -> usize {
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let has = |entry: &fs::DirEntry| {
-        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).split('\0').any(|part| part == word)
-    };
-    processes.filter(has).count()
-}
-
-fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + LONG;
-    while !holds() {
-        assert!(Instant::now() < until, "{what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn whoever_lists_commands_finds_one_in_a_sandbox_once() {
     let bench = Bench::new();
