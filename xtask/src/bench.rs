@@ -77,12 +77,9 @@ impl Rounds {
         self.measured <= SMOKE.measured
     }
 
-    /// The program to measure; where nothing is measured, the one that is quick to build.
+    /// The program to measure.
     fn build(self) -> Result<PathBuf> {
-        match self.is_smoke() {
-            true => product::build_debug(),
-            false => product::build_release(),
-        }
+        product::build_for(self.is_smoke())
     }
 }
 

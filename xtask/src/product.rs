@@ -17,6 +17,11 @@ pub(crate) fn build_release() -> Result<PathBuf> {
     build(&["--release"])
 }
 
+/// The binary for a run: where nothing is measured, the one that is quick to build.
+pub(crate) fn build_for(smoke: bool) -> Result<PathBuf> {
+    if smoke { build_debug() } else { build_release() }
+}
+
 /// An example of one of our crates, as fast as it gets: for trials and measurements.
 pub(crate) fn build_example(package: &str, name: &str) -> Result<PathBuf> {
     build_target(&["-p", package, "--example", name, "--release"])

@@ -52,12 +52,9 @@ struct Effort {
 }
 
 impl Effort {
-    /// The program to torture; for a sample, the one that is quick to build.
+    /// The program to torture.
     fn build(self) -> Result<PathBuf> {
-        match self.smoke {
-            true => product::build_debug(),
-            false => product::build_release(),
-        }
+        product::build_for(self.smoke)
     }
 }
 
