@@ -1,5 +1,5 @@
-//! `bench search`: Grep and Glob beside ripgrep and fd, in turns, on Debian's kernel sources and on this
-//! repository. Ours answer in one long conversation, as in an agent's session; theirs are started for
+//! `bench search`: Grep and Glob beside ripgrep and fd, in turns, on Debian's kernel sources and on our
+//! own. Ours answer in one long conversation, as in an agent's session; theirs are started for
 //! each question, as agents do it. A row counts only if both found the same.
 
 mod plot;
@@ -39,7 +39,7 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     let is_smoke = rounds.measured < TO_MEASURE;
     let mut tables = Vec::new();
     let small = trees::small()?;
-    tables.push(measure("this repository", &binary, &peers, small.path(), false, rounds)?);
+    tables.push(measure("our sources", &binary, &peers, small.path(), false, rounds)?);
     match if is_smoke { None } else { trees::kernel()? } {
         Some(kernel) => {
             let measured = rounds.measured.min(LARGE_ROUNDS);

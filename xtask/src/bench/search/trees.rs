@@ -1,4 +1,4 @@
-//! What is searched: Debian's kernel sources, and this repository as it was last committed.
+//! What is searched: Debian's kernel sources, and what this repository is built from, as it was last committed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,13 +8,14 @@ use tempfile::TempDir;
 use crate::error::Result;
 use crate::{process, workspace};
 
-/// This repository, without what is built in it.
+/// A repository of some 300 files: the sources of ours, and its documents.
 pub(super) fn small() -> Result<TempDir> {
     let directory = tempfile::tempdir()?;
     let archive = directory.path().join("archive.tar");
     let output = format!("--output={}", archive.display());
     let root = workspace::root();
-    process::run(Command::new("git").args(["archive", &output, "HEAD"]).current_dir(root))?;
+    let sources = ["archive", &output, "HEAD", ":(glob)crates/*/src/**", "docs", "README.md"];
+    process::run(Command::new("git").args(sources).current_dir(root))?;
     process::run(Command::new("tar").arg("-xf").arg(&archive).current_dir(directory.path()))?;
     std::fs::remove_file(archive)?;
     as_repository(directory.path())?;
