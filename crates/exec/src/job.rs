@@ -266,6 +266,8 @@ impl Job {
                 state.finish(killed.unwrap_or(by_itself));
                 state.ended = Some(Ended { exit, cpu, peak_bytes, left: read_left(&left) });
             }
+            // Nobody wanted to know.
+            Notice::Witnessed { .. } => {}
             Notice::Over { ended } => {
                 state.over = true;
                 state.killed = ended;

@@ -11,7 +11,7 @@ use crate::error::JobError;
 use crate::job::{Job, Status};
 use crate::launch::Launcher;
 use crate::log::{Log, LogLimits, LogRoom};
-use crate::poller::Poller;
+use crate::poller::{Poller, Witnessing};
 use crate::probe;
 use crate::random::random_word;
 use crate::sandbox::level::{Enforced, Level};
@@ -19,6 +19,7 @@ use crate::sandbox::space::Space;
 use crate::sandbox::{Confinement, Sandbox};
 use crate::tmp::SessionTmp;
 use crate::wire::Ending;
+use crate::witness::Witness;
 
 /// What every id begins with.
 pub(crate) const ID_PREFIX: &str = "sh_";
@@ -33,14 +34,17 @@ pub struct Shells {
     launcher: Launcher,
     room: Arc<LogRoom>,
     poller: Poller,
+    witnesses: Arc<Poller>,
     enforced: OnceLock<Enforced>,
 }
 
 impl Shells {
     /// Nothing is started before the first command.
     pub fn new(launcher: Launcher, logs: LogLimits) -> Arc<Shells> {
-        let (room, poller) = (LogRoom::new(logs), Poller::default());
-        Arc::new(Shells { launcher, room, poller, enforced: OnceLock::new() })
+        let poller = Poller::new("toolcrib-jobs");
+        let witnesses = Arc::new(Poller::new("toolcrib-witness"));
+        let (room, enforced) = (LogRoom::new(logs), OnceLock::new());
+        Arc::new(Shells { launcher, room, poller, witnesses, enforced })
     }
 
     /// The commands of one session.
@@ -71,12 +75,22 @@ pub struct Jobs {
 impl Jobs {
     /// Starts a command, with nothing to confine it. It runs when this answers, or has ended already.
     pub fn start(&self, command: &Command) -> Result<Arc<Job>, JobError> {
-        self.begin(command, None)
+        self.begin(command, None, None)
     }
 
     /// Starts a command in a sandbox, at the level that this system can enforce.
     pub fn start_within(&self, sandbox: &Sandbox, command: &Command) -> Result<Arc<Job>, JobError> {
         self.start_at(self.shells.enforced().level, sandbox, command)
+    }
+
+    /// The same, with somebody who is told of each file before the command changes it.
+    pub fn start_witnessed(
+        &self,
+        sandbox: &Sandbox,
+        command: &Command,
+        witness: Arc<dyn Witness>,
+    ) -> Result<Arc<Job>, JobError> {
+        self.start_confined(self.shells.enforced().level, sandbox, command, Some(witness))
     }
 
     /// Starts a command in a sandbox at a level, or not at all.
@@ -86,17 +100,29 @@ impl Jobs {
         sandbox: &Sandbox,
         command: &Command,
     ) -> Result<Arc<Job>, JobError> {
+        self.start_confined(level, sandbox, command, None)
+    }
+
+    fn start_confined(
+        &self,
+        level: Level,
+        sandbox: &Sandbox,
+        command: &Command,
+        witness: Option<Arc<dyn Witness>>,
+    ) -> Result<Arc<Job>, JobError> {
         if level == Level::Nothing {
             return Err(JobError::NotConfinable);
         }
-        let confinement = Confinement { sandbox: sandbox.clone(), level };
-        self.begin(command, Some(&confinement))
+        let witnessed = witness.is_some();
+        let confinement = Confinement { sandbox: sandbox.clone(), level, witnessed };
+        self.begin(command, Some(&confinement), witness)
     }
 
     fn begin(
         &self,
         command: &Command,
         confinement: Option<&Confinement>,
+        witness: Option<Arc<dyn Witness>>,
     ) -> Result<Arc<Job>, JobError> {
         self.make_room()?;
         let failed = |error: io::Error| JobError::not_launched(&error);
@@ -113,7 +139,10 @@ impl Jobs {
         let (script, directory) = (command.script.clone(), command.directory.clone());
         let job = Job::new(id, script, directory, (launched.keeper, launched.control), log);
         let job = Arc::new(job);
-        self.shells.poller.watch(&job, launched.output, control).map_err(failed)?;
+        let poller = &self.shells.witnesses;
+        let witnessing = witness.map(|witness| Witnessing { witness, poller: poller.clone() });
+        let watched = self.shells.poller.watch(&job, launched.output, control, witnessing);
+        watched.map_err(failed)?;
         let begun = job.wait(PATIENCE, |now| now.status != Status::Pending);
         if let Some(broken) = begun.broken {
             return Err(broken);

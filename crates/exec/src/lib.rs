@@ -7,7 +7,7 @@
 //! A [`Job`] is a command that an agent wants run. It is plain data ([`Command`]); a [`Launcher`] starts a
 //! keeper for it, which starts the shell, reaps what comes of it and ends it when told to, or when nobody
 //! is left to tell. [`Jobs`] has those of a session. A command may run in a [`Sandbox`], as far as the
-//! system can hold it to that ([`Enforced`]).
+//! system can hold it to that ([`Enforced`]), and a [`Witness`] may hear of each file before it changes it.
 
 #![allow(
     clippy::disallowed_methods,
@@ -40,7 +40,9 @@ mod random;
 mod sandbox;
 mod step;
 mod tmp;
+mod touch;
 mod wire;
+mod witness;
 mod worker;
 
 pub use attempts::{Attempt, try_to_escape};
@@ -56,5 +58,7 @@ pub use launch::Launcher;
 pub use log::LogLimits;
 pub use sandbox::level::{Enforced, Level};
 pub use sandbox::{Limits, Network, Sandbox};
+pub use touch::Touch;
 pub use wire::Ending;
+pub use witness::Witness;
 pub use worker::{NotConfined, Worker, WorkerError, WorkerLimits, confine, serve};

@@ -1,7 +1,8 @@
-//! One thread that moves what all commands write into their logs, and hears what their keepers say.
+//! One thread that moves what all commands write into their logs, and hears what their keepers say; and one
+//! more for what their witnesses are told, who may take their time.
 
 use std::collections::HashMap;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,8 +12,10 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
 
+use crate::handover;
 use crate::job::Job;
-use crate::wire::take_notice;
+use crate::wire::{Notice, take_notice};
+use crate::witness::{Witness, attend_to, is_over};
 
 /// What is read of one output before the others have their turn.
 const TURN_BYTES: usize = 1 << 20;
@@ -27,9 +30,17 @@ const EVENTS: usize = 64;
 const STOP: u64 = 0;
 
 /// The thread. It begins with the first job, and ends with this.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Poller {
+    name: &'static str,
     running: Mutex<Option<Running>>,
+}
+
+/// Who wants to know what a command changes, and the thread that tells.
+#[derive(Debug, Clone)]
+pub(crate) struct Witnessing {
+    pub(crate) witness: Arc<dyn Witness>,
+    pub(crate) poller: Arc<Poller>,
 }
 
 #[derive(Debug)]
@@ -51,46 +62,58 @@ struct Sources {
     by_number: HashMap<u64, Arc<Source>>,
 }
 
-/// Something that is read from: a command's output, or what its keeper says.
+/// Something that is read from: a command's output, what its keeper says, or the calls that wait until
+/// a witness was told.
 #[derive(Debug)]
 enum Source {
     Output(OwnedFd, Arc<Job>),
-    Keeper(UnixStream, Mutex<Vec<u8>>, Arc<Job>),
+    Keeper(UnixStream, Mutex<Vec<u8>>, Arc<Job>, Option<Witnessing>),
+    Calls(OwnedFd, Arc<dyn Witness>),
 }
 
 impl Poller {
+    /// A thread to be, of this name.
+    pub(crate) fn new(name: &'static str) -> Poller {
+        Poller { name, running: Mutex::default() }
+    }
+
     /// Looks after a job from now on.
     pub(crate) fn watch(
         &self,
         job: &Arc<Job>,
         output: OwnedFd,
         control: UnixStream,
+        witnessing: Option<Witnessing>,
     ) -> io::Result<()> {
-        let mut running = lock(&self.running);
-        let shared = match &*running {
-            Some(running) => running.shared.clone(),
-            None => {
-                let begun = Running::begin()?;
-                let shared = begun.shared.clone();
-                *running = Some(begun);
-                shared
-            }
-        };
-        drop(running);
+        let shared = self.begun()?;
         shared.add(Source::Output(output, job.clone()))?;
-        shared.add(Source::Keeper(control, Mutex::default(), job.clone()))
+        shared.add(Source::Keeper(control, Mutex::default(), job.clone(), witnessing))
+    }
+
+    /// Tells a witness of the calls that wait here, from now on.
+    fn listen(&self, calls: OwnedFd, witness: Arc<dyn Witness>) -> io::Result<()> {
+        self.begun()?.add(Source::Calls(calls, witness))
+    }
+
+    fn begun(&self) -> io::Result<Arc<Shared>> {
+        let mut running = lock(&self.running);
+        if let Some(running) = &*running {
+            return Ok(running.shared.clone());
+        }
+        let begun = Running::begin(self.name)?;
+        Ok(running.insert(begun).shared.clone())
     }
 }
 
 impl Running {
-    fn begin() -> io::Result<Running> {
+    fn begin(name: &str) -> io::Result<Running> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
         let shared = Arc::new(Shared { epoll, stop, sources: Mutex::default() });
         // Weak, so that it lasts no longer than who began it even if it could not be told.
         let seen = Arc::downgrade(&shared);
-        let thread = std::thread::Builder::new().name("toolcrib-jobs".to_owned());
+        let thread = std::thread::Builder::new().name(name.to_owned());
         let thread = Some(thread.spawn(move || attend(&seen))?);
         Ok(Running { shared, thread })
     }
@@ -132,6 +155,7 @@ impl Shared {
         let added = match &*source {
             Source::Output(output, _) => epoll::add(&self.epoll, output, data, EventFlags::IN),
             Source::Keeper(control, ..) => epoll::add(&self.epoll, control, data, EventFlags::IN),
+            Source::Calls(calls, _) => epoll::add(&self.epoll, calls, data, EventFlags::IN),
         };
         Ok(added.inspect_err(|_| self.remove(number))?)
     }
@@ -148,8 +172,12 @@ impl Shared {
         let Some(source) = lock(&self.sources).by_number.get(&number).cloned() else { return true };
         let open = match &*source {
             Source::Output(output, job) => read_output(output, job, chunk),
-            Source::Keeper(control, received, job) => {
-                hear(control, &mut lock(received), job, chunk)
+            Source::Keeper(control, received, job, witnessing) => {
+                hear(control, &mut lock(received), job, witnessing.as_ref(), chunk)
+            }
+            Source::Calls(calls, witness) => {
+                attend_to(calls, witness.as_ref());
+                !is_over(calls)
             }
         };
         if !open {
@@ -158,9 +186,13 @@ impl Shared {
                     let _ = epoll::delete(&self.epoll, output);
                     job.output_closed();
                 }
-                Source::Keeper(control, _, job) => {
+                Source::Keeper(control, _, job, _) => {
                     let _ = epoll::delete(&self.epoll, control);
                     job.keeper_gone();
+                }
+                Source::Calls(calls, witness) => {
+                    let _ = epoll::delete(&self.epoll, calls);
+                    witness.over();
                 }
             }
             self.remove(number);
@@ -188,12 +220,19 @@ fn read_output(output: &OwnedFd, job: &Job, chunk: &mut [u8]) -> bool {
 }
 
 /// Hears what a keeper says; answers whether it may say more.
-fn hear(control: &UnixStream, received: &mut Vec<u8>, job: &Job, chunk: &mut [u8]) -> bool {
-    let mut control = control;
+fn hear(
+    control: &UnixStream,
+    received: &mut Vec<u8>,
+    job: &Job,
+    witnessing: Option<&Witnessing>,
+    chunk: &mut [u8],
+) -> bool {
+    let mut descriptor = None;
     loop {
-        let open = match control.read(chunk) {
-            Ok(0) => false,
-            Ok(count) => {
+        let open = match handover::receive(control, chunk) {
+            Ok((0, _)) => false,
+            Ok((count, descriptors)) => {
+                descriptor = descriptors.into_iter().next().or(descriptor);
                 received.extend_from_slice(chunk.get(..count).unwrap_or_default());
                 true
             }
@@ -202,11 +241,27 @@ fn hear(control: &UnixStream, received: &mut Vec<u8>, job: &Job, chunk: &mut [u8
             Err(_) => false,
         };
         while let Ok(Some(notice)) = take_notice(received) {
-            job.heard(notice);
+            match (notice, witnessing) {
+                (Notice::Witnessed { errno }, Some(witnessing)) => {
+                    begin_witnessing(errno, descriptor.take(), witnessing);
+                }
+                (notice, _) => job.heard(notice),
+            }
         }
         if !open {
             return false;
         }
+    }
+}
+
+fn begin_witnessing(errno: i32, calls: Option<OwnedFd>, witnessing: &Witnessing) {
+    let Witnessing { witness, poller } = witnessing;
+    let begun = match calls {
+        Some(calls) => poller.listen(calls, witness.clone()),
+        None => Err(io::Error::from_raw_os_error(errno)),
+    };
+    if let Err(error) = begun {
+        witness.blind(&error);
     }
 }
 

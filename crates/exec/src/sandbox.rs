@@ -24,11 +24,13 @@ pub(crate) mod space;
 mod view;
 mod wire;
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use crate::step::{Failure, plainly};
 
-pub(crate) use self::kernel::{Forked, fork};
+pub(crate) use self::kernel::{Forked, Waiting, fork, let_happen, still_waits, take_waiting};
 use self::level::Level;
 use self::space::Space;
 
@@ -89,6 +91,8 @@ impl Default for Limits {
 pub(crate) struct Confinement {
     pub(crate) sandbox: Sandbox,
     pub(crate) level: Level,
+    /// Whether somebody wants to know what the command changes.
+    pub(crate) witnessed: bool,
 }
 
 impl Confinement {
@@ -98,7 +102,7 @@ impl Confinement {
         if self.level == Level::Namespaces {
             // Before the space's own network is all there is to see.
             sockets = sockets::outside();
-            let missing = Err(std::io::Error::from_raw_os_error(libc::EBADF));
+            let missing = Err(io::Error::from_raw_os_error(libc::EBADF));
             plainly("find the session's namespaces", space.map_or(missing, Ok))?
                 .join(self.sandbox.network)?;
         }
@@ -120,10 +124,18 @@ pub(crate) struct Prepared {
     sockets: Vec<PathBuf>,
 }
 
+/// What there is to say of a confinement once this process is in it.
+#[derive(Debug)]
+pub(crate) struct Entered {
+    /// Protected names that could not be held.
+    pub(crate) unprotected: Vec<PathBuf>,
+    /// Where calls wait that change files, if somebody wants to know of them.
+    pub(crate) listener: Option<io::Result<OwnedFd>>,
+}
+
 impl Prepared {
-    /// The child's part: everything, in the order in which each step is still allowed. Answers which
-    /// protected names could not be held.
-    pub(crate) fn enter(&self) -> Result<Vec<PathBuf>, Failure> {
+    /// The child's part: everything, in the order in which each step is still allowed.
+    pub(crate) fn enter(&self) -> Result<Entered, Failure> {
         let Prepared { confinement, sockets } = self;
         let sandbox = &confinement.sandbox;
         let mut unprotected = sandbox.protected.clone();
@@ -137,6 +149,7 @@ impl Prepared {
             landlock::restrict(confinement)?;
         }
         calls::refuse(confinement)?;
-        Ok(unprotected)
+        let listener = confinement.witnessed.then(calls::witness);
+        Ok(Entered { unprotected, listener })
     }
 }

@@ -66,6 +66,9 @@ pub(crate) enum Request {
 /// What a keeper tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
+    /// What the command changes is told on the descriptor that comes along; or is not, for the system's
+    /// number of a reason.
+    Witnessed { errno: i32 },
     /// The shell runs. The process between the keeper and the shell, if there is one, and the protected
     /// names that could not be protected.
     Started { first: Option<Pid>, unprotected: Vec<PathBuf> },
@@ -150,6 +153,10 @@ pub(crate) fn encode_notice(notice: &Notice) -> Vec<u8> {
             frame.number(3);
             frame.number(*ended);
         }
+        Notice::Witnessed { errno } => {
+            frame.number(4);
+            frame.number(u64::try_from(*errno).unwrap_or(0));
+        }
     }
     frame.finish()
 }
@@ -222,6 +229,7 @@ fn parse_notice(payload: &[u8]) -> Option<Notice> {
             }
         }
         3 => Notice::Over { ended: rest.number()? },
+        4 => Notice::Witnessed { errno: i32::try_from(rest.number()?).ok()? },
         _ => return None,
     })
 }
@@ -308,7 +316,7 @@ mod tests {
             network: Network::All,
             limits: Limits { processes: 7 },
         };
-        let confinement = Some(Confinement { sandbox, level: Level::Landlock });
+        let confinement = Some(Confinement { sandbox, level: Level::Landlock, witnessed: true });
         for (frame, expected) in [
             (encode_run(&command, None), Request::Run(command.clone(), None)),
             (encode_run(&command, confinement.as_ref()), Request::Run(command, confinement)),
@@ -317,6 +325,7 @@ mod tests {
             assert_eq!(parse_request(&frame[8..]).unwrap(), expected);
         }
         let notices = [
+            Notice::Witnessed { errno: 16 },
             Notice::Started { first: Pid::from_raw(7), unprotected: vec!["/w/.env".into()] },
             Notice::NotStarted { step: "start".into(), what: "/bin/bash".into(), errno: 2 },
             Notice::Exited {

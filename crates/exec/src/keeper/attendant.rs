@@ -3,9 +3,8 @@
 //! It has one thread: whoever has begun a namespace of processes for its children can start no other. So
 //! it waits for everything at once, and goes on hearing while it ends what is inside.
 
-use std::fs::File;
 use std::io::Read as _;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, wait};
 
 use super::{GRACE_ALONE, doomed, shell, tell, tell_over};
 use crate::command::Exit;
+use crate::handover;
 use crate::wire::{self, Ending, Notice};
 
 /// How often it is looked whether all have ended that the first process left behind, having been killed
@@ -34,8 +34,10 @@ pub(super) struct Attendant {
 
 /// What is heard from inside.
 struct Inside {
-    pipe: Option<File>,
+    socket: Option<UnixStream>,
     received: Vec<u8>,
+    /// What came along with it, for the runtime.
+    listener: Option<OwnedFd>,
     started: bool,
     exited: bool,
 }
@@ -44,11 +46,16 @@ impl Attendant {
     pub(super) fn new(
         control: UnixStream,
         first: Pid,
-        pipe: File,
+        socket: UnixStream,
         script: Option<OwnedFd>,
     ) -> Attendant {
-        let inside =
-            Inside { pipe: Some(pipe), received: Vec::new(), started: false, exited: false };
+        let inside = Inside {
+            socket: Some(socket),
+            received: Vec::new(),
+            listener: None,
+            started: false,
+            exited: false,
+        };
         let first_ends = pidfd_open(first, PidfdFlags::empty()).ok();
         Attendant { control, first, first_ends, _script: script, inside }
     }
@@ -82,12 +89,13 @@ impl Attendant {
         let mut waiting = vec![PollFd::new(&self.control, PollFlags::IN)];
         let ends = self.first_ends.as_ref();
         waiting.extend(ends.map(|ends| PollFd::new(ends, PollFlags::IN)));
-        waiting.extend(self.inside.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-        // With the pipe closed there is nothing to wait for but the end, and whatever outlives it.
-        let patience = self.inside.pipe.is_none().then(|| timespec(GLANCE));
+        let inside = self.inside.socket.as_ref();
+        waiting.extend(inside.map(|socket| PollFd::new(socket, PollFlags::IN)));
+        // With the socket closed there is nothing to wait for but the end, and whatever outlives it.
+        let patience = inside.is_none().then(|| timespec(GLANCE));
         let _ = poll(&mut waiting, patience.as_ref());
         let ready = |index: usize| waiting.get(index).is_some_and(|one| !one.revents().is_empty());
-        (ready(0), self.inside.pipe.is_none() || (ends.is_some() && ready(1)))
+        (ready(0), inside.is_none() || (ends.is_some() && ready(1)))
     }
 
     /// Does what the runtime asks for; and what it would ask for, once it is gone.
@@ -107,9 +115,10 @@ impl Attendant {
     fn end(&mut self, grace: Duration) {
         let Attendant { control, first, inside, .. } = self;
         doomed(Some(*first)).end(grace, Duration::MAX, &mut |glance| {
-            match &inside.pipe {
-                Some(pipe) => {
-                    let _ = poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&timespec(glance)));
+            match &inside.socket {
+                Some(socket) => {
+                    let waiting = &mut [PollFd::new(socket, PollFlags::IN)];
+                    let _ = poll(waiting, Some(&timespec(glance)));
                 }
                 None => std::thread::sleep(glance),
             }
@@ -123,20 +132,21 @@ impl Attendant {
 impl Inside {
     /// Passes on what has been said, as far as it is something that may be said there.
     fn hear(&mut self, control: &UnixStream, first: Pid) {
-        while let Some(pipe) = &mut self.pipe {
-            let mut waiting = [PollFd::new(pipe, PollFlags::IN)];
+        while let Some(socket) = &self.socket {
+            let mut waiting = [PollFd::new(socket, PollFlags::IN)];
             if !matches!(poll(&mut waiting, Some(&timespec(Duration::ZERO))), Ok(1)) {
                 return;
             }
             let mut chunk = [0; 4096];
-            match pipe.read(&mut chunk) {
+            match handover::receive(socket, &mut chunk) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Ok(0) | Err(_) => self.pipe = None,
-                Ok(count) => {
+                Ok((0, _)) | Err(_) => self.socket = None,
+                Ok((count, descriptors)) => {
                     self.received.extend_from_slice(&chunk[..count]);
+                    self.listener = descriptors.into_iter().next().or(self.listener.take());
                     if self.pass_on(control, first).is_err() {
                         // Whoever says nonsense is not heard any more; it is waited for all the same.
-                        self.pipe = None;
+                        self.socket = None;
                     }
                 }
             }
@@ -146,6 +156,14 @@ impl Inside {
     fn pass_on(&mut self, control: &UnixStream, first: Pid) -> Result<(), wire::NotUnderstood> {
         while let Some(notice) = wire::take_notice(&mut self.received)? {
             match notice {
+                Notice::Witnessed { .. } if !self.started => {
+                    let listener = self.listener.take();
+                    let listener = listener.iter().map(|listener| listener.as_fd());
+                    let (frame, listener) =
+                        (wire::encode_notice(&notice), listener.collect::<Vec<_>>());
+                    // Nobody to hear it is nothing to stop for.
+                    let _ = handover::send(control, &frame, &listener);
+                }
                 Notice::Started { unprotected, .. } if !self.started => {
                     self.started = true;
                     tell(control, &Notice::Started { first: Some(first), unprotected });

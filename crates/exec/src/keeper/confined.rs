@@ -2,16 +2,14 @@
 //!
 //! It does what the keeper otherwise does, starting the shell and reaping; but it is within reach of the
 //! command, which may do anything to it. So it has nothing to hold on to: what it says goes through a
-//! pipe to the keeper, which stays outside, unseen, and needs nobody's help to end everything
+//! socket to the keeper, which stays outside, unseen, and needs nobody's help to end everything
 //! ([`super::attendant`]).
 
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::io;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{
     Signal, chdir, getpid, set_child_subreaper, set_parent_process_death_signal, setsid,
 };
@@ -20,8 +18,9 @@ use super::attendant::Attendant;
 use super::give_up;
 use super::shell::{self, Shell};
 use crate::command::Command;
+use crate::handover;
 use crate::sandbox::space::Space;
-use crate::sandbox::{Confinement, Forked, Prepared, fork};
+use crate::sandbox::{Confinement, Entered, Forked, Prepared, fork};
 use crate::step::{Failure, plainly};
 use crate::wire::{self, Notice};
 
@@ -40,14 +39,14 @@ pub(super) fn keep(
     match plainly("fork", fork()) {
         Ok(Forked::Child) => {
             drop((control, heard));
-            be_first(command, script, &prepared, &File::from(said))
+            be_first(command, script, &prepared, &said)
         }
         Ok(Forked::Parent(first)) => {
             drop(said);
             // Only for whoever lists commands: this process has nothing to do there.
             let _ = chdir(&command.directory);
             match plainly("let go of the output", shell::let_go()) {
-                Ok(()) => Attendant::new(control, first, File::from(heard), script.ok()).attend(),
+                Ok(()) => Attendant::new(control, first, heard, script.ok()).attend(),
                 Err(failure) => give_up(&control, failure),
             }
         }
@@ -58,12 +57,12 @@ pub(super) fn keep(
 fn prepare(
     confinement: Confinement,
     space: Option<Space>,
-) -> Result<(Prepared, (OwnedFd, OwnedFd)), Failure> {
+) -> Result<(Prepared, (UnixStream, UnixStream)), Failure> {
     plainly("begin a session", setsid())?;
     plainly("adopt what is left behind", set_child_subreaper(Some(getpid())))?;
     let prepared = confinement.prepare(space.as_ref())?;
-    let pipe = plainly("make a pipe", pipe_with(PipeFlags::CLOEXEC))?;
-    Ok((prepared, pipe))
+    let ends = plainly("make a socket", UnixStream::pair())?;
+    Ok((prepared, ends))
 }
 
 /// The first process inside: confines itself, starts the shell, and reaps until nothing is left.
@@ -71,14 +70,18 @@ fn be_first(
     command: &Command,
     script: io::Result<OwnedFd>,
     prepared: &Prepared,
-    said: &File,
+    said: &UnixStream,
 ) -> ExitCode {
-    let say = |notice: &Notice| (&*said).write_all(&wire::encode_notice(notice));
+    let say = |notice: &Notice| handover::send(said, &wire::encode_notice(notice), &[]);
     let begin = || -> Result<_, Failure> {
         // The keeper has one thread yet, and it is the one that lasts.
         let dies = set_parent_process_death_signal(Some(Signal::KILL));
         plainly("die with the keeper", dies)?;
-        let unprotected = prepared.enter()?;
+        let Entered { unprotected, listener } = prepared.enter()?;
+        if let Some(listener) = listener {
+            // From here on somebody must answer, before this process opens anything.
+            plainly("say who is to be told", hand_over(said, listener))?;
+        }
         Ok((Shell::start(command, script)?, unprotected))
     };
     match begin() {
@@ -94,4 +97,14 @@ fn be_first(
             ExitCode::FAILURE
         }
     }
+}
+
+/// Tells where calls wait for an answer, or why they do not.
+fn hand_over(said: &UnixStream, listener: io::Result<OwnedFd>) -> io::Result<()> {
+    let errno =
+        listener.as_ref().err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+    let notice = wire::encode_notice(&Notice::Witnessed { errno });
+    let listener = listener.ok();
+    let listener: Vec<BorrowedFd<'_>> = listener.iter().map(|listener| listener.as_fd()).collect();
+    handover::send(said, &notice, &listener)
 }

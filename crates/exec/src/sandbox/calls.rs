@@ -2,17 +2,23 @@
 //!
 //! A list of what is refused, not of what is allowed: builds use whatever there is. Where a namespace
 //! keeps a command in, it is not refused what it needs inside; so nothing is said here about sending.
+//!
+//! And those that change files by name: where somebody wants to know, they wait until that was told
+//! ([`crate::Witness`]), and then happen as if nobody had asked.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
     SeccompFilter, SeccompRule, apply_filter, sock_filter,
 };
 
+use super::kernel::listen;
 use super::level::Level;
 use super::{Confinement, Network};
 use crate::step::{Failure, plainly};
+use crate::touch::{OPENING, TOUCHING};
 
 /// Refused with `EPERM`.
 const REFUSED: &[i64] = &[
@@ -113,6 +119,45 @@ pub(super) fn refuse(confinement: &Confinement) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Has the calls of this process, and of all that it starts, wait that change files by name. Answers where
+/// they wait.
+pub(super) fn witness() -> io::Result<OwnedFd> {
+    let mut program = touching().map_err(io::Error::other)?;
+    for step in &mut program {
+        if step.code == ANSWER && step.k == STAND_IN {
+            step.k = libc::SECCOMP_RET_USER_NOTIF;
+        }
+    }
+    listen(&program)
+}
+
+/// An answer that the compiler of filters knows, for the one that it does not.
+const STAND_IN: u32 = libc::SECCOMP_RET_TRACE | 0x7063;
+
+fn touching() -> Result<BpfProgram, BackendError> {
+    let mut rules = whole(TOUCHING);
+    for (call, flags) in OPENING {
+        rules.push((*call, opened_to_change(*flags)?));
+    }
+    let wait = SeccompAction::Trace(STAND_IN & libc::SECCOMP_RET_DATA);
+    let target = std::env::consts::ARCH.try_into()?;
+    SeccompFilter::new(rules.into_iter().collect(), SeccompAction::Allow, wait, target)?.try_into()
+}
+
+/// Rules for opening a file in a way that may change it, or make it.
+fn opened_to_change(flags: u8) -> Result<Vec<SeccompRule>, BackendError> {
+    let ways = [
+        (libc::O_ACCMODE, libc::O_WRONLY),
+        (libc::O_ACCMODE, libc::O_RDWR),
+        (libc::O_CREAT, libc::O_CREAT),
+        (libc::O_TRUNC, libc::O_TRUNC),
+    ];
+    let bits = |flag: libc::c_int| u64::from(flag.unsigned_abs());
+    ways.into_iter()
+        .map(|(mask, value)| argument(flags, SeccompCmpOp::MaskedEq(bits(mask)), bits(value)))
+        .collect()
+}
+
 fn refused(confinement: &Confinement) -> Result<BpfProgram, BackendError> {
     let mut rules: Vec<(i64, Vec<SeccompRule>)> = whole(REFUSED);
     rules.push((libc::SYS_clone, namespaces()?));
@@ -169,12 +214,13 @@ fn filter(
     Ok(prologue().into_iter().chain(filter).collect())
 }
 
+const ANSWER: u16 = 0x06; // BPF_RET | BPF_K
+
 /// Ends a program that makes a call by a number which no rule knows.
 #[cfg(target_arch = "x86_64")]
 fn prologue() -> Vec<sock_filter> {
     const LOAD_NUMBER: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS, at offset 0
     const JUMP_IF_AT_LEAST: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
-    const ANSWER: u16 = 0x06; // BPF_RET | BPF_K
     vec![
         sock_filter { code: LOAD_NUMBER, jt: 0, jf: 0, k: 0 },
         sock_filter { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: X32 },

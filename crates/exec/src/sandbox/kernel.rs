@@ -6,6 +6,7 @@ use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 
 use rustix::process::Pid;
+use seccompiler::sock_filter;
 
 /// Which of the two a process is after it forked.
 pub(crate) enum Forked {
@@ -130,4 +131,80 @@ pub(super) fn landlock_restrict(ruleset: impl AsFd) -> io::Result<()> {
         libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_fd().as_raw_fd(), 0_u32)
     };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Puts a filter in front of the calls of this thread and of all that it starts. Answers where the calls
+/// wait that the filter does not decide on.
+#[expect(unsafe_code, reason = "no crate that we have asks for a listener")]
+pub(super) fn listen(program: &[sock_filter]) -> io::Result<OwnedFd> {
+    let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
+    // Both describe the system's own structure.
+    let filter = program.as_ptr().cast::<libc::sock_filter>().cast_mut();
+    let program = libc::sock_fprog { len: length, filter };
+    // So that a signal does not make a waiting call begin anew; only newer systems know it.
+    let patient = libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+    for flags in [patient, 0] {
+        // SAFETY: the program is as long as it is said to be, is only read, and outlives the call.
+        let answer = unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | flags,
+                &raw const program,
+            )
+        };
+        match RawFd::try_from(answer) {
+            // SAFETY: the system has just opened it for us, and nobody else knows of it.
+            Ok(number) if number >= 0 => return Ok(unsafe { OwnedFd::from_raw_fd(number) }),
+            _ if flags == 0 => break,
+            _ => {}
+        }
+    }
+    Err(io::Error::last_os_error())
+}
+
+/// A call that waits for an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiting {
+    id: u64,
+    /// The thread that makes it.
+    pub(crate) thread: libc::pid_t,
+    pub(crate) call: i64,
+    pub(crate) arguments: [u64; 6],
+}
+
+/// Takes the next call that waits. Who has not heard that there is one may wait for it here.
+#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+pub(crate) fn take_waiting(listener: impl AsFd) -> io::Result<Waiting> {
+    // SAFETY: a structure of numbers only, for which zero is a value.
+    let mut noticed: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    // SAFETY: the structure is the one that belongs to this request, and outlives the call.
+    let answer = unsafe {
+        libc::ioctl(listener.as_fd().as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut noticed)
+    };
+    if answer != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let thread = libc::pid_t::try_from(noticed.pid).map_err(io::Error::other)?;
+    let data = noticed.data;
+    Ok(Waiting { id: noticed.id, thread, call: data.nr.into(), arguments: data.args })
+}
+
+/// Whether the call still waits: then what was read of its thread was really its own.
+#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+pub(crate) fn still_waits(listener: impl AsFd, waiting: &Waiting) -> bool {
+    let number = listener.as_fd().as_raw_fd();
+    // SAFETY: the number is only read, and outlives the call.
+    unsafe { libc::ioctl(number, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const waiting.id) == 0 }
+}
+
+/// Lets the call happen, as if nobody had asked: whatever else confines the thread still does.
+#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+pub(crate) fn let_happen(listener: impl AsFd, waiting: &Waiting) {
+    let go_on = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+    let answer = libc::seccomp_notif_resp { id: waiting.id, val: 0, error: 0, flags: go_on };
+    let number = listener.as_fd().as_raw_fd();
+    // SAFETY: the structure is the one that belongs to this request, is only read, and outlives the call. It
+    // fails only if the thread is gone, which needs no answer.
+    unsafe { libc::ioctl(number, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const answer) };
 }

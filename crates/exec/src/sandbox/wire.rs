@@ -11,6 +11,7 @@ impl Confinement {
     pub(crate) fn encode(&self, frame: &mut Frame) {
         let sandbox = &self.sandbox;
         frame.number(u64::from(self.level.number()));
+        frame.number(u64::from(self.witnessed));
         frame.bytes(sandbox.tmp.as_os_str().as_bytes());
         frame.number(match sandbox.network {
             Network::None => 0,
@@ -31,6 +32,7 @@ impl Confinement {
 
     pub(crate) fn parse(rest: &mut Rest<'_>) -> Option<Confinement> {
         let level = Level::of_number(rest.number()?)?;
+        let witnessed = rest.number()? != 0;
         let tmp = PathBuf::from(os_string(rest.bytes()?));
         let network = match rest.number()? {
             0 => Network::None,
@@ -48,6 +50,6 @@ impl Confinement {
             network,
             limits,
         };
-        Some(Confinement { sandbox, level })
+        Some(Confinement { sandbox, level, witnessed })
     }
 }

@@ -7,6 +7,7 @@ mod files;
 mod levels;
 mod network;
 mod processes;
+mod witness;
 mod work;
 
 use std::fs;

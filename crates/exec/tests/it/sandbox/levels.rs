@@ -5,7 +5,7 @@ use toolcrib_exec::{JobError, try_to_escape};
 use super::*;
 
 /// A session on a system from which something was taken.
-fn hobbled(hows: &[&str]) -> Bench {
+pub(super) fn hobbled(hows: &[&str]) -> Bench {
     let mut arguments: Vec<_> = hows.iter().map(|how| how.into()).collect();
     arguments.push(example_path("keeper").into());
     Bench::with(Launcher { program: example_path("hobbled"), arguments })
