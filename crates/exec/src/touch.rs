@@ -33,6 +33,7 @@ pub(crate) const TOUCHING: &[i64] = &[
     libc::SYS_linkat,
     libc::SYS_symlinkat,
     libc::SYS_mkdirat,
+    libc::SYS_mknodat,
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
     FCHMODAT2,
@@ -50,6 +51,8 @@ pub(crate) const TOUCHING: &[i64] = &[
     libc::SYS_symlink,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_mkdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mknod,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_chmod,
 ];
@@ -110,7 +113,7 @@ fn names(waiting: &Waiting) -> io::Result<Vec<Name>> {
             let flags = u64::from_ne_bytes(flags);
             if changes(flags) { vec![opened(at(0, 1, true), flags)] } else { Vec::new() }
         }
-        libc::SYS_unlinkat | libc::SYS_mkdirat => vec![at(0, 1, false)],
+        libc::SYS_unlinkat | libc::SYS_mkdirat | libc::SYS_mknodat => vec![at(0, 1, false)],
         libc::SYS_renameat2 => vec![whole(at(0, 1, false)), whole(at(2, 3, false))],
         // Who writes to the new name writes to the old one.
         libc::SYS_linkat => vec![at(0, 1, false), at(2, 3, false)],
@@ -139,7 +142,7 @@ fn named_alone(call: i64, arguments: &[u64; 6]) -> Vec<Name> {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_creat | libc::SYS_chmod => vec![name(0, true)],
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_unlink | libc::SYS_mkdir => vec![name(0, false)],
+        libc::SYS_unlink | libc::SYS_mkdir | libc::SYS_mknod => vec![name(0, false)],
         #[cfg(target_arch = "x86_64")]
         libc::SYS_rename => {
             [0, 1].map(|at| Name { whole: true, ..name(at, false) }).into_iter().collect()

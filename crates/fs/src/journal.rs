@@ -15,11 +15,15 @@
 //! next looks at the files: if all are new the change is finished, otherwise those that are new get
 //! back what was there before (`recover.rs`).
 //!
+//! What somebody else changes, a command for one, is noted file by file in `followed/`, and becomes a line
+//! in the log when it is over (`followed.rs`).
+//!
 //! Changes that are too old or too much are collected now and then, with the contents that nothing
 //! names any more (`collect.rs`).
 
 mod collect;
 mod entry;
+mod followed;
 mod log;
 mod pending;
 mod recover;
@@ -33,6 +37,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 
 pub use self::collect::Caps;
 pub use self::entry::{About, Entry, FileChange, KeptPath, Version};
+pub(crate) use self::followed::Followed;
 pub use self::recover::{Outcome, Recovered};
 
 use self::log::Log;
@@ -47,8 +52,8 @@ use crate::random;
 /// Longer than anybody holds the journal's locks.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A journal.
-#[derive(Debug)]
+/// A journal: where it is, and how much it keeps. All that is told of it stands on disk.
+#[derive(Debug, Clone)]
 pub struct Journal {
     directory: PathBuf,
     log: Log,

@@ -27,6 +27,7 @@ mod content;
 mod errno;
 mod error;
 mod file;
+mod footprint;
 mod hash;
 mod journal;
 mod listing;
@@ -43,6 +44,7 @@ pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, NewMode, S
 pub use content::Content;
 pub use error::{FsError, FsErrorKind};
 pub use file::{FileKind, ReadFile};
+pub use footprint::{Action, ChangedFile, Footprint, Lost, Measure, Settled, Share, Worth};
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
     About, Caps, Entry, FileChange, Journal, KeptPath, Outcome as RecoveryOutcome, Recovered,

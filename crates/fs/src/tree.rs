@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags, Stat};
+use rustix::io::Errno;
 
 use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
@@ -53,6 +54,10 @@ impl Tree {
     /// The tree of the root that a place is in.
     pub fn around(place: &Place) -> Tree {
         Tree { root: place.root.clone() }
+    }
+
+    pub(crate) fn of(root: Arc<Root>) -> Tree {
+        Tree { root }
     }
 
     /// The real path of the root.
@@ -105,7 +110,7 @@ impl Directory {
         if stamp.size > max_bytes {
             return Ok(Taken::TooLarge(stamp));
         }
-        if !fill(&handle, stamp.size, max_bytes, buffer)? {
+        if !read_whole(&handle, stamp.size, max_bytes, buffer).map_err(kind)? {
             return Ok(Taken::TooLarge(stamp));
         }
         Ok(Taken::Whole(stamp))
@@ -113,7 +118,7 @@ impl Directory {
 }
 
 impl Stamp {
-    fn of(stat: &Stat) -> Stamp {
+    pub(crate) fn of(stat: &Stat) -> Stamp {
         Stamp {
             identity: (stat.st_dev, stat.st_ino),
             size: u64::try_from(stat.st_size).unwrap_or(0),
@@ -124,17 +129,17 @@ impl Stamp {
 }
 
 /// Reads to the end, or answers that there is more than was allowed.
-fn fill(
+pub(crate) fn read_whole(
     handle: &OwnedFd,
     size: u64,
     max_bytes: u64,
     buffer: &mut Vec<u8>,
-) -> Result<bool, FsErrorKind> {
+) -> Result<bool, Errno> {
     // One byte more than it has, so that its end shows without asking once more.
     buffer.reserve(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1));
     loop {
         let read = rustix::io::retry_on_intr(|| rustix::io::read(handle, spare_capacity(buffer)));
-        let read = read.map_err(kind)?;
+        let read = read?;
         if buffer.len() as u64 > max_bytes {
             return Ok(false);
         }
@@ -147,6 +152,6 @@ fn fill(
     }
 }
 
-fn kind(errno: rustix::io::Errno) -> FsErrorKind {
+fn kind(errno: Errno) -> FsErrorKind {
     FsError::from_errno("", "", errno).kind()
 }

@@ -1,12 +1,13 @@
 //! The roots together: where every path starts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{FsError, FsErrorKind};
 use crate::place::Place;
 use crate::resolve;
 use crate::root::Root;
+use crate::tree::Tree;
 
 /// All that the tools may see of the file system.
 #[derive(Debug, Clone)]
@@ -40,6 +41,11 @@ impl Workspace {
         self.roots.iter().map(Arc::as_ref)
     }
 
+    /// What is beneath each root.
+    pub fn trees(&self) -> impl Iterator<Item = Tree> {
+        self.roots.iter().map(|root| Tree::of(root.clone()))
+    }
+
     /// The first root as a place.
     pub fn top(&self) -> Place {
         Place {
@@ -60,6 +66,14 @@ impl Workspace {
     pub fn contains(&self, path: &Path) -> bool {
         let names = crate::root::path_names(path);
         self.roots.iter().any(|root| root.names_beneath(&names).is_some())
+    }
+
+    /// The innermost root that a real path lies in, and the way from there.
+    pub(crate) fn innermost(&self, path: &Path) -> Option<(Arc<Root>, PathBuf)> {
+        let beneath = |root: &Arc<Root>| {
+            Some((root.clone(), path.strip_prefix(root.path()).ok()?.to_owned()))
+        };
+        self.roots.iter().filter_map(beneath).max_by_key(|(root, _)| root.path().as_os_str().len())
     }
 
     /// Finds a place again by its real path.

@@ -74,6 +74,7 @@ mod state;
 mod table;
 mod tool;
 mod tools;
+mod trail;
 mod undo;
 mod wire;
 mod words;

@@ -13,6 +13,7 @@ use toolcrib_exec::{Enforced, Environment, Jobs, Launcher, LogLimits, Shells, fi
 use self::login::{login_environment, merged};
 use crate::helper::KEEP;
 use crate::sandbox::{SandboxSettings, is_enough};
+use crate::trail::Trail;
 
 /// Commands of one session at a time, those that have ended and are still remembered among them.
 const MAX_JOBS: usize = 1_000;
@@ -102,6 +103,7 @@ impl ShellHost {
             jobs: self.shells.session(MAX_JOBS),
             carried: Mutex::default(),
             cursors: Mutex::default(),
+            trails: Mutex::default(),
         }
     }
 
@@ -130,6 +132,7 @@ pub(crate) struct SessionShell {
     jobs: Jobs,
     carried: Mutex<Carried>,
     cursors: Mutex<HashMap<String, u64>>,
+    trails: Mutex<HashMap<String, Arc<Trail>>>,
 }
 
 /// What a command left to the next.
@@ -163,6 +166,18 @@ impl SessionShell {
             lock(&self.carried).environment = Some(environment);
         }
         taken
+    }
+
+    /// What a job changes, if somebody looks.
+    pub(crate) fn trail(&self, id: &str) -> Option<Arc<Trail>> {
+        lock(&self.trails).get(id).cloned()
+    }
+
+    pub(crate) fn keep_trail(&self, id: &str, trail: Arc<Trail>) {
+        let mut trails = lock(&self.trails);
+        // Those of jobs that are forgotten have said what they had to say.
+        trails.retain(|id, _| self.jobs.get(id).is_some());
+        trails.insert(id.to_owned(), trail);
     }
 
     /// Up to where the output of a job was read.

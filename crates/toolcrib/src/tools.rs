@@ -3,6 +3,7 @@
 mod apply_patch;
 mod bash;
 mod bash_output;
+mod changes;
 mod edit;
 mod glob;
 mod grep;

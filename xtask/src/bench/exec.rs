@@ -22,6 +22,7 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     let binary = rounds.build()?;
     let directory = tempfile::tempdir()?;
     small(&binary, directory.path(), rounds)?;
+    changes(&binary, rounds)?;
     flood(&binary, directory.path(), if rounds.measured < 10 { SMALL_FLOOD } else { FLOOD })
 }
 
@@ -58,6 +59,46 @@ fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
     Ok(())
 }
 
+/// Files of the tree in which commands change some.
+const TREE: usize = 5_000;
+
+/// What it costs that files are kept before a command changes them: the same command with the profile
+/// `open`, where nobody looks.
+fn changes(binary: &Path, rounds: Rounds) -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let fill = format!(
+        "mkdir d{{1..50}}; for i in {{1..{TREE}}}; do head -c 4000 /dev/urandom | base64 > d$((i % 50 + 1))/f$i; done"
+    );
+    let root = directory.path().join("tree");
+    std::fs::create_dir(&root)?;
+    spawned("bash", &["-c", &format!("cd {} && {fill}", root.display())])?;
+    let start = |profile| session_in(binary, &root, &directory.path().join(profile), profile);
+    let (mut open, mut confined) = (start("open")?, start("workspace")?);
+    println!(
+        "\n| among {TREE} files | open ms | kept ms | difference |\n| --- | ---: | ---: | ---: |"
+    );
+    for (what, script) in [
+        ("nothing changed", "true"),
+        ("all of them read", "cat d*/* > /dev/null"),
+        ("100 rewritten", "for f in d7/*; do echo $RANDOM > $f; done"),
+        ("1,000 rewritten", "for f in d1?/*; do echo $RANDOM > $f; done"),
+        ("500 made and removed", "cp -r d2 new; cp -r d3 d4 d5 d6 new; rm -r new"),
+    ] {
+        let mut times = [Times::default(), Times::default()];
+        for _ in 0..(rounds.measured / 20).max(1) {
+            times[0].add(timed(|| bash(&mut open, script).map(|_| ()))?);
+            times[1].add(timed(|| bash(&mut confined, script).map(|_| ()))?);
+        }
+        let [open, kept] = times.map(|times| times.percentile_ms(50));
+        let more = kept.zip(open).map(|(kept, open)| kept - open);
+        let words = [open, kept, more].map(two_digits);
+        println!("| {what} | {} | {} | {} |", words[0], words[1], words[2]);
+    }
+    open.end()?;
+    confined.end()?;
+    Ok(())
+}
+
 fn flood(binary: &Path, directory: &Path, bytes: u64) -> Result<()> {
     let script = format!("head -c {bytes} /dev/zero");
     let peer = timed(|| spawned("sh", &["-c", &format!("{script} | cat >/dev/null")]))?;
@@ -78,9 +119,13 @@ fn flood(binary: &Path, directory: &Path, bytes: u64) -> Result<()> {
 }
 
 fn session(binary: &Path, directory: &Path, profile: &str) -> Result<Conversation> {
+    session_in(binary, directory, &directory.join("state"), profile)
+}
+
+fn session_in(binary: &Path, root: &Path, state: &Path, profile: &str) -> Result<Conversation> {
     let mut command = Command::new(binary);
-    command.args(["--profile", profile, "--state"]).arg(directory.join("state"));
-    command.arg("--root").arg(directory).arg("run").env_remove("SHELL");
+    command.args(["--profile", profile, "--state"]).arg(state);
+    command.arg("--root").arg(root).arg("run").env_remove("SHELL");
     Conversation::start(command)
 }
 

@@ -89,3 +89,35 @@ fn edits_of_two_processes_compose() {
         expected.join("\n")
     );
 }
+
+#[test]
+fn what_a_command_had_done_when_its_server_was_killed_can_be_taken_back() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let workspace = directory.path();
+    std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
+    let mut server = std::process::Command::new(crate::PROGRAM)
+        .arg("run")
+        .current_dir(workspace)
+        .envs(crate::home_of_its_own())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let call =
+        r#"{"id": 1, "tool": "Bash", "args": {"command": "rm a.txt; echo x > b.txt; sleep 60"}}"#;
+    std::io::Write::write_all(server.stdin.as_mut().unwrap(), format!("{call}\n").as_bytes())
+        .unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !std::fs::read(workspace.join("b.txt")).is_ok_and(|says| says == b"x\n") {
+        assert!(std::time::Instant::now() < until, "the command does not begin");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    server.kill().unwrap();
+    server.wait().unwrap();
+
+    let log: Value = serde_json::from_slice(&toolcrib(workspace, &["log"], b"").stdout).unwrap();
+    assert_eq!(log["changes"][0]["tool"], "Bash", "{log}");
+    assert!(toolcrib(workspace, &["undo"], b"").status.success());
+    assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "one\n");
+    assert!(!workspace.join("b.txt").exists());
+}

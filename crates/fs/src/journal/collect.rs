@@ -49,7 +49,7 @@ impl Journal {
         if kept.len() < entries.len() {
             self.rewrite_log(kept)?;
         }
-        let interrupted = self.noted()?;
+        let interrupted = [self.noted()?, self.followed()?].concat();
         let named: HashSet<PathBuf> = kept
             .iter()
             .chain(&interrupted)

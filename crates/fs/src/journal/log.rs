@@ -16,7 +16,7 @@ const CHECK_DIGITS: usize = 8;
 /// Enough for a whole line, nearly always.
 const FIRST_TAIL_BYTES: u64 = 8 << 10;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Log {
     path: PathBuf,
 }

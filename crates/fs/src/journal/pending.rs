@@ -58,7 +58,7 @@ impl Journal {
     /// The changes that a crash interrupted, each with its file, which is ours now.
     pub(super) fn interrupted(&self) -> Result<Vec<(Entry, Pending)>, FsError> {
         let mut interrupted = Vec::new();
-        for path in self.pending_files()? {
+        for path in self.notes_in("pending")? {
             let Ok(file) = std::fs::File::open(&path) else { continue };
             if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 continue;
@@ -77,12 +77,13 @@ impl Journal {
     /// All changes that are being made or were interrupted, whoever holds them.
     pub(super) fn noted(&self) -> Result<Vec<Entry>, FsError> {
         let read = |path: PathBuf| std::fs::read(path).unwrap_or_default();
-        let files = self.pending_files()?.into_iter().map(read);
+        let files = self.notes_in("pending")?.into_iter().map(read);
         Ok(files.flat_map(|bytes| log::lines(&bytes).next()).collect())
     }
 
-    fn pending_files(&self) -> Result<Vec<PathBuf>, FsError> {
-        let directory = self.directory.join("pending");
+    /// The files in one of the journal's directories.
+    pub(super) fn notes_in(&self, name: &str) -> Result<Vec<PathBuf>, FsError> {
+        let directory = self.directory.join(name);
         let list = || -> std::io::Result<Vec<PathBuf>> {
             directory.read_dir()?.map(|file| Ok(file?.path())).collect()
         };

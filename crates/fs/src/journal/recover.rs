@@ -39,7 +39,7 @@ impl Journal {
     /// Finishes or takes back the changes that a crash interrupted, as far as their files are in this
     /// workspace; others are left to those who can see them.
     pub fn recover(&self, workspace: &Workspace) -> Result<Vec<Recovered>, FsError> {
-        let mut all = Vec::new();
+        let mut all = self.recover_followed(workspace)?;
         if self.noted()?.is_empty() {
             return Ok(all);
         }

@@ -24,7 +24,7 @@ const THREADS: usize = 8;
 /// A larger content that is there already is not read to see whether it is whole.
 const MAX_VERIFIED: usize = 1 << 20;
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Store {
     directory: PathBuf,
 }
@@ -42,6 +42,19 @@ impl Store {
     /// Keeps a content; when it returns, it is on disk. One that is there already, and whole, stays as it
     /// is: it was synced before it got its name.
     pub(super) fn put(&self, content: &Content) -> Result<(), FsError> {
+        self.write(content, std::fs::File::sync_data)
+    }
+
+    /// Keeps a content; it comes to the disk when the system finds time.
+    pub(super) fn put_soon(&self, content: &Content) -> Result<(), FsError> {
+        self.write(content, |_| Ok(()))
+    }
+
+    fn write(
+        &self,
+        content: &Content,
+        sync: impl Fn(&std::fs::File) -> std::io::Result<()>,
+    ) -> Result<(), FsError> {
         let hash = content.hash();
         let path = self.path(&hash);
         if self.has(&hash, content.len())? {
@@ -51,7 +64,7 @@ impl Store {
         let write = || -> std::io::Result<()> {
             let compressed = zstd::bulk::compress(content, level)?;
             let mut file = new_file(&self.directory)?;
-            let written = file.0.write_all(&compressed).and_then(|()| file.0.sync_data());
+            let written = file.0.write_all(&compressed).and_then(|()| sync(&file.0));
             // What could not be written must not fill the disk for good.
             written.and_then(|()| std::fs::rename(&file.1, &path)).inspect_err(|_| {
                 let _ = std::fs::remove_file(&file.1);

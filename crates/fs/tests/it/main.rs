@@ -9,6 +9,7 @@
 
 mod change;
 mod confinement;
+mod footprint;
 mod journal;
 mod without_openat2;
 

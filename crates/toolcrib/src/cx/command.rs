@@ -12,6 +12,7 @@ use super::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::sandbox::{Confined, is_enough, not_enough, protected_names, sandbox};
 use crate::shell::{MAX_AGE, SessionShell, ShellHost};
+use crate::trail::Trail;
 
 /// A command that runs, or has.
 pub(crate) struct StartedCommand {
@@ -24,6 +25,8 @@ pub(crate) struct StartedCommand {
     pub(crate) confined: Confined,
     /// The names that were protected from it.
     pub(crate) protected: Vec<PathBuf>,
+    /// What it changes, if that can be seen.
+    pub(crate) trail: Option<Arc<Trail>>,
 }
 
 /// What is said of a command before it is started.
@@ -95,8 +98,8 @@ impl<'a> Cx<'a> {
         let jobs = shell.jobs();
         let Some(settings) = host.sandbox() else {
             let job = jobs.start(&command).map_err(|error| trouble(&error))?;
-            let (confined, protected) = (Confined::Not, Vec::new());
-            return Ok(StartedCommand { job, directory, notes, confined, protected });
+            let (confined, protected, trail) = (Confined::Not, Vec::new(), None);
+            return Ok(StartedCommand { job, directory, notes, confined, protected, trail });
         };
         let enforced = host.enforced();
         if !is_enough(enforced) {
@@ -107,9 +110,13 @@ impl<'a> Cx<'a> {
         let seen = if enforced.level == Level::Namespaces { Path::new("/tmp") } else { &tmp };
         command.environment.push(("TMPDIR".into(), seen.into()));
         let sandbox = sandbox(self.runtime, settings, &tmp);
-        let job = jobs.start_within(&sandbox, &command).map_err(|error| trouble(&error))?;
+        let trail = Arc::new(Trail::begin(self.runtime, self.about.clone()));
+        let job = jobs.start_witnessed(&sandbox, &command, trail.clone());
+        let job = job.map_err(|error| trouble(&error))?;
+        shell.keep_trail(job.id(), trail.clone());
         let confined = Confined::within(enforced, settings.network);
-        Ok(StartedCommand { job, directory, notes, confined, protected: sandbox.protected })
+        let (protected, trail) = (sandbox.protected, Some(trail));
+        Ok(StartedCommand { job, directory, notes, confined, protected, trail })
     }
 
     /// Where the next command begins, as replies show it, if nobody says otherwise.

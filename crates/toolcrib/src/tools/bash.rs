@@ -25,7 +25,8 @@ use crate::tool::{Category, Hints, Tool};
 /// The next command begins where this one ended, with the variables that it exported. Nobody can be asked
 /// anything: stdin is empty or `stdin`, pagers print, editors do nothing. What takes longer than timeout goes
 /// on in the background, and so does what it leaves running; BashOutput and KillShell take the bash_id of the
-/// reply. Of a long output the beginning, the first errors and the end are shown; BashOutput has the rest.
+/// reply. Of a long output the beginning, the first errors and the end are shown; BashOutput has the rest. The
+/// files that it changed are named, and Undo takes them back.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
@@ -137,6 +138,7 @@ impl Bash {
         let mut report = Report::new(started, now, self.excerpt(cx));
         report.carry(cx, self.cwd.is_none())?;
         report.look_for_protected(cx);
+        report.look_for_changes(cx);
         report.keep_or_forget(cx)?;
         report.answer(&self.command)
     }
@@ -155,7 +157,8 @@ impl Bash {
             let ended =
                 if now.over { "and all it had started was ended" } else { "and is being ended" };
             let message = format!("the command took longer than {seconds} s {ended}");
-            let report = Report::new(started, now, self.excerpt(cx));
+            let mut report = Report::new(started, now, self.excerpt(cx));
+            report.look_for_changes(cx);
             return Err(report.error(ErrorKind::Timeout, message));
         }
         let report = Report::new(started, job.snapshot(), self.excerpt(cx));

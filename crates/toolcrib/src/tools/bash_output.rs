@@ -13,6 +13,7 @@ use toolcrib_text::{Excerpt, ExcerptOptions, Shown};
 
 use self::wanted::LineRange;
 use super::bash::how;
+use super::changes::Changes;
 use super::shell_output::{each_line, excerpt, last_line, whole_characters};
 use crate::cancel::Progress;
 use crate::cx::{Cx, trouble};
@@ -93,7 +94,9 @@ impl Tool for BashOutput {
         if filter.is_none() && lines.is_none() {
             cx.shell()?.read_to(&self.bash_id, end);
         }
-        Ok(answer(&job, &now, shown, end, waited, wait_for))
+        let changes = Changes::of_job(cx, &job)?;
+        let reply = answer(&job, &now, (shown, &changes), end, waited, wait_for);
+        Ok(changes.facts().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value)))
     }
 }
 
@@ -214,7 +217,7 @@ impl Look<'_> {
 fn answer(
     job: &Job,
     now: &Snapshot,
-    shown: Shown,
+    (shown, changes): (Shown, &Changes),
     cursor: u64,
     waited: Waited,
     wait_for: WaitFor,
@@ -239,6 +242,7 @@ fn answer(
         Waited::EndedFirst => text.push_str(&format!("[it ended, and {what}]\n")),
         Waited::TimedOut => text.push_str(&format!("[the time is up, and {what}]\n")),
     }
+    text.push_str(&changes.text());
     let reply = Reply::new(text)
         .with("bash_id", job.id())
         .with("status", now.status.name())

@@ -8,6 +8,7 @@ use toolcrib_exec::{Ending, Status};
 use toolcrib_policy::Access;
 use toolcrib_text::ExcerptOptions;
 
+use super::changes::Changes;
 use super::shell_output::excerpt;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
@@ -78,7 +79,9 @@ impl Tool for KillShell {
             0 => "It wrote nothing.\n".to_owned(),
             _ => format!("Its last output:\n{}", last.text),
         };
-        let text = format!("Ended {}: {ended}. {output}", job.id());
-        Ok(Reply::new(text).with("status", now.status.name()).with("ended", now.killed))
+        let changes = Changes::of_job(cx, &job)?;
+        let text = format!("Ended {}: {ended}. {output}{}", job.id(), changes.text());
+        let reply = Reply::new(text).with("status", now.status.name()).with("ended", now.killed);
+        Ok(changes.facts().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value)))
     }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod cases;
+mod command_changes;
 mod large_files;
 mod large_patches;
 mod own_tools;
@@ -17,3 +18,11 @@ mod sandboxed;
 mod sessions;
 mod shells;
 mod silence;
+
+use std::path::{Path, PathBuf};
+
+/// A program that is the helper of a runtime.
+fn helper() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    tests.parent().and_then(Path::parent).unwrap().join("examples/helper")
+}

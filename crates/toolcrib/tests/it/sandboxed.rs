@@ -1,7 +1,6 @@
 //! Commands in the sandbox, through the library: what they are held to is what the file tools are held to.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use toolcrib::{
@@ -37,7 +36,7 @@ impl Sandboxed {
             .journal(top.path().join("state"), Caps::default())
             .profile(Profile::Workspace)
             .sandbox(settings)
-            .helper(helper())
+            .helper(crate::helper())
             .build()
             .unwrap();
         let session = runtime.session();
@@ -65,16 +64,11 @@ impl Sandboxed {
     }
 }
 
-fn helper() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    tests.parent().and_then(Path::parent).unwrap().join("examples/helper")
-}
-
 #[test]
 fn a_command_keeps_inside_without_a_question() {
     let here = Sandboxed::new();
     let reply = here.bash("echo x > made; echo y > T/home/.cache/y; cat T/ro/f").unwrap();
-    assert_eq!(reply.output(), "canary\n");
+    assert_eq!(reply.output(), "canary\n[created made; Undo with id 1 takes it back]\n");
     assert_eq!(reply.metadata()["sandbox"], "level 4");
     assert_eq!((here.read("ws/made"), here.read("home/.cache/y")), ("x\n".into(), "y\n".into()));
     for command in [

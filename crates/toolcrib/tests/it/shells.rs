@@ -1,7 +1,6 @@
 //! Commands over time: what a session carries, what goes on in the background, what is waited for, and how
 //! things end.
 
-use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -29,7 +28,7 @@ fn shells_with(
         .root(directory.path().join("ws"))
         .journal(directory.path().join("state"), Caps::default())
         .profile(Profile::Open)
-        .helper(helper())
+        .helper(crate::helper())
         .environment(environment)
         .build()
         .unwrap();
@@ -38,13 +37,6 @@ fn shells_with(
 }
 
 /// The example `helper`, which `cargo test` builds beside the tests.
-fn helper() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let helper = tests.parent().unwrap().parent().unwrap().join("examples/helper");
-    assert!(helper.exists(), "cargo build -p toolcrib --example helper");
-    helper
-}
-
 impl Shells {
     fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
         self.runtime.call(&self.session, Call::new(tool, args), Options::default())
@@ -271,7 +263,7 @@ fn commands_have_the_environment_of_a_login() {
         let runtime = Runtime::builder()
             .root(directory.path().join("ws"))
             .profile(Profile::Open)
-            .helper(helper())
+            .helper(crate::helper())
             .environment(|| vec![("PATH".into(), "/usr/bin:/bin".into())])
             .login_shell(shell)
             .build()

@@ -81,6 +81,7 @@ os.rename("from_at", "to_at", src_dir_fd=here, dst_dir_fd=here)
 os.link("linked", "new_name")
 os.symlink("nowhere", "new_link")
 os.mkdir("new_directory")
+os.mkfifo("new_pipe")
 os.chmod("mode", 0o755)
 descriptor = os.open("mode_of_descriptor", os.O_RDONLY)
 os.fchmod(descriptor, 0o755)
@@ -140,8 +141,17 @@ fn each_way_to_change_a_file_is_told_before_it_happens() {
         let mut expected: Vec<(&str, Option<&str>)> =
             FILES.iter().map(|name| (*name, Some("old"))).collect();
         expected.extend(
-            ["to", "to_at", "new_name", "new_link", "new_directory", "a_link", "not_there"]
-                .map(|name| (name, None)),
+            [
+                "to",
+                "to_at",
+                "new_name",
+                "new_link",
+                "new_directory",
+                "new_pipe",
+                "a_link",
+                "not_there",
+            ]
+            .map(|name| (name, None)),
         );
         assert_eq!(notes.in_directory(&ws), told(&expected));
         assert!(notes.blind.lock().unwrap().is_empty(), "{:?}", notes.blind);

@@ -8,6 +8,7 @@ use super::answer::answers_by_exit_code;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
+use crate::tools::changes::Changes;
 use crate::tools::shell_output::excerpt;
 use crate::words::counted;
 
@@ -26,6 +27,7 @@ pub(super) struct Report {
     kept: bool,
     /// Names that are protected from now on, and that it made.
     made_protected: Vec<String>,
+    changes: Changes,
 }
 
 impl Report {
@@ -38,8 +40,8 @@ impl Report {
         let left = if now.over { Vec::new() } else { started.job.processes() };
         let notes = std::mem::take(&mut started.notes);
         let directory = started.directory.clone();
-        let made_protected = Vec::new();
-        Report { started, now, shown, left, notes, directory, kept: true, made_protected }
+        let (made_protected, changes) = (Vec::new(), Changes::default());
+        Report { started, now, shown, left, notes, directory, kept: true, made_protected, changes }
     }
 
     /// Says what it made that makes programs run code: it could not be kept from that, since nothing was
@@ -51,6 +53,14 @@ impl Report {
             self.notes.push(format!(
                 "made what can make programs run code, and is protected from now on: {names}"
             ));
+        }
+    }
+
+    /// Says which files it changed.
+    pub(super) fn look_for_changes(&mut self, cx: &Cx<'_>) {
+        if let Some(trail) = &self.started.trail {
+            self.changes = Changes::of(cx, trail);
+            self.notes.extend(self.changes.notes());
         }
     }
 
@@ -174,6 +184,7 @@ impl Report {
             ("truncated", (self.shown.left_out > 0).into()),
         ];
         facts.extend(self.started.confined.facts());
+        facts.extend(self.changes.facts());
         if let Some(ended) = &self.now.ended {
             facts.push(match ended.exit {
                 Exit::Code(code) => ("exit_code", code.into()),

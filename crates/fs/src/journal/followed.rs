@@ -1,0 +1,145 @@
+//! What is kept of a change while somebody else makes it, noted file by file.
+//!
+//! The file's lock is held as long as the other may go on; when the process dies, the lock goes and the
+//! file stays, and the next start makes a change of it.
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use rustix::fs::FlockOperation;
+
+use super::entry::{About, Entry, FileChange, KeptPath};
+use super::recover::{Outcome, Recovered};
+use super::{Journal, log, make_private};
+use crate::content::Content;
+use crate::error::FsError;
+use crate::footprint::Footprint;
+use crate::random;
+use crate::workspace::Workspace;
+
+/// A note that grows.
+#[derive(Debug)]
+pub(crate) struct Followed {
+    path: PathBuf,
+    file: std::fs::File,
+    token: String,
+}
+
+impl Followed {
+    /// Adds a file as it was.
+    pub(crate) fn add(&mut self, file: FileChange) -> Result<(), FsError> {
+        let entry = Entry::new(self.token.clone(), About::default(), vec![file], Vec::new());
+        let written = self.file.write_all(log::line(&entry).as_bytes());
+        written.map_err(|error| FsError::from_io(&self.path, "cannot be written", &error))
+    }
+
+    /// All of it is in the log, or was nothing.
+    pub(crate) fn remove(self) {
+        // What is left behind is looked at by the next start, which finds its token in the log.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Journal {
+    /// Begins a note of what somebody else is about to change.
+    pub(crate) fn follow(&self, about: &About) -> Result<Followed, FsError> {
+        let directory = self.directory.join("followed");
+        for part in ["", "blobs", "followed"] {
+            make_private(&self.directory.join(part))?;
+        }
+        let begin = || -> std::io::Result<Followed> {
+            let token = random::hex::<16>()?;
+            let (draft, path) =
+                (self.directory.join(format!("draft-{token}")), directory.join(&token));
+            let mut open = std::fs::OpenOptions::new();
+            let mut file = open.append(true).create_new(true).mode(0o600).open(&draft)?;
+            let entry = Entry::new(token.clone(), about.clone(), Vec::new(), Vec::new());
+            // Where others look for it only when it is locked, so that nobody takes it for one that a
+            // crash left.
+            let begun = rustix::io::retry_on_intr(|| {
+                rustix::fs::flock(&file, FlockOperation::LockExclusive)
+            })
+            .map_err(std::io::Error::from)
+            .and_then(|()| file.write_all(log::line(&entry).as_bytes()))
+            .and_then(|()| std::fs::rename(&draft, &path));
+            begun.inspect_err(|_| drop(std::fs::remove_file(&draft)))?;
+            Ok(Followed { path, file, token })
+        };
+        begin().map_err(|error| FsError::from_io(&directory, "cannot be written", &error))
+    }
+
+    /// Keeps a content, without waiting for it to be on disk.
+    pub(crate) fn keep(&self, content: &Content) -> Result<(), FsError> {
+        self.store.put_soon(content)
+    }
+
+    /// Adds a change that somebody else has made; answers its number.
+    pub(crate) fn add(
+        &self,
+        about: About,
+        files: Vec<FileChange>,
+        directories: Vec<KeptPath>,
+        note: Option<&Followed>,
+    ) -> Result<u64, FsError> {
+        for part in ["", "blobs"] {
+            make_private(&self.directory.join(part))?;
+        }
+        let token = match note {
+            Some(note) => note.token.clone(),
+            None => random::hex::<16>()
+                .map_err(|errno| FsError::from_errno(&self.directory, "cannot be named", errno))?,
+        };
+        let id = self.append(Entry::new(token, about, files, directories))?;
+        // What could not be collected now can be later.
+        let _ = self.collect_now_and_then(id);
+        Ok(id)
+    }
+
+    /// What others were changing when a crash came: made a change of, as far as it is in this workspace.
+    pub(super) fn recover_followed(
+        &self,
+        workspace: &Workspace,
+    ) -> Result<Vec<Recovered>, FsError> {
+        let mut recovered = Vec::new();
+        for path in self.notes_in("followed")? {
+            let open = std::fs::OpenOptions::new().append(true).read(true).open(&path);
+            let Ok(file) = open else { continue };
+            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+                continue;
+            }
+            let entries: Vec<Entry> =
+                log::lines(&std::fs::read(&path).unwrap_or_default()).collect();
+            let Some(first) = entries.first() else {
+                let _ = std::fs::remove_file(&path);
+                continue;
+            };
+            let (about, token) = (first.about.clone(), first.token.clone());
+            let note = Followed { path, file, token };
+            let files: Vec<FileChange> =
+                entries.into_iter().flat_map(|entry| entry.files).collect();
+            if !files.iter().all(|file| workspace.contains(&file.path())) {
+                continue;
+            }
+            if self.entries()?.iter().any(|done| done.token == note.token) {
+                note.remove();
+                continue;
+            }
+            let settled = Footprint::of_note(workspace, self, note, files, about.clone()).settle();
+            let outcome = match settled.failed {
+                Some(error) => Outcome::Failed(error),
+                None if settled.files.is_empty() => continue,
+                None => Outcome::Finished,
+            };
+            recovered.push(Recovered { about, outcome, left_alone: Vec::new() });
+        }
+        Ok(recovered)
+    }
+
+    /// Everything that notes of others' changes name.
+    pub(super) fn followed(&self) -> Result<Vec<Entry>, FsError> {
+        let read = |path: PathBuf| std::fs::read(path).unwrap_or_default();
+        let notes = self.notes_in("followed")?.into_iter().map(read);
+        Ok(notes.flat_map(|bytes| log::lines(&bytes).collect::<Vec<_>>()).collect())
+    }
+}

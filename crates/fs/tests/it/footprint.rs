@@ -1,0 +1,117 @@
+//! What somebody else changes is kept before it is changed, and is a change in the end.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use toolcrib_fs::{
+    About, Action, Caps, ChangedFile, Footprint, Journal, Lost, Measure, RecoveryOutcome, Share,
+    Worth,
+};
+
+use crate::Tree;
+
+fn much(_: &Path) -> Worth {
+    Worth::Much
+}
+
+fn footprint(tree: &Tree, journal: &Journal, measure: Measure) -> Footprint {
+    let about = About { tool: "Bash".into(), ..About::default() };
+    Footprint::new(tree.workspace.clone(), Some(journal.clone()), about, measure)
+}
+
+fn actions(files: &[ChangedFile]) -> Vec<(String, Action, Option<&Lost>)> {
+    let name = |file: &ChangedFile| file.path.file_name().unwrap().to_string_lossy().into_owned();
+    files.iter().map(|file| (name(file), file.action, file.lost.as_ref())).collect()
+}
+
+#[test]
+fn what_was_noted_is_a_change_after_a_crash() {
+    let tree = Tree::new();
+    let journal = Journal::new(tree.path("state"), Caps::default());
+    let root = tree.path("ws").canonicalize().unwrap();
+    let follow = footprint(&tree, &journal, Measure::default());
+    follow.touch(&root.join("a/f"), false, &much);
+    follow.touch(&root.join("new"), false, &much);
+    fs::remove_file(root.join("a/f")).unwrap();
+    fs::write(root.join("new"), "new").unwrap();
+    // Whoever collects meanwhile leaves what is noted.
+    journal.collect().unwrap();
+    assert!(journal.recover(&tree.workspace).unwrap().is_empty(), "it goes on");
+    drop(follow);
+
+    let recovered = journal.recover(&tree.workspace).unwrap();
+    assert_eq!(recovered.len(), 1);
+    assert_eq!(recovered[0].outcome, RecoveryOutcome::Finished);
+    let entries = journal.entries().unwrap();
+    assert_eq!((entries.len(), entries[0].about.tool.as_str()), (1, "Bash"));
+    let [gone, new] = entries[0].files.as_slice() else { panic!("{entries:?}") };
+    assert_eq!((gone.after, new.before), (None, None));
+    let was = journal.content(&gone.before.unwrap().hash).unwrap().unwrap();
+    assert_eq!(was, b"inside");
+    assert!(journal.recover(&tree.workspace).unwrap().is_empty(), "once");
+    assert_eq!(tree.path("state/followed").read_dir().unwrap().count(), 0);
+}
+
+#[test]
+fn each_worth_has_its_measure() {
+    let tree = Tree::new();
+    let journal = Journal::new(tree.path("state"), Caps::default());
+    let root = tree.path("ws").canonicalize().unwrap();
+    let share = Share { file_bytes: 10, bytes: 25, files: 3 };
+    let measure = Measure { much: Share { bytes: 100, ..share }, little: share };
+    let names = ["1", "2", "3", "4", "large", "none"];
+    for name in names {
+        let length = if name == "large" { 11 } else { 10 };
+        fs::write(root.join(name), "x".repeat(length)).unwrap();
+    }
+    let follow = footprint(&tree, &journal, measure);
+    let worth = |path: &Path| match path.ends_with("none") {
+        true => Worth::Nothing,
+        false => Worth::Little,
+    };
+    names.iter().for_each(|name| follow.touch(&root.join(name), false, &worth));
+    names.iter().for_each(|name| fs::remove_file(root.join(name)).unwrap());
+    let settled = follow.settle();
+    let expected = [
+        ("1", None),
+        ("2", None),
+        ("3", Some(Lost::TooMuch)),
+        ("4", Some(Lost::TooMuch)),
+        ("large", Some(Lost::TooLarge(11))),
+    ];
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|(name, lost)| ((*name).to_owned(), Action::Deleted, lost.as_ref()))
+        .collect();
+    assert_eq!(actions(&settled.files), expected);
+    assert!(settled.files.iter().all(|file| file.ignored));
+    assert_eq!(journal.entries().unwrap()[0].files.len(), 2);
+}
+
+#[test]
+fn outside_the_roots_and_in_read_only_ones_nothing_is_looked_at() {
+    let tree = Tree::new();
+    let journal = Journal::new(tree.path("state"), Caps::default());
+    let follow = footprint(&tree, &journal, Measure::default());
+    let ws = tree.path("ws").canonicalize().unwrap();
+    for path in [tree.path("outside"), "/etc/passwd".into(), ws.clone(), "/".into()] {
+        follow.touch(&path, true, &much);
+    }
+    assert_eq!(follow.settle().files, []);
+    assert!(!tree.path("state").exists(), "nothing was kept");
+}
+
+#[test]
+fn without_a_journal_it_is_seen_and_not_kept() {
+    let tree = Tree::new();
+    let root = tree.path("ws").canonicalize().unwrap();
+    let follow = Footprint::new(tree.workspace.clone(), None, About::default(), Measure::default());
+    follow.touch(&root.join("a/f"), false, &much);
+    std::thread::sleep(Duration::from_millis(2));
+    fs::write(root.join("a/f"), "other").unwrap();
+    let settled = follow.settle();
+    let lost = Lost::NoJournal;
+    assert_eq!(actions(&settled.files), [("f".to_owned(), Action::Modified, Some(&lost))]);
+    assert_eq!(settled.id, None);
+}

@@ -1,0 +1,136 @@
+//! What is said of the files that a command changed.
+
+use serde_json::{Value, json};
+use toolcrib_exec::Job;
+use toolcrib_fs::{Action, ChangedFile, Lost};
+
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::trail::{Left, Trail};
+use crate::words::counted;
+
+/// So many files of a kind are named in the text, and in the metadata.
+const NAMED: usize = 8;
+const LISTED: usize = 200;
+
+/// The files that a command changed.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    files: Vec<Changed>,
+    ids: Vec<u64>,
+    troubles: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Changed {
+    shown: String,
+    file: ChangedFile,
+}
+
+impl Changes {
+    /// What a command has changed since somebody asked last.
+    pub(super) fn of(cx: &Cx<'_>, trail: &Trail) -> Changes {
+        let Left { files, ids, troubles } = trail.take();
+        let top = cx.session().directory();
+        let shown = |file: ChangedFile| {
+            let shown = cx.runtime().show_path(top, &file.path);
+            Changed { shown, file }
+        };
+        Changes { files: files.into_iter().map(shown).collect(), ids, troubles }
+    }
+
+    /// The same of a job, once nothing of it is left.
+    pub(super) fn of_job(cx: &Cx<'_>, job: &Job) -> Result<Changes, Error> {
+        let trail = cx.shell()?.trail(job.id()).filter(|_| job.snapshot().over);
+        Ok(trail.map(|trail| Changes::of(cx, &trail)).unwrap_or_default())
+    }
+
+    /// For the end of a reply, each a sentence.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let kinds = [
+            ("modified", Action::Modified),
+            ("created", Action::Created),
+            ("deleted", Action::Deleted),
+        ];
+        let mut parts: Vec<String> = kinds
+            .into_iter()
+            .filter_map(|(word, action)| {
+                let of_kind = |one: &&Changed| one.file.action == action && !one.file.ignored;
+                let files: Vec<&Changed> = self.files.iter().filter(of_kind).collect();
+                named(&files).map(|names| format!("{word} {names}"))
+            })
+            .collect();
+        let ignored = self.files.iter().filter(|one| one.file.ignored).count() as u64;
+        if ignored > 0 {
+            parts.push(format!("changed {}", counted(ignored, "ignored file")));
+        }
+        if !parts.is_empty() {
+            let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
+            let undo = match ids.as_slice() {
+                [] => String::new(),
+                ids => format!("; Undo with id {} takes it back", ids.join(", ")),
+            };
+            notes.push(format!("{}{undo}", parts.join("; ")));
+        }
+        notes.extend(self.lost_note());
+        notes.extend(self.troubles.iter().cloned());
+        notes
+    }
+
+    /// The notes as they stand at the end of a text.
+    pub(super) fn text(&self) -> String {
+        self.notes().iter().map(|note| format!("[{note}]\n")).collect()
+    }
+
+    pub(super) fn facts(&self) -> Vec<(&'static str, Value)> {
+        if self.files.is_empty() {
+            return Vec::new();
+        }
+        let of = |action: Action| -> Vec<&str> {
+            let files = self.files.iter().filter(|one| one.file.action == action);
+            files.take(LISTED).map(|one| one.shown.as_str()).collect()
+        };
+        let lost = self.files.iter().filter(|one| one.file.lost.is_some()).count();
+        let mut facts = vec![(
+            "files_changed",
+            json!({
+                "count": self.files.len(),
+                "not_kept": lost,
+                "created": of(Action::Created),
+                "modified": of(Action::Modified),
+                "deleted": of(Action::Deleted),
+            }),
+        )];
+        facts.extend(self.ids.last().map(|id| ("change", (*id).into())));
+        facts
+    }
+
+    /// What Undo cannot bring back, and why.
+    fn lost_note(&self) -> Option<String> {
+        let lost: Vec<(&Changed, &Lost)> = self
+            .files
+            .iter()
+            .filter(|one| !matches!(one.file.lost, Some(Lost::NoJournal)))
+            .filter_map(|one| Some((one, one.file.lost.as_ref()?)))
+            .collect();
+        let first = lost.iter().take(NAMED).map(|(one, lost)| format!("{} ({lost})", one.shown));
+        let first: Vec<String> = first.collect();
+        let more = match lost.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        (!lost.is_empty()).then(|| {
+            format!("not kept, so that Undo cannot take it back: {}{more}", first.join(", "))
+        })
+    }
+}
+
+fn named(files: &[&Changed]) -> Option<String> {
+    let names: Vec<&str> = files.iter().take(NAMED).map(|one| one.shown.as_str()).collect();
+    let more = match files.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!files.is_empty()).then(|| format!("{}{more}", names.join(", ")))
+}

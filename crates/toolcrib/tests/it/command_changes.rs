@@ -1,0 +1,278 @@
+//! What a command changed is said, kept, and taken back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolcrib::{Call, Caps, Error, Options, Profile, Reply, Runtime, Session};
+
+struct Place {
+    top: tempfile::TempDir,
+    runtime: Runtime,
+    session: Session,
+}
+
+/// A tree as it stands: what each file says, with its mode, and each directory.
+type Tree = BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>;
+
+impl Place {
+    fn new() -> Place {
+        // Not in /tmp: commands have another one.
+        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for directory in ["ws/src/deep", "ws/docs", "ws/.git"] {
+            fs::create_dir_all(top.path().join(directory)).unwrap();
+        }
+        for (file, says) in [
+            ("ws/a.txt", "one\ntwo\n"),
+            ("ws/src/lib.rs", "fn  lib() {}\n"),
+            ("ws/src/deep/down.rs", "fn down() {}\n"),
+            ("ws/docs/page.md", "# Page\n"),
+            ("ws/.gitignore", "*.log\nout/\n"),
+            ("ws/build.log", "old log\n"),
+        ] {
+            fs::write(top.path().join(file), says).unwrap();
+        }
+        let runtime = runtime(top.path());
+        let session = runtime.session();
+        Place { top, runtime, session }
+    }
+
+    fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
+        self.runtime.call(&self.session, Call::new(tool, args), Options::default())
+    }
+
+    fn bash(&self, command: &str) -> Reply {
+        self.call("Bash", json!({"command": command})).unwrap()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.top.path().join("ws").join(name)
+    }
+
+    fn tree(&self) -> Tree {
+        let mut tree = Tree::new();
+        let mut open = vec![self.path("")];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                let about = path.symlink_metadata().unwrap();
+                let says = about.is_file().then(|| fs::read(&path).unwrap());
+                if about.is_dir() {
+                    open.push(path.clone());
+                }
+                tree.insert(path, (about.permissions().mode(), says));
+            }
+        }
+        tree
+    }
+
+    /// The newest change, once there is one more than so many.
+    fn change_after(&self, count: usize) -> toolcrib::HistoryEntry {
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            let mut history = self.runtime.history().unwrap();
+            if history.len() > count {
+                return history.pop().unwrap();
+            }
+            assert!(Instant::now() < until, "there is no change");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn runtime(top: &Path) -> Runtime {
+    Runtime::builder()
+        .root(top.join("ws"))
+        .journal(top.join("state"), Caps::default())
+        .profile(Profile::Workspace)
+        .helper(crate::helper())
+        .build()
+        .unwrap()
+}
+
+fn changed(reply: &Reply, how: &str) -> Vec<String> {
+    let names = reply.metadata()["files_changed"][how].as_array().unwrap();
+    names.iter().map(|name| name.as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn whatever_a_command_does_undo_takes_back() {
+    for (command, created, modified, deleted) in [
+        ("sed -i s/one/1/ a.txt", 0, 1, 0),
+        ("rm -r src a.txt", 0, 0, 3),
+        ("echo new > new; mkdir -p x/y && echo z > x/y/z", 2, 0, 0),
+        ("mv a.txt b.txt", 1, 0, 1),
+        ("mv src lib", 2, 0, 2),
+        ("mv src lib && echo more >> lib/lib.rs && mv lib/deep deeper", 2, 0, 2),
+        ("cat docs/page.md > a.txt", 0, 1, 0),
+        ("chmod 600 a.txt", 0, 1, 0),
+        ("truncate -s 2 a.txt", 0, 1, 0),
+        ("cp a.txt src/lib.rs; cp -r src copy", 2, 1, 0),
+        ("ln a.txt b.txt; echo x >> b.txt", 1, 1, 0),
+        ("echo log >> build.log; mkdir out; echo o > out/o", 1, 1, 0),
+        ("python3 -c 'import os; os.replace(\"a.txt\", \"docs/page.md\")'", 0, 1, 1),
+        ("printf 'x\\ny\\n' | tee a.txt docs/new.md > /dev/null", 1, 1, 0),
+        ("perl -pi -e 's/fn/pub fn/' src/lib.rs src/deep/down.rs", 0, 2, 0),
+        ("(sleep 0.1; echo late > late) & wait", 1, 0, 0),
+        ("f=$(mktemp ./t.XXXX); echo x > $f; mv $f a.txt", 0, 1, 0),
+    ] {
+        let place = Place::new();
+        let before = place.tree();
+        let reply = place.bash(command);
+        let after = place.tree();
+        let counts = ["created", "modified", "deleted"].map(|how| changed(&reply, how).len());
+        assert_eq!(counts, [created, modified, deleted], "{command}\n{}", reply.output());
+        assert!(reply.output().contains("; Undo with id 1 takes it back]"), "{}", reply.output());
+        place.call("Undo", json!({})).unwrap();
+        assert_eq!(place.tree(), before, "{command}");
+        place.call("Undo", json!({"id": 2})).unwrap();
+        let again = place.tree();
+        let files =
+            |tree: Tree| tree.into_iter().filter(|(_, of)| of.1.is_some()).collect::<Tree>();
+        assert_eq!(files(again), files(after), "{command}");
+    }
+}
+
+#[test]
+fn a_command_that_changes_nothing_says_nothing_and_leaves_no_entry() {
+    let place = Place::new();
+    for command in [
+        "cat a.txt > /dev/null; ls -R; git status 2>&1; true",
+        "echo x > /tmp/x; rm /tmp/x",
+        "touch a.txt; cp a.txt x; rm x",
+        "sed -i s/nothing/here/ a.txt",
+        "chmod 755 a.txt; chmod 644 a.txt",
+        "mv a.txt b.txt; mv b.txt a.txt",
+        "echo x > a.txt; printf 'one\\ntwo\\n' > a.txt",
+    ] {
+        fs::set_permissions(place.path("a.txt"), fs::Permissions::from_mode(0o644)).unwrap();
+        let reply = place.call("Bash", json!({"command": command})).unwrap();
+        assert!(reply.metadata().get("files_changed").is_none(), "{command}: {}", reply.output());
+        assert!(place.runtime.history().unwrap().is_empty(), "{command}");
+    }
+}
+
+#[test]
+fn a_command_that_fails_says_what_it_changed_too() {
+    let place = Place::new();
+    let error = place.call("Bash", json!({"command": "rm a.txt; exit 3"})).unwrap_err();
+    let said = error.to_string();
+    assert!(said.contains("[deleted a.txt; Undo with id 1 takes it back]"), "{said}");
+    place.call("Undo", json!({})).unwrap();
+    assert_eq!(fs::read_to_string(place.path("a.txt")).unwrap(), "one\ntwo\n");
+}
+
+#[test]
+fn the_work_of_others_is_not_taken_for_the_commands() {
+    let place = Place::new();
+    let job = place.call(
+        "Bash",
+        json!({"command": "rm a.txt; until [ -f go ]; do sleep 0.01; done; rm go", "run_in_background": true}),
+    );
+    let id = job.unwrap().metadata()["bash_id"].as_str().unwrap().to_owned();
+    while place.path("a.txt").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    fs::write(place.path("docs/page.md"), "by a person\n").unwrap();
+    fs::write(place.path("go"), "").unwrap();
+    let reply =
+        place.call("BashOutput", json!({"bash_id": id, "wait_for": "exit", "timeout": 30_000}));
+    reply.unwrap();
+    let change = place.change_after(0);
+    let names: Vec<&str> = change.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(names, ["a.txt", "go"]);
+    place.call("Undo", json!({})).unwrap();
+    assert_eq!(fs::read_to_string(place.path("docs/page.md")).unwrap(), "by a person\n");
+}
+
+#[test]
+fn what_goes_on_in_the_background_is_told_when_it_is_over() {
+    let place = Place::new();
+    let reply = place.bash("echo now > now; (sleep 0.5; echo later > later) &");
+    assert_eq!(changed(&reply, "created"), ["now"]);
+    let id = reply.metadata()["bash_id"].as_str().unwrap();
+    let later = place.change_after(1);
+    assert_eq!(later.files[0].path, "later");
+    let until = Instant::now() + Duration::from_secs(30);
+    let told = loop {
+        let reply = place.call("BashOutput", json!({"bash_id": id})).unwrap();
+        if reply.metadata().get("files_changed").is_some() || Instant::now() > until {
+            break reply;
+        }
+    };
+    assert!(told.output().contains("[created later; Undo with id 2 takes it back]"), "{told:?}");
+    let ended = place.bash("sleep 60 & echo x > killed");
+    assert_eq!(changed(&ended, "created"), ["killed"]);
+}
+
+#[test]
+fn what_is_too_large_to_keep_is_named() {
+    let place = Place::new();
+    fs::write(place.path("large.bin"), vec![0; 65 << 20]).unwrap();
+    fs::write(place.path("large.log"), vec![b'x'; 5 << 20]).unwrap();
+    let reply = place.bash("rm large.bin large.log a.txt; echo x > b.txt");
+    let expected = "[created b.txt; deleted a.txt, large.bin; changed 1 ignored file; Undo";
+    assert!(reply.output().contains(expected), "{}", reply.output());
+    let lost = "[not kept, so that Undo cannot take it back: large.bin (68157440 bytes, more than is kept of such a file), large.log (";
+    assert!(reply.output().contains(lost), "{}", reply.output());
+    assert_eq!(reply.metadata()["files_changed"]["not_kept"], 2);
+    place.call("Undo", json!({})).unwrap();
+    assert!(place.path("a.txt").exists() && !place.path("b.txt").exists());
+}
+
+#[test]
+fn the_records_of_version_control_are_its_own() {
+    let place = Place::new();
+    fs::remove_dir(place.path(".git")).unwrap();
+    let git = "git -c user.name=a -c user.email=a@b";
+    place.bash(&format!(
+        "git init -q -b main . && git add -A && {git} commit -qm one && git checkout -qb other && echo 2 > a.txt && {git} commit -qam two && git checkout -q main"
+    ));
+    fs::write(place.path("src/lib.rs"), "not committed\n").unwrap();
+    let reply = place.bash("git checkout -q other; git checkout -q -- src/lib.rs");
+    assert_eq!(changed(&reply, "modified"), ["a.txt", "src/lib.rs"], "{}", reply.output());
+    place.call("Undo", json!({})).unwrap();
+    assert_eq!(fs::read_to_string(place.path("src/lib.rs")).unwrap(), "not committed\n");
+    assert_eq!(fs::read_to_string(place.path("a.txt")).unwrap(), "one\ntwo\n");
+}
+
+#[test]
+fn where_a_directory_took_a_files_place_undo_waits_until_it_is_gone() {
+    let place = Place::new();
+    let before = place.tree();
+    place.bash("rm a.txt; mkdir a.txt; echo in > a.txt/in");
+    let error = place.call("Undo", json!({})).unwrap_err();
+    assert!(error.to_string().contains("a.txt is a directory"), "{error}");
+    fs::remove_dir_all(place.path("a.txt")).unwrap();
+    place.call("Undo", json!({})).unwrap();
+    assert_eq!(place.tree(), before);
+}
+
+#[test]
+fn links_are_said_and_not_brought_back() {
+    let place = Place::new();
+    std::os::unix::fs::symlink("a.txt", place.path("link")).unwrap();
+    let reply = place.bash("rm link; ln -s docs other; mkfifo pipe; rm pipe");
+    assert_eq!(changed(&reply, "deleted"), ["link"]);
+    assert_eq!(changed(&reply, "created"), ["other"]);
+    assert!(reply.output().contains("link (no regular file)"), "{}", reply.output());
+    // What is behind a link is a file like any other.
+    std::os::unix::fs::symlink("a.txt", place.path("link")).unwrap();
+    assert_eq!(changed(&place.bash("echo x > link"), "modified"), ["a.txt"]);
+}
+
+#[test]
+fn many_files_by_many_processes_are_all_kept() {
+    let place = Place::new();
+    place.bash("for i in {1..300}; do echo $i > f$i; done");
+    let before = place.tree();
+    let script = "seq 300 | xargs -P 8 -n 10 sh -c 'for i; do echo new > f$i; done' sh; rm f1?";
+    let reply = place.bash(script);
+    assert_eq!((changed(&reply, "modified").len(), changed(&reply, "deleted").len()), (200, 10));
+    assert_eq!(reply.metadata()["files_changed"]["count"], 300);
+    place.call("Undo", json!({})).unwrap();
+    assert_eq!(place.tree(), before);
+}
