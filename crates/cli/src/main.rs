@@ -26,6 +26,7 @@ fn main() -> ExitCode {
     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
         return code;
     }
+    toolcrib::ask_for_more_handles();
     let args = args::Args::parse();
     let outcome = args.check_roots(std::env::args_os()).and_then(|()| commands::run(args));
     match outcome {

@@ -18,6 +18,7 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use crate::command::Command;
 use crate::error::JobError;
+use crate::handles::give_as_given;
 use crate::handover;
 use crate::sandbox::Confinement;
 use crate::sandbox::space::Space;
@@ -97,6 +98,7 @@ impl Launcher {
         let mut started = keeper.spawn()?;
         // Else this process would hold the other ends, and never see them close.
         drop(keeper);
+        give_as_given(&started);
         let handed_over = handover::send(&ours, request, descriptors)
             .and_then(|()| ours.set_nonblocking(true))
             .and_then(|()| Ok(fcntl_setfl(&output, OFlags::NONBLOCK)?));

@@ -14,6 +14,7 @@ use rustix::io::{Errno, read, write};
 
 use crate::handover;
 use crate::job::Job;
+use crate::sandbox::answer_promptly;
 use crate::wire::{Notice, take_notice};
 use crate::witness::{Witness, attend_to, is_over};
 
@@ -92,6 +93,7 @@ impl Poller {
 
     /// Tells a witness of the calls that wait here, from now on.
     fn listen(&self, calls: OwnedFd, witness: Arc<dyn Witness>) -> io::Result<()> {
+        answer_promptly(&calls);
         self.begun()?.add(Source::Calls(calls, witness))
     }
 

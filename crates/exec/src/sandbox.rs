@@ -30,7 +30,9 @@ use std::path::{Path, PathBuf};
 
 use crate::step::{Failure, plainly};
 
-pub(crate) use self::kernel::{Forked, Waiting, fork, let_happen, still_waits, take_waiting};
+pub(crate) use self::kernel::{
+    Forked, Waiting, answer_promptly, fork, let_happen, still_waits, take_waiting,
+};
 use self::level::Level;
 use self::space::Space;
 

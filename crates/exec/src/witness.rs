@@ -4,6 +4,7 @@
 //! they are about to change, looks at it, and the call goes on as if nobody had asked: it is still for the
 //! sandbox to refuse it. When the witness is gone, the command is too.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,17 +27,22 @@ pub trait Witness: Send + Sync + std::fmt::Debug {
     fn over(&self);
 }
 
-/// So many calls are answered before other commands have their turn.
+/// So many calls are taken before other commands have their turn.
 const TURN: usize = 64;
 
 /// Answers calls that wait, as far as there are any now.
+///
+/// A call that waits to be taken can be interrupted by a signal, which programs do not expect of most of
+/// these; one that was taken cannot. So all are taken as soon as they are there, also between two answers.
 pub(crate) fn attend_to(calls: &OwnedFd, witness: &dyn Witness) {
-    for _ in 0..TURN {
-        if !ready(calls).contains(PollFlags::IN) {
-            return;
+    let (mut taken, mut queue) = (0, VecDeque::new());
+    loop {
+        while taken < TURN && ready(calls).contains(PollFlags::IN) {
+            taken += 1;
+            // Whoever made the call may be gone already.
+            queue.extend(take_waiting(calls));
         }
-        // Whoever made the call may be gone already.
-        let Ok(waiting) = take_waiting(calls) else { return };
+        let Some(waiting) = queue.pop_front() else { return };
         // A witness that breaks must not keep the command waiting for ever.
         let told = catch_unwind(AssertUnwindSafe(|| tell(calls, &waiting, witness)));
         if told.is_err() {

@@ -1,6 +1,7 @@
 //! `torture exec`: nothing that a command started outlives what ends it, no flood takes the server's
 //! memory, and thousands of commands leave nothing behind.
 
+mod at_once;
 mod endings;
 mod floods;
 mod many;
@@ -25,6 +26,7 @@ const PARTS: &[Part] = &[
     Part { name: "endings", run: endings::run },
     Part { name: "floods", run: floods::run },
     Part { name: "many", run: many::run },
+    Part { name: "at-once", run: at_once::run },
 ];
 
 /// All parts, or those named.
@@ -45,10 +47,13 @@ pub(super) fn run(names: &[String], effort: Effort) -> Result<()> {
     report.finish("exec")
 }
 
-/// A session in a directory, in which commands run without a question.
-fn session(binary: &Path, workspace: &Path) -> Result<Conversation> {
+/// How commands run without a question: with nothing to hold them, or in the sandbox.
+const PROFILES: [&str; 2] = ["open", "workspace"];
+
+/// A session in a directory.
+fn session(binary: &Path, workspace: &Path, profile: &str) -> Result<Conversation> {
     let mut command = Command::new(binary);
-    command.args(["--profile", "open", "--state"]).arg(workspace.join("state"));
+    command.args(["--profile", profile, "--state"]).arg(workspace.join("state"));
     // What the files of somebody's login shell do is not what is tried here.
     command.arg("--root").arg(workspace).arg("run").env_remove("SHELL");
     Conversation::start(command)

@@ -21,7 +21,7 @@ pub(super) fn text(script: &OwnedFd, left: &OwnedFd) -> Vec<u8> {
     let (script, left) = (script.as_raw_fd(), left.as_raw_fd());
     format!(
         "trap '{{ builtin pwd -P; builtin printf \"\\0\"; builtin declare -px; }} \
-         >|/proc/$PPID/fd/{left} 2>/dev/null || builtin :' EXIT\n\
+         >|/proc/$PPID/fd/{left} 2>&- || builtin :' EXIT\n\
          unset -v BASH_ENV\n\
          trap 'exec {script}<&-; trap - DEBUG' DEBUG\n"
     )

@@ -81,9 +81,10 @@ impl Shell {
     }
 }
 
-/// Lets go of the streams that the command has.
+/// Lets go of the streams that the command has. For reading only: who opens something to write to it may
+/// have to wait for a witness.
 pub(super) fn let_go() -> io::Result<()> {
-    let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+    let null = open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
     dup2_stderr(&null)?;

@@ -163,6 +163,15 @@ pub(super) fn listen(program: &[sock_filter]) -> io::Result<OwnedFd> {
     Err(io::Error::last_os_error())
 }
 
+/// Has the system go from who waits to who answers, and back, on one processor, where it can.
+#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+pub(crate) fn answer_promptly(listener: impl AsFd) {
+    const SYNC_WAKE_UP: u64 = 1;
+    let number = listener.as_fd().as_raw_fd();
+    // SAFETY: takes a number and no memory. Where it is not known, nothing happens.
+    unsafe { libc::ioctl(number, libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
+}
+
 /// A call that waits for an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting {

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Effort, Report, Result, call, session};
+use super::{Effort, PROFILES, Report, Result, call, session};
+use crate::conversation::Conversation;
 use crate::torture::report::Row;
 
-/// Rounds of each trick with each way to end.
-const ROUNDS: usize = 28;
+/// Rounds of each trick with each way to end, in each profile.
+const ROUNDS: usize = 14;
 
 /// How long something may live on after the end: what is promised for a runtime that dies.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -52,12 +53,15 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(&chain, std::fs::Permissions::from_mode(0o755))?;
     let mut seconds = 100_000 * (1 + u64::from(std::process::id()) % 1_000);
-    for (name, trick) in TRICKS {
-        let mut row = Row::new("endings", format!("{name}, ended in {} ways", WAYS.len()));
+    for (profile, (name, trick)) in
+        PROFILES.into_iter().flat_map(|profile| TRICKS.map(|trick| (profile, trick)))
+    {
+        let what = format!("{name}, profile {profile}, ended in {} ways", WAYS.len());
+        let mut row = Row::new("endings", what);
         for way in WAYS.into_iter().flat_map(|way| std::iter::repeat_n(way, rounds)) {
             seconds += 1;
             let script = trick.replace('N', &seconds.to_string());
-            end(binary, directory.path(), &script, way, seconds)?;
+            end(session(binary, directory.path(), profile)?, &script, way, seconds)?;
             let survivors = survivors(seconds);
             row.tally.add(if survivors == 0 { "all ended" } else { "left alive" });
             if survivors > 0 {
@@ -71,8 +75,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
 }
 
 /// Runs a script until it is under way, and ends it.
-fn end(binary: &Path, workspace: &Path, script: &str, way: Way, seconds: u64) -> Result<()> {
-    let mut session = session(binary, workspace)?;
+fn end(mut session: Conversation, script: &str, way: Way, seconds: u64) -> Result<()> {
     match way {
         Way::Timeout => {
             let args = json!({"command": script, "timeout": 1000, "on_timeout": "kill"});

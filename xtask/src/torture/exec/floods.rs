@@ -25,7 +25,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
         ("a bar", "for n in $(seq 100000); do printf '%d\\r' $n; done".to_owned(), 588_895),
     ] {
         let mut row = Row::new("floods", what);
-        let mut session = session(binary, directory.path())?;
+        let mut session = session(binary, directory.path(), "open")?;
         let reply = call(&mut session, "Bash", json!({"command": script}))?;
         let counted = reply.pointer("/metadata/bytes").and_then(serde_json::Value::as_u64);
         if counted != Some(bytes) {

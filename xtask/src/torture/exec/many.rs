@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Effort, Report, Result, call, session};
+use super::{Effort, PROFILES, Report, Result, call, session};
+use crate::conversation::Conversation;
 use crate::torture::report::Row;
 
 const COMMANDS: usize = 10_000;
@@ -29,8 +30,18 @@ struct Held {
 pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<()> {
     let commands = effort.rounds.unwrap_or(if effort.smoke { 200 } else { COMMANDS });
     let directory = tempfile::tempdir()?;
-    let mut session = session(binary, directory.path())?;
-    let mut row = Row::new("many", format!("{commands} times `true`"));
+    for profile in PROFILES {
+        report.add(one_after_the_other(
+            session(binary, directory.path(), profile)?,
+            commands,
+            profile,
+        )?);
+    }
+    Ok(())
+}
+
+fn one_after_the_other(mut session: Conversation, commands: usize, profile: &str) -> Result<Row> {
+    let mut row = Row::new("many", format!("{commands} times `true`, profile {profile}"));
     let mut first = None;
     for number in 0..commands {
         let reply = call(&mut session, "Bash", json!({"command": "true"}))?;
@@ -51,8 +62,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     }
     println!("   after a quarter {first:?}, in the end {last:?}");
     session.end()?;
-    report.add(row);
-    Ok(())
+    Ok(row)
 }
 
 /// What it holds when it has nothing to do: the keeper of the last command may take a moment to go.

@@ -1,0 +1,53 @@
+//! A thousand commands that run at the same time, in a session that was given the usual thousand handles.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::{Effort, Report, Result, call};
+use crate::conversation::Conversation;
+use crate::torture::report::Row;
+
+const COMMANDS: usize = 1_000;
+
+pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<()> {
+    let commands = effort.rounds.unwrap_or(if effort.smoke { 40 } else { COMMANDS });
+    let directory = tempfile::tempdir()?;
+    let mut shell = Command::new("sh");
+    // The least of what both sides give: the handles of a usual login.
+    shell.args(["-c", "ulimit -Sn 1024; exec \"$@\"", "sh"]).arg(binary);
+    shell.args(["--profile", "open", "--state"]).arg(directory.path().join("state"));
+    shell.arg("--root").arg(directory.path()).arg("run").env_remove("SHELL");
+    let mut session = Conversation::start(shell)?;
+    let mut row = Row::new("at-once", format!("{commands} commands at the same time"));
+    let mut ids = Vec::new();
+    for number in 0..commands {
+        let command = format!("ulimit -Sn; read -t 300 < <(sleep 300); echo {number}");
+        let args = json!({"command": command, "run_in_background": true});
+        let reply = call(&mut session, "Bash", args)?;
+        match reply.pointer("/metadata/bash_id").and_then(Value::as_str) {
+            Some(id) => ids.push(id.to_owned()),
+            None => row.violate(reply.to_string(), format!("Bash {number}")),
+        }
+    }
+    let first = ids.first().cloned().unwrap_or_default();
+    let wait = json!({"bash_id": first, "wait_for": "output", "timeout": 30_000});
+    let handles = call(&mut session, "BashOutput", wait)?;
+    if !handles["output"].as_str().is_some_and(|output| output.starts_with("1024\n")) {
+        row.violate(format!("other handles than given: {handles}"), "ulimit -Sn");
+    }
+    let list = call(&mut session, "ListShells", json!({}))?;
+    let running = list["output"].as_str().unwrap_or_default().matches("running").count();
+    row.tally.add_many("running at the same time", running as u64);
+    if running < commands {
+        row.violate(format!("{running} of {commands} run"), "ListShells");
+    }
+    let pid = session.pid();
+    session.end()?;
+    if std::path::Path::new(&format!("/proc/{pid}")).exists() {
+        row.violate("the server is still there".to_owned(), "end of input");
+    }
+    report.add(row);
+    Ok(())
+}
