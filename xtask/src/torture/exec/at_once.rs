@@ -38,7 +38,8 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
         row.violate(format!("other handles than given: {handles}"), "ulimit -Sn");
     }
     let list = call(&mut session, "ListShells", json!({}))?;
-    let running = list["output"].as_str().unwrap_or_default().matches("running").count();
+    let shells = list.pointer("/metadata/shells").and_then(Value::as_array);
+    let running = shells.into_iter().flatten().filter(|shell| shell["status"] == "running").count();
     row.tally.add_many("running at the same time", running as u64);
     if running < commands {
         row.violate(format!("{running} of {commands} run"), "ListShells");
