@@ -17,6 +17,7 @@ mod merge;
 mod nearest;
 mod numbered;
 mod patch;
+mod secrets;
 mod survey;
 mod terminal;
 mod visible;
@@ -36,6 +37,7 @@ pub use patch::{
     Applied, Divergence, FileAction, FilePatch, Hunk, HunkFate, HunkLine, Misfit, Patch,
     PatchError, PatchErrorKind, Sign, Why,
 };
+pub use secrets::{Masker, Secrets};
 pub use survey::Survey;
 pub use terminal::{Terminal, as_seen};
 pub use visible::{show_invisible, visible, visible_name};

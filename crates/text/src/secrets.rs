@@ -1,0 +1,339 @@
+//! Values that nobody should have to see: keys and tokens by their known shapes, and those that one was told.
+//!
+//! What is shown of a command's output, and what records keep, goes through here; files never do. A shape
+//! is a beginning that only such values have, followed by enough letters of the right kind, so that hashes,
+//! ids and encoded data are left alone. The time is linear: what does not fit is given up within a few dozen
+//! bytes.
+
+mod block;
+mod shape;
+
+use std::borrow::Cow;
+
+use self::block::Block;
+use self::shape::{PREFIXES, is_part_of_a_token, shape_at};
+
+/// Shorter values stand in texts by chance.
+const LEAST_KNOWN: usize = 8;
+
+/// More than anybody has in an environment.
+const MOST_KNOWN: usize = 200;
+
+/// Secrets, by their shapes and by what one was told of them.
+#[derive(Clone, Default)]
+pub struct Secrets {
+    known: Vec<Known>,
+}
+
+#[derive(Clone)]
+struct Known {
+    name: String,
+    value: String,
+}
+
+impl Secrets {
+    /// Also these values, each with the name of the variable that has it. Values that are short, or are words,
+    /// paths or addresses, are no secrets whatever their names.
+    pub fn known(values: impl IntoIterator<Item = (String, String)>) -> Secrets {
+        let is_place = |value: &str| {
+            value.starts_with(['/', '~', '.']) || value.contains("://") || value.contains('\n')
+        };
+        let is_word = |value: &str| {
+            value.len() < 2 * LEAST_KNOWN && value.bytes().all(|c| c.is_ascii_lowercase())
+        };
+        let is_secret =
+            |value: &str| value.len() >= LEAST_KNOWN && !is_place(value) && !is_word(value);
+        let mut known: Vec<Known> = values
+            .into_iter()
+            .map(|(name, value)| Known { name, value })
+            .filter(|known| is_secret(&known.value))
+            .take(MOST_KNOWN)
+            .collect();
+        // The longest first: one may begin with another.
+        known.sort_by_key(|known| std::cmp::Reverse(known.value.len()));
+        Secrets { known }
+    }
+
+    /// A text with what is secret in it masked.
+    pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut masker = Masker::new(self);
+        let mut masked = String::new();
+        for line in text.split_inclusive('\n') {
+            let (body, ending) = match line.strip_suffix('\n') {
+                Some(body) => (body, "\n"),
+                None => (line, ""),
+            };
+            masked += &masker.line(body);
+            masked += ending;
+        }
+        if masker.masked() == 0 { Cow::Borrowed(text) } else { Cow::Owned(masked) }
+    }
+
+    /// How many bytes at the end of an output, to which more is to come, may be the beginning of something
+    /// secret. Shown by themselves they could not be told from other letters.
+    pub fn unfinished(&self, output: &[u8]) -> usize {
+        let begins = output.iter().rposition(|&byte| !is_part_of_a_token(byte));
+        let token = &output[begins.map_or(0, |at| at + 1)..];
+        let shaped = (0..token.len()).find(|&at| {
+            let rest = &token[at..];
+            let fits = |prefix: &&str| {
+                let prefix = prefix.as_bytes();
+                rest.starts_with(prefix) || prefix.starts_with(rest)
+            };
+            shape::begins_at(token, at) && PREFIXES.iter().any(fits)
+        });
+        let shaped = shaped.map_or(0, |at| token.len() - at);
+        let known = self.known.iter().map(|known| {
+            let value = known.value.as_bytes();
+            let longest = output.len().min(value.len() - 1);
+            (1..=longest).rev().find(|&length| output.ends_with(&value[..length])).unwrap_or(0)
+        });
+        known.max().unwrap_or(0).max(if shaped > LONGEST_HELD { 0 } else { shaped })
+    }
+
+    /// The known value that begins here.
+    fn known_at(&self, rest: &[u8]) -> Option<&Known> {
+        self.known.iter().find(|known| rest.starts_with(known.value.as_bytes()))
+    }
+}
+
+/// No token is as long as this; what is, is data.
+const LONGEST_HELD: usize = 4 << 10;
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names = self.known.iter().map(|known| known.name.as_str());
+        f.debug_list().entries(names).finish()
+    }
+}
+
+/// Masks the lines of a text, one after the other: a private key is many of them.
+#[derive(Debug)]
+pub struct Masker<'s> {
+    secrets: &'s Secrets,
+    block: Block,
+    masked: usize,
+}
+
+impl<'s> Masker<'s> {
+    /// At the beginning of a text.
+    pub fn new(secrets: &'s Secrets) -> Masker<'s> {
+        Masker { secrets, block: Block::default(), masked: 0 }
+    }
+
+    /// How many bytes at the end of an output may be the beginning of something secret, as
+    /// [`Secrets::unfinished`] has it.
+    pub fn unfinished(&self, output: &[u8]) -> usize {
+        self.secrets.unfinished(output)
+    }
+
+    /// How many values were masked.
+    pub fn masked(&self) -> usize {
+        self.masked
+    }
+
+    /// The next line, without its end.
+    pub fn line<'a>(&mut self, line: &'a str) -> Cow<'a, str> {
+        let mut shown = String::new();
+        let mut from = 0;
+        let mut mask = |range: std::ops::Range<usize>, name: &str| {
+            shown += &line[from..range.start];
+            shown += &format!("[masked: {name}]");
+            from = range.end;
+            self.masked += 1;
+        };
+        if let Some(range) = self.block.part_of_key(line) {
+            mask(range, "private key");
+        } else {
+            let bytes = line.as_bytes();
+            let mut at = 0;
+            while at < bytes.len() {
+                let rest = &bytes[at..];
+                if let Some(known) = self.secrets.known_at(rest) {
+                    mask(at..at + known.value.len(), &known.name);
+                    at += known.value.len();
+                } else if let Some(found) = shape_at(bytes, at) {
+                    at = found.range.end;
+                    mask(found.range, found.name);
+                } else {
+                    at += 1;
+                }
+            }
+        }
+        if from == 0 && shown.is_empty() {
+            return Cow::Borrowed(line);
+        }
+        shown += &line[from..];
+        Cow::Owned(shown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A token of a shape, made here: none stands in this file as a whole.
+    fn tokens() -> Vec<(&'static str, String)> {
+        let mixed = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzAbCdEfGhIjKlMnOpQrStUvWxYz0123456789aBcD";
+        let upper = "ABCDEFGHIJ234567";
+        vec![
+            ("AWS key", format!("AKIA{upper}")),
+            ("GitHub token", format!("ghp_{}", &mixed[..36])),
+            ("GitHub token", format!("github_pat_{}_{}", &mixed[..22], &mixed[..59])),
+            ("GitLab token", format!("glpat-{}", &mixed[..20])),
+            ("API key", format!("sk-{}", &mixed[..48])),
+            ("API key", format!("sk-ant-api03-{}-{}", &mixed[..40], &mixed[..20])),
+            ("Stripe key", format!("sk_live_{}", &mixed[..24])),
+            ("Slack token", format!("xoxb-123456789012-{}", &mixed[..24])),
+            ("Google key", format!("AIza{}", &mixed[..35])),
+            ("npm token", format!("npm_{}", &mixed[..36])),
+            ("JWT", format!("eyJ{}.eyJ{}.{}", &mixed[..20], &mixed[..40], &mixed[..43])),
+        ]
+    }
+
+    #[test]
+    fn every_shape_is_masked_wherever_it_stands() {
+        for (name, token) in tokens() {
+            for (before, after) in [
+                ("", ""),
+                ("export TOKEN=", ""),
+                ("\"", "\","),
+                ("+", " # added"),
+                ("Authorization: Bearer ", "\r"),
+                ("a\\n", "\\nb"),
+                ("x é ", " é"),
+            ] {
+                let text = format!("{before}{token}{after}");
+                let masked = Secrets::default().mask(&text).into_owned();
+                assert_eq!(masked, format!("{before}[masked: {name}]{after}"), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_only_looks_odd_is_left_alone() {
+        let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        for text in [
+            hex.to_owned(),
+            format!("commit {}", &hex[..40]),
+            "550e8400-e29b-41d4-a716-446655440000".to_owned(),
+            "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAA".into(),
+            "sha512-oV3tvqjyRJ0n4WmXQ7J0yhnHGoIhjS4m1n2xuyJb5v8T8ZqE9kzXJ2wY0ZlqWw8o4Zt1w==".into(),
+            ".sk-folding-cube .sk-fading-circle-of-twelve-dots { color: red }".into(),
+            "task-2024-ABCDEFGHIJKLMNOPQRSTUV1x risk-aB3dE5fG7hJ9kL1mN2pQ4rS6".into(),
+            "eyJhbGciOiJIUzI1NiJ9 is how a token begins; eyJ.eyJ.x is none".into(),
+            "AKIAIOSFODNN7 is too short, AKIAabcdefghijklmnop is no key".into(),
+            "https://example.com:8080/a@b git@github.com:a/b.git http://user:$PASS@host/".into(),
+            "npm_config_registry=https://registry.example npm_lifecycle_event=test".into(),
+            "if line == \"-----BEGIN RSA PRIVATE KEY-----\" {\n    return true;\n}".into(),
+            "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQjQ5ZsmVbZbQYt0nZ0iKx2m8U3cwCgYIKoZI\n".into(),
+        ] {
+            assert_eq!(Secrets::default().mask(&text), text.as_str());
+        }
+    }
+
+    #[test]
+    fn a_private_key_goes_but_for_its_frame() {
+        let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+        let key = |prefix: &str| {
+            format!(
+                "{prefix}-----BEGIN PRIVATE KEY-----\n{prefix}{line}\n{prefix}{line}\n{prefix}AgEC\n\
+                 {prefix}-----END PRIVATE KEY-----\nDone\n"
+            )
+        };
+        let m = "[masked: private key]";
+        for prefix in ["", "+", "    12\t", "id_rsa:3:"] {
+            let expected = format!(
+                "{prefix}-----BEGIN PRIVATE KEY-----\n{prefix}{m}\n{prefix}{m}\n{prefix}{m}\n\
+                 {prefix}-----END PRIVATE KEY-----\nDone\n"
+            );
+            assert_eq!(Secrets::default().mask(&key(prefix)), expected);
+        }
+        let json = format!(
+            "\"-----BEGIN EC PRIVATE KEY-----\\n{line}\\n-----END EC PRIVATE KEY-----\\n\""
+        );
+        let masked = Secrets::default().mask(&json).into_owned();
+        assert!(!masked.contains(&line[..20]) && masked.contains("-----END EC"), "{masked}");
+    }
+
+    #[test]
+    fn passwords_in_addresses_and_known_values_go() {
+        let secrets = Secrets::known([
+            ("DB_PASSWORD".to_owned(), "correct horse".to_owned()),
+            ("SHORT_KEY".to_owned(), "true".to_owned()),
+            ("KEY_DIR".to_owned(), "/home/me/keys".to_owned()),
+            ("PRIVATE_NAME".to_owned(), "production".to_owned()),
+        ]);
+        for (text, expected) in [
+            ("git+https://me:hunter22@host/x", "git+https://me:[masked: password]@host/x"),
+            ("x=correct horse;", "x=[masked: DB_PASSWORD];"),
+            ("true /home/me/keys production", "true /home/me/keys production"),
+        ] {
+            assert_eq!(secrets.mask(text), expected);
+        }
+        assert_eq!(
+            format!("{secrets:?}"),
+            "[\"DB_PASSWORD\"]",
+            "no value is printed for debugging"
+        );
+        let aws = format!("aws_secret_access_key = {}", "aB3/".repeat(10));
+        assert_eq!(secrets.mask(&aws), "aws_secret_access_key = [masked: AWS secret key]");
+    }
+
+    #[test]
+    fn a_beginning_is_held_back_until_more_is_known() {
+        let secrets = Secrets::known([("A_TOKEN".to_owned(), "0123456789".to_owned())]);
+        for (text, held) in [
+            ("all done", 0),
+            ("Password: ", 0),
+            ("key ghp_ab", 6),
+            ("key gh", 2),
+            ("x 01234", 5),
+            ("x 0123456789", 0),
+            ("loading...", 0),
+        ] {
+            assert_eq!(secrets.unfinished(text.as_bytes()), held, "{text}");
+        }
+    }
+
+    proptest! {
+        /// Whatever stands around it and wherever the output is cut, no part of a token of any size is shown.
+        #[test]
+        fn no_cut_shows_a_token(
+            before in "[ -~]{0,20}[ =:\"]",
+            after in "[ \"',;][ -~]{0,20}",
+            which in 0_usize..11,
+            cut in 0_usize..200,
+        ) {
+            let (_, token) = tokens().swap_remove(which);
+            let text = format!("{before}{token}{after}");
+            let cut = cut.min(text.len());
+            let secrets = Secrets::default();
+            let first = cut - secrets.unfinished(&text.as_bytes()[..cut]);
+            let shown = secrets.mask(&text[..first]).into_owned() + &secrets.mask(&text[first..]);
+            let part = &token[token.len() - 12..];
+            prop_assert!(!shown.contains(part), "{shown}");
+        }
+
+        #[test]
+        fn what_is_masked_stays_as_it_is(text in "[ -~\n]{0,300}") {
+            let secrets = Secrets::default();
+            let once = secrets.mask(&text).into_owned();
+            prop_assert_eq!(secrets.mask(&once), once.as_str());
+        }
+    }
+
+    /// Not by time: by how often a byte is looked at, which a quadratic scan would not finish.
+    #[test]
+    fn many_beginnings_are_no_trouble() {
+        for piece in
+            ["sk-", "eyJ", "eyJa.", "ghp_", "://a:", "AKIA", "-----BEGIN PRIVATE KEY-----", "xoxb-"]
+        {
+            let text = piece.repeat(400_000 / piece.len());
+            let _ = Secrets::default().mask(&text);
+            let _ = Secrets::default().unfinished(text.as_bytes());
+        }
+    }
+}
