@@ -5,6 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use rustix::io::retry_on_intr;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -24,7 +25,9 @@ pub(crate) fn send(
     if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let sent = sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    let bytes_to_send = [IoSlice::new(bytes)];
+    let send = || sendmsg(socket, &bytes_to_send, &mut ancillary, SendFlags::NOSIGNAL);
+    let sent = retry_on_intr(send)?;
     io::Write::write_all(&mut socket, &bytes[sent..])
 }
 
@@ -33,7 +36,9 @@ pub(crate) fn receive(socket: &UnixStream, buffer: &mut [u8]) -> io::Result<(usi
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let slices = &mut [IoSliceMut::new(buffer)];
-    let received = recvmsg(socket, slices, &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    // A socket with a time limit is also interrupted by being stopped and continued.
+    let receive = || recvmsg(socket, slices, &mut ancillary, RecvFlags::CMSG_CLOEXEC);
+    let received = retry_on_intr(receive)?;
     let mut descriptors = Vec::new();
     for message in ancillary.drain() {
         if let RecvAncillaryMessage::ScmRights(rights) = message {
