@@ -1,69 +1,110 @@
 //! Asking the person at the terminal.
 
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::PathBuf;
 
-use toolcrib::{Answer, Approver, Question};
+use toolcrib::{Answer, Approver, Proposal, Question};
 
-use crate::print;
+use crate::{print, rules};
 
 /// The person at the terminal, if there is one: somebody must be able to read the question and to
 /// type an answer.
-pub(crate) struct Terminal;
+pub(crate) struct Terminal {
+    /// Where "always" and "never" are written; nothing, where there is no such place.
+    pub(crate) rules: Option<PathBuf>,
+}
 
 impl Approver for Terminal {
     fn ask(&self, question: &Question<'_>) -> Answer {
         if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
             return Answer::NobodyThere;
         }
-        ask(question, &mut io::stdin().lock()).unwrap_or(Answer::NobodyThere)
+        self.ask_on(question, &mut io::stdin().lock()).unwrap_or(Answer::NobodyThere)
+    }
+
+    fn name(&self) -> &'static str {
+        "terminal"
     }
 }
 
-fn ask(question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> {
-    let mut text = question.wants();
-    if let Some(preview) = question.preview {
-        text += &print::diff(preview.diff_text());
-    }
-    text += &question.because();
-    anstream::stderr().write_all(text.as_bytes())?;
-    let rules = question.rules_to_add();
-    let always = if rules.is_empty() { "" } else { "[a]lways, " };
-    loop {
-        let mut stderr = io::stderr();
-        write!(
-            stderr,
-            "Allow? [y]es, for this [s]ession, {always}[n]o, or no with a word to the agent (n …): "
-        )?;
-        stderr.flush()?;
-        let mut line = String::new();
-        if input.read_line(&mut line)? == 0 {
-            return Ok(Answer::Deny("The input ended.".to_owned()));
+impl Terminal {
+    fn ask_on(&self, question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> {
+        let mut text = question.wants();
+        if let Some(preview) = question.preview {
+            text += &print::diff(preview.diff_text());
         }
-        let (word, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
-        match word.to_lowercase().as_str() {
-            "y" | "yes" => return Ok(Answer::Allow),
-            "s" | "session" => return Ok(Answer::AllowForSession),
-            "a" | "always" if !rules.is_empty() => {
-                // By the person's own hand: what is always allowed is read once more before it is.
-                let text = format!(
-                    "Allowed for this session. To have it always, add this to rules.toml:\n\n{}\n",
-                    print::plain(&rules)
-                );
-                anstream::stderr().write_all(text.as_bytes())?;
-                return Ok(Answer::AllowForSession);
+        text += &question.because();
+        say(&text)?;
+        let can_keep = self.rules.is_some();
+        let always = question.always.filter(|_| can_keep);
+        let never = question.never.filter(|_| can_keep);
+        let (a, v) = (always.map_or("", |_| "[a]lways, "), never.map_or("", |_| "ne[v]er, "));
+        loop {
+            let line = prompt(
+                &format!(
+                    "Allow? [y]es, for this [s]ession, {a}[n]o, {v}or no with a word to the agent (n …): "
+                ),
+                input,
+            )?;
+            let Some(line) = line else { return Ok(Answer::Deny("The input ended.".to_owned())) };
+            let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
+            let rest = rest.trim().to_owned();
+            match (word.to_lowercase().as_str(), always, never) {
+                ("y" | "yes", ..) => return Ok(Answer::Allow),
+                ("s" | "session", ..) => return Ok(Answer::AllowForSession),
+                ("n" | "no", ..) => return Ok(Answer::Deny(rest)),
+                ("a" | "always", Some(rules), _) if self.keep(rules, input)? => {
+                    return Ok(Answer::AllowAlways);
+                }
+                ("v" | "never", _, Some(rules)) if self.keep(rules, input)? => {
+                    return Ok(Answer::DenyAlways(rest));
+                }
+                _ => {}
             }
-            "n" | "no" => return Ok(Answer::Deny(rest.trim().to_owned())),
-            _ => {}
         }
+    }
+
+    /// Shows what would be written and all that it is about, and writes it if that is meant.
+    fn keep(&self, proposal: &Proposal, input: &mut impl BufRead) -> io::Result<bool> {
+        let Some(file) = &self.rules else { return Ok(false) };
+        let shown = print::plain(&file.display().to_string());
+        let mut text = format!("\nTo be added to {shown}:\n\n{}\n", print::plain(&proposal.text()));
+        text += "It is about:\n";
+        for covers in proposal.covers() {
+            text += &format!("  {}\n", print::plain(covers));
+        }
+        say(&text)?;
+        let meant = prompt("Add it? [y]es, or anything else to answer anew: ", input)?;
+        if !meant.is_some_and(|word| matches!(word.to_lowercase().as_str(), "y" | "yes")) {
+            return Ok(false);
+        }
+        match rules::add(file, &proposal.text()) {
+            Ok(()) => say(&format!("Added to {shown}.\n"))?,
+            Err(problem) => {
+                print::usage_error(&problem);
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
 /// Asks yes or no; anything but yes is no.
 pub(crate) fn confirm(question: &str) -> io::Result<bool> {
+    let answer = prompt(&format!("{question} [y/N] "), &mut io::stdin().lock())?;
+    Ok(answer.is_some_and(|word| matches!(word.to_lowercase().as_str(), "y" | "yes")))
+}
+
+/// A line that somebody types; nothing, if there will be no more.
+fn prompt(question: &str, input: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut stderr = io::stderr();
-    write!(stderr, "{question} [y/N] ")?;
+    write!(stderr, "{question}")?;
     stderr.flush()?;
     let mut line = String::new();
-    io::stdin().lock().read_line(&mut line)?;
-    Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
+    let read = input.read_line(&mut line)?;
+    Ok((read > 0).then(|| line.trim().to_owned()))
+}
+
+fn say(text: &str) -> io::Result<()> {
+    anstream::stderr().write_all(text.as_bytes())
 }

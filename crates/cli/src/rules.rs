@@ -1,5 +1,7 @@
 //! The user's rules, and those of a project that the operator names. A file that is wrong stops the start.
 
+mod keep;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,6 +10,7 @@ use toolcrib::Rules;
 
 use crate::args::Common;
 use crate::config::{self, Config};
+pub(crate) use keep::add;
 
 /// A file of rules that somebody wrote is far smaller.
 const MAX_BYTES: u64 = 1 << 20;
@@ -45,6 +48,13 @@ pub(crate) fn check(path: &Path) -> Result<Rules, String> {
 /// The files that rules come from: no tool touches them.
 pub(crate) fn files(common: &Common, config: &Config) -> Vec<PathBuf> {
     own_file(common).map(|(path, _)| path).into_iter().chain(config.project_rules.clone()).collect()
+}
+
+/// Where rules of the user's own are added; nothing, where an agent could write them too.
+pub(crate) fn to_add_to(common: &Common) -> Option<PathBuf> {
+    let (path, _) = own_file(common)?;
+    let there = path.ancestors().find(|above| above.exists()).unwrap_or(&path);
+    outside_workspace(common, there).is_ok().then_some(path)
 }
 
 /// The user's own file, and whether it was named.

@@ -6,7 +6,7 @@ use rmcp::RoleServer;
 use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
 };
-use rmcp::service::Peer;
+use rmcp::service::RequestContext;
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use toolcrib::{Answer, Approver, Question};
@@ -16,7 +16,7 @@ pub(crate) enum Way {
     /// Not at all.
     Nobody,
     /// By a request of ours, while the call waits.
-    Request { peer: Peer<RoleServer>, runtime: Handle },
+    Request { context: Box<RequestContext<RoleServer>>, runtime: Handle },
     /// By an answer that is a question: the client makes the call again, with what was answered.
     Answered(Box<Answered>),
 }
@@ -33,15 +33,22 @@ impl Approver for Way {
     fn ask(&self, question: &Question<'_>) -> Answer {
         match self {
             Way::Nobody => Answer::NobodyThere,
-            Way::Request { peer, runtime } => {
+            Way::Request { context, runtime } => {
                 let Some(form) = form(&question.text()) else { return Answer::NobodyThere };
-                match runtime.block_on(peer.create_elicitation(form)) {
-                    Ok(result) => answer(&result),
-                    Err(_) => Answer::NobodyThere,
-                }
+                let asked = async {
+                    tokio::select! {
+                        asked = context.peer.create_elicitation(form) => asked.ok(),
+                        () = context.ct.cancelled() => None,
+                    }
+                };
+                runtime.block_on(asked).map_or(Answer::NobodyThere, |result| answer(&result))
             }
             Way::Answered(answered) => answered.answer(question),
         }
+    }
+
+    fn name(&self) -> &'static str {
+        "client"
     }
 }
 

@@ -23,7 +23,7 @@ use crate::approve::{Answered, Way, digest, input_answer, input_request};
 use crate::convert::{self, Manner};
 use crate::instructions::instructions;
 use crate::progress::Reporter;
-use crate::state::{Seal, bound_to};
+use crate::state::{Opened, Seal, bound_to};
 
 /// How a server is to be, besides its runtime.
 #[derive(Debug, Clone, Default)]
@@ -111,25 +111,32 @@ impl Handler {
         request: &CallToolRequestParams,
         arguments: &Value,
         context: &RequestContext<RoleServer>,
-    ) -> Way {
+    ) -> Result<Way, ErrorData> {
         let can = context.client_capabilities().is_some_and(|client| client.elicitation.is_some());
         let modern =
             context.protocol_version().is_some_and(|version| version.as_str() >= ASKS_BY_ANSWERING);
-        match (can, modern) {
+        Ok(match (can, modern) {
             (false, _) => Way::Nobody,
             (true, false) => {
-                Way::Request { peer: context.peer.clone(), runtime: Handle::current() }
+                Way::Request { context: Box::new(context.clone()), runtime: Handle::current() }
             }
             (true, true) => {
                 let call = bound_to(&request.name, arguments);
-                let asked =
-                    request.request_state.as_ref().and_then(|state| self.seal.open(state, &call));
+                let state = request.request_state.as_ref();
+                let asked = match state.map(|state| self.seal.open(state, &call)) {
+                    None | Some(Opened::Void) => None,
+                    Some(Opened::Question(asked)) => Some(asked),
+                    Some(Opened::Forged) => {
+                        let message = "requestState is not what this server gave for this call";
+                        return Err(ErrorData::invalid_params(message, None));
+                    }
+                };
                 let response = request.input_responses.as_ref().and_then(|all| all.get(PERMISSION));
                 let before =
                     asked.zip(response).map(|(asked, response)| (asked, input_answer(response)));
                 Way::Answered(Box::new(Answered { before, open: Mutex::new(None) }))
             }
-        }
+        })
     }
 
     fn result(&self, name: &str, outcome: &Result<Reply, Error>) -> CallToolResult {
@@ -207,7 +214,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = Value::Object(request.arguments.clone().unwrap_or_default());
-        let way = Arc::new(self.way(&request, &arguments, &context));
+        let way = Arc::new(self.way(&request, &arguments, &context)?);
         let tool = request.name.into_owned();
         let reporter =
             Arc::new(Reporter::new(context.peer.clone(), context.meta.get_progress_token()));

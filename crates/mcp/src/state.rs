@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{RequestStateCodec, SealOptions};
+use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolcrib::random_bytes;
@@ -46,15 +46,29 @@ impl Seal {
         self.codec.seal_json_with(&asked, &options).ok()
     }
 
-    /// The digest of the question, if this is what was sealed for the same call, lately, and has not come back yet.
-    pub(crate) fn open(&self, state: &str, call: &[u8]) -> Option<String> {
-        let asked: Asked = self.codec.open_json_with(state, call).ok()?;
+    /// What comes back from a client.
+    pub(crate) fn open(&self, state: &str, call: &[u8]) -> Opened {
+        let asked: Asked = match self.codec.open_json_with(state, call) {
+            Ok(asked) => asked,
+            Err(RequestStateError::Expired) => return Opened::Void,
+            Err(_) => return Opened::Forged,
+        };
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        if used.len() >= MAX_USED {
-            return None;
+        match used.len() < MAX_USED && used.insert(asked.nonce) {
+            true => Opened::Question(asked.question),
+            false => Opened::Void,
         }
-        used.insert(asked.nonce).then_some(asked.question)
     }
+}
+
+/// A sealed question that came back.
+pub(crate) enum Opened {
+    /// The digest of the question: it was sealed for this call, lately, and comes back for the first time.
+    Question(String),
+    /// It was sealed for this call, and is too old or was answered before: the question is asked anew.
+    Void,
+    /// It was not sealed for this call, or not by us.
+    Forged,
 }
 
 /// What a sealed question is bound to: the call, with its arguments.

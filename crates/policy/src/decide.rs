@@ -8,6 +8,7 @@ use crate::access::{Access, Effect};
 use crate::asked::{Asked, Remembered};
 use crate::command::{Surroundings, Understood, understand};
 use crate::profile::Profile;
+use crate::proposal::Proposal;
 use crate::protect::Protection;
 use crate::rule::{Kind, Rule, Rules, hosts_in};
 
@@ -111,6 +112,21 @@ impl Policy {
         strictest(parts, remembered).unwrap_or_else(|| {
             Part::allow("touches-nothing", "the call touches nothing outside itself").verdict
         })
+    }
+
+    /// The rules that would decide so on all that a verdict asks about, from then on. Nothing, where rules
+    /// cannot: no rule allows what another one asks about, or what is not understood.
+    pub fn proposal(
+        &self,
+        directory: &Path,
+        accesses: &[Access],
+        verdict: &Verdict,
+        decision: Decision,
+    ) -> Option<Proposal> {
+        let proposal = Proposal::new(&verdict.asks, decision)?;
+        let rules = self.rules.clone().and(Rules::parse(&proposal.text()).ok()?);
+        let then = self.clone().rules(rules).decide_from(directory, accesses, &Remembered::new());
+        (then.decision == decision).then_some(proposal)
     }
 
     /// Whether a rule keeps a file back that a call did not name: one that it comes upon beneath a

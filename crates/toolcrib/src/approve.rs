@@ -1,6 +1,6 @@
 //! Asking whoever is there.
 
-use toolcrib_policy::{Access, Asked, Remembered};
+use toolcrib_policy::{Access, Proposal};
 use toolcrib_text::visible_name;
 
 use crate::reply::Reply;
@@ -9,6 +9,11 @@ use crate::reply::Reply;
 pub trait Approver: Sync {
     /// Asks, and waits for the answer.
     fn ask(&self, question: &Question<'_>) -> Answer;
+
+    /// Who that is, for records.
+    fn name(&self) -> &'static str {
+        "host"
+    }
 }
 
 /// What is asked.
@@ -22,21 +27,27 @@ pub struct Question<'a> {
     pub rule: &'a str,
     /// Why that rule asks.
     pub why: &'a str,
-    /// What an answer for the session is remembered for: exactly what is asked about.
-    pub asks: &'a Remembered,
+    /// The setting that would allow it without a question.
+    pub remedy: &'a str,
+    /// The rules that would allow just this always; nothing, if no rule can. Only a person can write them
+    /// where rules are.
+    pub always: Option<&'a Proposal>,
+    /// The rules that would refuse it always.
+    pub never: Option<&'a Proposal>,
     /// What would change, where that could be found out.
     pub preview: Option<&'a Reply>,
 }
 
 impl Question<'_> {
-    /// The question in words: what the tool wants to touch, what would change, and why it is asked. Each
-    /// name is on one line, whatever is in it: no name can write a question of its own.
+    /// The question in words: what the tool wants to touch, what would change, why it is asked, and what
+    /// would allow it for good. Each name is on one line, whatever is in it: no name can write a question
+    /// of its own.
     pub fn text(&self) -> String {
         let mut text = self.wants();
         if let Some(preview) = self.preview {
             text += preview.diff_text();
         }
-        text + &self.because()
+        text + &self.because() + &self.for_good()
     }
 
     /// The tool, and what it would touch.
@@ -48,19 +59,18 @@ impl Question<'_> {
         text
     }
 
-    /// The rules that would allow it always, as they are written in the file of rules; empty, if no rule
-    /// can. Only the person can write them there.
-    pub fn rules_to_add(&self) -> String {
-        let rules: Vec<String> = self.asks.iter().filter_map(Asked::as_rule).collect();
-        match rules.len() == self.asks.len() {
-            true => rules.join("\n"),
-            false => String::new(),
-        }
-    }
-
     /// Why somebody is asked.
     pub fn because(&self) -> String {
         format!("Asked because {} ({}).\n", self.why, self.rule)
+    }
+
+    /// What would allow it without a question.
+    fn for_good(&self) -> String {
+        let allows = match self.always {
+            Some(rules) => format!("this in rules.toml: {}", rules.line()),
+            None => self.remedy.to_owned(),
+        };
+        format!("What allows it always: {}\n", visible_name(allows.as_bytes()))
     }
 }
 
@@ -71,10 +81,37 @@ pub enum Answer {
     Allow,
     /// Yes, and for the rest of the session too, for exactly what was asked.
     AllowForSession,
+    /// Yes, and always: who was asked has kept that as a rule, which begins to hold in this session.
+    AllowAlways,
     /// No, with a word to the agent that may be empty.
     Deny(String),
+    /// No, and never: who was asked has kept that as a rule, which begins to hold in this session.
+    DenyAlways(String),
     /// There is nobody to ask.
     NobodyThere,
+}
+
+impl Answer {
+    /// A word for records.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Answer::Allow => "once",
+            Answer::AllowForSession => "session",
+            Answer::AllowAlways => "always",
+            Answer::Deny(_) => "no",
+            Answer::DenyAlways(_) => "never",
+            Answer::NobodyThere => "nobody",
+        }
+    }
+}
+
+/// What was answered, and by whom, for records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answered {
+    /// `once`, `session`, `always`, `no`, `never`, or `nobody` where there was nobody to ask.
+    pub answer: &'static str,
+    /// Who was asked.
+    pub by: &'static str,
 }
 
 /// Nobody to ask: what needs an answer is refused at once.
@@ -84,6 +121,10 @@ pub struct Nobody;
 impl Approver for Nobody {
     fn ask(&self, _: &Question<'_>) -> Answer {
         Answer::NobodyThere
+    }
+
+    fn name(&self) -> &'static str {
+        "nobody"
     }
 }
 

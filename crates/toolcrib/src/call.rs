@@ -11,7 +11,8 @@ use crate::cancel::{Cancel, Progress};
 use crate::cx::Cx;
 use crate::decode::decode;
 use crate::error::{Error, ErrorKind};
-use crate::grant::{Grant, permit};
+use crate::grant::Grant;
+use crate::permit::permit;
 use crate::record::Record;
 use crate::reply::Reply;
 use crate::runtime::Runtime;
@@ -100,7 +101,8 @@ impl Runtime {
         };
         let requested = as_done(grant.requested(session), options.dry_run);
         let touched = (record.accesses.as_slice(), requested.as_slice());
-        let (verdict, permitted) = permit(self, session, row.entry.name, touched, options, preview);
+        let permission = permit(self, session, row.entry.name, touched, options, preview);
+        let verdict = permission.verdict;
         let about = About {
             tool: record.tool.clone(),
             arguments: record.arguments.clone(),
@@ -108,7 +110,8 @@ impl Runtime {
             undoes: Vec::new(),
         };
         record.decision = Some((verdict.decision, verdict.rule));
-        permitted?;
+        record.answered = permission.answered;
+        permission.permitted?;
         options.cancel.check()?;
         let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);
         let reply = tool.run(&mut cx)?;

@@ -5,7 +5,8 @@ use toolcrib_policy::{Access, Decision, Touched, Understood, Verdict};
 use crate::call::Call;
 use crate::decode::decode;
 use crate::error::Error;
-use crate::grant::{Grant, command_directory};
+use crate::grant::Grant;
+use crate::permit::command_directory;
 use crate::runtime::Runtime;
 use crate::session::Session;
 

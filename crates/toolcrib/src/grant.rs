@@ -4,14 +4,11 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
 use toolcrib_fs::{Directory, Place};
-use toolcrib_policy::{Access, Decision, Effect, Verdict};
+use toolcrib_policy::{Access, Effect};
 use toolcrib_text::visible_name;
 
-use crate::approve::{Answer, Question};
-use crate::call::Options;
 use crate::error::{Error, ErrorKind};
 use crate::near::{MAX_NAMES, lookalike};
-use crate::reply::Reply;
 use crate::runtime::Runtime;
 use crate::session::Session;
 
@@ -104,62 +101,6 @@ impl Grant {
     }
 }
 
-/// Where a command of a call would begin: in the directory that the call says it reads, or where the last
-/// one ended.
-pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathBuf {
-    let named = accesses.iter().find_map(|access| match access {
-        Access::Read(path) => Some(path.clone()),
-        _ => None,
-    });
-    let carried = || session.shell()?.carried().directory;
-    named.or_else(carried).unwrap_or_else(|| session.directory().path())
-}
-
-/// Whether the policy, or somebody who is asked, lets the call go on; with the verdict, for the
-/// record. `preview` finds out what would change; it is run only if somebody is to be asked.
-pub(crate) fn permit(
-    runtime: &Runtime,
-    session: &Session,
-    tool: &str,
-    (accesses, requested): (&[Access], &[Access]),
-    options: Options<'_>,
-    preview: impl FnOnce() -> Result<Option<Reply>, Error>,
-) -> (Verdict, Result<(), Error>) {
-    let all = [accesses, requested].concat();
-    let directory = command_directory(session, accesses);
-    let policy = runtime.policy_for(accesses);
-    let decide = || policy.decide_from(&directory, &all, &session.remembered());
-    let mut verdict = decide();
-    let mut turn = None;
-    if verdict.decision == Decision::Ask {
-        // While this call waits for its turn, the answer to another one may settle it.
-        turn = Some(session.asking());
-        verdict = decide();
-    }
-    let permitted = match verdict.decision {
-        Decision::Allow => Ok(()),
-        Decision::Deny => Err(denied(tool, &verdict, "")),
-        Decision::Ask => preview().and_then(|preview| {
-            let (rule, why) = (verdict.rule.as_str(), verdict.why.as_str());
-            let asks = &verdict.asks;
-            let question = Question { tool, accesses, rule, why, asks, preview: preview.as_ref() };
-            match options.approver.ask(&question) {
-                Answer::Allow => Ok(()),
-                Answer::AllowForSession => {
-                    session.remember(verdict.asks.clone());
-                    Ok(())
-                }
-                Answer::Deny(word) => {
-                    Err(denied(tool, &verdict, &format!("the answer was no. {word}")))
-                }
-                Answer::NobodyThere => Err(denied(tool, &verdict, "there is nobody here to ask.")),
-            }
-        }),
-    };
-    drop(turn);
-    (verdict, permitted)
-}
-
 /// Finds where a path leads, if it may be touched in this way at all.
 pub(crate) fn resolve(
     runtime: &Runtime,
@@ -233,15 +174,4 @@ fn without_dots(path: &Path) -> PathBuf {
         }
     }
     clean
-}
-
-fn denied(tool: &str, verdict: &Verdict, because: &str) -> Error {
-    let because = because.trim();
-    let end = if because.is_empty() { ".".to_owned() } else { format!(", and {because}") };
-    let message = format!("{tool} was not allowed: {}{end}", verdict.why);
-    let hint = format!(
-        "Rule: {}. Nothing was done. Do not look for a way around it; the operator can allow it with {}.",
-        verdict.rule, verdict.remedy
-    );
-    Error::new(ErrorKind::Denied, message).hint(hint).with("rule", verdict.rule.clone())
 }

@@ -62,6 +62,7 @@ mod kept;
 mod letters;
 mod limits;
 mod near;
+mod permit;
 mod record;
 mod reply;
 mod runtime;
@@ -79,7 +80,7 @@ mod undo;
 mod wire;
 mod words;
 
-pub use approve::{Answer, Approver, Nobody, Question};
+pub use approve::{Answer, Answered, Approver, Nobody, Question};
 pub use call::{Call, Options};
 pub use cancel::{Cancel, Progress};
 pub use catalogue::{Format, ToolInfo};
@@ -103,8 +104,9 @@ pub use tool::{Category, Hints, Tool};
 pub use toolcrib_exec::{Attempt, Network, ask_for_more_handles};
 pub use toolcrib_fs::{Caps, Content, HardLinks, Recovered, RecoveryOutcome, random_bytes};
 pub use toolcrib_policy::{
-    Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Profile, Protection,
-    Remembered, Role, RuleError, Rules, Touched, Trouble, Understood, UnknownProfile, WhyNot, Word,
+    Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Profile, Proposal,
+    Protection, Remembered, Role, RuleError, Rules, Touched, Trouble, Understood, UnknownProfile,
+    WhyNot, Word,
 };
 pub use toolcrib_text::{visible, visible_name};
 pub use wire::to_json;

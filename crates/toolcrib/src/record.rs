@@ -6,6 +6,7 @@ use serde_json::Value;
 use toolcrib_policy::Access;
 use toolcrib_text::clip_line;
 
+use crate::approve::Answered;
 use crate::call::Call;
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
@@ -30,6 +31,8 @@ pub struct Record {
     pub accesses: Vec<Access>,
     /// `allow`, `ask` or `deny`, with the rule that said so; nothing, if the call did not get there.
     pub decision: Option<(toolcrib_policy::Decision, String)>,
+    /// What was answered, where somebody was to be asked.
+    pub answered: Option<Answered>,
     /// Whether nothing was to be changed.
     pub dry_run: bool,
     /// When it began.
@@ -79,6 +82,7 @@ impl Record {
             arguments: bounded(&call.args),
             accesses: Vec::new(),
             decision: None,
+            answered: None,
             dry_run,
             started: SystemTime::now(),
             duration: Duration::ZERO,

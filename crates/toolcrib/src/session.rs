@@ -2,11 +2,14 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use toolcrib_fs::Place;
 use toolcrib_policy::Remembered;
 
+use crate::cancel::Cancel;
+use crate::error::Error;
 use crate::seen::Seen;
 use crate::shell::SessionShell;
 
@@ -16,6 +19,9 @@ const MAX_SEEN: usize = 10_000;
 /// More answers than a person gives. Beyond, each question is asked again.
 const MAX_REMEMBERED: usize = 10_000;
 
+/// How long a wish to cancel may go unseen while another question is open.
+const GLANCE: Duration = Duration::from_millis(50);
+
 /// One agent's stay. Calls of one session may run at the same time; answers end with it, and so do the
 /// commands that it started.
 #[derive(Debug)]
@@ -23,15 +29,26 @@ pub struct Session {
     id: u64,
     directory: Place,
     remembered: Mutex<Remembered>,
+    refused: Mutex<Remembered>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
-    asking: Mutex<()>,
+    /// Whether somebody is being asked.
+    asking: Mutex<bool>,
+    answered: Condvar,
     shell: Option<SessionShell>,
 }
 
 impl Session {
     pub(crate) fn new(id: u64, directory: Place, shell: Option<SessionShell>) -> Self {
-        let (remembered, seen, asking) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Session { id, directory, remembered, seen, asking, shell }
+        Session {
+            id,
+            directory,
+            remembered: Mutex::default(),
+            refused: Mutex::default(),
+            seen: Mutex::default(),
+            asking: Mutex::default(),
+            answered: Condvar::new(),
+            shell,
+        }
     }
 
     /// Its number, for records.
@@ -60,6 +77,19 @@ impl Session {
         }
     }
 
+    /// Keeps a refusal that is for good.
+    pub(crate) fn refuse(&self, asked: Remembered) {
+        let mut all = lock(&self.refused);
+        if all.len() < MAX_REMEMBERED {
+            all.extend(asked);
+        }
+    }
+
+    /// Whether something of this was refused for good.
+    pub(crate) fn has_refused(&self, asks: &Remembered) -> bool {
+        !lock(&self.refused).is_disjoint(asks)
+    }
+
     /// What the session last saw of a file.
     pub(crate) fn seen(&self, path: &Path) -> Option<Seen> {
         lock(&self.seen).get(path).cloned()
@@ -77,9 +107,28 @@ impl Session {
         lock(&self.seen).remove(path);
     }
 
-    /// Held while somebody is asked, so that questions come one after the other.
-    pub(crate) fn asking(&self) -> MutexGuard<'_, ()> {
-        lock(&self.asking)
+    /// Waits until nobody is being asked, so that questions come one after the other.
+    pub(crate) fn asking(&self, cancel: &Cancel) -> Result<Turn<'_>, Error> {
+        let mut asking = lock(&self.asking);
+        while *asking {
+            cancel.check()?;
+            let waited = self.answered.wait_timeout(asking, GLANCE);
+            asking = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *asking = true;
+        Ok(Turn { session: self })
+    }
+}
+
+/// The turn to ask, until it is dropped.
+pub(crate) struct Turn<'a> {
+    session: &'a Session,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        *lock(&self.session.asking) = false;
+        self.session.answered.notify_one();
     }
 }
 

@@ -8,7 +8,7 @@ use toolcrib::{Call, Error, Options, Runtime, parse_json, to_json};
 
 use crate::approve::Terminal;
 use crate::args::Common;
-use crate::{input, print};
+use crate::{input, print, rules};
 
 pub(crate) fn call(
     common: &Common,
@@ -16,7 +16,8 @@ pub(crate) fn call(
     tool: &str,
     args: &str,
 ) -> Result<ExitCode, String> {
-    let options = Options { dry_run: common.dry_run, approver: &Terminal, ..Options::default() };
+    let terminal = Terminal { rules: rules::to_add_to(common) };
+    let options = Options { dry_run: common.dry_run, approver: &terminal, ..Options::default() };
     let outcome = read_args(args)?
         .and_then(|args| runtime.call(&runtime.session(), Call::new(tool, args), options));
     let printed = match &outcome {

@@ -44,10 +44,15 @@ impl Workspace {
     }
 
     fn edit(&mut self, more: Value) -> Value {
+        self.edit_answer(more)["result"].clone()
+    }
+
+    /// The whole message that an edit is answered with.
+    fn edit_answer(&mut self, more: Value) -> Map<String, Value> {
         let mut params = edit();
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let capabilities = json!({"elicitation": {"form": {}}});
-        self.door.request("tools/call", params, capabilities)["result"].clone()
+        self.door.request("tools/call", params, capabilities)
     }
 }
 
@@ -107,16 +112,21 @@ fn a_client_of_today_is_asked_by_an_answer_and_what_it_says_counts_once() {
     assert_eq!(asked["resultType"], "input_required");
     let question = asked["inputRequests"]["permission"]["params"]["message"].as_str().unwrap();
     assert!(question.contains("-one\n+two\n"), "it shows what would change: {question}");
+    let rule = "Asked because the profile `cautious` asks before changing files of the workspace \
+                (profile:cautious:write).\nWhat allows it always: this in rules.toml: decision = \
+                \"allow\", kind = \"edit\", paths = [\"**\"]\n";
+    assert!(question.ends_with(rule), "and which rule asks, and which would not: {question}");
     assert_eq!(workspace.content(), "one\n");
     let state = asked["requestState"].clone();
 
-    // A state that was changed, or that belongs to another call, is as good as none.
+    // A state that was changed, or that belongs to another call, is refused.
     let forged = format!("{}x", state.as_str().unwrap());
-    let again = workspace.edit(json!({"requestState": forged, "inputResponses": yes()}));
-    assert_eq!(again["resultType"], "input_required");
+    let forged = json!({"requestState": forged, "inputResponses": yes()});
     let other = json!({"file_path": "a.txt", "old_string": "one", "new_string": "three"});
     let stolen = json!({"requestState": state, "inputResponses": yes(), "arguments": other});
-    assert_eq!(workspace.edit(stolen)["resultType"], "input_required");
+    for refused in [forged, stolen] {
+        assert_eq!(workspace.edit_answer(refused)["error"]["code"], -32_602);
+    }
     assert_eq!(workspace.content(), "one\n");
 
     let answered = json!({"requestState": state, "inputResponses": yes()});

@@ -60,15 +60,51 @@ fn on_a_terminal_a_diff_has_colours_and_a_question_is_asked() {
     assert_eq!(std::fs::read(workspace.path().join("a.txt")).unwrap(), b"one\n");
     let refused = on_terminal("--profile cautious", "n use two.txt\\n");
     assert!(refused.contains("the answer was no. use two.txt"), "{refused:?}");
-    let always = on_terminal("--profile cautious", "a\\n");
-    assert!(
-        always.contains("add this to rules.toml") && always.contains("kind = \"edit\""),
-        "{always:?}"
-    );
-    std::fs::write(workspace.path().join("a.txt"), "one\n").unwrap();
     let allowed = on_terminal("--profile cautious", "y\\n");
     assert!(allowed.contains("Edited a.txt"), "{allowed:?}");
     assert_eq!(std::fs::read(workspace.path().join("a.txt")).unwrap(), b"two\n");
+}
+
+/// "Always" is written where rules are, after it was shown, and holds from then on; "never" as well.
+#[test]
+fn an_answer_for_good_becomes_a_rule() {
+    let (workspace, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let rules = home.path().join("toolcrib/rules.toml");
+    std::fs::create_dir(home.path().join("toolcrib")).unwrap();
+    let mine = "# mine\n[[rule]]\ndecision = 'deny'\nkind = 'command'\ncommands = ['rm']\n";
+    std::fs::write(&rules, mine).unwrap();
+    let bash = |script: &str, typed: &str| {
+        let command = format!(
+            "{} call Bash '{{\"command\": \"{script}\"}}' --profile cautious",
+            crate::PROGRAM
+        );
+        let output = std::process::Command::new("sh")
+            .arg("-c")
+            .arg(format!("printf '{typed}' | script -qec \"$COMMAND\" /dev/null"))
+            .env("COMMAND", command)
+            .env("TERM", "xterm")
+            .env("HOME", home.path())
+            .env("XDG_CONFIG_HOME", home.path())
+            .env("XDG_STATE_HOME", home.path().join("state"))
+            .current_dir(workspace.path())
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let back = bash("mkdir made", "a\\nno\\nn\\n");
+    assert!(back.contains("To be added to") && back.contains("[denied]"), "{back}");
+    assert_eq!(std::fs::read_to_string(&rules).unwrap(), mine, "not before it is meant");
+    let always = bash("mkdir made", "a\\ny\\n");
+    assert!(always.contains("`mkdir made` with just these words"), "{always}");
+    assert!(workspace.path().join("made").exists(), "{always}");
+    let text = std::fs::read_to_string(&rules).unwrap();
+    assert!(text.starts_with(mine) && text.contains("commands = [\"mkdir made\"]"), "{text}");
+    let again = bash("cd . && mkdir made 2>&1", "");
+    assert!(!again.contains("Allow?") && again.contains("File exists"), "{again}");
+    let never = bash("touch x", "v use Write\\ny\\n");
+    assert!(never.contains("the answer was no. use Write"), "{never}");
+    let refused = bash("touch x y", "y\\n");
+    assert!(refused.contains("a rule of yours forbids it"), "{refused}");
 }
 
 #[test]

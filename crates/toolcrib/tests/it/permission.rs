@@ -87,3 +87,69 @@ fn a_long_change_is_shown_whole() {
     let (_, asked) = ask(&runtime, vec![call], Answer::Deny(String::new()));
     assert!(asked[0].ends_with("+rm -rf ~\n"));
 }
+
+/// Two who want to know wait for each other, and one who gives up meanwhile need not wait.
+#[test]
+fn questions_come_one_after_the_other_and_waiting_can_be_cancelled() {
+    let (directory, runtime) = workspace();
+    std::fs::write(directory.path().join("b.txt"), "one\n").unwrap();
+    let session = runtime.session();
+    let (asked, given_up) = (Mutex::new(0), Cancel::new());
+    let gate = std::sync::Barrier::new(2);
+    let approver = |_: &Question<'_>| {
+        *asked.lock().unwrap() += 1;
+        Answer::Allow
+    };
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| {
+            let approver = |_: &Question<'_>| {
+                *asked.lock().unwrap() += 1;
+                gate.wait();
+                gate.wait();
+                Answer::AllowForSession
+            };
+            let options = Options { approver: &approver, ..Options::default() };
+            runtime.call(&session, edit("one", "two"), options)
+        });
+        gate.wait();
+        // The first question is open.
+        let in_vain = scope.spawn(|| {
+            let options = Options { approver: &approver, cancel: &given_up, ..Options::default() };
+            runtime.call(&session, edit("one", "three"), options)
+        });
+        given_up.cancel();
+        let error = in_vain.join().unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        let second = scope.spawn(|| {
+            let call = json!({"file_path": "b.txt", "old_string": "one", "new_string": "two"});
+            let options = Options { approver: &approver, ..Options::default() };
+            runtime.call(&session, Call::new("Edit", call), options)
+        });
+        gate.wait();
+        first.join().unwrap().unwrap();
+        second.join().unwrap().unwrap();
+    });
+    assert_eq!(*asked.lock().unwrap(), 1, "the answer to the first was one to the second");
+}
+
+#[test]
+fn never_holds_for_the_session_too() {
+    let (_directory, runtime) = workspace();
+    let calls = vec![edit("one", "two"), edit("one", "two")];
+    let (replies, asked) = ask(&runtime, calls, Answer::DenyAlways("Leave it.".into()));
+    assert!(replies.iter().all(Result::is_err));
+    assert_eq!(asked.len(), 1);
+    let again = replies[1].as_ref().unwrap_err();
+    assert!(again.message().contains("refused for good"), "{again}");
+}
+
+#[test]
+fn nobody_there_is_told_which_rule_would_allow_it() {
+    let (_directory, runtime) = workspace();
+    let error = runtime.call(&runtime.session(), edit("one", "two"), Options::default());
+    let error = error.unwrap_err();
+    assert_eq!(error.metadata()["rule"], "profile:cautious:write");
+    let expected = "with profile = \"workspace\", or always with this in rules.toml: \
+                    decision = \"allow\", kind = \"edit\", paths = [\"**\"].";
+    assert!(error.hint_text().ends_with(expected), "{}", error.hint_text());
+}

@@ -1,0 +1,166 @@
+//! Rules added to the user's file. Every other byte of it stays, and two who add at the same time both do.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use toolcrib::{Rules, random_bytes};
+
+/// Longer than anybody takes who adds rules too.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often is looked whether they are done.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Only the user reads what the user allows.
+const MODE: u32 = 0o600;
+
+/// Adds rules at the end of a file, which is made if it is not there. Those that are in it already are not
+/// added again.
+pub(crate) fn add(path: &Path, rules: &str) -> Result<(), String> {
+    let at = |error: io::Error| format!("{}: {error}", path.display());
+    let file = destination(path).map_err(at)?;
+    let directory = file.parent().unwrap_or(Path::new("."));
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(at)?;
+    let locked = lock(directory).map_err(at)?;
+    let text = match super::text(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(at(error)),
+    };
+    let new = with(&text, rules).map_err(|problem| format!("{}: {problem}", path.display()))?;
+    if let Some(new) = new {
+        replace(&file, &new).map_err(at)?;
+        // On disk it is also when the machine stops now; should that fail, it is there all the same.
+        let _ = locked.sync_all();
+    }
+    Ok(())
+}
+
+/// The text with the rules behind all that is in it; nothing, if they are in it.
+fn with(text: &str, rules: &str) -> Result<Option<String>, String> {
+    let parse = |text: &str| Rules::parse(text).map_err(|error| error.to_string());
+    let (before, added) = (parse(text)?.count(), parse(rules)?.count());
+    let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let rules = rules.replace('\n', ending);
+    if text.contains(&rules) {
+        return Ok(None);
+    }
+    let mut new = text.to_owned();
+    if !new.is_empty() {
+        if !new.ends_with('\n') {
+            new += ending;
+        }
+        new += ending;
+    }
+    new += &rules;
+    // In a file that has its rules in one list, `rule = […]`, nothing can be added behind it.
+    match parse(&new) {
+        Ok(rules) if rules.count() == before + added => Ok(Some(new)),
+        _ => {
+            Err("the rules in it are written so that none can be added; add it by hand".to_owned())
+        }
+    }
+}
+
+/// The file itself, where the path is a link to it: people keep such files together elsewhere.
+fn destination(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Ok(real) => Ok(real),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
+            std::path::absolute(path)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Whoever adds rules holds the directory meanwhile: the file itself is replaced.
+fn lock(directory: &Path) -> io::Result<File> {
+    let (directory, began) = (File::open(directory)?, Instant::now());
+    loop {
+        match directory.try_lock() {
+            Ok(()) => return Ok(directory),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if began.elapsed() > PATIENCE => {
+                return Err(io::Error::other("somebody else is changing it, and does not end"));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(GLANCE),
+        }
+    }
+}
+
+/// The old text or the new one, whenever the machine stops.
+fn replace(file: &Path, text: &str) -> io::Result<()> {
+    let mode = file.metadata().map_or(MODE, |found| found.permissions().mode() & 0o777);
+    let random: [u8; 8] = random_bytes()?;
+    let name = format!(".rules-{:016x}", u64::from_ne_bytes(random));
+    let new = file.with_file_name(name);
+    let write = || {
+        let mut made = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&new)?;
+        made.write_all(text.as_bytes())?;
+        made.set_permissions(fs::Permissions::from_mode(mode))?;
+        made.sync_all()?;
+        fs::rename(&new, file)
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&new);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(command: &str) -> String {
+        format!("[[rule]]\ndecision = \"allow\"\nkind = \"command\"\ncommands = [\"{command}\"]\n")
+    }
+
+    #[test]
+    fn what_is_in_the_file_stays_byte_for_byte() {
+        let mine = "# mine,  as I like it\n[[rule]]\nkind='command' # quoted so\ndecision=\"deny\"\n\
+                    commands=[ 'rm' , ]\n# the end";
+        let new = with(mine, &rule("npm test")).unwrap().unwrap();
+        assert_eq!(new, format!("{mine}\n\n{}", rule("npm test")));
+        assert_eq!(with(&new, &rule("npm test")), Ok(None), "it is there");
+        let crlf = with("# a\r\n", &rule("ls")).unwrap().unwrap();
+        assert!(crlf.ends_with("commands = [\"ls\"]\r\n"));
+    }
+
+    #[test]
+    fn a_file_that_is_wrong_or_a_list_is_left_alone() {
+        assert!(with("[[rule]", &rule("ls")).is_err());
+        let list = "rule = [{decision = \"deny\", kind = \"command\", commands = [\"rm\"]}]\n";
+        assert!(with(list, &rule("ls")).unwrap_err().contains("by hand"));
+    }
+
+    #[test]
+    fn all_who_add_at_the_same_time_do() {
+        let home = tempfile::tempdir().unwrap();
+        let (kept, link) = (home.path().join("kept.toml"), home.path().join("new/rules.toml"));
+        fs::create_dir(home.path().join("new")).unwrap();
+        fs::write(&kept, "# mine\n").unwrap();
+        std::os::unix::fs::symlink(&kept, &link).unwrap();
+        std::thread::scope(|scope| {
+            for number in 0..20 {
+                let link = &link;
+                scope.spawn(move || add(link, &rule(&format!("make t{number}"))).unwrap());
+            }
+        });
+        assert!(link.is_symlink(), "a link stays one");
+        let text = fs::read_to_string(&kept).unwrap();
+        assert!(text.starts_with("# mine\n"));
+        assert_eq!(Rules::parse(&text).unwrap().count(), 20);
+        assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2, "nothing is left behind");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_made_for_the_user_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("toolcrib/rules.toml");
+        add(&file, &rule("ls")).unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, MODE);
+        assert_eq!(fs::read_to_string(&file).unwrap(), rule("ls"));
+    }
+}

@@ -1,0 +1,191 @@
+//! Rules that would answer a question for good, as they are written in the file of rules, with what else
+//! they are about: who says "always" should know to what.
+
+use std::path::Path;
+
+use crate::access::Effect;
+use crate::asked::{Asked, Remembered};
+use crate::decide::Decision;
+
+/// Rules that decide on all that was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    rules: Vec<Proposed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Proposed {
+    decision: Decision,
+    kind: &'static str,
+    /// What its patterns are called, and the one that it has.
+    key: &'static str,
+    pattern: String,
+    covers: String,
+}
+
+impl Proposal {
+    /// A rule for each thing that was asked about; nothing, if there is one that no rule can be about.
+    pub(crate) fn new(asks: &Remembered, decision: Decision) -> Option<Proposal> {
+        let rules = asks.iter().map(|asked| Proposed::new(asked, decision));
+        let rules = rules.collect::<Option<Vec<Proposed>>>().filter(|rules| !rules.is_empty())?;
+        Some(Proposal { rules })
+    }
+
+    /// The rules as a file has them.
+    pub fn text(&self) -> String {
+        let rule = |rule: &Proposed| {
+            let Proposed { decision, kind, key, pattern, .. } = rule;
+            let (decision, pattern) = (decision.name(), toml_string(pattern));
+            format!("[[rule]]\ndecision = \"{decision}\"\nkind = \"{kind}\"\n{key} = [{pattern}]\n")
+        };
+        self.rules.iter().map(rule).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The rules on one line.
+    pub fn line(&self) -> String {
+        let rule = |rule: &Proposed| {
+            let Proposed { decision, kind, key, pattern, .. } = rule;
+            let (decision, pattern) = (decision.name(), toml_string(pattern));
+            format!("decision = \"{decision}\", kind = \"{kind}\", {key} = [{pattern}]")
+        };
+        self.rules.iter().map(rule).collect::<Vec<_>>().join("; and ")
+    }
+
+    /// All that they are about, a line each.
+    pub fn covers(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|rule| rule.covers.as_str())
+    }
+}
+
+impl Proposed {
+    fn new(asked: &Asked, decision: Decision) -> Option<Proposed> {
+        let everywhere = "in every workspace";
+        let (kind, key, pattern, covers) = match asked {
+            Asked::Path(Effect::Read, path) => {
+                let path = as_written(path)?;
+                ("read", "paths", path.to_owned(), format!("reading {path} and all beneath it"))
+            }
+            Asked::Path(_, path) | Asked::Redirection(path) => {
+                let path = as_written(path)?;
+                let covers = format!(
+                    "changing {path} and all beneath it, by tools and by redirections of commands"
+                );
+                ("edit", "paths", path.to_owned(), covers)
+            }
+            Asked::External(path) => {
+                let path = as_written(path)?;
+                let covers = format!("{path} and all beneath it, {everywhere}");
+                ("external_directory", "paths", path.to_owned(), covers)
+            }
+            Asked::Command(words) => {
+                let pattern = as_pattern(words)?;
+                let covers = match decision {
+                    Decision::Allow => format!(
+                        "`{pattern}` with just these words, {everywhere}; also after cd, with 2>&1, with \
+                         variables that change nothing, and piped into what only reads"
+                    ),
+                    _ => format!("every command that begins with `{pattern}`, {everywhere}"),
+                };
+                ("command", "commands", pattern, covers)
+            }
+            Asked::Host(host) => {
+                let covers = format!("commands that name {host}, {everywhere}");
+                ("network", "hosts", host.clone(), covers)
+            }
+            Asked::Effect(Effect::Read) => {
+                ("read", "paths", "**".to_owned(), format!("reading every file {everywhere}"))
+            }
+            Asked::Effect(Effect::Write) => {
+                let covers = format!("changing every file {everywhere}, but for protected ones");
+                ("edit", "paths", "**".to_owned(), covers)
+            }
+            Asked::Effect(Effect::Reach | Effect::Command) | Asked::Script(_) => return None,
+        };
+        Some(Proposed { decision, kind, key, pattern, covers })
+    }
+}
+
+/// A path as a pattern that fits it and what is beneath, and no other.
+fn as_written(path: &Path) -> Option<&str> {
+    path.to_str().filter(|path| !path.contains(['*', '?']))
+}
+
+/// A text as TOML writes it.
+fn toml_string(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            letter if letter.is_control() => quoted += &format!("\\u{:04x}", u32::from(letter)),
+            letter => quoted.push(letter),
+        }
+    }
+    quoted + "\""
+}
+
+/// A command as a pattern that fits it alone. Variables before it are no part of it.
+fn as_pattern(words: &[String]) -> Option<String> {
+    let is_variable = |word: &&String| {
+        let name = word.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+    };
+    let quoted = |word: &String| {
+        let plain = |letter: char| letter.is_alphanumeric() || "-_./:=,@%+".contains(letter);
+        match word {
+            // A star would stand for more, and both quotes cannot be written.
+            word if word.contains(['*', '?', '\n']) => None,
+            word if !word.is_empty() && word.chars().all(plain) => Some(word.clone()),
+            word if !word.contains('\'') => Some(format!("'{word}'")),
+            word if !word.contains('"') => Some(format!("\"{word}\"")),
+            _ => None,
+        }
+    };
+    let words: Vec<String> =
+        words.iter().skip_while(is_variable).map(quoted).collect::<Option<_>>()?;
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::Rules;
+
+    fn proposed(asked: Asked) -> Option<String> {
+        let proposal = Proposal::new(&Remembered::from([asked]), Decision::Allow)?;
+        assert_eq!(proposal.covers().count(), 1);
+        Some(proposal.text())
+    }
+
+    #[test]
+    fn a_rule_that_is_offered_can_be_read() {
+        for asked in [
+            Asked::Command(vec![
+                "git".into(),
+                "push".into(),
+                "a b".into(),
+                "it's".into(),
+                "\"\\\u{1b}".into(),
+            ]),
+            Asked::Command(vec!["CI=1".into(), "npm".into(), "test".into()]),
+            Asked::Redirection("/w/ws/a \"b\".txt".into()),
+            Asked::External("/etc/x".into()),
+            Asked::Host("example.com".into()),
+            Asked::Effect(Effect::Read),
+        ] {
+            let text = proposed(asked).unwrap();
+            assert_eq!(Rules::parse(&text).map(|rules| rules.count()), Ok(1), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_rule_fits_alone_is_not_offered() {
+        for asked in [
+            Asked::Script("$x".into()),
+            Asked::Command(vec!["ls".into(), "*".into()]),
+            Asked::Command(vec!["LD_PRELOAD=x".into()]),
+            Asked::Redirection("/w/ws/a*".into()),
+        ] {
+            assert_eq!(proposed(asked), None);
+        }
+    }
+}

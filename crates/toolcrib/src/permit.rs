@@ -1,0 +1,155 @@
+//! Whether a call may go on: the policy says so, or whoever is asked.
+
+use std::path::{Path, PathBuf};
+
+use toolcrib_policy::{Access, Decision, Policy, Verdict};
+
+use crate::approve::{Answer, Answered, Question};
+use crate::call::Options;
+use crate::error::{Error, ErrorKind};
+use crate::reply::Reply;
+use crate::runtime::Runtime;
+use crate::session::Session;
+
+/// What was decided on a call, and by whom.
+pub(crate) struct Permission {
+    pub(crate) verdict: Verdict,
+    /// What was answered, where somebody was to be asked.
+    pub(crate) answered: Option<Answered>,
+    /// Whether the call may go on.
+    pub(crate) permitted: Result<(), Error>,
+}
+
+/// Where a command of a call would begin: in the directory that the call says it reads, or where the last
+/// one ended.
+pub(crate) fn command_directory(session: &Session, accesses: &[Access]) -> PathBuf {
+    let named = accesses.iter().find_map(|access| match access {
+        Access::Read(path) => Some(path.clone()),
+        _ => None,
+    });
+    let carried = || session.shell()?.carried().directory;
+    named.or_else(carried).unwrap_or_else(|| session.directory().path())
+}
+
+/// Decides on a call by all that it touches, and asks where the policy wants somebody asked. `preview`
+/// finds out what would change; it is run only if somebody is to be asked.
+pub(crate) fn permit(
+    runtime: &Runtime,
+    session: &Session,
+    tool: &str,
+    (accesses, requested): (&[Access], &[Access]),
+    options: Options<'_>,
+    preview: impl FnOnce() -> Result<Option<Reply>, Error>,
+) -> Permission {
+    let all = [accesses, requested].concat();
+    let directory = command_directory(session, accesses);
+    let policy = runtime.policy_for(accesses);
+    let asking =
+        Asking { policy: &policy, directory: &directory, all: &all, session, tool, accesses };
+    let by_itself = |verdict: Verdict| {
+        let permitted = match verdict.decision {
+            Decision::Allow => Ok(()),
+            Decision::Ask | Decision::Deny => Err(denied(tool, &verdict, "", "")),
+        };
+        Permission { verdict, answered: None, permitted }
+    };
+    let verdict = asking.decide();
+    if verdict.decision != Decision::Ask {
+        return by_itself(verdict);
+    }
+    let _turn = match session.asking(options.cancel) {
+        Ok(turn) => turn,
+        Err(cancelled) => {
+            return Permission { verdict, answered: None, permitted: Err(cancelled) };
+        }
+    };
+    // While this call waited for its turn, the answer to another one may have settled it.
+    let verdict = asking.decide();
+    if verdict.decision != Decision::Ask {
+        return by_itself(verdict);
+    }
+    match preview() {
+        Ok(preview) => asking.ask(verdict, preview.as_ref(), options),
+        Err(error) => Permission { verdict, answered: None, permitted: Err(error) },
+    }
+}
+
+/// A call about which somebody may have to be asked.
+struct Asking<'a> {
+    policy: &'a Policy,
+    directory: &'a Path,
+    all: &'a [Access],
+    session: &'a Session,
+    tool: &'a str,
+    /// What is shown of it.
+    accesses: &'a [Access],
+}
+
+impl Asking<'_> {
+    /// What the policy says, with what was answered before in this session.
+    fn decide(&self) -> Verdict {
+        let verdict = self.policy.decide_from(self.directory, self.all, &self.session.remembered());
+        match verdict.decision == Decision::Ask && self.session.has_refused(&verdict.asks) {
+            false => verdict,
+            true => Verdict {
+                decision: Decision::Deny,
+                rule: "session".to_owned(),
+                why: "it was refused for good by an earlier answer".to_owned(),
+                ..verdict
+            },
+        }
+    }
+
+    fn ask(&self, verdict: Verdict, preview: Option<&Reply>, options: Options<'_>) -> Permission {
+        let propose = |decision| self.policy.proposal(self.directory, self.all, &verdict, decision);
+        let (always, never) = (propose(Decision::Allow), propose(Decision::Deny));
+        let Verdict { rule, why, remedy, .. } = &verdict;
+        let question = Question {
+            tool: self.tool,
+            accesses: self.accesses,
+            rule,
+            why,
+            remedy,
+            always: always.as_ref(),
+            never: never.as_ref(),
+            preview,
+        };
+        let answer = options.approver.ask(&question);
+        let answered = Some(Answered { answer: answer.name(), by: options.approver.name() });
+        let no = |word: &str| {
+            Err(denied(self.tool, &verdict, &format!("the answer was no. {word}"), ""))
+        };
+        let permitted = match &answer {
+            // Who does not want the answer any more is not told that somebody said no.
+            _ if options.cancel.is_cancelled() => options.cancel.check(),
+            Answer::Allow => Ok(()),
+            Answer::AllowForSession | Answer::AllowAlways => {
+                self.session.remember(verdict.asks.clone());
+                Ok(())
+            }
+            Answer::Deny(word) => no(word),
+            Answer::DenyAlways(word) => {
+                self.session.refuse(verdict.asks.clone());
+                no(word)
+            }
+            Answer::NobodyThere => {
+                let rules = always.map_or(String::new(), |rules| {
+                    format!(", or always with this in rules.toml: {}", rules.line())
+                });
+                Err(denied(self.tool, &verdict, "there is nobody here to ask.", &rules))
+            }
+        };
+        Permission { verdict, answered, permitted }
+    }
+}
+
+fn denied(tool: &str, verdict: &Verdict, because: &str, rules: &str) -> Error {
+    let because = because.trim();
+    let end = if because.is_empty() { ".".to_owned() } else { format!(", and {because}") };
+    let message = format!("{tool} was not allowed: {}{end}", verdict.why);
+    let hint = format!(
+        "Rule: {}. Nothing was done. Do not look for a way around it; the operator can allow it with {}{rules}.",
+        verdict.rule, verdict.remedy
+    );
+    Error::new(ErrorKind::Denied, message).hint(hint).with("rule", verdict.rule.clone())
+}
