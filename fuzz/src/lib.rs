@@ -32,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "notebook", run: targets::notebook },
     Target { name: "patch", run: targets::patch },
     Target { name: "pdf", run: targets::pdf },
+    Target { name: "secrets", run: targets::secrets },
     Target { name: "splice", run: targets::splice },
     Target { name: "terminal", run: targets::terminal },
 ];

@@ -8,6 +8,7 @@ mod notebook;
 mod patch;
 mod pdf;
 mod place;
+mod secrets;
 mod splice;
 mod terminal;
 
@@ -18,6 +19,7 @@ pub(crate) use locate::locate;
 pub(crate) use notebook::notebook;
 pub(crate) use patch::patch;
 pub(crate) use pdf::pdf;
+pub(crate) use secrets::secrets;
 pub(crate) use splice::splice;
 pub(crate) use terminal::terminal;
 

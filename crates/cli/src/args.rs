@@ -121,6 +121,9 @@ pub(crate) enum Command {
         /// How many
         #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
         limit: usize,
+        /// List what was decided on calls instead: by which rule, and who answered what
+        #[arg(long)]
+        decisions: bool,
     },
     /// Show a change with its diff
     Show {

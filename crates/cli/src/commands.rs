@@ -2,6 +2,7 @@
 
 mod call;
 mod completions;
+mod decisions;
 mod doctor;
 mod history;
 mod install;
@@ -37,7 +38,12 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Uninstall { client } => install::uninstall(common, *client),
         Command::Doctor => doctor::doctor(common),
         Command::Tools { format, dialect } => tools::tools(&runtime(common)?, *format, *dialect),
-        Command::Log { limit } => history::log(common, &operators(common)?, *limit),
+        Command::Log { limit, decisions: false } => {
+            history::log(common, &operators(common)?, *limit)
+        }
+        Command::Log { limit, decisions: true } => {
+            decisions::log(common, &operators(common)?, *limit)
+        }
         Command::Show { id } => history::show(common, &operators(common)?, *id),
         Command::Diff { since } => history::diff(&operators(common)?, *since),
         Command::Undo { id, yes } => history::undo(common, &operators(common)?, *id, *yes),

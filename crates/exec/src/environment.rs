@@ -13,6 +13,8 @@ pub struct Environment {
     pub variables: Vec<(OsString, OsString)>,
     /// What they do not get.
     pub left_out: Vec<String>,
+    /// What of that is secret, with its values: nothing that is shown may have them.
+    pub secrets: Vec<(OsString, OsString)>,
 }
 
 /// Parts of names by which secrets are known.
@@ -98,6 +100,9 @@ impl Environment {
         for (name, value) in users {
             let shown = name.to_string_lossy().into_owned();
             if is_left_out(&shown) {
+                if is_secret(&shown) {
+                    environment.secrets.push((name, value));
+                }
                 environment.left_out.push(shown);
             } else if !OF_ANOTHER.contains(&shown.as_str()) {
                 let value = if shown == "PATH" { absolute_only(&value) } else { value };
@@ -128,9 +133,14 @@ impl Environment {
     }
 }
 
-fn is_left_out(name: &str) -> bool {
+/// Whether a variable has a secret, by its name.
+pub fn is_secret(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     SECRETS.iter().any(|secret| upper.contains(secret))
+}
+
+fn is_left_out(name: &str) -> bool {
+    is_secret(name)
         || RUNS_CODE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         || RUNS_CODE.contains(&name)
 }
@@ -161,6 +171,8 @@ mod tests {
         let mut expected = names.map(str::to_owned);
         expected.sort();
         assert_eq!(environment.left_out, expected);
+        let secrets: Vec<&OsString> = environment.secrets.iter().map(|(name, _)| name).collect();
+        assert_eq!(secrets, ["OPENAI_API_KEY", "github_token"]);
         assert_eq!(environment.get("EDITOR"), Some(OsStr::new("true")));
         assert_eq!(environment.get("MINE"), Some(OsStr::new("1")));
         assert!(names.iter().all(|name| environment.get(name).is_none()));

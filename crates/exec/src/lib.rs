@@ -49,7 +49,7 @@ mod worker;
 pub use attempts::{Attempt, try_to_escape};
 pub use bash::find_bash;
 pub use command::{Command, Ended, Exit, Left};
-pub use environment::Environment;
+pub use environment::{Environment, is_secret};
 pub use error::JobError;
 pub use handles::ask_for_more_handles;
 pub use job::{Job, Snapshot, Status};

@@ -4,7 +4,7 @@
 //!
 //! The journal is a directory outside every root: `log`, a line for each change that was made, only
 //! ever appended to; `blobs/`, file contents by their hash, compressed; `pending/`, a file for each
-//! change that is being made; and two lock files.
+//! change that is being made; `decisions`, what was decided on calls; and two lock files.
 //!
 //! Before a change touches anything, every content that it replaces and every content that it brings is
 //! stored, and then what it is about to do is written to a file in `pending/`; all of that is on disk
@@ -22,6 +22,7 @@
 //! names any more (`collect.rs`).
 
 mod collect;
+mod decisions;
 mod entry;
 mod followed;
 mod log;
@@ -36,10 +37,12 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 pub use self::collect::Caps;
+pub use self::decisions::Decided;
 pub use self::entry::{About, Entry, FileChange, KeptPath, Version};
 pub(crate) use self::followed::Followed;
 pub use self::recover::{Outcome, Recovered};
 
+use self::decisions::Decisions;
 use self::log::Log;
 use self::pending::Pending;
 use self::store::Store;
@@ -58,6 +61,7 @@ pub struct Journal {
     directory: PathBuf,
     log: Log,
     store: Store,
+    decisions: Decisions,
     caps: Caps,
 }
 
@@ -66,7 +70,8 @@ impl Journal {
     pub fn new(directory: impl Into<PathBuf>, caps: Caps) -> Journal {
         let directory = directory.into();
         let (log, store) = (Log::new(&directory), Store::new(directory.join("blobs")));
-        Journal { directory, log, store, caps }
+        let decisions = Decisions::new(&directory);
+        Journal { directory, log, store, decisions, caps }
     }
 
     /// The directory it is in.

@@ -47,8 +47,8 @@ pub use file::{FileKind, ReadFile};
 pub use footprint::{Action, ChangedFile, Footprint, Lost, Measure, Settled, Share, Worth};
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, Caps, Entry, FileChange, Journal, KeptPath, Outcome as RecoveryOutcome, Recovered,
-    Version,
+    About, Caps, Decided, Entry, FileChange, Journal, KeptPath, Outcome as RecoveryOutcome,
+    Recovered, Version,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

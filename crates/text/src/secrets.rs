@@ -49,8 +49,9 @@ impl Secrets {
             .filter(|known| is_secret(&known.value))
             .take(MOST_KNOWN)
             .collect();
-        // The longest first: one may begin with another.
-        known.sort_by_key(|known| std::cmp::Reverse(known.value.len()));
+        // The longest first: one may begin with another. And each once.
+        known.sort_by(|a, b| (b.value.len(), &b.value).cmp(&(a.value.len(), &a.value)));
+        known.dedup_by(|a, b| a.value == b.value);
         Secrets { known }
     }
 

@@ -65,7 +65,8 @@ impl Runtime {
         call: Call,
         options: Options<'_>,
     ) -> Result<Reply, Error> {
-        let (mut record, began) = Record::begin(session, &call, options.dry_run);
+        let secrets = self.secrets(session);
+        let (mut record, began) = Record::begin(session, &call, &secrets, options.dry_run);
         let outcome =
             catch_unwind(AssertUnwindSafe(|| self.carry_out(session, call, options, &mut record)));
         let budget = self.limits().reply_chars;
@@ -73,7 +74,7 @@ impl Runtime {
             Ok(reply) => Ok(reply.within(budget)),
             Err(error) => Err(error.within(budget)),
         };
-        record.end(began, &outcome);
+        record.end(began, &self.secrets(session), &outcome);
         self.record(record);
         outcome
     }
@@ -111,6 +112,7 @@ impl Runtime {
         };
         record.decision = Some((verdict.decision, verdict.rule));
         record.answered = permission.answered;
+        self.keep_decision(session, record);
         permission.permitted?;
         options.cancel.check()?;
         let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);

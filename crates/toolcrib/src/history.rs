@@ -180,15 +180,7 @@ impl Runtime {
 impl HistoryEntry {
     /// How long ago it was, in words.
     pub fn age(&self) -> String {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
-        let seconds = (now.saturating_sub(u128::from(self.time_ms)) / 1000) as u64;
-        match seconds {
-            0..5 => "just now".to_owned(),
-            5..60 => format!("{seconds} s ago"),
-            60..3_600 => format!("{} min ago", seconds / 60),
-            3_600..86_400 => format!("{} h ago", seconds / 3_600),
-            _ => format!("{} ago", counted(seconds / 86_400, "day")),
-        }
+        age(self.time_ms)
     }
 
     /// The arguments of the call that made it, long ones cut.
@@ -215,6 +207,19 @@ impl HistoryEntry {
         let of =
             if undoes.is_empty() { String::new() } else { format!(" of {}", undoes.join(", ")) };
         format!("{}{of}: {}", self.tool, files.join(", "))
+    }
+}
+
+/// How long ago something was, in words.
+pub(crate) fn age(time_ms: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    let seconds = (now.saturating_sub(u128::from(time_ms)) / 1000) as u64;
+    match seconds {
+        0..5 => "just now".to_owned(),
+        5..60 => format!("{seconds} s ago"),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} ago", counted(seconds / 86_400, "day")),
     }
 }
 

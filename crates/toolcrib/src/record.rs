@@ -4,7 +4,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
 use toolcrib_policy::Access;
-use toolcrib_text::clip_line;
+use toolcrib_text::{Secrets, clip_line};
 
 use crate::approve::Answered;
 use crate::call::Call;
@@ -15,10 +15,13 @@ use crate::session::Session;
 /// Characters kept of each string in the arguments: enough to know a call by, not to hold a file.
 const MAX_ARGUMENT_CHARS: usize = 2_000;
 
+/// Bytes of each string that are looked through for secrets: more than are kept.
+const LOOKED_THROUGH: usize = 16 << 10;
+
 /// Bytes of the arguments as a whole.
 const MAX_ARGUMENTS_BYTES: usize = 64 << 10;
 
-/// What happened in one call.
+/// What happened in one call. What looks secret is masked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The session it was made in.
@@ -75,11 +78,16 @@ impl<F: Fn(Record) + Send + Sync> Recorder for F {
 }
 
 impl Record {
-    pub(crate) fn begin(session: &Session, call: &Call, dry_run: bool) -> (Record, Instant) {
+    pub(crate) fn begin(
+        session: &Session,
+        call: &Call,
+        secrets: &Secrets,
+        dry_run: bool,
+    ) -> (Record, Instant) {
         let record = Record {
             session: session.id(),
             tool: call.tool.clone(),
-            arguments: bounded(&call.args),
+            arguments: bounded(&call.args, secrets),
             accesses: Vec::new(),
             decision: None,
             answered: None,
@@ -91,22 +99,33 @@ impl Record {
         (record, Instant::now())
     }
 
-    pub(crate) fn end(&mut self, began: Instant, outcome: &Result<Reply, Error>) {
+    pub(crate) fn end(
+        &mut self,
+        began: Instant,
+        secrets: &Secrets,
+        outcome: &Result<Reply, Error>,
+    ) {
         self.duration = began.elapsed();
+        for access in &mut self.accesses {
+            if let Access::Command(text) | Access::Reach(text) = access {
+                *text = secrets.mask(text).into_owned();
+            }
+        }
         self.outcome = match outcome {
             Ok(reply) => Outcome::Done {
                 output_chars: reply.output().chars().count() + reply.diff_text().chars().count(),
             },
             Err(error) => {
-                Outcome::Failed { kind: error.kind(), message: error.message().to_owned() }
+                let message = secrets.mask(error.message()).into_owned();
+                Outcome::Failed { kind: error.kind(), message }
             }
         };
     }
 }
 
 /// Arguments as a record keeps them: strings cut, and the whole cut where it is still too much.
-fn bounded(arguments: &Value) -> Value {
-    let cut = cut_strings(arguments);
+fn bounded(arguments: &Value, secrets: &Secrets) -> Value {
+    let cut = cut_strings(arguments, secrets);
     let text = cut.to_string();
     if text.len() <= MAX_ARGUMENTS_BYTES {
         cut
@@ -115,12 +134,17 @@ fn bounded(arguments: &Value) -> Value {
     }
 }
 
-fn cut_strings(value: &Value) -> Value {
+fn cut_strings(value: &Value, secrets: &Secrets) -> Value {
     match value {
-        Value::String(text) => clip_line(text, MAX_ARGUMENT_CHARS).into(),
-        Value::Array(items) => items.iter().map(cut_strings).collect(),
+        Value::String(text) => {
+            let (first, rest) = text.split_at(text.floor_char_boundary(LOOKED_THROUGH));
+            let masked = [&*secrets.mask(first), rest].concat();
+            clip_line(&masked, MAX_ARGUMENT_CHARS).into()
+        }
+        Value::Array(items) => items.iter().map(|item| cut_strings(item, secrets)).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(key, value)| (key.clone(), cut_strings(value))).collect()
+            let cut = |(key, value): (&String, &Value)| (key.clone(), cut_strings(value, secrets));
+            fields.iter().map(cut).collect()
         }
         other => other.clone(),
     }

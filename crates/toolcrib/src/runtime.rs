@@ -9,7 +9,7 @@ use toolcrib_fs::{
     Caps, HardLinks, Journal, Place, Recovered, Root, RootMode, Workspace, real_path,
 };
 use toolcrib_policy::{Access, Effect, Policy, Profile, Protection, Rules};
-use toolcrib_text::visible_name;
+use toolcrib_text::{Secrets, visible_name};
 
 use crate::error::Error;
 use crate::limits::Limits;
@@ -115,6 +115,12 @@ impl Runtime {
 
     pub(crate) fn shell_host(&self) -> Option<&ShellHost> {
         self.shell_host.as_ref()
+    }
+
+    /// What neither records nor the output of commands show.
+    pub(crate) fn secrets(&self, session: &Session) -> Secrets {
+        let host = self.shell_host.as_ref();
+        host.map_or_else(Secrets::default, |host| host.secrets(session.shell()))
     }
 
     pub(crate) fn own(&self) -> &[PathBuf] {

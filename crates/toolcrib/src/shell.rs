@@ -8,7 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use toolcrib_exec::{Enforced, Environment, Jobs, Launcher, LogLimits, Shells, find_bash};
+use toolcrib_exec::{
+    Enforced, Environment, Jobs, Launcher, LogLimits, Shells, find_bash, is_secret,
+};
+use toolcrib_text::Secrets;
 
 use self::login::{login_environment, merged};
 use crate::helper::KEEP;
@@ -54,6 +57,7 @@ pub(crate) struct ShellHost {
     sandbox: Option<SandboxSettings>,
     tmp: PathBuf,
     environment: OnceLock<Environment>,
+    own_secrets: OnceLock<Variables>,
     bash: OnceLock<Option<PathBuf>>,
 }
 
@@ -74,6 +78,7 @@ impl ShellHost {
             sandbox,
             tmp,
             environment: OnceLock::new(),
+            own_secrets: OnceLock::new(),
             bash: OnceLock::new(),
         }
     }
@@ -119,6 +124,21 @@ impl ShellHost {
                 None => own,
             })
         })
+    }
+
+    /// What of the user's environment, and of what a session exports, is secret. What a login adds to that is
+    /// known from the first command on.
+    pub(crate) fn secrets(&self, session: Option<&SessionShell>) -> Secrets {
+        let is_secret = |(name, _): &&(OsString, OsString)| is_secret(&name.to_string_lossy());
+        let own = self.own_secrets.get_or_init(|| {
+            let own = self.source.as_ref().map(|source| source()).unwrap_or_default();
+            own.iter().filter(is_secret).cloned().collect()
+        });
+        let login = self.environment.get().into_iter().flat_map(|environment| &environment.secrets);
+        let carried = session.and_then(|session| session.carried().environment).unwrap_or_default();
+        let all = own.iter().chain(login).chain(carried.iter().filter(is_secret));
+        let text = |text: &OsString| text.to_str().map(str::to_owned);
+        Secrets::known(all.filter_map(|(name, value)| Some((text(name)?, text(value)?))))
     }
 
     pub(crate) fn bash(&self) -> Option<&Path> {

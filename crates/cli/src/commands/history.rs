@@ -176,7 +176,7 @@ fn fail(common: &Common, error: Error) -> Result<ExitCode, String> {
     Ok(ExitCode::from(1))
 }
 
-fn say(text: &str) -> Result<ExitCode, String> {
+pub(super) fn say(text: &str) -> Result<ExitCode, String> {
     match anstream::stdout().write_all(text.as_bytes()) {
         // Who has read enough closes the pipe.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -187,7 +187,7 @@ fn say(text: &str) -> Result<ExitCode, String> {
 }
 
 /// Prints what may be long: through a pager, where somebody reads it on a terminal.
-fn page(text: &str) -> Result<ExitCode, String> {
+pub(super) fn page(text: &str) -> Result<ExitCode, String> {
     let tall = text.lines().count() > 40 && io::stdout().is_terminal();
     if tall && print::through_pager(text) {
         return Ok(ExitCode::SUCCESS);

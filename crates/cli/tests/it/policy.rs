@@ -106,3 +106,18 @@ fn a_project_narrows_from_a_place_that_the_operator_names() {
     assert_eq!(decided(&SECRETS.replace("deny", "allow")), 2);
     assert!(Path::new(&rules).exists());
 }
+
+#[test]
+fn decisions_are_listed_for_the_operator() {
+    let place = Place::new(SECRETS);
+    place.run(&["call", "Read", r#"{"file_path": ".env"}"#]);
+    place.run(&["call", "Read", r#"{"file_path": "a.txt"}"#]);
+    let (_, text) = place.run(&["log", "--decisions", "--text"]);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].contains("allow") && lines[0].contains("/a.txt"), "{text}");
+    assert!(lines[1].contains("deny") && lines[1].contains("rule:secrets"), "{text}");
+    let (_, json) = place.run(&["log", "--decisions", "-n", "1"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&json["total"], &json["complete"]), (&2.into(), &false.into()));
+    assert_eq!(json["decisions"][0]["rule"], "profile:workspace:read");
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolcrib_exec::{Command, Job, JobError, Level};
 use toolcrib_fs::{FileKind, Place};
 use toolcrib_policy::{Access, Effect};
-use toolcrib_text::visible_name;
+use toolcrib_text::{Secrets, visible_name};
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
@@ -27,6 +27,8 @@ pub(crate) struct StartedCommand {
     pub(crate) protected: Vec<PathBuf>,
     /// What it changes, if that can be seen.
     pub(crate) trail: Option<Arc<Trail>>,
+    /// What is not shown of its output.
+    pub(crate) secrets: Secrets,
 }
 
 /// What is said of a command before it is started.
@@ -76,6 +78,11 @@ impl<'a> Cx<'a> {
         self.launch(host, shell, command, StartedAs { directory, notes })
     }
 
+    /// What no output of a command shows.
+    pub(crate) fn secrets(&self) -> Secrets {
+        self.runtime.secrets(self.session)
+    }
+
     /// The protected names that have come since a command was started, as replies show them.
     pub(crate) fn protected_since(&self, started: &StartedCommand) -> Vec<String> {
         if matches!(started.confined, Confined::Not) {
@@ -98,8 +105,15 @@ impl<'a> Cx<'a> {
         let jobs = shell.jobs();
         let Some(settings) = host.sandbox() else {
             let job = jobs.start(&command).map_err(|error| trouble(&error))?;
-            let (confined, protected, trail) = (Confined::Not, Vec::new(), None);
-            return Ok(StartedCommand { job, directory, notes, confined, protected, trail });
+            return Ok(StartedCommand {
+                job,
+                directory,
+                notes,
+                confined: Confined::Not,
+                protected: Vec::new(),
+                trail: None,
+                secrets: self.secrets(),
+            });
         };
         let enforced = host.enforced();
         if !is_enough(enforced) {
@@ -115,8 +129,15 @@ impl<'a> Cx<'a> {
         let job = job.map_err(|error| trouble(&error))?;
         shell.keep_trail(job.id(), trail.clone());
         let confined = Confined::within(enforced, settings.network);
-        let (protected, trail) = (sandbox.protected, Some(trail));
-        Ok(StartedCommand { job, directory, notes, confined, protected, trail })
+        Ok(StartedCommand {
+            job,
+            directory,
+            notes,
+            confined,
+            protected: sandbox.protected,
+            trail: Some(trail),
+            secrets: self.secrets(),
+        })
     }
 
     /// Where the next command begins, as replies show it, if nobody says otherwise.

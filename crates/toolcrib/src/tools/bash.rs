@@ -202,7 +202,7 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<Waited, Error> {
         }
         if told.elapsed() >= TELL_EVERY {
             told = Instant::now();
-            let line = last_line(job);
+            let line = last_line(job, &cx.secrets());
             cx.progress(Progress { done: began.elapsed().as_secs(), total: None, message: &line });
         }
     }

@@ -9,12 +9,12 @@ use serde::Deserialize;
 use toolcrib_exec::{Job, Snapshot};
 use toolcrib_policy::Access;
 use toolcrib_search::{Pattern, Understood, Wanted};
-use toolcrib_text::{Excerpt, ExcerptOptions, Shown};
+use toolcrib_text::{Excerpt, ExcerptOptions, Secrets, Shown};
 
 use self::wanted::LineRange;
 use super::bash::how;
 use super::changes::Changes;
-use super::shell_output::{each_line, excerpt, last_line, whole_characters};
+use super::shell_output::{each_line, excerpt, last_line, masked_note, whole_characters};
 use crate::cancel::Progress;
 use crate::cx::{Cx, trouble};
 use crate::error::Error;
@@ -86,16 +86,22 @@ impl Tool for BashOutput {
         let remembered = cx.shell()?.cursor(&self.bash_id);
         let from = if lines.is_some() { 0 } else { self.cursor.unwrap_or(remembered) };
         let timeout = self.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
-        let waited = wait(cx, &job, &Waiting { wait_for, from, filter: filter.as_ref(), timeout })?;
+        let secrets = cx.secrets();
+        let waiting = Waiting { wait_for, from, filter: filter.as_ref(), timeout };
+        let waited = wait(cx, &job, &secrets, &waiting)?;
         let now = job.snapshot();
-        let end = if now.closed { now.written } else { whole_characters(&job, now.written) };
+        let end = match now.closed {
+            true => now.written,
+            false => whole_characters(&job, &secrets, now.written),
+        };
         let looked = Look { from: from.min(end), end, filter: filter.as_ref(), lines };
-        let shown = looked.at(cx, &job);
+        let (shown, masked) = looked.at(cx, &job, &secrets);
         if filter.is_none() && lines.is_none() {
             cx.shell()?.read_to(&self.bash_id, end);
         }
         let changes = Changes::of_job(cx, &job)?;
-        let reply = answer(&job, &now, (shown, &changes), end, waited, wait_for);
+        let output = Output { shown, masked, changes: &changes };
+        let reply = answer(&job, &now, output, end, waited, wait_for);
         Ok(changes.facts().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value)))
     }
 }
@@ -119,7 +125,7 @@ enum Waited {
     TimedOut,
 }
 
-fn wait(cx: &Cx<'_>, job: &Job, waiting: &Waiting<'_>) -> Result<Waited, Error> {
+fn wait(cx: &Cx<'_>, job: &Job, secrets: &Secrets, waiting: &Waiting<'_>) -> Result<Waited, Error> {
     let began = Instant::now();
     let (mut told, mut looked_to) = (began, waiting.from);
     if waiting.wait_for == WaitFor::None {
@@ -134,9 +140,9 @@ fn wait(cx: &Cx<'_>, job: &Job, waiting: &Waiting<'_>) -> Result<Waited, Error> 
             WaitFor::Output if now.written > waiting.from => return Ok(Waited::Done),
             WaitFor::Output => {}
             WaitFor::Regex => {
-                let found = waiting
-                    .filter
-                    .is_some_and(|filter| look_for(filter, job, &mut looked_to, now.written));
+                let found = waiting.filter.is_some_and(|filter| {
+                    look_for(filter, job, secrets, (&mut looked_to, now.written))
+                });
                 if found {
                     return Ok(Waited::Done);
                 }
@@ -159,7 +165,7 @@ fn wait(cx: &Cx<'_>, job: &Job, waiting: &Waiting<'_>) -> Result<Waited, Error> 
         }
         if told.elapsed() >= TELL_EVERY {
             told = Instant::now();
-            let line = last_line(job);
+            let line = last_line(job, secrets);
             cx.progress(Progress { done: began.elapsed().as_secs(), total: None, message: &line });
         }
         let changed = |then: &Snapshot| then.status != now.status || then.closed != now.closed;
@@ -168,9 +174,14 @@ fn wait(cx: &Cx<'_>, job: &Job, waiting: &Waiting<'_>) -> Result<Waited, Error> 
 }
 
 /// Whether a line that came since matches. Lines that are whole are not looked at again.
-fn look_for(filter: &Pattern, job: &Job, looked_to: &mut u64, end: u64) -> bool {
+fn look_for(
+    filter: &Pattern,
+    job: &Job,
+    secrets: &Secrets,
+    (looked_to, end): (&mut u64, u64),
+) -> bool {
     let mut found = false;
-    each_line(job, *looked_to..end, |line| {
+    each_line(job, secrets, *looked_to..end, |line| {
         found = filter.is_in(line);
         !found
     });
@@ -190,7 +201,8 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn at(&self, cx: &Cx<'_>, job: &Job) -> Shown {
+    /// What is shown, and how many values in it were masked.
+    fn at(&self, cx: &Cx<'_>, job: &Job, secrets: &Secrets) -> (Shown, usize) {
         let options = ExcerptOptions {
             chars: cx.limits().reply_chars * 3 / 4,
             line_chars: cx.limits().line_chars,
@@ -198,11 +210,11 @@ impl Look<'_> {
             tail_lines: self.lines.and_then(LineRange::last),
         };
         if self.filter.is_none() && self.lines.is_none() {
-            return excerpt(job, self.from..self.end, options);
+            return excerpt(job, secrets, self.from..self.end, options);
         }
         let mut excerpt = Excerpt::new(options);
         let mut number = 0;
-        each_line(job, self.from..self.end, |line| {
+        let masked = each_line(job, secrets, self.from..self.end, |line| {
             number += 1;
             let wanted = self.lines.is_none_or(|lines| lines.contains(number));
             if wanted && self.filter.is_none_or(|filter| filter.is_in(line)) {
@@ -210,14 +222,21 @@ impl Look<'_> {
             }
             self.lines.is_none_or(|lines| !lines.is_past(number))
         });
-        excerpt.finish()
+        (excerpt.finish(), masked)
     }
+}
+
+/// What is shown of an output, how many values in it were masked, and what was changed meanwhile.
+struct Output<'a> {
+    shown: Shown,
+    masked: usize,
+    changes: &'a Changes,
 }
 
 fn answer(
     job: &Job,
     now: &Snapshot,
-    (shown, changes): (Shown, &Changes),
+    Output { shown, masked, changes }: Output<'_>,
     cursor: u64,
     waited: Waited,
     wait_for: WaitFor,
@@ -226,6 +245,7 @@ fn answer(
     if text.is_empty() {
         text.push_str("[no new output]\n");
     }
+    text.extend(masked_note(masked).map(|note| format!("[{note}]\n")));
     text.push_str(&format!("[{}]\n", state(job, now)));
     let what = match wait_for {
         WaitFor::Regex => "no line matched",

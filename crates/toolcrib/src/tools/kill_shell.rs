@@ -9,7 +9,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::ExcerptOptions;
 
 use super::changes::Changes;
-use super::shell_output::excerpt;
+use super::shell_output::{excerpt, masked_note};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
@@ -64,8 +64,9 @@ impl Tool for KillShell {
             return Err(Error::new(ErrorKind::Timeout, message)
                 .hint("They may wait for a disk or belong to another user. ListShells tells when they are gone."));
         }
-        let last = excerpt(
+        let (last, masked) = excerpt(
             &job,
+            &cx.secrets(),
             0..now.written,
             ExcerptOptions {
                 chars: cx.limits().reply_chars / 4,
@@ -80,7 +81,9 @@ impl Tool for KillShell {
             _ => format!("Its last output:\n{}", last.text),
         };
         let changes = Changes::of_job(cx, &job)?;
-        let text = format!("Ended {}: {ended}. {output}{}", job.id(), changes.text());
+        let mut text = format!("Ended {}: {ended}. {output}", job.id());
+        text.extend(masked_note(masked).map(|note| format!("[{note}]\n")));
+        text.push_str(&changes.text());
         let reply = Reply::new(text).with("status", now.status.name()).with("ended", now.killed);
         Ok(changes.facts().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value)))
     }

@@ -1,11 +1,12 @@
-//! What a command wrote, as replies show it: decoded as a whole, as a terminal would show it in the end.
+//! What a command wrote, as replies show it: decoded as a whole, as a terminal would show it in the end, and
+//! without what is secret in it.
 
 use std::ops::Range;
 
 use toolcrib_exec::Job;
 use toolcrib_text::{
-    Detector, Encoding, Excerpt, ExcerptOptions, LineCount, Shown, Survey, Terminal, Transcoder,
-    as_seen, visible,
+    Detector, Encoding, Excerpt, ExcerptOptions, LineCount, Masker, Secrets, Shown, Survey,
+    Terminal, Transcoder, as_seen, visible,
 };
 
 use crate::words::counted;
@@ -27,24 +28,42 @@ const MAX_LINE: usize = 64 << 10;
 /// What the last line is looked for in.
 const LAST_BYTES: u64 = 4 << 10;
 
-/// An excerpt of a stretch of an output.
-pub(super) fn excerpt(job: &Job, stretch: Range<u64>, options: ExcerptOptions) -> Shown {
+/// So much before a stretch tells whether it begins in the middle of something secret.
+const BEFORE_BYTES: u64 = 8 << 10;
+
+/// An excerpt of a stretch of an output, and how many values in it were masked.
+pub(super) fn excerpt(
+    job: &Job,
+    secrets: &Secrets,
+    stretch: Range<u64>,
+    options: ExcerptOptions,
+) -> (Shown, usize) {
     let mut excerpt = Excerpt::new(options);
     let feed = |excerpt: &mut Excerpt, stretch| {
-        each_line(job, stretch, |line| {
+        each_line(job, secrets, stretch, |line| {
             excerpt.line(line);
             true
-        });
+        })
     };
     if stretch.end - stretch.start <= LOOKED_THROUGH + LOOKED_AT_LAST {
-        feed(&mut excerpt, stretch);
-        return excerpt.finish();
+        let masked = feed(&mut excerpt, stretch);
+        return (excerpt.finish(), masked);
     }
     let middle = stretch.start + LOOKED_THROUGH..stretch.end - LOOKED_AT_LAST;
-    feed(&mut excerpt, stretch.start..middle.start);
+    let first = feed(&mut excerpt, stretch.start..middle.start);
     excerpt.skip(count_lines(job, middle.clone()));
-    feed(&mut excerpt, middle.end..stretch.end);
-    excerpt.finish()
+    let last = feed(&mut excerpt, middle.end..stretch.end);
+    (excerpt.finish(), first + last)
+}
+
+/// What to say of masked values.
+pub(super) fn masked_note(masked: usize) -> Option<String> {
+    let what = match masked {
+        0 => return None,
+        1 => "a value that looks secret is masked; files have it as it is".to_owned(),
+        _ => format!("{masked} values that look secret are masked; files have them as they are"),
+    };
+    Some(what)
 }
 
 /// How many lines end in a stretch, of those that are kept.
@@ -63,8 +82,35 @@ fn count_lines(job: &Job, stretch: Range<u64>) -> u64 {
     count.lines()
 }
 
-/// Looks at each line of a stretch of an output, until one is not wanted.
-pub(super) fn each_line(job: &Job, stretch: Range<u64>, mut each: impl FnMut(&str) -> bool) {
+/// Looks at each line of a stretch of an output, until one is not wanted. What is secret in them is masked
+/// before anybody looks; answers how many values were.
+pub(super) fn each_line(
+    job: &Job,
+    secrets: &Secrets,
+    stretch: Range<u64>,
+    mut each: impl FnMut(&str) -> bool,
+) -> usize {
+    let mut masker = Masker::new(secrets);
+    let start = stretch.start - look_back(job, stretch.start, &mut masker);
+    let before = masker.masked();
+    let mut each = |line: &str| each(&masker.line(line));
+    each_line_of(job, start..stretch.end, &mut each);
+    masker.masked() - before
+}
+
+/// Tells a masker what came before a stretch; answers how many bytes of that belong to something secret that
+/// goes on in it.
+fn look_back(job: &Job, start: u64, masker: &mut Masker<'_>) -> u64 {
+    let (_, before) =
+        job.read(start.saturating_sub(BEFORE_BYTES), start.min(BEFORE_BYTES) as usize);
+    let whole = last_newline(&before).map_or(0, |newline| newline + 1);
+    for line in visible(&before[..whole]).lines() {
+        masker.line(line);
+    }
+    masker.unfinished(&before) as u64
+}
+
+fn each_line_of(job: &Job, stretch: Range<u64>, mut each: &mut impl FnMut(&str) -> bool) {
     let encoding = encoding(job, stretch.end);
     let mut at = stretch.start;
     let mut lines = Lines::new(encoding);
@@ -87,8 +133,11 @@ pub(super) fn each_line(job: &Job, stretch: Range<u64>, mut each: impl FnMut(&st
     lines.finish(&mut each);
 }
 
-/// The end of a stretch that may be shown while more is to come: not in the middle of a character.
-pub(super) fn whole_characters(job: &Job, end: u64) -> u64 {
+/// The end of a stretch that may be shown while more is to come: not in the middle of a character, nor of what
+/// may turn out to be secret.
+pub(super) fn whole_characters(job: &Job, secrets: &Secrets, end: u64) -> u64 {
+    let (_, before) = job.read(end.saturating_sub(BEFORE_BYTES), end.min(BEFORE_BYTES) as usize);
+    let end = end - secrets.unfinished(&before) as u64;
     let (from, last) = job.read(end.saturating_sub(3), 3);
     let unfinished = last.utf8_chunks().last().map_or(0, |chunk| {
         let invalid = chunk.invalid();
@@ -99,10 +148,11 @@ pub(super) fn whole_characters(job: &Job, end: u64) -> u64 {
 }
 
 /// The last line that says something, for whoever waits.
-pub(super) fn last_line(job: &Job) -> String {
-    let written = job.snapshot().written;
-    let (_, bytes) = job.read(written.saturating_sub(LAST_BYTES), CHUNK);
+pub(super) fn last_line(job: &Job, secrets: &Secrets) -> String {
+    let written = whole_characters(job, secrets, job.snapshot().written);
+    let (_, bytes) = job.read(written.saturating_sub(LAST_BYTES), written.min(LAST_BYTES) as usize);
     let seen = visible(&as_seen(&bytes));
+    let seen = secrets.mask(&seen);
     seen.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
 }
 

@@ -290,3 +290,38 @@ fn a_line_without_an_end_is_cut_and_says_so() {
     assert!(reply.output().starts_with("y\ny\n") && reply.output().contains("\ny\nend\n"));
     assert_eq!(reply.metadata()["lines"], 10_000_001);
 }
+
+/// Whatever is read when, and by whichever way, no reply and no record has it.
+#[test]
+fn a_secret_is_shown_in_no_part_of_an_output() {
+    let secret = "Zq8-value-of-a-variable";
+    let shells = shells_with(move || {
+        vec![("PATH".into(), "/usr/bin:/bin".into()), ("MY_TOKEN".into(), secret.into())]
+    });
+    let shown =
+        shells.bash(&format!("echo v={secret}; export OTHER_KEY=Xy9-exported; echo v=$OTHER_KEY"));
+    assert_eq!(
+        shown, "v=[masked: MY_TOKEN]\nv=Xy9-exported\n",
+        "what is exported is known afterwards"
+    );
+    assert_eq!(shells.bash("echo v=$OTHER_KEY"), "v=[masked: OTHER_KEY]\n");
+
+    let (half, rest) = secret.split_at(9);
+    let go_on = shells.directory.path().join("ws/go-on");
+    let script =
+        format!("printf 'a {half}'; until [ -e go-on ]; do sleep 0.05; done; echo '{rest} b'");
+    let id = shells.background(&script);
+    let first = shells.output(json!({"bash_id": id, "wait_for": "output", "timeout": 20_000}));
+    assert!(!first.output().contains(half), "{}", first.output());
+    std::fs::write(go_on, "").unwrap();
+    let last = shells.output(json!({"bash_id": id, "wait_for": "exit", "timeout": 20_000}));
+    assert!(last.output().starts_with("[masked: MY_TOKEN] b\n"), "{}", last.output());
+    for wanted in [json!({"filter": "Zq8"}), json!({"lines": "1-5"}), json!({"cursor": 5})] {
+        let mut args = wanted;
+        args["bash_id"] = id.as_str().into();
+        let shown = shells.output(args.clone());
+        assert!(!shown.output().contains(rest), "{args} {}", shown.output());
+    }
+    let decisions = shells.runtime.decisions().unwrap();
+    assert!(decisions.len() >= 6 && !format!("{decisions:?}").contains(secret), "{decisions:#?}");
+}

@@ -9,7 +9,7 @@ use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tools::changes::Changes;
-use crate::tools::shell_output::excerpt;
+use crate::tools::shell_output::{excerpt, masked_note};
 use crate::words::counted;
 
 /// So many of the processes that are left are named.
@@ -36,9 +36,10 @@ impl Report {
         now: Snapshot,
         options: ExcerptOptions,
     ) -> Report {
-        let shown = excerpt(&started.job, 0..now.written, options);
+        let (shown, masked) = excerpt(&started.job, &started.secrets, 0..now.written, options);
         let left = if now.over { Vec::new() } else { started.job.processes() };
-        let notes = std::mem::take(&mut started.notes);
+        let mut notes = std::mem::take(&mut started.notes);
+        notes.extend(masked_note(masked));
         let directory = started.directory.clone();
         let (made_protected, changes) = (Vec::new(), Changes::default());
         Report { started, now, shown, left, notes, directory, kept: true, made_protected, changes }

@@ -1,0 +1,98 @@
+//! What was decided on calls, kept for the operator.
+
+use std::time::UNIX_EPOCH;
+
+use toolcrib_fs::Decided;
+use toolcrib_policy::Access;
+use toolcrib_text::{clip_line, visible_name};
+
+use crate::error::{Error, ErrorKind};
+use crate::history::{age, journal_error};
+use crate::record::Record;
+use crate::runtime::Runtime;
+use crate::session::Session;
+
+/// What is kept of one thing that a call touches, and of how many.
+const MAX_CHARS: usize = 500;
+const MAX_ACCESSES: usize = 20;
+
+/// A decision on a call that was made in this workspace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecisionEntry {
+    /// When, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// The tool.
+    pub tool: String,
+    /// What the call would touch; what looks secret is masked.
+    pub what: Vec<String>,
+    /// `allow`, `ask` or `deny`.
+    pub decision: String,
+    /// The rule that decided.
+    pub rule: String,
+    /// What was answered and by whom, where somebody was to be asked.
+    pub answered: Option<(String, String)>,
+    /// Whether nothing was to be changed.
+    pub dry_run: bool,
+}
+
+impl DecisionEntry {
+    /// How long ago it was, in words.
+    pub fn age(&self) -> String {
+        age(self.time_ms)
+    }
+}
+
+impl Runtime {
+    /// What was decided in this workspace and is still known, the newest first.
+    pub fn decisions(&self) -> Result<Vec<DecisionEntry>, Error> {
+        let journal = self.journal().ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, "there is no journal")
+                .hint("The host of this runtime has given it no directory to keep one in.")
+        })?;
+        let all = journal.decisions().map_err(|error| journal_error(&error))?;
+        let here = self.workspace().top().path().display().to_string();
+        let entry = |decided: Decided| DecisionEntry {
+            time_ms: decided.time_ms,
+            tool: decided.tool,
+            what: decided.what,
+            decision: decided.decision,
+            rule: decided.rule,
+            answered: decided.answer.zip(decided.by),
+            dry_run: decided.dry_run,
+        };
+        Ok(all.into_iter().filter(|decided| decided.workspace == here).map(entry).collect())
+    }
+
+    /// Keeps what was decided on a call. Where that cannot be kept, calls that only look go on all the same;
+    /// those that change files are kept from it by the journal itself.
+    pub(crate) fn keep_decision(&self, session: &Session, record: &Record) {
+        let Some((journal, (decision, rule))) = self.journal().zip(record.decision.as_ref()) else {
+            return;
+        };
+        let secrets = self.secrets(session);
+        let shown = |access: &Access| {
+            let words = clip_line(&access.to_string(), 2 * MAX_CHARS);
+            clip_line(&visible_name(secrets.mask(&words).as_bytes()), MAX_CHARS)
+        };
+        let mut what: Vec<String> = record.accesses.iter().take(MAX_ACCESSES).map(shown).collect();
+        match record.accesses.len().saturating_sub(MAX_ACCESSES) {
+            0 => {}
+            more => what.push(format!("and {more} more")),
+        }
+        let since = record.started.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let decided = Decided {
+            time_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
+            process: 0,
+            session: session.id(),
+            workspace: self.workspace().top().path().display().to_string(),
+            tool: record.tool.clone(),
+            what,
+            decision: decision.name().to_owned(),
+            rule: rule.clone(),
+            answer: record.answered.map(|answered| answered.answer.to_owned()),
+            by: record.answered.map(|answered| answered.by.to_owned()),
+            dry_run: record.dry_run,
+        };
+        let _ = journal.keep_decision(decided);
+    }
+}
