@@ -5,6 +5,7 @@ mod exec;
 mod files;
 mod mcp;
 mod patch;
+mod policy;
 mod search;
 mod start;
 mod table;
@@ -54,8 +55,13 @@ const BENCHES: &[Bench] = &[
         run: search::run,
     },
     Bench {
+        name: "policy",
+        what: "a decision on a call, from a file to a script of 40 kB",
+        run: policy::run,
+    },
+    Bench {
         name: "mcp",
-        what: "the MCP server beside the official one for Node and rust-mcp-filesystem",
+        what: "the MCP server beside the official one for Node, rust-mcp-filesystem and Desktop Commander",
         run: mcp::run,
     },
 ];

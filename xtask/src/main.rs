@@ -34,6 +34,7 @@ mod product;
 mod python;
 mod random;
 mod sandbox;
+mod strace;
 mod tidy;
 mod torture;
 mod trial;

@@ -24,7 +24,13 @@ pub(crate) fn build_for(smoke: bool) -> Result<PathBuf> {
 
 /// An example of one of our crates, as fast as it gets: for trials and measurements.
 pub(crate) fn build_example(package: &str, name: &str) -> Result<PathBuf> {
-    build_target(&["-p", package, "--example", name, "--release"])
+    build_example_for(package, name, false)
+}
+
+/// The same for a run: where nothing is measured, the one that is quick to build.
+pub(crate) fn build_example_for(package: &str, name: &str, smoke: bool) -> Result<PathBuf> {
+    let words = ["-p", package, "--example", name];
+    build_target(&[&words[..], if smoke { &[] } else { &["--release"] }].concat())
 }
 
 /// What tries the fuzz targets. As tests have it: with every check, and nothing more to build.

@@ -5,6 +5,7 @@
 mod exec;
 mod fs;
 mod patch;
+mod policy;
 mod report;
 mod search;
 
@@ -34,6 +35,11 @@ const KINDS: &[Kind] = &[
         name: "exec",
         what: "commands: daemons and every way to end them, floods, drips, thousands of them",
         run: exec::run,
+    },
+    Kind {
+        name: "policy",
+        what: "scripts of every sort under strace: what is allowed by itself runs what was seen in it",
+        run: policy::run,
     },
     Kind {
         name: "search",

@@ -39,22 +39,6 @@ impl Run {
     }
 }
 
-/// Sees to it that strace is there, from the system's packages if need be.
-pub(super) fn obtain() -> Result<()> {
-    let probe = || process::probe(Command::new("strace").arg("--version")).is_some();
-    if probe() {
-        return Ok(());
-    }
-    println!("strace is not installed: trying apt-get");
-    let install = ["install", "--yes", "--quiet", "strace"];
-    let _ = process::probe(Command::new("apt-get").arg("update"));
-    let _ = process::probe(Command::new("apt-get").args(install));
-    match probe() {
-        true => Ok(()),
-        false => Err("strace is not installed, and apt-get cannot install it".into()),
-    }
-}
-
 /// How often the scenario's call makes each system call when all goes well.
 pub(super) fn count(scenario: &Scenario) -> Result<BTreeMap<String, usize>> {
     let all = fault::system_calls().collect::<Vec<_>>().join(",");

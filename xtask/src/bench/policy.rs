@@ -1,0 +1,29 @@
+//! `bench policy`: what a decision costs, without the call around it.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::Rounds;
+use crate::error::Result;
+use crate::{process, product};
+
+pub(super) fn run(rounds: Rounds) -> Result<()> {
+    let example = product::build_example_for("toolcrib-policy", "decide", rounds.is_smoke())?;
+    let lines = process::capture(Command::new(example).arg(rounds.measured.to_string()))?;
+    println!("\n| decided on | p50 µs | p99 µs |\n| --- | ---: | ---: |");
+    for line in lines.lines() {
+        let row: Value = serde_json::from_str(line)?;
+        // All of it is ordinary: who has to be asked has not been understood.
+        if row["decision"] != "allow" {
+            return Err(format!("it was not allowed: {line}").into());
+        }
+        println!(
+            "| {} | {} | {} |",
+            row["what"].as_str().unwrap_or_default(),
+            row["p50"],
+            row["p99"]
+        );
+    }
+    Ok(())
+}
