@@ -20,6 +20,7 @@ use crate::exported::read_left;
 use crate::keeper::{Process, descendants, kill_session};
 use crate::log::Log;
 use crate::ports::listening;
+use crate::refusal::{REFUSALS_TOLD, Refusal};
 use crate::wire::{Ending, Notice};
 
 /// A command that was started.
@@ -114,6 +115,7 @@ struct State {
     /// The process of ours between the keeper and the shell.
     first: Option<i32>,
     unprotected: Vec<PathBuf>,
+    refusals: Vec<Refusal>,
 }
 
 impl Job {
@@ -141,6 +143,7 @@ impl Job {
             child: Some(child),
             first: None,
             unprotected: Vec::new(),
+            refusals: Vec::new(),
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
         Job { id, script, directory, created: SystemTime::now(), keeper, state, changed }
@@ -198,6 +201,12 @@ impl Job {
         self.lock().unprotected.clone()
     }
 
+    /// What its sandbox has refused so far, each once, in the order in which it was tried. One more than
+    /// [`crate::REFUSALS_TOLD`] means that there were more.
+    pub fn refusals(&self) -> Vec<Refusal> {
+        self.lock().refusals.clone()
+    }
+
     /// The TCP ports that its processes listen on.
     pub fn ports(&self) -> Vec<u16> {
         listening(&self.processes().iter().map(|process| process.pid).collect::<Vec<_>>())
@@ -235,6 +244,14 @@ impl Job {
     /// times a second.
     pub(crate) fn wrote(&self, bytes: &[u8]) {
         self.lock().log.append(bytes);
+    }
+
+    /// Its sandbox refused something.
+    pub(crate) fn refused(&self, refusal: Refusal) {
+        let mut state = self.lock();
+        if state.refusals.len() <= REFUSALS_TOLD {
+            state.refusals.push(refusal);
+        }
     }
 
     /// No more will come.

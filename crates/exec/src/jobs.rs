@@ -139,8 +139,11 @@ impl Jobs {
         let (script, directory) = (command.script.clone(), command.directory.clone());
         let job = Job::new(id, script, directory, (launched.keeper, launched.control), log);
         let job = Arc::new(job);
-        let poller = &self.shells.witnesses;
-        let witnessing = witness.map(|witness| Witnessing { witness, poller: poller.clone() });
+        let witnessing = confinement.map(|confinement| Witnessing {
+            confinement: confinement.clone(),
+            witness,
+            poller: self.shells.witnesses.clone(),
+        });
         let watched = self.shells.poller.watch(&job, launched.output, control, witnessing);
         watched.map_err(failed)?;
         let begun = job.wait(PATIENCE, |now| now.status != Status::Pending);

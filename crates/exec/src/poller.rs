@@ -14,9 +14,9 @@ use rustix::io::{Errno, read, write};
 
 use crate::handover;
 use crate::job::Job;
-use crate::sandbox::answer_promptly;
+use crate::sandbox::Confinement;
 use crate::wire::{Notice, take_notice};
-use crate::witness::{Witness, attend_to, is_over};
+use crate::witness::{Listened, Witness};
 
 /// What is read of one output before the others have their turn.
 const TURN_BYTES: usize = 1 << 20;
@@ -37,10 +37,11 @@ pub(crate) struct Poller {
     running: Mutex<Option<Running>>,
 }
 
-/// Who wants to know what a command changes, and the thread that tells.
-#[derive(Debug, Clone)]
+/// What a command is held to, who wants to know what it changes, and the thread that tells.
+#[derive(Debug)]
 pub(crate) struct Witnessing {
-    pub(crate) witness: Arc<dyn Witness>,
+    pub(crate) confinement: Confinement,
+    pub(crate) witness: Option<Arc<dyn Witness>>,
     pub(crate) poller: Arc<Poller>,
 }
 
@@ -63,13 +64,13 @@ struct Sources {
     by_number: HashMap<u64, Arc<Source>>,
 }
 
-/// Something that is read from: a command's output, what its keeper says, or the calls that wait until
-/// a witness was told.
+/// Something that is read from: a command's output, what its keeper says, or its calls that wait until
+/// somebody has looked at them.
 #[derive(Debug)]
 enum Source {
     Output(OwnedFd, Arc<Job>),
     Keeper(UnixStream, Mutex<Vec<u8>>, Arc<Job>, Option<Witnessing>),
-    Calls(OwnedFd, Arc<dyn Witness>),
+    Calls(Listened),
 }
 
 impl Poller {
@@ -91,10 +92,9 @@ impl Poller {
         shared.add(Source::Keeper(control, Mutex::default(), job.clone(), witnessing))
     }
 
-    /// Tells a witness of the calls that wait here, from now on.
-    fn listen(&self, calls: OwnedFd, witness: Arc<dyn Witness>) -> io::Result<()> {
-        answer_promptly(&calls);
-        self.begun()?.add(Source::Calls(calls, witness))
+    /// Answers calls that wait, from now on.
+    fn listen(&self, calls: Listened) -> io::Result<()> {
+        self.begun()?.add(Source::Calls(calls))
     }
 
     fn begun(&self) -> io::Result<Arc<Shared>> {
@@ -157,7 +157,7 @@ impl Shared {
         let added = match &*source {
             Source::Output(output, _) => epoll::add(&self.epoll, output, data, EventFlags::IN),
             Source::Keeper(control, ..) => epoll::add(&self.epoll, control, data, EventFlags::IN),
-            Source::Calls(calls, _) => epoll::add(&self.epoll, calls, data, EventFlags::IN),
+            Source::Calls(calls) => epoll::add(&self.epoll, calls, data, EventFlags::IN),
         };
         Ok(added.inspect_err(|_| self.remove(number))?)
     }
@@ -177,10 +177,7 @@ impl Shared {
             Source::Keeper(control, received, job, witnessing) => {
                 hear(control, &mut lock(received), job, witnessing.as_ref(), chunk)
             }
-            Source::Calls(calls, witness) => {
-                attend_to(calls, witness.as_ref());
-                !is_over(calls)
-            }
+            Source::Calls(calls) => calls.attend(),
         };
         if !open {
             match &*source {
@@ -192,9 +189,9 @@ impl Shared {
                     let _ = epoll::delete(&self.epoll, control);
                     job.keeper_gone();
                 }
-                Source::Calls(calls, witness) => {
+                Source::Calls(calls) => {
                     let _ = epoll::delete(&self.epoll, calls);
-                    witness.over();
+                    calls.over();
                 }
             }
             self.remove(number);
@@ -225,7 +222,7 @@ fn read_output(output: &OwnedFd, job: &Job, chunk: &mut [u8]) -> bool {
 fn hear(
     control: &UnixStream,
     received: &mut Vec<u8>,
-    job: &Job,
+    job: &Arc<Job>,
     witnessing: Option<&Witnessing>,
     chunk: &mut [u8],
 ) -> bool {
@@ -245,7 +242,7 @@ fn hear(
         while let Ok(Some(notice)) = take_notice(received) {
             match (notice, witnessing) {
                 (Notice::Witnessed { errno }, Some(witnessing)) => {
-                    begin_witnessing(errno, descriptor.take(), witnessing);
+                    begin_witnessing(errno, descriptor.take(), job, witnessing);
                 }
                 (notice, _) => job.heard(notice),
             }
@@ -256,13 +253,15 @@ fn hear(
     }
 }
 
-fn begin_witnessing(errno: i32, calls: Option<OwnedFd>, witnessing: &Witnessing) {
-    let Witnessing { witness, poller } = witnessing;
+fn begin_witnessing(errno: i32, calls: Option<OwnedFd>, job: &Arc<Job>, witnessing: &Witnessing) {
+    let Witnessing { confinement, witness, poller } = witnessing;
     let begun = match calls {
-        Some(calls) => poller.listen(calls, witness.clone()),
+        Some(calls) => {
+            poller.listen(Listened::new(calls, job.clone(), confinement, witness.clone()))
+        }
         None => Err(io::Error::from_raw_os_error(errno)),
     };
-    if let Err(error) = begun {
+    if let (Err(error), Some(witness)) = (begun, witness) {
         witness.blind(&error);
     }
 }

@@ -10,6 +10,9 @@
 //! The keeper stays outside, where no command sees it: when it kills that first process, or dies itself,
 //! the kernel kills everything in the namespace.
 //!
+//! What honest work is refused by all this is looked at as it is tried ([`refused`]), so that a reply can say
+//! it; and a [`crate::Witness`] may be told of each file before it is changed.
+//!
 //! Where a system does not let us make namespaces, Landlock and the filter do what they can; [`level`]
 //! says what that is. Nothing is ever weakened silently: the runtime says which level it wants, having
 //! tried it before, and a keeper that cannot give it starts nothing.
@@ -19,6 +22,7 @@ mod kernel;
 mod landlock;
 pub(crate) mod level;
 mod privileges;
+pub(crate) mod refused;
 mod sockets;
 pub(crate) mod space;
 mod view;
@@ -31,7 +35,7 @@ use std::path::{Path, PathBuf};
 use crate::step::{Failure, plainly};
 
 pub(crate) use self::kernel::{
-    Forked, Waiting, answer_promptly, fork, let_happen, still_waits, take_waiting,
+    Forked, Waiting, answer_promptly, fork, let_fail, let_happen, still_waits, take_waiting,
 };
 use self::level::Level;
 use self::space::Space;
@@ -131,7 +135,7 @@ pub(crate) struct Prepared {
 pub(crate) struct Entered {
     /// Protected names that could not be held.
     pub(crate) unprotected: Vec<PathBuf>,
-    /// Where calls wait that change files, if somebody wants to know of them.
+    /// Where calls wait that somebody wants to look at.
     pub(crate) listener: Option<io::Result<OwnedFd>>,
 }
 
@@ -150,8 +154,9 @@ impl Prepared {
         if confinement.level >= Level::Landlock {
             landlock::restrict(confinement)?;
         }
-        calls::refuse(confinement)?;
-        let listener = confinement.witnessed.then(calls::witness);
+        // Before what it takes to listen is refused.
+        let listener = calls::listened(confinement).transpose();
+        calls::refuse(confinement, matches!(listener, Some(Ok(_))))?;
         Ok(Entered { unprotected, listener })
     }
 }

@@ -5,14 +5,13 @@
 //! looks, and nobody else.
 
 use std::ffi::OsString;
-use std::io::{self, IoSliceMut};
+use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use nix::sys::uio::{RemoteIoVec, process_vm_readv};
-use nix::unistd::Pid;
 use rustix::fs::{CWD, Mode, OFlags, readlinkat};
 
+use crate::memory::Memory;
 use crate::sandbox::Waiting;
 
 /// A name that a call is about to change.
@@ -57,6 +56,13 @@ pub(crate) const TOUCHING: &[i64] = &[
     libc::SYS_chmod,
 ];
 
+/// Those among them that open files.
+pub(crate) const MAKING: &[i64] = &[
+    libc::SYS_openat2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
+];
+
 /// Calls that open files, each with the argument that has its flags.
 pub(crate) const OPENING: &[(i64, u8)] = &[
     (libc::SYS_openat, 2),
@@ -66,12 +72,6 @@ pub(crate) const OPENING: &[(i64, u8)] = &[
 
 /// Not in every version of libc.
 const FCHMODAT2: i64 = 452;
-
-/// The longest path that the system takes, with the zero at its end.
-const MAX_PATH: usize = 4096;
-
-/// Memory is readable by pages.
-const PAGE: u64 = 4096;
 
 /// The files that a waiting call is about to change. Names that lead nowhere are none: the call will fail.
 pub(crate) fn touches(waiting: &Waiting) -> io::Result<Vec<Touch>> {
@@ -108,9 +108,7 @@ fn names(waiting: &Waiting) -> io::Result<Vec<Name>> {
     Ok(match waiting.call {
         libc::SYS_openat => vec![opened(at(0, 1, true), arguments[2])],
         libc::SYS_openat2 => {
-            let mut flags = [0; 8];
-            read_memory(waiting.thread, arguments[2], &mut flags)?;
-            let flags = u64::from_ne_bytes(flags);
+            let flags = Memory::of(waiting.thread).number(arguments[2])?;
             if changes(flags) { vec![opened(at(0, 1, true), flags)] } else { Vec::new() }
         }
         libc::SYS_unlinkat | libc::SYS_mkdirat | libc::SYS_mknodat => vec![at(0, 1, false)],
@@ -165,7 +163,7 @@ fn named_alone(call: i64, arguments: &[u64; 6]) -> Vec<Name> {
 }
 
 /// Whether a file that is opened so may be changed, or made.
-fn changes(flags: u64) -> bool {
+pub(crate) fn changes(flags: u64) -> bool {
     let has = |flag: libc::c_int| flags & u64::from(flag.unsigned_abs()) != 0;
     has(libc::O_ACCMODE) || has(libc::O_CREAT) || has(libc::O_TRUNC)
 }
@@ -203,7 +201,7 @@ impl Name {
             let path = PathBuf::from(OsString::from_vec(path.into_bytes()));
             return Ok(Some(Touch { path, whole }));
         };
-        let given = read_path(thread, at)?;
+        let given = Memory::of(thread).path(at)?;
         let Some(path) = seen_from_here(&self.from, thread, &given) else { return Ok(None) };
         if self.follow
             && let Some(path) = real_path(&path)
@@ -240,28 +238,4 @@ fn real_path(path: &Path) -> Option<PathBuf> {
     let number = std::os::fd::AsRawFd::as_raw_fd(&file);
     let real = readlinkat(CWD, format!("/proc/self/fd/{number}"), Vec::new()).ok()?;
     Some(PathBuf::from(OsString::from_vec(real.into_bytes())))
-}
-
-/// A path in a thread's memory.
-fn read_path(thread: i32, at: u64) -> io::Result<PathBuf> {
-    let mut path = Vec::with_capacity(256);
-    let mut chunk = [0; 256];
-    while path.len() < MAX_PATH {
-        let next = at.wrapping_add(path.len() as u64);
-        // Nothing may be readable behind the page that the path ends in.
-        let length = (PAGE - next % PAGE).min(chunk.len() as u64) as usize;
-        let read = read_memory(thread, next, &mut chunk[..length])?;
-        let found = chunk[..read].iter().position(|&byte| byte == 0);
-        path.extend_from_slice(&chunk[..found.unwrap_or(read)]);
-        if found.is_some() || read == 0 {
-            break;
-        }
-    }
-    Ok(OsString::from_vec(path).into())
-}
-
-fn read_memory(thread: i32, at: u64, into: &mut [u8]) -> io::Result<usize> {
-    let base = usize::try_from(at).map_err(io::Error::other)?;
-    let remote = [RemoteIoVec { base, len: into.len() }];
-    Ok(process_vm_readv(Pid::from_raw(thread), &mut [IoSliceMut::new(into)], &remote)?)
 }

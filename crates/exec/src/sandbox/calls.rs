@@ -3,8 +3,9 @@
 //! A list of what is refused, not of what is allowed: builds use whatever there is. Where a namespace
 //! keeps a command in, it is not refused what it needs inside; so nothing is said here about sending.
 //!
-//! And those that change files by name: where somebody wants to know, they wait until that was told
-//! ([`crate::Witness`]), and then happen as if nobody had asked.
+//! And those that wait until somebody has looked at them, and then happen as if nobody had asked: those that a
+//! sandbox refuses to honest work ([`super::refused`]) and, where somebody wants to know, all that change files
+//! by name ([`crate::Witness`]).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,7 +19,7 @@ use super::kernel::listen;
 use super::level::Level;
 use super::{Confinement, Network};
 use crate::step::{Failure, plainly};
-use crate::touch::{OPENING, TOUCHING};
+use crate::touch::{MAKING, OPENING, TOUCHING};
 
 /// Refused with `EPERM`.
 const REFUSED: &[i64] = &[
@@ -110,38 +111,68 @@ const X32: u32 = 0x4000_0000;
 
 /// Has this process, and all that it starts, refused what no command needs. Programs of another
 /// architecture are ended: their calls have other numbers.
-pub(super) fn refuse(confinement: &Confinement) -> Result<(), Failure> {
+///
+/// `listened` says that those wait that are listened to.
+pub(super) fn refuse(confinement: &Confinement, listened: bool) -> Result<(), Failure> {
     let step = "refuse system calls";
-    for program in [refused(confinement), unknown()] {
+    for program in [refused(confinement, listened), unknown()] {
         let program = plainly(step, program.map_err(io::Error::other))?;
         plainly(step, apply_filter(&program).map_err(to_io))?;
     }
     Ok(())
 }
 
-/// Has the calls of this process, and of all that it starts, wait that change files by name. Answers where
-/// they wait.
-pub(super) fn witness() -> io::Result<OwnedFd> {
-    let mut program = touching().map_err(io::Error::other)?;
+/// Has the calls of this process, and of all that it starts, wait that somebody wants to look at. Answers
+/// where they wait; nothing, if there are none.
+pub(super) fn listened(confinement: &Confinement) -> io::Result<Option<OwnedFd>> {
+    let Some(mut program) = looked_at(confinement).map_err(io::Error::other)? else {
+        return Ok(None);
+    };
     for step in &mut program {
         if step.code == ANSWER && step.k == STAND_IN {
             step.k = libc::SECCOMP_RET_USER_NOTIF;
         }
     }
-    listen(&program)
+    listen(&program).map(Some)
 }
 
 /// An answer that the compiler of filters knows, for the one that it does not.
 const STAND_IN: u32 = libc::SECCOMP_RET_TRACE | 0x7063;
 
-fn touching() -> Result<BpfProgram, BackendError> {
-    let mut rules = whole(TOUCHING);
-    for (call, flags) in OPENING {
-        rules.push((*call, opened_to_change(*flags)?));
+fn looked_at(confinement: &Confinement) -> Result<Option<BpfProgram>, BackendError> {
+    let mut rules = Vec::new();
+    if confinement.witnessed || confinement.level >= Level::Landlock {
+        rules.extend(whole(if confinement.witnessed { TOUCHING } else { MAKING }));
+        for (call, flags) in OPENING {
+            rules.push((*call, opened_to_change(*flags)?));
+        }
+    }
+    if asks_about_sockets(confinement) {
+        let internet = INTERNET
+            .iter()
+            .map(|family| argument(0, SeccompCmpOp::Eq, u64::from(family.unsigned_abs())));
+        rules.push((libc::SYS_socket, internet.collect::<Result<_, _>>()?));
+    } else if confinement.sandbox.network == Network::None {
+        rules.push((libc::SYS_connect, Vec::new()));
+        // To an address, and not to whom it is connected already.
+        let address = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+        rules.push((libc::SYS_sendto, vec![SeccompRule::new(vec![address])?]));
+    }
+    if rules.is_empty() {
+        return Ok(None);
     }
     let wait = SeccompAction::Trace(STAND_IN & libc::SECCOMP_RET_DATA);
     let target = std::env::consts::ARCH.try_into()?;
-    SeccompFilter::new(rules.into_iter().collect(), SeccompAction::Allow, wait, target)?.try_into()
+    let rules = rules.into_iter().collect();
+    SeccompFilter::new(rules, SeccompAction::Allow, wait, target)?.try_into().map(Some)
+}
+
+/// Where the network begins.
+const INTERNET: &[libc::c_int] = &[libc::AF_INET, libc::AF_INET6];
+
+/// Whether sockets are refused by whoever listens: what a filter refuses, nobody is shown.
+fn asks_about_sockets(confinement: &Confinement) -> bool {
+    confinement.sandbox.network == Network::None && confinement.level < Level::Namespaces
 }
 
 /// Rules for opening a file in a way that may change it, or make it.
@@ -158,12 +189,12 @@ fn opened_to_change(flags: u8) -> Result<Vec<SeccompRule>, BackendError> {
         .collect()
 }
 
-fn refused(confinement: &Confinement) -> Result<BpfProgram, BackendError> {
+fn refused(confinement: &Confinement, listened: bool) -> Result<BpfProgram, BackendError> {
     let mut rules: Vec<(i64, Vec<SeccompRule>)> = whole(REFUSED);
     rules.push((libc::SYS_clone, namespaces()?));
     let typing = TYPING.map(|command| argument(1, SeccompCmpOp::Eq, u64::from(command)));
     rules.push((libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?));
-    rules.push((libc::SYS_socket, sockets(confinement)?));
+    rules.push((libc::SYS_socket, sockets(confinement, listened)?));
     filter(rules, libc::EPERM)
 }
 
@@ -184,12 +215,18 @@ fn namespaces() -> Result<Vec<SeccompRule>, BackendError> {
 
 /// Families of sockets: those that are not of this machine's network are refused always; a virtual
 /// machine's host, for one, is reached by one that knows no namespaces. Where no namespace keeps the
-/// others in, and the network is off, they all are: also local ones, which lead to any service.
-fn sockets(confinement: &Confinement) -> Result<Vec<SeccompRule>, BackendError> {
+/// others in, and the network is off, they all are: also local ones, which lead to any service. Those that
+/// are listened to are refused by whoever does.
+fn sockets(confinement: &Confinement, listened: bool) -> Result<Vec<SeccompRule>, BackendError> {
     let isolated = confinement.level == Level::Namespaces;
     let ordinary = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-    let allowed: &[libc::c_int] =
-        if isolated || confinement.sandbox.network == Network::All { &ordinary } else { &[] };
+    let allowed: &[libc::c_int] = if isolated || confinement.sandbox.network == Network::All {
+        &ordinary
+    } else if listened && asks_about_sockets(confinement) {
+        INTERNET
+    } else {
+        &[]
+    };
     let others = allowed.iter().map(|&family| {
         let family = u64::from(family.unsigned_abs());
         SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)

@@ -208,10 +208,19 @@ pub(crate) fn still_waits(listener: impl AsFd, waiting: &Waiting) -> bool {
 }
 
 /// Lets the call happen, as if nobody had asked: whatever else confines the thread still does.
-#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
 pub(crate) fn let_happen(listener: impl AsFd, waiting: &Waiting) {
     let go_on = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
-    let answer = libc::seccomp_notif_resp { id: waiting.id, val: 0, error: 0, flags: go_on };
+    answer(listener, libc::seccomp_notif_resp { id: waiting.id, val: 0, error: 0, flags: go_on });
+}
+
+/// Has the call fail, as if a filter had refused it.
+pub(crate) fn let_fail(listener: impl AsFd, waiting: &Waiting) {
+    let error = -libc::EPERM;
+    answer(listener, libc::seccomp_notif_resp { id: waiting.id, val: 0, error, flags: 0 });
+}
+
+#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+fn answer(listener: impl AsFd, answer: libc::seccomp_notif_resp) {
     let number = listener.as_fd().as_raw_fd();
     // SAFETY: the structure is the one that belongs to this request, is only read, and outlives the call. It
     // fails only if the thread is gone, which needs no answer.

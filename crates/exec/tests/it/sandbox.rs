@@ -7,9 +7,11 @@ mod files;
 mod levels;
 mod network;
 mod processes;
+mod refusals;
 mod witness;
 mod work;
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
@@ -32,6 +34,8 @@ struct Bench {
     shells: Arc<Shells>,
     jobs: Jobs,
     sandbox: Sandbox,
+    /// More variables of its commands.
+    variables: Vec<(OsString, OsString)>,
 }
 
 /// What a command did.
@@ -85,8 +89,8 @@ impl Bench {
         };
         let logs = LogLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None };
         let shells = Shells::new(launcher, logs);
-        let jobs = shells.session(100);
-        Bench { top, shells, jobs, sandbox }
+        let jobs = shells.session(200);
+        Bench { top, shells, jobs, sandbox, variables: Vec::new() }
     }
 
     /// Makes somebody the owner of everything there is.
@@ -115,6 +119,7 @@ impl Bench {
             ("LC_ALL".into(), "C".into()),
         ];
         environment.extend(author.map(|name| (name.into(), "a@b".into())));
+        environment.extend(self.variables.iter().cloned());
         Command {
             script: script.as_bytes().to_vec(),
             shell: PathBuf::from("/bin/bash"),

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, openat2};
 
+use rustix::io::Errno;
+
 use super::mount::{Nothing, Tree};
 use crate::sandbox::Sandbox;
 use crate::step::{Failure, at};
@@ -58,6 +60,10 @@ impl Roots {
 
     /// Lays nothing over a name, which is a real one.
     pub(super) fn hide(&mut self, path: &Path, nothing: &Nothing) -> Result<(), Failure> {
+        // What is gone by now needs no hiding any more.
+        if open(path).err() == Some(Errno::NOENT) {
+            return Ok(());
+        }
         self.hold_above(path)?;
         let place = at("open", path, open(path))?;
         let tree = if path.is_dir() { nothing.directory()? } else { nothing.file()? };

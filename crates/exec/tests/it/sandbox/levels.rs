@@ -1,6 +1,6 @@
 //! Systems that allow less: the level is found, said, and not undercut.
 
-use toolcrib_exec::{JobError, try_to_escape};
+use toolcrib_exec::{JobError, Refusal, Unwritable, try_to_escape};
 
 use super::*;
 
@@ -63,6 +63,24 @@ fn without_namespaces_landlock_and_the_filter_hold() {
             Exit::Code(3)
         );
     }
+}
+
+#[test]
+fn what_landlock_and_the_filter_refuse_is_told() {
+    let bench = hobbled(&["namespaces-refused"]);
+    let told = |script: &str| {
+        let job = bench.start(script);
+        ran(&job);
+        job.refusals()
+    };
+    let out = fs::canonicalize(bench.path("out")).unwrap();
+    let write = |name: &str| vec![Refusal::Write(out.join(name), Unwritable::Outside)];
+    assert_eq!(told("echo x > $T/out/new"), write("new"));
+    assert_eq!(told("echo x > $T/out/canary"), write("canary"));
+    assert_eq!(told("exec 3<> /dev/tcp/127.0.0.1/1"), [Refusal::AnySocket]);
+    assert_eq!(told("echo x > new; echo y > $T/tmp/y; echo z > /dev/null; mkdir a; mv a b"), []);
+    bench.python_refused("import socket\nsocket.socket()", &["Operation not permitted"]);
+    bench.canary_is_well();
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::*;
 
 /// Notes what it is told, and what stands there at that moment.
 #[derive(Debug, Default)]
-struct Notes {
+pub(super) struct Notes {
     touched: Mutex<Vec<(PathBuf, Option<String>)>>,
     blind: Mutex<Vec<String>>,
     over: Mutex<bool>,
@@ -49,7 +49,7 @@ impl Notes {
 }
 
 impl Bench {
-    fn witnessed(&self, script: &str, notes: &Arc<Notes>) -> Ran {
+    pub(super) fn witnessed(&self, script: &str, notes: &Arc<Notes>) -> Ran {
         let command = self.command(script);
         ran(&self.jobs.start_witnessed(&self.sandbox, &command, notes.clone()).unwrap())
     }

@@ -88,10 +88,75 @@ fn what_cannot_be_prepared_is_said_by_its_step() {
 }
 
 #[test]
-fn many_at_once_complete() {
-    let bench = Bench::new();
-    let jobs: Vec<_> = (0..50).map(|number| bench.start(&format!("echo {number}"))).collect();
-    for (number, job) in jobs.iter().enumerate() {
-        assert_eq!(ran(job).output, format!("{number}\n"));
+fn a_hundred_at_once_complete() {
+    for bench in Bench::for_everybody() {
+        // All of them are there before the first ends.
+        let script = |number: usize| {
+            format!("touch started-{number}; while [ ! -e go ]; do sleep 0.05; done; echo {number}")
+        };
+        let jobs: Vec<_> = (0..100).map(|number| bench.start(&script(number))).collect();
+        eventually("all run", || (0..100).all(|n| bench.path(&format!("ws/started-{n}")).exists()));
+        fs::write(bench.path("ws/go"), "").unwrap();
+        for (number, job) in jobs.iter().enumerate() {
+            assert_eq!(ran(job).output, format!("{number}\n"));
+        }
     }
+}
+
+#[test]
+fn a_server_of_one_command_is_there_for_the_next() {
+    for bench in Bench::for_everybody() {
+        fs::write(bench.path("ws/index.html"), "hello\n").unwrap();
+        let server =
+            bench.start("exec /usr/bin/python3 -u -m http.server --bind 127.0.0.1 8123 2>&1");
+        wrote(&server);
+        let client = "/usr/bin/python3 -c 'import urllib.request; print(urllib.request.urlopen(\"http://127.0.0.1:8123/index.html\").read())'";
+        assert_eq!(bench.passes(client), "b'hello\\n'\n");
+    }
+}
+
+#[test]
+fn node_works() {
+    if std::process::Command::new("node").arg("--version").output().is_err() {
+        // Where there is no node there is nothing to break.
+        return;
+    }
+    for bench in Bench::for_everybody() {
+        fs::write(
+            bench.path("ws/a.test.js"),
+            "require('node:test')('adds', () => require('node:assert').equal(1 + 1, 2));\n",
+        )
+        .unwrap();
+        fs::write(bench.path("ws/package.json"), "{\"scripts\": {\"test\": \"node --test\"}}")
+            .unwrap();
+        let out = bench.passes("node --test 2>&1");
+        assert!(out.contains("pass 1"), "{out}");
+        if std::process::Command::new("npm").arg("--version").output().is_ok() {
+            let out = bench.passes("export npm_config_cache=$PWD/.npm; npm test 2>&1");
+            assert!(out.contains("pass 1"), "{out}");
+        }
+    }
+}
+
+#[test]
+fn a_project_in_rust_builds_and_tests() {
+    // Without anything to fetch, and with the tools of whoever runs this.
+    let mut bench = Bench::new();
+    for (name, tools) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        let home = std::env::var_os("HOME").unwrap_or_default();
+        let place = std::env::var_os(name).map(PathBuf::from);
+        let place = place.unwrap_or_else(|| Path::new(&home).join(tools));
+        bench.sandbox.caches.push(place.clone());
+        bench.variables.push((name.into(), place.into()));
+    }
+    fs::create_dir(bench.path("ws/src")).unwrap();
+    fs::write(
+        bench.path("ws/Cargo.toml"),
+        "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n",
+    )
+    .unwrap();
+    fs::write(bench.path("ws/src/lib.rs"), "#[test]\nfn adds() { assert_eq!(1 + 1, 2) }\n")
+        .unwrap();
+    let out = bench.passes("cargo test --offline 2>&1");
+    assert!(out.contains("1 passed"), "{out}");
 }

@@ -1,0 +1,177 @@
+//! What is refused is told: by what was tried, not by what anybody wrote about it.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::net::UnixListener;
+
+use toolcrib_exec::{REFUSALS_TOLD, Refusal, Unwritable};
+
+use super::witness::Notes;
+use super::*;
+
+/// An address that is nobody's, by the documents that give them out.
+const NOBODYS: &str = "192.0.2.1";
+
+fn told(bench: &Bench, script: &str) -> Vec<Refusal> {
+    let job = bench.start(script);
+    ran(&job);
+    job.refusals()
+}
+
+fn written(bench: &Bench, name: &str, why: Unwritable) -> Refusal {
+    Refusal::Write(fs::canonicalize(bench.top.path()).unwrap().join(name), why)
+}
+
+#[test]
+fn what_cannot_be_written_is_told_by_its_path_and_why() {
+    for mut bench in Bench::for_everybody() {
+        for directory in ["ws/.git/hooks", "ws/vendor"] {
+            fs::create_dir_all(bench.path(directory)).unwrap();
+        }
+        fs::write(bench.path("ws/.git/config"), "").unwrap();
+        bench.sandbox.read_only.push(bench.path("ws/vendor"));
+        let outside = |name: &str| written(&bench, name, Unwritable::Outside);
+        for (script, refusal) in [
+            ("echo x > $T/out/new", outside("out/new")),
+            ("echo x 2>/dev/null > ../out/new", outside("out/new")),
+            ("cd $T/out; echo x >> canary", outside("out/canary")),
+            ("ln -s $T/out/canary l; echo x > l; rm l", outside("out/canary")),
+            ("ln -s $T/out d; echo x > d/new; rm d", outside("out/new")),
+            ("cp file $T/out/f2", outside("out/f2")),
+            ("touch $T/out/new", outside("out/new")),
+            (
+                "/usr/bin/python3 -c 'import os; d = os.open(os.environ[\"T\"], os.O_RDONLY); os.open(\"out/new\", os.O_CREAT | os.O_WRONLY, dir_fd=d)'",
+                outside("out/new"),
+            ),
+            (
+                "f=.git/hooks/pre-commit; echo x > $f",
+                written(&bench, "ws/.git/hooks/pre-commit", Unwritable::Protected),
+            ),
+            ("echo x >> .git/config", written(&bench, "ws/.git/config", Unwritable::Protected)),
+            ("echo x > vendor/new", written(&bench, "ws/vendor/new", Unwritable::ReadOnly)),
+            ("echo x > ~/.ssh/key", written(&bench, "home/.ssh/key", Unwritable::Hidden)),
+        ] {
+            assert!(
+                told(&bench, script).contains(&refusal),
+                "{script}: {:?}",
+                told(&bench, script)
+            );
+        }
+        bench.canary_is_well();
+    }
+}
+
+#[test]
+fn what_works_or_fails_by_itself_is_not_told() {
+    for bench in Bench::for_everybody() {
+        for script in [
+            "cat $T/out/canary; echo x > new; mkdir -p a/b a/b; mv new a/; echo y > /tmp/y; true > /dev/null",
+            "echo x > nowhere/new; mkdir nowhere/a/b; mv nothing else; echo x > /dev/stdout",
+            "cd $T/out && mkdir -p $T/out && test ! -e new",
+            "set -o noclobber; echo x > file; mkdir a; mkdir a",
+            "echo x > /dev/shm/x; echo y > /run/y",
+            "echo x > /proc/self/nothing; cat /etc/nothing",
+        ] {
+            assert_eq!(told(&bench, script), [], "{script}");
+        }
+    }
+}
+
+#[test]
+fn who_cannot_be_reached_is_told_by_address() {
+    for bench in Bench::for_everybody() {
+        let address = |port: u16| SocketAddr::new(NOBODYS.parse().unwrap(), port);
+        let connect = format!("exec 3<> /dev/tcp/{NOBODYS}/443");
+        assert_eq!(told(&bench, &connect), [Refusal::Connect(address(443))]);
+        let send = format!(
+            "/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b\"x\", (\"{NOBODYS}\", 9))'"
+        );
+        assert_eq!(told(&bench, &send), [Refusal::Connect(address(9))]);
+        let names = format!("exec 3<> /dev/udp/{NOBODYS}/53");
+        assert_eq!(told(&bench, &names), [Refusal::LookUp(address(53))]);
+        // Nobody listens there, which the command can see for itself.
+        assert_eq!(told(&bench, "exec 3<> /dev/tcp/127.0.0.1/9; exec 3<> /dev/udp/::1/9"), []);
+    }
+}
+
+#[test]
+fn nobody_is_told_of_a_network_that_is_there() {
+    let mut bench = Bench::new();
+    bench.sandbox.network = Network::All;
+    let server = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    assert_eq!(told(&bench, &format!("echo x > /dev/udp/127.0.0.1/{port}")), []);
+}
+
+#[test]
+fn a_socket_of_a_program_outside_is_told_by_its_path() {
+    for bench in Bench::for_everybody() {
+        let _listener = UnixListener::bind(bench.path("out/s.sock")).unwrap();
+        let connect = |path: &str| {
+            format!(
+                "/usr/bin/python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).connect(os.environ[\"T\"] + \"/{path}\")'"
+            )
+        };
+        let socket = Refusal::Socket(bench.path("out/s.sock"));
+        assert_eq!(told(&bench, &connect("out/s.sock")), [socket]);
+        assert_eq!(told(&bench, &connect("out/nothing")), []);
+        fs::remove_file(bench.path("out/s.sock")).unwrap();
+    }
+}
+
+#[test]
+fn there_is_an_end_to_what_is_told() {
+    let bench = Bench::new();
+    let script = "for i in $(seq 300); do echo x > $T/out/$i; echo x > $T/out/$i; done 2>/dev/null; echo done";
+    let job = bench.start(script);
+    assert_eq!(ran(&job).output, "done\n");
+    assert_eq!(job.refusals().len(), REFUSALS_TOLD + 1);
+}
+
+#[test]
+fn being_watched_keeps_nobody_from_working() {
+    for bench in Bench::for_everybody() {
+        // Many at once, with signals that come in between, and children that others wait for. Calls go on after
+        // a signal, as almost everybody asks for: else one that waits to be looked at may be interrupted.
+        let lines = "
+import os, signal, threading
+ticks = 0
+def tick(*_):
+    global ticks
+    ticks += 1
+signal.signal(signal.SIGALRM, tick)
+signal.siginterrupt(signal.SIGALRM, False)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+def work(n):
+    for i in range(500):
+        with open(f'f{n}-{i % 7}', 'w') as f: f.write('x')
+        os.mkdir(f'd{n}'); os.rename(f'f{n}-{i % 7}', f'g{n}'); os.rmdir(f'd{n}')
+threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+[t.start() for t in threads]; [t.join() for t in threads]
+for i in range(20):
+    pid = os.fork()
+    if not pid: open('child', 'w').close(); os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+signal.setitimer(signal.ITIMER_REAL, 0)
+print('fine', ticks > 0)
+";
+        let script = format!("/usr/bin/python3 - <<'END'{lines}END");
+        assert_eq!(bench.passes(&script), "fine True\n");
+        let ran = bench.witnessed(&script, &Arc::new(Notes::default()));
+        assert_eq!(ran.output, "fine True\n");
+    }
+}
+
+#[test]
+fn a_command_whose_calls_wait_ends_with_its_keeper() {
+    let bench = Bench::new();
+    let seconds = format!("{}88", 500_000 + std::process::id() % 10_000);
+    let job = bench.start(&format!("sleep {seconds} & while true; do echo x > new; done"));
+    eventually("it runs", || alive(&seconds) == 1);
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(job.keeper()).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    eventually("nothing is left", || alive(&seconds) == 0);
+    assert!(job.wait(LONG, |now| now.over).over);
+}
