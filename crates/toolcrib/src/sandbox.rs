@@ -2,6 +2,7 @@
 //! system can enforce.
 
 mod protected;
+pub(crate) mod refusals;
 
 pub(crate) use self::protected::names as protected_names;
 

@@ -19,6 +19,7 @@ use crate::cancel::Progress;
 use crate::cx::{Cx, trouble};
 use crate::error::Error;
 use crate::reply::Reply;
+use crate::sandbox::refusals;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
@@ -247,6 +248,9 @@ fn answer(
     }
     text.extend(masked_note(masked).map(|note| format!("[{note}]\n")));
     text.push_str(&format!("[{}]\n", state(job, now)));
+    let refused = job.refusals();
+    let failed = now.ended.as_ref().is_some_and(|ended| !ended.exit.is_success());
+    text.extend(refusals::notes(&refused, failed).iter().map(|note| format!("[{note}]\n")));
     let what = match wait_for {
         WaitFor::Regex => "no line matched",
         WaitFor::Port => "it listens on no port",
@@ -274,6 +278,10 @@ fn answer(
     let reply = match now.ended.as_ref().map(|ended| ended.exit) {
         Some(toolcrib_exec::Exit::Code(code)) => reply.with("exit_code", code),
         Some(toolcrib_exec::Exit::Signal(signal)) => reply.with("signal", signal),
+        None => reply,
+    };
+    let reply = match refusals::facts(&refused) {
+        Some(refused) => reply.with("refused", refused),
         None => reply,
     };
     match waited {

@@ -8,6 +8,7 @@ use super::answer::answers_by_exit_code;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
+use crate::sandbox::refusals;
 use crate::tools::changes::Changes;
 use crate::tools::shell_output::{excerpt, masked_note};
 use crate::words::counted;
@@ -126,6 +127,7 @@ impl Report {
     }
 
     pub(super) fn error(mut self, kind: ErrorKind, message: String) -> Error {
+        self.note_refusals(true);
         self.note_what_is_missing();
         let confined = self.started.confined.note();
         let notes = self.notes.iter().chain(&confined).map(bracketed).collect::<String>();
@@ -135,6 +137,7 @@ impl Report {
     }
 
     fn reply(mut self, ending: &str) -> Reply {
+        self.note_refusals(false);
         self.note_what_is_missing();
         let mut text = std::mem::take(&mut self.shown.text);
         if text.is_empty() {
@@ -146,6 +149,11 @@ impl Report {
         text.extend(notes.chain(confined).map(|note| bracketed(&note)));
         let reply = Reply::new(text);
         self.metadata().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value))
+    }
+
+    /// Says what the sandbox refused, and what would allow it.
+    fn note_refusals(&mut self, failed: bool) {
+        self.notes.extend(refusals::notes(&self.started.job.refusals(), failed));
     }
 
     fn note_what_is_missing(&mut self) {
@@ -196,6 +204,9 @@ impl Report {
         }
         if !self.made_protected.is_empty() {
             facts.push(("protected_path_created", self.made_protected.clone().into()));
+        }
+        if let Some(refused) = refusals::facts(&self.started.job.refusals()) {
+            facts.push(("refused", refused));
         }
         if self.kept {
             facts.push(("bash_id", self.started.job.id().into()));
