@@ -21,6 +21,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("toolcrib-fs has no way yet to confine files on this system; Linux only, for now");
 
+mod aside;
 mod beneath;
 mod change;
 mod content;
@@ -40,6 +41,7 @@ mod root;
 mod tree;
 mod workspace;
 
+pub use aside::set_aside;
 pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, NewMode, Step};
 pub use content::Content;
 pub use error::{FsError, FsErrorKind};

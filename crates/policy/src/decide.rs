@@ -136,6 +136,31 @@ impl Policy {
         rule.is_some_and(|rule| rule.decision != Decision::Allow)
     }
 
+    /// Whether a rule denies files to be read, or to be written.
+    pub fn denies_files(&self, effect: Effect) -> bool {
+        Kind::of_files(effect).is_some_and(|kind| self.rules.denials(kind).next().is_some())
+    }
+
+    /// Whether a rule denies this file to be read, or to be written.
+    pub fn denies_file(&self, effect: Effect, path: &Path) -> bool {
+        let around = self.around(Path::new(""));
+        let rule = Kind::of_files(effect).and_then(|kind| self.rules.for_path(kind, path, &around));
+        rule.is_some_and(|rule| rule.decision == Decision::Deny)
+    }
+
+    /// What rules deny to read wherever it lies: the paths that they name, and the patterns that name more
+    /// than one.
+    pub fn unreadable_outside(&self) -> (Vec<PathBuf>, Vec<String>) {
+        let (mut paths, mut patterns) = (Vec::new(), Vec::new());
+        for pattern in self.rules.denials(Kind::Read).flat_map(Rule::absolute_paths) {
+            match pattern.only_path(self.home.as_deref()) {
+                Some(path) => paths.push(path),
+                None => patterns.push(pattern.to_string()),
+            }
+        }
+        (paths, patterns)
+    }
+
     /// Whether there are rules on files that are read at all.
     pub fn has_rules_on_reading(&self) -> bool {
         self.rules.has(Kind::Read)

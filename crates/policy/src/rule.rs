@@ -9,13 +9,14 @@ mod path;
 
 use std::path::Path;
 
+use crate::access::Effect;
 use crate::command::{Command, Surroundings};
 use crate::decide::Decision;
 use argv::ArgvPattern;
 pub use file::RuleError;
 use host::HostPattern;
 pub(crate) use host::hosts_in;
-use path::PathPattern;
+pub(crate) use path::PathPattern;
 
 /// What a rule is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,17 @@ pub(crate) enum Kind {
     Command,
     External,
     Network,
+}
+
+impl Kind {
+    /// The kind of rules that is about an effect on files.
+    pub(crate) fn of_files(effect: Effect) -> Option<Kind> {
+        match effect {
+            Effect::Read => Some(Kind::Read),
+            Effect::Write => Some(Kind::Edit),
+            Effect::Reach | Effect::Command => None,
+        }
+    }
 }
 
 /// Rules, in the order of their file.
@@ -64,6 +76,11 @@ impl Rules {
         self.rules.iter().any(|rule| rule.kind == kind)
     }
 
+    /// The rules of a kind that deny.
+    pub(crate) fn denials(&self, kind: Kind) -> impl Iterator<Item = &Rule> {
+        self.rules.iter().filter(move |rule| rule.kind == kind && rule.decision == Decision::Deny)
+    }
+
     /// The strictest rule of a kind about a path.
     pub(crate) fn for_path(&self, kind: Kind, path: &Path, around: &Surroundings) -> Option<&Rule> {
         self.strictest(kind, |rule| rule.fits_path(path, around))
@@ -87,6 +104,11 @@ impl Rules {
 }
 
 impl Rule {
+    /// Its patterns that can be about what lies outside the workspace.
+    pub(crate) fn absolute_paths(&self) -> impl Iterator<Item = &PathPattern> {
+        self.paths.iter().filter(|pattern| pattern.is_absolute())
+    }
+
     fn fits_path(&self, path: &Path, around: &Surroundings) -> bool {
         // What is forbidden is so in every spelling that some file system takes for the same.
         let folds = self.decision != Decision::Allow;

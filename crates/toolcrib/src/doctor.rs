@@ -5,7 +5,7 @@ use toolcrib_exec::{Attempt, Command, try_to_escape};
 use crate::cx::trouble;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
-use crate::sandbox::{is_enough, sandbox};
+use crate::sandbox::{is_enough, kept_from, sandbox};
 
 /// How commands are confined here.
 #[derive(Debug, Clone)]
@@ -44,7 +44,8 @@ impl Runtime {
                 environment: host.environment().variables.clone(),
                 stdin: Vec::new(),
             };
-            let sandbox = sandbox(self, &settings, &tmp);
+            let kept = kept_from(self, host.survey());
+            let sandbox = sandbox(self, &settings, &kept, &tmp);
             let tried = try_to_escape(session.jobs(), &sandbox, &command);
             attempts = tried.map_err(|error| trouble(&error))?;
         }

@@ -1,10 +1,15 @@
 //! What commands are held to: the roots, what is protected in them, what the operator says, and what this
 //! system can enforce.
 
+mod harmless;
+mod newcomers;
 mod protected;
 pub(crate) mod refusals;
+mod survey;
 
-pub(crate) use self::protected::names as protected_names;
+pub(crate) use self::newcomers::{Fate, Newcomer, Newcomers, newcomer_notes};
+pub(crate) use self::protected::{KeptFrom, kept_from};
+pub(crate) use self::survey::Survey;
 
 use std::path::{Path, PathBuf};
 
@@ -74,19 +79,25 @@ impl Confined {
     }
 }
 
-/// The sandbox of a call, made anew each time: what is protected may have come since.
-pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path) -> Sandbox {
+/// The sandbox of a call, made anew each time: what commands are kept from may have come since.
+pub(crate) fn sandbox(
+    runtime: &Runtime,
+    settings: &SandboxSettings,
+    kept: &KeptFrom,
+    tmp: &Path,
+) -> Sandbox {
     let roots = |mode: RootMode| {
         let roots = runtime.workspace().roots().filter(move |root| root.mode() == mode);
         roots.map(|root| root.path().to_owned()).collect()
     };
     let mut hidden = settings.hidden.clone();
     hidden.extend(runtime.own().iter().cloned());
+    hidden.extend(kept.unreadable.iter().cloned());
     Sandbox {
         writable: roots(RootMode::ReadWrite),
         caches: settings.caches.clone(),
         read_only: roots(RootMode::ReadOnly),
-        protected: protected_names(runtime),
+        protected: kept.protected.iter().chain(&kept.uneditable).cloned().collect(),
         hidden,
         tmp: tmp.to_owned(),
         network: settings.network,

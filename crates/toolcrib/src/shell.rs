@@ -15,7 +15,7 @@ use toolcrib_text::Secrets;
 
 use self::login::{login_environment, merged};
 use crate::helper::KEEP;
-use crate::sandbox::{SandboxSettings, is_enough};
+use crate::sandbox::{Newcomers, SandboxSettings, Survey, is_enough};
 use crate::trail::Trail;
 
 /// Commands of one session at a time, those that have ended and are still remembered among them.
@@ -56,6 +56,8 @@ pub(crate) struct ShellHost {
     login_shell: Option<PathBuf>,
     sandbox: Option<SandboxSettings>,
     tmp: PathBuf,
+    survey: Survey,
+    newcomers: Newcomers,
     environment: OnceLock<Environment>,
     own_secrets: OnceLock<Variables>,
     bash: OnceLock<Option<PathBuf>>,
@@ -77,6 +79,8 @@ impl ShellHost {
             login_shell,
             sandbox,
             tmp,
+            survey: Survey::default(),
+            newcomers: Newcomers::default(),
             environment: OnceLock::new(),
             own_secrets: OnceLock::new(),
             bash: OnceLock::new(),
@@ -96,6 +100,16 @@ impl ShellHost {
     /// Whether commands are held to something, and well enough.
     pub(crate) fn confines(&self) -> bool {
         self.sandbox.is_some() && is_enough(self.enforced())
+    }
+
+    /// What was found in the roots that commands are kept from.
+    pub(crate) fn survey(&self) -> &Survey {
+        &self.survey
+    }
+
+    /// What of it has come since.
+    pub(crate) fn newcomers(&self) -> &Newcomers {
+        &self.newcomers
     }
 
     /// Where the directories of sessions are made.

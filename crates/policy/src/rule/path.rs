@@ -1,5 +1,6 @@
 //! Patterns of paths.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::command::Surroundings;
@@ -10,7 +11,7 @@ use crate::protect::folded;
 /// letters and `?` for one; `**` as a name stands for any number of names. It fits what it names and all
 /// that is beneath. Without `/` or `~/` at its beginning it is in each directory of the workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PathPattern {
+pub(crate) struct PathPattern {
     from: From,
     names: Vec<String>,
 }
@@ -53,6 +54,18 @@ impl PathPattern {
         self.from != From::Roots
     }
 
+    /// The path that it names, if it is one, and from where it begins is known.
+    pub(crate) fn only_path(&self, home: Option<&Path>) -> Option<PathBuf> {
+        let begins = match self.from {
+            From::Roots => return None,
+            From::Home => home?.to_owned(),
+            From::Top => PathBuf::from("/"),
+        };
+        let stands_for_many = |name: &String| name.contains(['*', '?']);
+        let one = !self.names.is_empty() && !self.names.iter().any(stands_for_many);
+        one.then(|| self.names.iter().fold(begins, |path, name| path.join(name)))
+    }
+
     pub(super) fn fits(&self, path: &Path, around: &Surroundings, folds: bool) -> bool {
         let bases: Vec<PathBuf> = match self.from {
             From::Roots => around.roots.clone(),
@@ -67,6 +80,17 @@ impl PathPattern {
             let pattern: Vec<String> = self.names.iter().map(|name| fold(name)).collect();
             names_fit(&pattern, &names)
         })
+    }
+}
+
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let begins = match self.from {
+            From::Roots => "",
+            From::Home => "~/",
+            From::Top => "/",
+        };
+        write!(f, "{begins}{}", self.names.join("/"))
     }
 }
 
@@ -141,6 +165,23 @@ mod tests {
             "by every spelling, if forbidden"
         );
         assert!(!env.fits(Path::new("/w/ws/.ENV"), &around, false));
+    }
+
+    #[test]
+    fn a_pattern_may_be_the_name_of_one_path() {
+        let home = Path::new("/home/me");
+        for (pattern, expected) in [
+            ("~/.ssh", Some("/home/me/.ssh")),
+            ("/etc/shadow", Some("/etc/shadow")),
+            ("~/*/x", None),
+            ("/", None),
+            ("src", None),
+        ] {
+            let parsed = PathPattern::parse(pattern).unwrap();
+            assert_eq!(parsed.only_path(Some(home)), expected.map(PathBuf::from), "{pattern}");
+            assert_eq!(parsed.to_string(), pattern);
+        }
+        assert_eq!(PathPattern::parse("~/.ssh").unwrap().only_path(None), None);
     }
 
     #[test]

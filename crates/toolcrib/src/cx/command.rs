@@ -10,7 +10,9 @@ use toolcrib_text::{Secrets, visible_name};
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::sandbox::{Confined, is_enough, not_enough, protected_names, sandbox};
+use crate::sandbox::{
+    Confined, Newcomer, is_enough, kept_from, newcomer_notes, not_enough, sandbox,
+};
 use crate::shell::{MAX_AGE, SessionShell, ShellHost};
 use crate::trail::Trail;
 
@@ -23,8 +25,6 @@ pub(crate) struct StartedCommand {
     pub(crate) notes: Vec<String>,
     /// What held it.
     pub(crate) confined: Confined,
-    /// The names that were protected from it.
-    pub(crate) protected: Vec<PathBuf>,
     /// What it changes, if that can be seen.
     pub(crate) trail: Option<Arc<Trail>>,
     /// What is not shown of its output.
@@ -83,15 +83,20 @@ impl<'a> Cx<'a> {
         self.runtime.secrets(self.session)
     }
 
-    /// The protected names that have come since a command was started, as replies show them.
-    pub(crate) fn protected_since(&self, started: &StartedCommand) -> Vec<String> {
+    /// The protected names that have come since a command was started; what could run something is not where
+    /// it was any more.
+    pub(crate) fn protected_since(&self, started: &StartedCommand) -> Result<Vec<Newcomer>, Error> {
         if matches!(started.confined, Confined::Not) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let top = self.session.directory();
-        let new = protected_names(self.runtime).into_iter();
-        let new = new.filter(|name| !started.protected.contains(name));
-        new.map(|name| self.runtime.show_path(top, &name)).collect()
+        let host = self.shell_host()?;
+        let kept = kept_from(self.runtime, host.survey());
+        Ok(host.newcomers().after(self.runtime, &kept.protected))
+    }
+
+    /// A real path as replies show it.
+    pub(crate) fn show_real(&self, path: &Path) -> String {
+        self.runtime.show_path(self.session.directory(), path)
     }
 
     /// Starts a command in the sandbox, if the profile has one.
@@ -100,20 +105,13 @@ impl<'a> Cx<'a> {
         host: &ShellHost,
         shell: &SessionShell,
         mut command: Command,
-        StartedAs { directory, notes }: StartedAs,
+        StartedAs { directory, mut notes }: StartedAs,
     ) -> Result<StartedCommand, Error> {
         let jobs = shell.jobs();
         let Some(settings) = host.sandbox() else {
             let job = jobs.start(&command).map_err(|error| trouble(&error))?;
-            return Ok(StartedCommand {
-                job,
-                directory,
-                notes,
-                confined: Confined::Not,
-                protected: Vec::new(),
-                trail: None,
-                secrets: self.secrets(),
-            });
+            let (confined, trail, secrets) = (Confined::Not, None, self.secrets());
+            return Ok(StartedCommand { job, directory, notes, confined, trail, secrets });
         };
         let enforced = host.enforced();
         if !is_enough(enforced) {
@@ -123,21 +121,19 @@ impl<'a> Cx<'a> {
         // With a view of its own, a command finds that directory in the usual place.
         let seen = if enforced.level == Level::Namespaces { Path::new("/tmp") } else { &tmp };
         command.environment.push(("TMPDIR".into(), seen.into()));
-        let sandbox = sandbox(self.runtime, settings, &tmp);
+        let kept = kept_from(self.runtime, host.survey());
+        let earlier = host.newcomers().before(self.runtime, &kept.protected);
+        notes.extend(newcomer_notes(&earlier, |path| self.show_real(path)));
+        let sandbox = sandbox(self.runtime, settings, &kept, &tmp);
         let trail = Arc::new(Trail::begin(self.runtime, self.about.clone()));
         let job = jobs.start_witnessed(&sandbox, &command, trail.clone());
         let job = job.map_err(|error| trouble(&error))?;
         shell.keep_trail(job.id(), trail.clone());
+        host.newcomers().began(job.clone());
+        notes.extend(kept.not_held);
         let confined = Confined::within(enforced, settings.network);
-        Ok(StartedCommand {
-            job,
-            directory,
-            notes,
-            confined,
-            protected: sandbox.protected,
-            trail: Some(trail),
-            secrets: self.secrets(),
-        })
+        let (trail, secrets) = (Some(trail), self.secrets());
+        Ok(StartedCommand { job, directory, notes, confined, trail, secrets })
     }
 
     /// Where the next command begins, as replies show it, if nobody says otherwise.

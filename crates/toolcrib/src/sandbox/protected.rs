@@ -1,5 +1,5 @@
-//! Which names in the roots a command may not write: those that make programs run code, at the top of each
-//! root and in the directories of tools there.
+//! Which names in the roots a command may not write, and which it may not even see: those that make
+//! programs run code, and those that rules deny.
 //!
 //! File tools keep out of `.git` altogether. A command must be able to commit, so there it is only what
 //! makes git run something that is protected.
@@ -7,12 +7,20 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Directory, EntryKind, Root, RootMode};
+use toolcrib_fs::{EntryKind, Root, RootMode, Tree};
+use toolcrib_policy::Effect;
 
+use super::survey::{Found, Survey};
 use crate::runtime::Runtime;
 
-/// More names than any project has at its top; each protected one is a mount of its own.
-const MAX_PROTECTED: usize = 256;
+/// More names than any project has; each protected or hidden one is a mount of its own.
+const MAX_NAMES: usize = 512;
+
+/// So many directories are looked into for names that are protected without anybody having said so.
+const DIRECTORIES: usize = 1_000;
+
+/// The same where rules deny files, which whoever wrote them wants to be held.
+const DIRECTORIES_WITH_RULES: usize = 50_000;
 
 /// Directories of version control, which a command writes, and what in them it does not.
 const REPOSITORIES: [(&str, &[&str]); 3] = [
@@ -24,67 +32,140 @@ const REPOSITORIES: [(&str, &[&str]); 3] = [
 /// Where a repository has those of its submodules.
 const SUBMODULES: &str = "modules";
 
-/// Every protected name that is there now.
-pub(crate) fn names(runtime: &Runtime) -> Vec<PathBuf> {
-    let writable = runtime.workspace().roots().filter(|root| root.mode() == RootMode::ReadWrite);
-    let mut names: Vec<PathBuf> = writable.flat_map(|root| in_root(runtime, root)).collect();
-    names.truncate(MAX_PROTECTED);
-    names
+/// What of them, in each.
+const OF_A_SUBMODULE: [&str; 3] = ["hooks", "config", "info"];
+
+/// The names that a command is kept from, all of them real paths.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct KeptFrom {
+    /// What makes programs run code.
+    pub(crate) protected: Vec<PathBuf>,
+    /// What rules deny to edit.
+    pub(crate) uneditable: Vec<PathBuf>,
+    /// What rules deny to read.
+    pub(crate) unreadable: Vec<PathBuf>,
+    /// What of the rules is not held, each as a sentence.
+    pub(crate) not_held: Vec<String>,
 }
 
-fn in_root(runtime: &Runtime, root: &Root) -> Vec<PathBuf> {
-    let top = runtime.workspace().resolve(&runtime.workspace().top(), root.path());
-    let Some(top) = top.ok().and_then(|top| Directory::open(&top).ok()) else { return Vec::new() };
-    let protects = |path: &Path| runtime.protection().find(path).is_some();
-    let mut found = Vec::new();
-    for (name, kind) in entries(&top) {
-        let path = Path::new(&name);
-        let repository =
-            REPOSITORIES.iter().find(|(repository, _)| *repository == path.as_os_str());
-        match repository.filter(|_| kind == EntryKind::Directory) {
-            Some((_, parts)) => {
-                let parts = parts.iter().map(|part| path.join(part));
-                let parts = parts.chain(of_submodules(&top, path)).filter(|part| protects(part));
-                found.extend(parts.filter(|part| is_there(runtime, root, part)));
-            }
-            None if protects(path) => found.push(path.to_owned()),
-            // What is protected within a directory is within one of a tool's.
-            None if kind == EntryKind::Directory && name.as_encoded_bytes().starts_with(b".") => {
-                let inside = top.child(&name).map(|inside| entries(&inside)).unwrap_or_default();
-                let inside = inside.into_iter().map(|(inner, _)| path.join(inner));
-                found.extend(inside.filter(|path| protects(path)));
-            }
-            None => {}
+/// Everything that is there now.
+pub(crate) fn kept_from(runtime: &Runtime, survey: &Survey) -> KeptFrom {
+    let mut kept = KeptFrom::default();
+    let denies = |effect| runtime.policy().denies_files(effect);
+    let (reading, editing) = (denies(Effect::Read), denies(Effect::Write));
+    let most = if reading || editing { DIRECTORIES_WITH_RULES } else { DIRECTORIES };
+    for root in runtime.workspace().roots() {
+        let Some(tree) = tree_of(runtime, root) else { continue };
+        let look = Look { runtime, tree: &tree, root, reading, editing };
+        let (found, complete) = survey.find(&tree, most, &|path, kind| look.classify(path, kind));
+        for (path, what) in found {
+            let list = match what {
+                Found::Protected => &mut kept.protected,
+                Found::Uneditable => &mut kept.uneditable,
+                Found::Unreadable => &mut kept.unreadable,
+                Found::Repository => {
+                    kept.protected.extend(look.in_repository(&path));
+                    continue;
+                }
+            };
+            list.push(root.path().join(path));
+        }
+        if !complete && (reading || editing) {
+            let root = root.path().display();
+            kept.not_held.push(format!(
+                "{root} has more directories than are looked into ({most}): rules that deny files are held for commands at its top only"
+            ));
         }
     }
-    found.into_iter().map(|path| root.path().join(path)).collect()
+    kept.outside(runtime);
+    for list in [&mut kept.protected, &mut kept.uneditable, &mut kept.unreadable] {
+        if list.len() > MAX_NAMES {
+            let left_out = list.len() - MAX_NAMES;
+            kept.not_held.push(format!(
+                "{left_out} files that commands should be kept from are more than can be held ({MAX_NAMES})"
+            ));
+            list.truncate(MAX_NAMES);
+        }
+    }
+    kept
 }
 
-/// What makes git run something in a submodule.
-fn of_submodules(top: &Directory, repository: &Path) -> Vec<PathBuf> {
-    let modules = top.child(repository.as_os_str());
-    let modules = modules.and_then(|inside| inside.child(OsStr::new(SUBMODULES)));
-    let modules = modules.map(|modules| entries(&modules)).unwrap_or_default();
-    let parts = ["hooks", "config", "info"];
-    let of_one = |(name, _)| parts.map(|part| repository.join(SUBMODULES).join(&name).join(part));
-    modules.into_iter().flat_map(of_one).collect()
+impl KeptFrom {
+    /// What rules deny outside the workspace.
+    fn outside(&mut self, runtime: &Runtime) {
+        let (paths, patterns) = runtime.policy().unreadable_outside();
+        self.unreadable.extend(paths);
+        if !patterns.is_empty() {
+            self.not_held.push(format!(
+                "rules that deny reading outside the workspace are held for commands only if they name a path without `*`: {}",
+                patterns.join(", ")
+            ));
+        }
+    }
 }
 
-fn is_there(runtime: &Runtime, root: &Root, name: &Path) -> bool {
-    let path = root.path().join(name);
-    let place = runtime.workspace().resolve(&runtime.workspace().top(), &path);
-    place.is_ok_and(|place| place.kind().is_some())
+struct Look<'a> {
+    runtime: &'a Runtime,
+    tree: &'a Tree,
+    root: &'a Root,
+    reading: bool,
+    editing: bool,
 }
 
-fn entries(directory: &Directory) -> Vec<(std::ffi::OsString, EntryKind)> {
-    let mut entries = Vec::new();
-    // What cannot be listed has no names that a command could write.
-    let _ = directory.each(|name, kind| {
-        entries.push((name.to_owned(), kind));
-        entries.len() < MAX_ENTRIES
-    });
-    entries
+impl Look<'_> {
+    /// What a name is, given from the root.
+    fn classify(&self, path: &Path, kind: EntryKind) -> Option<Found> {
+        let denies =
+            |effect| self.runtime.policy().denies_file(effect, &self.root.path().join(path));
+        if self.reading && denies(Effect::Read) {
+            return Some(Found::Unreadable);
+        }
+        if self.root.mode() != RootMode::ReadWrite {
+            return None;
+        }
+        if self.editing && denies(Effect::Write) {
+            return Some(Found::Uneditable);
+        }
+        if kind == EntryKind::Directory && parts_of(path).is_some() {
+            return Some(Found::Repository);
+        }
+        self.protects(path).then_some(Found::Protected)
+    }
+
+    /// What of a repository is there and makes programs run code.
+    fn in_repository(&self, path: &Path) -> Vec<PathBuf> {
+        let parts = parts_of(path).unwrap_or_default().iter().map(|part| path.join(part));
+        let parts = parts.chain(self.of_submodules(path));
+        let parts = parts.filter(|part| self.protects(part) && self.tree.stamp(part).is_some());
+        parts.map(|part| self.root.path().join(part)).collect()
+    }
+
+    fn protects(&self, path: &Path) -> bool {
+        self.runtime.protection().find(path).is_some()
+    }
+
+    /// What makes git run something in a submodule.
+    fn of_submodules(&self, repository: &Path) -> Vec<PathBuf> {
+        let modules = repository.join(SUBMODULES);
+        let Ok(opened) = self.tree.directory(&modules) else { return Vec::new() };
+        let mut parts = Vec::new();
+        let _ = opened.each(|name: &OsStr, _| {
+            parts.extend(OF_A_SUBMODULE.map(|part| modules.join(name).join(part)));
+            parts.len() < MAX_NAMES
+        });
+        parts
+    }
 }
 
-/// More than any project has in one of these directories.
-const MAX_ENTRIES: usize = 10_000;
+/// What of a directory is protected, if it is one of version control.
+fn parts_of(path: &Path) -> Option<&'static [&'static str]> {
+    let name = path.file_name()?;
+    let found = REPOSITORIES.iter().find(|(repository, _)| *repository == name);
+    found.map(|(_, parts)| *parts)
+}
+
+pub(super) fn tree_of(runtime: &Runtime, root: &Root) -> Option<Tree> {
+    let workspace = runtime.workspace();
+    let top = workspace.resolve(&workspace.top(), root.path()).ok()?;
+    Some(Tree::around(&top))
+}

@@ -1,10 +1,11 @@
 //! Commands in the sandbox, through the library: what they are held to is what the file tools are held to.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use toolcrib::{
-    Call, Caps, Error, ErrorKind, Options, Profile, Reply, Runtime, SandboxSettings, Session,
+    Call, Caps, Error, ErrorKind, Options, Profile, Reply, Rules, Runtime, SandboxSettings, Session,
 };
 
 struct Sandboxed {
@@ -15,6 +16,11 @@ struct Sandboxed {
 
 impl Sandboxed {
     fn new() -> Sandboxed {
+        Sandboxed::with_rules(|_| String::new())
+    }
+
+    /// With rules of the user's, which may name places of the test.
+    fn with_rules(rules: impl Fn(&Path) -> String) -> Sandboxed {
         // Not in /tmp: commands have another one.
         let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         for directory in ["ws/.git/hooks", "ws/.vscode", "ro", "out", "home/.ssh", "home/.cache"] {
@@ -25,6 +31,7 @@ impl Sandboxed {
         {
             fs::write(top.path().join(file), "canary").unwrap();
         }
+        let rules = Rules::parse(&rules(top.path())).unwrap();
         let settings = SandboxSettings {
             hidden: vec![top.path().join("home/.ssh")],
             caches: vec![top.path().join("home/.cache"), top.path().join("home/.none")],
@@ -35,6 +42,7 @@ impl Sandboxed {
             .read_only_root(top.path().join("ro"))
             .journal(top.path().join("state"), Caps::default())
             .profile(Profile::Workspace)
+            .rules(rules)
             .sandbox(settings)
             .helper(crate::helper())
             .build()
@@ -136,15 +144,167 @@ fn tmp_is_the_sessions_and_goes_with_it() {
 }
 
 #[test]
-fn a_protected_name_that_a_command_makes_is_said_and_protected_from_then_on() {
+fn a_protected_name_that_a_command_makes_is_set_aside_and_said() {
     let here = Sandboxed::new();
     // By a variable that the reading of the command does not follow.
-    let reply = here.bash("for f in $(echo .envrc .git/hooks.txt); do echo x > $f; done").unwrap();
-    assert_eq!(reply.metadata()["protected_path_created"], json!([".envrc"]), "{}", reply.output());
-    assert!(reply.output().contains("protected from now on: .envrc"), "{}", reply.output());
-    here.refused("f=$(echo .envrc); echo y > $f");
+    let reply = here
+        .bash("for f in $(echo .envrc .git/hooks.txt sub/.vscode/tasks.json); do mkdir -p $(dirname $f); echo x > $f; done")
+        .unwrap();
+    let made = json!([".envrc", "sub/.vscode/tasks.json"]);
+    assert_eq!(reply.metadata()["protected_path_created"], made, "{}", reply.output());
+    assert!(reply.output().contains("a command made .envrc, which can"), "{}", reply.output());
+    for set_aside in reply.metadata()["set_aside"].as_array().unwrap() {
+        let to = Path::new(set_aside["to"].as_str().unwrap());
+        assert!(to.starts_with(here.top.path().join("state/quarantine")), "{to:?}");
+        assert_eq!(fs::read_to_string(to).unwrap(), "x\n");
+    }
+    assert!(!here.top.path().join("ws/.envrc").exists());
+    assert!(here.top.path().join("ws/.git/hooks.txt").exists());
     let again = here.bash("true").unwrap();
     assert_eq!(again.metadata().get("protected_path_created"), None);
+    // What the user made while no command ran is the user's.
+    fs::write(here.top.path().join("ws/.envrc"), "mine").unwrap();
+    here.bash("true").unwrap();
+    assert_eq!(here.read("ws/.envrc"), "mine");
+    here.refused("f=$(echo .envrc); echo y > $f");
+}
+
+#[test]
+fn a_new_repository_stays_but_for_what_it_would_run() {
+    let here = Sandboxed::new();
+    let reply = here.bash("git init -q new && git -C new config user.name me").unwrap();
+    assert!(
+        reply.output().contains("protected from now on: new/.git/hooks, new/.git/config"),
+        "{}",
+        reply.output()
+    );
+    assert_eq!(reply.metadata().get("set_aside"), None);
+    here.bash("cd new && git -c user.email=a@b commit -q --allow-empty -m one").unwrap();
+    here.refused("git -C new config core.fsmonitor evil");
+
+    let evil = "cd ..; git init -q evil; git -C evil config core.fsmonitor evil; f=$(echo evil/.git/hooks/pre-commit); echo evil > $f";
+    let reply = here.bash(evil).unwrap();
+    let made = &reply.metadata()["set_aside"];
+    let made: Vec<&str> =
+        made.as_array().unwrap().iter().filter_map(|one| one["path"].as_str()).collect();
+    assert_eq!(made, ["evil/.git/hooks/pre-commit", "evil/.git/config"], "{}", reply.output());
+    here.bash("git -C evil status").unwrap();
+}
+
+#[test]
+fn what_an_earlier_command_makes_in_the_background_is_set_aside_before_the_next() {
+    let here = Sandboxed::new();
+    let script = "sleep 0.2; f=$(echo .envrc); echo x > $f; echo made; sleep 60";
+    let started = here.call("Bash", json!({"command": script, "run_in_background": true})).unwrap();
+    let id = started.metadata()["bash_id"].as_str().unwrap().to_owned();
+    let wait = json!({"bash_id": id, "wait_for": "output"});
+    assert!(here.call("BashOutput", wait).unwrap().output().contains("made"));
+    let next = here.bash("ls .envrc || true").unwrap();
+    assert!(next.output().contains("a command made .envrc"), "{}", next.output());
+    assert!(!here.top.path().join("ws/.envrc").exists());
+    here.call("KillShell", json!({"bash_id": id})).unwrap();
+}
+
+#[test]
+fn what_is_protected_is_so_at_every_depth() {
+    let here = Sandboxed::new();
+    let ws = here.top.path().join("ws");
+    for directory in ["a/b/.git/hooks", "a/b/c/.vscode", "node_modules/x/.git/hooks"] {
+        fs::create_dir_all(ws.join(directory)).unwrap();
+    }
+    for file in ["a/b/.git/config", "a/b/c/.vscode/tasks.json", "a/.envrc"] {
+        fs::write(ws.join(file), "canary").unwrap();
+    }
+    for name in [
+        "a/b/.git/hooks/pre-commit",
+        "a/b/.git/config",
+        "a/b/c/.vscode/tasks.json",
+        "a/.envrc",
+        "node_modules/x/.git/hooks/pre-commit",
+    ] {
+        here.refused(&format!("f=$(echo {name}); echo evil > $f"));
+    }
+    here.refused("mv a/b a/d");
+    here.refused("mv a d");
+    here.bash("echo x > a/b/c/new; mkdir a/e; mv a/b/c/new a/e/").unwrap();
+    assert_eq!(here.read("ws/a/b/.git/config"), "canary");
+}
+
+#[test]
+fn what_rules_deny_is_denied_to_commands_whatever_way_they_take() {
+    let rules = "
+[[rule]]
+name = \"secrets\"
+decision = \"deny\"
+kind = \"read\"
+paths = [\"**/.env\", \"private\", \"HOME/notes\", \"HOME/*.txt\"]
+why = \"secrets\"
+
+[[rule]]
+name = \"frozen\"
+decision = \"deny\"
+kind = \"edit\"
+paths = [\"frozen/**\"]
+why = \"frozen\"
+";
+    let here = Sandboxed::with_rules(|top| {
+        let home = top.join("home");
+        for directory in ["ws/web", "ws/private", "ws/frozen/deep", "home/notes"] {
+            fs::create_dir_all(top.join(directory)).unwrap();
+        }
+        for file in ["ws/.env", "ws/web/.env", "ws/private/f", "home/notes/n", "ro/.env"] {
+            fs::write(top.join(file), "plover").unwrap();
+        }
+        fs::write(top.join("ws/frozen/deep/f"), "canary").unwrap();
+        rules.replace("HOME", home.to_str().unwrap())
+    });
+    for command in [
+        "f=$(echo .env); cat $f",
+        "f=$(echo web/.env); python3 -c 'print(open(\"web/.en\" + \"v\").read())'",
+        "cp $(echo .env) copy && cat copy",
+        "ln -s $(echo .env) link; cat link",
+        "ln $(echo .env) hard && cat hard",
+        "cat $(echo private/f)",
+        "cat T/home/$(echo notes/n)",
+        "cat T/ro/$(echo .env)",
+        "d=$(echo web); mv $d public && cat public/.env",
+        "f=$(echo frozen/deep/f); echo evil > $f",
+        "f=$(echo frozen/new); echo evil > $f",
+    ] {
+        let error = here.bash(command).unwrap_err();
+        assert!(!error.text().contains("plover"), "{command}: {error}");
+    }
+    let seen = here.bash("grep -rs . . T/home T/ro; true").unwrap();
+    assert!(!seen.output().contains("plover"), "{}", seen.output());
+    assert!(seen.output().contains("*.txt"), "what cannot be held is said: {}", seen.output());
+    here.bash("cat frozen/deep/f; echo x > web/new").unwrap();
+    assert_eq!(here.read("ws/frozen/deep/f"), "canary");
+}
+
+#[test]
+fn what_the_sandbox_refused_is_in_the_reply_with_what_would_allow_it() {
+    let here = Sandboxed::new();
+    let error = here.bash("echo x > T/out/new").unwrap_err();
+    let said = error.text().to_string();
+    let out = here.top.path().join("out/new");
+    assert!(
+        said.contains(&format!(
+            "refused by the sandbox: write {} (outside the roots; --root",
+            out.display()
+        )),
+        "{said}"
+    );
+    let error = here.bash("exec 3<> /dev/tcp/192.0.2.1/443").unwrap_err();
+    let expected =
+        "network is off: connect 192.0.2.1:443 (network = \"all\" in config.toml allows it)";
+    assert!(error.text().contains(expected), "{error}");
+    let reply = here.bash("echo x > T/out/new; true").unwrap();
+    assert_eq!(reply.metadata()["refused"][0]["why"], "outside", "{}", reply.output());
+    let none = here.bash("echo x > new").unwrap();
+    assert_eq!((none.output(), none.metadata().get("refused")), ("[no output]\n", None));
+    // By what was tried, not by what was written about it.
+    let lie = here.bash("echo 'Read-only file system'; exit 1").unwrap_err();
+    assert!(!lie.text().contains("refused"), "{lie}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use super::answer::answers_by_exit_code;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
-use crate::sandbox::refusals;
+use crate::sandbox::{Fate, newcomer_notes, refusals};
 use crate::tools::changes::Changes;
 use crate::tools::shell_output::{excerpt, masked_note};
 use crate::words::counted;
@@ -29,6 +29,8 @@ pub(super) struct Report {
     /// Names that are protected from now on, and that it made.
     made_protected: Vec<String>,
     changes: Changes,
+    /// Those of them that were moved away, and where to.
+    set_aside: Vec<Value>,
 }
 
 impl Report {
@@ -42,20 +44,33 @@ impl Report {
         let mut notes = std::mem::take(&mut started.notes);
         notes.extend(masked_note(masked));
         let directory = started.directory.clone();
-        let (made_protected, changes) = (Vec::new(), Changes::default());
-        Report { started, now, shown, left, notes, directory, kept: true, made_protected, changes }
+        Report {
+            started,
+            now,
+            shown,
+            left,
+            notes,
+            directory,
+            kept: true,
+            made_protected: Vec::new(),
+            set_aside: Vec::new(),
+            changes: Changes::default(),
+        }
     }
 
     /// Says what it made that makes programs run code: it could not be kept from that, since nothing was
     /// there to protect.
-    pub(super) fn look_for_protected(&mut self, cx: &Cx<'_>) {
-        self.made_protected = cx.protected_since(&self.started);
-        if !self.made_protected.is_empty() {
-            let names = self.made_protected.join(", ");
-            self.notes.push(format!(
-                "made what can make programs run code, and is protected from now on: {names}"
-            ));
+    pub(super) fn look_for_protected(&mut self, cx: &Cx<'_>) -> Result<(), Error> {
+        let newcomers = cx.protected_since(&self.started)?;
+        self.notes.extend(newcomer_notes(&newcomers, |path| cx.show_real(path)));
+        for newcomer in &newcomers {
+            let shown = cx.show_real(&newcomer.path);
+            if let Fate::SetAside(place) = &newcomer.fate {
+                self.set_aside.push(json!({"path": shown, "to": place.display().to_string()}));
+            }
+            self.made_protected.push(shown);
         }
+        Ok(())
     }
 
     /// Says which files it changed.
@@ -204,6 +219,9 @@ impl Report {
         }
         if !self.made_protected.is_empty() {
             facts.push(("protected_path_created", self.made_protected.clone().into()));
+        }
+        if !self.set_aside.is_empty() {
+            facts.push(("set_aside", self.set_aside.clone().into()));
         }
         if let Some(refused) = refusals::facts(&self.started.job.refusals()) {
             facts.push(("refused", refused));
