@@ -33,6 +33,11 @@ pub(crate) fn build_example_for(package: &str, name: &str, smoke: bool) -> Resul
     build_target(&[&words[..], if smoke { &[] } else { &["--release"] }].concat())
 }
 
+/// What takes something away from a system before it becomes another program.
+pub(crate) fn build_hobbled() -> Result<PathBuf> {
+    build_target(&["-p", "toolcrib-exec", "--example", "hobbled"])
+}
+
 /// What tries the fuzz targets. As tests have it: with every check, and nothing more to build.
 pub(crate) fn build_fuzzer() -> Result<PathBuf> {
     build_target(&["-p", "toolcrib-fuzz"])

@@ -7,6 +7,7 @@ mod fs;
 mod patch;
 mod policy;
 mod report;
+mod sandbox;
 mod search;
 
 use std::path::PathBuf;
@@ -40,6 +41,11 @@ const KINDS: &[Kind] = &[
         name: "policy",
         what: "scripts of every sort under strace: what is allowed by itself runs what was seen in it",
         run: policy::run,
+    },
+    Kind {
+        name: "sandbox",
+        what: "ways out of the sandbox at levels 4 and 2, as root and as nobody, with canaries outside",
+        run: sandbox::run,
     },
     Kind {
         name: "search",
