@@ -14,6 +14,9 @@ use crate::wire::Ending;
 /// How long one may take.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// An address that is nobody's, by the documents that give them out.
+const NOBODYS: &str = "192.0.2.1";
+
 /// How much of its words is repeated.
 const SAID: usize = 300;
 
@@ -29,21 +32,30 @@ pub struct Attempt {
 }
 
 /// Scripts that end with 0 if they got out, and undo what they did. `$RUNTIME` is this process.
-const SCRIPTS: [(&str, &str); 11] = [
+const SCRIPTS: [(&str, &str); 20] = [
     (
         "make a file in the home",
         "touch \"$HOME/.toolcrib-doctor\" && rm \"$HOME/.toolcrib-doctor\"",
     ),
+    ("make a file in /etc", "touch /etc/.toolcrib-doctor && rm /etc/.toolcrib-doctor"),
     ("change the mode of the home", "chmod --reference=\"$HOME\" \"$HOME\""),
     ("look at keys in ~/.ssh", "ls -A \"$HOME/.ssh\" | grep -q ."),
     ("see the process that serves tools", "readlink /proc/$RUNTIME/exe"),
+    ("read its memory", "head -c 1 /proc/$RUNTIME/mem"),
+    ("read its environment", "head -c 1 /proc/$RUNTIME/environ"),
     ("send it a signal", "kill -0 $RUNTIME"),
+    ("write to a terminal", "echo > /dev/tty"),
     ("mount something", "mount -t tmpfs none /mnt && umount /mnt"),
+    ("make everything writable again", "mount -o remount,rw /"),
+    ("make a device", "mknod \"$TMPDIR/device\" c 1 3 && rm \"$TMPDIR/device\""),
+    ("have another root", "chroot / true"),
     ("make a namespace", "unshare -Ur true"),
     (
         "set something of the kernel",
         "read -r v < /proc/sys/vm/swappiness && echo $v > /proc/sys/vm/swappiness",
     ),
+    ("name the machine", "hostname \"$(hostname)\""),
+    ("read the kernel's log", "dmesg | grep -q ."),
     (
         "read a disk or the memory",
         "head -c 1 /dev/mem || head -c 1 /dev/sda || head -c 1 /dev/nvme0n1 || head -c 1 /dev/vda",
@@ -68,9 +80,28 @@ pub fn try_to_escape(
     if let Some(address) = port.filter(|_| sandbox.network == Network::None) {
         let script = format!("exec 3<> /dev/tcp/127.0.0.1/{}", address.port());
         attempts.push(attempt(jobs, sandbox, command, "reach a server of this machine", &script)?);
+        // Nothing is sent: that there is a way is enough.
+        let script = format!("exec 3<> /dev/udp/{NOBODYS}/9");
+        attempts.push(attempt(jobs, sandbox, command, "find a way to another machine", &script)?);
+    }
+    if let Some(protected) = sandbox.protected.iter().find(|path| path.is_file()) {
+        // Opened to be added to, and nothing is added.
+        let mut command = command.clone();
+        command.environment.push(("PROTECTED".into(), protected.into()));
+        let what = "write what is protected in the workspace";
+        attempts.push(attempt(jobs, sandbox, &command, what, ": >> \"$PROTECTED\"")?);
     }
     attempts.push(outlive(jobs, sandbox, command)?);
     Ok(attempts)
+}
+
+/// Whether what is refused to a command is told: by trying something that is.
+pub fn tells_refusals(jobs: &Jobs, sandbox: &Sandbox, command: &Command) -> Result<bool, JobError> {
+    let script = b": >> /etc/hostname; : >> /etc/passwd".to_vec();
+    let job = jobs.start_within(sandbox, &Command { script, ..command.clone() })?;
+    job.wait(PATIENCE, |now| !now.status.is_running());
+    job.end(Ending::Immediate, Status::Killed);
+    Ok(!job.refusals().is_empty())
 }
 
 fn attempt(

@@ -35,16 +35,23 @@ pub struct Shells {
     room: Arc<LogRoom>,
     poller: Poller,
     witnesses: Arc<Poller>,
+    /// The newest version of Landlock that may be used.
+    landlock: i64,
     enforced: OnceLock<Enforced>,
 }
 
 impl Shells {
     /// Nothing is started before the first command.
     pub fn new(launcher: Launcher, logs: LogLimits) -> Arc<Shells> {
+        Shells::with_landlock(i64::MAX, launcher, logs)
+    }
+
+    /// The same with no newer version of Landlock than this, as on an older system.
+    pub fn with_landlock(landlock: i64, launcher: Launcher, logs: LogLimits) -> Arc<Shells> {
         let poller = Poller::new("toolcrib-jobs");
         let witnesses = Arc::new(Poller::new("toolcrib-witness"));
         let (room, enforced) = (LogRoom::new(logs), OnceLock::new());
-        Arc::new(Shells { launcher, room, poller, witnesses, enforced })
+        Arc::new(Shells { launcher, room, poller, witnesses, landlock, enforced })
     }
 
     /// The commands of one session.
@@ -55,7 +62,8 @@ impl Shells {
 
     /// What this system lets us enforce: found by trying, the first time that somebody asks.
     pub fn enforced(self: &Arc<Shells>) -> &Enforced {
-        self.enforced.get_or_init(|| probe::highest(&self.session(probe::COMMANDS)))
+        let probe = || probe::highest(&self.session(probe::COMMANDS), self.landlock);
+        self.enforced.get_or_init(probe)
     }
 }
 
@@ -113,8 +121,9 @@ impl Jobs {
         if level == Level::Nothing {
             return Err(JobError::NotConfinable);
         }
+        let (sandbox, landlock) = (sandbox.clone(), self.shells.landlock);
         let witnessed = witness.is_some();
-        let confinement = Confinement { sandbox: sandbox.clone(), level, witnessed };
+        let confinement = Confinement { sandbox, level, landlock, witnessed };
         self.begin(command, Some(&confinement), witness)
     }
 

@@ -48,7 +48,7 @@ mod wire;
 mod witness;
 mod worker;
 
-pub use attempts::{Attempt, try_to_escape};
+pub use attempts::{Attempt, tells_refusals, try_to_escape};
 pub use bash::find_bash;
 pub use command::{Command, Ended, Exit, Left};
 pub use environment::{Environment, is_secret};

@@ -20,16 +20,16 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How much of its words is repeated, if it has any.
 const SAID: usize = 500;
 
-/// The highest level at which a command runs.
-pub(crate) fn highest(jobs: &Jobs) -> Enforced {
+/// The highest level at which a command runs, with Landlock up to a version.
+pub(crate) fn highest(jobs: &Jobs, landlock: i64) -> Enforced {
     let mut reasons = Vec::new();
     for level in [Level::Namespaces, Level::Landlock, Level::Calls] {
         match attempt(jobs, level) {
-            Ok(()) => return Enforced::at(level, reasons),
+            Ok(()) => return Enforced::at(level, landlock, reasons),
             Err(reason) => reasons.push(format!("Level {}: {reason}.", level.number())),
         }
     }
-    Enforced::at(Level::Nothing, reasons)
+    Enforced::at(Level::Nothing, landlock, reasons)
 }
 
 /// Runs `true` at a level, in a sandbox that has everything read-only.

@@ -99,6 +99,8 @@ pub(crate) struct Confinement {
     pub(crate) level: Level,
     /// Whether somebody wants to know what the command changes.
     pub(crate) witnessed: bool,
+    /// The newest version of Landlock that may be used.
+    pub(crate) landlock: i64,
 }
 
 impl Confinement {

@@ -316,7 +316,8 @@ mod tests {
             network: Network::All,
             limits: Limits { processes: 7 },
         };
-        let confinement = Some(Confinement { sandbox, level: Level::Landlock, witnessed: true });
+        let confinement =
+            Some(Confinement { sandbox, level: Level::Landlock, landlock: 5, witnessed: true });
         for (frame, expected) in [
             (encode_run(&command, None), Request::Run(command.clone(), None)),
             (encode_run(&command, confinement.as_ref()), Request::Run(command, confinement)),

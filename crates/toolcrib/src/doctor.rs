@@ -1,11 +1,15 @@
 //! What this system lets us enforce on commands, found by trying to get out.
 
-use toolcrib_exec::{Attempt, Command, try_to_escape};
+use std::ffi::OsString;
+use std::path::Path;
+
+use toolcrib_exec::{Attempt, Command, Level, tells_refusals, try_to_escape};
 
 use crate::cx::trouble;
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
-use crate::sandbox::{is_enough, kept_from, sandbox};
+use crate::sandbox::{is_enough, kept_from, sandbox, seen_tmp};
+use crate::shell::ShellHost;
 
 /// How commands are confined here.
 #[derive(Debug, Clone)]
@@ -22,6 +26,8 @@ pub struct Checkup {
     pub reasons: Vec<String>,
     /// What was tried, and whether it was refused.
     pub attempts: Vec<Attempt>,
+    /// Names of variables that commands do not get: secrets, and what makes programs run code.
+    pub left_out: Vec<String>,
 }
 
 impl Runtime {
@@ -32,7 +38,7 @@ impl Runtime {
         let host = self.shell_host().ok_or_else(|| unsupported("this host runs no commands"))?;
         let shell = host.bash().ok_or_else(|| unsupported("this system has no bash"))?;
         let enforced = host.enforced();
-        let mut attempts = Vec::new();
+        let (mut attempts, mut missing) = (Vec::new(), enforced.missing.clone());
         if enforced.level.number() > 0 {
             let session = host.session();
             let settings = host.sandbox().cloned().unwrap_or_default();
@@ -41,21 +47,34 @@ impl Runtime {
                 script: Vec::new(),
                 shell: shell.to_owned(),
                 directory: self.workspace().top().path(),
-                environment: host.environment().variables.clone(),
+                environment: environment(host, enforced.level, &tmp),
                 stdin: Vec::new(),
             };
             let kept = kept_from(self, host.survey());
             let sandbox = sandbox(self, &settings, &kept, &tmp);
             let tried = try_to_escape(session.jobs(), &sandbox, &command);
             attempts = tried.map_err(|error| trouble(&error))?;
+            let told = tells_refusals(session.jobs(), &sandbox, &command);
+            if !told.map_err(|error| trouble(&error))? {
+                missing.push("What is refused to a command is not told in replies.".to_owned());
+            }
+            missing.extend(kept.not_held);
         }
         Ok(Checkup {
             level: enforced.level.number(),
             means: enforced.level.to_string(),
             enough: is_enough(enforced),
-            missing: enforced.missing.clone(),
+            missing,
             reasons: enforced.reasons.clone(),
             attempts,
+            left_out: host.environment().left_out.clone(),
         })
     }
+}
+
+/// What a command of an agent gets.
+fn environment(host: &ShellHost, level: Level, tmp: &Path) -> Vec<(OsString, OsString)> {
+    let mut environment = host.environment().variables.clone();
+    environment.push(("TMPDIR".into(), seen_tmp(level, tmp).into()));
+    environment
 }

@@ -105,6 +105,11 @@ pub(crate) fn sandbox(
     }
 }
 
+/// Where a command finds the session's own directory: with a view of its own, in the usual place.
+pub(crate) fn seen_tmp(level: Level, tmp: &Path) -> &Path {
+    if level == Level::Namespaces { Path::new("/tmp") } else { tmp }
+}
+
 /// Whether this system confines commands well enough.
 pub(crate) fn is_enough(enforced: &Enforced) -> bool {
     enforced.level >= LEAST

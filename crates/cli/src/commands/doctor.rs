@@ -4,6 +4,7 @@
 mod sandbox;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
@@ -12,7 +13,7 @@ use toolcrib::Checkup;
 use super::install;
 use crate::args::Common;
 use crate::config::{self, Config};
-use crate::print;
+use crate::{print, rules};
 
 type Finding = (&'static str, Result<String, String>);
 
@@ -20,10 +21,11 @@ type Finding = (&'static str, Result<String, String>);
 /// should not.
 pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     let runtime = super::runtime(common);
-    let findings: [Finding; 6] = [
+    let findings: [Finding; 7] = [
         ("program", program()),
         ("configuration", configuration(common)),
         ("profile", profile(common)),
+        ("rules", rules(common)),
         ("journal", journal(common)),
         ("workspace", runtime.as_ref().map(|_| roots(common)).map_err(String::clone)),
         ("clients", clients()),
@@ -80,7 +82,43 @@ fn profile(common: &Common) -> Result<String, String> {
 fn journal(common: &Common) -> Result<String, String> {
     let state = common.state.clone().or_else(config::state_directory);
     let state = state.ok_or("there is no place for it; name one with --state")?;
-    Ok(state.display().to_string())
+    let (bytes, more) = size(&state);
+    let about = if more { "more than " } else { "" };
+    Ok(format!("{}, {about}{:.1} MB", state.display(), bytes as f64 / 1e6))
+}
+
+/// How large a directory is; whether it is larger, having more files than are counted.
+fn size(directory: &Path) -> (u64, bool) {
+    let (mut bytes, mut files, mut open) = (0, 0, vec![directory.to_owned()]);
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            files += 1;
+            if files > MAX_COUNTED {
+                return (bytes, true);
+            }
+            match entry.metadata() {
+                Ok(about) if about.is_dir() => open.push(entry.path()),
+                Ok(about) => bytes += about.len(),
+                Err(_) => {}
+            }
+        }
+    }
+    (bytes, false)
+}
+
+/// More than a journal of the usual size has.
+const MAX_COUNTED: usize = 200_000;
+
+fn rules(common: &Common) -> Result<String, String> {
+    let config = Config::read(common.config.as_deref())?;
+    let count = rules::read(common, &config)?.count();
+    let files = rules::files(common, &config);
+    let there: Vec<String> =
+        files.iter().filter(|file| file.exists()).map(|file| file.display().to_string()).collect();
+    Ok(match there.as_slice() {
+        [] => "none".to_owned(),
+        there => format!("{count} in {}", there.join(", ")),
+    })
 }
 
 fn roots(common: &Common) -> String {

@@ -51,7 +51,7 @@ pub(super) fn version() -> i64 {
 
 /// Holds this process to a sandbox.
 pub(super) fn restrict(confinement: &Confinement) -> Result<(), Failure> {
-    let version = version();
+    let version = version().min(confinement.landlock);
     if version == 0 && confinement.level == Level::Namespaces {
         // The mounts are the first wall there, and hold alone.
         return Ok(());

@@ -61,8 +61,9 @@ pub struct Enforced {
 }
 
 impl Enforced {
-    pub(crate) fn at(level: Level, reasons: Vec<String>) -> Enforced {
-        Enforced { level, missing: missing(level, landlock::version()), reasons }
+    /// `landlock` is the newest version that may be used.
+    pub(crate) fn at(level: Level, landlock: i64, reasons: Vec<String>) -> Enforced {
+        Enforced { level, missing: missing(level, landlock::version().min(landlock)), reasons }
     }
 }
 

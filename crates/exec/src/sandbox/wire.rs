@@ -12,6 +12,7 @@ impl Confinement {
         let sandbox = &self.sandbox;
         frame.number(u64::from(self.level.number()));
         frame.number(u64::from(self.witnessed));
+        frame.number(u64::try_from(self.landlock).unwrap_or(0));
         frame.bytes(sandbox.tmp.as_os_str().as_bytes());
         frame.number(match sandbox.network {
             Network::None => 0,
@@ -33,6 +34,7 @@ impl Confinement {
     pub(crate) fn parse(rest: &mut Rest<'_>) -> Option<Confinement> {
         let level = Level::of_number(rest.number()?)?;
         let witnessed = rest.number()? != 0;
+        let landlock = i64::try_from(rest.number()?).ok()?;
         let tmp = PathBuf::from(os_string(rest.bytes()?));
         let network = match rest.number()? {
             0 => Network::None,
@@ -50,6 +52,6 @@ impl Confinement {
             network,
             limits,
         };
-        Some(Confinement { sandbox, level, witnessed })
+        Some(Confinement { sandbox, level, landlock, witnessed })
     }
 }

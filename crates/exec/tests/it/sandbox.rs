@@ -66,6 +66,11 @@ impl Bench {
     }
 
     fn with(launcher: Launcher) -> Bench {
+        Bench::with_landlock(i64::MAX, launcher)
+    }
+
+    /// On a system with no newer version of Landlock than this.
+    fn with_landlock(landlock: i64, launcher: Launcher) -> Bench {
         // Not in /tmp: commands have another one.
         let place = env!("CARGO_TARGET_TMPDIR");
         let top = tempfile::Builder::new().prefix("sandbox-").tempdir_in(place).unwrap();
@@ -88,7 +93,7 @@ impl Bench {
             limits: Limits { processes: 400 },
         };
         let logs = LogLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None };
-        let shells = Shells::new(launcher, logs);
+        let shells = Shells::with_landlock(landlock, launcher, logs);
         let jobs = shells.session(200);
         Bench { top, shells, jobs, sandbox, variables: Vec::new() }
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_exec::{Command, Job, JobError, Level};
+use toolcrib_exec::{Command, Job, JobError};
 use toolcrib_fs::{FileKind, Place};
 use toolcrib_policy::{Access, Effect};
 use toolcrib_text::{Secrets, visible_name};
@@ -11,7 +11,7 @@ use toolcrib_text::{Secrets, visible_name};
 use super::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::sandbox::{
-    Confined, Newcomer, is_enough, kept_from, newcomer_notes, not_enough, sandbox,
+    Confined, Newcomer, is_enough, kept_from, newcomer_notes, not_enough, sandbox, seen_tmp,
 };
 use crate::shell::{MAX_AGE, SessionShell, ShellHost};
 use crate::trail::Trail;
@@ -118,9 +118,7 @@ impl<'a> Cx<'a> {
             return Err(not_enough(enforced));
         }
         let tmp = jobs.tmp(host.tmp()).map_err(|error| trouble(&error))?;
-        // With a view of its own, a command finds that directory in the usual place.
-        let seen = if enforced.level == Level::Namespaces { Path::new("/tmp") } else { &tmp };
-        command.environment.push(("TMPDIR".into(), seen.into()));
+        command.environment.push(("TMPDIR".into(), seen_tmp(enforced.level, &tmp).into()));
         let kept = kept_from(self.runtime, host.survey());
         let earlier = host.newcomers().before(self.runtime, &kept.protected);
         notes.extend(newcomer_notes(&earlier, |path| self.show_real(path)));

@@ -205,7 +205,7 @@ pub(super) const ATTACKS: &[Attack] = &[
             "echo x | sed \"s/x/y/w $OUT/mark\"",
             "sed -i s/canary/evil/ $OUT/canary",
             "echo x | sort -o $OUT/mark",
-            "printf '#!/bin/sh\\ntouch $OUT/mark\\ncat' > e; chmod +x e; seq 100000 | sort --compress-program=./e -S1k > /dev/null",
+            "printf '#!/bin/sh\\ntouch $OUT/mark\\ncat' > e; chmod +x e; seq 5000 | sort --compress-program=./e -S1k > /dev/null",
             "echo x | uniq - $OUT/mark",
             "echo x | shuf -o $OUT/mark",
             "seq 9 | split --filter=\"touch $OUT/mark\"",

@@ -33,6 +33,9 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
             writeln!(stdout, "  {sentence}")?;
         }
     }
+    if !checkup.left_out.is_empty() {
+        writeln!(stdout, "Variables that commands do not get: {}.", checkup.left_out.join(", "))?;
+    }
     Ok(())
 }
 
@@ -48,5 +51,6 @@ pub(super) fn object(checkup: &Checkup) -> Value {
         "missing": checkup.missing,
         "reasons": checkup.reasons,
         "attempts": attempts.collect::<Vec<_>>(),
+        "environment_left_out": checkup.left_out,
     })
 }
