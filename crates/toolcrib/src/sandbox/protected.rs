@@ -16,8 +16,9 @@ use crate::runtime::Runtime;
 /// More names than any project has; each protected or hidden one is a mount of its own.
 const MAX_NAMES: usize = 512;
 
-/// So many directories are looked into for names that are protected without anybody having said so.
-const DIRECTORIES: usize = 1_000;
+/// So many directories are looked into for names that are protected without anybody having said so: twice
+/// for each command, so that more would be felt.
+const DIRECTORIES: usize = 400;
 
 /// The same where rules deny files, which whoever wrote them wants to be held.
 const DIRECTORIES_WITH_RULES: usize = 50_000;
