@@ -5,6 +5,7 @@ mod harmless;
 mod newcomers;
 mod protected;
 pub(crate) mod refusals;
+mod repository;
 mod survey;
 
 pub(crate) use self::newcomers::{Fate, Newcomer, Newcomers, newcomer_notes};

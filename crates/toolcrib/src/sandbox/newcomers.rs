@@ -9,15 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolcrib_exec::Job;
-use toolcrib_fs::{Taken, Tree, set_aside};
+use toolcrib_fs::{Tree, set_aside};
 use toolcrib_text::visible_name;
 
-use super::harmless;
 use super::protected::tree_of;
+use super::{harmless, repository};
 use crate::runtime::Runtime;
-
-/// More than a configuration of a repository has that nobody wrote by hand.
-const MAX_CONFIG: u64 = 64 << 10;
 
 /// So many hooks of one repository are looked at.
 const MAX_HOOKS: usize = 1_000;
@@ -167,12 +164,7 @@ fn dangerous(tree: &Tree, name: &Path) -> Vec<PathBuf> {
     let has = |part: &str| name.iter().any(|one| one == part);
     let last = name.file_name().and_then(|last| last.to_str()).unwrap_or_default();
     let file_is = |harmless: fn(&str) -> bool| {
-        let mut bytes = Vec::new();
-        let directory = name.parent().and_then(|parent| tree.directory(parent).ok());
-        let taken = directory.zip(name.file_name());
-        let taken = taken.and_then(|(parent, last)| parent.take(last, MAX_CONFIG, &mut bytes).ok());
-        let whole = matches!(taken, Some(Taken::Whole(_)));
-        whole && std::str::from_utf8(&bytes).is_ok_and(harmless)
+        repository::text(tree, name).is_some_and(|text| harmless(&text))
     };
     let stays = match last {
         "hooks" if has(".git") => {

@@ -4,12 +4,12 @@
 //! File tools keep out of `.git` altogether. A command must be able to commit, so there it is only what
 //! makes git run something that is protected.
 
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{EntryKind, Root, RootMode, Tree};
 use toolcrib_policy::Effect;
 
+use super::repository;
 use super::survey::{Found, Survey};
 use crate::runtime::Runtime;
 
@@ -25,16 +25,10 @@ const DIRECTORIES_WITH_RULES: usize = 50_000;
 
 /// Directories of version control, which a command writes, and what in them it does not.
 const REPOSITORIES: [(&str, &[&str]); 3] = [
-    (".git", &["hooks", "config", "config.worktree", "info"]),
+    (".git", &["hooks", "config", "config.worktree", "info", "commondir"]),
     (".hg", &["hgrc"]),
     (".jj", &["repo/config.toml"]),
 ];
-
-/// Where a repository has those of its submodules.
-const SUBMODULES: &str = "modules";
-
-/// What of them, in each.
-const OF_A_SUBMODULE: [&str; 3] = ["hooks", "config", "info"];
 
 /// The names that a command is kept from, all of them real paths.
 #[derive(Debug, Clone, Default)]
@@ -127,7 +121,7 @@ impl Look<'_> {
         if self.editing && denies(Effect::Write) {
             return Some(Found::Uneditable);
         }
-        if kind == EntryKind::Directory && parts_of(path).is_some() {
+        if kind != EntryKind::Link && parts_of(path).is_some() {
             return Some(Found::Repository);
         }
         self.protects(path).then_some(Found::Protected)
@@ -135,26 +129,20 @@ impl Look<'_> {
 
     /// What of a repository is there and makes programs run code.
     fn in_repository(&self, path: &Path) -> Vec<PathBuf> {
-        let parts = parts_of(path).unwrap_or_default().iter().map(|part| path.join(part));
-        let parts = parts.chain(self.of_submodules(path));
-        let parts = parts.filter(|part| self.protects(part) && self.tree.stamp(part).is_some());
-        parts.map(|part| self.root.path().join(part)).collect()
+        let mut parts = Vec::new();
+        if self.tree.directory(path).is_ok() {
+            parts.extend(parts_of(path).unwrap_or_default().iter().map(|part| path.join(part)));
+            parts.extend(repository::of_submodules(self.tree, path));
+            parts.extend(repository::of_worktrees(self.tree, path));
+        } else if !repository::is_pointer(self.tree, path) {
+            parts.push(path.to_owned());
+        }
+        parts.retain(|part| self.protects(part) && self.tree.stamp(part).is_some());
+        parts.into_iter().map(|part| self.root.path().join(part)).collect()
     }
 
     fn protects(&self, path: &Path) -> bool {
         self.runtime.protection().find(path).is_some()
-    }
-
-    /// What makes git run something in a submodule.
-    fn of_submodules(&self, repository: &Path) -> Vec<PathBuf> {
-        let modules = repository.join(SUBMODULES);
-        let Ok(opened) = self.tree.directory(&modules) else { return Vec::new() };
-        let mut parts = Vec::new();
-        let _ = opened.each(|name: &OsStr, _| {
-            parts.extend(OF_A_SUBMODULE.map(|part| modules.join(name).join(part)));
-            parts.len() < MAX_NAMES
-        });
-        parts
     }
 }
 

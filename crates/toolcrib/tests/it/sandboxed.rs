@@ -192,6 +192,35 @@ fn a_new_repository_stays_but_for_what_it_would_run() {
 }
 
 #[test]
+fn worktrees_come_and_go_and_lead_nowhere_else() {
+    let here = Sandboxed::new();
+    let git = "git -c user.name=a -c user.email=a@b";
+    here.bash(&format!("git init -q r && cd r && {git} commit -q --allow-empty -m one")).unwrap();
+    let reply = here.bash("git worktree add -q ../w && cd ../w && git status").unwrap();
+    assert_eq!(reply.metadata().get("set_aside"), None, "{}", reply.output());
+    here.bash(&format!("cd ../w && {git} commit -q --allow-empty -m two && cd ../r")).unwrap();
+
+    // A repository with another configuration, and ways to have git take that.
+    here.bash("mkdir -p ../evil/hooks && cp -r .git/. ../evil/ && echo '[core] fsmonitor = evil' >> ../evil/config").unwrap();
+    for evil in [
+        "f=$(echo .git/commondir); echo ../../evil > $f",
+        "f=$(echo .git/worktrees/w/commondir); echo ../../../../evil > $f",
+        "mkdir ../x; f=$(echo ../x/.git); echo 'gitdir: ../evil' > $f",
+        "f=$(echo ../w/.git); rm $f; echo 'gitdir: ../evil' > $f",
+    ] {
+        let reply = here.bash(evil).unwrap();
+        assert_eq!(
+            reply.metadata()["set_aside"].as_array().unwrap().len(),
+            1,
+            "{evil}: {}",
+            reply.output()
+        );
+    }
+    here.bash("git worktree prune && git worktree add -q ../y && git worktree remove --force ../y")
+        .unwrap();
+}
+
+#[test]
 fn what_an_earlier_command_makes_in_the_background_is_set_aside_before_the_next() {
     let here = Sandboxed::new();
     let script = "sleep 0.2; f=$(echo .envrc); echo x > $f; echo made; sleep 60";
