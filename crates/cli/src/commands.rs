@@ -102,6 +102,7 @@ fn build(
         .profile(profile)
         .rules(rules)
         .limits(config.limits())
+        .index(config.index())
         .absolute_paths(config.absolute_paths)
         .hard_links(config.hard_links())
         .protection(config.protection()?)

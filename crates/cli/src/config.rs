@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use etcetera::BaseStrategy;
 use serde::Deserialize;
-use toolcrib::{Caps, HardLinks, Limits, Network, Profile, Protection, SandboxSettings};
+use toolcrib::{
+    Caps, HardLinks, IndexSettings, Limits, Network, Profile, Protection, SandboxSettings,
+};
 
 use crate::args::Common;
 use crate::sandbox;
@@ -59,6 +61,10 @@ pub(crate) struct Config {
     search_megabytes: Option<u64>,
     /// Seconds that a search takes at most.
     search_seconds: Option<u64>,
+    /// Files that a directory has at least, for searches to keep an index of it.
+    index_files: Option<u64>,
+    /// Megabytes of memory that such an index may take; with 0 there is none.
+    index_megabytes: Option<u64>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -123,6 +129,16 @@ impl Config {
             search_time: self.search_seconds.map_or(usual.search_time, Duration::from_secs),
             ..usual
         }
+    }
+
+    pub(crate) fn index(&self) -> IndexSettings {
+        let usual = IndexSettings::default();
+        let least_files = match self.index_megabytes {
+            Some(0) => u64::MAX,
+            _ => self.index_files.unwrap_or(usual.least_files),
+        };
+        let max_bytes = bytes(self.index_megabytes, usual.max_bytes);
+        IndexSettings { least_files, max_bytes, ..usual }
     }
 
     pub(crate) fn hard_links(&self) -> HardLinks {
@@ -229,6 +245,9 @@ mod tests {
         assert!(config.absolute_paths);
         assert_eq!(config.limits().reply_chars, 5000);
         assert_eq!(config.limits().line_chars, Limits::default().line_chars);
+        assert_eq!(config.index(), IndexSettings::default());
+        assert_eq!(parse("index_files = 7").unwrap().index().least_files, 7);
+        assert_eq!(parse("index_megabytes = 0").unwrap().index().least_files, u64::MAX);
     }
 
     #[test]

@@ -28,6 +28,7 @@ mod content;
 mod errno;
 mod error;
 mod file;
+mod file_system;
 mod footprint;
 mod hash;
 mod journal;

@@ -5,6 +5,7 @@
 //! listed is what is opened, or nothing. No handle is kept, so that no tree is too wide for the process.
 
 use std::ffi::OsStr;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -98,10 +99,7 @@ impl Directory {
         buffer: &mut Vec<u8>,
     ) -> Result<Taken, FsErrorKind> {
         buffer.clear();
-        let flags =
-            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let open = || rustix::fs::openat(self.handle(), name, flags, Mode::empty());
-        let handle = rustix::io::retry_on_intr(open).map_err(kind)?;
+        let handle = self.open_file(name)?;
         let stat = rustix::fs::fstat(&handle).map_err(kind)?;
         let stamp = Stamp::of(&stat);
         if FileKind::of(&stat) != FileKind::File || (stamp.size == 0 && is_made_up(&handle)) {
@@ -114,6 +112,49 @@ impl Directory {
             return Ok(Taken::TooLarge(stamp));
         }
         Ok(Taken::Whole(stamp))
+    }
+
+    /// Gives some parts of a file to `look`, each with where it begins, until it answers that it has enough,
+    /// if the file is just what `expected` says, and still is in the end. If not, the answer is no, and what
+    /// was given means nothing.
+    pub fn take_parts(
+        &self,
+        name: &OsStr,
+        expected: &Stamp,
+        parts: &[Range<u64>],
+        buffer: &mut Vec<u8>,
+        mut look: impl FnMut(u64, &[u8]) -> bool,
+    ) -> Result<bool, FsErrorKind> {
+        let handle = self.open_file(name)?;
+        let is_same = || rustix::fs::fstat(&handle).is_ok_and(|stat| Stamp::of(&stat) == *expected);
+        if !is_same() {
+            return Ok(false);
+        }
+        for part in parts {
+            buffer.clear();
+            buffer.resize(usize::try_from(part.end - part.start).unwrap_or(0), 0);
+            let mut filled = 0;
+            while filled < buffer.len() {
+                let at = part.start + filled as u64;
+                let read = || rustix::io::pread(&handle, &mut buffer[filled..], at);
+                match rustix::io::retry_on_intr(read).map_err(kind)? {
+                    0 => return Ok(false),
+                    read => filled += read,
+                }
+            }
+            if !look(part.start, buffer) {
+                break;
+            }
+        }
+        Ok(is_same())
+    }
+
+    /// A link is no file. Never waits.
+    fn open_file(&self, name: &OsStr) -> Result<OwnedFd, FsErrorKind> {
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let open = || rustix::fs::openat(self.handle(), name, flags, Mode::empty());
+        rustix::io::retry_on_intr(open).map_err(kind)
     }
 }
 

@@ -6,7 +6,11 @@ use std::ffi::OsStr;
 use toolcrib_fs::{Directory, Stamp, Taken, Tree};
 
 use crate::hits::{Hits, Keep, find};
+use crate::hot::Tables;
+use crate::index::Verdict;
 use crate::listing::{FileId, Listing};
+use crate::narrowing::Narrowing;
+use crate::nature::is_strange;
 use crate::ordered::in_order;
 use crate::pattern::Pattern;
 use crate::stop::Stop;
@@ -20,7 +24,9 @@ pub struct Grep<'a> {
     /// What to look for.
     pub pattern: &'a Pattern,
     /// How to read what is not plain UTF-8.
-    pub letters: &'a dyn Letters,
+    pub letters: &'static dyn Letters,
+    /// Who knows which files need not be looked into.
+    pub tables: Option<&'a Tables>,
     /// Larger files are not looked into.
     pub max_bytes: u64,
     /// What is wanted of each file.
@@ -103,9 +109,10 @@ pub fn grep(
     mut take: impl FnMut(FileId, Hits, Stamp) -> bool + Send,
 ) -> Looked {
     let mut looked = Looked { complete: true, ..Looked::default() };
+    let narrowing = Narrowing::begin(grep);
     in_order(
         files,
-        || Reader::new(grep),
+        || Reader::new(grep, narrowing.as_ref()),
         |reader, file| match grep.stop.now() {
             true => Outcome::Stopped,
             false => reader.look(*file, grep.keep),
@@ -139,12 +146,15 @@ pub fn grep(
             true
         },
     );
+    if let Some(narrowing) = narrowing {
+        narrowing.end(grep);
+    }
     looked
 }
 
 /// Looks into one file once more, for other lines than before.
 pub fn look_again(grep: &Grep<'_>, file: FileId, keep: Keep) -> Option<Hits> {
-    match Reader::new(grep).look(file, keep) {
+    match Reader::new(grep, None).look(file, keep) {
         Outcome::Found(hits, _) => Some(hits),
         _ => None,
     }
@@ -160,6 +170,7 @@ fn note(names: &mut Vec<std::path::PathBuf>, listing: &Listing, file: FileId) {
 /// for a file.
 struct Reader<'a> {
     grep: &'a Grep<'a>,
+    narrowing: Option<&'a Narrowing>,
     directory: Option<(u32, Directory)>,
     buffer: Vec<u8>,
 }
@@ -170,8 +181,8 @@ const KEPT_ROOM: usize = 1 << 20;
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
 impl<'a> Reader<'a> {
-    fn new(grep: &'a Grep<'a>) -> Self {
-        Reader { grep, directory: None, buffer: Vec::new() }
+    fn new(grep: &'a Grep<'a>, narrowing: Option<&'a Narrowing>) -> Self {
+        Reader { grep, narrowing, directory: None, buffer: Vec::new() }
     }
 
     fn look(&mut self, file: FileId, keep: Keep) -> Outcome {
@@ -179,16 +190,45 @@ impl<'a> Reader<'a> {
             self.buffer = Vec::new();
         }
         let mut buffer = std::mem::take(&mut self.buffer);
-        let outcome = self.take(file, &mut buffer).map_or_else(
-            |outcome| outcome,
-            |stamp| match self.search(&buffer, keep) {
-                Some(hits) if hits.count > 0 || hits.gave_up > 0 => Outcome::Found(hits, stamp),
-                Some(_) => Outcome::Nothing,
-                None => Outcome::Binary,
-            },
-        );
+        let outcome = match self.known(file, &mut buffer) {
+            Some(known) => known,
+            None => self.take(file, &mut buffer).map_or_else(
+                |outcome| outcome,
+                |stamp| match self.search(&buffer, keep) {
+                    Some(hits) if hits.count > 0 || hits.gave_up > 0 => Outcome::Found(hits, stamp),
+                    Some(_) => Outcome::Nothing,
+                    None => Outcome::Binary,
+                },
+            ),
+        };
         self.buffer = buffer;
         outcome
+    }
+
+    /// What the index knows of a file, if it is just what the index has read. Where it knows only in which
+    /// parts a match would be, those are looked into.
+    fn known(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Option<Outcome> {
+        let narrowing = self.narrowing?;
+        let name: &OsStr = self.grep.listing.name(file);
+        let stamp = self.open(file)?.stamp_of(name)?;
+        let place = narrowing.find(&stamp)?;
+        match narrowing.verdict(place, self.grep.max_bytes) {
+            Verdict::NoMatch => Some(Outcome::Nothing),
+            Verdict::Binary => Some(Outcome::Binary),
+            Verdict::Unknown => None,
+            Verdict::Within(parts) => {
+                let Grep { pattern, stop, .. } = self.grep;
+                let mut found = false;
+                let directory = self.open(file)?;
+                let same = directory.take_parts(name, &stamp, &parts, buffer, |at, part| {
+                    let mark = part.strip_prefix(UTF8_BOM).filter(|_| at == 0);
+                    let text = mark.unwrap_or(part);
+                    found = find(pattern, text, Keep::count(1), stop).count > 0;
+                    !found
+                });
+                (same == Ok(true) && !found).then_some(Outcome::Nothing)
+            }
+        }
     }
 
     fn take(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Result<Stamp, Outcome> {
@@ -219,14 +259,7 @@ impl<'a> Reader<'a> {
     fn search(&self, bytes: &[u8], keep: Keep) -> Option<Hits> {
         let Grep { pattern, stop, .. } = self.grep;
         let odd = |bytes: &[u8]| std::str::from_utf8(bytes).is_err();
-        let no_lines =
-            || memchr::memchr(b'\n', bytes).is_none() && memchr::memchr(b'\r', bytes).is_some();
-        let strange = memchr::memchr(0, bytes).is_some()
-            || bytes.starts_with(b"\xff\xfe")
-            || bytes.starts_with(b"\xfe\xff")
-            || no_lines()
-            || (!pattern.ascii && odd(bytes));
-        if !strange {
+        if !is_strange(bytes) && (pattern.ascii || !odd(bytes)) {
             let text = bytes.strip_prefix(UTF8_BOM).unwrap_or(bytes);
             let hits = find(pattern, text, keep, stop);
             if hits.count == 0 || !pattern.ascii || !odd(bytes) {

@@ -9,15 +9,21 @@
 
 mod filter;
 mod glob;
+mod gram;
 mod grep;
 mod hits;
 mod hot;
 mod ignored;
+mod index;
 mod listing;
+mod narrowing;
+mod nature;
 mod ordered;
 mod pattern;
+mod plan;
 mod rank;
 mod rules;
+mod settled;
 mod stop;
 mod walk;
 
@@ -27,6 +33,7 @@ pub use grep::{Grep, Letters, Looked, Outcome, Reading, Skipped, grep, look_agai
 pub use hits::{Hits, Keep, ShownLine};
 pub use hot::Tables;
 pub use ignored::Ignored;
+pub use index::{IndexSettings, IndexStatus};
 pub use listing::{FileId, Listing, Pruned};
 pub use ordered::in_order;
 pub use pattern::{Pattern, PatternError, Understood, Wanted};

@@ -15,11 +15,13 @@ use crate::walk::Scope;
 #[derive(Debug, Default)]
 pub struct Listing {
     /// Every directory but the first is an entry of one before it.
-    pub(crate) directories: Arc<Vec<Listed>>,
+    pub(crate) directories: Arc<Vec<Arc<Listed>>>,
     /// The one where the listing begins.
     pub(crate) top: u32,
     /// Whether the walk came to its end.
     pub complete: bool,
+    /// Whether its directories are those of the whole root, which are kept.
+    pub(crate) hot: bool,
 }
 
 /// One directory of a listing.
@@ -154,7 +156,12 @@ impl Listing {
         let mut directory =
             Listed { path: path.parent().unwrap_or(Path::new("")).to_owned(), ..Listed::default() };
         directory.push(path.file_name().unwrap_or_default(), EntryOf::File);
-        Listing { directories: Arc::new(vec![directory]), top: 0, complete: true }
+        Listing {
+            directories: Arc::new(vec![Arc::new(directory)]),
+            top: 0,
+            complete: true,
+            hot: false,
+        }
     }
 
     /// The files and links that `wanted` chooses, in the order of their paths, name by name. It is given
@@ -210,9 +217,18 @@ impl Listing {
         directory.entries[file.entry as usize].kind == EntryOf::Link
     }
 
+    /// Whether it has at least so many files, links and directories.
+    pub(crate) fn has_entries(&self, least: u64) -> bool {
+        let mut count = 0;
+        self.directories.iter().any(|listed| {
+            count += listed.entries.len() as u64;
+            count >= least
+        })
+    }
+
     fn beneath_top(&self) -> impl Iterator<Item = &Listed> {
         let top = self.directories.get(self.top as usize).map(|top| top.path.as_path());
-        self.directories.iter().filter(move |listed| {
+        self.directories.iter().map(Arc::as_ref).filter(move |listed| {
             !listed.gone && (self.top == 0 || top.is_some_and(|top| listed.path.starts_with(top)))
         })
     }

@@ -12,6 +12,8 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::ast::ErrorKind;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use crate::plan::Plan;
+
 /// What somebody wants to find.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
@@ -33,6 +35,8 @@ pub struct Pattern {
     /// Whether it matches ASCII only, so that it is found, or not, in the bytes of any encoding that
     /// extends ASCII.
     pub(crate) ascii: bool,
+    /// What a text must have in it for this to match.
+    pub(crate) plan: Plan,
     understood: Understood,
 }
 
@@ -145,7 +149,8 @@ impl Pattern {
             builder.line_terminator(None).dot_matches_new_line(wanted.multiline);
         }
         let matcher = builder.build(pattern).map_err(|_| too_large())?;
-        Ok(Pattern { engine: Engine::Linear(matcher), multiline, ascii: is_ascii(hir), understood })
+        let (ascii, plan) = (is_ascii(hir), Plan::of(hir));
+        Ok(Pattern { engine: Engine::Linear(matcher), multiline, ascii, plan, understood })
     }
 
     fn bounded(wanted: Wanted<'_>) -> Result<Pattern, PatternError> {
@@ -162,6 +167,7 @@ impl Pattern {
                 engine: Engine::Bounded(Box::new(regex)),
                 multiline: wanted.multiline,
                 ascii: false,
+                plan: Plan::All,
                 understood: Understood::WithLookAround,
             }),
             Err(error) => {

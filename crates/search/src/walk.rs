@@ -5,13 +5,13 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use toolcrib_fs::{EntryKind, Stamp, Tree};
+use toolcrib_fs::{EntryKind, Tree};
 
 use crate::listing::{EntryOf, Listed, Listing, NAMED};
 use crate::ordered::threads;
 use crate::rules::{IgnoreFiles, Rules, ignores};
+use crate::settled::{is_settled, settled};
 use crate::stop::Stop;
 
 /// What to walk.
@@ -46,12 +46,16 @@ pub fn walk(walk: &Walk<'_>) -> Listing {
     let rules = walk.rules_at_start();
     let first = Listed { path: walk.start.to_owned(), ..Listed::default() };
     let task = Task { directory: 0, path: walk.start.to_owned(), hidden: false, rules };
-    let (directories, complete) = walk_on(walk, vec![first], vec![task]);
-    Listing { directories: Arc::new(directories), top: 0, complete }
+    let (directories, complete) = walk_on(walk, vec![Arc::new(first)], vec![task]);
+    Listing { directories: Arc::new(directories), top: 0, complete, hot: false }
 }
 
 /// Lists the pending directories and what is beneath them; answers whether that came to its end.
-fn walk_on(walk: &Walk<'_>, directories: Vec<Listed>, pending: Vec<Task>) -> (Vec<Listed>, bool) {
+fn walk_on(
+    walk: &Walk<'_>,
+    directories: Vec<Arc<Listed>>,
+    pending: Vec<Task>,
+) -> (Vec<Arc<Listed>>, bool) {
     let state = State { directories, pending, busy: 0, stopped: false };
     let shared = Shared { state: Mutex::new(state), wake: Condvar::new() };
     work(walk, &shared, ALONE);
@@ -72,15 +76,14 @@ fn walk_on(walk: &Walk<'_>, directories: Vec<Listed>, pending: Vec<Task>) -> (Ve
 /// was over.
 pub(crate) fn list_again(
     walk: &Walk<'_>,
-    mut directories: Vec<Listed>,
+    mut directories: Vec<Arc<Listed>>,
     changed: &[u32],
-) -> Option<Vec<Listed>> {
+) -> Option<Vec<Arc<Listed>>> {
     let mut worker = Worker::new(walk);
     let mut pending = Vec::new();
     for &at in changed {
-        let old = std::mem::take(&mut directories[at as usize]);
+        let old = directories[at as usize].clone();
         if old.gone {
-            directories[at as usize] = old;
             continue;
         }
         let task = Task {
@@ -106,11 +109,11 @@ pub(crate) fn list_again(
 }
 
 /// Takes a directory and all beneath it out of a listing.
-fn forget(directories: &mut [Listed], at: u32) {
+fn forget(directories: &mut [Arc<Listed>], at: u32) {
     let mut pending = vec![at];
     while let Some(at) = pending.pop() {
-        let old = std::mem::take(&mut directories[at as usize]);
-        directories[at as usize].gone = true;
+        let gone = Arc::new(Listed { gone: true, ..Listed::default() });
+        let old = std::mem::replace(&mut directories[at as usize], gone);
         pending.extend(old.entries.iter().filter_map(|entry| match entry.kind {
             EntryOf::Directory(child) => Some(child),
             _ => None,
@@ -124,7 +127,7 @@ struct Shared {
 }
 
 struct State {
-    directories: Vec<Listed>,
+    directories: Vec<Arc<Listed>>,
     pending: Vec<Task>,
     busy: usize,
     stopped: bool,
@@ -195,7 +198,7 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
 /// Puts what was listed in its place, and the directories in it on the list of those to come, but for those
 /// that are known already.
 fn put(
-    directories: &mut Vec<Listed>,
+    directories: &mut Vec<Arc<Listed>>,
     pending: &mut Vec<Task>,
     task: Task,
     mut listed: Listed,
@@ -216,11 +219,11 @@ fn put(
         let path = task.path.join(&name);
         let hidden = task.hidden || name.as_bytes().starts_with(b".");
         entry.kind = EntryOf::Directory(directory);
-        directories.push(Listed { path: path.clone(), hidden, ..Listed::default() });
+        directories.push(Arc::new(Listed { path: path.clone(), hidden, ..Listed::default() }));
         pending.push(Task { directory, path, hidden, rules });
     }
     listed.sort();
-    directories[task.directory as usize] = listed;
+    directories[task.directory as usize] = Arc::new(listed);
 }
 
 struct Worker<'a> {
@@ -376,27 +379,6 @@ impl<'a> Worker<'a> {
         }
         naming
     }
-}
-
-/// Whether a stamp is old enough that a later change must show in it: clocks of file systems stand still
-/// for some milliseconds, and those of some for two seconds.
-fn is_settled(stamp: &Stamp) -> bool {
-    const TICK: Duration = Duration::from_millis(50);
-    const COARSE_TICK: Duration = Duration::from_secs(2);
-    let (seconds, nanoseconds) = stamp.changed;
-    let tick = if nanoseconds == 0 { COARSE_TICK } else { TICK };
-    let whole = u64::try_from(seconds).ok().map(Duration::from_secs);
-    let part = u64::try_from(nanoseconds).ok().map(Duration::from_nanos);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-    match (whole, part, now) {
-        (Some(whole), Some(part), Some(now)) => whole + part + tick < now,
-        _ => false,
-    }
-}
-
-/// The stamp, or one that nothing ever has, if a change may not show in it.
-fn settled(stamp: Stamp) -> Stamp {
-    if is_settled(&stamp) { stamp } else { Stamp { changed: (i64::MIN, 0), ..stamp } }
 }
 
 enum Naming {

@@ -110,6 +110,7 @@ pub use toolcrib_policy::{
     Protection, Remembered, Role, RuleError, Rules, Touched, Trouble, Understood, UnknownProfile,
     WhyNot, Word,
 };
+pub use toolcrib_search::{IndexSettings, IndexStatus};
 pub use toolcrib_text::{visible, visible_name};
 pub use wire::to_json;
 

@@ -9,6 +9,7 @@ use toolcrib_fs::{
     Caps, HardLinks, Journal, Place, Recovered, Root, RootMode, Workspace, real_path,
 };
 use toolcrib_policy::{Access, Effect, Policy, Profile, Protection, Rules};
+use toolcrib_search::{IndexSettings, Tables};
 use toolcrib_text::{Secrets, visible_name};
 
 use crate::error::Error;
@@ -39,7 +40,7 @@ pub struct Runtime {
     helper: Option<PathBuf>,
     shell_host: Option<ShellHost>,
     sessions: AtomicU64,
-    tables: toolcrib_search::Tables,
+    tables: Tables,
 }
 
 impl Runtime {
@@ -138,7 +139,7 @@ impl Runtime {
     }
 
     /// What earlier searches have listed.
-    pub(crate) fn tables(&self) -> &toolcrib_search::Tables {
+    pub(crate) fn tables(&self) -> &Tables {
         &self.tables
     }
 
@@ -174,6 +175,7 @@ pub struct RuntimeBuilder {
     environment: Option<EnvironmentSource>,
     login_shell: Option<PathBuf>,
     sandbox: SandboxSettings,
+    index: IndexSettings,
 }
 
 impl RuntimeBuilder {
@@ -282,6 +284,12 @@ impl RuntimeBuilder {
         self
     }
 
+    /// For which trees searches keep an index, and how large it may be.
+    pub fn index(mut self, settings: IndexSettings) -> Self {
+        self.index = settings;
+        self
+    }
+
     /// A value that tools of one's own find with [`crate::Cx::state`]; one of each type.
     pub fn state<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.states.put(value);
@@ -331,7 +339,7 @@ impl RuntimeBuilder {
             helper: self.helper,
             shell_host,
             sessions: AtomicU64::new(0),
-            tables: toolcrib_search::Tables::default(),
+            tables: Tables::new(self.index),
         })
     }
 }

@@ -32,6 +32,7 @@ fn find(text: &str, pattern: &str, multiline: bool, keep: Keep) -> (u64, Vec<Sho
         listing: &listing,
         pattern: &pattern,
         letters: &Plain,
+        tables: None,
         max_bytes: 1 << 20,
         keep,
         stop: &stop,

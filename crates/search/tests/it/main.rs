@@ -8,5 +8,9 @@
 )]
 
 mod finding;
+mod indexed;
+mod model;
+mod patterns;
+mod random;
 mod tree;
 mod walking;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use toolcrib_fs::{Root, RootMode, Tree, Workspace};
-use toolcrib_search::{Listing, Stop, Walk};
+use toolcrib_search::{Listing, Stop, Tables, Walk, walk};
 
 const NAMES: [&str; 7] = ["a", "b", "src", "x.rs", "y.log", ".dot", "z"];
 const RULES: [&str; 7] = ["*.log\n", "src/\n", "/a\n", "b/**\n!b/x.rs\n", "!*.log\n", "x.rs\n", ""];
@@ -59,18 +59,32 @@ impl Grove {
 
     /// What a way of listing makes of it.
     pub(crate) fn list(&self, list: impl FnOnce(&Walk<'_>) -> Listing) -> Vec<PathBuf> {
+        self.walk(|asked| {
+            let listing = list(asked);
+            let files = listing.choose(|_, _, is_link| !is_link);
+            files.into_iter().map(|file| listing.path(file)).collect()
+        })
+    }
+
+    /// The listing of tables, or of a fresh walk.
+    pub(crate) fn with_listing<T>(
+        &self,
+        tables: Option<&Tables>,
+        look: impl FnOnce(&Listing) -> T,
+    ) -> T {
+        self.walk(|asked| look(&tables.map_or_else(|| walk(asked), |tables| tables.list(asked))))
+    }
+
+    fn walk<T>(&self, walk: impl FnOnce(&Walk<'_>) -> T) -> T {
         let never = || false;
         let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
-        let walk = Walk {
+        walk(&Walk {
             tree: &self.tree,
             start: Path::new(""),
             ignored: false,
             named: &[],
             own: &[],
             stop: &stop,
-        };
-        let listing = list(&walk);
-        let files = listing.choose(|_, _, is_link| !is_link);
-        files.into_iter().map(|file| listing.path(file)).collect()
+        })
     }
 }

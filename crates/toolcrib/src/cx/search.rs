@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use toolcrib_fs::{FileKind, Place, Tree};
 use toolcrib_policy::Effect;
-use toolcrib_search::{Listing, Walk};
+use toolcrib_search::{Listing, Tables, Walk};
 
 use super::Cx;
 use crate::cancel::Cancel;
@@ -74,6 +74,11 @@ impl<'a> Cx<'a> {
     /// Lists a tree, by what earlier calls have listed where that still holds.
     pub(crate) fn list_tree(&self, walk: &Walk<'_>) -> Listing {
         self.runtime.tables().list(walk)
+    }
+
+    /// What is known of files without looking into them.
+    pub(crate) fn tables(&self) -> &'a Tables {
+        self.runtime.tables()
     }
 
     /// What is the host's own, which no search enters.

@@ -102,6 +102,7 @@ impl<'a> Search<'a> {
             listing: &self.listing,
             pattern,
             letters: &AsRead,
+            tables: Some(self.cx.tables()),
             // What is named is searched, as long as it can be held.
             max_bytes: if named { limits.edit_bytes } else { limits.search_bytes },
             keep,

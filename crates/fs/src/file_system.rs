@@ -1,0 +1,26 @@
+//! On what kind of file system something is.
+
+use rustix::fs::FsWord;
+
+use crate::listing::Directory;
+
+/// File systems of this machine alone: a stamp that stays the same means bytes that stay the same, at once
+/// and for everybody. Others keep what they know for a while, or are written by other machines.
+const LOCAL: [FsWord; 9] = [
+    0xef53,      // ext2, ext3, ext4
+    0x5846_5342, // xfs
+    0x9123_683e, // btrfs
+    0xf2f5_2010, // f2fs
+    0x0102_1994, // tmpfs
+    0x8584_58f6, // ramfs
+    0x794c_7630, // overlayfs
+    0x2fc1_2fc1, // zfs
+    0xca45_1a4e, // bcachefs
+];
+
+impl Directory {
+    /// Whether it is on a file system whose stamps tell every change. Only what is known to be is.
+    pub fn is_local(&self) -> bool {
+        rustix::fs::fstatfs(self.handle()).is_ok_and(|found| LOCAL.contains(&found.f_type))
+    }
+}

@@ -1,0 +1,180 @@
+//! The index: which files cannot match, known without looking into them.
+//!
+//! It never answers by itself. A file is known by its stamp (device, inode, size, both times), not by its
+//! name; of one that has the stamp of what was read, the index knows the trigrams, and if those that a
+//! pattern needs are not among them, it is not looked into. Any other file is searched as if there were no
+//! index. So there is nothing that could be out of date: a file that was changed has another stamp.
+//!
+//! What was read an instant after it was changed might be changed once more without a trace; it is not
+//! taken until it has aged. Only file systems of this machine are taken at all.
+
+mod bits;
+mod build;
+mod chunks;
+mod narrowed;
+mod postings;
+mod segment;
+mod view;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use toolcrib_fs::Tree;
+
+pub(crate) use self::build::Work;
+pub(crate) use self::chunks::CHUNK_BYTES;
+pub(crate) use self::narrowed::{Narrowed, Verdict};
+pub(crate) use self::view::Place;
+use self::view::View;
+use crate::pattern::Pattern;
+
+/// How an index is made, and for which trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IndexSettings {
+    /// A tree of fewer files is quickly searched without one. With `u64::MAX` there is none.
+    pub least_files: u64,
+    /// Memory that the index of a root may take; what does not fit is searched as it is.
+    pub max_bytes: u64,
+    /// How large the pieces are that files are cut into.
+    pub chunk_bytes: usize,
+}
+
+impl Default for IndexSettings {
+    fn default() -> Self {
+        IndexSettings { least_files: 1_500, max_bytes: 256 << 20, chunk_bytes: CHUNK_BYTES }
+    }
+}
+
+/// What there is of an index.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct IndexStatus {
+    /// Files that are known.
+    pub files: u64,
+    /// Memory that it takes.
+    pub bytes: u64,
+    /// Whether it is being built.
+    pub building: bool,
+    /// How long the last build took.
+    pub built_in: Option<Duration>,
+    /// Whether there was no room for all.
+    pub full: bool,
+}
+
+/// The index of a root.
+#[derive(Debug)]
+pub(crate) struct Index {
+    settings: IndexSettings,
+    view: Mutex<Arc<View>>,
+    building: Mutex<Building>,
+    stop: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Building {
+    running: bool,
+    /// Not before this.
+    next: Option<Instant>,
+    serial: u32,
+    took: Option<Duration>,
+    full: bool,
+}
+
+/// Between two builds there is at least this, and ten times what the last one took: a file that is not in the
+/// index yet costs little.
+const CALM: Duration = Duration::from_millis(250);
+const CALM_TIMES: u32 = 10;
+
+/// Where there was no room for all, trying again is of little use.
+const FULL_CALM: Duration = Duration::from_secs(600);
+
+impl Index {
+    pub(crate) fn new(settings: IndexSettings) -> Index {
+        let (view, building, stop) = Default::default();
+        Index { settings, view, building, stop }
+    }
+
+    /// What it makes of a pattern; nothing, if it cannot help.
+    pub(crate) fn narrow(&self, pattern: &Pattern) -> Option<Narrowed> {
+        Narrowed::new(self.view(), pattern)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.view().segments.is_empty()
+    }
+
+    /// Takes in what is not in it yet, in the background, unless that was done just now.
+    pub(crate) fn build_later(self: &Arc<Self>, tree: &Tree, work: Work) {
+        let mut building = self.building();
+        let is_calm = building.next.is_none_or(|next| Instant::now() >= next);
+        if building.running || !is_calm || self.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        let (index, tree) = (self.clone(), tree.clone());
+        let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
+        building.running = thread.spawn(move || index.build_aside(&tree, &work)).is_ok();
+    }
+
+    /// Takes in what is not in it yet, here and now.
+    pub(crate) fn build_now(&self, tree: &Tree, work: &Work) {
+        let began = Instant::now();
+        build::run(self, tree, work);
+        let took = began.elapsed();
+        let mut building = self.building();
+        building.running = false;
+        building.took = Some(took);
+        let calm = if building.full { FULL_CALM } else { CALM.max(took * CALM_TIMES) };
+        building.next = Some(Instant::now() + calm);
+    }
+
+    pub(crate) fn status(&self) -> IndexStatus {
+        let (view, building) = (self.view(), self.building());
+        IndexStatus {
+            files: view.file_count() as u64,
+            bytes: view.bytes() as u64,
+            building: building.running,
+            built_in: building.took,
+            full: building.full,
+        }
+    }
+
+    /// Ends what is under way in the background.
+    pub(crate) fn end(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    fn build_aside(&self, tree: &Tree, work: &Work) {
+        // Whatever else wants the processor comes first. Of a thread that is all that is asked, and if the
+        // system refuses, it is only less polite.
+        let _ = rustix::process::setpriority_process(None, 19);
+        // A panic must not leave behind that somebody is at it.
+        struct Ending<'a>(&'a Index);
+        impl Drop for Ending<'_> {
+            fn drop(&mut self) {
+                self.0.building().running = false;
+            }
+        }
+        let _ending = Ending(self);
+        self.build_now(tree, work);
+    }
+
+    fn view(&self) -> Arc<View> {
+        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts another view in place of the one that there is.
+    fn publish(&self, change: impl FnOnce(&View) -> View) {
+        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+        *view = Arc::new(change(&view));
+    }
+
+    fn building(&self) -> MutexGuard<'_, Building> {
+        self.building.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next_serial(&self) -> u32 {
+        let mut building = self.building();
+        building.serial += 1;
+        building.serial
+    }
+}

@@ -1,0 +1,48 @@
+//! A set of small numbers.
+
+/// One bit a number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Bits(Vec<u64>);
+
+impl Bits {
+    /// None of so many.
+    pub(super) fn none(count: usize) -> Bits {
+        Bits(vec![0; count.div_ceil(64)])
+    }
+
+    /// All of so many, and perhaps a few beyond.
+    pub(super) fn all(count: usize) -> Bits {
+        Bits(vec![u64::MAX; count.div_ceil(64)])
+    }
+
+    pub(super) fn set(&mut self, at: usize) {
+        if let Some(word) = self.0.get_mut(at / 64) {
+            *word |= 1 << (at % 64);
+        }
+    }
+
+    pub(super) fn has(&self, at: usize) -> bool {
+        self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+
+    pub(super) fn keep(&mut self, others: &Bits) {
+        self.0.iter_mut().zip(&others.0).for_each(|(word, other)| *word &= other);
+    }
+
+    pub(super) fn add(&mut self, others: &Bits) {
+        self.0.iter_mut().zip(&others.0).for_each(|(word, other)| *word |= other);
+    }
+
+    /// Adds those of a map: eight to a byte.
+    pub(super) fn add_bytes(&mut self, bytes: &[u8]) {
+        for (word, bytes) in self.0.iter_mut().zip(bytes.chunks(8)) {
+            let mut eight = [0; 8];
+            eight[..bytes.len()].copy_from_slice(bytes);
+            *word |= u64::from_le_bytes(eight);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Reading files into the index.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+use toolcrib_fs::{Taken, Tree};
+
+use super::Index;
+use super::segment::{Builder, MAX_FILE_BYTES};
+use super::view::View;
+use crate::grep::Letters;
+use crate::listing::{EntryOf, FileId, Listed};
+use crate::nature::Nature;
+use crate::settled::is_settled_at;
+
+/// What is to be in the index.
+pub(crate) struct Work {
+    pub(crate) directories: Arc<Vec<Arc<Listed>>>,
+    pub(crate) letters: &'static dyn Letters,
+}
+
+/// More threads would take the machine from whoever waits for it.
+const THREADS: usize = 2;
+
+/// So many files a thread takes at once: those of a directory are opened from it.
+const AT_ONCE: usize = 64;
+
+/// So many segments that are small are put together into larger ones; fewer are not worth reading again.
+const MANY_SMALL: usize = 8;
+const SMALL_CHUNKS: usize = 1_024;
+
+/// Brings the index up to what the files say now.
+pub(super) fn run(index: &Index, tree: &Tree, work: &Work) {
+    let survey = Survey::of(index, tree, work);
+    let next = AtomicUsize::new(0);
+    let read = || read(index, tree, work, &survey.unknown, &next);
+    match survey.unknown.len() <= AT_ONCE {
+        true => read(),
+        false => std::thread::scope(|scope| {
+            (1..THREADS).for_each(|_| drop(scope.spawn(read)));
+            read();
+        }),
+    }
+    if !index.stop.load(Ordering::Relaxed) {
+        index.publish(|view| view.without(&survey.outdated));
+    }
+}
+
+/// What a look at all stamps shows.
+struct Survey {
+    /// Files that are not in the index, or in a segment that goes.
+    unknown: Vec<FileId>,
+    /// Segments that go.
+    outdated: Vec<u32>,
+}
+
+impl Survey {
+    fn of(index: &Index, tree: &Tree, work: &Work) -> Survey {
+        let view = index.view();
+        let (mut unknown, mut known) = (Vec::new(), Vec::new());
+        for (at, listed) in work.directories.iter().enumerate() {
+            if index.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let has_files = listed.entries.iter().any(|entry| entry.kind == EntryOf::File);
+            let directory = match listed.gone || !has_files {
+                true => continue,
+                false => tree.directory(&listed.path),
+            };
+            let Ok(directory) = directory else { continue };
+            if !directory.is_local() {
+                continue;
+            }
+            for (entry_at, entry) in listed.entries.iter().enumerate() {
+                let Some(stamp) = (entry.kind == EntryOf::File)
+                    .then(|| directory.stamp_of(listed.name(*entry)))
+                    .flatten()
+                else {
+                    continue;
+                };
+                let file = FileId { directory: at as u32, entry: entry_at as u32 };
+                match view.find(&stamp) {
+                    Some(place) => known.push((file, place.serial)),
+                    None if stamp.size > MAX_FILE_BYTES => {}
+                    None => unknown.push(file),
+                }
+            }
+        }
+        let outdated = outdated(&view, &known);
+        let again = known.iter().filter(|(_, serial)| outdated.contains(serial));
+        unknown.extend(again.map(|(file, _)| *file));
+        unknown.sort_unstable_by_key(|file| (file.directory, file.entry));
+        Survey { unknown, outdated }
+    }
+}
+
+/// Segments that have mostly files which are not there any more, and small ones if they are many.
+fn outdated(view: &View, known: &[(FileId, u32)]) -> Vec<u32> {
+    let mut alive: HashMap<u32, usize> = HashMap::new();
+    known.iter().for_each(|(_, serial)| *alive.entry(*serial).or_default() += 1);
+    let is_dead = |serial: u32, files: usize| alive.get(&serial).copied().unwrap_or(0) * 2 < files;
+    let small = view.segments.iter().filter(|segment| segment.chunk_count() < SMALL_CHUNKS);
+    let many_small = small.count() >= MANY_SMALL;
+    let goes = view.segments.iter().filter(|segment| {
+        is_dead(segment.serial, segment.files.len())
+            || (many_small && segment.chunk_count() < SMALL_CHUNKS)
+    });
+    goes.map(|segment| segment.serial).collect()
+}
+
+/// Reads one batch of files after the other, and puts a segment into the index as soon as it is full.
+fn read(index: &Index, tree: &Tree, work: &Work, files: &[FileId], next: &AtomicUsize) {
+    let mut builder = Builder::new(index.settings.chunk_bytes);
+    let mut buffer = Vec::new();
+    loop {
+        let start = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+        let batch = files.iter().skip(start).take(AT_ONCE);
+        if batch.len() == 0 {
+            break;
+        }
+        let mut open: Option<(u32, toolcrib_fs::Directory)> = None;
+        for file in batch {
+            if index.stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let listed = &work.directories[file.directory as usize];
+            if open.as_ref().is_none_or(|(at, _)| *at != file.directory) {
+                open = tree.directory(&listed.path).ok().map(|opened| (file.directory, opened));
+            }
+            let Some((_, directory)) = &open else { continue };
+            let name = listed.name(listed.entries[file.entry as usize]);
+            // Before it is opened: whoever changes it later leaves a trace.
+            let now = SystemTime::now();
+            if let Ok(Taken::Whole(stamp)) = directory.take(name, MAX_FILE_BYTES, &mut buffer)
+                && is_settled_at(&stamp, now)
+                && stamp.size == buffer.len() as u64
+            {
+                builder.add(stamp, Nature::of(&buffer, work.letters), &buffer);
+            }
+            if builder.is_full() && !put(index, &mut builder) {
+                next.store(files.len(), Ordering::Relaxed);
+                return;
+            }
+        }
+    }
+    if !builder.is_empty() {
+        put(index, &mut builder);
+    }
+}
+
+/// Puts what was read into the index; answers whether there is room for more.
+fn put(index: &Index, builder: &mut Builder) -> bool {
+    let segment = builder.finish(index.next_serial());
+    let room = index.settings.max_bytes;
+    let full = (index.view().bytes() + segment.bytes()) as u64 > room;
+    index.building().full = full;
+    if !full {
+        index.publish(|view| view.with(segment));
+    }
+    !full
+}

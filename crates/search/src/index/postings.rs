@@ -1,0 +1,177 @@
+//! In which chunks of a segment a trigram is, in few bytes.
+//!
+//! Gaps between one chunk and the next, Rice coded: of each gap the low bits as they are, and how often
+//! those overflow as ones ended by a zero. What is in most chunks is a bit for each instead. A list has no
+//! length of its own: it ends where its bytes end, filled up with ones.
+
+use super::bits::Bits;
+
+/// The first byte of a list that is a bit for each chunk; else it is how many low bits a gap has.
+const MAP: u8 = u8::MAX;
+
+/// Appends a list: numbers below `all` that grow.
+pub(super) fn encode(chunks: &[u16], all: usize, bytes: &mut Vec<u8>) {
+    let start = bytes.len();
+    // Where ones are spread evenly, seven tenths of the mean is best.
+    let mean = all * 7 / 10 / chunks.len().max(1);
+    let low = mean.max(1).ilog2();
+    bytes.push(u8::try_from(low).unwrap_or(0));
+    let mut writer = Writer { bytes, waiting: 0, count: 0 };
+    let mut next = 0;
+    for &chunk in chunks {
+        let gap = u32::from(chunk) - next;
+        next = u32::from(chunk) + 1;
+        writer.ones(gap >> low);
+        writer.put(gap & ((1 << low) - 1), low);
+    }
+    writer.end();
+    let map_bytes = all.div_ceil(8);
+    if bytes.len() - start > map_bytes + 1 {
+        bytes.truncate(start);
+        bytes.push(MAP);
+        bytes.resize(start + 1 + map_bytes, 0);
+        for &chunk in chunks {
+            bytes[start + 1 + usize::from(chunk / 8)] |= 1 << (chunk % 8);
+        }
+    }
+}
+
+/// Adds what a list has to a set.
+pub(super) fn decode(bytes: &[u8], into: &mut Bits) {
+    let Some((&low, bytes)) = bytes.split_first() else { return };
+    if low == MAP {
+        return into.add_bytes(bytes);
+    }
+    let mut reader = Reader { bytes, waiting: 0, count: 0 };
+    let mut next = 0_usize;
+    while let Some(gap) = reader.gap(u32::from(low)) {
+        next += gap as usize;
+        into.set(next);
+        next += 1;
+    }
+}
+
+struct Writer<'a> {
+    bytes: &'a mut Vec<u8>,
+    waiting: u64,
+    count: u32,
+}
+
+impl Writer<'_> {
+    fn put(&mut self, value: u32, bits: u32) {
+        self.waiting |= u64::from(value) << self.count;
+        self.count += bits;
+        while self.count >= 8 {
+            self.bytes.push((self.waiting & 0xff) as u8);
+            self.waiting >>= 8;
+            self.count -= 8;
+        }
+    }
+
+    /// So many ones, and a zero.
+    fn ones(&mut self, mut many: u32) {
+        while many >= 16 {
+            self.put(0xffff, 16);
+            many -= 16;
+        }
+        self.put((1 << many) - 1, many + 1);
+    }
+
+    fn end(&mut self) {
+        if self.count > 0 {
+            self.put(0xff >> self.count, 8 - self.count);
+        }
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8],
+    waiting: u64,
+    count: u32,
+}
+
+impl Reader<'_> {
+    fn fill(&mut self) {
+        while self.count <= 56
+            && let Some((byte, rest)) = self.bytes.split_first()
+        {
+            self.waiting |= u64::from(*byte) << self.count;
+            self.count += 8;
+            self.bytes = rest;
+        }
+    }
+
+    fn gap(&mut self, low: u32) -> Option<u32> {
+        let mut high = 0_u32;
+        loop {
+            self.fill();
+            let ones = (!self.waiting).trailing_zeros();
+            if ones < self.count {
+                high += ones;
+                self.skip(ones + 1);
+                break;
+            }
+            if self.bytes.is_empty() {
+                return None;
+            }
+            high += self.count;
+            self.skip(self.count);
+        }
+        self.fill();
+        if self.count < low || low > 16 {
+            return None;
+        }
+        let value = (self.waiting & ((1 << low) - 1)) as u32;
+        self.skip(low);
+        high.checked_shl(low).map(|high| high | value)
+    }
+
+    fn skip(&mut self, bits: u32) {
+        self.waiting = self.waiting.checked_shr(bits).unwrap_or(0);
+        self.count -= bits;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(
+            chunks in prop::collection::btree_set(0_u16..5_000, 1..400),
+            more in 1_usize..3_000,
+        ) {
+            let all = usize::from(*chunks.last().unwrap()) + more;
+            let list: Vec<u16> = chunks.iter().copied().collect();
+            let mut bytes = vec![7];
+            encode(&list, all, &mut bytes);
+            prop_assert!(bytes.len() <= all.div_ceil(8) + 2);
+            let mut bits = Bits::none(all);
+            decode(&bytes[1..], &mut bits);
+            let read: BTreeSet<u16> =
+                (0..u16::try_from(all).unwrap()).filter(|at| bits.has(usize::from(*at))).collect();
+            prop_assert_eq!(read, chunks);
+        }
+
+        #[test]
+        fn rubbish_is_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            decode(&bytes, &mut Bits::none(1_000));
+        }
+    }
+
+    #[test]
+    fn the_densest_and_the_rarest_are_small() {
+        let size = |chunks: Vec<u16>| {
+            let mut bytes = Vec::new();
+            encode(&chunks, 4_096, &mut bytes);
+            bytes.len()
+        };
+        assert_eq!(size((0..4_096).collect()), 513);
+        assert!(size(vec![0]) <= 3 && size(vec![4_095]) <= 4);
+    }
+}

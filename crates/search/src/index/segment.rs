@@ -1,0 +1,227 @@
+//! A part of the index that never changes: some files, their chunks, and where which trigram is.
+
+use std::ops::Range;
+
+use toolcrib_fs::Stamp;
+
+use super::bits::Bits;
+use super::chunks::{chunks, with_overlap};
+use super::postings;
+use crate::gram::{self, GRAMS, Gram, PAIRS};
+use crate::nature::Nature;
+
+/// What is known of some files.
+#[derive(Debug)]
+pub(super) struct Segment {
+    /// No two segments of an index have the same.
+    pub(super) serial: u32,
+    pub(super) files: Vec<File>,
+    /// Where each chunk begins in its file.
+    starts: Vec<u32>,
+    /// By the first two bytes of a trigram, where those with that beginning are in `lasts`.
+    pairs: Vec<u32>,
+    /// The last byte of each trigram.
+    lasts: Vec<u8>,
+    /// Where the list of each ends in `postings`.
+    ends: Vec<u32>,
+    postings: Vec<u8>,
+}
+
+/// A file as it was when it was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct File {
+    pub(super) stamp: Stamp,
+    pub(super) nature: Nature,
+    first_chunk: u16,
+    chunks: u16,
+}
+
+/// So many chunks a segment has, but for those of its last file.
+const SEGMENT_CHUNKS: usize = 4_096;
+
+/// And so many files; some have no chunks.
+const SEGMENT_FILES: usize = 8_192;
+
+/// A larger file is not indexed.
+pub(super) const MAX_FILE_BYTES: u64 = 16 << 20;
+
+impl Segment {
+    /// How much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.files[..])
+            + size_of_val(&self.starts[..])
+            + size_of_val(&self.pairs[..])
+            + size_of_val(&self.ends[..])
+            + self.lasts.len()
+            + self.postings.len()
+    }
+
+    pub(super) fn chunk_count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The chunks of a file.
+    pub(super) fn chunks_of(&self, file: &File) -> Range<usize> {
+        let first = usize::from(file.first_chunk);
+        first..first + usize::from(file.chunks)
+    }
+
+    /// Where a chunk is in its file.
+    pub(super) fn place_of(&self, file: &File, chunk: usize) -> Range<u64> {
+        let end = match chunk + 1 < self.chunks_of(file).end {
+            true => u64::from(self.starts[chunk + 1]),
+            false => file.stamp.size,
+        };
+        u64::from(self.starts[chunk])..end
+    }
+
+    /// Adds the chunks that a trigram is in.
+    pub(super) fn add_gram(&self, gram: Gram, into: &mut Bits) {
+        let (pair, last) = ((gram >> 7) as usize, (gram & 0x7f) as u8);
+        let range = self.beginning_with(pair);
+        if let Ok(at) = self.lasts[range.clone()].binary_search(&last) {
+            self.add_list(range.start + at, into);
+        }
+    }
+
+    /// Adds the chunks that two bytes side by side are in.
+    pub(super) fn add_pair(&self, pair: u32, into: &mut Bits) {
+        self.beginning_with(pair as usize).for_each(|at| self.add_list(at, into));
+    }
+
+    fn beginning_with(&self, pair: usize) -> Range<usize> {
+        self.pairs[pair] as usize..self.pairs[pair + 1] as usize
+    }
+
+    fn add_list(&self, at: usize, into: &mut Bits) {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        postings::decode(&self.postings[start..self.ends[at] as usize], into);
+    }
+}
+
+/// Reads files into a segment.
+pub(super) struct Builder {
+    chunk_bytes: usize,
+    files: Vec<File>,
+    starts: Vec<u32>,
+    /// The trigrams of each chunk, one after the other, and where they end.
+    grams: Vec<Gram>,
+    gram_ends: Vec<u32>,
+    /// In which chunk each trigram was seen last; begins anew after so many as a byte can tell apart.
+    seen: Vec<u8>,
+    round: u8,
+}
+
+impl Builder {
+    pub(super) fn new(chunk_bytes: usize) -> Builder {
+        let (files, starts, grams, gram_ends) = Default::default();
+        let seen = vec![0; GRAMS];
+        Builder { chunk_bytes, files, starts, grams, gram_ends, seen, round: 0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.starts.len() >= SEGMENT_CHUNKS || self.files.len() >= SEGMENT_FILES
+    }
+
+    /// Takes a file. One that has too many chunks for a segment is as odd as one that is no plain text.
+    pub(super) fn add(&mut self, stamp: Stamp, nature: Nature, bytes: &[u8]) {
+        let first_chunk = u16::try_from(self.starts.len()).unwrap_or(u16::MAX);
+        let mut file = File { stamp, nature, first_chunk, chunks: 0 };
+        if matches!(nature, Nature::Plain | Nature::Foreign) {
+            let count = chunks(bytes, self.chunk_bytes).count();
+            match u16::try_from(self.starts.len() + count).is_ok() {
+                true => chunks(bytes, self.chunk_bytes).for_each(|chunk| self.chunk(bytes, chunk)),
+                false => file.nature = Nature::Odd,
+            }
+            file.chunks = u16::try_from(self.starts.len() - usize::from(first_chunk)).unwrap_or(0);
+        }
+        self.files.push(file);
+    }
+
+    fn chunk(&mut self, bytes: &[u8], chunk: Range<usize>) {
+        self.starts.push(u32::try_from(chunk.start).unwrap_or(u32::MAX));
+        self.round = self.round.wrapping_add(1);
+        if self.round == 0 {
+            self.seen.fill(0);
+            self.round = 1;
+        }
+        let Builder { grams, seen, round, .. } = self;
+        let mut take = |gram: Gram| {
+            let seen = &mut seen[gram as usize];
+            if *seen != *round {
+                *seen = *round;
+                grams.push(gram);
+            }
+        };
+        let text = &bytes[with_overlap(bytes, &chunk)];
+        gram::each(text, &mut take);
+        // At the end of the file, two bytes are the beginning of a trigram as well.
+        if chunk.end == bytes.len()
+            && let [.., one, two] = text
+        {
+            take(gram::gram([*one, *two, b'\n']));
+        }
+        self.gram_ends.push(u32::try_from(self.grams.len()).unwrap_or(u32::MAX));
+    }
+
+    /// What was taken, as a segment; this one is empty again.
+    pub(super) fn finish(&mut self, serial: u32) -> Segment {
+        let (files, starts) = (std::mem::take(&mut self.files), std::mem::take(&mut self.starts));
+        let (grams, ends) = (std::mem::take(&mut self.grams), std::mem::take(&mut self.gram_ends));
+        let (places, chunk_of) = sorted_by_gram(&grams, &ends);
+        drop(grams);
+        let mut segment = Segment {
+            serial,
+            files,
+            starts,
+            pairs: Vec::with_capacity(PAIRS + 1),
+            lasts: Vec::new(),
+            ends: Vec::new(),
+            postings: Vec::new(),
+        };
+        for gram in 0..GRAMS {
+            if gram & 0x7f == 0 {
+                segment.pairs.push(u32::try_from(segment.lasts.len()).unwrap_or(u32::MAX));
+            }
+            let list = &chunk_of[places[gram] as usize..places[gram + 1] as usize];
+            if !list.is_empty() {
+                segment.lasts.push((gram & 0x7f) as u8);
+                postings::encode(list, segment.starts.len(), &mut segment.postings);
+                segment.ends.push(u32::try_from(segment.postings.len()).unwrap_or(u32::MAX));
+            }
+        }
+        segment.pairs.push(u32::try_from(segment.lasts.len()).unwrap_or(u32::MAX));
+        segment.files.shrink_to_fit();
+        segment.starts.shrink_to_fit();
+        segment.lasts.shrink_to_fit();
+        segment.ends.shrink_to_fit();
+        segment.postings.shrink_to_fit();
+        segment
+    }
+}
+
+/// The chunks in the order of their trigrams, and where those of each trigram begin.
+fn sorted_by_gram(grams: &[Gram], ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
+    let mut places = vec![0_u32; GRAMS + 1];
+    grams.iter().for_each(|gram| places[*gram as usize + 1] += 1);
+    for at in 0..GRAMS {
+        places[at + 1] += places[at];
+    }
+    let mut next = places.clone();
+    let mut chunk_of = vec![0_u16; grams.len()];
+    let mut start = 0;
+    for (chunk, &end) in ends.iter().enumerate() {
+        let end = end as usize;
+        for gram in &grams[start..end] {
+            let next = &mut next[*gram as usize];
+            chunk_of[*next as usize] = u16::try_from(chunk).unwrap_or(u16::MAX);
+            *next += 1;
+        }
+        start = end;
+    }
+    (places, chunk_of)
+}

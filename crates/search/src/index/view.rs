@@ -1,0 +1,73 @@
+//! The index as it is at one moment, which serves a question from its beginning to its end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use toolcrib_fs::Stamp;
+
+use super::segment::{File, Segment};
+
+/// Segments, and which file is where. Files are known by what they are, not by their names: a file that has
+/// the stamp of one that was read says what that one said.
+#[derive(Debug, Default, Clone)]
+pub(super) struct View {
+    /// In the order of their serials.
+    pub(super) segments: Vec<Arc<Segment>>,
+    places: HashMap<(u64, u64), Place>,
+}
+
+/// Where a file is in an index. It stays true as long as the segment is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(super) serial: u32,
+    pub(super) file: u32,
+}
+
+impl View {
+    /// The file that has this stamp, with all its bytes the same.
+    pub(super) fn find(&self, stamp: &Stamp) -> Option<Place> {
+        let place = *self.places.get(&stamp.identity)?;
+        (self.file(place)?.stamp == *stamp).then_some(place)
+    }
+
+    pub(super) fn file(&self, place: Place) -> Option<&File> {
+        let at = self.position(place.serial)?;
+        self.segments[at].files.get(place.file as usize)
+    }
+
+    /// Which of the segments has a serial.
+    pub(super) fn position(&self, serial: u32) -> Option<usize> {
+        self.segments.binary_search_by_key(&serial, |segment| segment.serial).ok()
+    }
+
+    /// How many files are in it.
+    pub(super) fn file_count(&self) -> usize {
+        self.places.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let segments: usize = self.segments.iter().map(|segment| segment.bytes()).sum();
+        segments + self.places.capacity() * size_of::<((u64, u64), Place)>()
+    }
+
+    /// The same with another segment, whose files are known better than before.
+    pub(super) fn with(&self, segment: Segment) -> View {
+        let mut view = self.clone();
+        for (at, file) in segment.files.iter().enumerate() {
+            let file_at = u32::try_from(at).unwrap_or(u32::MAX);
+            let place = Place { serial: segment.serial, file: file_at };
+            view.places.insert(file.stamp.identity, place);
+        }
+        view.segments.push(Arc::new(segment));
+        view.segments.sort_unstable_by_key(|segment| segment.serial);
+        view
+    }
+
+    /// The same without some segments and their files.
+    pub(super) fn without(&self, serials: &[u32]) -> View {
+        let mut view = self.clone();
+        view.segments.retain(|segment| !serials.contains(&segment.serial));
+        view.places.retain(|_, place| !serials.contains(&place.serial));
+        view
+    }
+}

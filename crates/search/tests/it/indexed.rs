@@ -1,0 +1,183 @@
+//! With an index every search answers what it answers without: the same files, lines and numbers.
+
+use std::fs;
+use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+use toolcrib_search::{
+    Grep, Hits, IndexSettings, Keep, Letters, Looked, Pattern, Reading, Stop, Tables, Wanted, grep,
+};
+
+use crate::patterns::a_pattern;
+use crate::random::Random;
+use crate::tree::Grove;
+
+/// Half a table of letters: text that is no UTF-8 is Latin-1, a NUL makes a binary unless it is the first
+/// byte, and lines may end with `\r`.
+pub(crate) struct Half;
+
+impl Letters for Half {
+    fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b> {
+        if bytes.iter().skip(1).any(|byte| *byte == 0) {
+            return Reading::Binary;
+        }
+        let is_latin = std::str::from_utf8(bytes).is_err();
+        let letters: String = match is_latin {
+            true => bytes.iter().map(|byte| char::from(*byte)).collect(),
+            false => String::from_utf8_lossy(bytes).into_owned(),
+        };
+        let letters = if letters.contains('\n') { letters } else { letters.replace('\r', "\n") };
+        Reading::Text(letters.into_bytes().into(), is_latin.then_some("Latin-1"))
+    }
+}
+
+/// Everything that a search answers.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    found: Vec<(String, Hits)>,
+    looked: Looked,
+}
+
+pub(crate) const ALWAYS: IndexSettings =
+    IndexSettings { least_files: 0, max_bytes: 1 << 30, chunk_bytes: 512 };
+
+/// Until what was just written is old enough to be taken into an index.
+pub(crate) fn age() {
+    sleep(Duration::from_millis(70));
+}
+
+/// What a search finds, with the tables or on a fresh walk.
+pub(crate) fn ask(grove: &Grove, wanted: Wanted<'_>, tables: Option<&Tables>) -> Option<Answer> {
+    let pattern = Pattern::new(wanted).ok()?;
+    let never = || false;
+    let stop = Stop::new(Instant::now() + Duration::from_secs(600), &never);
+    grove.with_listing(tables, |listing| {
+        let search = Grep {
+            tree: &grove.tree,
+            listing,
+            pattern: &pattern,
+            letters: &Half,
+            tables,
+            max_bytes: 100_000,
+            keep: Keep { skip: 0, most: 5, count_to: u64::MAX, before: 1, after: 1 },
+            stop: &stop,
+        };
+        let files = listing.choose(|_, _, is_link| !is_link);
+        let mut found = Vec::new();
+        let looked = grep(&search, &files, |file, hits, _| {
+            found.push((listing.path(file).display().to_string(), hits));
+            true
+        });
+        Some(Answer { found, looked })
+    })
+}
+
+fn words(seed: u64, count: usize) -> String {
+    const PIECES: [&str; 24] = [
+        "a", "b", "c", "k", "K", "\u{212a}", "s", "S", "\u{17f}", "é", "ß", "漢", "1", "_", " ",
+        "\t", "\n", "\r\n", "(", "abc", "bcd", "ask", "sk ", "abcab",
+    ];
+    let mut random = Random::new(seed);
+    (0..count).map(|_| random.one_of(&PIECES)).collect()
+}
+
+/// A tree of texts of all kinds, indexed.
+fn indexed() -> &'static (Grove, Tables) {
+    static TREE: OnceLock<(Grove, Tables)> = OnceLock::new();
+    TREE.get_or_init(|| {
+        let grove = Grove::new();
+        let write = |name: String, bytes: &[u8]| fs::write(grove.path().join(name), bytes).unwrap();
+        for at in 0..40 {
+            write(format!("small{at}"), words(at as u64, at * 3).as_bytes());
+            write(format!("large{at}"), words(100 + at as u64, 2_000 + 300 * at).as_bytes());
+        }
+        let text = words(7, 900);
+        write("bom".into(), format!("\u{feff}{text}").as_bytes());
+        write("marks".into(), format!("{text}\n\u{feff}abc\n{text}").as_bytes());
+        write("latin".into(), &[b"abc \xe9 ask\n", text.as_bytes()].concat());
+        write("binary".into(), &[b"abc\0ask\n", text.as_bytes()].concat());
+        write("strange".into(), &[b"\0abc ask\n", text.as_bytes()].concat());
+        write("returns".into(), text.replace(['\n', '\r'], "\r").as_bytes());
+        write("one-line".into(), text.replace(['\n', '\r'], " ").as_bytes());
+        write("empty".into(), b"");
+        write("two".into(), b"ab");
+        write("too-large".into(), words(3, 90_000).as_bytes());
+        age();
+        let tables = Tables::new(ALWAYS);
+        grove.with_listing(Some(&tables), |listing| {
+            tables.build_index(&grove.tree, listing, &Half);
+        });
+        let status = tables.index_status(&grove.tree).unwrap();
+        assert_eq!((status.files, status.building, status.full), (91, false, false));
+        (grove, tables)
+    })
+}
+
+proptest! {
+    #[test]
+    fn answers_are_the_same_as_without_an_index(
+        pattern in a_pattern(),
+        literal: bool,
+        ignore_case: bool,
+        multiline: bool,
+    ) {
+        let (grove, tables) = indexed();
+        let wanted = Wanted { pattern: &pattern, literal, ignore_case, multiline };
+        prop_assert_eq!(ask(grove, wanted, Some(tables)), ask(grove, wanted, None));
+    }
+}
+
+#[test]
+fn words_of_all_places_are_found_as_without_an_index() {
+    let (grove, tables) = indexed();
+    let mut found = 0;
+    for (seed, length) in [(100, 4), (101, 9), (117, 5), (139, 7), (7, 3), (7, 2)] {
+        let text: Vec<char> = words(seed, 2_000).chars().collect();
+        for piece in text.chunks(length).take(30) {
+            let piece: String = piece.iter().collect();
+            for multiline in [false, true] {
+                let wanted =
+                    Wanted { pattern: &piece, literal: true, ignore_case: false, multiline };
+                let answer = ask(grove, wanted, Some(tables));
+                found +=
+                    usize::from(answer.as_ref().is_some_and(|answer| !answer.found.is_empty()));
+                assert_eq!(answer, ask(grove, wanted, None), "{piece:?}");
+            }
+        }
+    }
+    assert!(found > 120, "{found}");
+}
+
+#[test]
+fn what_was_changed_without_another_name_or_size_is_found() {
+    let grove = Grove::new();
+    let tables = Tables::new(ALWAYS);
+    let file = grove.path().join("f");
+    fs::write(&file, "the first text\n").unwrap();
+    age();
+    grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
+    let wanted = |pattern| Wanted { pattern, literal: true, ignore_case: false, multiline: false };
+    let count = |pattern| ask(&grove, wanted(pattern), Some(&tables)).unwrap().found.len();
+    assert_eq!((count("first"), count("other")), (1, 0));
+    let modified = fs::metadata(&file).unwrap().modified().unwrap();
+    fs::write(&file, "the other text\n").unwrap();
+    fs::File::options().write(true).open(&file).unwrap().set_modified(modified).unwrap();
+    assert_eq!((count("first"), count("other")), (0, 1));
+}
+
+#[test]
+fn an_index_without_room_narrows_what_it_has() {
+    let grove = Grove::new();
+    for at in 0..50 {
+        fs::write(grove.path().join(format!("f{at}")), words(at, 500)).unwrap();
+    }
+    age();
+    let tables = Tables::new(IndexSettings { max_bytes: 1, ..ALWAYS });
+    grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
+    let status = tables.index_status(&grove.tree).unwrap();
+    assert!(status.full && status.files == 0, "{status:?}");
+    let wanted = Wanted { pattern: "abc", literal: true, ignore_case: false, multiline: false };
+    assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None));
+}

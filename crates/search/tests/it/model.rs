@@ -1,0 +1,233 @@
+//! A tree that changes at random, in every way that we could think of, between two questions to the same tables;
+//! each answer is compared with that of a fresh walk and a search of every byte.
+//!
+//! `TOOLCRIB_STEPS` says how many changes; the whole is `cargo xtask torture index`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use toolcrib_search::{IndexSettings, Tables, Wanted};
+
+use crate::indexed::{ALWAYS, Half, ask};
+use crate::random::Random;
+use crate::tree::Grove;
+
+/// Changes in an ordinary run of the tests.
+const STEPS: usize = 1_200;
+
+/// So many between two questions at most, and between two builds.
+const BETWEEN: usize = 4;
+const BUILD_EACH: usize = 100;
+
+const NAMES: [&str; 9] = ["a", "b", "src", "x.rs", "y.rs", "z.log", ".hidden", "c.txt", "deep"];
+const WORDS: [&str; 8] = ["word", "other", "Word", "needle", "haystack", "w0rd", "漢字", "end"];
+const RULES: [&str; 7] = ["*.log\n", "src/\n", "/a\n", "b/**\n!b/x.rs\n", "!*.log\n", "x.rs\n", ""];
+const PATTERNS: [&str; 9] = [
+    "word",
+    "other",
+    "needle|haystack",
+    "w.rd",
+    "ne+dle",
+    "漢字",
+    r"\bend$",
+    "wo",
+    r"word\s+other",
+];
+
+fn steps() -> usize {
+    std::env::var("TOOLCRIB_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(STEPS)
+}
+
+#[test]
+fn a_tree_that_changes_is_searched_as_it_is() {
+    run(Tables::new(ALWAYS), steps(), 1);
+}
+
+#[test]
+fn a_tree_without_an_index_is_searched_as_it_is() {
+    run(Tables::new(IndexSettings { least_files: u64::MAX, ..ALWAYS }), steps() / 10, 2);
+}
+
+pub(crate) fn run(tables: Tables, steps: usize, seed: u64) {
+    let grove = Grove::new();
+    let mut model = Model { top: grove.path().to_owned(), random: Random::new(seed) };
+    let mut history: Vec<String> = Vec::new();
+    let (mut step, mut next_build) = (0, 5);
+    while step < steps {
+        for _ in 0..=model.random.below(BETWEEN) {
+            let done = model.change().unwrap_or_else(|error| format!("nothing: {error}"));
+            history.push(done);
+            step += 1;
+        }
+        history.drain(..history.len().saturating_sub(60));
+        let pattern = model.random.one_of(&PATTERNS);
+        let (ignore_case, multiline) = (model.random.below(4) == 0, model.random.below(4) == 0);
+        let wanted = Wanted { pattern, literal: false, ignore_case, multiline };
+        let expected = ask(&grove, wanted, None);
+        let answer = ask(&grove, wanted, Some(&tables));
+        assert_eq!(answer, expected, "step {step}: {wanted:?} after\n{}", history.join("\n"));
+        if step >= next_build {
+            next_build = step + BUILD_EACH;
+            grove.with_listing(Some(&tables), |listing| {
+                tables.build_index(&grove.tree, listing, &Half);
+            });
+        }
+    }
+}
+
+struct Model {
+    top: PathBuf,
+    random: Random,
+}
+
+impl Model {
+    /// Changes something; answers what.
+    fn change(&mut self) -> io::Result<String> {
+        let path = if self.random.below(3) == 0 { self.somewhere() } else { self.existing()? };
+        let other = self.somewhere();
+        let told = format!("{} {}", path.display(), other.display());
+        let what = match self.random.below(20) {
+            0..=3 => self.write(&path)?,
+            4 => self.append(&path)?,
+            5 => self.edit_unseen(&path)?,
+            6 => self.replace(&path)?,
+            7 => fs::rename(&path, &other).map(|()| "rename")?,
+            8 => fs::remove_file(&path).map(|()| "remove")?,
+            9 => fs::create_dir_all(&other).map(|()| "mkdir")?,
+            10 => fs::remove_dir_all(&path).map(|()| "rmdir")?,
+            11 => self.swap(&path, &other)?,
+            12 => fs::hard_link(&path, &other).map(|()| "link")?,
+            13 | 14 => self.rules(&path)?,
+            15 => symlink(&path, &other).map(|()| "symlink")?,
+            16 => self.mode(&path)?,
+            17 => fs::copy(&path, &other).map(|_| "copy")?,
+            18 => fs::File::options().write(true).open(&path)?.set_len(7).map(|()| "truncate")?,
+            _ => self.grow(&other)?,
+        };
+        Ok(format!("{what} {told}"))
+    }
+
+    fn write(&mut self, path: &Path) -> io::Result<&'static str> {
+        if let Some(above) = path.parent() {
+            fs::create_dir_all(above)?;
+        }
+        fs::write(path, self.text())?;
+        Ok("write")
+    }
+
+    fn append(&mut self, path: &Path) -> io::Result<&'static str> {
+        let text = self.text();
+        fs::File::options().append(true).open(path)?.write_all(text.as_bytes())?;
+        Ok("append")
+    }
+
+    /// Another text of the same size, and the time that it was.
+    fn edit_unseen(&mut self, path: &Path) -> io::Result<&'static str> {
+        let text = fs::read(path)?;
+        let modified = fs::metadata(path)?.modified()?;
+        let text = match text.windows(4).position(|part| part == b"word") {
+            Some(at) => [&text[..at], b"w0rd", &text[at + 4..]].concat(),
+            None => text.iter().rev().copied().collect(),
+        };
+        let mut file = fs::File::options().write(true).open(path)?;
+        file.write_all(&text)?;
+        file.set_modified(modified)?;
+        Ok("edit unseen")
+    }
+
+    /// As editors do it.
+    fn replace(&mut self, path: &Path) -> io::Result<&'static str> {
+        let aside = path.with_extension("tmp");
+        fs::write(&aside, self.text())?;
+        fs::rename(&aside, path)?;
+        Ok("replace")
+    }
+
+    fn swap(&mut self, one: &Path, two: &Path) -> io::Result<&'static str> {
+        let aside = self.top.join("aside");
+        fs::rename(one, &aside)?;
+        let swapped = fs::rename(two, one);
+        fs::rename(&aside, if swapped.is_ok() { two } else { one })?;
+        Ok("swap")
+    }
+
+    fn rules(&mut self, path: &Path) -> io::Result<&'static str> {
+        let name = if self.random.below(3) == 0 { ".ignore" } else { ".gitignore" };
+        let directory = if path.is_dir() { path } else { &self.top };
+        match self.random.below(4) {
+            0 => fs::remove_file(directory.join(name))?,
+            1 => {
+                fs::create_dir_all(directory.join(".git/info"))?;
+                fs::write(directory.join(".git/info/exclude"), self.random.one_of(&RULES))?;
+            }
+            _ => fs::write(directory.join(name), self.random.one_of(&RULES))?,
+        }
+        Ok("rules")
+    }
+
+    fn mode(&mut self, path: &Path) -> io::Result<&'static str> {
+        let mode = if path.is_dir() { 0o755 } else { self.random.one_of(&[0o644, 0o600]) };
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+        Ok("mode")
+    }
+
+    /// A directory with directories.
+    fn grow(&mut self, path: &Path) -> io::Result<&'static str> {
+        for name in ["a/deep/x.rs", "b/y.rs"] {
+            self.write(&path.join(name))?;
+        }
+        Ok("grow")
+    }
+
+    /// A few lines; sometimes of several chunks, sometimes no plain text.
+    fn text(&mut self) -> String {
+        let lines = if self.random.below(6) == 0 { 120 } else { self.random.below(6) };
+        let mut text = String::new();
+        for _ in 0..lines {
+            for _ in 0..self.random.below(4) {
+                text += self.random.one_of(&WORDS);
+                text += self.random.one_of(&[" ", " ", "\t", "_"]);
+            }
+            text += self.random.one_of(&["\n", "\n", "\r\n"]);
+        }
+        match self.random.below(12) {
+            0 => text + "a\0b",
+            1 => text.replace('\n', "\r"),
+            _ => text,
+        }
+    }
+
+    /// Something that is there.
+    fn existing(&mut self) -> io::Result<PathBuf> {
+        let (mut all, mut pending) = (Vec::new(), vec![self.top.clone()]);
+        while let Some(directory) = pending.pop() {
+            for entry in fs::read_dir(directory)? {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() && entry.file_name() != ".git" {
+                    pending.push(entry.path());
+                }
+                all.push(entry.path());
+            }
+        }
+        all.sort();
+        // Trees that only grow take longer and find no more.
+        if all.len() > 150 {
+            fs::remove_dir_all(self.top.join(self.random.one_of(&NAMES)))?;
+        }
+        match all.is_empty() {
+            true => Err(io::Error::other("the tree is empty")),
+            false => Ok(all[self.random.below(all.len())].clone()),
+        }
+    }
+
+    /// A path of a few names, there or not.
+    fn somewhere(&mut self) -> PathBuf {
+        let mut path = self.top.clone();
+        for _ in 0..=self.random.below(3) {
+            path.push(self.random.one_of(&NAMES));
+        }
+        path
+    }
+}
