@@ -4,6 +4,7 @@
 
 mod exec;
 mod fs;
+mod index;
 mod patch;
 mod policy;
 mod report;
@@ -51,6 +52,11 @@ const KINDS: &[Kind] = &[
         name: "search",
         what: "Glob and Grep beside ripgrep and fd, over [DIRECTORY…] and over a tree that changes",
         run: search::run,
+    },
+    Kind {
+        name: "index",
+        what: "searches with an index beside searches without: patterns, changes, lost notices, kills",
+        run: index::run,
     },
 ];
 

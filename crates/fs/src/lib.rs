@@ -40,6 +40,7 @@ mod random;
 mod resolve;
 mod root;
 mod tree;
+mod watch;
 mod workspace;
 
 pub use aside::set_aside;
@@ -59,4 +60,5 @@ pub use place::Place;
 pub use random::random_bytes;
 pub use root::{Root, RootMode, real_path};
 pub use tree::{Stamp, Taken, Tree};
+pub use watch::{IsDirectory, Notice, Unwatched, Watch, Watcher};
 pub use workspace::Workspace;

@@ -38,6 +38,8 @@ pub struct Stamp {
     pub modified: (i64, i64),
     /// When anything about it was last changed, which nobody can set.
     pub changed: (i64, i64),
+    /// Whether it has more than one name.
+    pub is_shared: bool,
 }
 
 /// What came of taking a file whole.
@@ -165,6 +167,7 @@ impl Stamp {
             size: u64::try_from(stat.st_size).unwrap_or(0),
             modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
             changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
+            is_shared: stat.st_nlink > 1,
         }
     }
 }

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 
-use toolcrib_fs::{Directory, Stamp, Taken, Tree};
+use toolcrib_fs::{Directory, FsErrorKind, Stamp, Taken, Tree};
 
 use crate::hits::{Hits, Keep, find};
 use crate::hot::Tables;
 use crate::index::Verdict;
 use crate::listing::{FileId, Listing};
-use crate::narrowing::Narrowing;
+use crate::narrowing::{Narrowing, Sifted};
 use crate::nature::is_strange;
 use crate::ordered::in_order;
 use crate::pattern::Pattern;
@@ -110,46 +110,67 @@ pub fn grep(
 ) -> Looked {
     let mut looked = Looked { complete: true, ..Looked::default() };
     let narrowing = Narrowing::begin(grep);
+    let (files, passed) = match &narrowing {
+        Some(narrowing) => narrowing.sift(grep, files),
+        None => (files.iter().map(|file| Sifted { file: *file, passed: 0 }).collect(), 0),
+    };
+    let mut to_the_end = true;
     in_order(
-        files,
+        &files,
         || Reader::new(grep, narrowing.as_ref()),
-        |reader, file| match grep.stop.now() {
+        |reader, sifted| match grep.stop.now() {
             true => Outcome::Stopped,
-            false => reader.look(*file, grep.keep),
+            false => reader.look(sifted.file, grep.keep),
         },
-        |file, outcome| {
-            let skipped = &mut looked.skipped;
-            match outcome {
-                Outcome::Found(hits, stamp) => {
-                    looked.searched += 1;
-                    looked.gave_up += hits.gave_up;
-                    if hits.count > 0 {
-                        return take(*file, hits, stamp);
-                    }
-                }
-                Outcome::Nothing => looked.searched += 1,
-                Outcome::Binary => skipped.binary += 1,
-                Outcome::Large(_) => {
-                    skipped.large += 1;
-                    note(&mut skipped.large_names, grep.listing, *file);
-                }
-                Outcome::Unreadable => {
-                    skipped.unreadable += 1;
-                    note(&mut skipped.unreadable_names, grep.listing, *file);
-                }
-                Outcome::Gone => {}
-                Outcome::Stopped => {
-                    looked.complete = false;
-                    return false;
-                }
-            }
-            true
+        |Sifted { file, passed }, outcome| {
+            looked.searched += passed;
+            to_the_end = note_outcome(&mut looked, grep, *file, outcome, &mut take);
+            to_the_end
         },
     );
+    if to_the_end {
+        looked.searched += passed;
+    }
     if let Some(narrowing) = narrowing {
         narrowing.end(grep);
     }
     looked
+}
+
+/// Counts what came of a file, and hands on what was found; answers whether to go on.
+fn note_outcome(
+    looked: &mut Looked,
+    grep: &Grep<'_>,
+    file: FileId,
+    outcome: Outcome,
+    take: &mut impl FnMut(FileId, Hits, Stamp) -> bool,
+) -> bool {
+    let skipped = &mut looked.skipped;
+    match outcome {
+        Outcome::Found(hits, stamp) => {
+            looked.searched += 1;
+            looked.gave_up += hits.gave_up;
+            if hits.count > 0 {
+                return take(file, hits, stamp);
+            }
+        }
+        Outcome::Nothing => looked.searched += 1,
+        Outcome::Binary => skipped.binary += 1,
+        Outcome::Large(_) => {
+            skipped.large += 1;
+            note(&mut skipped.large_names, grep.listing, file);
+        }
+        Outcome::Unreadable => {
+            skipped.unreadable += 1;
+            note(&mut skipped.unreadable_names, grep.listing, file);
+        }
+        Outcome::Gone => {}
+        Outcome::Stopped => {
+            looked.complete = false;
+            return false;
+        }
+    }
+    true
 }
 
 /// Looks into one file once more, for other lines than before.
@@ -193,7 +214,7 @@ impl<'a> Reader<'a> {
         let outcome = match self.known(file, &mut buffer) {
             Some(known) => known,
             None => self.take(file, &mut buffer).map_or_else(
-                |outcome| outcome,
+                |outcome| *outcome,
                 |stamp| match self.search(&buffer, keep) {
                     Some(hits) if hits.count > 0 || hits.gave_up > 0 => Outcome::Found(hits, stamp),
                     Some(_) => Outcome::Nothing,
@@ -210,8 +231,8 @@ impl<'a> Reader<'a> {
     fn known(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Option<Outcome> {
         let narrowing = self.narrowing?;
         let name: &OsStr = self.grep.listing.name(file);
-        let stamp = self.open(file)?.stamp_of(name)?;
-        let place = narrowing.find(&stamp)?;
+        let listing = self.grep.listing;
+        let (place, stamp) = narrowing.find(listing, file, self.open(file)?)?;
         match narrowing.verdict(place, self.grep.max_bytes) {
             Verdict::NoMatch => Some(Outcome::Nothing),
             Verdict::Binary => Some(Outcome::Binary),
@@ -231,15 +252,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Result<Stamp, Outcome> {
+    /// Reads a file whole, or says why not: then there is nothing to search.
+    fn take(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Result<Stamp, Box<Outcome>> {
         let name: &OsStr = self.grep.listing.name(file);
         let max_bytes = self.grep.max_bytes;
-        let Some(directory) = self.open(file) else { return Err(Outcome::Unreadable) };
+        let Some(directory) = self.open(file) else { return Err(Outcome::Unreadable.into()) };
         match directory.take(name, max_bytes, buffer) {
             Ok(Taken::Whole(stamp)) => Ok(stamp),
-            Ok(Taken::TooLarge(stamp)) => Err(Outcome::Large(stamp)),
-            Ok(Taken::NotRegular) | Err(toolcrib_fs::FsErrorKind::NotFound) => Err(Outcome::Gone),
-            Err(_) => Err(Outcome::Unreadable),
+            Ok(Taken::TooLarge(stamp)) => Err(Outcome::Large(stamp).into()),
+            Ok(Taken::NotRegular) | Err(FsErrorKind::NotFound) => Err(Outcome::Gone.into()),
+            Err(_) => Err(Outcome::Unreadable.into()),
         }
     }
 

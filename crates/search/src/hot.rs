@@ -5,9 +5,11 @@
 //! directory and every ignore file is asked for its stamp, and those that are not what they were are
 //! listed again. That takes a twentieth of a walk. What files say is never kept here.
 //!
-//! Each root has its index beside its table.
+//! Each root has its index beside its table. Where the index is worth it, directories are watched as well, and
+//! what is watched is not asked for its stamp: see `watching`.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -15,10 +17,11 @@ use toolcrib_fs::Tree;
 
 use crate::grep::Letters;
 use crate::index::{Index, IndexSettings, IndexStatus, Work};
-use crate::listing::{Listed, Listing};
+use crate::listing::{Listed, Listing, has_entries};
 use crate::ordered::in_order;
 use crate::stop::Stop;
 use crate::walk::{Walk, list_again, walk};
+use crate::watching::{News, Watching};
 
 /// Listings of whole roots, and what is known of their files.
 #[derive(Debug, Default)]
@@ -31,8 +34,16 @@ pub struct Tables {
 #[derive(Debug)]
 struct Kept {
     root: PathBuf,
-    directories: Mutex<Option<Directories>>,
+    table: Mutex<Option<Table>>,
+    /// How many directories are watched.
+    watched: AtomicU64,
     index: Arc<Index>,
+}
+
+#[derive(Debug)]
+struct Table {
+    directories: Directories,
+    watching: Option<Watching>,
 }
 
 type Directories = Arc<Vec<Arc<Listed>>>;
@@ -59,11 +70,14 @@ impl Tables {
             return walk(asked);
         }
         let root = self.root(asked.tree);
-        let Some(mut kept) = wait_for(&root.directories, asked.stop) else { return walk(asked) };
+        let Some(mut kept) = wait_for(&root.table, asked.stop) else { return walk(asked) };
         // Whatever ends this, a panic too, leaves no table rather than a wrong one.
-        let refreshed = kept.take().and_then(|directories| refresh(asked, directories));
-        let Some(directories) = refreshed else { return list_new(asked, &mut kept) };
-        *kept = Some(directories.clone());
+        let refreshed = kept.take().and_then(|table| refresh(asked, table, self.settings));
+        let watched = refreshed.as_ref().and_then(|table| Some(table.watching.as_ref()?.count()));
+        root.watched.store(watched.unwrap_or(0) as u64, Ordering::Relaxed);
+        let Some(table) = refreshed else { return list_new(asked, &mut kept) };
+        let directories = table.directories.clone();
+        *kept = Some(table);
         drop(kept);
         let starts_at = |listed: &Arc<Listed>| !listed.gone && listed.path == asked.start;
         match directories.iter().position(starts_at) {
@@ -80,7 +94,8 @@ impl Tables {
     pub fn index_status(&self, tree: &Tree) -> Option<IndexStatus> {
         let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = roots.iter().find(|kept| kept.root == tree.path())?;
-        Some(kept.index.status())
+        let watched = kept.watched.load(Ordering::Relaxed);
+        Some(IndexStatus { watched, ..kept.index.status() })
     }
 
     /// Takes into the index of a root what is not in it yet, here and now.
@@ -91,7 +106,7 @@ impl Tables {
 
     /// The index of a root, if it is large enough for one.
     pub(crate) fn index(&self, tree: &Tree, listing: &Listing) -> Option<Arc<Index>> {
-        let is_large = listing.has_entries(self.settings.least_files);
+        let is_large = has_entries(&listing.directories, self.settings.least_files);
         is_large.then(|| self.root(tree).index.clone())
     }
 
@@ -101,7 +116,8 @@ impl Tables {
             Some(at) => roots.remove(at),
             None => Arc::new(Kept {
                 root: tree.path().to_owned(),
-                directories: Mutex::default(),
+                table: Mutex::default(),
+                watched: AtomicU64::new(0),
                 index: Arc::new(Index::new(self.settings)),
             }),
         };
@@ -132,42 +148,63 @@ fn wait_for<'a, T>(table: &'a Mutex<T>, stop: &Stop<'_>) -> Option<MutexGuard<'a
     }
 }
 
-fn list_new(asked: &Walk<'_>, kept: &mut Option<Directories>) -> Listing {
+fn list_new(asked: &Walk<'_>, kept: &mut Option<Table>) -> Listing {
     let mut listing = walk(asked);
     let is_root = asked.start.as_os_str().is_empty();
     listing.hot = is_root && listing.complete && listing.directories.len() <= MAX_DIRECTORIES;
     if listing.hot {
-        *kept = Some(listing.directories.clone());
+        *kept = Some(Table { directories: listing.directories.clone(), watching: None });
     }
     listing
 }
 
 /// The table as it must be now; nothing, if only a walk can tell.
-fn refresh(asked: &Walk<'_>, kept: Directories) -> Option<Directories> {
-    let (mut at, mut changed, mut rules_changed, mut gone) = (0, Vec::new(), false, 0);
+fn refresh(asked: &Walk<'_>, table: Table, settings: IndexSettings) -> Option<Table> {
+    let Table { directories, mut watching } = table;
+    let mut news =
+        watching.as_mut().map_or_else(News::default, |watching| watching.news(&directories));
+    let unsure: Vec<u32> = (0..)
+        .zip(directories.iter())
+        .filter(|(_, listed)| is_unsure(listed))
+        .map(|(at, _)| at)
+        .collect();
     in_order(
-        &kept,
+        &unsure,
         || (),
-        |(), listed| compare(asked.tree, listed),
-        |listed, state| {
+        |(), at| compare(asked.tree, &directories[*at as usize]),
+        |at, state| {
             match state {
-                State::Same => {}
-                State::Changed => changed.push(at),
-                State::RulesChanged => rules_changed = true,
+                State::Same => directories[*at as usize].state.set_sure(),
+                State::Changed => news.changed.push(*at),
+                State::RulesChanged => news.rules_changed = true,
             }
-            gone += usize::from(listed.gone);
-            at += 1;
-            !rules_changed
+            !news.rules_changed
         },
     );
-    if rules_changed || asked.stop.now() || gone > kept.len() / 4 {
+    let gone = directories.iter().filter(|listed| listed.gone).count();
+    if news.rules_changed || news.paths_changed || asked.stop.now() || gone > directories.len() / 4
+    {
         return None;
     }
-    if changed.is_empty() {
-        return Some(kept);
+    let directories = match news.changed.is_empty() {
+        true => directories,
+        false => {
+            let old = directories.clone();
+            // Who still reads the table as it was keeps it so.
+            let new = list_again(asked, Arc::unwrap_or_clone(directories), &news.changed)?;
+            if let Some(watching) = &mut watching {
+                watching.leave(&old, &new);
+            }
+            Arc::new(new)
+        }
+    };
+    if watching.is_none() && has_entries(&directories, settings.least_files) {
+        watching = Watching::begin(settings.max_watches);
     }
-    // Who still reads the table as it was keeps it so.
-    list_again(asked, Arc::unwrap_or_clone(kept), &changed).map(Arc::new)
+    if let Some(watching) = &mut watching {
+        watching.watch(asked.tree, &directories);
+    }
+    Some(Table { directories, watching })
 }
 
 enum State {
@@ -176,15 +213,19 @@ enum State {
     RulesChanged,
 }
 
+/// Whether something must be asked of the disk. The excludes of a repository are where nobody watches.
+fn is_unsure(listed: &Listed) -> bool {
+    !listed.gone && (!listed.state.is_sure() || listed.ignore_files.repository)
+}
+
 fn compare(tree: &Tree, listed: &Listed) -> State {
-    if listed.gone {
+    let rules_same = listed.ignore_stamps.iter().all(|(then, path)| tree.stamp(path) == *then);
+    if !rules_same {
+        return State::RulesChanged;
+    }
+    if listed.state.is_sure() {
         return State::Same;
     }
-    let rules_same = listed.ignore_stamps.iter().all(|(then, path)| tree.stamp(path) == *then);
     let now = tree.stamp(&listed.path);
-    match (rules_same, now.is_some() && now == listed.stamp) {
-        (false, _) => State::RulesChanged,
-        (_, true) => State::Same,
-        (_, false) => State::Changed,
-    }
+    if now.is_some() && now == listed.stamp { State::Same } else { State::Changed }
 }

@@ -38,11 +38,18 @@ pub struct IndexSettings {
     pub max_bytes: u64,
     /// How large the pieces are that files are cut into.
     pub chunk_bytes: usize,
+    /// Directories that may be watched, besides what the system allows.
+    pub max_watches: usize,
 }
 
 impl Default for IndexSettings {
     fn default() -> Self {
-        IndexSettings { least_files: 1_500, max_bytes: 256 << 20, chunk_bytes: CHUNK_BYTES }
+        IndexSettings {
+            least_files: 1_500,
+            max_bytes: 256 << 20,
+            chunk_bytes: CHUNK_BYTES,
+            max_watches: usize::MAX,
+        }
     }
 }
 
@@ -59,6 +66,8 @@ pub struct IndexStatus {
     pub built_in: Option<Duration>,
     /// Whether there was no room for all.
     pub full: bool,
+    /// Directories that are watched: nothing in them is asked for its stamp.
+    pub watched: u64,
 }
 
 /// The index of a root.
@@ -135,6 +144,7 @@ impl Index {
             building: building.running,
             built_in: building.took,
             full: building.full,
+            watched: 0,
         }
     }
 

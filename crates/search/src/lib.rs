@@ -24,8 +24,11 @@ mod plan;
 mod rank;
 mod rules;
 mod settled;
+mod slot;
 mod stop;
 mod walk;
+mod watch_state;
+mod watching;
 
 pub use filter::{FileFilter, FilterError, type_names};
 pub use glob::{Glob, GlobError, SplitGlob};

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use toolcrib_fs::Stamp;
 
 use crate::rules::IgnoreFiles;
+use crate::slot::Slot;
 use crate::walk::Scope;
+use crate::watch_state::WatchState;
 
 /// The files of a tree. Directories hold their names in one piece, so that a file costs its name and
 /// sixteen bytes.
@@ -45,6 +47,12 @@ pub(crate) struct Listed {
     pub(crate) ignore_stamps: Vec<(Option<Stamp>, PathBuf)>,
     /// It is not there any more, and nothing leads here.
     pub(crate) gone: bool,
+    /// Which directory it was.
+    pub(crate) identity: Option<(u64, u64)>,
+    /// Whether it is watched.
+    pub(crate) state: WatchState,
+    /// For each entry, what is known of the file; of use only while the directory is watched.
+    pub(crate) slots: Vec<Slot>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +68,16 @@ pub(crate) enum EntryOf {
     Link,
     /// Which directory of the listing it is.
     Directory(u32),
+}
+
+/// Whether there are at least so many files, links and directories.
+pub(crate) fn has_entries(directories: &[Arc<Listed>], least: u64) -> bool {
+    let mut count = 0;
+    let mut counts = directories.iter().map(|listed| {
+        count += listed.entries.len() as u64;
+        count
+    });
+    least == 0 || counts.any(|count| count >= least)
 }
 
 /// A file of a listing.
@@ -129,6 +147,40 @@ impl Listed {
         self.entries = entries;
     }
 
+    /// Makes a slot for each entry. What was known before stays known, if it is the same directory: then it
+    /// was watched while it was listed.
+    pub(crate) fn make_slots(&mut self, old: Option<&Listed>) {
+        let Some(old) = old.filter(|old| old.identity.is_some() && old.identity == self.identity)
+        else {
+            self.slots = self.entries.iter().map(|_| Slot::default()).collect();
+            return;
+        };
+        self.state = old.state.carried();
+        self.state.set_sure();
+        let carried = |entry: &Entry| {
+            let slot = old.slot_called(self.name(*entry)).filter(|_| entry.kind == EntryOf::File);
+            slot.map_or_else(Slot::default, Slot::carried)
+        };
+        self.slots = self.entries.iter().map(carried).collect();
+    }
+
+    /// The slot of a file.
+    pub(crate) fn slot_called(&self, name: &OsStr) -> Option<&Slot> {
+        self.position(name).and_then(|at| self.slots.get(at))
+    }
+
+    /// Which directory of the listing it is.
+    pub(crate) fn directory_called(&self, name: &OsStr) -> Option<u32> {
+        match self.entries[self.position(name)?].kind {
+            EntryOf::Directory(at) => Some(at),
+            _ => None,
+        }
+    }
+
+    fn position(&self, name: &OsStr) -> Option<usize> {
+        self.entries.binary_search_by(|entry| self.name(*entry).cmp(name)).ok()
+    }
+
     /// The path of an entry from the root, in place of what the buffer has.
     pub(crate) fn path_of(&self, entry: Entry, path: &mut Vec<u8>) {
         path.clear();
@@ -180,6 +232,17 @@ impl Listing {
         files
     }
 
+    /// All files, in the order of their paths; no links.
+    pub fn files(&self) -> Vec<FileId> {
+        let mut files = Vec::new();
+        self.in_order(|at, _, index, entry| {
+            if entry.kind == EntryOf::File {
+                files.push(FileId { directory: at, entry: index });
+            }
+        });
+        files
+    }
+
     /// The directories that `wanted` chooses by their path from the root, as many as `most`.
     pub fn choose_directories(
         &self,
@@ -215,15 +278,6 @@ impl Listing {
     pub fn is_link(&self, file: FileId) -> bool {
         let directory = &self.directories[file.directory as usize];
         directory.entries[file.entry as usize].kind == EntryOf::Link
-    }
-
-    /// Whether it has at least so many files, links and directories.
-    pub(crate) fn has_entries(&self, least: u64) -> bool {
-        let mut count = 0;
-        self.directories.iter().any(|listed| {
-            count += listed.entries.len() as u64;
-            count >= least
-        })
     }
 
     fn beneath_top(&self) -> impl Iterator<Item = &Listed> {

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use toolcrib_fs::Stamp;
+use toolcrib_fs::{Directory, Stamp};
 
 use crate::grep::Grep;
 use crate::index::{Index, Narrowed, Place, Verdict, Work};
+use crate::listing::{FileId, Listing};
 
 /// What an index knows about the files of a search, and what it does not.
 pub(crate) struct Narrowing {
@@ -15,6 +16,12 @@ pub(crate) struct Narrowing {
     narrowed: Option<Narrowed>,
     /// Files that it does not know.
     unknown: AtomicUsize,
+}
+
+/// A file that is left, and how many right before it are not.
+pub(crate) struct Sifted {
+    pub(crate) file: FileId,
+    pub(crate) passed: u64,
 }
 
 /// So many files that are not in the index are a reason to take them in.
@@ -28,18 +35,64 @@ impl Narrowing {
         Some(Narrowing { index, narrowed, unknown: AtomicUsize::new(0) })
     }
 
-    /// Where a file with this stamp is in the index.
-    pub(crate) fn find(&self, stamp: &Stamp) -> Option<Place> {
-        let found = self.narrowed.as_ref()?.find(stamp);
-        if found.is_none() {
-            self.unknown.fetch_add(1, Ordering::Relaxed);
+    /// Leaves out the files that are known to have no match without asking the disk for anything.
+    pub(crate) fn sift(&self, grep: &Grep<'_>, files: &[FileId]) -> (Vec<Sifted>, u64) {
+        let mut left = Vec::new();
+        let mut passed = 0;
+        for file in files {
+            let place = self.noted(grep.listing, *file);
+            let verdict = place.map(|place| self.verdict(place, grep.max_bytes));
+            if verdict == Some(Verdict::NoMatch) {
+                passed += 1;
+            } else {
+                left.push(Sifted { file: *file, passed: std::mem::take(&mut passed) });
+            }
         }
-        found
+        (left, passed)
+    }
+
+    /// Where a file is in the index, and what it was when it was read, if it still is. Of one whose directory
+    /// is watched that is noted, so that it need not be asked again.
+    pub(crate) fn find(
+        &self,
+        listing: &Listing,
+        file: FileId,
+        directory: &Directory,
+    ) -> Option<(Place, Stamp)> {
+        let narrowed = self.narrowed.as_ref()?;
+        if let Some(place) = self.noted(listing, file) {
+            return Some((place, narrowed.stamp(place)?));
+        }
+        let listed = &listing.directories[file.directory as usize];
+        let slot = listed.slots.get(file.entry as usize);
+        // In this order: what happens from here on shows in the version.
+        let version = slot.map(|slot| slot.version());
+        let is_watched = listed.state.watch().is_some();
+        let stamp = directory.stamp_of(listing.name(file))?;
+        let Some(place) = narrowed.find(&stamp) else {
+            self.unknown.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        // Through another name it could be changed where nobody watches.
+        if let (Some(slot), Some(version)) = (slot, version)
+            && is_watched
+            && !stamp.is_shared
+        {
+            slot.put(version, place);
+        }
+        Some((place, stamp))
     }
 
     /// What is known of it.
     pub(crate) fn verdict(&self, place: Place, max_bytes: u64) -> Verdict {
         self.narrowed.as_ref().map_or(Verdict::Unknown, |known| known.verdict(place, max_bytes))
+    }
+
+    /// The place that was noted earlier, if nothing happened to the file since and the index still has it.
+    fn noted(&self, listing: &Listing, file: FileId) -> Option<Place> {
+        let narrowed = self.narrowed.as_ref()?;
+        let slot = listing.directories[file.directory as usize].slots.get(file.entry as usize)?;
+        slot.get().filter(|place| narrowed.has(*place))
     }
 
     /// Takes in what was missing, once nobody waits for an answer.

@@ -57,6 +57,13 @@ const NEVER_MEANT: &[&str] = &[
 /// better: many projects have sources in `build`.
 const PROBABLY_GENERATED: &[&str] = &["dist/", "build/"];
 
+/// Whether rules are in a file of this name.
+pub(crate) fn is_ignore_file(name: &OsStr) -> bool {
+    let mut files = IgnoreFiles::default();
+    files.note(name);
+    files.ignore || files.git_ignore
+}
+
 impl IgnoreFiles {
     /// Notes a name of the listing.
     pub(crate) fn note(&mut self, name: &OsStr) {

@@ -42,6 +42,7 @@ mod tests {
             size: 1,
             modified: (0, 0),
             changed: (seconds, nanoseconds),
+            is_shared: false,
         };
         assert!(is_settled_at(&stamp(999, 1), now) && is_settled_at(&stamp(999, 900_000_000), now));
         assert!(!is_settled_at(&stamp(999, 960_000_000), now));

@@ -101,7 +101,7 @@ pub(crate) fn list_again(
             EntryOf::Directory(child) => Some((old.name(*entry), child)),
             _ => None,
         }));
-        put(&mut directories, &mut pending, task, listed, below, &mut kept);
+        put(&mut directories, &mut pending, task, listed, below, Some(&old), &mut kept);
         kept.into_values().for_each(|child| forget(&mut directories, child));
     }
     let (directories, complete) = walk_on(walk, directories, pending);
@@ -187,7 +187,7 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
         state.stopped |= stop;
         if let Some((listed, below)) = found {
             let State { directories, pending, .. } = &mut *state;
-            put(directories, pending, task, listed, below, &mut HashMap::new());
+            put(directories, pending, task, listed, below, None, &mut HashMap::new());
         }
         if state.pending.len() > 1 || state.busy == 0 {
             shared.wake.notify_all();
@@ -203,6 +203,7 @@ fn put(
     task: Task,
     mut listed: Listed,
     below: Vec<(OsString, Scope)>,
+    old: Option<&Listed>,
     known: &mut HashMap<&OsStr, u32>,
 ) {
     let mut below = below.into_iter();
@@ -223,6 +224,7 @@ fn put(
         pending.push(Task { directory, path, hidden, rules });
     }
     listed.sort();
+    listed.make_slots(old);
     directories[task.directory as usize] = Arc::new(listed);
 }
 
@@ -292,7 +294,9 @@ impl<'a> Worker<'a> {
         found.clear();
         let mut files = IgnoreFiles::default();
         let directory = walk.tree.directory(&task.path).ok()?;
-        listed.stamp = directory.stamp().filter(is_settled);
+        let stamp = directory.stamp();
+        listed.identity = stamp.map(|stamp| stamp.identity);
+        listed.stamp = stamp.filter(is_settled);
         let read = directory.each_with(buffer, |name, kind| {
             files.note(name);
             names.extend_from_slice(name.as_bytes());

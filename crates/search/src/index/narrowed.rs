@@ -66,6 +66,16 @@ impl Narrowed {
         self.view.find(stamp)
     }
 
+    /// Whether a file is still in the index.
+    pub(crate) fn has(&self, place: Place) -> bool {
+        self.view.file(place).is_some()
+    }
+
+    /// The stamp of a file of the index, if it is still in it.
+    pub(crate) fn stamp(&self, place: Place) -> Option<Stamp> {
+        Some(self.view.file(place)?.stamp)
+    }
+
     /// What is known of a file of the index, if it is searched up to so many bytes.
     pub(crate) fn verdict(&self, place: Place, max_bytes: u64) -> Verdict {
         let Some(at) = self.view.position(place.serial) else { return Verdict::Unknown };

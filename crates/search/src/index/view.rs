@@ -23,6 +23,25 @@ pub(crate) struct Place {
     pub(super) file: u32,
 }
 
+impl Place {
+    /// So many bits a place takes.
+    pub(crate) const BITS: u32 = 36;
+    const FILE_BITS: u32 = 14;
+
+    /// As a number above 0; nothing, if it does not fit.
+    pub(crate) fn packed(self) -> Option<u64> {
+        let packed = u64::from(self.serial) << Place::FILE_BITS | u64::from(self.file);
+        (self.serial > 0 && self.file >> Place::FILE_BITS == 0 && packed >> Place::BITS == 0)
+            .then_some(packed)
+    }
+
+    pub(crate) fn unpacked(packed: u64) -> Option<Place> {
+        let serial = u32::try_from(packed >> Place::FILE_BITS).ok().filter(|serial| *serial > 0)?;
+        let file = u32::try_from(packed & ((1 << Place::FILE_BITS) - 1)).ok()?;
+        Some(Place { serial, file })
+    }
+}
+
 impl View {
     /// The file that has this stamp, with all its bytes the same.
     pub(super) fn find(&self, stamp: &Stamp) -> Option<Place> {

@@ -36,12 +36,12 @@ impl Letters for Half {
 /// Everything that a search answers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
-    found: Vec<(String, Hits)>,
+    pub(crate) found: Vec<(String, Hits)>,
     looked: Looked,
 }
 
 pub(crate) const ALWAYS: IndexSettings =
-    IndexSettings { least_files: 0, max_bytes: 1 << 30, chunk_bytes: 512 };
+    IndexSettings { least_files: 0, max_bytes: 1 << 30, chunk_bytes: 512, max_watches: usize::MAX };
 
 /// Until what was just written is old enough to be taken into an index.
 pub(crate) fn age() {

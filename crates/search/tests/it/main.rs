@@ -14,3 +14,4 @@ mod patterns;
 mod random;
 mod tree;
 mod walking;
+mod watched;

@@ -36,7 +36,7 @@ const PATTERNS: [&str; 9] = [
     r"word\s+other",
 ];
 
-fn steps() -> usize {
+pub(crate) fn steps() -> usize {
     std::env::var("TOOLCRIB_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(STEPS)
 }
 

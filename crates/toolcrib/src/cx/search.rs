@@ -67,8 +67,12 @@ impl<'a> Cx<'a> {
 
     /// Whether a rule keeps a file from searches, by its path from a root.
     pub(crate) fn keeps_back(&self, tree: &Tree, relative: &Path) -> bool {
-        let policy = self.runtime.policy();
-        policy.has_rules_on_reading() && policy.keeps_back(&tree.path().join(relative))
+        self.keeps_any_back() && self.runtime.policy().keeps_back(&tree.path().join(relative))
+    }
+
+    /// Whether there may be such a file.
+    pub(crate) fn keeps_any_back(&self) -> bool {
+        self.runtime.policy().has_rules_on_reading()
     }
 
     /// Lists a tree, by what earlier calls have listed where that still holds.

@@ -255,6 +255,9 @@ pub(super) fn choose(
 ) -> Vec<FileId> {
     let start = asked.ground.start();
     let named = asked.ground.is_file();
+    if !named && asked.hidden && asked.filter.wants_all() && !cx.keeps_any_back() {
+        return listing.files();
+    }
     listing.choose(|path, is_hidden, is_link| {
         if named {
             return true;

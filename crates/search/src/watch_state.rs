@@ -1,0 +1,75 @@
+//! How sure it is that a directory is as it was listed.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use toolcrib_fs::Watch;
+
+use crate::slot::Slot;
+
+/// Whether a directory is watched, and whether it is known to be as it was listed.
+#[derive(Debug, Default)]
+pub(crate) struct WatchState(AtomicI64);
+
+const NEW: i64 = 0;
+const REFUSED: i64 = 1;
+/// Flags beside the number of a watch.
+const WATCHED: i64 = 2;
+const SURE: i64 = 1;
+
+impl WatchState {
+    /// Nobody tried to watch it.
+    pub(crate) fn is_new(&self) -> bool {
+        self.get() == NEW
+    }
+
+    pub(crate) fn watch(&self) -> Option<Watch> {
+        let state = self.get();
+        (state & WATCHED != 0).then(|| Watch(i32::try_from(state >> 2).unwrap_or(i32::MAX)))
+    }
+
+    /// It is watched, and since then it was compared or listed, and nothing happened.
+    pub(crate) fn is_sure(&self) -> bool {
+        self.get() & (WATCHED | SURE) == WATCHED | SURE
+    }
+
+    pub(crate) fn set_watch(&self, watch: Watch) {
+        self.0.store(i64::from(watch.0) << 2 | WATCHED, Ordering::SeqCst);
+    }
+
+    /// It cannot be watched.
+    pub(crate) fn refuse(&self) {
+        self.0.store(REFUSED, Ordering::SeqCst);
+    }
+
+    /// It was compared or listed; that is sure only as long as it is watched.
+    pub(crate) fn set_sure(&self) {
+        if self.get() & WATCHED != 0 {
+            self.0.fetch_or(SURE, Ordering::SeqCst);
+        }
+    }
+
+    /// It is as new. Nothing that was found out before is noted after this: see [`Slot::version`].
+    pub(crate) fn end_watch(&self, slots: &[Slot]) -> Option<Watch> {
+        let watch = self.watch();
+        self.0.store(NEW, Ordering::SeqCst);
+        slots.iter().for_each(Slot::forget);
+        watch
+    }
+
+    /// Nothing is sure any more; what is watched still is.
+    pub(crate) fn forget(&self, slots: &[Slot]) {
+        if self.get() & WATCHED != 0 {
+            self.0.fetch_and(!SURE, Ordering::SeqCst);
+        }
+        slots.iter().for_each(Slot::forget);
+    }
+
+    /// The same, for a new listing of the same directory.
+    pub(crate) fn carried(&self) -> WatchState {
+        WatchState(AtomicI64::new(self.get()))
+    }
+
+    fn get(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,175 @@
+//! Watched directories: what happened in them since the last question, so that nothing else is asked for.
+//!
+//! At each question the queue of notices is read to its end. A directory is known to be as it was listed if
+//! it was watched when it was last compared or listed, and no notice came since. What is not watched, since
+//! the system does not let us or its watches are used up, is compared by stamps as ever.
+//!
+//! A watch belongs to a directory, not to its path. So whatever may change where a path leads ends the
+//! watches of all beneath, which are then compared and watched anew.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::sync::Arc;
+
+use toolcrib_fs::{IsDirectory, Notice, Tree, Unwatched, Watch, Watcher};
+
+use crate::listing::{EntryOf, Listed};
+use crate::rules::is_ignore_file;
+
+/// The watches of a root.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    watcher: Watcher,
+    /// The same directory may be there by two paths.
+    directories: HashMap<Watch, Vec<u32>>,
+    /// How many watches we may have.
+    room: usize,
+}
+
+/// What happened.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    /// Directories to be listed again.
+    pub(crate) changed: Vec<u32>,
+    /// An ignore file is not what it was.
+    pub(crate) rules_changed: bool,
+    /// Something was mounted: whatever is known of paths may be of others.
+    pub(crate) paths_changed: bool,
+}
+
+/// So many directories are watched before an answer is given; the others, with the next one.
+const AT_ONCE: usize = 20_000;
+
+impl Watching {
+    /// Nothing, if the system does not let us.
+    pub(crate) fn begin(most: usize) -> Option<Watching> {
+        let room = Watcher::room().min(most);
+        let watcher = if room > 0 { Watcher::new()? } else { return None };
+        Some(Watching { watcher, directories: HashMap::new(), room })
+    }
+
+    /// How many directories are watched.
+    pub(crate) fn count(&self) -> usize {
+        self.directories.len()
+    }
+
+    /// Everything that happened before this was asked. The table forgets what is not sure any more.
+    pub(crate) fn news(&mut self, table: &[Arc<Listed>]) -> News {
+        let mut news = News::default();
+        let Watching { watcher, directories, .. } = self;
+        watcher.drain(|notice| match notice {
+            Notice::Names(watch, name, IsDirectory(is_directory)) => {
+                for at in directories.get(&watch).cloned().unwrap_or_default() {
+                    let listed = &table[at as usize];
+                    note_content(listed, name, &mut news);
+                    news.changed.push(at);
+                    if is_directory && let Some(child) = listed.directory_called(name) {
+                        unwatch_beneath(watcher, directories, table, child);
+                    }
+                }
+            }
+            Notice::Content(watch, name) => {
+                for at in directories.get(&watch).into_iter().flatten() {
+                    note_content(&table[*at as usize], name, &mut news);
+                }
+            }
+            Notice::Moved(watch) => {
+                for at in directories.get(&watch).cloned().unwrap_or_default() {
+                    unwatch_beneath(watcher, directories, table, at);
+                }
+            }
+            Notice::Ended(watch) => {
+                for at in directories.get(&watch).cloned().unwrap_or_default() {
+                    unwatch(watcher, directories, &table[at as usize], at);
+                }
+            }
+            Notice::Mounts => news.paths_changed = true,
+            // Who may enter a directory reaches all beneath.
+            Notice::Directory(_) | Notice::Lost => {
+                table.iter().for_each(|listed| listed.state.forget(&listed.slots));
+            }
+        });
+        news.changed.sort_unstable();
+        news.changed.dedup();
+        news
+    }
+
+    /// Ends the watches of directories that are gone, or are others than they were.
+    pub(crate) fn leave(&mut self, old: &[Arc<Listed>], new: &[Arc<Listed>]) {
+        for (at, (old, new)) in old.iter().zip(new).enumerate() {
+            let has_moved = !Arc::ptr_eq(old, new) && old.state.watch() != new.state.watch();
+            if has_moved {
+                let at = u32::try_from(at).unwrap_or(u32::MAX);
+                unwatch(&self.watcher, &mut self.directories, old, at);
+            }
+        }
+    }
+
+    /// Watches what is not watched yet. It is not sure before it was compared once more.
+    pub(crate) fn watch(&mut self, tree: &Tree, table: &[Arc<Listed>]) {
+        let unwatched =
+            table.iter().enumerate().filter(|(_, listed)| !listed.gone && listed.state.is_new());
+        for (at, listed) in unwatched.take(AT_ONCE) {
+            if self.directories.len() >= self.room {
+                return;
+            }
+            let Ok(directory) = tree.directory(&listed.path) else { continue };
+            let identity = directory.stamp().map(|stamp| stamp.identity);
+            if identity.is_none() || identity != listed.identity {
+                continue;
+            }
+            let watch = match directory.is_local() {
+                true => self.watcher.add(&directory),
+                false => Err(Unwatched::Refused),
+            };
+            match watch {
+                Ok(watch) => {
+                    let at = u32::try_from(at).unwrap_or(u32::MAX);
+                    self.directories.entry(watch).or_default().push(at);
+                    listed.state.set_watch(watch);
+                }
+                Err(Unwatched::Refused) => listed.state.refuse(),
+                Err(Unwatched::NoRoom) => {
+                    self.room = self.directories.len();
+                    return;
+                }
+            }
+        }
+    }
+}
+
+type Directories = HashMap<Watch, Vec<u32>>;
+
+fn note_content(listed: &Listed, name: &OsStr, news: &mut News) {
+    news.rules_changed |= is_ignore_file(name);
+    if let Some(slot) = listed.slot_called(name) {
+        slot.forget();
+    }
+}
+
+fn unwatch(watcher: &Watcher, directories: &mut Directories, listed: &Listed, at: u32) {
+    let Some(watch) = listed.state.end_watch(&listed.slots) else { return };
+    let Some(same) = directories.get_mut(&watch) else { return };
+    same.retain(|other| *other != at);
+    if same.is_empty() {
+        directories.remove(&watch);
+        watcher.remove(watch);
+    }
+}
+
+fn unwatch_beneath(
+    watcher: &Watcher,
+    directories: &mut Directories,
+    table: &[Arc<Listed>],
+    top: u32,
+) {
+    let mut pending = vec![top];
+    while let Some(at) = pending.pop() {
+        let listed = &table[at as usize];
+        unwatch(watcher, directories, listed, at);
+        pending.extend(listed.entries.iter().filter_map(|entry| match entry.kind {
+            EntryOf::Directory(child) => Some(child),
+            _ => None,
+        }));
+    }
+}

@@ -1,0 +1,151 @@
+//! What watches tell, and what happens when they do not: notices lost, watches used up, directories moved under
+//! their watches, files with two names.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use toolcrib_search::{IndexSettings, Tables, Wanted};
+
+use crate::indexed::{ALWAYS, Half, age, ask};
+use crate::model;
+use crate::tree::Grove;
+
+/// A tree, asked about until it is watched and everything in it is known.
+struct Watched {
+    grove: Grove,
+    tables: Tables,
+}
+
+impl Watched {
+    fn new(files: &[(&str, &str)]) -> Watched {
+        let watched = Watched { grove: Grove::new(), tables: Tables::new(ALWAYS) };
+        for (name, text) in files {
+            let path = watched.at(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        age();
+        watched.build();
+        for _ in 0..3 {
+            assert_eq!(watched.count("nothing like it"), 0);
+        }
+        assert!(watched.watched() > 0);
+        watched
+    }
+
+    fn at(&self, name: impl AsRef<Path>) -> std::path::PathBuf {
+        self.grove.path().join(name)
+    }
+
+    fn build(&self) {
+        let Watched { grove, tables } = self;
+        grove.with_listing(Some(tables), |listing| tables.build_index(&grove.tree, listing, &Half));
+    }
+
+    fn watched(&self) -> u64 {
+        self.tables.index_status(&self.grove.tree).unwrap().watched
+    }
+
+    /// In how many files a text is, which is the same without an index.
+    fn count(&self, text: &str) -> usize {
+        let wanted = Wanted { pattern: text, literal: true, ignore_case: false, multiline: false };
+        let answer = ask(&self.grove, wanted, Some(&self.tables));
+        assert_eq!(answer, ask(&self.grove, wanted, None), "{text}");
+        answer.unwrap().found.len()
+    }
+
+    /// Another text of the same length, and the time that it was: only the watch tells.
+    fn edit_unseen(&self, name: &str, text: &str) {
+        let modified = fs::metadata(self.at(name)).unwrap().modified().unwrap();
+        let mut file = fs::File::options().write(true).open(self.at(name)).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.set_modified(modified).unwrap();
+    }
+}
+
+#[test]
+fn a_change_is_seen_by_the_next_question() {
+    let watched = Watched::new(&[("a/f", "one word\n"), ("b/c/g", "two\n"), ("h", "three\n")]);
+    assert_eq!(watched.watched(), 4);
+    watched.edit_unseen("a/f", "one w0rd\n");
+    assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
+    fs::create_dir_all(watched.at("new/deep")).unwrap();
+    fs::write(watched.at("new/deep/f"), "a word\n").unwrap();
+    assert_eq!(watched.count("word"), 1);
+    fs::remove_dir_all(watched.at("b")).unwrap();
+    assert_eq!((watched.count("two"), watched.count("three")), (0, 1));
+    fs::write(watched.at(".gitignore"), "/h\n").unwrap();
+    assert_eq!(watched.count("three"), 0);
+}
+
+#[test]
+fn notices_that_were_lost_lose_no_change() {
+    let watched = Watched::new(&[("a/f", "one word\n"), ("a/g", "noise\n"), ("a/h", "noise\n")]);
+    let open = |name| fs::File::options().append(true).open(watched.at(name)).unwrap();
+    let (mut one, mut two) = (open("a/g"), open("a/h"));
+    // More than the queue takes; the same twice in a row would be one.
+    let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+    for _ in 0..most.trim().parse::<usize>().unwrap() / 2 + 1_000 {
+        one.write_all(b".").unwrap();
+        two.write_all(b".").unwrap();
+    }
+    watched.edit_unseen("a/f", "one w0rd\n");
+    fs::write(watched.at("a/new"), "w0rd\n").unwrap();
+    assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 2));
+    watched.edit_unseen("a/f", "one word\n");
+    assert_eq!((watched.count("word"), watched.count("w0rd")), (1, 1));
+}
+
+#[test]
+fn directories_that_take_each_others_names_are_not_mistaken() {
+    let watched =
+        Watched::new(&[("a/deep/f", "first\n"), ("b/deep/f", "other\n"), ("c/f", "third\n")]);
+    fs::rename(watched.at("a"), watched.at("aside")).unwrap();
+    fs::rename(watched.at("b"), watched.at("a")).unwrap();
+    fs::rename(watched.at("aside"), watched.at("b")).unwrap();
+    assert_eq!((watched.count("first"), watched.count("other")), (1, 1));
+    // Each is watched by its new name.
+    watched.edit_unseen("a/deep/f", "OTHER\n");
+    assert_eq!((watched.count("first"), watched.count("OTHER")), (1, 1));
+    watched.edit_unseen("b/deep/f", "FIRST\n");
+    assert_eq!((watched.count("FIRST"), watched.count("other")), (1, 0));
+    // Out of the tree, changed there, and back.
+    let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
+    fs::rename(watched.at("c"), outside.path().join("c")).unwrap();
+    assert_eq!(watched.count("third"), 0);
+    fs::write(outside.path().join("c/f"), "3rd..\n").unwrap();
+    fs::rename(outside.path().join("c"), watched.at("c")).unwrap();
+    assert_eq!((watched.count("third"), watched.count("3rd..")), (0, 1));
+}
+
+#[test]
+fn a_file_with_two_names_is_asked_each_time() {
+    let watched = Watched::new(&[("a/f", "one word\n"), ("b/g", "two\n")]);
+    let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
+    fs::hard_link(watched.at("a/f"), outside.path().join("f")).unwrap();
+    fs::hard_link(watched.at("b/g"), watched.at("a/g")).unwrap();
+    age();
+    watched.build();
+    assert_eq!((watched.count("word"), watched.count("w0rd"), watched.count("two")), (1, 0, 2));
+    // Where nobody watches.
+    fs::write(outside.path().join("f"), "one w0rd\n").unwrap();
+    assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
+    fs::write(watched.at("a/g"), "one word\n").unwrap();
+    assert_eq!((watched.count("word"), watched.count("two")), (2, 0));
+}
+
+#[test]
+fn what_is_ignored_is_not_watched() {
+    let watched =
+        Watched::new(&[(".gitignore", "/target\n"), ("target/a/b/f", "x\n"), ("src/f", "y\n")]);
+    assert_eq!(watched.watched(), 2);
+}
+
+#[test]
+fn a_tree_with_too_few_watches_is_searched_as_it_is() {
+    for max_watches in [0, 1, 4] {
+        let tables = Tables::new(IndexSettings { max_watches, ..ALWAYS });
+        model::run(tables, model::steps() / 10, 100 + max_watches as u64);
+    }
+}

@@ -1,0 +1,65 @@
+//! `torture index`: a search with an index answers what one without it answers.
+//!
+//! What is compared needs the library itself, which xtask does not link: its own tests do it, with as many
+//! patterns and changes as are asked for here. Then the product beside ripgrep, killed in the middle of
+//! building its index and started again.
+
+mod restarts;
+
+use super::Effort;
+use super::report::{Report, Row};
+use crate::error::Result;
+use crate::{peers, process};
+
+/// Patterns, and changes of a tree.
+const PATTERNS: usize = 100_000;
+const STEPS: usize = 1_000_000;
+const SMOKE_PATTERNS: usize = 400;
+const SMOKE_STEPS: usize = 600;
+
+/// The tests of the library that are run, each with what it counts.
+const TESTS: [(&str, &[&str], Counted); 4] = [
+    ("planner: every text that matches meets the plan", &["--lib", "plan::"], Counted::Patterns),
+    ("index: answers as without one", &["--test=it", "indexed::"], Counted::Patterns),
+    ("model: a tree that changes between two questions", &["--test=it", "model::"], Counted::Steps),
+    ("watches: lost, used up, moved", &["--test=it", "watched::"], Counted::Steps),
+];
+
+#[derive(Clone, Copy)]
+enum Counted {
+    Patterns,
+    Steps,
+}
+
+pub(super) fn run(parts: &[String], effort: Effort) -> Result<()> {
+    let mut report = Report::default();
+    let (patterns, steps) = match (effort.rounds, effort.smoke) {
+        (Some(rounds), _) => (rounds, rounds),
+        (None, true) => (SMOKE_PATTERNS, SMOKE_STEPS),
+        (None, false) => (PATTERNS, STEPS),
+    };
+    let wanted = |what: &str| parts.is_empty() || parts.iter().any(|part| what.starts_with(part));
+    for (what, words, counted) in TESTS.iter().filter(|(what, ..)| wanted(what)) {
+        let mut command = process::cargo(&["test", "--quiet", "--locked", "-p", "toolcrib-search"]);
+        if !effort.smoke {
+            command.arg("--release");
+        }
+        command.args(*words);
+        command.env("PROPTEST_CASES", patterns.to_string());
+        command.env("TOOLCRIB_STEPS", steps.to_string());
+        let mut row = Row::new("library", *what);
+        match process::run(&mut command) {
+            Ok(()) => match counted {
+                Counted::Patterns => row.tally.add_many("patterns", patterns as u64),
+                Counted::Steps => row.tally.add_many("changes", steps as u64),
+            },
+            Err(error) => row.violate(error.to_string(), process::describe(&command)),
+        }
+        report.add(row);
+    }
+    if wanted("restarts") {
+        let peers = peers::install()?;
+        restarts::run(&effort.build()?, &peers, effort, &mut report)?;
+    }
+    report.finish("index")
+}
