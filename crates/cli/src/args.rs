@@ -154,6 +154,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: PolicyCommand,
     },
+    /// Show, build or drop the index that searches keep of large roots
+    Index {
+        #[command(subcommand)]
+        command: IndexCommand,
+    },
     /// List the commands that running servers and sessions of this user have under way
     Jobs,
     /// End such a command, and all that it started
@@ -203,6 +208,17 @@ pub(crate) struct ServeArgs {
     /// A further name by which requests may call us: that of a proxy on this machine. Repeatable
     #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
     pub(crate) allow_hosts: Vec<String>,
+}
+
+/// What to do with the index of each root.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum IndexCommand {
+    /// How many files are in it, and how large it is
+    Status,
+    /// Read what is not in it yet, for the servers to come; they would do so by themselves
+    Build,
+    /// Remove it; nothing is lost but time
+    Drop,
 }
 
 /// The questions that a policy answers.

@@ -5,6 +5,7 @@ mod completions;
 mod decisions;
 mod doctor;
 mod history;
+mod index;
 mod install;
 mod jobs;
 mod policy;
@@ -55,6 +56,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Policy { command: PolicyCommand::Test { command } } => {
             policy::test(common, &runtime(common)?, command)
         }
+        Command::Index { command } => index::index(common, &runtime(common)?, command),
         Command::Jobs => jobs::jobs(common),
         Command::Kill { id } => jobs::kill(common, id),
         Command::Completions { shell } => completions::completions(*shell),

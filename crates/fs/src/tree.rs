@@ -134,7 +134,7 @@ impl Directory {
         }
         for part in parts {
             buffer.clear();
-            buffer.resize(usize::try_from(part.end - part.start).unwrap_or(0), 0);
+            buffer.resize(usize::try_from(part.end.saturating_sub(part.start)).unwrap_or(0), 0);
             let mut filled = 0;
             while filled < buffer.len() {
                 let at = part.start + filled as u64;

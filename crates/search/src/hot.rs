@@ -8,17 +8,19 @@
 //! Each root has its index beside its table. Where the index is worth it, directories are watched as well, and
 //! what is watched is not asked for its stamp: see `watching`.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use toolcrib_fs::Tree;
+use toolcrib_fs::{ContentHash, FsError, Shelf, Tree};
 
 use crate::grep::Letters;
 use crate::index::{Index, IndexSettings, IndexStatus, Work};
 use crate::listing::{Listed, Listing, has_entries};
 use crate::ordered::in_order;
+use crate::spots::Spots;
 use crate::stop::Stop;
 use crate::walk::{Walk, list_again, walk};
 use crate::watching::{News, Watching};
@@ -27,6 +29,8 @@ use crate::watching::{News, Watching};
 #[derive(Debug, Default)]
 pub struct Tables {
     settings: IndexSettings,
+    /// Where indexes are kept for the next process.
+    shelves: Option<PathBuf>,
     /// The one used last at the end.
     roots: Mutex<Vec<Arc<Kept>>>,
 }
@@ -37,6 +41,8 @@ struct Kept {
     table: Mutex<Option<Table>>,
     /// How many directories are watched.
     watched: AtomicU64,
+    /// A change was made that no watch told of.
+    deaf: AtomicBool,
     index: Arc<Index>,
 }
 
@@ -44,6 +50,7 @@ struct Kept {
 struct Table {
     directories: Directories,
     watching: Option<Watching>,
+    spots: Spots,
 }
 
 type Directories = Arc<Vec<Arc<Listed>>>;
@@ -58,9 +65,10 @@ const MAX_DIRECTORIES: usize = 100_000;
 const PAUSE: Duration = Duration::from_micros(200);
 
 impl Tables {
-    /// Tables whose roots are indexed as these settings say.
-    pub fn new(settings: IndexSettings) -> Tables {
-        Tables { settings, roots: Mutex::default() }
+    /// Tables whose roots are indexed as these settings say. In a directory, if there is one, indexes are
+    /// kept for the next process.
+    pub fn new(settings: IndexSettings, shelves: Option<PathBuf>) -> Tables {
+        Tables { settings, shelves, roots: Mutex::default() }
     }
 
     /// Lists as [`walk`] does, and quicker where the root was listed before.
@@ -72,7 +80,7 @@ impl Tables {
         let root = self.root(asked.tree);
         let Some(mut kept) = wait_for(&root.table, asked.stop) else { return walk(asked) };
         // Whatever ends this, a panic too, leaves no table rather than a wrong one.
-        let refreshed = kept.take().and_then(|table| refresh(asked, table, self.settings));
+        let refreshed = kept.take().and_then(|table| refresh(asked, table, &root, self.settings));
         let watched = refreshed.as_ref().and_then(|table| Some(table.watching.as_ref()?.count()));
         root.watched.store(watched.unwrap_or(0) as u64, Ordering::Relaxed);
         let Some(table) = refreshed else { return list_new(asked, &mut kept) };
@@ -90,12 +98,25 @@ impl Tables {
         }
     }
 
-    /// How far the index of a root is; nothing, if there was never a reason for one.
-    pub fn index_status(&self, tree: &Tree) -> Option<IndexStatus> {
-        let roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = roots.iter().find(|kept| kept.root == tree.path())?;
-        let watched = kept.watched.load(Ordering::Relaxed);
-        Some(IndexStatus { watched, ..kept.index.status() })
+    /// How far the index of a root is, with what an earlier process has kept.
+    pub fn index_status(&self, tree: &Tree) -> IndexStatus {
+        let kept = self.root(tree);
+        kept.index.load();
+        IndexStatus {
+            watched: kept.watched.load(Ordering::Relaxed),
+            deaf: kept.deaf.load(Ordering::Relaxed),
+            ..kept.index.status()
+        }
+    }
+
+    /// Whether the root of a listing has enough files for an index.
+    pub fn is_indexed(&self, listing: &Listing) -> bool {
+        has_entries(&listing.directories, self.settings.least_files)
+    }
+
+    /// Forgets the index of a root, and what is kept of it.
+    pub fn drop_index(&self, tree: &Tree) -> Result<(), FsError> {
+        self.root(tree).index.forget()
     }
 
     /// Takes into the index of a root what is not in it yet, here and now.
@@ -106,8 +127,12 @@ impl Tables {
 
     /// The index of a root, if it is large enough for one.
     pub(crate) fn index(&self, tree: &Tree, listing: &Listing) -> Option<Arc<Index>> {
-        let is_large = has_entries(&listing.directories, self.settings.least_files);
-        is_large.then(|| self.root(tree).index.clone())
+        self.is_indexed(listing).then(|| self.root(tree).index.clone())
+    }
+
+    fn shelf(&self, tree: &Tree) -> Option<Shelf> {
+        let name = ContentHash::of(tree.path().as_os_str().as_bytes()).to_string();
+        Some(Shelf::new(self.shelves.as_ref()?.join(name)))
     }
 
     fn root(&self, tree: &Tree) -> Arc<Kept> {
@@ -118,7 +143,8 @@ impl Tables {
                 root: tree.path().to_owned(),
                 table: Mutex::default(),
                 watched: AtomicU64::new(0),
-                index: Arc::new(Index::new(self.settings)),
+                deaf: AtomicBool::new(false),
+                index: Arc::new(Index::new(self.settings, self.shelf(tree))),
             }),
         };
         if roots.len() >= ROOTS {
@@ -153,16 +179,21 @@ fn list_new(asked: &Walk<'_>, kept: &mut Option<Table>) -> Listing {
     let is_root = asked.start.as_os_str().is_empty();
     listing.hot = is_root && listing.complete && listing.directories.len() <= MAX_DIRECTORIES;
     if listing.hot {
-        *kept = Some(Table { directories: listing.directories.clone(), watching: None });
+        let directories = listing.directories.clone();
+        *kept = Some(Table { directories, watching: None, spots: Spots::default() });
     }
     listing
 }
 
 /// The table as it must be now; nothing, if only a walk can tell.
-fn refresh(asked: &Walk<'_>, table: Table, settings: IndexSettings) -> Option<Table> {
-    let Table { directories, mut watching } = table;
+fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings) -> Option<Table> {
+    let Table { directories, mut watching, mut spots } = table;
     let mut news =
         watching.as_mut().map_or_else(News::default, |watching| watching.news(&directories));
+    if spots.missed_one(&directories) {
+        root.deaf.store(true, Ordering::Relaxed);
+        return None;
+    }
     let unsure: Vec<u32> = (0..)
         .zip(directories.iter())
         .filter(|(_, listed)| is_unsure(listed))
@@ -198,13 +229,16 @@ fn refresh(asked: &Walk<'_>, table: Table, settings: IndexSettings) -> Option<Ta
             Arc::new(new)
         }
     };
-    if watching.is_none() && has_entries(&directories, settings.least_files) {
+    let may_watch = !root.deaf.load(Ordering::Relaxed);
+    if watching.is_none() && may_watch && has_entries(&directories, settings.least_files) {
         watching = Watching::begin(settings.max_watches);
     }
     if let Some(watching) = &mut watching {
         watching.watch(asked.tree, &directories);
+        let stamp_of = |place| root.index.stamp(place);
+        spots.look(asked.tree, &directories, settings.trial_pause, stamp_of);
     }
-    Some(Table { directories, watching })
+    Some(Table { directories, watching, spots })
 }
 
 enum State {

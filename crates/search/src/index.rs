@@ -14,19 +14,23 @@ mod chunks;
 mod narrowed;
 mod postings;
 mod segment;
+mod stored;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::Tree;
+use toolcrib_fs::{FsError, Shelf, Stamp, Tree};
 
 pub(crate) use self::build::Work;
 pub(crate) use self::chunks::CHUNK_BYTES;
 pub(crate) use self::narrowed::{Narrowed, Verdict};
 pub(crate) use self::view::Place;
 use self::view::View;
+use crate::net;
 use crate::pattern::Pattern;
 
 /// How an index is made, and for which trees.
@@ -40,6 +44,8 @@ pub struct IndexSettings {
     pub chunk_bytes: usize,
     /// Directories that may be watched, besides what the system allows.
     pub max_watches: usize,
+    /// Between two trials of whether index and watches are right.
+    pub trial_pause: Duration,
 }
 
 impl Default for IndexSettings {
@@ -49,6 +55,7 @@ impl Default for IndexSettings {
             max_bytes: 256 << 20,
             chunk_bytes: CHUNK_BYTES,
             max_watches: usize::MAX,
+            trial_pause: Duration::from_secs(10),
         }
     }
 }
@@ -68,12 +75,20 @@ pub struct IndexStatus {
     pub full: bool,
     /// Directories that are watched: nothing in them is asked for its stamp.
     pub watched: u64,
+    /// Why there is none any more, if it was once wrong.
+    pub off: Option<String>,
+    /// A change was made that no watch told of: there are none any more.
+    pub deaf: bool,
 }
 
 /// The index of a root.
 #[derive(Debug)]
 pub(crate) struct Index {
     settings: IndexSettings,
+    /// Where it is kept for the next process.
+    shelf: Option<Shelf>,
+    /// Somebody has looked there.
+    is_loaded: AtomicBool,
     view: Mutex<Arc<View>>,
     building: Mutex<Building>,
     stop: AtomicBool,
@@ -87,6 +102,10 @@ struct Building {
     serial: u32,
     took: Option<Duration>,
     full: bool,
+    /// When it was last tried whether the index is right.
+    tried: Option<Instant>,
+    /// It was not, and this is why.
+    off: Option<String>,
 }
 
 /// Between two builds there is at least this, and ten times what the last one took: a file that is not in the
@@ -94,18 +113,63 @@ struct Building {
 const CALM: Duration = Duration::from_millis(250);
 const CALM_TIMES: u32 = 10;
 
+/// What was kept of a root and not changed for so long goes when another root is asked for.
+const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 /// Where there was no room for all, trying again is of little use.
 const FULL_CALM: Duration = Duration::from_secs(600);
 
 impl Index {
-    pub(crate) fn new(settings: IndexSettings) -> Index {
-        let (view, building, stop) = Default::default();
-        Index { settings, view, building, stop }
+    pub(crate) fn new(settings: IndexSettings, shelf: Option<Shelf>) -> Index {
+        let (is_loaded, view, building, stop) = Default::default();
+        Index { settings, shelf, is_loaded, view, building, stop }
+    }
+
+    /// Takes in what an earlier process has kept, once. What does not hold together goes, and so does what
+    /// there is no room for.
+    pub(crate) fn load(&self) {
+        let Some(shelf) = &self.shelf else { return };
+        if self.is_loaded.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        shelf.forget_siblings(KEPT_UNUSED);
+        let (mut segments, mut bytes) = (Vec::new(), 0);
+        for shelved in shelf.list() {
+            bytes += shelved.bytes;
+            let fits = bytes <= self.settings.max_bytes;
+            let read = || {
+                let stored = shelf.get(&shelved.hash)?;
+                stored::from_bytes(&stored, self.settings.chunk_bytes, self.next_serial())
+            };
+            match fits.then(read).flatten() {
+                Some(segment) => {
+                    let _ = segment.kept.set(shelved.hash);
+                    segments.push(segment);
+                }
+                None => shelf.remove(&shelved.hash),
+            }
+        }
+        // The newest came first, and is to be known best.
+        if !segments.is_empty() {
+            self.publish(|view| view.with(segments.into_iter().rev()));
+        }
+    }
+
+    /// Forgets everything, and keeps nothing for the next process.
+    pub(crate) fn forget(&self) -> Result<(), FsError> {
+        self.is_loaded.store(true, Ordering::Relaxed);
+        self.publish(|_| View::default());
+        self.shelf.as_ref().map_or(Ok(()), Shelf::clear)
     }
 
     /// What it makes of a pattern; nothing, if it cannot help.
     pub(crate) fn narrow(&self, pattern: &Pattern) -> Option<Narrowed> {
         Narrowed::new(self.view(), pattern)
+    }
+
+    /// What a file was when it was read.
+    pub(crate) fn stamp(&self, place: Place) -> Option<Stamp> {
+        Some(self.view().file(place)?.stamp)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -116,7 +180,7 @@ impl Index {
     pub(crate) fn build_later(self: &Arc<Self>, tree: &Tree, work: Work) {
         let mut building = self.building();
         let is_calm = building.next.is_none_or(|next| Instant::now() >= next);
-        if building.running || !is_calm || self.stop.load(Ordering::Relaxed) {
+        if building.running || !is_calm || self.is_ended() {
             return;
         }
         let (index, tree) = (self.clone(), tree.clone());
@@ -124,8 +188,42 @@ impl Index {
         building.running = thread.spawn(move || index.build_aside(&tree, &work)).is_ok();
     }
 
+    /// Tries in the background whether it is right about a pattern, unless that was done just now. If it is not,
+    /// there is no index from then on.
+    pub(crate) fn try_later(self: &Arc<Self>, tree: &Tree, work: Work, pattern: &Pattern) {
+        let mut building = self.building();
+        let is_due =
+            building.tried.is_none_or(|tried| tried.elapsed() >= self.settings.trial_pause);
+        if building.running || !is_due || self.is_ended() {
+            return;
+        }
+        let Some(pattern) = pattern.again() else { return };
+        building.tried = Some(Instant::now());
+        let (index, tree) = (self.clone(), tree.clone());
+        let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
+        let trial = move || {
+            let _ = rustix::process::setpriority_process(None, 19);
+            if let Some(why) = net::cast(&index, &tree, &work, &pattern) {
+                index.turn_off(why);
+            }
+        };
+        // One that cannot be started now is tried another time.
+        let _ = thread.spawn(trial);
+    }
+
+    /// From now on there is none, and none is left to others.
+    fn turn_off(&self, why: String) {
+        self.building().off = Some(why);
+        self.end();
+        let _ = self.forget();
+    }
+
     /// Takes in what is not in it yet, here and now.
     pub(crate) fn build_now(&self, tree: &Tree, work: &Work) {
+        if self.is_ended() {
+            return;
+        }
+        self.load();
         let began = Instant::now();
         build::run(self, tree, work);
         let took = began.elapsed();
@@ -145,7 +243,14 @@ impl Index {
             built_in: building.took,
             full: building.full,
             watched: 0,
+            off: building.off.clone(),
+            deaf: false,
         }
+    }
+
+    /// Whether nothing more is to be done.
+    pub(crate) fn is_ended(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// Ends what is under way in the background.
@@ -175,7 +280,8 @@ impl Index {
     /// Puts another view in place of the one that there is.
     fn publish(&self, change: impl FnOnce(&View) -> View) {
         let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-        *view = Arc::new(change(&view));
+        // Also what was under way when it was turned off comes to nothing.
+        *view = if self.is_ended() { Arc::default() } else { Arc::new(change(&view)) };
     }
 
     fn building(&self) -> MutexGuard<'_, Building> {

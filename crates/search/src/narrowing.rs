@@ -31,6 +31,9 @@ impl Narrowing {
     /// Nothing, where there is no index.
     pub(crate) fn begin(grep: &Grep<'_>) -> Option<Narrowing> {
         let index = grep.tables?.index(grep.tree, grep.listing)?;
+        if !grep.pattern.plan.is_all() {
+            index.load();
+        }
         let narrowed = index.narrow(grep.pattern);
         Some(Narrowing { index, narrowed, unknown: AtomicUsize::new(0) })
     }
@@ -98,13 +101,21 @@ impl Narrowing {
     /// Takes in what was missing, once nobody waits for an answer.
     pub(crate) fn end(self, grep: &Grep<'_>) {
         let is_worth = match &self.narrowed {
-            Some(_) => self.unknown.into_inner() >= WORTH_BUILDING,
+            Some(_) => self.unknown.load(Ordering::Relaxed) >= WORTH_BUILDING,
             None => self.index.is_empty(),
         };
         // Only a table has all files of the root.
-        if is_worth && grep.listing.hot {
-            let directories = grep.listing.directories.clone();
-            self.index.build_later(grep.tree, Work { directories, letters: grep.letters });
+        if !grep.listing.hot {
+            return;
+        }
+        let directories = grep.listing.directories.clone();
+        let work = Work { directories, letters: grep.letters };
+        match is_worth {
+            true => self.index.build_later(grep.tree, work),
+            false if self.narrowed.is_some() => {
+                self.index.try_later(grep.tree, work, grep.pattern);
+            }
+            false => {}
         }
     }
 }

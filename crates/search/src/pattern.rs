@@ -37,7 +37,17 @@ pub struct Pattern {
     pub(crate) ascii: bool,
     /// What a text must have in it for this to match.
     pub(crate) plan: Plan,
+    /// What it was made from.
+    source: Source,
     understood: Understood,
+}
+
+#[derive(Debug)]
+struct Source {
+    pattern: String,
+    literal: bool,
+    ignore_case: bool,
+    multiline: bool,
 }
 
 #[derive(Debug)]
@@ -104,6 +114,13 @@ impl Pattern {
         }
     }
 
+    /// The same once more, for another thread.
+    pub(crate) fn again(&self) -> Option<Pattern> {
+        let Source { pattern, literal, ignore_case, multiline } = &self.source;
+        let (literal, ignore_case, multiline) = (*literal, *ignore_case, *multiline);
+        Pattern::new(Wanted { pattern, literal, ignore_case, multiline }).ok()
+    }
+
     /// How it was understood.
     pub fn understood(&self) -> &Understood {
         &self.understood
@@ -150,7 +167,8 @@ impl Pattern {
         }
         let matcher = builder.build(pattern).map_err(|_| too_large())?;
         let (ascii, plan) = (is_ascii(hir), Plan::of(hir));
-        Ok(Pattern { engine: Engine::Linear(matcher), multiline, ascii, plan, understood })
+        let (engine, source) = (Engine::Linear(matcher), wanted.into());
+        Ok(Pattern { engine, multiline, ascii, plan, source, understood })
     }
 
     fn bounded(wanted: Wanted<'_>) -> Result<Pattern, PatternError> {
@@ -168,12 +186,20 @@ impl Pattern {
                 multiline: wanted.multiline,
                 ascii: false,
                 plan: Plan::All,
+                source: wanted.into(),
                 understood: Understood::WithLookAround,
             }),
             Err(error) => {
                 Pattern::text(wanted, Understood::AsText { why: error.to_string(), column: 1 })
             }
         }
+    }
+}
+
+impl From<Wanted<'_>> for Source {
+    fn from(wanted: Wanted<'_>) -> Self {
+        let Wanted { pattern, literal, ignore_case, multiline } = wanted;
+        Source { pattern: pattern.to_owned(), literal, ignore_case, multiline }
     }
 }
 

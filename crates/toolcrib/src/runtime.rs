@@ -313,6 +313,7 @@ impl RuntimeBuilder {
             sandbox: (self.profile != Profile::Open).then_some(self.sandbox),
         };
         let shell_host = self.helper.as_ref().map(|program| ShellHost::new(program, settings));
+        let indexes = self.journal.as_ref().map(|(directory, _)| directory.join("index"));
         let journal = self.journal.map(|(directory, caps)| Journal::new(directory, caps));
         // A journal that cannot be looked at is no reason not to read files; a change will say so itself.
         let recovered =
@@ -339,7 +340,7 @@ impl RuntimeBuilder {
             helper: self.helper,
             shell_host,
             sessions: AtomicU64::new(0),
-            tables: Tables::new(self.index),
+            tables: Tables::new(self.index, indexes),
         })
     }
 }

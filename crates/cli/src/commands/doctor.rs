@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
-use toolcrib::Checkup;
+use toolcrib::{Checkup, Runtime};
 
-use super::install;
+use super::{index, install};
 use crate::args::Common;
 use crate::config::{self, Config};
 use crate::{print, rules};
@@ -28,6 +28,7 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
         ("rules", rules(common)),
         ("journal", journal(common)),
         ("workspace", runtime.as_ref().map(|_| roots(common)).map_err(String::clone)),
+        ("index", runtime.as_ref().map_err(String::clone).and_then(indexes)),
         ("clients", clients()),
     ];
     let checkup = runtime
@@ -126,6 +127,11 @@ fn roots(common: &Common) -> String {
         format!("{}{}", root.directory.display(), if root.read_only { " (read only)" } else { "" })
     };
     common.roots.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+fn indexes(runtime: &Runtime) -> Result<String, String> {
+    let roots = runtime.indexes().map_err(|error| error.text().to_string())?;
+    Ok(roots.iter().map(index::sentence).collect::<Vec<_>>().join("; "))
 }
 
 fn clients() -> Result<String, String> {

@@ -11,6 +11,7 @@ mod cases;
 mod few_handles;
 mod hostile_input;
 mod http;
+mod index;
 mod install;
 mod mcp;
 mod other_user;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use toolcrib_fs::{Taken, Tree};
+use toolcrib_fs::{Shelf, Taken, Tree};
 
 use super::Index;
 use super::segment::{Builder, MAX_FILE_BYTES};
+use super::stored;
 use super::view::View;
 use crate::grep::Letters;
 use crate::listing::{EntryOf, FileId, Listed};
@@ -33,9 +34,12 @@ const SMALL_CHUNKS: usize = 1_024;
 
 /// Brings the index up to what the files say now.
 pub(super) fn run(index: &Index, tree: &Tree, work: &Work) {
+    // Who keeps segments is alone with it; others have theirs in memory only.
+    let lock = index.shelf.as_ref().and_then(|shelf| Some((shelf, shelf.lock()?)));
+    let shelf = lock.as_ref().map(|(shelf, _)| *shelf);
     let survey = Survey::of(index, tree, work);
     let next = AtomicUsize::new(0);
-    let read = || read(index, tree, work, &survey.unknown, &next);
+    let read = || read(&Build { index, shelf, tree, work }, &survey.unknown, &next);
     match survey.unknown.len() <= AT_ONCE {
         true => read(),
         false => std::thread::scope(|scope| {
@@ -44,8 +48,22 @@ pub(super) fn run(index: &Index, tree: &Tree, work: &Work) {
         }),
     }
     if !index.stop.load(Ordering::Relaxed) {
+        let view = index.view();
         index.publish(|view| view.without(&survey.outdated));
+        let gone = view.segments.iter().filter(|segment| survey.outdated.contains(&segment.serial));
+        if let Some(shelf) = shelf {
+            gone.filter_map(|segment| segment.kept.get()).for_each(|hash| shelf.remove(hash));
+        }
     }
+}
+
+/// What a thread that reads must know.
+struct Build<'a> {
+    index: &'a Index,
+    /// Where segments are kept for other processes.
+    shelf: Option<&'a Shelf>,
+    tree: &'a Tree,
+    work: &'a Work,
 }
 
 /// What a look at all stamps shows.
@@ -111,7 +129,8 @@ fn outdated(view: &View, known: &[(FileId, u32)]) -> Vec<u32> {
 }
 
 /// Reads one batch of files after the other, and puts a segment into the index as soon as it is full.
-fn read(index: &Index, tree: &Tree, work: &Work, files: &[FileId], next: &AtomicUsize) {
+fn read(build: &Build<'_>, files: &[FileId], next: &AtomicUsize) {
+    let Build { index, tree, work, .. } = build;
     let mut builder = Builder::new(index.settings.chunk_bytes);
     let mut buffer = Vec::new();
     loop {
@@ -139,25 +158,31 @@ fn read(index: &Index, tree: &Tree, work: &Work, files: &[FileId], next: &Atomic
             {
                 builder.add(stamp, Nature::of(&buffer, work.letters), &buffer);
             }
-            if builder.is_full() && !put(index, &mut builder) {
+            if builder.is_full() && !put(build, &mut builder) {
                 next.store(files.len(), Ordering::Relaxed);
                 return;
             }
         }
     }
     if !builder.is_empty() {
-        put(index, &mut builder);
+        put(build, &mut builder);
     }
 }
 
 /// Puts what was read into the index; answers whether there is room for more.
-fn put(index: &Index, builder: &mut Builder) -> bool {
+fn put(build: &Build<'_>, builder: &mut Builder) -> bool {
+    let index = build.index;
     let segment = builder.finish(index.next_serial());
     let room = index.settings.max_bytes;
     let full = (index.view().bytes() + segment.bytes()) as u64 > room;
     index.building().full = full;
     if !full {
-        index.publish(|view| view.with(segment));
+        let keep =
+            |shelf: &Shelf| shelf.put(&stored::to_bytes(&segment, index.settings.chunk_bytes)).ok();
+        if let Some(hash) = build.shelf.and_then(keep) {
+            let _ = segment.kept.set(hash);
+        }
+        index.publish(|view| view.with([segment]));
     }
     !full
 }

@@ -98,8 +98,8 @@ impl Narrowed {
         }
         let wanted = segment.chunks_of(file).filter(|chunk| candidates.chunks.has(*chunk));
         let parts: Vec<Range<u64>> = wanted.map(|chunk| segment.place_of(file, chunk)).collect();
-        let bytes: u64 = parts.iter().map(|part| part.end - part.start).sum();
-        match bytes * WORTH_PARTS <= file.stamp.size {
+        let bytes: u64 = parts.iter().map(|part| part.end.saturating_sub(part.start)).sum();
+        match bytes.saturating_mul(WORTH_PARTS) <= file.stamp.size {
             true => Verdict::Within(parts),
             false => Verdict::Unknown,
         }

@@ -1,8 +1,9 @@
 //! A part of the index that never changes: some files, their chunks, and where which trigram is.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
-use toolcrib_fs::Stamp;
+use toolcrib_fs::{ContentHash, Stamp};
 
 use super::bits::Bits;
 use super::chunks::{chunks, with_overlap};
@@ -25,6 +26,17 @@ pub(super) struct Segment {
     /// Where the list of each ends in `postings`.
     ends: Vec<u32>,
     postings: Vec<u8>,
+    /// By what it is kept for the next process.
+    pub(super) kept: OnceLock<ContentHash>,
+}
+
+/// What a segment is made of, besides its files.
+pub(super) struct Parts<'a> {
+    pub(super) starts: &'a [u32],
+    pub(super) pairs: &'a [u32],
+    pub(super) ends: &'a [u32],
+    pub(super) lasts: &'a [u8],
+    pub(super) postings: &'a [u8],
 }
 
 /// A file as it was when it was read.
@@ -45,7 +57,29 @@ const SEGMENT_FILES: usize = 8_192;
 /// A larger file is not indexed.
 pub(super) const MAX_FILE_BYTES: u64 = 16 << 20;
 
+impl File {
+    pub(super) fn new(stamp: Stamp, nature: Nature, first_chunk: u16, chunks: u16) -> File {
+        File { stamp, nature, first_chunk, chunks }
+    }
+}
+
 impl Segment {
+    /// From what it is made of, which holds together: [`Parts`] in their order.
+    pub(super) fn from_parts(
+        serial: u32,
+        files: Vec<File>,
+        [starts, pairs, ends]: [Vec<u32>; 3],
+        lasts: Vec<u8>,
+        postings: Vec<u8>,
+    ) -> Segment {
+        Segment { serial, files, starts, pairs, lasts, ends, postings, kept: OnceLock::new() }
+    }
+
+    pub(super) fn parts(&self) -> Parts<'_> {
+        let Segment { starts, pairs, lasts, ends, postings, .. } = self;
+        Parts { starts, pairs, ends, lasts, postings }
+    }
+
     /// How much memory it takes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.files[..])
@@ -182,6 +216,7 @@ impl Builder {
             lasts: Vec::new(),
             ends: Vec::new(),
             postings: Vec::new(),
+            kept: OnceLock::new(),
         };
         for gram in 0..GRAMS {
             if gram & 0x7f == 0 {

@@ -69,15 +69,17 @@ impl View {
         segments + self.places.capacity() * size_of::<((u64, u64), Place)>()
     }
 
-    /// The same with another segment, whose files are known better than before.
-    pub(super) fn with(&self, segment: Segment) -> View {
+    /// The same with further segments, whose files are known better than before, the later the better.
+    pub(super) fn with(&self, segments: impl IntoIterator<Item = Segment>) -> View {
         let mut view = self.clone();
-        for (at, file) in segment.files.iter().enumerate() {
-            let file_at = u32::try_from(at).unwrap_or(u32::MAX);
-            let place = Place { serial: segment.serial, file: file_at };
-            view.places.insert(file.stamp.identity, place);
+        for segment in segments {
+            for (at, file) in segment.files.iter().enumerate() {
+                let file_at = u32::try_from(at).unwrap_or(u32::MAX);
+                let place = Place { serial: segment.serial, file: file_at };
+                view.places.insert(file.stamp.identity, place);
+            }
+            view.segments.push(Arc::new(segment));
         }
-        view.segments.push(Arc::new(segment));
         view.segments.sort_unstable_by_key(|segment| segment.serial);
         view
     }

@@ -40,8 +40,13 @@ pub(crate) struct Answer {
     looked: Looked,
 }
 
-pub(crate) const ALWAYS: IndexSettings =
-    IndexSettings { least_files: 0, max_bytes: 1 << 30, chunk_bytes: 512, max_watches: usize::MAX };
+pub(crate) const ALWAYS: IndexSettings = IndexSettings {
+    least_files: 0,
+    max_bytes: 1 << 30,
+    chunk_bytes: 512,
+    max_watches: usize::MAX,
+    trial_pause: Duration::from_secs(600),
+};
 
 /// Until what was just written is old enough to be taken into an index.
 pub(crate) fn age() {
@@ -105,11 +110,11 @@ fn indexed() -> &'static (Grove, Tables) {
         write("two".into(), b"ab");
         write("too-large".into(), words(3, 90_000).as_bytes());
         age();
-        let tables = Tables::new(ALWAYS);
+        let tables = Tables::new(ALWAYS, None);
         grove.with_listing(Some(&tables), |listing| {
             tables.build_index(&grove.tree, listing, &Half);
         });
-        let status = tables.index_status(&grove.tree).unwrap();
+        let status = tables.index_status(&grove.tree);
         assert_eq!((status.files, status.building, status.full), (91, false, false));
         (grove, tables)
     })
@@ -153,7 +158,7 @@ fn words_of_all_places_are_found_as_without_an_index() {
 #[test]
 fn what_was_changed_without_another_name_or_size_is_found() {
     let grove = Grove::new();
-    let tables = Tables::new(ALWAYS);
+    let tables = Tables::new(ALWAYS, None);
     let file = grove.path().join("f");
     fs::write(&file, "the first text\n").unwrap();
     age();
@@ -174,9 +179,9 @@ fn an_index_without_room_narrows_what_it_has() {
         fs::write(grove.path().join(format!("f{at}")), words(at, 500)).unwrap();
     }
     age();
-    let tables = Tables::new(IndexSettings { max_bytes: 1, ..ALWAYS });
+    let tables = Tables::new(IndexSettings { max_bytes: 1, ..ALWAYS }, None);
     grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
-    let status = tables.index_status(&grove.tree).unwrap();
+    let status = tables.index_status(&grove.tree);
     assert!(status.full && status.files == 0, "{status:?}");
     let wanted = Wanted { pattern: "abc", literal: true, ignore_case: false, multiline: false };
     assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None));

@@ -12,6 +12,7 @@ mod indexed;
 mod model;
 mod patterns;
 mod random;
+mod stored;
 mod tree;
 mod walking;
 mod watched;

@@ -42,12 +42,12 @@ pub(crate) fn steps() -> usize {
 
 #[test]
 fn a_tree_that_changes_is_searched_as_it_is() {
-    run(Tables::new(ALWAYS), steps(), 1);
+    run(Tables::new(ALWAYS, None), steps(), 1);
 }
 
 #[test]
 fn a_tree_without_an_index_is_searched_as_it_is() {
-    run(Tables::new(IndexSettings { least_files: u64::MAX, ..ALWAYS }), steps() / 10, 2);
+    run(Tables::new(IndexSettings { least_files: u64::MAX, ..ALWAYS }, None), steps() / 10, 2);
 }
 
 pub(crate) fn run(tables: Tables, steps: usize, seed: u64) {

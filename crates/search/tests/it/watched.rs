@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use toolcrib_search::{IndexSettings, Tables, Wanted};
 
@@ -19,7 +20,11 @@ struct Watched {
 
 impl Watched {
     fn new(files: &[(&str, &str)]) -> Watched {
-        let watched = Watched { grove: Grove::new(), tables: Tables::new(ALWAYS) };
+        Watched::with(files, ALWAYS)
+    }
+
+    fn with(files: &[(&str, &str)], settings: IndexSettings) -> Watched {
+        let watched = Watched { grove: Grove::new(), tables: Tables::new(settings, None) };
         for (name, text) in files {
             let path = watched.at(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -44,7 +49,7 @@ impl Watched {
     }
 
     fn watched(&self) -> u64 {
-        self.tables.index_status(&self.grove.tree).unwrap().watched
+        self.tables.index_status(&self.grove.tree).watched
     }
 
     /// In how many files a text is, which is the same without an index.
@@ -136,6 +141,23 @@ fn a_file_with_two_names_is_asked_each_time() {
 }
 
 #[test]
+fn a_change_that_no_watch_told_of_ends_the_watches() {
+    let watched = Watched::with(
+        &[("a/f", "one word\n"), ("b/g", "two\n")],
+        IndexSettings { trial_pause: Duration::ZERO, ..ALWAYS },
+    );
+    let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
+    // A name that it gets after it was noted, where nobody watches.
+    fs::hard_link(watched.at("a/f"), outside.path().join("f")).unwrap();
+    fs::write(outside.path().join("f"), "one w0rd\n").unwrap();
+    assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
+    let status = watched.tables.index_status(&watched.grove.tree);
+    assert!(status.deaf && status.watched == 0, "{status:?}");
+    fs::write(outside.path().join("f"), "one word\n").unwrap();
+    assert_eq!((watched.count("word"), watched.count("w0rd")), (1, 0));
+}
+
+#[test]
 fn what_is_ignored_is_not_watched() {
     let watched =
         Watched::new(&[(".gitignore", "/target\n"), ("target/a/b/f", "x\n"), ("src/f", "y\n")]);
@@ -145,7 +167,7 @@ fn what_is_ignored_is_not_watched() {
 #[test]
 fn a_tree_with_too_few_watches_is_searched_as_it_is() {
     for max_watches in [0, 1, 4] {
-        let tables = Tables::new(IndexSettings { max_watches, ..ALWAYS });
+        let tables = Tables::new(IndexSettings { max_watches, ..ALWAYS }, None);
         model::run(tables, model::steps() / 10, 100 + max_watches as u64);
     }
 }

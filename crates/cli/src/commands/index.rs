@@ -1,0 +1,68 @@
+//! `toolcrib index`: what is known of large roots so that searches need not read all of them.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+use toolcrib::{RootIndex, Runtime, visible_name};
+
+use crate::args::{Common, IndexCommand};
+use crate::print;
+
+pub(crate) fn index(
+    common: &Common,
+    runtime: &Runtime,
+    command: &IndexCommand,
+) -> Result<ExitCode, String> {
+    let roots = match command {
+        IndexCommand::Status => runtime.indexes(),
+        IndexCommand::Build => runtime.build_indexes(),
+        IndexCommand::Drop => runtime.drop_indexes(),
+    };
+    let roots = roots.map_err(|error| error.text().to_string())?;
+    let printed = match print::for_people(common) {
+        true => roots.iter().try_for_each(|root| writeln!(io::stdout(), "{}", sentence(root))),
+        false => writeln!(io::stdout(), "{}", Value::Array(roots.iter().map(object).collect())),
+    };
+    Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What there is of an index, in a line.
+pub(super) fn sentence(root: &RootIndex) -> String {
+    let RootIndex { files, status, .. } = root;
+    let path = visible_name(root.root.as_os_str().as_encoded_bytes());
+    let known = match status.files {
+        0 => "none in the index".to_owned(),
+        known => format!("{known} in the index, {}", size(status.bytes)),
+    };
+    let mut notes = String::new();
+    if let Some(took) = status.built_in {
+        notes += &format!(", built in {:.1} s", took.as_secs_f64());
+    }
+    if status.full {
+        notes += "; there was no room for the others (index_megabytes)";
+    }
+    if !root.is_wanted {
+        notes += "; searches keep none of so few files (index_files)";
+    }
+    format!("{path}: {files} files, {known}{notes}")
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        ..1_000_000 => format!("{} KB", bytes.div_ceil(1_000)),
+        _ => format!("{} MB", bytes.div_ceil(1_000_000)),
+    }
+}
+
+fn object(root: &RootIndex) -> Value {
+    json!({
+        "root": root.root.display().to_string(),
+        "files": root.files,
+        "kept_by_searches": root.is_wanted,
+        "indexed_files": root.status.files,
+        "bytes": root.status.bytes,
+        "full": root.status.full,
+        "seconds": root.status.built_in.map(|took| took.as_secs_f64()),
+    })
+}

@@ -1,0 +1,57 @@
+//! An index that is wrong, as none should ever be.
+
+#![allow(clippy::disallowed_methods, reason = "tests lay out the files that are looked at")]
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use toolcrib_fs::{Root, RootMode, Workspace};
+
+use super::segment::Builder;
+use super::*;
+use crate::grep::{Letters, Reading};
+use crate::nature::Nature;
+use crate::pattern::Wanted;
+use crate::stop::Stop;
+use crate::walk::{Walk, walk};
+
+struct AsIs;
+
+impl Letters for AsIs {
+    fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b> {
+        Reading::Text(bytes.into(), None)
+    }
+}
+
+#[test]
+fn an_index_that_misses_a_match_is_turned_off() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("f"), "a word\n").unwrap();
+    let root = Root::open(directory.path(), RootMode::ReadOnly).unwrap();
+    let tree = Tree::around(&Workspace::new(vec![root]).unwrap().top());
+    let never = || false;
+    let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+    let start = Path::new("");
+    let walked =
+        walk(&Walk { tree: &tree, start, ignored: false, named: &[], own: &[], stop: &stop });
+    let work = || Work { directories: walked.directories.clone(), letters: &AsIs };
+    let wanted = Wanted { pattern: "word", literal: true, ignore_case: false, multiline: false };
+    let pattern = Pattern::new(wanted).unwrap();
+    let stamp = tree.stamp(Path::new("f")).unwrap();
+
+    for (said, is_right) in [("a word\n", true), ("nothing of it\n", false)] {
+        let index = Arc::new(Index::new(IndexSettings::default(), None));
+        let mut builder = Builder::new(CHUNK_BYTES);
+        builder.add(stamp, Nature::Plain, said.as_bytes());
+        index.publish(|view| view.with([builder.finish(1)]));
+        assert_eq!(net::cast(&index, &tree, &work(), &pattern).is_none(), is_right);
+        index.try_later(&tree, work(), &pattern);
+        let until = Instant::now() + Duration::from_secs(20);
+        while !is_right && index.status().off.is_none() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(index.status().off.is_none(), is_right);
+        assert_eq!(index.narrow(&pattern).is_some(), is_right);
+    }
+}

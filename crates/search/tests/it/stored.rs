@@ -1,0 +1,71 @@
+//! An index that a process leaves to the next one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toolcrib_search::{IndexSettings, Tables, Wanted};
+
+use crate::indexed::{ALWAYS, Half, age, ask};
+use crate::tree::Grove;
+
+fn build(grove: &Grove, shelves: &Path, settings: IndexSettings) -> Tables {
+    let tables = Tables::new(settings, Some(shelves.to_owned()));
+    grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
+    tables
+}
+
+fn known(grove: &Grove, shelves: &Path, settings: IndexSettings) -> u64 {
+    Tables::new(settings, Some(shelves.to_owned())).index_status(&grove.tree).files
+}
+
+/// The files that are kept, for all roots.
+fn kept(shelves: &Path) -> Vec<PathBuf> {
+    let inside = |directory: &Path| -> Vec<PathBuf> {
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+    };
+    let files = inside(shelves).into_iter().flat_map(|root| inside(&root));
+    files.filter(|file| file.file_name() != Some("lock".as_ref())).collect()
+}
+
+#[test]
+fn what_was_read_is_known_to_the_next_process_and_what_was_changed_is_not() {
+    let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
+    for at in 0..30 {
+        fs::write(grove.path().join(format!("f{at}")), format!("text {at} end\n")).unwrap();
+    }
+    age();
+    drop(build(&grove, shelves.path(), ALWAYS));
+    assert_eq!(known(&grove, shelves.path(), ALWAYS), 31);
+    fs::write(grove.path().join("f3"), "another text\n").unwrap();
+    fs::rename(grove.path().join("f4"), grove.path().join("f5")).unwrap();
+    let tables = Tables::new(ALWAYS, Some(shelves.path().to_owned()));
+    for pattern in ["text", "text 3 end", "another", "text 4", "text 5 ", "text 17", "none"] {
+        let wanted = Wanted { pattern, literal: true, ignore_case: false, multiline: false };
+        assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None), "{pattern}");
+    }
+    tables.drop_index(&grove.tree).unwrap();
+    assert_eq!((known(&grove, shelves.path(), ALWAYS), kept(shelves.path()).len()), (0, 0));
+}
+
+#[test]
+fn what_is_torn_or_of_another_kind_is_discarded() {
+    let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
+    fs::write(grove.path().join("f"), "text\n").unwrap();
+    age();
+    let other = IndexSettings { chunk_bytes: 1_024, ..ALWAYS };
+    drop(build(&grove, shelves.path(), other));
+    assert_eq!((known(&grove, shelves.path(), ALWAYS), kept(shelves.path()).len()), (0, 0));
+    drop(build(&grove, shelves.path(), ALWAYS));
+    assert_eq!(known(&grove, shelves.path(), ALWAYS), 2);
+    let file = kept(shelves.path()).pop().unwrap();
+    let mut bytes = fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&file, &bytes).unwrap();
+    assert_eq!((known(&grove, shelves.path(), ALWAYS), kept(shelves.path()).len()), (0, 0));
+    // A root of its own has nothing to do with it.
+    drop(build(&grove, shelves.path(), ALWAYS));
+    assert_eq!(known(&Grove::new(), shelves.path(), ALWAYS), 0);
+    // And more than there is room for is not kept.
+    let small = IndexSettings { max_bytes: 10, ..ALWAYS };
+    assert_eq!((known(&grove, shelves.path(), small), kept(shelves.path()).len()), (0, 0));
+}
