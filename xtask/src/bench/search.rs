@@ -1,12 +1,13 @@
 //! `bench search`: Grep and Glob beside ripgrep and fd, in turns, on Debian's kernel sources and on our
 //! own. Ours answer in one long conversation, as in an agent's session; theirs are started for
-//! each question, as agents do it. A row counts only if both found the same.
+//! each question, as agents do it. A row counts only if both found the same. Before each question on the
+//! kernel a file of it is written, so that an index must take that into account.
 
 mod plot;
 mod queries;
 mod trees;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use super::times::Times;
 use crate::conversation::{Conversation, call_line};
 use crate::error::Result;
 use crate::peers::{self, Peers};
-use crate::workspace;
+use crate::{process, workspace};
 
 /// On the kernel a question takes a second; few measurements tell.
 const LARGE_ROUNDS: usize = 15;
@@ -67,18 +68,28 @@ fn measure(
     let top = tempfile::tempdir()?;
     let config = top.path().join("config.toml");
     std::fs::write(&config, "search_seconds = 600\n")?;
-    let mut command = Command::new(binary);
-    command.arg("run").arg(format!("--root={}:ro", tree.display()));
-    command.arg(format!("--config={}", config.display()));
-    command.arg(format!("--state={}", top.path().join("state").display()));
-    let mut contest =
-        Contest { conversation: Conversation::start(command)?, peers, tree, asked: 0 };
+    let product = |word: &str| {
+        let mut command = Command::new(binary);
+        command.arg(word).arg(format!("--root={}:ro", tree.display()));
+        command.arg(format!("--config={}", config.display()));
+        command.arg(format!("--state={}", top.path().join("state").display()));
+        command
+    };
+    if is_large {
+        print_build(&mut product("index"))?;
+    }
+    let scratch = is_large.then(|| Scratch(tree.join("written-between-two-questions")));
+    let conversation = Conversation::start(product("run"))?;
+    let mut contest = Contest { conversation, peers, tree, asked: 0 };
     let mut rows = Vec::new();
     for query in QUERIES.iter().filter(|query| query.large.is_none_or(|large| large == is_large)) {
         contest.check(query)?;
         let mut row =
             Row { what: query.what.to_owned(), ours: Times::default(), theirs: Times::default() };
         for round in 0..rounds.warm_up + rounds.measured {
+            if let Some(scratch) = &scratch {
+                std::fs::write(&scratch.0, format!("{round}\n"))?;
+            }
             let (ours, theirs) = (contest.ours(query)?.0, contest.theirs(query)?.0);
             if round >= rounds.warm_up {
                 row.ours.add(ours);
@@ -89,6 +100,24 @@ fn measure(
     }
     print(name, tree, &rows)?;
     Ok((name, rows))
+}
+
+/// Builds the index as a server does in the background, and tells what it costs.
+fn print_build(command: &mut Command) -> Result<()> {
+    let told: Value = serde_json::from_str(&process::capture(command.arg("build"))?)?;
+    let (files, bytes) = (&told[0]["indexed_files"], told[0]["bytes"].as_f64().unwrap_or(0.0));
+    let seconds = told[0]["seconds"].as_f64().unwrap_or(0.0);
+    println!("\nindex: {files} files, {:.0} MB, built in {seconds:.1} s", bytes / 1e6);
+    Ok(())
+}
+
+/// A file that is there only for now.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 fn print(name: &str, tree: &Path, rows: &[Row]) -> Result<()> {

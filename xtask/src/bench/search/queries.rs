@@ -99,6 +99,18 @@ pub(super) const QUERIES: &[Query] = &[
         &["-c", "-U", "--multiline-dotall", r"struct file_operations \w+ = \{\n\s*\.owner"],
     ),
     grep(
+        "count two bytes: rg -c",
+        LARGE,
+        r#"{"pattern":"=\\s*~0","output_mode":"count"}"#,
+        &["-c", r"=\s*~0"],
+    ),
+    grep(
+        "count a whole word: rg -c -w",
+        LARGE,
+        r#"{"pattern":"\\bkmalloc_array\\b","output_mode":"count"}"#,
+        &["-c", "-w", "kmalloc_array"],
+    ),
+    grep(
         "files, by relevance: rg -l",
         LARGE,
         r#"{"pattern":"EXPORT_SYMBOL_GPL"}"#,
@@ -127,6 +139,12 @@ pub(super) const QUERIES: &[Query] = &[
         LARGE,
         r#"{"pattern":"EXPORT_SYMBOL_GPL","output_mode":"content"}"#,
         &["EXPORT_SYMBOL_GPL"],
+    ),
+    grep(
+        "first 250 lines of `return`: rg, all lines",
+        LARGE,
+        r#"{"pattern":"return","output_mode":"content","head_limit":250}"#,
+        &["return"],
     ),
     grep(
         "no match: rg",
