@@ -18,7 +18,7 @@ use toolcrib_fs::{ContentHash, FsError, Shelf, Tree};
 
 use crate::grep::Letters;
 use crate::index::{Index, IndexSettings, IndexStatus, Work};
-use crate::listing::{Listed, Listing, has_entries};
+use crate::listing::{Listed, Listing, Summary, has_entries};
 use crate::ordered::in_order;
 use crate::spots::Spots;
 use crate::stop::Stop;
@@ -51,6 +51,10 @@ struct Table {
     directories: Directories,
     watching: Option<Watching>,
     spots: Spots,
+    summary: Arc<Summary>,
+    /// The directories that are compared at each question, if all others are sure; nothing, if that is not
+    /// known.
+    unsure: Option<Vec<u32>>,
 }
 
 type Directories = Arc<Vec<Arc<Listed>>>;
@@ -84,7 +88,7 @@ impl Tables {
         let watched = refreshed.as_ref().and_then(|table| Some(table.watching.as_ref()?.count()));
         root.watched.store(watched.unwrap_or(0) as u64, Ordering::Relaxed);
         let Some(table) = refreshed else { return list_new(asked, &mut kept) };
-        let directories = table.directories.clone();
+        let (directories, summary) = (table.directories.clone(), table.summary.clone());
         *kept = Some(table);
         drop(kept);
         let starts_at = |listed: &Arc<Listed>| !listed.gone && listed.path == asked.start;
@@ -92,7 +96,8 @@ impl Tables {
             // Beneath a hidden directory that was named, nothing is hidden: the table has it otherwise.
             Some(top) if !directories[top].hidden => {
                 let top = u32::try_from(top).unwrap_or(0);
-                Listing { directories, top, complete: true, hot: true }
+                let summary = if top == 0 { summary } else { Arc::default() };
+                Listing { directories, top, complete: true, hot: true, summary }
             }
             _ => walk(asked),
         }
@@ -179,42 +184,40 @@ fn list_new(asked: &Walk<'_>, kept: &mut Option<Table>) -> Listing {
     let is_root = asked.start.as_os_str().is_empty();
     listing.hot = is_root && listing.complete && listing.directories.len() <= MAX_DIRECTORIES;
     if listing.hot {
-        let directories = listing.directories.clone();
-        *kept = Some(Table { directories, watching: None, spots: Spots::default() });
+        *kept = Some(Table {
+            directories: listing.directories.clone(),
+            watching: None,
+            spots: Spots::default(),
+            summary: listing.summary.clone(),
+            unsure: None,
+        });
     }
     listing
 }
 
 /// The table as it must be now; nothing, if only a walk can tell.
 fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings) -> Option<Table> {
-    let Table { directories, mut watching, mut spots } = table;
+    let Table { directories, mut watching, mut spots, mut summary, unsure } = table;
     let mut news =
         watching.as_mut().map_or_else(News::default, |watching| watching.news(&directories));
     if spots.missed_one(&directories) {
         root.deaf.store(true, Ordering::Relaxed);
         return None;
     }
-    let unsure: Vec<u32> = (0..)
-        .zip(directories.iter())
-        .filter(|(_, listed)| is_unsure(listed))
-        .map(|(at, _)| at)
-        .collect();
-    in_order(
-        &unsure,
-        || (),
-        |(), at| compare(asked.tree, &directories[*at as usize]),
-        |at, state| {
-            match state {
-                State::Same => directories[*at as usize].state.set_sure(),
-                State::Changed => news.changed.push(*at),
-                State::RulesChanged => news.rules_changed = true,
-            }
-            !news.rules_changed
-        },
-    );
+    let known_unsure = unsure.filter(|_| !news.states_changed);
+    let is_quiet = known_unsure.is_some();
+    let unsure = known_unsure.unwrap_or_else(|| all_unsure(&directories));
+    compare_all(asked.tree, &directories, &unsure, &mut news);
+    if news.rules_changed || news.paths_changed || asked.stop.now() {
+        return None;
+    }
+    if is_quiet && news.changed.is_empty() {
+        let forgotten = look_at_spots(&mut spots, asked.tree, &directories, root, settings);
+        let unsure = (!forgotten).then_some(unsure);
+        return Some(Table { directories, watching, spots, summary, unsure });
+    }
     let gone = directories.iter().filter(|listed| listed.gone).count();
-    if news.rules_changed || news.paths_changed || asked.stop.now() || gone > directories.len() / 4
-    {
+    if gone > directories.len() / 4 {
         return None;
     }
     let directories = match news.changed.is_empty() {
@@ -226,6 +229,7 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
             if let Some(watching) = &mut watching {
                 watching.leave(&old, &new);
             }
+            summary = Arc::default();
             Arc::new(new)
         }
     };
@@ -233,12 +237,50 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
     if watching.is_none() && may_watch && has_entries(&directories, settings.least_files) {
         watching = Watching::begin(settings.max_watches);
     }
+    let mut unsure = None;
     if let Some(watching) = &mut watching {
         watching.watch(asked.tree, &directories);
-        let stamp_of = |place| root.index.stamp(place);
-        spots.look(asked.tree, &directories, settings.trial_pause, stamp_of);
+        let is_settled = |listed: &Arc<Listed>| listed.gone || !listed.state.may_become_sure();
+        unsure = directories.iter().all(is_settled).then(|| all_unsure(&directories));
+        if look_at_spots(&mut spots, asked.tree, &directories, root, settings) {
+            unsure = None;
+        }
     }
-    Some(Table { directories, watching, spots })
+    Some(Table { directories, watching, spots, summary, unsure })
+}
+
+/// Tries whether what is noted is so; answers whether everything had to be forgotten.
+fn look_at_spots(
+    spots: &mut Spots,
+    tree: &Tree,
+    directories: &Directories,
+    root: &Kept,
+    settings: IndexSettings,
+) -> bool {
+    spots.look(tree, directories, settings.trial_pause, |place| root.index.stamp(place))
+}
+
+/// The directories of which something must be asked of the disk.
+fn all_unsure(directories: &Directories) -> Vec<u32> {
+    let numbered = (0..).zip(directories.iter());
+    numbered.filter(|(_, listed)| is_unsure(listed)).map(|(at, _)| at).collect()
+}
+
+/// Compares directories with what they were, and notes those that changed.
+fn compare_all(tree: &Tree, directories: &Directories, unsure: &[u32], news: &mut News) {
+    in_order(
+        unsure,
+        || (),
+        |(), at| compare(tree, &directories[*at as usize]),
+        |at, state| {
+            match state {
+                State::Same => directories[*at as usize].state.set_sure(),
+                State::Changed => news.changed.push(*at),
+                State::RulesChanged => news.rules_changed = true,
+            }
+            !news.rules_changed
+        },
+    );
 }
 
 enum State {

@@ -27,7 +27,7 @@ use toolcrib_fs::{FsError, Shelf, Stamp, Tree};
 
 pub(crate) use self::build::Work;
 pub(crate) use self::chunks::CHUNK_BYTES;
-pub(crate) use self::narrowed::{Narrowed, Verdict};
+pub(crate) use self::narrowed::{Narrowed, Sieve, Verdict};
 pub(crate) use self::view::Place;
 use self::view::View;
 use crate::net;

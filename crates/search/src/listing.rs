@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use toolcrib_fs::Stamp;
 
@@ -24,6 +24,15 @@ pub struct Listing {
     pub complete: bool,
     /// Whether its directories are those of the whole root, which are kept.
     pub(crate) hot: bool,
+    /// What was found out about it, perhaps for an earlier question.
+    pub(crate) summary: Arc<Summary>,
+}
+
+/// What is asked of every listing, and the same as long as no directory changes.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    files: OnceLock<Vec<FileId>>,
+    pruned: OnceLock<Pruned>,
 }
 
 /// One directory of a listing.
@@ -195,6 +204,10 @@ impl Listed {
 impl Listing {
     /// What was left out, in all directories.
     pub fn pruned(&self) -> Pruned {
+        self.summary.pruned.get_or_init(|| self.all_pruned()).clone()
+    }
+
+    fn all_pruned(&self) -> Pruned {
         let mut of: Vec<&Listed> =
             self.beneath_top().filter(|of| of.pruned != Pruned::default()).collect();
         of.sort_unstable_by(|a, b| a.path.cmp(&b.path));
@@ -213,6 +226,7 @@ impl Listing {
             top: 0,
             complete: true,
             hot: false,
+            summary: Arc::default(),
         }
     }
 
@@ -234,6 +248,10 @@ impl Listing {
 
     /// All files, in the order of their paths; no links.
     pub fn files(&self) -> Vec<FileId> {
+        self.summary.files.get_or_init(|| self.all_files()).clone()
+    }
+
+    fn all_files(&self) -> Vec<FileId> {
         let mut files = Vec::new();
         self.in_order(|at, _, index, entry| {
             if entry.kind == EntryOf::File {

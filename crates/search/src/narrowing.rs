@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use toolcrib_fs::{Directory, Stamp};
 
 use crate::grep::Grep;
-use crate::index::{Index, Narrowed, Place, Verdict, Work};
+use crate::index::{Index, Narrowed, Place, Sieve, Verdict, Work};
 use crate::listing::{FileId, Listing};
+use crate::slot::Slot;
 
 /// What an index knows about the files of a search, and what it does not.
 pub(crate) struct Narrowing {
@@ -40,12 +41,14 @@ impl Narrowing {
 
     /// Leaves out the files that are known to have no match without asking the disk for anything.
     pub(crate) fn sift(&self, grep: &Grep<'_>, files: &[FileId]) -> (Vec<Sifted>, u64) {
+        let sieve = self.narrowed.as_ref().map(|narrowed| narrowed.sieve(grep.max_bytes));
         let mut left = Vec::new();
         let mut passed = 0;
         for file in files {
-            let place = self.noted(grep.listing, *file);
-            let verdict = place.map(|place| self.verdict(place, grep.max_bytes));
-            if verdict == Some(Verdict::NoMatch) {
+            let slots = &grep.listing.directories[file.directory as usize].slots;
+            let place = slots.get(file.entry as usize).and_then(Slot::get);
+            let is_without = |sieve: &Sieve| place.is_some_and(|place| sieve.is_without(place));
+            if sieve.as_ref().is_some_and(is_without) {
                 passed += 1;
             } else {
                 left.push(Sifted { file: *file, passed: std::mem::take(&mut passed) });

@@ -46,16 +46,16 @@ impl Spots {
     }
 
     /// Asks some files, unless that was done just now. If one is not what it is noted as, nothing is relied on
-    /// for this question.
+    /// for this question; answers whether that is so.
     pub(crate) fn look(
         &mut self,
         tree: &Tree,
         table: &[Arc<Listed>],
         pause: Duration,
         stamp_of: impl Fn(Place) -> Option<Stamp>,
-    ) {
+    ) -> bool {
         if self.last.is_some_and(|last| last.elapsed() < pause) {
-            return;
+            return false;
         }
         self.last = Some(Instant::now());
         let (mut asked, first) = (0, self.next);
@@ -70,12 +70,13 @@ impl Spots {
                     table.iter().for_each(|listed| listed.state.forget(&listed.slots));
                     let (version, listed) = (slot.version(), listed.clone());
                     self.suspect = Some(Suspect { directory: at, listed, entry, version });
-                    return;
+                    return true;
                 }
             }
             if asked >= ASKED {
-                return;
+                break;
             }
         }
+        false
     }
 }

@@ -47,7 +47,8 @@ pub fn walk(walk: &Walk<'_>) -> Listing {
     let first = Listed { path: walk.start.to_owned(), ..Listed::default() };
     let task = Task { directory: 0, path: walk.start.to_owned(), hidden: false, rules };
     let (directories, complete) = walk_on(walk, vec![Arc::new(first)], vec![task]);
-    Listing { directories: Arc::new(directories), top: 0, complete, hot: false }
+    let directories = Arc::new(directories);
+    Listing { directories, top: 0, complete, hot: false, summary: Arc::default() }
 }
 
 /// Lists the pending directories and what is beneath them; answers whether that came to its end.

@@ -22,6 +22,11 @@ impl WatchState {
         self.get() == NEW
     }
 
+    /// It is not sure, and at the next question it may be.
+    pub(crate) fn may_become_sure(&self) -> bool {
+        self.get() != REFUSED && !self.is_sure()
+    }
+
     pub(crate) fn watch(&self) -> Option<Watch> {
         let state = self.get();
         (state & WATCHED != 0).then(|| Watch(i32::try_from(state >> 2).unwrap_or(i32::MAX)))

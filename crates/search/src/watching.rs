@@ -35,6 +35,8 @@ pub(crate) struct News {
     pub(crate) rules_changed: bool,
     /// Something was mounted: whatever is known of paths may be of others.
     pub(crate) paths_changed: bool,
+    /// Directories that were sure are not any more.
+    pub(crate) states_changed: bool,
 }
 
 /// So many directories are watched before an answer is given; the others, with the next one.
@@ -59,6 +61,7 @@ impl Watching {
         let Watching { watcher, directories, .. } = self;
         watcher.drain(|notice| match notice {
             Notice::Names(watch, name, IsDirectory(is_directory)) => {
+                news.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
                     let listed = &table[at as usize];
                     note_content(listed, name, &mut news);
@@ -74,11 +77,13 @@ impl Watching {
                 }
             }
             Notice::Moved(watch) => {
+                news.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
                     unwatch_beneath(watcher, directories, table, at);
                 }
             }
             Notice::Ended(watch) => {
+                news.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
                     unwatch(watcher, directories, &table[at as usize], at);
                 }
@@ -86,6 +91,7 @@ impl Watching {
             Notice::Mounts => news.paths_changed = true,
             // Who may enter a directory reaches all beneath.
             Notice::Directory(_) | Notice::Lost => {
+                news.states_changed = true;
                 table.iter().for_each(|listed| listed.state.forget(&listed.slots));
             }
         });

@@ -33,8 +33,23 @@ impl Bits {
         self.0.iter_mut().zip(&others.0).for_each(|(word, other)| *word &= other);
     }
 
+    pub(super) fn remove(&mut self, others: &Bits) {
+        self.0.iter_mut().zip(&others.0).for_each(|(word, other)| *word &= !other);
+    }
+
     pub(super) fn add(&mut self, others: &Bits) {
         self.0.iter_mut().zip(&others.0).for_each(|(word, other)| *word |= other);
+    }
+
+    /// Each of those that are there, in order.
+    pub(super) fn each(&self, mut take: impl FnMut(usize)) {
+        for (at, word) in self.0.iter().enumerate() {
+            let mut rest = *word;
+            while rest != 0 {
+                take(at * 64 + rest.trailing_zeros() as usize);
+                rest &= rest - 1;
+            }
+        }
     }
 
     /// Adds those of a map: eight to a byte.

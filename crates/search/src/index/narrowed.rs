@@ -33,6 +33,19 @@ struct Candidates {
     chunks: Bits,
 }
 
+/// The files of an index that have no match, for asking about many of them.
+pub(crate) struct Sieve(Vec<(u32, Bits)>);
+
+impl Sieve {
+    /// Whether a file of the index has no match for sure.
+    pub(crate) fn is_without(&self, place: Place) -> bool {
+        match self.0.binary_search_by_key(&place.serial, |(serial, _)| *serial) {
+            Ok(at) => self.0[at].1.has(place.file as usize),
+            Err(_) => false,
+        }
+    }
+}
+
 /// What is known of a file without looking into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -59,6 +72,20 @@ impl Narrowed {
         let of = |segment: &Arc<Segment>| Candidates::of(segment, &pattern.plan, by_chunks);
         let candidates = view.segments.iter().map(of).collect();
         Some(Narrowed { candidates, view, ascii: pattern.ascii, by_chunks })
+    }
+
+    /// What is known of all files that have no match, if they are searched up to so many bytes.
+    pub(crate) fn sieve(&self, max_bytes: u64) -> Sieve {
+        let of = |(segment, candidates): (&Arc<Segment>, &Candidates)| {
+            let mut without = segment.plain.clone();
+            if self.ascii {
+                without.add(&segment.foreign);
+            }
+            without.remove(&candidates.files);
+            // One that is too large is said to be.
+            (segment.largest <= max_bytes).then_some((segment.serial, without))
+        };
+        Sieve(self.view.segments.iter().zip(&self.candidates).filter_map(of).collect())
     }
 
     /// Where a file with this stamp is, if its bytes are known.
@@ -120,11 +147,11 @@ impl Candidates {
 /// The files that have one of the chunks.
 fn files_of(segment: &Segment, chunks: &Bits) -> Bits {
     let mut files = Bits::none(segment.files.len());
-    for (at, file) in segment.files.iter().enumerate() {
-        if segment.chunks_of(file).any(|chunk| chunks.has(chunk)) {
-            files.set(at);
+    chunks.each(|chunk| {
+        if let Some(file) = segment.file_of.get(chunk) {
+            files.set(usize::from(*file));
         }
-    }
+    });
     files
 }
 

@@ -28,6 +28,13 @@ pub(super) struct Segment {
     postings: Vec<u8>,
     /// By what it is kept for the next process.
     pub(super) kept: OnceLock<ContentHash>,
+    /// Which file each chunk is of.
+    pub(super) file_of: Vec<u16>,
+    /// Files that are known by their chunks: for every pattern, and for those of ASCII only.
+    pub(super) plain: Bits,
+    pub(super) foreign: Bits,
+    /// The size of the largest file.
+    pub(super) largest: u64,
 }
 
 /// What a segment is made of, besides its files.
@@ -72,7 +79,34 @@ impl Segment {
         lasts: Vec<u8>,
         postings: Vec<u8>,
     ) -> Segment {
-        Segment { serial, files, starts, pairs, lasts, ends, postings, kept: OnceLock::new() }
+        let mut file_of = vec![0; starts.len()];
+        let (mut plain, mut foreign) = (Bits::none(files.len()), Bits::none(files.len()));
+        for (at, file) in files.iter().enumerate() {
+            let first = usize::from(file.first_chunk);
+            let chunks = &mut file_of[first..first + usize::from(file.chunks)];
+            chunks.fill(u16::try_from(at).unwrap_or(u16::MAX));
+            match file.nature {
+                Nature::Plain => plain.set(at),
+                Nature::Foreign => foreign.set(at),
+                Nature::Odd | Nature::Binary => {}
+            }
+        }
+        let largest = files.iter().map(|file| file.stamp.size).max().unwrap_or(0);
+        let kept = OnceLock::new();
+        Segment {
+            serial,
+            files,
+            starts,
+            pairs,
+            lasts,
+            ends,
+            postings,
+            kept,
+            file_of,
+            plain,
+            foreign,
+            largest,
+        }
     }
 
     pub(super) fn parts(&self) -> Parts<'_> {
@@ -84,6 +118,7 @@ impl Segment {
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.files[..])
             + size_of_val(&self.starts[..])
+            + size_of_val(&self.file_of[..])
             + size_of_val(&self.pairs[..])
             + size_of_val(&self.ends[..])
             + self.lasts.len()
@@ -208,34 +243,25 @@ impl Builder {
         let (grams, ends) = (std::mem::take(&mut self.grams), std::mem::take(&mut self.gram_ends));
         let (places, chunk_of) = sorted_by_gram(&grams, &ends);
         drop(grams);
-        let mut segment = Segment {
-            serial,
-            files,
-            starts,
-            pairs: Vec::with_capacity(PAIRS + 1),
-            lasts: Vec::new(),
-            ends: Vec::new(),
-            postings: Vec::new(),
-            kept: OnceLock::new(),
-        };
+        let count = |list: &[u8]| u32::try_from(list.len()).unwrap_or(u32::MAX);
+        let mut pairs = Vec::with_capacity(PAIRS + 1);
+        let (mut lasts, mut ends, mut postings) = (Vec::new(), Vec::new(), Vec::new());
         for gram in 0..GRAMS {
             if gram & 0x7f == 0 {
-                segment.pairs.push(u32::try_from(segment.lasts.len()).unwrap_or(u32::MAX));
+                pairs.push(count(&lasts));
             }
             let list = &chunk_of[places[gram] as usize..places[gram + 1] as usize];
             if !list.is_empty() {
-                segment.lasts.push((gram & 0x7f) as u8);
-                postings::encode(list, segment.starts.len(), &mut segment.postings);
-                segment.ends.push(u32::try_from(segment.postings.len()).unwrap_or(u32::MAX));
+                lasts.push((gram & 0x7f) as u8);
+                postings::encode(list, starts.len(), &mut postings);
+                ends.push(count(&postings));
             }
         }
-        segment.pairs.push(u32::try_from(segment.lasts.len()).unwrap_or(u32::MAX));
-        segment.files.shrink_to_fit();
-        segment.starts.shrink_to_fit();
-        segment.lasts.shrink_to_fit();
-        segment.ends.shrink_to_fit();
-        segment.postings.shrink_to_fit();
-        segment
+        pairs.push(count(&lasts));
+        lasts.shrink_to_fit();
+        ends.shrink_to_fit();
+        postings.shrink_to_fit();
+        Segment::from_parts(serial, files, [starts, pairs, ends], lasts, postings)
     }
 }
 
