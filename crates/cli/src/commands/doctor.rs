@@ -21,7 +21,7 @@ type Finding = (&'static str, Result<String, String>);
 /// should not.
 pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     let runtime = super::runtime(common);
-    let findings: [Finding; 7] = [
+    let findings: [Finding; 8] = [
         ("program", program()),
         ("configuration", configuration(common)),
         ("profile", profile(common)),
