@@ -39,7 +39,11 @@ pub(crate) const SECRETS: &[&str] = &[
 
 /// The caches of each build tool, beneath the home.
 const CACHES: &[(&str, &[&str])] = &[
-    ("cargo", &[".cargo/registry", ".cargo/git"]),
+    // With the locks by which one cargo waits for another.
+    (
+        "cargo",
+        &[".cargo/registry", ".cargo/git", ".cargo/.package-cache", ".cargo/.package-cache-mutate"],
+    ),
     ("rustup", &[".rustup"]),
     ("npm", &[".npm"]),
     ("pnpm", &[".local/share/pnpm", ".cache/pnpm"]),

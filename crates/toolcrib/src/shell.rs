@@ -2,14 +2,14 @@
 
 mod login;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use toolcrib_exec::{
-    Enforced, Environment, Jobs, Launcher, LogLimits, Shells, find_bash, is_secret,
+    Enforced, Environment, Jobs, Launcher, LogLimits, Refusal, Shells, find_bash, is_secret,
 };
 use toolcrib_text::Secrets;
 
@@ -30,6 +30,9 @@ const ALL_LOG_BYTES: u64 = 1 << 30;
 
 /// More than a system hands to a program: what a session carries is bounded by it.
 const MAX_CARRIED_BYTES: usize = 1 << 20;
+
+/// So many refusals are remembered as told.
+const MAX_REFUSALS: usize = 1_000;
 
 type Variables = Vec<(OsString, OsString)>;
 
@@ -123,6 +126,7 @@ impl ShellHost {
             carried: Mutex::default(),
             cursors: Mutex::default(),
             trails: Mutex::default(),
+            refused: Mutex::default(),
         }
     }
 
@@ -167,6 +171,8 @@ pub(crate) struct SessionShell {
     carried: Mutex<Carried>,
     cursors: Mutex<HashMap<String, u64>>,
     trails: Mutex<HashMap<String, Arc<Trail>>>,
+    /// What was refused to its commands, and told.
+    refused: Mutex<HashSet<Refusal>>,
 }
 
 /// What a command left to the next.
@@ -212,6 +218,16 @@ impl SessionShell {
         // Those of jobs that are forgotten have said what they had to say.
         trails.retain(|id, _| self.jobs.get(id).is_some());
         trails.insert(id.to_owned(), trail);
+    }
+
+    /// Those of some refusals that no command of this session has met before.
+    pub(crate) fn first_refusals(&self, refusals: Vec<Refusal>) -> Vec<Refusal> {
+        let mut known = lock(&self.refused);
+        // A session that meets thousands is told some of them again.
+        if known.len() > MAX_REFUSALS {
+            known.clear();
+        }
+        refusals.into_iter().filter(|refusal| known.insert(refusal.clone())).collect()
     }
 
     /// Up to where the output of a job was read.

@@ -329,6 +329,17 @@ fn what_the_sandbox_refused_is_in_the_reply_with_what_would_allow_it() {
     assert!(error.text().contains(expected), "{error}");
     let reply = here.bash("echo x > T/out/new; true").unwrap();
     assert_eq!(reply.metadata()["refused"][0]["why"], "outside", "{}", reply.output());
+    // To one that goes well, only what is new: the first of these was told before.
+    let reply = here.bash("echo x > T/out/new; echo x > T/out/other; true").unwrap();
+    let said = reply.output();
+    assert!(
+        said.contains("write")
+            && said.contains("out/other")
+            && !said.contains("out/new (")
+            && !said.contains("out/new,"),
+        "{said}"
+    );
+    assert!(here.bash("echo x > T/out/new").unwrap_err().text().contains("refused by the sandbox"));
     let none = here.bash("echo x > new").unwrap();
     assert_eq!((none.output(), none.metadata().get("refused")), ("[no output]\n", None));
     // By what was tried, not by what was written about it.

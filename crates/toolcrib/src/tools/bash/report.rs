@@ -1,7 +1,7 @@
 //! What is said of a command: what it wrote, how it ended, what it left.
 
 use serde_json::{Value, json};
-use toolcrib_exec::{Exit, Process, Snapshot};
+use toolcrib_exec::{Exit, Process, Refusal, Snapshot};
 use toolcrib_text::{ExcerptOptions, Shown, visible_name};
 
 use super::answer::answers_by_exit_code;
@@ -31,6 +31,8 @@ pub(super) struct Report {
     changes: Changes,
     /// Those of them that were moved away, and where to.
     set_aside: Vec<Value>,
+    /// What was refused for the first time in this session, if that is known.
+    first_refusals: Option<Vec<Refusal>>,
 }
 
 impl Report {
@@ -55,7 +57,15 @@ impl Report {
             made_protected: Vec::new(),
             set_aside: Vec::new(),
             changes: Changes::default(),
+            first_refusals: None,
         }
+    }
+
+    /// Remembers what was refused to it.
+    pub(super) fn remember_refusals(&mut self, cx: &Cx<'_>) -> Result<(), Error> {
+        let refusals = self.started.job.refusals();
+        self.first_refusals = Some(cx.shell()?.first_refusals(refusals));
+        Ok(())
     }
 
     /// Says what it made that makes programs run code: it could not be kept from that, since nothing was
@@ -166,9 +176,12 @@ impl Report {
         self.metadata().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value))
     }
 
-    /// Says what the sandbox refused, and what would allow it.
+    /// Says what the sandbox refused, and what would allow it. To a command that did what it was to do all
+    /// the same, only what is new: programs try their caches each time.
     fn note_refusals(&mut self, failed: bool) {
-        self.notes.extend(refusals::notes(&self.started.job.refusals(), failed));
+        let all = self.started.job.refusals();
+        let told = if failed { &all } else { self.first_refusals.as_ref().unwrap_or(&all) };
+        self.notes.extend(refusals::notes(told, failed));
     }
 
     fn note_what_is_missing(&mut self) {
