@@ -185,7 +185,8 @@ impl Error {
             }
             FsErrorKind::Outside => (
                 ErrorKind::OutsideWorkspace,
-                "Use a path inside the workspace, relative to its directory.",
+                "Use a path inside the workspace, relative to its directory. The operator can open another \
+                 directory with --root DIR, or DIR:ro for reading only.",
             ),
             FsErrorKind::NotFound => {
                 (ErrorKind::NotFound, "Check the path; LS shows what is there.")
