@@ -7,6 +7,9 @@ use toolcrib::{Dialect, Error, Format, Picture, Reply, Runtime, to_json};
 /// Characters of a result that a client should take without cutting it, for those that ask.
 const RESULT_CHARS: u64 = 200_000;
 
+/// The tools whose results can be long.
+const LONG: [&str; 4] = ["Read", "Grep", "Bash", "BashOutput"];
+
 /// How tools are shown and answer.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Manner {
@@ -24,18 +27,19 @@ pub(crate) fn tools(runtime: &Runtime, manner: Manner) -> Result<Vec<Tool>, serd
         if manner.structured {
             shown["outputSchema"] = manner.dialect.result_schema(tool.name);
         }
-        serde_json::from_value(with_meta(shown))
+        serde_json::from_value(with_meta(shown, tool.name))
     });
     shown.collect()
 }
 
-/// What one common client honours: never to hide the tool behind a search, and not to cut its results.
-fn with_meta(mut tool: Value) -> Value {
-    tool["_meta"] = json!({
-        "anthropic/alwaysLoad": true,
-        "anthropic/maxResultSizeChars": RESULT_CHARS,
-    });
-    tool
+/// What one common client honours: never to hide the tool behind a search, and not to cut its results, where
+/// they can be long.
+fn with_meta(mut shown: Value, tool: &str) -> Value {
+    shown["_meta"] = json!({"anthropic/alwaysLoad": true});
+    if LONG.contains(&tool) {
+        shown["_meta"]["anthropic/maxResultSizeChars"] = RESULT_CHARS.into();
+    }
+    shown
 }
 
 /// A reply: its text first, then its pictures; nothing structured unless it is wanted, since several clients

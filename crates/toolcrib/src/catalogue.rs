@@ -85,7 +85,7 @@ fn mcp(tool: ToolInfo<'_>) -> Value {
     json!({
         "name": tool.name,
         "description": tool.description,
-        "inputSchema": tool.arguments,
+        "inputSchema": lean(tool.arguments),
         "annotations": {
             "readOnlyHint": tool.hints.read_only,
             "destructiveHint": tool.hints.destructive,
@@ -93,6 +93,28 @@ fn mcp(tool: ToolInfo<'_>) -> Value {
             "openWorldHint": tool.hints.open_world,
         },
     })
+}
+
+/// A schema without what every conversation would pay for and a model does not need: bounds, and that there
+/// are no other fields. A call that does not keep to them is told so, with the nearest field or the bound.
+fn lean(schema: &Map<String, Value>) -> Value {
+    let inner = |value: &Value| match value {
+        Value::Object(schema) => lean(schema),
+        other => other.clone(),
+    };
+    let mut lean = Map::new();
+    for (keyword, value) in schema {
+        let value = match (keyword.as_str(), value) {
+            ("minimum" | "maximum" | "additionalProperties", _) => continue,
+            ("properties", Value::Object(properties)) => {
+                properties.iter().map(|(name, schema)| (name.clone(), inner(schema))).collect()
+            }
+            ("items", items) => inner(items),
+            (_, other) => other.clone(),
+        };
+        lean.insert(keyword.clone(), value);
+    }
+    lean.into()
 }
 
 fn openai(tool: ToolInfo<'_>) -> Value {

@@ -19,17 +19,14 @@ use crate::error::Error;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Applies a patch to any number of files: all of it, or nothing.
-///
-/// Takes unified diffs, git's too (new, deleted, renamed, copied, mode), and the form
-/// *** Begin Patch / *** Update File: NAME (or Add File, Delete File; *** Move to: NAME) / @@ / lines
-/// that begin with a blank, - or + / *** End Patch. Line numbers are hints: a hunk goes to the one place
-/// where its lines are, with the leniency of Edit; one that only adds needs a line number or an @@ line.
-/// What does not fit is named, with what stands there. No binary files, no links.
+/// Applies a patch to any number of files: all of it, or nothing. Takes unified diffs, git's too (new, deleted,
+/// renamed, copied, mode), and *** Begin Patch / *** Update File: NAME (or Add File, Delete File; *** Move to:
+/// NAME) / @@ / lines that begin with a blank, - or + / *** End Patch. Line numbers are hints: a hunk goes to
+/// the one place where its lines are, as leniently as Edit; one that only adds needs a line number or an @@
+/// line. No binary files, no links.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApplyPatch {
-    /// The patch; its names are relative to the workspace.
     patch: String,
 }
 

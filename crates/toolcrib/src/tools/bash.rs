@@ -20,36 +20,28 @@ use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Runs a command in bash and answers what it wrote, both streams, and its exit code.
-///
-/// The next command begins where this one ended, with the variables that it exported. Nobody can be asked
-/// anything: stdin is empty or `stdin`, pagers print, editors do nothing. What takes longer than timeout goes
-/// on in the background, and so does what it leaves running; BashOutput and KillShell take the bash_id of the
-/// reply. Of a long output the beginning, the first errors and the end are shown; BashOutput has the rest. The
-/// files that it changed are named, and Undo takes them back.
+/// Runs a command in bash and answers its output, both streams, and its exit code. The next one begins where
+/// this ended, with the variables it exported. Nobody can be asked: stdin is `stdin` or empty, editors do
+/// nothing. What outlasts timeout, or is left running, goes on in the background: BashOutput and KillShell take
+/// its bash_id. A long output shows its beginning, first errors and end; BashOutput has the rest.
+/// Files it changed are named; Undo takes them back.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
-    /// The script.
     command: String,
-    /// What it does, in five to ten words.
     #[expect(dead_code, reason = "for whoever reads the call, not for us")]
     description: Option<String>,
-    /// Milliseconds to wait. Default 120000.
+    /// Milliseconds, up to 600000. Default 120000.
     #[schemars(range(min = 1_000, max = 600_000))]
     timeout: Option<u64>,
-    /// Answer at once, with the bash_id.
+    /// Answer at once.
     run_in_background: Option<bool>,
-    /// The directory, this once.
     cwd: Option<String>,
-    /// What it reads on stdin.
     stdin: Option<String>,
-    /// When the time is up. Default background.
+    /// Default background.
     on_timeout: Option<OnTimeout>,
-    /// Only so many first lines.
     #[schemars(range(min = 0, max = 10_000))]
     head_lines: Option<u64>,
-    /// Only so many last lines.
     #[schemars(range(min = 0, max = 10_000))]
     tail_lines: Option<u64>,
 }

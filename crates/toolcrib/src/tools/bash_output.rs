@@ -23,26 +23,22 @@ use crate::sandbox::refusals;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Reads what a command wrote since it was last read, and tells whether it runs.
-///
-/// With wait_for it first waits: for its end, for more output, for a line that filter matches, or until it
-/// listens on a TCP port; that a command has ended is never an error. filter and lines look without moving on:
-/// a later call sees all.
+/// Reads what a command wrote since it was last read, and tells whether it runs. wait_for waits first: for its
+/// end, more output, a line that filter matches, or a TCP port. filter and lines look without moving on.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashOutput {
-    /// The id that Bash gave.
     bash_id: String,
-    /// Only lines that match this regular expression.
+    /// Only lines that match this regex.
     filter: Option<String>,
-    /// What to wait for. Default none.
+    /// Default none.
     wait_for: Option<WaitFor>,
-    /// Milliseconds to wait. Default 60000.
+    /// Milliseconds. Default 60000.
     #[schemars(range(min = 0, max = 600_000))]
     timeout: Option<u64>,
-    /// Read from here: a cursor of an earlier reply, 0 for all. Default where the last call stopped.
+    /// From an earlier reply; 0 for all.
     cursor: Option<u64>,
-    /// Show these lines of the whole output: "100-200", or "-50" for the last 50.
+    /// Of all output: "100-200", or "-50".
     lines: Option<String>,
 }
 

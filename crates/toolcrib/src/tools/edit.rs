@@ -12,24 +12,18 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Replaces one piece of text in a file with another. Every byte outside it stays as it is.
-///
-/// old_string must be in the file exactly once, letter for letter, with its indentation and without the
-/// line numbers that Read shows. If it is there more often, add lines around it, or give near_line or
-/// replace_all. Where only line endings, blanks at line ends, indentation as a whole or typographic quotes
+/// Replaces one piece of text in a file; every other byte stays. old_string must be there exactly once, letter
+/// for letter, indentation too, without Read's line numbers; if more often, add lines around it, or give
+/// near_line or replace_all. Where only line endings, blanks at line ends, indentation as a whole or quotes
 /// differ, the one place that fits is taken, and the reply says so. An empty old_string makes a new file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
-    /// The file, relative to the workspace or absolute.
     file_path: String,
-    /// The text to replace.
     old_string: String,
-    /// The text to put in its place.
     new_string: String,
-    /// Replace all of them.
     replace_all: Option<bool>,
-    /// Replace the one nearest to this line.
+    /// Take the one nearest to this line.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
 }

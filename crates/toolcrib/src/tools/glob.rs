@@ -17,24 +17,20 @@ use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds files by a pattern of their paths, the most recently changed first.
-///
-/// `**` stands for any directories, `*` and `?` stay within a name, `[abc]` and `{a,b}` are choices:
-/// "src/**/*.{ts,tsx}". Hidden files, and what .gitignore, .ignore and habit leave out (node_modules,
-/// __pycache__, .venv, …), are left out unless pattern or path names them; the reply says how many.
+/// Finds files by a pattern of their paths, newest first. `**` for any directories, `*` and `?` within a name,
+/// `[abc]` and `{a,b}` as choices: "src/**/*.{ts,tsx}". Hidden files, and what .gitignore, .ignore and habit
+/// leave out (node_modules, .venv, …), only if pattern or path names them; the reply says how many.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Glob {
-    /// The pattern, relative to path.
+    /// Relative to path.
     pattern: String,
-    /// The directory to look in. Default the workspace.
+    /// Default the workspace.
     path: Option<String>,
-    /// How many files. Default 100.
+    /// Files. Default 100.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u64>,
-    /// Also hidden files.
     hidden: Option<bool>,
-    /// Also what ignore files leave out.
     ignored: Option<bool>,
 }
 

@@ -19,58 +19,46 @@ use crate::error::Error;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds what files say: lines that match a regular expression, or plain text with literal.
-///
-/// The syntax is that of Rust's regex, with look-around and back-references. Answers the files that match,
-/// the most relevant first; with output_mode "content" the lines, with "count" how many. Any encoding is
-/// searched, hidden files too; what .gitignore and .ignore leave out, binaries and files over 10 MB only
-/// if path names them. A reply without matches says what was not looked at.
+/// Finds lines that match a regular expression (Rust's, with look-around), or plain text. Answers files, the
+/// most relevant first; with output_mode "content" lines, with "count" numbers. Any encoding, hidden files too;
+/// what .gitignore and .ignore leave out, binaries and files over 10 MB only if path names them. No match says
+/// what was not looked at.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grep {
-    /// What to find.
     pattern: String,
     /// A file or directory. Default the workspace.
     path: Option<String>,
-    /// Only files that fit, such as "*.ts" or "src/**/*.rs, !*_test.rs".
+    /// Like "src/**/*.rs, !*_test.rs".
     glob: Option<String>,
-    /// Only files of a type, by ripgrep's names: rust, py, js, …
+    /// By ripgrep's names: rust, py, …
     #[serde(rename = "type")]
     file_type: Option<String>,
     /// Default files_with_matches.
     output_mode: Option<OutputMode>,
-    /// Without regard to case.
     #[serde(rename = "-i")]
     ignore_case: Option<bool>,
     /// Line numbers. Default true.
     #[serde(rename = "-n")]
     line_numbers: Option<bool>,
-    /// Lines after each match.
     #[serde(rename = "-A")]
     #[schemars(range(min = 0, max = 1_000))]
     after: Option<u64>,
-    /// Lines before each match.
     #[serde(rename = "-B")]
     #[schemars(range(min = 0, max = 1_000))]
     before: Option<u64>,
-    /// Lines around each match.
     #[serde(rename = "-C")]
     #[schemars(range(min = 0, max = 1_000))]
     context: Option<u64>,
-    /// Matches go over lines, `.` too.
     multiline: Option<bool>,
-    /// The pattern is plain text.
     literal: Option<bool>,
-    /// How many matches or files; 0 for all that fit. Default 100.
+    /// 0 for all that fit. Default 100.
     #[schemars(range(min = 0, max = 10_000))]
     head_limit: Option<u64>,
-    /// How many to skip.
     offset: Option<u64>,
-    /// Default relevance for files (definitions first), else path.
+    /// Default relevance for files, else path.
     sort: Option<Sort>,
-    /// Hidden files too. Default true.
     hidden: Option<bool>,
-    /// Also what ignore files leave out.
     ignored: Option<bool>,
 }
 

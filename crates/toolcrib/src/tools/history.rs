@@ -11,15 +11,13 @@ use crate::history::HistoryEntry;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Lists the changes that these tools made to files, the newest first, with the ids that Undo takes. With
-/// an id it shows that change's diff.
+/// Lists the changes that these tools made to files, newest first, with the ids for Undo; with id, its diff.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {
-    /// How many. Default 20.
+    /// Default 20.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u64>,
-    /// Show this change.
     #[schemars(range(min = 1))]
     id: Option<u64>,
 }

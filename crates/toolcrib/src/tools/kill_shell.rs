@@ -16,12 +16,11 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Ends a command and everything that it started: asks first, and kills what has not
-/// ended after two seconds. One that has ended already is no error.
+/// Ends a command and all that it started: asks, and kills after two seconds. One that has ended is no error.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KillShell {
-    /// The id that Bash gave.
+    /// The bash_id.
     shell_id: String,
 }
 

@@ -15,11 +15,10 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Lists the commands of this session that run, or have ended and are still remembered.
+/// Lists the commands of this session that run, or are still remembered.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListShells {
-    /// Only those that run.
     running: Option<bool>,
 }
 

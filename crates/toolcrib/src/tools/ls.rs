@@ -15,23 +15,20 @@ mod tree;
 use self::pattern::Patterns;
 use self::tree::{Options, Tree};
 
-/// Lists a directory: directories first, then files with their sizes, links with where they point.
-///
-/// With recursive it is a tree, in which version control, dependencies, build output and caches are one
-/// line each. What is left out is counted.
+/// Lists a directory: directories first, files with sizes, links with targets. recursive shows a tree, in which
+/// version control, dependencies, build output and caches are one line each.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ls {
-    /// The directory. Default the workspace.
+    /// Default the workspace.
     path: Option<String>,
-    /// Also what is in its directories.
     recursive: Option<bool>,
-    /// How deep a recursive list goes. Default 3.
+    /// Of a tree. Default 3.
     #[schemars(range(min = 1, max = 100))]
     depth: Option<u64>,
-    /// Names to leave out, such as "*.o" or "dist".
+    /// Names to leave out, such as "*.o".
     ignore: Option<Vec<String>>,
-    /// How many entries. Default 200.
+    /// Entries. Default 200.
     #[schemars(range(min = 1, max = 5_000))]
     limit: Option<u64>,
 }

@@ -16,18 +16,13 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Makes several replacements at once, in one file or in several: all of them, or none.
-///
-/// Each is as in Edit, and sees what those before it have made. If one does not fit, the reply names it.
-/// Give file_path and edits for one file, or files for several.
+/// Several replacements at once, each as in Edit and on what those before it made: all, or none. Give file_path
+/// and edits for one file, or files for several.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MultiEdit {
-    /// The file.
     file_path: Option<String>,
-    /// The replacements, in order.
     edits: Option<Vec<OneEdit>>,
-    /// Several files with their replacements.
     files: Option<Vec<OneFile>>,
 }
 
@@ -35,13 +30,9 @@ pub(crate) struct MultiEdit {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneEdit {
-    /// As in Edit.
     old_string: String,
-    /// As in Edit.
     new_string: String,
-    /// As in Edit.
     replace_all: Option<bool>,
-    /// As in Edit.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
 }
@@ -49,9 +40,7 @@ struct OneEdit {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct OneFile {
-    /// The file.
     file_path: String,
-    /// Its replacements.
     edits: Vec<OneEdit>,
 }
 

@@ -18,28 +18,21 @@ mod which;
 
 use self::which::Which;
 
-/// Replaces, inserts or deletes one cell of a Jupyter notebook (.ipynb). Every byte of the other cells
-/// stays as it is.
-///
-/// Name the cell by cell_id or cell_number, as Read shows them. Replace clears its outputs; id and metadata
-/// stay. Insert puts a new cell after the named one, or at the end if none is named.
+/// Replaces, inserts or deletes one cell of a Jupyter notebook. Name it by cell_id or cell_number, as Read
+/// shows them; every byte of the others stays. Replace clears its outputs. Insert goes after the named cell, or
+/// to the end.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NotebookEdit {
-    /// The notebook, relative to the workspace or absolute.
     notebook_path: String,
-    /// Its id.
     cell_id: Option<String>,
-    /// Its number, from 1.
     #[schemars(range(min = 1))]
     cell_number: Option<u64>,
-    /// All that the cell is to say.
     new_source: Option<String>,
-    /// Default what it is, or code.
     cell_type: Option<OfCell>,
     /// Default replace.
     edit_mode: Option<Mode>,
-    /// Where a new cell goes. Default after.
+    /// Of a new cell. Default after.
     position: Option<Where>,
 }
 

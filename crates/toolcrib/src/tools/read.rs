@@ -20,26 +20,22 @@ use crate::file::OpenFile;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads a file: text in any encoding, a picture, a PDF's text, a notebook's cells. A line comes as its
-/// number, a tab, and its text.
-///
-/// offset and limit choose a part (in a notebook, cells), pages those of a PDF; the reply names what comes
-/// next. A first line in brackets tells what the text does not show: encoding, line endings, a missing
-/// newline at the end.
+/// Reads a file: text in any encoding, a picture, the text of a PDF, the cells of a notebook. A line comes as
+/// its number, a tab, its text. What the text does not show (encoding, line endings) stands first, in brackets;
+/// the end names what comes next.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
-    /// The file, relative to the workspace or absolute.
+    /// Relative to the workspace, or absolute.
     file_path: String,
-    /// The first line, from 1; -20 begins 20 lines before the end. Default 1.
+    /// The first line or cell, from 1; -20 for the last 20.
     offset: Option<i64>,
-    /// How many lines. Default 2000.
+    /// Lines or cells. Default 2000.
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<u64>,
-    /// Pages of a PDF, like "3" or "3-7". Default the first 20.
+    /// Of a PDF: "3" or "3-7".
     pages: Option<String>,
-    /// A hash of the file, or "seen" for what this session last saw: if it is still that, the reply only
-    /// says so.
+    /// A hash, or "seen": if the file is still that, only says so.
     if_changed_since: Option<String>,
 }
 

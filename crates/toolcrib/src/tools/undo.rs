@@ -12,17 +12,15 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::Plan;
 
-/// Takes back changes that these tools made to files, the newest first.
-///
-/// What others have changed since stays; where they changed the same lines, nothing is written and the
-/// reply says where. An undo is a change itself: give its id to take it back.
+/// Takes back changes that these tools made to files, newest first. What others changed since stays; where they
+/// changed the same lines, nothing is written. An undo is a change too.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
-    /// How many changes to take back. Default 1.
+    /// Changes. Default 1.
     #[schemars(range(min = 1, max = 100))]
     steps: Option<u64>,
-    /// Just this change, as History lists it.
+    /// Just this one, as History lists it.
     #[schemars(range(min = 1))]
     id: Option<u64>,
 }

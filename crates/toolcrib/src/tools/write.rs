@@ -16,19 +16,14 @@ use crate::words::counted;
 mod keep;
 mod unseen;
 
-/// Writes a whole file: a new one with its directories, or one that is there.
-///
-/// One that is there must have been read in this session, or expected_hash must be its hash (a refused
-/// Write tells it); it keeps its mode, byte order mark and CRLF line endings. To change a part of a file
-/// use Edit.
+/// Writes a whole file, with its directories. One that exists must have been read in this session, or
+/// expected_hash be its hash; mode, byte order mark and CRLF stay. To change a part use Edit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
-    /// The file, relative to the workspace or absolute.
     file_path: String,
-    /// All that the file is to say.
     content: String,
-    /// The hash of what the file says now.
+    /// Of what the file says now.
     expected_hash: Option<String>,
 }
 
