@@ -109,7 +109,7 @@ pub(crate) enum Command {
     Doctor,
     /// List the tools
     Tools {
-        /// The words of the tools: toolcrib (the default) or camel
+        /// The words of the tools: toolcrib (the default), codex or camel
         #[arg(long, value_name = "NAME", default_value_t)]
         dialect: Dialect,
         /// The form: what an API takes for its `tools`, or a page of Markdown
@@ -189,7 +189,7 @@ pub(crate) struct InstallArgs {
 /// How to serve.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServeArgs {
-    /// The words of the tools: toolcrib (the default) or camel, whose results are objects
+    /// The words of the tools: toolcrib (the default), codex, or camel, whose results are objects
     #[arg(long, value_name = "NAME", default_value_t)]
     pub(crate) dialect: Dialect,
 

@@ -21,10 +21,12 @@ pub enum Dialect {
     Toolcrib,
     /// `read{filePath}`, with results as objects.
     Camel,
+    /// `shell{command, workdir}` and `apply_patch{input}`, as the models of Codex know it.
+    Codex,
 }
 
 /// What a dialect calls a tool, where that is no rule: its name, fields that have another one, and what its
-/// results have, each with where that is in the facts of a reply.
+/// results have, each with where that is in the facts of a reply; nothing, where they are as in every tool.
 struct Words {
     tool: &'static str,
     shown: &'static str,
@@ -121,15 +123,37 @@ const CAMEL: &[Words] = &[
     },
 ];
 
+const CODEX: &[Words] = &[
+    Words {
+        tool: "Bash",
+        shown: "shell",
+        fields: &[("cwd", "workdir"), ("timeout", "timeout_ms")],
+        result: &[],
+    },
+    Words { tool: "ApplyPatch", shown: "apply_patch", fields: &[("patch", "input")], result: &[] },
+    Words { tool: "Read", shown: "read_file", fields: &[], result: &[] },
+    Words { tool: "LS", shown: "list_dir", fields: &[("path", "dir_path")], result: &[] },
+];
+
+/// Names that no rule leads from to those of the tools. They are taken in every dialect.
+const OTHER_NAMES: [(&str, &str); 4] =
+    [("shell", "Bash"), ("read_file", "Read"), ("view_image", "Read"), ("list_dir", "LS")];
+
+/// The tool that a name means which is none of the tools' own.
+pub(crate) fn other_name(name: &str) -> Option<&'static str> {
+    OTHER_NAMES.iter().find(|(other, _)| *other == name).map(|(_, tool)| *tool)
+}
+
 impl Dialect {
     /// All of them.
-    pub const ALL: [Dialect; 2] = [Dialect::Toolcrib, Dialect::Camel];
+    pub const ALL: [Dialect; 3] = [Dialect::Toolcrib, Dialect::Camel, Dialect::Codex];
 
     /// Its name, as it is asked for.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Toolcrib => "toolcrib",
             Dialect::Camel => "camel",
+            Dialect::Codex => "codex",
         }
     }
 
@@ -142,8 +166,8 @@ impl Dialect {
     pub(crate) fn tool<'a>(self, tool: &'a str) -> Cow<'a, str> {
         match (self, self.words(tool)) {
             (Dialect::Toolcrib, _) => tool.into(),
-            (Dialect::Camel, Some(words)) => words.shown.into(),
-            (Dialect::Camel, None) => snake(tool).into(),
+            (_, Some(words)) => words.shown.into(),
+            (_, None) => snake(tool).into(),
         }
     }
 
@@ -153,18 +177,17 @@ impl Dialect {
         tool: &str,
         schema: &'a Map<String, Value>,
     ) -> Cow<'a, Map<String, Value>> {
+        let fields = self.words(tool).map_or(&[][..], |words| words.fields);
         match self {
             Dialect::Toolcrib => Cow::Borrowed(schema),
-            Dialect::Camel => {
-                let fields = self.words(tool).map_or(&[][..], |words| words.fields);
-                Cow::Owned(renamed(schema, fields))
-            }
+            Dialect::Camel => Cow::Owned(renamed(schema, fields, camel)),
+            Dialect::Codex => Cow::Owned(renamed(schema, fields, str::to_owned)),
         }
     }
 
     /// The schema of a tool's results as objects.
     pub fn result_schema(self, tool: &str) -> Value {
-        match self.words(tool) {
+        match self.words(tool).filter(|words| !words.result.is_empty()) {
             Some(words) => schema_of(words.result),
             None => json!({
                 "type": "object",
@@ -178,7 +201,7 @@ impl Dialect {
     /// the error.
     pub fn result(self, tool: &str, outcome: &Result<Reply, Error>) -> Option<Value> {
         let reply = outcome.as_ref().ok()?;
-        match self.words(tool) {
+        match self.words(tool).filter(|words| !words.result.is_empty()) {
             Some(words) => Some(object_of(words.result, reply)),
             None => {
                 let mut object = to_json(outcome);
@@ -189,10 +212,12 @@ impl Dialect {
     }
 
     fn words(self, tool: &str) -> Option<&'static Words> {
-        match self {
-            Dialect::Toolcrib => None,
-            Dialect::Camel => CAMEL.iter().find(|words| words.tool == tool),
-        }
+        let all = match self {
+            Dialect::Toolcrib => &[],
+            Dialect::Camel => CAMEL,
+            Dialect::Codex => CODEX,
+        };
+        all.iter().find(|words| words.tool == tool)
     }
 }
 
@@ -255,14 +280,18 @@ fn camel_keys(value: Option<&Value>) -> Option<Value> {
     })
 }
 
-/// A schema with the names of its fields in camelCase, or as they are called specially.
-fn renamed(schema: &Map<String, Value>, special: &[(&str, &str)]) -> Map<String, Value> {
+/// A schema with other names for its fields: by a rule, or as they are called specially.
+fn renamed(
+    schema: &Map<String, Value>,
+    special: &[(&str, &str)],
+    rule: fn(&str) -> String,
+) -> Map<String, Value> {
     let name = |field: &str| match special.iter().find(|(ours, _)| *ours == field) {
         Some((_, theirs)) => (*theirs).to_owned(),
-        None => camel(field),
+        None => rule(field),
     };
     let inner = |value: &Value| match value {
-        Value::Object(schema) => Value::Object(renamed(schema, special)),
+        Value::Object(schema) => Value::Object(renamed(schema, special, rule)),
         other => other.clone(),
     };
     let mut new = Map::new();
@@ -364,6 +393,33 @@ mod tests {
             "required": ["dirPath"],
         });
         assert_eq!(Value::Object(shown.into_owned()), expected);
+    }
+
+    /// Whatever a dialect shows is taken in every dialect.
+    #[test]
+    fn what_is_shown_is_taken() {
+        let table = crate::table::Table::new(crate::tools::TOOLS);
+        for dialect in Dialect::ALL {
+            for row in table.rows() {
+                let (name, schema) = (row.entry.name, row.schema());
+                let found = table.find(&dialect.tool(name)).map(|row| row.entry.name);
+                assert_eq!(found.ok(), Some(name), "{dialect}");
+                let shown = dialect.arguments(name, &schema.arguments);
+                let fields = shown["properties"]
+                    .as_object()
+                    .unwrap()
+                    .keys()
+                    .zip(schema.arguments["properties"].as_object().unwrap().keys());
+                for (theirs, ours) in fields.filter(|(theirs, ours)| theirs != ours) {
+                    let is_alias = row.entry.aliases.iter().any(|(alias, field)| {
+                        (*alias == theirs.as_str() || camel(alias) == *theirs)
+                            && *field == ours.as_str()
+                    });
+                    assert!(is_alias || camel(ours) == *theirs, "{dialect} {name}.{theirs}");
+                }
+            }
+        }
+        assert_eq!(table.find("view_image").map(|row| row.entry.name).ok(), Some("Read"));
     }
 
     #[test]

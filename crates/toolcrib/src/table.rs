@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use crate::dialect::other_name;
 use crate::error::{Error, ErrorKind};
 use crate::near::{fold, near};
 use crate::schema::Schema;
@@ -34,9 +35,12 @@ impl Table {
 
     /// Finds a tool without regard to case and `_`.
     pub(crate) fn find(&self, name: &str) -> Result<&Row, Error> {
-        let wanted = fold(name);
-        let found = self.rows.iter().find(|row| fold(row.entry.name) == wanted);
-        found.ok_or_else(|| {
+        let row = |name: &str| {
+            let wanted = fold(name);
+            self.rows.iter().find(|row| fold(row.entry.name) == wanted)
+        };
+        // A tool of a library user's own comes before another name of ours.
+        row(name).or_else(|| row(other_name(name)?)).ok_or_else(|| {
             let names = || self.rows.iter().map(|row| row.entry.name);
             let mut listed = near(name, names(), 3);
             listed.extend(names().filter(|name| !listed.contains(name)).collect::<Vec<_>>());
