@@ -27,7 +27,9 @@ pub(crate) fn check() -> Result<()> {
     let binary = product::build_debug()?;
     let packages = node::install("judges.json")?;
     let script = python::oracles().join("conformance.mjs");
-    process::run(packages.run(&script).arg(&binary).arg(packages.file(SUITE)))?;
+    let fixtures = product::build_example_for("toolcrib-mcp", "conformance", true)?;
+    let judge = [&binary, &fixtures, &packages.file(SUITE)];
+    process::run(packages.run(&script).args(judge))?;
     inspect(&packages, &binary)
 }
 
