@@ -22,7 +22,10 @@ pub(crate) fn install(list: &str) -> Result<Packages> {
         fs::create_dir_all(&directory)?;
         fs::copy(&list, directory.join("package.json"))?;
         let words = ["install", "--silent", "--no-audit", "--no-fund"];
-        process::run(Command::new("npm").args(words).current_dir(&directory))?;
+        let mut install = Command::new("npm");
+        // What one of them would fetch besides is a browser.
+        install.args(words).env("PUPPETEER_SKIP_DOWNLOAD", "1").current_dir(&directory);
+        process::run(&mut install)?;
         fs::write(&stamp, wanted)?;
     }
     Ok(Packages { directory })

@@ -1,7 +1,8 @@
 //! `bench mcp`: `toolcrib serve` beside other servers for files, in turns: from start to the first answer, a
 //! small file read, many calls at once, the size of the list, memory.
 //!
-//! All speak the older era of the protocol here, since the others know no newer one.
+//! All speak the older era of the protocol here, since the others know no newer one. A server that cannot be
+//! installed is left out, and that is said.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -85,8 +86,25 @@ fn servers(binary: &Path, top: &Path, workspace: &Path, rounds: Rounds) -> Resul
         servers.push(server("the official one for Node", words, ("read_text_file", "path")));
         let words = vec![peers::server()?, workspace.into()];
         servers.push(server("rust-mcp-filesystem", words, ("read_text_file", "path")));
+        match desktop_commander(top, workspace) {
+            Ok(words) => servers.push(server("Desktop Commander", words, ("read_file", "path"))),
+            Err(error) => println!("Desktop Commander is not measured: {error}"),
+        }
     }
     Ok(servers)
+}
+
+/// Its command line, with a home of its own in which it is told to keep to the workspace and to send nothing.
+fn desktop_commander(top: &Path, workspace: &Path) -> Result<Vec<PathBuf>> {
+    let script = node::install("desktop-commander.json")?
+        .file("@wonderwhy-er/desktop-commander/dist/index.js");
+    let home = top.join("home");
+    let settings = home.join(".claude-server-commander");
+    std::fs::create_dir_all(&settings)?;
+    let told = json!({"telemetryEnabled": false, "allowedDirectories": [workspace]});
+    std::fs::write(settings.join("config.json"), told.to_string())?;
+    let home = PathBuf::from(format!("HOME={}", home.display()));
+    Ok(vec!["env".into(), home, "node".into(), script, "--no-onboarding".into()])
 }
 
 /// Each server's small reads, one after the other, in turns.
@@ -97,7 +115,7 @@ fn measure_reads(servers: &mut [Server], file: &Path, rounds: Rounds) -> Result<
         for (server, conversation) in servers.iter_mut().zip(&mut conversations) {
             let line = server.read_line(round + 10, file);
             let started = Instant::now();
-            let answer = conversation.ask(&line)?;
+            let answer = ask(conversation, &line)?;
             let time = started.elapsed();
             check(server.name, &answer)?;
             if round >= rounds.warm_up {
@@ -122,7 +140,7 @@ impl Server {
             "capabilities": {},
             "clientInfo": {"name": "bench", "version": "1"},
         });
-        let answer = conversation.ask(&line(1, "initialize", &hello))?;
+        let answer = ask(&mut conversation, &line(1, "initialize", &hello))?;
         if answer["result"]["serverInfo"].is_null() {
             return Err(format!("{}: {answer}", self.name).into());
         }
@@ -138,7 +156,7 @@ impl Server {
 
     fn measure_list(&mut self) -> Result<()> {
         let mut conversation = self.converse()?;
-        let answer = conversation.ask(&line(2, "tools/list", &json!({})))?;
+        let answer = ask(&mut conversation, &line(2, "tools/list", &json!({})))?;
         self.list_bytes = answer["result"]["tools"].to_string().len();
         Ok(())
     }
@@ -155,8 +173,7 @@ impl Server {
                 conversation.say(&self.read_line(next, file))?;
                 next += 1;
             }
-            let answer = conversation.line()?.ok_or("the server ended in the middle")?;
-            let answer: Value = serde_json::from_str(&answer)?;
+            let answer = answer(&mut conversation)?;
             check(self.name, &answer)?;
             let id = answer["id"].as_u64().ok_or("an answer without an id")?;
             let sent = asked.remove(&id).ok_or("an answer that nobody waits for")?;
@@ -166,14 +183,31 @@ impl Server {
     }
 }
 
+fn ask(conversation: &mut Conversation, line: &str) -> Result<Value> {
+    conversation.say(line)?;
+    answer(conversation)
+}
+
+/// The next message that answers something; others are passed over, as clients do.
+fn answer(conversation: &mut Conversation) -> Result<Value> {
+    loop {
+        let line = conversation.line()?.ok_or("the server ended in the middle")?;
+        let message: Value = serde_json::from_str(&line)?;
+        if message.get("method").is_none() {
+            return Ok(message);
+        }
+    }
+}
+
 fn line(id: usize, method: &str, params: &Value) -> String {
     let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
     format!("{request}\n")
 }
 
 fn check(name: &str, answer: &Value) -> Result<()> {
-    let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
-    match text.contains("a line of a small file") {
+    let parts = answer["result"]["content"].as_array().into_iter().flatten();
+    let mut texts = parts.filter_map(|part| part["text"].as_str());
+    match texts.any(|text| text.contains("a line of a small file")) {
         true => Ok(()),
         false => Err(format!("{name} answered wrongly: {answer}").into()),
     }
