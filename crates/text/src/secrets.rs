@@ -9,6 +9,7 @@ mod block;
 mod shape;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use self::block::Block;
 use self::shape::{PREFIXES, is_part_of_a_token, shape_at};
@@ -92,6 +93,23 @@ impl Secrets {
         known.max().unwrap_or(0).max(if shaped > LONGEST_HELD { 0 } else { shaped })
     }
 
+    /// Finds what is secret in a line, from here on.
+    fn each(&self, line: &str, from: usize, found: &mut impl FnMut(Range<usize>, &str)) {
+        let bytes = line.as_bytes();
+        let mut at = from;
+        while at < bytes.len() {
+            if let Some(known) = self.known_at(&bytes[at..]) {
+                found(at..at + known.value.len(), &known.name);
+                at += known.value.len();
+            } else if let Some(shaped) = shape_at(bytes, at) {
+                at = shaped.range.end;
+                found(shaped.range, shaped.name);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
     /// The known value that begins here.
     fn known_at(&self, rest: &[u8]) -> Option<&Known> {
         self.known.iter().find(|known| rest.starts_with(known.value.as_bytes()))
@@ -137,30 +155,18 @@ impl<'s> Masker<'s> {
     pub fn line<'a>(&mut self, line: &'a str) -> Cow<'a, str> {
         let mut shown = String::new();
         let mut from = 0;
-        let mut mask = |range: std::ops::Range<usize>, name: &str| {
+        let mut mask = |range: Range<usize>, name: &str| {
             shown += &line[from..range.start];
             shown += &format!("[masked: {name}]");
             from = range.end;
             self.masked += 1;
         };
-        if let Some(range) = self.block.part_of_key(line) {
-            mask(range, "private key");
-        } else {
-            let bytes = line.as_bytes();
-            let mut at = 0;
-            while at < bytes.len() {
-                let rest = &bytes[at..];
-                if let Some(known) = self.secrets.known_at(rest) {
-                    mask(at..at + known.value.len(), &known.name);
-                    at += known.value.len();
-                } else if let Some(found) = shape_at(bytes, at) {
-                    at = found.range.end;
-                    mask(found.range, found.name);
-                } else {
-                    at += 1;
-                }
-            }
+        let key = self.block.part_of_key(line).unwrap_or(line.len()..line.len());
+        self.secrets.each(&line[..key.start], 0, &mut mask);
+        if !key.is_empty() {
+            mask(key.clone(), "private key");
         }
+        self.secrets.each(line, key.end, &mut mask);
         if from == 0 && shown.is_empty() {
             return Cow::Borrowed(line);
         }
@@ -257,6 +263,15 @@ mod tests {
         );
         let masked = Secrets::default().mask(&json).into_owned();
         assert!(!masked.contains(&line[..20]) && masked.contains("-----END EC"), "{masked}");
+    }
+
+    #[test]
+    fn what_stands_beside_a_part_of_a_key_goes_too() {
+        let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+        let text = format!("-----BEGIN PRIVATE KEY-----\n{line}\nx 0123456789 y\n");
+        let secrets = Secrets::known([("A_KEY".to_owned(), "0123456789".to_owned())]);
+        let masked = secrets.mask(&text).into_owned();
+        assert!(masked.ends_with("x [masked: A_KEY] [masked: private key]\n"), "{masked}");
     }
 
     #[test]
