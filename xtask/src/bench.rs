@@ -56,7 +56,7 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "policy",
-        what: "a decision on a call, from a file to a script of 40 kB",
+        what: "a decision on a call, from a file to a script of 20 kB",
         run: policy::run,
     },
     Bench {

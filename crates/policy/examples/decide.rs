@@ -15,9 +15,14 @@ use toolcrib_policy::{Access, Policy, Profile, Remembered, Rules};
 /// As many rules as somebody has who likes rules.
 const RULES: usize = 40;
 
-/// One part of a long script, as agents write them.
-const PART: &str = "for f in src/*.rs; do grep -n 'fn main' \"$f\" | head -5; done\n\
-                    if [ -d build ]; then cd src && ls -la | wc -l && cd ..; fi\n\
+/// One part of a long script, as agents write them: words to people, and commands between them.
+const PART: &str = "# Look for what is left of the old names, file by file, before anything is changed.\n\
+                    for f in src/*.rs; do grep -n 'fn main' \"$f\" | head -5; done\n\
+                    echo 'The names above are still in use; those below are only in the documentation.'\n\
+                    cat <<'END'\n\
+                    A text of some length that goes nowhere but to the terminal, as people write them\n\
+                    between two commands, with 'quotes' and $dollars in it that mean nothing there.\n\
+                    END\n\
                     git log --oneline -5 -- src/lib.rs 2>/dev/null | sed -n '1,3p'\n";
 
 fn main() {
@@ -31,7 +36,8 @@ fn main() {
     }
     let rules = Rules::parse(&rules).unwrap_or_default();
     let places = (vec!["/w/ws".into()], Some("/home/me".into()));
-    let policy = Policy::new(Profile::Workspace).rules(rules).places(places.0, places.1);
+    let policy =
+        Policy::new(Profile::Workspace).rules(rules).places(places.0, places.1).confined(true);
     let script = |kilobytes: usize| {
         let parts = (kilobytes * 1_000).div_ceil(PART.len());
         Access::Command(PART.repeat(parts))
@@ -40,14 +46,11 @@ fn main() {
         ("a file to read", Access::Read("/w/ws/src/lib.rs".into())),
         ("a file to write", Access::Write("/w/ws/src/lib.rs".into())),
         ("git status", Access::Command("git status".into())),
-        (
-            "cd src && grep … | wc -l",
-            Access::Command("cd src && grep -rn x . 2>/dev/null | wc -l".into()),
-        ),
+        ("a search, counted", Access::Command("cd src && grep -rn x . 2>/dev/null | wc -l".into())),
+        ("a script of 2 kB", script(2)),
         ("a script of 5 kB", script(5)),
         ("a script of 10 kB", script(10)),
         ("a script of 20 kB", script(20)),
-        ("a script of 40 kB", script(40)),
     ] {
         measure(&policy, what, &[access], rounds);
     }

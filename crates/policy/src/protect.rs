@@ -104,9 +104,14 @@ impl Pattern {
 /// A name as some file system may take it: without regard to case, without what is not seen, without
 /// dots and blanks at the end, without what follows a colon, and the short name that Windows gives.
 pub(crate) fn folded(name: &str) -> String {
-    let seen = name.chars().filter(|c| !is_ignorable(*c));
-    let lower: String =
-        seen.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect();
+    // Nearly every name, and every name is compared with every pattern.
+    let lower: String = match name.is_ascii() {
+        true => name.to_ascii_lowercase(),
+        false => {
+            let seen = name.chars().filter(|c| !is_ignorable(*c));
+            seen.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect()
+        }
+    };
     let stem = lower.split(':').next().unwrap_or_default();
     match stem.trim_end_matches(['.', ' ']) {
         "git~1" => ".git".to_owned(),

@@ -14,6 +14,8 @@ use crate::protect::folded;
 pub(crate) struct PathPattern {
     from: From,
     names: Vec<String>,
+    /// The same as some file system may take them.
+    folded: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +28,8 @@ enum From {
 impl PathPattern {
     pub(super) fn parse(text: &str) -> Result<PathPattern, String> {
         let (from, rest) = match text {
-            "/" => return Ok(PathPattern { from: From::Top, names: Vec::new() }),
-            "~" => return Ok(PathPattern { from: From::Home, names: Vec::new() }),
+            "/" => return Ok(PathPattern::new(From::Top, Vec::new())),
+            "~" => return Ok(PathPattern::new(From::Home, Vec::new())),
             _ if text.starts_with("~/") => (From::Home, &text[2..]),
             _ if text.starts_with('/') => (From::Top, &text[1..]),
             _ => (From::Roots, text.strip_prefix("./").unwrap_or(text)),
@@ -45,8 +47,13 @@ impl PathPattern {
         };
         match names.iter().find_map(problem) {
             Some(problem) => Err(format!("{text:?} can match nothing: {problem}")),
-            None => Ok(PathPattern { from, names }),
+            None => Ok(PathPattern::new(from, names)),
         }
+    }
+
+    fn new(from: From, names: Vec<String>) -> PathPattern {
+        let folded = names.iter().map(|name| folded(name)).collect();
+        PathPattern { from, names, folded }
     }
 
     /// Whether it can be about what lies outside the workspace.
@@ -67,19 +74,18 @@ impl PathPattern {
     }
 
     pub(super) fn fits(&self, path: &Path, around: &Surroundings, folds: bool) -> bool {
-        let bases: Vec<PathBuf> = match self.from {
-            From::Roots => around.roots.clone(),
-            From::Home => around.home.iter().cloned().collect(),
-            From::Top => vec![PathBuf::from("/")],
-        };
-        bases.iter().any(|base| {
+        let fits = |base: &Path| {
             let Ok(rest) = path.strip_prefix(base) else { return false };
             let fold = |name: &str| if folds { folded(name) } else { name.to_owned() };
             let names: Vec<String> =
                 rest.iter().map(|name| fold(&name.to_string_lossy())).collect();
-            let pattern: Vec<String> = self.names.iter().map(|name| fold(name)).collect();
-            names_fit(&pattern, &names)
-        })
+            names_fit(if folds { &self.folded } else { &self.names }, &names)
+        };
+        match self.from {
+            From::Roots => around.roots.iter().any(|root| fits(root)),
+            From::Home => around.home.iter().any(|home| fits(home)),
+            From::Top => fits(Path::new("/")),
+        }
     }
 }
 
