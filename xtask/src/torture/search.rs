@@ -31,9 +31,10 @@ pub(super) fn run(directories: &[String], effort: Effort) -> Result<()> {
     report.finish("search")
 }
 
-/// What a product needs to answer without a bound: it is compared as a whole.
+/// What a product needs to answer without a bound, since it is compared as a whole; and with an index also of
+/// the smallest tree.
 fn settings(top: &Path) -> Result<PathBuf> {
     let config = top.join("config.toml");
-    std::fs::write(&config, "reply_chars = 2000000000\nsearch_seconds = 600\n")?;
+    std::fs::write(&config, "reply_chars = 2000000000\nsearch_seconds = 600\nindex_files = 1\n")?;
     Ok(config)
 }
