@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toolcrib_fs::{IsDirectory, Notice, Tree, Unwatched, Watch, Watcher};
 
@@ -22,9 +23,13 @@ pub(crate) struct Watching {
     watcher: Watcher,
     /// The same directory may be there by two paths.
     directories: HashMap<Watch, Vec<u32>>,
-    /// How many watches we may have.
+    /// How many watches this root may have, and all roots together.
     room: usize,
+    room_of_all: usize,
 }
+
+/// The watches of all roots: what the system gives is for the user, not for a root.
+static ALL: AtomicUsize = AtomicUsize::new(0);
 
 /// What happened.
 #[derive(Debug, Default)]
@@ -45,9 +50,10 @@ const AT_ONCE: usize = 20_000;
 impl Watching {
     /// Nothing, if the system does not let us.
     pub(crate) fn begin(most: usize) -> Option<Watching> {
-        let room = Watcher::room().min(most);
+        let room_of_all = Watcher::room();
+        let room = room_of_all.min(most);
         let watcher = if room > 0 { Watcher::new()? } else { return None };
-        Some(Watching { watcher, directories: HashMap::new(), room })
+        Some(Watching { watcher, directories: HashMap::new(), room, room_of_all })
     }
 
     /// How many directories are watched.
@@ -116,7 +122,9 @@ impl Watching {
         let unwatched =
             table.iter().enumerate().filter(|(_, listed)| !listed.gone && listed.state.is_new());
         for (at, listed) in unwatched.take(AT_ONCE) {
-            if self.directories.len() >= self.room {
+            let is_full = self.directories.len() >= self.room
+                || ALL.load(Ordering::Relaxed) >= self.room_of_all;
+            if is_full {
                 return;
             }
             let Ok(directory) = tree.directory(&listed.path) else { continue };
@@ -131,7 +139,9 @@ impl Watching {
             match watch {
                 Ok(watch) => {
                     let at = u32::try_from(at).unwrap_or(u32::MAX);
-                    self.directories.entry(watch).or_default().push(at);
+                    let same = self.directories.entry(watch).or_default();
+                    ALL.fetch_add(usize::from(same.is_empty()), Ordering::Relaxed);
+                    same.push(at);
                     listed.state.set_watch(watch);
                 }
                 Err(Unwatched::Refused) => listed.state.refuse(),
@@ -141,6 +151,12 @@ impl Watching {
                 }
             }
         }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        ALL.fetch_sub(self.directories.len(), Ordering::Relaxed);
     }
 }
 
@@ -160,6 +176,7 @@ fn unwatch(watcher: &Watcher, directories: &mut Directories, listed: &Listed, at
     if same.is_empty() {
         directories.remove(&watch);
         watcher.remove(watch);
+        ALL.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
