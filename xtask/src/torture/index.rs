@@ -18,10 +18,11 @@ const SMOKE_PATTERNS: usize = 400;
 const SMOKE_STEPS: usize = 600;
 
 /// The tests of the library that are run, each with what it counts.
-const TESTS: [(&str, &[&str], Counted); 4] = [
+const TESTS: [(&str, &[&str], Counted); 5] = [
     ("planner: every text that matches meets the plan", &["--lib", "plan::"], Counted::Patterns),
     ("index: answers as without one", &["--test=it", "indexed::"], Counted::Patterns),
     ("model: a tree that changes between two questions", &["--test=it", "model::"], Counted::Steps),
+    ("parallel: each session sees its own changes", &["--test=it", "parallel::"], Counted::Steps),
     ("watches: lost, used up, moved", &["--test=it", "watched::"], Counted::Steps),
 ];
 

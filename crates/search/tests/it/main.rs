@@ -10,6 +10,7 @@
 mod finding;
 mod indexed;
 mod model;
+mod parallel;
 mod patterns;
 mod random;
 mod stored;

@@ -1,0 +1,82 @@
+//! Several sessions at once, each changing files of its own and asking at once, while the index is built: each
+//! sees what it has done.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::thread;
+
+use toolcrib_search::{Tables, Wanted};
+
+use crate::indexed::{ALWAYS, Half, age, ask};
+use crate::model;
+use crate::random::Random;
+use crate::tree::Grove;
+
+const SESSIONS: usize = 4;
+
+#[test]
+fn each_session_sees_its_own_changes_at_once() {
+    let (grove, tables) = (Grove::new(), Tables::new(ALWAYS, None));
+    for session in 0..SESSIONS {
+        fs::create_dir_all(grove.path().join(format!("s{session}/a/deep"))).unwrap();
+        fs::write(grove.path().join(format!("s{session}/a/deep/f")), word(session, 0)).unwrap();
+    }
+    age();
+    thread::scope(|scope| {
+        for session in 0..SESSIONS {
+            let (grove, tables) = (&grove, &tables);
+            scope.spawn(move || run(grove, tables, session, model::steps() / 20));
+        }
+    });
+}
+
+/// All of the same length.
+fn word(session: usize, round: usize) -> String {
+    format!("word{session}x{round:06}y\n")
+}
+
+fn run(grove: &Grove, tables: &Tables, session: usize, rounds: usize) {
+    let top = grove.path().join(format!("s{session}"));
+    let mut random = Random::new(session as u64);
+    let mut at = "a";
+    for round in 1..=rounds {
+        at = change(&top, at, &word(session, round), &mut random);
+        for (round, expected) in [(round, 1), (round - 1, 0)] {
+            let text = word(session, round);
+            let pattern = text.trim_end();
+            let wanted = Wanted { pattern, literal: true, ignore_case: false, multiline: false };
+            let found = ask(grove, wanted, Some(tables)).unwrap().found;
+            assert_eq!(found.len(), expected, "session {session}, round {round}: {found:?}");
+        }
+        if session == 0 && round % 20 == 0 {
+            grove.with_listing(Some(tables), |listing| {
+                tables.build_index(&grove.tree, listing, &Half);
+            });
+        }
+    }
+}
+
+/// Puts a text in place of the one that is there; answers where it is now.
+fn change<'a>(top: &Path, at: &'a str, text: &str, random: &mut Random) -> &'a str {
+    let file = top.join(at).join("deep/f");
+    match random.below(3) {
+        0 => {
+            let modified = fs::metadata(&file).unwrap().modified().unwrap();
+            let mut open = fs::File::options().write(true).open(&file).unwrap();
+            open.write_all(text.as_bytes()).unwrap();
+            open.set_modified(modified).unwrap();
+        }
+        1 => {
+            fs::write(top.join("new"), text).unwrap();
+            fs::rename(top.join("new"), &file).unwrap();
+        }
+        _ => {
+            let other = if at == "a" { "b" } else { "a" };
+            fs::rename(top.join(at), top.join(other)).unwrap();
+            fs::write(top.join(other).join("deep/f"), text).unwrap();
+            return other;
+        }
+    }
+    at
+}
