@@ -341,7 +341,8 @@ fn what_the_sandbox_refused_is_in_the_reply_with_what_would_allow_it() {
     );
     assert!(here.bash("echo x > T/out/new").unwrap_err().text().contains("refused by the sandbox"));
     let none = here.bash("echo x > new").unwrap();
-    assert_eq!((none.output(), none.metadata().get("refused")), ("[no output]\n", None));
+    assert!(!none.output().contains("refused"), "{}", none.output());
+    assert_eq!(none.metadata().get("refused"), None);
     // By what was tried, not by what was written about it.
     let lie = here.bash("echo 'Read-only file system'; exit 1").unwrap_err();
     assert!(!lie.text().contains("refused"), "{lie}");
