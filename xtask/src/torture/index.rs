@@ -4,6 +4,7 @@
 //! patterns and changes as are asked for here. Then the product beside ripgrep, killed in the middle of
 //! building its index and started again.
 
+mod mounts;
 mod restarts;
 
 use super::Effort;
@@ -57,6 +58,9 @@ pub(super) fn run(parts: &[String], effort: Effort) -> Result<()> {
             Err(error) => row.violate(error.to_string(), process::describe(&command)),
         }
         report.add(row);
+    }
+    if wanted("mounts") {
+        mounts::run(&effort.build()?, &mut report)?;
     }
     if wanted("restarts") {
         let peers = peers::install()?;
