@@ -58,6 +58,10 @@ pub(super) struct File {
 /// So many chunks a segment has, but for those of its last file.
 const SEGMENT_CHUNKS: usize = 4_096;
 
+/// And so many trigrams, each counted once a chunk: what is compressed or drawn at random has a new one at
+/// each byte, and they are held in memory until the segment is finished.
+const SEGMENT_GRAMS: usize = 8 << 20;
+
 /// And so many files; some have no chunks.
 const SEGMENT_FILES: usize = 8_192;
 
@@ -193,7 +197,9 @@ impl Builder {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.starts.len() >= SEGMENT_CHUNKS || self.files.len() >= SEGMENT_FILES
+        self.starts.len() >= SEGMENT_CHUNKS
+            || self.grams.len() >= SEGMENT_GRAMS
+            || self.files.len() >= SEGMENT_FILES
     }
 
     /// Takes a file. One that has too many chunks for a segment is as odd as one that is no plain text.
