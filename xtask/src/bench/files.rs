@@ -28,7 +28,10 @@ fn inside() -> Result<()> {
         println!();
         let words =
             ["run", "--quiet", "--release", "--locked", "-p", "toolcrib-fs", "--example", example];
-        process::run(process::cargo(&words).current_dir(workspace::cache_directory()?))?;
+        let mut command = process::cargo(&words);
+        // They write where they are started, which need not be beneath this repository.
+        command.arg("--manifest-path").arg(workspace::root().join("Cargo.toml"));
+        process::run(command.current_dir(workspace::cache_directory()?))?;
     }
     Ok(())
 }
