@@ -205,8 +205,8 @@ mod tests {
     #[test]
     fn where_something_is_mounted_is_understood() {
         let told = b"21 28 0:19 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n\
-            40 28 8:1 /hosts /work/my\\040tree/hosts rw - ext4 /dev/sda1 rw\n";
+            40 28 8:1 /hosts /srv/my\\040tree/hosts rw - ext4 /dev/sda1 rw\n";
         let above = mounted_in(told);
-        assert_eq!(above, [Path::new("/"), Path::new("/work/my tree")]);
+        assert_eq!(above, [Path::new("/"), Path::new("/srv/my tree")]);
     }
 }
