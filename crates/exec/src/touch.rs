@@ -4,12 +4,12 @@
 //! found is true at that moment; a thread that changes the name while another waits on it can mislead who
 //! looks, and nobody else.
 
-use std::ffi::OsString;
+use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStringExt as _;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, readlinkat};
+use rustix::fs::{Mode, OFlags};
 
 use crate::memory::Memory;
 use crate::sandbox::Waiting;
@@ -73,44 +73,47 @@ pub(crate) const OPENING: &[(i64, u8)] = &[
 /// Not in every version of libc.
 const FCHMODAT2: i64 = 452;
 
-/// The files that a waiting call is about to change. Names that lead nowhere are none: the call will fail.
-pub(crate) fn touches(waiting: &Waiting) -> io::Result<Vec<Touch>> {
-    let mut touches = Vec::new();
-    for name in names(waiting)? {
-        touches.extend(name.find(waiting.thread)?);
-    }
-    Ok(touches)
-}
-
-/// A name as a call gives it.
-struct Name {
+/// A name as a call gives it, read once for whoever wants to know.
+#[derive(Debug)]
+pub(crate) struct Name {
+    thread: i32,
     from: From,
-    /// Where in the thread's memory; nothing, if the descriptor is meant itself.
-    at: Option<u64>,
+    /// Nothing, if the descriptor is meant itself.
+    given: Option<PathBuf>,
     /// A link at its end is not meant itself.
     follow: bool,
     whole: bool,
+    /// The flags of a call that opens it.
+    pub(crate) opened: Option<u64>,
 }
 
+#[derive(Debug)]
 enum From {
     Cwd,
     Descriptor(i32),
 }
 
-fn names(waiting: &Waiting) -> io::Result<Vec<Name>> {
-    let arguments = waiting.arguments;
-    let at = |from: usize, name: usize, follow: bool| {
-        let from = From::argument(arguments[from]);
-        Name { from, at: Some(arguments[name]), follow, whole: false }
+/// The names that a waiting call is about to change.
+pub(crate) fn names(waiting: &Waiting) -> io::Result<Vec<Name>> {
+    let (thread, arguments) = (waiting.thread, waiting.arguments);
+    let memory = Memory::of(thread);
+    let here = |name: usize, follow: bool| -> io::Result<Name> {
+        let given = Some(memory.path(arguments[name])?);
+        Ok(Name { thread, from: From::Cwd, given, follow, whole: false, opened: None })
     };
-    let whole = |name: Name| Name { whole: true, ..name };
-    let opened = |name: Name, flags: u64| Name { follow: follows(flags), ..name };
-    Ok(match waiting.call {
+    let at = |from: usize, name: usize, follow: bool| -> io::Result<Name> {
+        Ok(Name { from: From::argument(arguments[from]), ..here(name, follow)? })
+    };
+    let opened = |name: io::Result<Name>, flags: u64| -> io::Result<Name> {
+        Ok(Name { follow: follows(flags), opened: Some(flags), ..name? })
+    };
+    let whole = |name: io::Result<Name>| Ok(Name { whole: true, ..name? });
+    let names = match waiting.call {
         libc::SYS_openat => vec![opened(at(0, 1, true), arguments[2])],
-        libc::SYS_openat2 => {
-            let flags = Memory::of(waiting.thread).number(arguments[2])?;
-            if changes(flags) { vec![opened(at(0, 1, true), flags)] } else { Vec::new() }
-        }
+        libc::SYS_openat2 => match memory.number(arguments[2])? {
+            flags if changes(flags) => vec![opened(at(0, 1, true), flags)],
+            _ => Vec::new(),
+        },
         libc::SYS_unlinkat | libc::SYS_mkdirat | libc::SYS_mknodat => vec![at(0, 1, false)],
         libc::SYS_renameat2 => vec![whole(at(0, 1, false)), whole(at(2, 3, false))],
         // Who writes to the new name writes to the old one.
@@ -119,60 +122,48 @@ fn names(waiting: &Waiting) -> io::Result<Vec<Name>> {
         libc::SYS_fchmodat | FCHMODAT2 => vec![at(0, 1, true)],
         libc::SYS_fchmod => {
             let from = From::argument(arguments[0]);
-            vec![Name { from, at: None, follow: true, whole: false }]
+            vec![Ok(Name { thread, from, given: None, follow: true, whole: false, opened: None })]
         }
-        call => named_alone(call, &arguments),
-    })
+        libc::SYS_truncate => vec![here(0, true)],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open => vec![opened(here(0, true), arguments[1])],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_creat => vec![opened(here(0, true), CREAT)],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_chmod => vec![here(0, true)],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_unlink | libc::SYS_mkdir | libc::SYS_mknod => vec![here(0, false)],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_rename => vec![whole(here(0, false)), whole(here(1, false))],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_renameat => vec![whole(at(0, 1, false)), whole(at(2, 3, false))],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_link => vec![here(0, false), here(1, false)],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_symlink => vec![here(1, false)],
+        _ => Vec::new(),
+    };
+    names.into_iter().collect()
 }
 
-/// Names of calls that take no directory.
-fn named_alone(call: i64, arguments: &[u64; 6]) -> Vec<Name> {
-    let name = |at: usize, follow: bool| Name {
-        from: From::Cwd,
-        at: Some(arguments[at]),
-        follow,
-        whole: false,
-    };
-    match call {
-        libc::SYS_truncate => vec![name(0, true)],
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_open => vec![name(0, follows(arguments[1]))],
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_creat | libc::SYS_chmod => vec![name(0, true)],
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_unlink | libc::SYS_mkdir | libc::SYS_mknod => vec![name(0, false)],
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_rename => {
-            [0, 1].map(|at| Name { whole: true, ..name(at, false) }).into_iter().collect()
-        }
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_renameat => [0, 2]
-            .map(|at| Name {
-                from: From::argument(arguments[at]),
-                whole: true,
-                ..name(at + 1, false)
-            })
-            .into_iter()
-            .collect(),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_link => vec![name(0, false), name(1, false)],
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_symlink => vec![name(1, false)],
-        _ => Vec::new(),
-    }
-}
+/// What `creat` is short for.
+#[cfg(target_arch = "x86_64")]
+const CREAT: u64 = (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC) as u64;
 
 /// Whether a file that is opened so may be changed, or made.
 pub(crate) fn changes(flags: u64) -> bool {
-    let has = |flag: libc::c_int| flags & u64::from(flag.unsigned_abs()) != 0;
-    has(libc::O_ACCMODE) || has(libc::O_CREAT) || has(libc::O_TRUNC)
+    has(flags, libc::O_ACCMODE) || has(flags, libc::O_CREAT) || has(flags, libc::O_TRUNC)
+}
+
+/// Whether flags have one of these bits.
+pub(crate) fn has(flags: u64, bits: libc::c_int) -> bool {
+    flags & u64::from(bits.unsigned_abs()) != 0
 }
 
 /// Whether a link at the end of the name is followed.
 fn follows(flags: u64) -> bool {
-    let has = |flag: libc::c_int| flags & u64::from(flag.unsigned_abs()) != 0;
-    let must_be_new = has(libc::O_CREAT) && has(libc::O_EXCL);
-    !(has(libc::O_NOFOLLOW) || must_be_new)
+    let must_be_new = has(flags, libc::O_CREAT) && has(flags, libc::O_EXCL);
+    !(has(flags, libc::O_NOFOLLOW) || must_be_new)
 }
 
 impl From {
@@ -194,15 +185,14 @@ impl From {
 }
 
 impl Name {
-    fn find(&self, thread: i32) -> io::Result<Option<Touch>> {
+    /// The file that is about to be changed. A name that leads nowhere is none: the call will fail.
+    pub(crate) fn touch(&self) -> io::Result<Option<Touch>> {
         let whole = self.whole;
-        let Some(at) = self.at else {
-            let path = readlinkat(CWD, self.from.path(thread), Vec::new())?;
-            let path = PathBuf::from(OsString::from_vec(path.into_bytes()));
+        let Some(given) = &self.given else {
+            let path = fs::read_link(self.from.path(self.thread))?;
             return Ok(Some(Touch { path, whole }));
         };
-        let given = Memory::of(thread).path(at)?;
-        let Some(path) = seen_from_here(&self.from, thread, &given) else { return Ok(None) };
+        let Some(path) = self.seen_from_here(given) else { return Ok(None) };
         if self.follow
             && let Some(path) = real_path(&path)
         {
@@ -212,30 +202,42 @@ impl Name {
         let found = named.and_then(|(parent, name)| Some(real_path(parent)?.join(name)));
         Ok(found.map(|path| Touch { path, whole }))
     }
-}
 
-/// The same path for this process: through the thread's own root or directory.
-fn seen_from_here(from: &From, thread: i32, given: &Path) -> Option<PathBuf> {
-    if given.as_os_str().is_empty() {
-        return None;
+    /// The path from the root of the thread's files, links not followed.
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        let given = self.given.as_ref().filter(|given| !given.as_os_str().is_empty())?;
+        match given.is_absolute() {
+            true => Some(given.clone()),
+            false => Some(fs::read_link(self.from.path(self.thread)).ok()?.join(given)),
+        }
     }
-    // A slash at the end says no more than that it is a directory.
-    let given: PathBuf = given.components().collect();
-    Some(match given.strip_prefix("/") {
-        // `self` would be this process.
-        Ok(absolute) => match absolute.strip_prefix("proc/self") {
-            Ok(own) => Path::new("/proc").join(thread.to_string()).join(own),
-            Err(_) => Path::new("/proc").join(thread.to_string()).join("root").join(absolute),
-        },
-        Err(_) => from.path(thread).join(given),
-    })
+
+    /// The same path for this process: through the thread's own root or directory.
+    fn seen_from_here(&self, given: &Path) -> Option<PathBuf> {
+        if given.as_os_str().is_empty() {
+            return None;
+        }
+        // A slash at the end says no more than that it is a directory.
+        let given: PathBuf = given.components().collect();
+        let thread = Path::new("/proc").join(self.thread.to_string());
+        Some(match given.strip_prefix("/") {
+            // `self` would be this process.
+            Ok(absolute) => match absolute.strip_prefix("proc/self") {
+                Ok(own) => thread.join(own),
+                Err(_) => thread.join("root").join(absolute),
+            },
+            Err(_) => self.from.path(self.thread).join(given),
+        })
+    }
 }
 
 /// Where a path leads; nothing, if nothing is there. Nothing is opened but its name.
 fn real_path(path: &Path) -> Option<PathBuf> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let number = std::os::fd::AsRawFd::as_raw_fd(&file);
-    let real = readlinkat(CWD, format!("/proc/self/fd/{number}"), Vec::new()).ok()?;
-    Some(PathBuf::from(OsString::from_vec(real.into_bytes())))
+    path_of(&rustix::fs::open(path, flags, Mode::empty()).ok()?)
+}
+
+/// Under which name whoever has it open finds it.
+pub(crate) fn path_of(file: &OwnedFd) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
 }

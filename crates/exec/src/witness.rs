@@ -18,7 +18,7 @@ use crate::sandbox::refused::Refusals;
 use crate::sandbox::{
     Confinement, Waiting, answer_promptly, let_fail, let_happen, still_waits, take_waiting,
 };
-use crate::touch::{Touch, touches};
+use crate::touch::{Touch, names};
 
 /// Somebody who is told what a command changes. All of it is told by one thread, for all commands.
 pub trait Witness: Send + Sync + std::fmt::Debug {
@@ -96,16 +96,23 @@ impl Listened {
     }
 
     fn look(&self, waiting: &Waiting) {
-        let attempt = self.refusals().attempt(waiting);
-        let touches = self.witness.as_ref().map(|witness| (witness, touches(waiting)));
+        if self.witness.is_none() && self.refusals().are_told() {
+            return;
+        }
+        let names = names(waiting);
+        let attempt = self.refusals().attempt(waiting, names.as_deref().unwrap_or_default());
+        let touches = names.and_then(|names| match &self.witness {
+            Some(_) => names.iter().filter_map(|name| name.touch().transpose()).collect(),
+            None => Ok(Vec::new()),
+        });
         // Another thread may have got the number of one that is gone.
         if !still_waits(&self.calls, waiting) {
             return;
         }
         self.refusals().judge(attempt, &mut |refusal| self.job.refused(refusal));
-        match touches {
-            Some((witness, Ok(touches))) if !touches.is_empty() => witness.touched(&touches),
-            Some((witness, Err(error))) if !is_callers_fault(&error) => witness.blind(&error),
+        match (&self.witness, touches) {
+            (Some(witness), Ok(touches)) if !touches.is_empty() => witness.touched(&touches),
+            (Some(witness), Err(error)) if !is_callers_fault(&error) => witness.blind(&error),
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ mod distant;
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fs;
-use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
@@ -26,9 +26,8 @@ use self::address::Reached;
 use super::kernel::Waiting;
 use super::level::Level;
 use super::{Confinement, Sandbox};
-use crate::memory::Memory;
 use crate::refusal::{REFUSALS_TOLD, Refusal, Unwritable};
-use crate::touch::changes;
+use crate::touch::{Name, changes, has, path_of};
 
 /// So many paths that could not be looked up at once are looked up once more.
 const UNSURE: usize = 64;
@@ -96,14 +95,21 @@ impl Refusals {
         Refusals { root: None, sandbox, level, written, told, unsure, distant }
     }
 
-    /// What a call is about to try, read while it waits. Nothing, once enough was told.
-    pub(crate) fn attempt(&self, waiting: &Waiting) -> Attempt {
-        if self.told.len() > REFUSALS_TOLD {
+    /// Whether enough was told.
+    pub(crate) fn are_told(&self) -> bool {
+        self.told.len() > REFUSALS_TOLD
+    }
+
+    /// What a call is about to try, with the names that it gives; read while it waits.
+    pub(crate) fn attempt(&self, waiting: &Waiting, names: &[Name]) -> Attempt {
+        if self.are_told() {
             return Attempt::default();
         }
-        let memory = Memory::of(waiting.thread);
-        let tried = tried(waiting, &memory).filter(|_| self.level >= Level::Landlock);
-        Attempt { thread: waiting.thread, tried, reached: address::reached(waiting, &memory) }
+        let tried = match names {
+            [name] if self.level >= Level::Landlock => tried(name),
+            _ => None,
+        };
+        Attempt { thread: waiting.thread, tried, reached: address::reached(waiting) }
     }
 
     /// Tells what of it will be refused, if that is new. To be asked before the call goes on: what a path
@@ -143,7 +149,7 @@ impl Refusals {
     }
 
     fn tell(&mut self, refusal: Refusal, tell: &mut dyn FnMut(Refusal)) {
-        if self.told.len() <= REFUSALS_TOLD && self.told.insert(refusal.clone()) {
+        if !self.are_told() && self.told.insert(refusal.clone()) {
             tell(refusal);
         }
     }
@@ -206,7 +212,7 @@ impl Refusals {
 
     /// Whether something cannot be written; `name` is one to be made in it.
     fn refused(&self, found: &OwnedFd, name: Option<&Path>) -> Option<Refusal> {
-        let real = real_path(found)?;
+        let real = path_of(found)?;
         let refused = match self.level {
             // What is read-only without us is not refused by us.
             Level::Namespaces => {
@@ -292,44 +298,18 @@ fn is_read_only(found: &OwnedFd) -> bool {
     fstatvfs(found).is_ok_and(|about| about.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
-/// Under which name the command sees it.
-fn real_path(found: &OwnedFd) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/self/fd/{}", found.as_raw_fd())).ok()
-}
-
-/// The path that a call would change.
-fn tried(waiting: &Waiting, memory: &Memory) -> Option<Tried> {
-    const HERE: u64 = libc::AT_FDCWD as u64;
-    let [a, b, c, ..] = waiting.arguments;
-    let (directory, at, how) = match waiting.call {
-        libc::SYS_openat => (a, b, opened(c)?),
-        libc::SYS_openat2 => (a, b, opened(memory.number(c).ok()?)?),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_open => (HERE, a, opened(b)?),
-        #[cfg(target_arch = "x86_64")]
-        libc::SYS_creat => (HERE, a, How::Open { makes: true, only_makes: false }),
-        _ => return None,
-    };
-    let given = memory.path(at).ok().filter(|path| !path.as_os_str().is_empty())?;
-    let path = if given.is_absolute() {
-        given
-    } else {
-        // As a number of 32 bits, whatever is above them.
-        let from = match directory as u32 as i32 {
-            libc::AT_FDCWD => format!("/proc/{}/cwd", waiting.thread),
-            number => format!("/proc/{}/fd/{number}", waiting.thread),
-        };
-        fs::read_link(from).ok()?.join(given)
-    };
-    Some(Tried { path, how, directory: None })
+/// The path that a call would open to change it.
+fn tried(name: &Name) -> Option<Tried> {
+    let how = opened(name.opened?)?;
+    Some(Tried { path: name.path()?, how, directory: None })
 }
 
 /// What opening with these flags is.
 fn opened(flags: u64) -> Option<How> {
-    let has = |flag: libc::c_int| flags & u64::from(flag.unsigned_abs()) != 0;
     let tmpfile = u64::from(libc::O_TMPFILE.unsigned_abs());
     if flags & tmpfile == tmpfile {
         return Some(How::Inside);
     }
-    changes(flags).then(|| How::Open { makes: has(libc::O_CREAT), only_makes: has(libc::O_EXCL) })
+    let (makes, only_makes) = (has(flags, libc::O_CREAT), has(flags, libc::O_EXCL));
+    changes(flags).then_some(How::Open { makes, only_makes })
 }

@@ -28,14 +28,14 @@ pub(super) enum Reached {
 }
 
 /// Whom a call would reach; nothing, if it is none of those, or to nobody who matters.
-pub(super) fn reached(waiting: &Waiting, memory: &Memory) -> Option<Reached> {
+pub(super) fn reached(waiting: &Waiting) -> Option<Reached> {
     let (at, length) = match waiting.call {
         libc::SYS_connect => (waiting.arguments[1], waiting.arguments[2]),
         libc::SYS_sendto => (waiting.arguments[4], waiting.arguments[5]),
         _ => return None,
     };
     let length = usize::try_from(length.min(ADDRESS)).ok()?;
-    parse(&memory.bytes(at, length).ok()?)
+    parse(&Memory::of(waiting.thread).bytes(at, length).ok()?)
 }
 
 /// The refusal that it is to reach this address where there is nothing but loopback; nothing, if it is
