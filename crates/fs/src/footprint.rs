@@ -124,10 +124,12 @@ impl Footprint {
         let standing = spot.look();
         if matches!(standing, Standing::Directory) && whole {
             for file in spot.beneath(MAX_BENEATH) {
-                self.touch_one(&mut state, &file, worth(&file), false);
+                if let Some(spot) = Spot::of(&self.workspace, &file) {
+                    self.touch_one(&mut state, (&spot, spot.look()), worth(&file), false);
+                }
             }
         }
-        self.touch_one(&mut state, path, worth(path), whole);
+        self.touch_one(&mut state, (&spot, standing), worth(path), whole);
     }
 
     /// Compares, puts what differs into the journal, and begins anew.
@@ -198,18 +200,24 @@ impl Footprint {
         footprint
     }
 
-    fn touch_one(&self, state: &mut State, path: &Path, worth: Worth, whole: bool) {
-        if worth == Worth::Nothing || state.touched.contains_key(path) {
+    fn touch_one(
+        &self,
+        state: &mut State,
+        (spot, standing): (&Spot, Standing),
+        worth: Worth,
+        whole: bool,
+    ) {
+        let path = spot.path();
+        if worth == Worth::Nothing || state.touched.contains_key(&path) {
             return;
         }
-        let Some(spot) = Spot::of(&self.workspace, path) else { return };
         // What is in a directory that was not one before, was not there either.
         let is_new = path.ancestors().skip(1).any(|above| state.touched.contains_key(above));
-        let before = match spot.look() {
+        let before = match standing {
             Standing::Directory => return,
             Standing::Nothing => Before::Nothing,
             _ if is_new => Before::Nothing,
-            Standing::File { stamp, .. } => match self.keep(state, &spot, worth) {
+            Standing::File { stamp, .. } => match self.keep(state, spot, worth) {
                 Ok(version) => Before::Kept(version),
                 Err(lost) => Before::Lost(stamp, lost),
             },
@@ -217,9 +225,9 @@ impl Footprint {
         };
         if matches!(before, Before::Nothing) {
             // Without the note it is forgotten if the process dies now, and only then.
-            let _ = self.note(state, path, None);
+            let _ = self.note(state, &path, None);
         }
-        state.touched.insert(path.to_owned(), Touched { before, worth, whole });
+        state.touched.insert(path, Touched { before, worth, whole });
     }
 
     /// Keeps what a file says before it is changed.

@@ -68,6 +68,11 @@ impl Workspace {
         self.roots.iter().any(|root| root.names_beneath(&names).is_some())
     }
 
+    /// The tree of the innermost root that a real path lies in, and the way from there.
+    pub fn tree_of(&self, path: &Path) -> Option<(Tree, PathBuf)> {
+        self.innermost(path).map(|(root, relative)| (Tree::of(root), relative))
+    }
+
     /// The innermost root that a real path lies in, and the way from there.
     pub(crate) fn innermost(&self, path: &Path) -> Option<(Arc<Root>, PathBuf)> {
         let beneath = |root: &Arc<Root>| {

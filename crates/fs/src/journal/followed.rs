@@ -4,12 +4,10 @@
 //! file stays, and the next start makes a change of it.
 
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use rustix::fs::FlockOperation;
-
 use super::entry::{About, Entry, FileChange, KeptPath};
+use super::pending::{Abandoned, begin_note};
 use super::recover::{Outcome, Recovered};
 use super::{Journal, log, make_private};
 use crate::content::Content;
@@ -50,20 +48,9 @@ impl Journal {
         }
         let begin = || -> std::io::Result<Followed> {
             let token = random::hex::<16>()?;
-            let (draft, path) =
-                (self.directory.join(format!("draft-{token}")), directory.join(&token));
-            let mut open = std::fs::OpenOptions::new();
-            let mut file = open.append(true).create_new(true).mode(0o600).open(&draft)?;
             let entry = Entry::new(token.clone(), about.clone(), Vec::new(), Vec::new());
-            // Where others look for it only when it is locked, so that nobody takes it for one that a
-            // crash left.
-            let begun = rustix::io::retry_on_intr(|| {
-                rustix::fs::flock(&file, FlockOperation::LockExclusive)
-            })
-            .map_err(std::io::Error::from)
-            .and_then(|()| file.write_all(log::line(&entry).as_bytes()))
-            .and_then(|()| std::fs::rename(&draft, &path));
-            begun.inspect_err(|_| drop(std::fs::remove_file(&draft)))?;
+            // It outlives the process without waiting for the disk.
+            let (path, file) = begin_note(&self.directory, &directory, &entry, |_| Ok(()))?;
             Ok(Followed { path, file, token })
         };
         begin().map_err(|error| FsError::from_io(&directory, "cannot be written", &error))
@@ -102,14 +89,7 @@ impl Journal {
         workspace: &Workspace,
     ) -> Result<Vec<Recovered>, FsError> {
         let mut recovered = Vec::new();
-        for path in self.notes_in("followed")? {
-            let open = std::fs::OpenOptions::new().append(true).read(true).open(&path);
-            let Ok(file) = open else { continue };
-            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-                continue;
-            }
-            let entries: Vec<Entry> =
-                log::lines(&std::fs::read(&path).unwrap_or_default()).collect();
+        for Abandoned { path, file, entries } in self.abandoned("followed")? {
             let Some(first) = entries.first() else {
                 let _ = std::fs::remove_file(&path);
                 continue;
