@@ -39,6 +39,7 @@ mod place;
 mod random;
 mod resolve;
 mod root;
+mod settled;
 mod shelf;
 mod tree;
 mod watch;

@@ -6,12 +6,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use toolcrib_fs::{EntryKind, Tree};
+use toolcrib_fs::{EntryKind, Stamp, Tree};
 
 use crate::listing::{EntryOf, Listed, Listing, NAMED};
 use crate::ordered::threads;
 use crate::rules::{IgnoreFiles, Rules, ignores};
-use crate::settled::{is_settled, settled};
 use crate::stop::Stop;
 
 /// What to walk.
@@ -38,7 +37,7 @@ const ALONE: usize = 48;
 const MAX_PATH_BYTES: usize = 4095;
 
 /// Directories of version control, which are never meant unless named.
-const VERSION_CONTROL: [&[u8]; 4] = [b".git", b".hg", b".svn", b".jj"];
+pub const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
 /// Lists all files and links beneath a directory but those that are ignored. Links are not followed, so
 /// that each file is there once. The order is that of the paths, however many threads there were.
@@ -297,7 +296,7 @@ impl<'a> Worker<'a> {
         let directory = walk.tree.directory(&task.path).ok()?;
         let stamp = directory.stamp();
         listed.identity = stamp.map(|stamp| stamp.identity);
-        listed.stamp = stamp.filter(is_settled);
+        listed.stamp = stamp.filter(Stamp::is_settled);
         let read = directory.each_with(buffer, |name, kind| {
             files.note(name);
             names.extend_from_slice(name.as_bytes());
@@ -317,7 +316,7 @@ impl<'a> Worker<'a> {
                 // Before they are read, so that a change in between is seen.
                 let stamped = |name| {
                     let path = task.path.join(name);
-                    (walk.tree.stamp(&path).map(settled), path)
+                    (walk.tree.stamp(&path).map(Stamp::settled), path)
                 };
                 listed.ignore_stamps = files.paths().map(stamped).collect();
                 let rules = rules.as_ref();
@@ -362,7 +361,7 @@ impl<'a> Worker<'a> {
 
     /// Whether nobody means it unless it is named.
     fn is_nobodys(&self, name: &OsStr) -> bool {
-        VERSION_CONTROL.contains(&name.as_bytes())
+        VERSION_CONTROL.iter().any(|known| name == *known)
             && !self.names(Path::new(OsStr::from_bytes(&self.path)))
     }
 

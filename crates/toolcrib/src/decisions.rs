@@ -6,7 +6,7 @@ use toolcrib_fs::Decided;
 use toolcrib_policy::Access;
 use toolcrib_text::{clip_line, visible_name};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::history::{age, journal_error};
 use crate::record::Record;
 use crate::runtime::Runtime;
@@ -45,11 +45,7 @@ impl DecisionEntry {
 impl Runtime {
     /// What was decided in this workspace and is still known, the newest first.
     pub fn decisions(&self) -> Result<Vec<DecisionEntry>, Error> {
-        let journal = self.journal().ok_or_else(|| {
-            Error::new(ErrorKind::Unsupported, "there is no journal")
-                .hint("The host of this runtime has given it no directory to keep one in.")
-        })?;
-        let all = journal.decisions().map_err(|error| journal_error(&error))?;
+        let all = self.journal_there()?.decisions().map_err(|error| journal_error(&error))?;
         let here = self.workspace().top().path().display().to_string();
         let entry = |decided: Decided| DecisionEntry {
             time_ms: decided.time_ms,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use toolcrib_fs::{Entry, FileChange, Place, ReadFile, Version};
+use toolcrib_fs::{Entry, FileChange, Journal, Place, ReadFile, Version};
 use toolcrib_text::{Diff, unified_diff};
 
 use crate::error::{Error, ErrorKind};
@@ -47,11 +47,7 @@ pub struct HistoryFile {
 impl Runtime {
     /// The changes that were made in this workspace and are still known, the oldest first.
     pub fn history(&self) -> Result<Vec<HistoryEntry>, Error> {
-        let journal = self.journal().ok_or_else(|| {
-            Error::new(ErrorKind::Unsupported, "there is no journal")
-                .hint("The host of this runtime has given it no directory to keep one in.")
-        })?;
-        let entries = journal.entries().map_err(|error| journal_error(&error))?;
+        let entries = self.journal_there()?.entries().map_err(|error| journal_error(&error))?;
         // From the newest back: what a change that stands takes back, does not stand.
         let mut undone: HashSet<u64> = HashSet::new();
         for entry in entries.iter().rev() {
@@ -149,6 +145,14 @@ impl Runtime {
             )
             .hint("The journal keeps what its caps allow; older contents are gone.")),
         }
+    }
+
+    /// The journal, which must be there for what is asked.
+    pub(crate) fn journal_there(&self) -> Result<&Journal, Error> {
+        self.journal().ok_or_else(|| {
+            Error::new(ErrorKind::Unsupported, "there is no journal")
+                .hint("The host of this runtime has given it no directory to keep one in.")
+        })
     }
 
     fn history_entry(&self, undone: bool, is_undo: bool, entry: Entry) -> HistoryEntry {

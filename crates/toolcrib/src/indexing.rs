@@ -65,12 +65,9 @@ impl Runtime {
         patience: Duration,
         mut take: impl FnMut(&Tree, &Listing) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
-        let (never, top) = (|| false, self.workspace().top());
+        let never = || false;
         let mut all = Vec::new();
-        for root in self.workspace().roots() {
-            let place = self.workspace().resolve(&top, root.path());
-            let shown = root.path().display().to_string();
-            let tree = Tree::around(&place.map_err(|error| Error::from_fs(&shown, &error))?);
+        for tree in self.workspace().trees() {
             let listing = self.tables().list(&Walk {
                 tree: &tree,
                 start: Path::new(""),

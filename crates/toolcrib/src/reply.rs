@@ -60,6 +60,12 @@ impl Reply {
         self
     }
 
+    /// Several facts.
+    #[must_use]
+    pub(crate) fn with_all(self, facts: Vec<(&'static str, Value)>) -> Self {
+        facts.into_iter().fold(self, |reply, (key, value)| reply.with(key, value))
+    }
+
     /// The number of the change in the journal, by which it can be undone.
     #[must_use]
     pub(crate) fn with_change(self, id: Option<u64>) -> Self {

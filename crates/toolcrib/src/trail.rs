@@ -1,23 +1,23 @@
 //! What a command changes, seen as it happens.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolcrib_exec::{Touch, Witness};
-use toolcrib_fs::{About, ChangedFile, Footprint, Measure, Settled, Tree, Worth};
-use toolcrib_search::Ignored;
+use toolcrib_fs::{About, ChangedFile, Footprint, Measure, Settled, Tree, Workspace, Worth};
+use toolcrib_search::{Ignored, VERSION_CONTROL};
 
 use crate::runtime::Runtime;
-
-/// Version control keeps its own history, and half of it brought back is worse than none.
-const OWN_HISTORY: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
 /// What one command changes: told by the thread that lets its calls wait, asked for by calls.
 #[derive(Debug)]
 pub(crate) struct Trail {
     footprint: Footprint,
-    ignored: Vec<(PathBuf, Ignored)>,
+    workspace: Workspace,
+    /// By the root.
+    ignored: HashMap<PathBuf, Ignored>,
     own: Vec<PathBuf>,
     /// What is settled and nobody has asked for yet.
     untold: Mutex<Left>,
@@ -41,6 +41,7 @@ impl Trail {
         Trail {
             ignored: workspace.trees().map(with_path).collect(),
             own: runtime.own().to_vec(),
+            workspace: workspace.clone(),
             footprint: Footprint::new(workspace, journal, about, Measure::default()),
             untold: Mutex::default(),
         }
@@ -56,17 +57,15 @@ impl Trail {
     fn worth(&self, path: &Path) -> Worth {
         let is_own = self.own.iter().any(|own| path.starts_with(own));
         let names = || path.components().map(|component| component.as_os_str());
-        if is_own || names().any(|name| OWN_HISTORY.iter().any(|own| name == *own)) {
+        // Version control keeps its own history, and half of it brought back is worse than none.
+        if is_own || names().any(|name| VERSION_CONTROL.iter().any(|known| name == *known)) {
             return Worth::Nothing;
         }
-        // The innermost root knows best.
-        let roots = self.ignored.iter().filter_map(|(root, ignored)| {
-            Some((root.as_os_str().len(), path.strip_prefix(root).ok()?, ignored))
+        let place = self.workspace.tree_of(path);
+        let is_ignored = place.is_some_and(|(tree, relative)| {
+            self.ignored.get(tree.path()).is_some_and(|ignored| ignored.has(&relative))
         });
-        match roots.max_by_key(|(length, ..)| *length) {
-            Some((_, relative, ignored)) if ignored.has(relative) => Worth::Little,
-            _ => Worth::Much,
-        }
+        if is_ignored { Worth::Little } else { Worth::Much }
     }
 
     fn lock(&self) -> MutexGuard<'_, Left> {

@@ -9,3 +9,17 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
         number => format!("{number} {noun}s"),
     }
 }
+
+/// The first of some names, and how many more there are: `a, b and 3 more`.
+pub(crate) fn first_of<T>(all: &[T], most: usize, name: impl Fn(&T) -> String) -> String {
+    let names: Vec<String> = all.iter().take(most).map(name).collect();
+    match all.len().saturating_sub(most) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// What stands behind an output and is none of it.
+pub(crate) fn bracketed(note: impl AsRef<str>) -> String {
+    format!("[{}]\n", note.as_ref())
+}

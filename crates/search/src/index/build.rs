@@ -14,7 +14,6 @@ use super::view::View;
 use crate::grep::Letters;
 use crate::listing::{EntryOf, FileId, Listed};
 use crate::nature::Nature;
-use crate::settled::is_settled_at;
 
 /// What is to be in the index.
 pub(crate) struct Work {
@@ -153,7 +152,7 @@ fn read(build: &Build<'_>, files: &[FileId], next: &AtomicUsize) {
             // Before it is opened: whoever changes it later leaves a trace.
             let now = SystemTime::now();
             if let Ok(Taken::Whole(stamp)) = directory.take(name, MAX_FILE_BYTES, &mut buffer)
-                && is_settled_at(&stamp, now)
+                && stamp.is_settled_at(now)
                 && stamp.size == buffer.len() as u64
             {
                 builder.add(stamp, Nature::of(&buffer, work.letters), &buffer);

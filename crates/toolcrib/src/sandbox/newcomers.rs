@@ -12,7 +12,6 @@ use toolcrib_exec::Job;
 use toolcrib_fs::{Tree, set_aside};
 use toolcrib_text::visible_name;
 
-use super::protected::tree_of;
 use super::{harmless, repository};
 use crate::runtime::Runtime;
 
@@ -137,14 +136,8 @@ impl Known {
 
 /// Moves what could run something, and says what became of it.
 fn received(runtime: &Runtime, name: &Path) -> Vec<Newcomer> {
-    let around = runtime.workspace().roots().filter(|root| name.starts_with(root.path()));
-    let root = around.max_by_key(|root| root.path().components().count());
-    let Some((tree, relative)) =
-        root.and_then(|root| Some((tree_of(runtime, root)?, name.strip_prefix(root.path()).ok()?)))
-    else {
-        return Vec::new();
-    };
-    let dangerous = dangerous(&tree, relative);
+    let Some((tree, relative)) = runtime.workspace().tree_of(name) else { return Vec::new() };
+    let dangerous = dangerous(&tree, &relative);
     if dangerous.is_empty() {
         return vec![Newcomer { path: name.to_owned(), fate: Fate::Stays }];
     }

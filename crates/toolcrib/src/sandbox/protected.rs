@@ -49,8 +49,8 @@ pub(crate) fn kept_from(runtime: &Runtime, survey: &Survey) -> KeptFrom {
     let denies = |effect| runtime.policy().denies_files(effect);
     let (reading, editing) = (denies(Effect::Read), denies(Effect::Write));
     let most = if reading || editing { DIRECTORIES_WITH_RULES } else { DIRECTORIES };
-    for root in runtime.workspace().roots() {
-        let Some(tree) = tree_of(runtime, root) else { continue };
+    let workspace = runtime.workspace();
+    for (root, tree) in workspace.roots().zip(workspace.trees()) {
         let look = Look { runtime, tree: &tree, root, reading, editing };
         let (found, complete) = survey.find(&tree, most, &|path, kind| look.classify(path, kind));
         for (path, what) in found {
@@ -151,10 +151,4 @@ fn parts_of(path: &Path) -> Option<&'static [&'static str]> {
     let name = path.file_name()?;
     let found = REPOSITORIES.iter().find(|(repository, _)| *repository == name);
     found.map(|(_, parts)| *parts)
-}
-
-pub(super) fn tree_of(runtime: &Runtime, root: &Root) -> Option<Tree> {
-    let workspace = runtime.workspace();
-    let top = workspace.resolve(&workspace.top(), root.path()).ok()?;
-    Some(Tree::around(&top))
 }

@@ -7,16 +7,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use toolcrib_fs::{EntryKind, Stamp, Tree};
 
 /// More than any directory has that somebody keeps by hand.
 const MAX_ENTRIES: usize = 10_000;
-
-/// A directory that was changed so short before it was listed may have been changed since at what its clock
-/// calls the same time.
-const SETTLED: Duration = Duration::from_millis(100);
 
 /// Where much lies that nobody wrote.
 const LAST: [&str; 7] =
@@ -99,9 +94,11 @@ fn list(
     classify: Classify<'_>,
 ) -> Option<Arc<Listed>> {
     let stamp = tree.stamp(directory)?;
-    if let Some(known) = known.filter(|known| known.stamp == stamp && settled(&stamp)) {
+    if let Some(known) = known.filter(|known| known.stamp == stamp) {
         return Some(known.clone());
     }
+    // One that may be changed once more at what its clock calls the same time is listed again.
+    let stamp = stamp.settled();
     let opened = tree.directory(directory).ok()?;
     let (mut found, mut directories, mut count) = (Vec::new(), Vec::new(), 0);
     // What cannot be listed has no names that a command could write.
@@ -119,14 +116,4 @@ fn list(
     directories.sort_unstable();
     let complete = count < MAX_ENTRIES;
     Some(Arc::new(Listed { stamp, found, directories, complete }))
-}
-
-/// Whether a stamp is old enough that a change after it would show.
-fn settled(stamp: &Stamp) -> bool {
-    let (seconds, nanos) = stamp.modified;
-    let (Ok(seconds), Ok(nanos)) = (u64::try_from(seconds), u32::try_from(nanos)) else {
-        return false;
-    };
-    let modified = UNIX_EPOCH + Duration::new(seconds, nanos);
-    SystemTime::now().duration_since(modified).is_ok_and(|age| age > SETTLED)
 }

@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::reply::Reply;
 use crate::sandbox::refusals;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::counted;
+use crate::words::{bracketed, counted};
 
 /// Reads what a command wrote since it was last read, and tells whether it runs. wait_for waits first: for its
 /// end, more output, a line that filter matches, or a TCP port. filter and lines look without moving on.
@@ -99,7 +99,7 @@ impl Tool for BashOutput {
         let changes = Changes::of_job(cx, &job)?;
         let output = Output { shown, masked, changes: &changes };
         let reply = answer(&job, &now, output, end, waited, wait_for);
-        Ok(changes.facts().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value)))
+        Ok(reply.with_all(changes.facts()))
     }
 }
 
@@ -242,11 +242,11 @@ fn answer(
     if text.is_empty() {
         text.push_str("[no new output]\n");
     }
-    text.extend(masked_note(masked).map(|note| format!("[{note}]\n")));
+    text.extend(masked_note(masked).map(bracketed));
     text.push_str(&format!("[{}]\n", state(job, now)));
     let refused = job.refusals();
     let failed = now.ended.as_ref().is_some_and(|ended| !ended.exit.is_success());
-    text.extend(refusals::notes(&refused, failed).iter().map(|note| format!("[{note}]\n")));
+    text.extend(refusals::notes(&refused, failed).iter().map(bracketed));
     let what = match wait_for {
         WaitFor::Regex => "no line matched",
         WaitFor::Port => "it listens on no port",

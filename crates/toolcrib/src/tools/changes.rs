@@ -7,7 +7,7 @@ use toolcrib_fs::{Action, ChangedFile, Lost};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::trail::{Left, Trail};
-use crate::words::counted;
+use crate::words::{bracketed, counted, first_of};
 
 /// So many files of a kind are named in the text, and in the metadata.
 const NAMED: usize = 8;
@@ -58,7 +58,8 @@ impl Changes {
             .filter_map(|(word, action)| {
                 let of_kind = |one: &&Changed| one.file.action == action && !one.file.ignored;
                 let files: Vec<&Changed> = self.files.iter().filter(of_kind).collect();
-                named(&files).map(|names| format!("{word} {names}"))
+                let names = first_of(&files, NAMED, |one| one.shown.clone());
+                (!files.is_empty()).then(|| format!("{word} {names}"))
             })
             .collect();
         let ignored = self.files.iter().filter(|one| one.file.ignored).count() as u64;
@@ -80,7 +81,7 @@ impl Changes {
 
     /// The notes as they stand at the end of a text.
     pub(super) fn text(&self) -> String {
-        self.notes().iter().map(|note| format!("[{note}]\n")).collect()
+        self.notes().iter().map(bracketed).collect()
     }
 
     pub(super) fn facts(&self) -> Vec<(&'static str, Value)> {
@@ -114,23 +115,7 @@ impl Changes {
             .filter(|one| !matches!(one.file.lost, Some(Lost::NoJournal)))
             .filter_map(|one| Some((one, one.file.lost.as_ref()?)))
             .collect();
-        let first = lost.iter().take(NAMED).map(|(one, lost)| format!("{} ({lost})", one.shown));
-        let first: Vec<String> = first.collect();
-        let more = match lost.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        (!lost.is_empty()).then(|| {
-            format!("not kept, so that Undo cannot take it back: {}{more}", first.join(", "))
-        })
+        let names = first_of(&lost, NAMED, |(one, lost)| format!("{} ({lost})", one.shown));
+        (!lost.is_empty()).then(|| format!("not kept, so that Undo cannot take it back: {names}"))
     }
-}
-
-fn named(files: &[&Changed]) -> Option<String> {
-    let names: Vec<&str> = files.iter().take(NAMED).map(|one| one.shown.as_str()).collect();
-    let more = match files.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    (!files.is_empty()).then(|| format!("{}{more}", names.join(", ")))
 }

@@ -14,7 +14,7 @@ use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::counted;
+use crate::words::{bracketed, counted};
 
 /// Ends a command and all that it started: asks, and kills after two seconds. One that has ended is no error.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -81,9 +81,9 @@ impl Tool for KillShell {
         };
         let changes = Changes::of_job(cx, &job)?;
         let mut text = format!("Ended {}: {ended}. {output}", job.id());
-        text.extend(masked_note(masked).map(|note| format!("[{note}]\n")));
+        text.extend(masked_note(masked).map(bracketed));
         text.push_str(&changes.text());
         let reply = Reply::new(text).with("status", now.status.name()).with("ended", now.killed);
-        Ok(changes.facts().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value)))
+        Ok(reply.with_all(changes.facts()))
     }
 }

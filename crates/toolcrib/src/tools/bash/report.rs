@@ -11,7 +11,7 @@ use crate::reply::Reply;
 use crate::sandbox::{Fate, newcomer_notes, refusals};
 use crate::tools::changes::Changes;
 use crate::tools::shell_output::{excerpt, masked_note};
-use crate::words::counted;
+use crate::words::{bracketed, counted, first_of};
 
 /// So many of the processes that are left are named.
 const NAMED: usize = 5;
@@ -171,9 +171,8 @@ impl Report {
         let ending = (!ending.is_empty()).then(|| ending.to_owned());
         let notes = ending.into_iter().chain(std::mem::take(&mut self.notes));
         let confined = self.started.confined.note();
-        text.extend(notes.chain(confined).map(|note| bracketed(&note)));
-        let reply = Reply::new(text);
-        self.metadata().into_iter().fold(reply, |reply, (key, value)| reply.with(key, value))
+        text.extend(notes.chain(confined).map(bracketed));
+        Reply::new(text).with_all(self.metadata())
     }
 
     /// Says what the sandbox refused, and what would allow it. To a command that did what it was to do all
@@ -194,19 +193,10 @@ impl Report {
             ));
         }
         if !self.left.is_empty() {
-            let names: Vec<String> = self
-                .left
-                .iter()
-                .take(NAMED)
-                .map(|process| visible_name(process.name.as_bytes()))
-                .collect();
-            let more = match self.left.len().saturating_sub(NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
+            let names =
+                first_of(&self.left, NAMED, |process| visible_name(process.name.as_bytes()));
             self.notes.push(format!(
-                "still running: {}{more}: BashOutput {id} has what they write, KillShell {id} ends them",
-                names.join(", ")
+                "still running: {names}: BashOutput {id} has what they write, KillShell {id} ends them"
             ));
         }
     }
@@ -261,12 +251,11 @@ pub(super) fn background(started: StartedCommand) -> Reply {
     );
     text.extend(started.notes.iter().map(bracketed));
     text.extend(started.confined.note().iter().map(bracketed));
-    let reply = Reply::new(text)
+    Reply::new(text)
         .with("bash_id", id)
         .with("status", started.job.snapshot().status.name())
-        .with("cwd", started.directory.clone());
-    let facts = started.confined.facts();
-    facts.into_iter().fold(reply, |reply, (key, value)| reply.with(key, value))
+        .with("cwd", started.directory.clone())
+        .with_all(started.confined.facts())
 }
 
 /// How a shell ended, in words.
@@ -299,10 +288,6 @@ fn signal_name(signal: i32) -> String {
         other => return format!("signal {other}"),
     };
     name.to_owned()
-}
-
-fn bracketed(note: &String) -> String {
-    format!("[{note}]\n")
 }
 
 fn millis(duration: std::time::Duration) -> Value {
