@@ -133,12 +133,16 @@ impl Config {
 
     pub(crate) fn index(&self) -> IndexSettings {
         let usual = IndexSettings::default();
-        let least_files = match self.index_megabytes {
+        let least = |usual| match self.index_megabytes {
             Some(0) => u64::MAX,
-            _ => self.index_files.unwrap_or(usual.least_files),
+            _ => self.index_files.unwrap_or(usual),
         };
-        let max_bytes = bytes(self.index_megabytes, usual.max_bytes);
-        IndexSettings { least_files, max_bytes, ..usual }
+        IndexSettings {
+            least_files: least(usual.least_files),
+            least_files_often: least(usual.least_files_often),
+            max_bytes: bytes(self.index_megabytes, usual.max_bytes),
+            ..usual
+        }
     }
 
     pub(crate) fn hard_links(&self) -> HardLinks {
@@ -247,7 +251,8 @@ mod tests {
         assert_eq!(config.limits().line_chars, Limits::default().line_chars);
         assert_eq!(config.index(), IndexSettings::default());
         assert_eq!(parse("index_files = 7").unwrap().index().least_files, 7);
-        assert_eq!(parse("index_megabytes = 0").unwrap().index().least_files, u64::MAX);
+        let none = parse("index_megabytes = 0").unwrap().index();
+        assert_eq!((none.least_files, none.least_files_often), (u64::MAX, u64::MAX));
     }
 
     #[test]

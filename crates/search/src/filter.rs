@@ -1,5 +1,6 @@
 //! Which files a search looks into: by patterns of their paths, by their type.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,19 @@ impl FileFilter {
         self.types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
             && self.include.as_ref().is_none_or(|glob| glob.fits(path))
             && !self.exclude.as_ref().is_some_and(|glob| glob.fits(path))
+    }
+
+    /// Whether a file of this name is chosen, wherever it is; nothing, if that matters.
+    pub fn wants_name(&self, name: &OsStr) -> Option<bool> {
+        let is_of_type =
+            self.types.as_ref().is_none_or(|types| types.matched(name, false).is_whitelist());
+        let is_included = self.include.as_ref().map_or(Some(true), |glob| glob.fits_name(name));
+        let is_excluded = self.exclude.as_ref().map_or(Some(false), |glob| glob.fits_name(name));
+        match (is_of_type, is_included, is_excluded) {
+            (false, ..) | (_, Some(false), _) | (.., Some(true)) => Some(false),
+            (true, Some(true), Some(false)) => Some(true),
+            (true, ..) => None,
+        }
     }
 
     /// Whether any file is.

@@ -1,14 +1,22 @@
 //! Patterns of paths: `**`, `*`, `?`, `[abc]` and braces.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use crate::last_name::{LastName, is_at_any_depth};
 
 /// A pattern of paths. `*` and `?` stay within a name, `**` does not.
 #[derive(Debug, Clone)]
 pub struct Glob {
     set: GlobSet,
+    /// What it says about the last name, if that is simple.
+    last_name: Option<LastName>,
+    /// Whether it says nothing else.
+    is_name: bool,
 }
 
 /// Why a pattern is none.
@@ -38,9 +46,11 @@ impl Glob {
 
     /// What any of several patterns fits.
     pub(crate) fn any_of<'a>(
-        patterns: impl IntoIterator<Item = &'a str>,
+        patterns: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Result<Glob, GlobError> {
         let mut set = GlobSetBuilder::new();
+        let last_name = LastName::of(patterns.clone());
+        let is_name = patterns.clone().into_iter().all(is_at_any_depth);
         for pattern in patterns {
             check_bounds(pattern)?;
             let glob = GlobBuilder::new(pattern)
@@ -52,12 +62,20 @@ impl Glob {
             set.add(glob);
         }
         let set = set.build().map_err(|_| GlobError("it is too large".to_owned()))?;
-        Ok(Glob { set })
+        Ok(Glob { set, last_name, is_name })
     }
 
     /// Whether a path fits.
     pub fn fits(&self, path: &Path) -> bool {
         self.set.is_match(path)
+    }
+
+    /// Whether a path with this last name fits, whatever is before it; nothing, if that matters.
+    pub fn fits_name(&self, name: &OsStr) -> Option<bool> {
+        match self.last_name.as_ref()?.fits(name.as_bytes()) {
+            true => self.is_name.then_some(true),
+            false => Some(false),
+        }
     }
 }
 

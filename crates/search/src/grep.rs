@@ -101,6 +101,9 @@ pub struct Skipped {
 /// So many of the files that were skipped are named.
 const NAMED: usize = 3;
 
+/// Among so many files there is often a page of hits, and then the others need not be sifted.
+const SIFTED_FIRST: usize = 4_096;
+
 /// Looks into the files, on all cores, and gives what is found to `take` in the order of the files, until
 /// it answers that it has enough.
 pub fn grep(
@@ -110,25 +113,29 @@ pub fn grep(
 ) -> Looked {
     let mut looked = Looked { complete: true, ..Looked::default() };
     let narrowing = Narrowing::begin(grep);
-    let (files, passed) = match &narrowing {
-        Some(narrowing) => narrowing.sift(grep, files),
-        None => (files.iter().map(|file| Sifted { file: *file, passed: 0 }).collect(), 0),
-    };
-    let mut to_the_end = true;
-    in_order(
-        &files,
-        || Reader::new(grep, narrowing.as_ref()),
-        |reader, sifted| match grep.stop.now() {
-            true => Outcome::Stopped,
-            false => reader.look(sifted.file, grep.keep),
-        },
-        |Sifted { file, passed }, outcome| {
-            looked.searched += passed;
-            to_the_end = note_outcome(&mut looked, grep, *file, outcome, &mut take);
-            to_the_end
-        },
-    );
-    if to_the_end {
+    let (first, rest) = files.split_at(files.len().min(SIFTED_FIRST));
+    for files in [first, rest] {
+        let (files, passed) = match &narrowing {
+            Some(narrowing) => narrowing.sift(grep, files),
+            None => (files.iter().map(|file| Sifted { file: *file, passed: 0 }).collect(), 0),
+        };
+        let mut to_the_end = true;
+        in_order(
+            &files,
+            || Reader::new(grep, narrowing.as_ref()),
+            |reader, sifted| match grep.stop.now() {
+                true => Outcome::Stopped,
+                false => reader.look(sifted.file, grep.keep),
+            },
+            |Sifted { file, passed }, outcome| {
+                looked.searched += passed;
+                to_the_end = note_outcome(&mut looked, grep, *file, outcome, &mut take);
+                to_the_end
+            },
+        );
+        if !to_the_end {
+            break;
+        }
         looked.searched += passed;
     }
     if let Some(narrowing) = narrowing {
@@ -232,8 +239,8 @@ impl<'a> Reader<'a> {
         let narrowing = self.narrowing?;
         let name: &OsStr = self.grep.listing.name(file);
         let listing = self.grep.listing;
-        let (place, stamp) = narrowing.find(listing, file, self.open(file)?)?;
-        match narrowing.verdict(place, self.grep.max_bytes) {
+        let (place, stamp) = narrowing.find(listing, file, || self.open(file))?;
+        match narrowing.verdict(place) {
             Verdict::NoMatch => Some(Outcome::Nothing),
             Verdict::Binary => Some(Outcome::Binary),
             Verdict::Unknown => None,

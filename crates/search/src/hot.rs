@@ -8,6 +8,7 @@
 //! Each root has its index beside its table. Where the index is worth it, directories are watched as well, and
 //! what is watched is not asked for its stamp: see `watching`.
 
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +19,7 @@ use toolcrib_fs::{ContentHash, FsError, Shelf, Tree};
 
 use crate::grep::Letters;
 use crate::index::{Index, IndexSettings, IndexStatus, Work};
-use crate::listing::{Listed, Listing, Summary, has_entries};
+use crate::listing::{EntryOf, Listed, Listing, Summary, has_entries};
 use crate::ordered::in_order;
 use crate::spots::Spots;
 use crate::stop::Stop;
@@ -39,6 +40,8 @@ pub struct Tables {
 struct Kept {
     root: PathBuf,
     table: Mutex<Option<Table>>,
+    /// How often it was searched.
+    searches: AtomicU64,
     /// How many directories are watched.
     watched: AtomicU64,
     /// A change was made that no watch told of.
@@ -64,6 +67,12 @@ const ROOTS: usize = 4;
 
 /// A root of more directories is walked each time: to keep it would take too much memory.
 const MAX_DIRECTORIES: usize = 100_000;
+
+/// After so many searches a small tree is worth an index: there will be more of them.
+const OFTEN: u64 = 3;
+
+/// Where more files than these have come, all are asked for their stamps: it takes as long.
+const MANY_NEW: usize = 4_000;
 
 /// Who waits for a table looks after so long whether it is free, and whether to wait at all.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -114,7 +123,7 @@ impl Tables {
         }
     }
 
-    /// Whether the root of a listing has enough files for an index.
+    /// Whether the root of a listing has enough files for an index that is kept.
     pub fn is_indexed(&self, listing: &Listing) -> bool {
         has_entries(&listing.directories, self.settings.least_files)
     }
@@ -126,13 +135,15 @@ impl Tables {
 
     /// Takes into the index of a root what is not in it yet, here and now.
     pub fn build_index(&self, tree: &Tree, listing: &Listing, letters: &'static dyn Letters) {
-        let work = Work { directories: listing.directories.clone(), letters };
+        let work = Work { directories: listing.directories.clone(), letters, is_kept: true };
         self.root(tree).index.build_now(tree, &work);
     }
 
-    /// The index of a root, if it is large enough for one.
+    /// The index of a root that is searched, if it is worth one.
     pub(crate) fn index(&self, tree: &Tree, listing: &Listing) -> Option<Arc<Index>> {
-        self.is_indexed(listing).then(|| self.root(tree).index.clone())
+        let root = self.root(tree);
+        root.searches.fetch_add(1, Ordering::Relaxed);
+        root.is_worth_an_index(&listing.directories, self.settings).then(|| root.index.clone())
     }
 
     fn shelf(&self, tree: &Tree) -> Option<Shelf> {
@@ -147,6 +158,7 @@ impl Tables {
             None => Arc::new(Kept {
                 root: tree.path().to_owned(),
                 table: Mutex::default(),
+                searches: AtomicU64::new(0),
                 watched: AtomicU64::new(0),
                 deaf: AtomicBool::new(false),
                 index: Arc::new(Index::new(self.settings, self.shelf(tree))),
@@ -157,6 +169,14 @@ impl Tables {
         }
         roots.push(kept.clone());
         kept
+    }
+}
+
+impl Kept {
+    fn is_worth_an_index(&self, directories: &[Arc<Listed>], settings: IndexSettings) -> bool {
+        let is_often = self.searches.load(Ordering::Relaxed) > OFTEN;
+        let often = if is_often { settings.least_files_often } else { u64::MAX };
+        has_entries(directories, settings.least_files.min(often))
     }
 }
 
@@ -228,13 +248,16 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
             let new = list_again(asked, Arc::unwrap_or_clone(directories), &news.changed)?;
             if let Some(watching) = &mut watching {
                 watching.leave(&old, &new);
+                if has_new_links(asked.tree, &new, &news.names, old.len()) {
+                    new.iter().for_each(|listed| listed.state.forget(&listed.slots));
+                }
             }
             summary = Arc::default();
             Arc::new(new)
         }
     };
     let may_watch = !root.deaf.load(Ordering::Relaxed);
-    if watching.is_none() && may_watch && has_entries(&directories, settings.least_files) {
+    if watching.is_none() && may_watch && root.is_worth_an_index(&directories, settings) {
         watching = Watching::begin(settings.max_watches);
     }
     let mut unsure = None;
@@ -249,6 +272,27 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
     Some(Table { directories, watching, spots, summary, unsure })
 }
 
+/// Whether something that has come has another name as well, or may have: what is written through it may be a
+/// file that is noted, and no notice comes where that is. From `known` on directories are new.
+fn has_new_links(
+    tree: &Tree,
+    directories: &[Arc<Listed>],
+    names: &[(u32, OsString)],
+    known: usize,
+) -> bool {
+    let come = names.iter().map(|(at, name)| directories[*at as usize].path.join(name));
+    let within = |listed: &Arc<Listed>| {
+        let files = listed.entries.iter().filter(|entry| entry.kind == EntryOf::File);
+        files.map(|entry| listed.path.join(listed.name(*entry))).collect::<Vec<_>>()
+    };
+    let new = directories[known.min(directories.len())..].iter().flat_map(within);
+    let mut asked = 0;
+    come.chain(new).any(|path| {
+        asked += 1;
+        asked > MANY_NEW || tree.stamp(&path).is_some_and(|stamp| stamp.is_shared)
+    })
+}
+
 /// Tries whether what is noted is so; answers whether everything had to be forgotten.
 fn look_at_spots(
     spots: &mut Spots,
@@ -257,7 +301,8 @@ fn look_at_spots(
     root: &Kept,
     settings: IndexSettings,
 ) -> bool {
-    spots.look(tree, directories, settings.trial_pause, |place| root.index.stamp(place))
+    let view = root.index.view();
+    spots.look(tree, directories, settings.trial_pause, |place| view.stamp(place))
 }
 
 /// The directories of which something must be asked of the disk.

@@ -23,21 +23,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{FsError, Shelf, Stamp, Tree};
+use toolcrib_fs::{FsError, Shelf, Tree};
 
 pub(crate) use self::build::Work;
 pub(crate) use self::chunks::CHUNK_BYTES;
 pub(crate) use self::narrowed::{Narrowed, Sieve, Verdict};
-pub(crate) use self::view::Place;
-use self::view::View;
+pub(crate) use self::view::{Place, View};
 use crate::net;
 use crate::pattern::Pattern;
 
 /// How an index is made, and for which trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexSettings {
-    /// A tree of fewer files is quickly searched without one. With `u64::MAX` there is none.
+    /// A tree of so many files has one from its first search on, and it is kept for the next process. With
+    /// `u64::MAX` there is none.
     pub least_files: u64,
+    /// A tree of so many has one in memory, once it was searched several times.
+    pub least_files_often: u64,
     /// Memory that the index of a root may take; what does not fit is searched as it is.
     pub max_bytes: u64,
     /// How large the pieces are that files are cut into.
@@ -52,6 +54,7 @@ impl Default for IndexSettings {
     fn default() -> Self {
         IndexSettings {
             least_files: 1_500,
+            least_files_often: 64,
             max_bytes: 256 << 20,
             chunk_bytes: CHUNK_BYTES,
             max_watches: usize::MAX,
@@ -162,14 +165,9 @@ impl Index {
         self.shelf.as_ref().map_or(Ok(()), Shelf::clear)
     }
 
-    /// What it makes of a pattern; nothing, if it cannot help.
-    pub(crate) fn narrow(&self, pattern: &Pattern) -> Option<Narrowed> {
-        Narrowed::new(self.view(), pattern)
-    }
-
-    /// What a file was when it was read.
-    pub(crate) fn stamp(&self, place: Place) -> Option<Stamp> {
-        Some(self.view().file(place)?.stamp)
+    /// What it makes of a pattern for files of up to so many bytes; nothing, if it cannot help.
+    pub(crate) fn narrow(&self, pattern: &Pattern, max_bytes: u64) -> Option<Narrowed> {
+        Narrowed::new(self.view(), pattern, max_bytes)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -273,7 +271,8 @@ impl Index {
         self.build_now(tree, work);
     }
 
-    fn view(&self) -> Arc<View> {
+    /// What there is of it now.
+    pub(crate) fn view(&self) -> Arc<View> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

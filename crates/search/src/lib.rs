@@ -7,6 +7,7 @@
 //!
 //! Nothing here knows tools or replies. In which encoding a text is, the caller knows ([`Letters`]).
 
+mod candidate;
 mod filter;
 mod glob;
 mod gram;
@@ -15,6 +16,8 @@ mod hits;
 mod hot;
 mod ignored;
 mod index;
+mod last_name;
+mod left_out;
 mod listing;
 mod narrowing;
 mod nature;
@@ -27,10 +30,12 @@ mod rules;
 mod slot;
 mod spots;
 mod stop;
+mod times;
 mod walk;
 mod watch_state;
 mod watching;
 
+pub use candidate::Candidate;
 pub use filter::{FileFilter, FilterError, type_names};
 pub use glob::{Glob, GlobError, SplitGlob};
 pub use grep::{Grep, Letters, Looked, Outcome, Reading, Skipped, grep, look_again};
@@ -38,6 +43,7 @@ pub use hits::{Hits, Keep, ShownLine};
 pub use hot::Tables;
 pub use ignored::Ignored;
 pub use index::{IndexSettings, IndexStatus};
+pub use left_out::walk_left_out;
 pub use listing::{FileId, Listing, Pruned};
 pub use ordered::in_order;
 pub use pattern::{Pattern, PatternError, Understood, Wanted};

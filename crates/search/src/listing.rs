@@ -5,10 +5,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use toolcrib_fs::Stamp;
+use toolcrib_fs::{Stamp, Tree};
 
+use crate::candidate::Candidate;
 use crate::rules::IgnoreFiles;
 use crate::slot::Slot;
+use crate::times::{Times, modified};
 use crate::walk::Scope;
 use crate::watch_state::WatchState;
 
@@ -31,7 +33,10 @@ pub struct Listing {
 /// What is asked of every listing, and the same as long as no directory changes.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
-    files: OnceLock<Vec<FileId>>,
+    /// Files and links, in the order of their paths.
+    entries: OnceLock<Arc<[FileId]>>,
+    /// The same without links.
+    files: OnceLock<Arc<[FileId]>>,
     pruned: OnceLock<Pruned>,
 }
 
@@ -62,6 +67,7 @@ pub(crate) struct Listed {
     pub(crate) state: WatchState,
     /// For each entry, what is known of the file; of use only while the directory is watched.
     pub(crate) slots: Vec<Slot>,
+    pub(crate) times: Times,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -186,6 +192,11 @@ impl Listed {
         }
     }
 
+    /// Whether something in it is called so.
+    pub(crate) fn has(&self, name: &OsStr) -> bool {
+        self.position(name).is_some()
+    }
+
     fn position(&self, name: &OsStr) -> Option<usize> {
         self.entries.binary_search_by(|entry| self.name(*entry).cmp(name)).ok()
     }
@@ -230,35 +241,43 @@ impl Listing {
         }
     }
 
-    /// The files and links that `wanted` chooses, in the order of their paths, name by name. It is given
-    /// the path from the root, whether it is hidden, and whether it is a link.
-    pub fn choose(&self, mut wanted: impl FnMut(&Path, bool, bool) -> bool) -> Vec<FileId> {
-        let mut files = Vec::new();
+    /// The files and links that `wanted` chooses, in the order of their paths, name by name.
+    pub fn choose(&self, mut wanted: impl FnMut(&mut Candidate<'_>) -> bool) -> Vec<FileId> {
         let mut path = Vec::new();
-        self.in_order(|at, directory, index, entry| {
-            let hidden = directory.hidden || directory.name(entry).as_bytes().starts_with(b".");
-            directory.path_of(entry, &mut path);
-            let is_link = entry.kind == EntryOf::Link;
-            if wanted(Path::new(OsStr::from_bytes(&path)), hidden, is_link) {
-                files.push(FileId { directory: at, entry: index });
-            }
+        let top = self.directories.get(self.top as usize);
+        let above = top.map_or(0, |top| top.path.as_os_str().len());
+        let mut chosen = self.entries().to_vec();
+        chosen.retain(|file| {
+            let directory = &self.directories[file.directory as usize];
+            let entry = directory.entries[file.entry as usize];
+            wanted(&mut Candidate::new(directory, entry, above, &mut path))
         });
-        files
+        chosen
     }
 
     /// All files, in the order of their paths; no links.
-    pub fn files(&self) -> Vec<FileId> {
-        self.summary.files.get_or_init(|| self.all_files()).clone()
+    pub fn files(&self) -> Arc<[FileId]> {
+        let no_links = || {
+            let entries = self.entries();
+            match entries.iter().any(|file| self.is_link(*file)) {
+                true => entries.iter().copied().filter(|file| !self.is_link(*file)).collect(),
+                false => entries.clone(),
+            }
+        };
+        self.summary.files.get_or_init(no_links).clone()
     }
 
-    fn all_files(&self) -> Vec<FileId> {
-        let mut files = Vec::new();
-        self.in_order(|at, _, index, entry| {
-            if entry.kind == EntryOf::File {
-                files.push(FileId { directory: at, entry: index });
-            }
-        });
-        files
+    fn entries(&self) -> &Arc<[FileId]> {
+        self.summary.entries.get_or_init(|| {
+            let mut entries = Vec::new();
+            self.in_order(|directory, entry| entries.push(FileId { directory, entry }));
+            entries.into()
+        })
+    }
+
+    /// When each of some files was last changed, in seconds and nanoseconds; nothing for those that are gone.
+    pub fn modified(&self, tree: &Tree, files: &[FileId]) -> Vec<Option<(i64, i64)>> {
+        modified(tree, self, files)
     }
 
     /// The directories that `wanted` chooses by their path from the root, as many as `most`.
@@ -298,7 +317,7 @@ impl Listing {
         directory.entries[file.entry as usize].kind == EntryOf::Link
     }
 
-    fn beneath_top(&self) -> impl Iterator<Item = &Listed> {
+    pub(crate) fn beneath_top(&self) -> impl Iterator<Item = &Listed> {
         let top = self.directories.get(self.top as usize).map(|top| top.path.as_path());
         self.directories.iter().map(Arc::as_ref).filter(move |listed| {
             !listed.gone && (self.top == 0 || top.is_some_and(|top| listed.path.starts_with(top)))
@@ -306,7 +325,7 @@ impl Listing {
     }
 
     /// Visits every file and link in the order of the paths.
-    fn in_order(&self, mut visit: impl FnMut(u32, &Listed, u32, Entry)) {
+    fn in_order(&self, mut visit: impl FnMut(u32, u32)) {
         let first = self.directories.get(self.top as usize);
         let mut open: Vec<(u32, usize)> = Vec::from_iter(first.map(|_| (self.top, 0)));
         while let Some((at, next)) = open.last_mut() {
@@ -320,7 +339,7 @@ impl Listing {
             *next += 1;
             match entry.kind {
                 EntryOf::Directory(child) => open.push((child, 0)),
-                _ => visit(at, directory, index, entry),
+                _ => visit(at, index),
             }
         }
     }

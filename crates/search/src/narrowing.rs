@@ -35,23 +35,26 @@ impl Narrowing {
         if !grep.pattern.plan.is_all() {
             index.load();
         }
-        let narrowed = index.narrow(grep.pattern);
+        let narrowed = index.narrow(grep.pattern, grep.max_bytes);
         Some(Narrowing { index, narrowed, unknown: AtomicUsize::new(0) })
     }
 
     /// Leaves out the files that are known to have no match without asking the disk for anything.
     pub(crate) fn sift(&self, grep: &Grep<'_>, files: &[FileId]) -> (Vec<Sifted>, u64) {
-        let sieve = self.narrowed.as_ref().map(|narrowed| narrowed.sieve(grep.max_bytes));
+        let mut sieve = self.narrowed.as_ref().map(Narrowed::sieve);
         let mut left = Vec::new();
         let mut passed = 0;
-        for file in files {
-            let slots = &grep.listing.directories[file.directory as usize].slots;
-            let place = slots.get(file.entry as usize).and_then(Slot::get);
-            let is_without = |sieve: &Sieve| place.is_some_and(|place| sieve.is_without(place));
-            if sieve.as_ref().is_some_and(is_without) {
-                passed += 1;
-            } else {
-                left.push(Sifted { file: *file, passed: std::mem::take(&mut passed) });
+        for files in files.chunk_by(|one, next| one.directory == next.directory) {
+            let slots = &grep.listing.directories[files[0].directory as usize].slots;
+            for file in files {
+                let place = slots.get(file.entry as usize).and_then(Slot::get);
+                let is_without =
+                    |sieve: &mut Sieve<'_>| place.is_some_and(|place| sieve.is_without(place));
+                if sieve.as_mut().is_some_and(is_without) {
+                    passed += 1;
+                } else {
+                    left.push(Sifted { file: *file, passed: std::mem::take(&mut passed) });
+                }
             }
         }
         (left, passed)
@@ -59,23 +62,25 @@ impl Narrowing {
 
     /// Where a file is in the index, and what it was when it was read, if it still is. Of one whose directory
     /// is watched that is noted, so that it need not be asked again.
-    pub(crate) fn find(
+    pub(crate) fn find<'d>(
         &self,
         listing: &Listing,
         file: FileId,
-        directory: &Directory,
+        directory: impl FnOnce() -> Option<&'d Directory>,
     ) -> Option<(Place, Stamp)> {
-        let narrowed = self.narrowed.as_ref()?;
-        if let Some(place) = self.noted(listing, file) {
-            return Some((place, narrowed.stamp(place)?));
-        }
+        let view = self.narrowed.as_ref()?.view();
         let listed = &listing.directories[file.directory as usize];
         let slot = listed.slots.get(file.entry as usize);
+        if let Some(place) = slot.and_then(Slot::get)
+            && let Some(stamp) = view.stamp(place)
+        {
+            return Some((place, stamp));
+        }
         // In this order: what happens from here on shows in the version.
         let version = slot.map(|slot| slot.version());
         let is_watched = listed.state.watch().is_some();
-        let stamp = directory.stamp_of(listing.name(file))?;
-        let Some(place) = narrowed.find(&stamp) else {
+        let stamp = directory()?.stamp_of(listing.name(file))?;
+        let Some(place) = view.find(&stamp) else {
             self.unknown.fetch_add(1, Ordering::Relaxed);
             return None;
         };
@@ -90,15 +95,8 @@ impl Narrowing {
     }
 
     /// What is known of it.
-    pub(crate) fn verdict(&self, place: Place, max_bytes: u64) -> Verdict {
-        self.narrowed.as_ref().map_or(Verdict::Unknown, |known| known.verdict(place, max_bytes))
-    }
-
-    /// The place that was noted earlier, if nothing happened to the file since and the index still has it.
-    fn noted(&self, listing: &Listing, file: FileId) -> Option<Place> {
-        let narrowed = self.narrowed.as_ref()?;
-        let slot = listing.directories[file.directory as usize].slots.get(file.entry as usize)?;
-        slot.get().filter(|place| narrowed.has(*place))
+    pub(crate) fn verdict(&self, place: Place) -> Verdict {
+        self.narrowed.as_ref().map_or(Verdict::Unknown, |known| known.verdict(place))
     }
 
     /// Takes in what was missing, once nobody waits for an answer.
@@ -112,7 +110,8 @@ impl Narrowing {
             return;
         }
         let directories = grep.listing.directories.clone();
-        let work = Work { directories, letters: grep.letters };
+        let is_kept = grep.tables.is_some_and(|tables| tables.is_indexed(grep.listing));
+        let work = Work { directories, letters: grep.letters, is_kept };
         match is_worth {
             true => self.index.build_later(grep.tree, work),
             false if self.narrowed.is_some() => {

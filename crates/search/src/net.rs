@@ -25,7 +25,7 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// Tries what an index says about a pattern on files of a tree; answers what is wrong, if anything is.
 pub(crate) fn cast(index: &Index, tree: &Tree, work: &Work, pattern: &Pattern) -> Option<String> {
-    let narrowed = index.narrow(pattern)?;
+    let narrowed = index.narrow(pattern, MAX_BYTES)?;
     let count = work.directories.iter().filter(|listed| !listed.gone).count().max(1);
     // Other directories each time.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -56,7 +56,7 @@ pub(crate) fn cast(index: &Index, tree: &Tree, work: &Work, pattern: &Pattern) -
 
 /// Whether the index says that there is no match where there is one.
 fn is_wrong(narrowed: &Narrowed, pattern: &Pattern, stamp: &Stamp, bytes: &[u8]) -> bool {
-    let Some(place) = narrowed.find(stamp) else { return false };
+    let Some(place) = narrowed.view().find(stamp) else { return false };
     // What must be looked at closely is not for here.
     if is_strange(bytes) || std::str::from_utf8(bytes).is_err() {
         return false;
@@ -66,7 +66,7 @@ fn is_wrong(narrowed: &Narrowed, pattern: &Pattern, stamp: &Stamp, bytes: &[u8])
         let stop = Stop::new(std::time::Instant::now() + PATIENCE, &never);
         find(pattern, text, Keep::count(1), &stop).count > 0
     };
-    match narrowed.verdict(place, MAX_BYTES) {
+    match narrowed.verdict(place) {
         Verdict::NoMatch | Verdict::Binary => matches(bytes),
         Verdict::Unknown => false,
         Verdict::Within(parts) => {

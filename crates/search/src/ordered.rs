@@ -34,7 +34,7 @@ pub fn in_order<T: Sync, W, R: Send>(
         items,
         next: AtomicUsize::new(0),
         enough: AtomicBool::new(false),
-        state: Mutex::new(State { expected: 0, waiting: BTreeMap::new(), take }),
+        state: Mutex::new(State { expected: 0, waiting: BTreeMap::new(), ahead: 0, take }),
         moved: Condvar::new(),
     };
     let run = || line.run(&worker, &work);
@@ -61,6 +61,8 @@ struct Line<'a, T, R, F> {
 struct State<R, F> {
     expected: usize,
     waiting: BTreeMap<usize, Vec<R>>,
+    /// Threads that are too far ahead.
+    ahead: usize,
     take: F,
 }
 
@@ -94,7 +96,9 @@ impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> Line<'_, T, R, F> {
     fn put(&self, turn: usize, results: Vec<R>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while turn > state.expected + AHEAD && !self.enough.load(Ordering::Relaxed) {
+            state.ahead += 1;
             state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.ahead -= 1;
         }
         state.waiting.insert(turn, results);
         loop {
@@ -110,7 +114,10 @@ impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> Line<'_, T, R, F> {
             }
             state.expected += 1;
         }
-        self.moved.notify_all();
+        // To wake nobody takes the system as long as to search a small file.
+        if state.ahead > 0 {
+            self.moved.notify_all();
+        }
     }
 }
 

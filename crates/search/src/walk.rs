@@ -51,7 +51,7 @@ pub fn walk(walk: &Walk<'_>) -> Listing {
 }
 
 /// Lists the pending directories and what is beneath them; answers whether that came to its end.
-fn walk_on(
+pub(crate) fn walk_on(
     walk: &Walk<'_>,
     directories: Vec<Arc<Listed>>,
     pending: Vec<Task>,
@@ -133,11 +133,11 @@ struct State {
     stopped: bool,
 }
 
-struct Task {
-    directory: u32,
-    path: PathBuf,
-    hidden: bool,
-    rules: Scope,
+pub(crate) struct Task {
+    pub(crate) directory: u32,
+    pub(crate) path: PathBuf,
+    pub(crate) hidden: bool,
+    pub(crate) rules: Scope,
 }
 
 /// Which rules hold in a directory.
@@ -197,7 +197,7 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
 
 /// Puts what was listed in its place, and the directories in it on the list of those to come, but for those
 /// that are known already.
-fn put(
+pub(crate) fn put(
     directories: &mut Vec<Arc<Listed>>,
     pending: &mut Vec<Task>,
     task: Task,
@@ -228,7 +228,7 @@ fn put(
     directories[task.directory as usize] = Arc::new(listed);
 }
 
-struct Worker<'a> {
+pub(crate) struct Worker<'a> {
     walk: &'a Walk<'a>,
     /// For the system's answers.
     buffer: Vec<u8>,
@@ -242,14 +242,18 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(walk: &'a Walk<'a>) -> Self {
+    pub(crate) fn new(walk: &'a Walk<'a>) -> Self {
         let (buffer, names, found, path) = Default::default();
         Worker { walk, buffer, names, found, path, rules_changed: false }
     }
 
     /// The entries of a directory, and the directories among them with the rules that hold there.
     /// `old` is what was listed there before.
-    fn list(&mut self, task: &Task, old: Option<&Listed>) -> (Listed, Vec<(OsString, Scope)>) {
+    pub(crate) fn list(
+        &mut self,
+        task: &Task,
+        old: Option<&Listed>,
+    ) -> (Listed, Vec<(OsString, Scope)>) {
         let mut listed = Listed {
             path: task.path.clone(),
             hidden: task.hidden,

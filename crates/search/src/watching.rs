@@ -8,7 +8,7 @@
 //! watches of all beneath, which are then compared and watched anew.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -36,6 +36,8 @@ static ALL: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct News {
     /// Directories to be listed again.
     pub(crate) changed: Vec<u32>,
+    /// What came into them or went, or was replaced, but for directories.
+    pub(crate) names: Vec<(u32, OsString)>,
     /// An ignore file is not what it was.
     pub(crate) rules_changed: bool,
     /// Something was mounted: whatever is known of paths may be of others.
@@ -72,6 +74,9 @@ impl Watching {
                     let listed = &table[at as usize];
                     note_content(listed, name, &mut news);
                     news.changed.push(at);
+                    if !is_directory {
+                        news.names.push((at, name.to_owned()));
+                    }
                     if is_directory && let Some(child) = listed.directory_called(name) {
                         unwatch_beneath(watcher, directories, table, child);
                     }

@@ -19,6 +19,8 @@ use crate::nature::Nature;
 pub(crate) struct Work {
     pub(crate) directories: Arc<Vec<Arc<Listed>>>,
     pub(crate) letters: &'static dyn Letters,
+    /// Whether what is read is kept for the next process.
+    pub(crate) is_kept: bool,
 }
 
 /// More threads would take the machine from whoever waits for it.
@@ -34,7 +36,8 @@ const SMALL_CHUNKS: usize = 1_024;
 /// Brings the index up to what the files say now.
 pub(super) fn run(index: &Index, tree: &Tree, work: &Work) {
     // Who keeps segments is alone with it; others have theirs in memory only.
-    let lock = index.shelf.as_ref().and_then(|shelf| Some((shelf, shelf.lock()?)));
+    let shelf = index.shelf.as_ref().filter(|_| work.is_kept);
+    let lock = shelf.and_then(|shelf| Some((shelf, shelf.lock()?)));
     let shelf = lock.as_ref().map(|(shelf, _)| *shelf);
     let survey = Survey::of(index, tree, work);
     let next = AtomicUsize::new(0);

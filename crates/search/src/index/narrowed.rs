@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
-
-use toolcrib_fs::Stamp;
+use std::sync::{Arc, OnceLock};
 
 use super::bits::Bits;
 use super::segment::Segment;
@@ -18,12 +16,15 @@ use crate::plan::Plan;
 #[derive(Debug)]
 pub(crate) struct Narrowed {
     view: Arc<View>,
-    /// One for each segment.
-    candidates: Vec<Candidates>,
+    plan: Plan,
+    /// One for each segment, made when it is first asked for: often a page is full before all were.
+    candidates: Vec<OnceLock<Candidates>>,
     /// Whether files in other encodings are searched by their bytes.
     ascii: bool,
     /// Whether a match is within one chunk.
     by_chunks: bool,
+    /// Larger files are not searched, which is to be said.
+    max_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -31,18 +32,26 @@ struct Candidates {
     files: Bits,
     /// Nothing to say, if matches go over lines.
     chunks: Bits,
+    /// The files that have no match.
+    without: Bits,
 }
 
 /// The files of an index that have no match, for asking about many of them.
-pub(crate) struct Sieve(Vec<(u32, Bits)>);
+pub(crate) struct Sieve<'a> {
+    narrowed: &'a Narrowed,
+    /// The segment that was asked for last, since the next file is most likely of it too.
+    last: Option<(u32, Option<&'a Bits>)>,
+}
 
-impl Sieve {
+impl Sieve<'_> {
     /// Whether a file of the index has no match for sure.
-    pub(crate) fn is_without(&self, place: Place) -> bool {
-        match self.0.binary_search_by_key(&place.serial, |(serial, _)| *serial) {
-            Ok(at) => self.0[at].1.has(place.file as usize),
-            Err(_) => false,
-        }
+    pub(crate) fn is_without(&mut self, place: Place) -> bool {
+        let without = match self.last {
+            Some((serial, without)) if serial == place.serial => without,
+            _ => self.narrowed.without(place.serial),
+        };
+        self.last = Some((place.serial, without));
+        without.is_some_and(|files| files.has(place.file as usize))
     }
 }
 
@@ -63,52 +72,32 @@ pub(crate) enum Verdict {
 const WORTH_PARTS: u64 = 2;
 
 impl Narrowed {
-    /// Nothing, if the pattern says nothing about what it needs.
-    pub(super) fn new(view: Arc<View>, pattern: &Pattern) -> Option<Narrowed> {
+    /// What is known of files of up to so many bytes. Nothing, if the pattern says nothing about what it needs.
+    pub(super) fn new(view: Arc<View>, pattern: &Pattern, max_bytes: u64) -> Option<Narrowed> {
         if pattern.plan.is_all() || view.segments.is_empty() {
             return None;
         }
-        let by_chunks = !pattern.multiline;
-        let of = |segment: &Arc<Segment>| Candidates::of(segment, &pattern.plan, by_chunks);
-        let candidates = view.segments.iter().map(of).collect();
-        Some(Narrowed { candidates, view, ascii: pattern.ascii, by_chunks })
+        let candidates = view.segments.iter().map(|_| OnceLock::new()).collect();
+        let (plan, by_chunks) = (pattern.plan.clone(), !pattern.multiline);
+        Some(Narrowed { view, plan, candidates, ascii: pattern.ascii, by_chunks, max_bytes })
     }
 
-    /// What is known of all files that have no match, if they are searched up to so many bytes.
-    pub(crate) fn sieve(&self, max_bytes: u64) -> Sieve {
-        let of = |(segment, candidates): (&Arc<Segment>, &Candidates)| {
-            let mut without = segment.plain.clone();
-            if self.ascii {
-                without.add(&segment.foreign);
-            }
-            without.remove(&candidates.files);
-            // One that is too large is said to be.
-            (segment.largest <= max_bytes).then_some((segment.serial, without))
-        };
-        Sieve(self.view.segments.iter().zip(&self.candidates).filter_map(of).collect())
+    /// For asking about many files.
+    pub(crate) fn sieve(&self) -> Sieve<'_> {
+        Sieve { narrowed: self, last: None }
     }
 
-    /// Where a file with this stamp is, if its bytes are known.
-    pub(crate) fn find(&self, stamp: &Stamp) -> Option<Place> {
-        self.view.find(stamp)
+    /// The files that it is about.
+    pub(crate) fn view(&self) -> &View {
+        &self.view
     }
 
-    /// Whether a file is still in the index.
-    pub(crate) fn has(&self, place: Place) -> bool {
-        self.view.file(place).is_some()
-    }
-
-    /// The stamp of a file of the index, if it is still in it.
-    pub(crate) fn stamp(&self, place: Place) -> Option<Stamp> {
-        Some(self.view.file(place)?.stamp)
-    }
-
-    /// What is known of a file of the index, if it is searched up to so many bytes.
-    pub(crate) fn verdict(&self, place: Place, max_bytes: u64) -> Verdict {
+    /// What is known of a file of the index.
+    pub(crate) fn verdict(&self, place: Place) -> Verdict {
         let Some(at) = self.view.position(place.serial) else { return Verdict::Unknown };
-        let (segment, candidates) = (&self.view.segments[at], &self.candidates[at]);
+        let (segment, candidates) = (&self.view.segments[at], self.candidates(at));
         let Some(file) = segment.files.get(place.file as usize) else { return Verdict::Unknown };
-        if file.stamp.size > max_bytes {
+        if file.stamp.size > self.max_bytes {
             return Verdict::Unknown;
         }
         match file.nature {
@@ -131,16 +120,32 @@ impl Narrowed {
             false => Verdict::Unknown,
         }
     }
-}
+    /// The files of a segment that have no match.
+    fn without(&self, serial: u32) -> Option<&Bits> {
+        Some(&self.candidates(self.view.position(serial)?).without)
+    }
 
-impl Candidates {
-    fn of(segment: &Segment, plan: &Plan, by_chunks: bool) -> Candidates {
-        let mut asking = Asking { segment, by_chunks, grams: HashMap::new() };
-        let met = asking.meet(plan);
-        match by_chunks {
-            true => Candidates { files: files_of(segment, &met), chunks: met },
-            false => Candidates { files: met, chunks: Bits::none(0) },
-        }
+    fn candidates(&self, at: usize) -> &Candidates {
+        self.candidates[at].get_or_init(|| {
+            let segment = &self.view.segments[at];
+            let mut asking = Asking { segment, by_chunks: self.by_chunks, grams: HashMap::new() };
+            let met = asking.meet(&self.plan);
+            let (files, chunks) = match self.by_chunks {
+                true => (files_of(segment, &met), met),
+                false => (met, Bits::none(0)),
+            };
+            let mut without = segment.plain.clone();
+            if self.ascii {
+                without.add(&segment.foreign);
+            }
+            without.remove(&files);
+            if segment.largest > self.max_bytes {
+                let files = segment.files.iter().enumerate();
+                let large = files.filter(|(_, file)| file.stamp.size > self.max_bytes);
+                large.for_each(|(at, _)| without.unset(at));
+            }
+            Candidates { files, chunks, without }
+        })
     }
 }
 
@@ -185,6 +190,9 @@ impl Asking<'_> {
             Plan::Pair(pair) => self.leaf(|segment, into| segment.add_pair(*pair, into)),
             Plan::Every(plans) => {
                 let mut met = Bits::all(self.count());
+                // The rarest first: often nothing is left then.
+                let mut plans: Vec<&Plan> = plans.iter().collect();
+                plans.sort_by_cached_key(|plan| self.weight(plan));
                 for plan in plans {
                     met.keep(&self.meet(plan));
                     if met.is_empty() {
@@ -198,6 +206,14 @@ impl Asking<'_> {
                 plans.iter().for_each(|plan| met.add(&self.meet(plan)));
                 met
             }
+        }
+    }
+
+    /// The heavier, the more chunks there are to come.
+    fn weight(&self, plan: &Plan) -> usize {
+        match plan {
+            Plan::Gram(gram) => self.segment.gram_bytes(*gram),
+            _ => usize::MAX,
         }
     }
 

@@ -42,7 +42,7 @@ pub(super) fn decode(bytes: &[u8], into: &mut Bits) {
     if low == MAP {
         return into.add_bytes(bytes);
     }
-    let mut reader = Reader { bytes, waiting: 0, count: 0 };
+    let mut reader = Reader { bytes, at: 0 };
     let mut next = 0_usize;
     while let Some(gap) = reader.gap(u32::from(low)) {
         next += gap as usize;
@@ -86,49 +86,49 @@ impl Writer<'_> {
 
 struct Reader<'a> {
     bytes: &'a [u8],
-    waiting: u64,
-    count: u32,
+    /// The next bit.
+    at: usize,
 }
 
 impl Reader<'_> {
-    fn fill(&mut self) {
-        while self.count <= 56
-            && let Some((byte, rest)) = self.bytes.split_first()
-        {
-            self.waiting |= u64::from(*byte) << self.count;
-            self.count += 8;
-            self.bytes = rest;
-        }
+    /// So many bits are there at least, wherever they begin in a byte.
+    const SEEN: u32 = 57;
+
+    /// The bits that come, the first the lowest; ones behind the end.
+    fn bits(&self) -> u64 {
+        let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
+        let eight = rest.first_chunk().copied().unwrap_or_else(|| {
+            let mut eight = [u8::MAX; 8];
+            eight[..rest.len()].copy_from_slice(rest);
+            eight
+        });
+        u64::from_le_bytes(eight) >> (self.at % 8)
     }
 
     fn gap(&mut self, low: u32) -> Option<u32> {
         let mut high = 0_u32;
-        loop {
-            self.fill();
-            let ones = (!self.waiting).trailing_zeros();
-            if ones < self.count {
-                high += ones;
-                self.skip(ones + 1);
-                break;
-            }
-            if self.bytes.is_empty() {
+        let mut bits = self.bits();
+        let mut ones = (!bits).trailing_zeros();
+        while ones >= Reader::SEEN {
+            high += Reader::SEEN;
+            self.at += Reader::SEEN as usize;
+            if self.at >= self.bytes.len() * 8 {
                 return None;
             }
-            high += self.count;
-            self.skip(self.count);
+            bits = self.bits();
+            ones = (!bits).trailing_zeros();
         }
-        self.fill();
-        if self.count < low || low > 16 {
+        high += ones;
+        self.at += ones as usize + 1;
+        let value = match ones + 1 + low <= Reader::SEEN {
+            true => bits >> (ones + 1),
+            false => self.bits(),
+        };
+        self.at += low as usize;
+        if self.at > self.bytes.len() * 8 || low > 16 {
             return None;
         }
-        let value = (self.waiting & ((1 << low) - 1)) as u32;
-        self.skip(low);
-        high.checked_shl(low).map(|high| high | value)
-    }
-
-    fn skip(&mut self, bits: u32) {
-        self.waiting = self.waiting.checked_shr(bits).unwrap_or(0);
-        self.count -= bits;
+        Some(high << low | (value & ((1 << low) - 1)) as u32)
     }
 }
 

@@ -150,11 +150,14 @@ impl Segment {
 
     /// Adds the chunks that a trigram is in.
     pub(super) fn add_gram(&self, gram: Gram, into: &mut Bits) {
-        let (pair, last) = ((gram >> 7) as usize, (gram & 0x7f) as u8);
-        let range = self.beginning_with(pair);
-        if let Ok(at) = self.lasts[range.clone()].binary_search(&last) {
-            self.add_list(range.start + at, into);
+        if let Some(at) = self.list_of(gram) {
+            self.add_list(at, into);
         }
+    }
+
+    /// How long the list of a trigram is: the longer, the more chunks it is in.
+    pub(super) fn gram_bytes(&self, gram: Gram) -> usize {
+        self.list_of(gram).map_or(0, |at| self.list(at).len())
     }
 
     /// Adds the chunks that two bytes side by side are in.
@@ -166,9 +169,19 @@ impl Segment {
         self.pairs[pair] as usize..self.pairs[pair + 1] as usize
     }
 
+    fn list_of(&self, gram: Gram) -> Option<usize> {
+        let (pair, last) = ((gram >> 7) as usize, (gram & 0x7f) as u8);
+        let range = self.beginning_with(pair);
+        Some(range.start + self.lasts[range].binary_search(&last).ok()?)
+    }
+
     fn add_list(&self, at: usize, into: &mut Bits) {
+        postings::decode(self.list(at), into);
+    }
+
+    fn list(&self, at: usize) -> &[u8] {
         let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
-        postings::decode(&self.postings[start..self.ends[at] as usize], into);
+        &self.postings[start..self.ends[at] as usize]
     }
 }
 

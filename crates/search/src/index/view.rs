@@ -10,7 +10,7 @@ use super::segment::{File, Segment};
 /// Segments, and which file is where. Files are known by what they are, not by their names: a file that has
 /// the stamp of one that was read says what that one said.
 #[derive(Debug, Default, Clone)]
-pub(super) struct View {
+pub(crate) struct View {
     /// In the order of their serials.
     pub(super) segments: Vec<Arc<Segment>>,
     places: HashMap<(u64, u64), Place>,
@@ -44,9 +44,14 @@ impl Place {
 
 impl View {
     /// The file that has this stamp, with all its bytes the same.
-    pub(super) fn find(&self, stamp: &Stamp) -> Option<Place> {
+    pub(crate) fn find(&self, stamp: &Stamp) -> Option<Place> {
         let place = *self.places.get(&stamp.identity)?;
         (self.file(place)?.stamp == *stamp).then_some(place)
+    }
+
+    /// What a file was when it was read; nothing, if it is not there any more.
+    pub(crate) fn stamp(&self, place: Place) -> Option<Stamp> {
+        Some(self.file(place)?.stamp)
     }
 
     pub(super) fn file(&self, place: Place) -> Option<&File> {

@@ -38,10 +38,13 @@ impl Letters for Half {
 pub(crate) struct Answer {
     pub(crate) found: Vec<(String, Hits)>,
     looked: Looked,
+    /// When each of the files was changed.
+    modified: Vec<Option<(i64, i64)>>,
 }
 
 pub(crate) const ALWAYS: IndexSettings = IndexSettings {
     least_files: 0,
+    least_files_often: 0,
     max_bytes: 1 << 30,
     chunk_bytes: 512,
     max_watches: usize::MAX,
@@ -69,13 +72,13 @@ pub(crate) fn ask(grove: &Grove, wanted: Wanted<'_>, tables: Option<&Tables>) ->
             keep: Keep { skip: 0, most: 5, count_to: u64::MAX, before: 1, after: 1 },
             stop: &stop,
         };
-        let files = listing.choose(|_, _, is_link| !is_link);
+        let files = listing.choose(|file| !file.is_link());
         let mut found = Vec::new();
         let looked = grep(&search, &files, |file, hits, _| {
             found.push((listing.path(file).display().to_string(), hits));
             true
         });
-        Some(Answer { found, looked })
+        Some(Answer { found, looked, modified: listing.modified(&grove.tree, &files) })
     })
 }
 

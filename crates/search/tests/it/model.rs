@@ -47,7 +47,14 @@ fn a_tree_that_changes_is_searched_as_it_is() {
 
 #[test]
 fn a_tree_without_an_index_is_searched_as_it_is() {
-    run(Tables::new(IndexSettings { least_files: u64::MAX, ..ALWAYS }, None), steps() / 10, 2);
+    run(
+        Tables::new(
+            IndexSettings { least_files: u64::MAX, least_files_often: u64::MAX, ..ALWAYS },
+            None,
+        ),
+        steps() / 10,
+        2,
+    );
 }
 
 pub(crate) fn run(tables: Tables, steps: usize, seed: u64) {

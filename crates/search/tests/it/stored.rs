@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use toolcrib_search::{IndexSettings, Tables, Wanted};
 
@@ -45,6 +46,28 @@ fn what_was_read_is_known_to_the_next_process_and_what_was_changed_is_not() {
     }
     tables.drop_index(&grove.tree).unwrap();
     assert_eq!((known(&grove, shelves.path(), ALWAYS), kept(shelves.path()).len()), (0, 0));
+}
+
+#[test]
+fn a_small_tree_that_is_searched_often_has_an_index_in_memory_only() {
+    let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
+    for at in 0..30 {
+        fs::write(grove.path().join(format!("f{at}")), format!("text {at} end\n")).unwrap();
+    }
+    age();
+    let settings = IndexSettings { least_files: 1_000, least_files_often: 30, ..ALWAYS };
+    let tables = Tables::new(settings, Some(shelves.path().to_owned()));
+    let wanted = Wanted { pattern: "7 end", literal: true, ignore_case: false, multiline: false };
+    let search = || assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None));
+    let status = || tables.index_status(&grove.tree);
+    (0..3).for_each(|_| search());
+    assert_eq!((status().files, status().watched), (0, 0));
+    let began = Instant::now();
+    while (status().files, status().watched) != (31, 1) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{:?}", status());
+        search();
+    }
+    assert_eq!(fs::read_dir(shelves.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ignore::WalkBuilder;
 use proptest::prelude::*;
-use toolcrib_search::{Tables, walk};
+use toolcrib_search::{Tables, Walk, walk, walk_left_out};
 
 use crate::tree::Grove;
 
@@ -38,6 +38,30 @@ proptest! {
             let theirs = by_their_walker(&grove);
             prop_assert_eq!(&grove.list(walk), &theirs);
             prop_assert_eq!(&grove.list(|asked| tables.list(asked)), &theirs);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_left_out_is_just_what_a_walk_of_everything_has_besides(
+        steps in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..40),
+    ) {
+        let grove = Grove::new();
+        let tables = Tables::default();
+        for step in steps {
+            grove.change(step);
+            let all = |asked: &Walk<'_>| walk(&Walk { ignored: true, ..*asked });
+            let left_out = |asked: &Walk<'_>| {
+                walk_left_out(&Walk { ignored: true, ..*asked }, &tables.list(asked))
+            };
+            let mut both = [grove.list(walk), grove.list(left_out)].concat();
+            both.sort();
+            let mut all = grove.list(all);
+            all.sort();
+            prop_assert_eq!(both, all);
         }
     }
 }

@@ -141,6 +141,28 @@ fn a_file_with_two_names_is_asked_each_time() {
 }
 
 #[test]
+fn a_name_that_a_file_gets_within_the_tree_is_heard_of() {
+    let texts = [("a/f", "one word\n"), ("b/g", "two\n"), ("c/h", "three\n"), ("d/i", "four\n")];
+    let watched = Watched::new(&texts);
+    fs::hard_link(watched.at("a/f"), watched.at("b/f")).unwrap();
+    assert_eq!(watched.count("word"), 2);
+    fs::write(watched.at("b/f"), "one w0rd\n").unwrap();
+    assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 2));
+    // In place of another.
+    fs::hard_link(watched.at("c/h"), watched.at("b/new")).unwrap();
+    fs::rename(watched.at("b/new"), watched.at("b/g")).unwrap();
+    assert_eq!(watched.count("three"), 2);
+    fs::write(watched.at("b/g"), "another\n").unwrap();
+    assert_eq!((watched.count("three"), watched.count("another")), (0, 2));
+    // In a directory that comes with it.
+    fs::create_dir(watched.at("new")).unwrap();
+    fs::hard_link(watched.at("d/i"), watched.at("new/i")).unwrap();
+    assert_eq!(watched.count("four"), 2);
+    fs::write(watched.at("new/i"), "five\n").unwrap();
+    assert_eq!((watched.count("four"), watched.count("five")), (0, 2));
+}
+
+#[test]
 fn a_change_that_no_watch_told_of_ends_the_watches() {
     let watched = Watched::with(
         &[("a/f", "one word\n"), ("b/g", "two\n")],

@@ -1,10 +1,12 @@
 //! Walking, choosing, and putting the newest first.
 
+use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::Directory;
-use toolcrib_search::{FileId, Listing, Pruned, SplitGlob, Stop, Walk, in_order};
+use toolcrib_search::{
+    Candidate, FileId, Glob, Listing, Pruned, SplitGlob, Stop, Walk, walk_left_out,
+};
 
 use crate::cx::{Cx, Ground};
 use crate::error::{Error, ErrorKind};
@@ -147,22 +149,20 @@ impl Search<'_> {
 
     fn listed(&self, ground: Ground, pattern: &str, hidden: bool) -> Result<Matches, Error> {
         let glob = glob(pattern)?;
-        let listing = self.walk(&ground, self.asked.ignored, self.stop);
+        let listing = self.cx.list_tree(&self.walk(&ground, self.asked.ignored, self.stop));
         let mut matches = Matches::nothing(ground);
         let start = matches.ground.start().to_owned();
-        let beneath = |path: &Path| path.strip_prefix(&start).unwrap_or(path).to_owned();
-        let files = listing.choose(|path, is_hidden, is_link| {
+        let files = listing.choose(|file| {
             matches.looked_at += 1;
-            let path_beneath = path.strip_prefix(&start).unwrap_or(path);
-            if !glob.fits(path_beneath)
-                || (is_link && !self.cx.leads_to_file(&matches.ground.tree, path))
+            if !fits(&glob, file)
+                || (file.is_link() && !self.cx.leads_to_file(&matches.ground.tree, file.path()))
             {
                 return false;
             }
-            if is_hidden && !hidden {
+            if file.is_hidden() && !hidden {
                 matches.hidden += 1;
                 if matches.first_hidden.is_none() {
-                    let shown = self.cx.show_in(&matches.ground.tree, path);
+                    let shown = self.cx.show_in(&matches.ground.tree, file.path());
                     matches.first_hidden = Some(shown);
                 }
                 return false;
@@ -173,7 +173,7 @@ impl Search<'_> {
         matches.complete = listing.complete;
         matches.pruned = listing.pruned();
         if matches.total == 0 {
-            let fits = |path: &Path| glob.fits(&beneath(path));
+            let fits = |path: &Path| glob.fits(path.strip_prefix(&start).unwrap_or(path));
             let directories = listing.choose_directories(NAMED_DIRECTORIES, fits);
             let shown = directories.iter().map(|path| self.cx.show_in(&matches.ground.tree, path));
             matches.directories = shown.collect();
@@ -184,37 +184,21 @@ impl Search<'_> {
         Ok(matches)
     }
 
-    fn walk(&self, ground: &Ground, ignored: bool, stop: &Stop<'_>) -> Listing {
-        self.cx.list_tree(&Walk {
-            tree: &ground.tree,
-            start: ground.start(),
-            ignored,
-            named: &[],
-            own: self.cx.own(),
-            stop,
-        })
+    fn walk<'b>(&'b self, ground: &'b Ground, ignored: bool, stop: &'b Stop<'b>) -> Walk<'b> {
+        let (tree, start, own) = (&ground.tree, ground.start(), self.cx.own());
+        Walk { tree, start, ignored, named: &[], own, stop }
     }
 
     /// The newest files, as many as were asked for; by their paths where two are of the same moment.
     fn newest(&self, ground: &Ground, listing: &Listing, files: &[FileId]) -> Vec<PathBuf> {
-        let mut stamped: Vec<((i64, i64), usize)> = Vec::with_capacity(files.len());
-        let opened = || None::<(PathBuf, Option<Directory>)>;
-        let modified = |open: &mut Option<(PathBuf, Option<Directory>)>, file: &FileId| {
-            let path = listing.directory_of(*file);
-            if open.as_ref().is_none_or(|(at, _)| at != path) {
-                *open = Some((path.to_owned(), ground.tree.directory(path).ok()));
-            }
-            let directory = open.as_ref()?.1.as_ref()?;
-            Some(directory.stamp_of(listing.name(*file))?.modified)
-        };
-        let mut at = 0;
-        in_order(files, opened, modified, |_, modified| {
-            stamped.push((modified.unwrap_or((i64::MIN, 0)), at));
-            at += 1;
-            true
-        });
-        stamped.sort_unstable_by(|(a, x), (b, y)| b.cmp(a).then(x.cmp(y)));
-        stamped.truncate(self.asked.limit);
+        let modified = listing.modified(&ground.tree, files);
+        let mut stamped: Vec<_> = modified.into_iter().zip(0..).collect();
+        let newest_first = |stamped: &(_, usize)| (Reverse(stamped.0), stamped.1);
+        if stamped.len() > self.asked.limit {
+            stamped.select_nth_unstable_by_key(self.asked.limit, newest_first);
+            stamped.truncate(self.asked.limit);
+        }
+        stamped.sort_unstable_by_key(newest_first);
         stamped.into_iter().map(|(_, at)| listing.path(files[at])).collect()
     }
 
@@ -223,11 +207,10 @@ impl Search<'_> {
         let Some(rest) = &self.asked.split.rest else { return Among::Unknown };
         let Ok(glob) = glob(rest) else { return Among::Unknown };
         let stop = self.stop.not_after(Instant::now() + SECOND_LOOK);
-        let listing = self.walk(&matches.ground, true, &stop);
-        let start = matches.ground.start();
-        let files = listing.choose(|path, is_hidden, _| {
-            (!is_hidden || self.asked.hidden) && glob.fits(path.strip_prefix(start).unwrap_or(path))
-        });
+        let usual = self.cx.list_tree(&self.walk(&matches.ground, false, &stop));
+        let listing = walk_left_out(&self.walk(&matches.ground, true, &stop), &usual);
+        let files =
+            listing.choose(|file| (!file.is_hidden() || self.asked.hidden) && fits(&glob, file));
         match files.first() {
             Some(first) => {
                 let shown = self.cx.show_in(&matches.ground.tree, &listing.path(*first));
@@ -279,8 +262,12 @@ impl Matches {
     }
 }
 
-fn glob(pattern: &str) -> Result<toolcrib_search::Glob, Error> {
-    toolcrib_search::Glob::new(pattern).map_err(|error| {
+fn fits(glob: &Glob, file: &mut Candidate<'_>) -> bool {
+    glob.fits_name(file.name()).unwrap_or_else(|| glob.fits(file.path_beneath()))
+}
+
+fn glob(pattern: &str) -> Result<Glob, Error> {
+    Glob::new(pattern).map_err(|error| {
         Error::invalid(format!("`pattern`: {pattern} is no pattern: {error}"))
             .hint("`[` and `{` begin a choice; write `[[]` or `[{]` for the characters themselves.")
     })

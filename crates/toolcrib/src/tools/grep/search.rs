@@ -1,13 +1,14 @@
 //! The search itself: which files, in which order, and what was found in them.
 
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::json;
 use toolcrib_fs::Stamp;
 use toolcrib_search::{
     FileId, Grep, Hits, Keep, Listing, Looked, Pattern, Pruned, Rank, Stop, Understood, Walk, grep,
-    in_order, look_again,
+    look_again,
 };
 
 use super::Sort;
@@ -26,7 +27,7 @@ pub(super) struct Search<'a> {
     pub(super) began: Instant,
     pub(super) stop: Stop<'a>,
     pub(super) listing: Listing,
-    pub(super) files: Vec<FileId>,
+    pub(super) files: Arc<[FileId]>,
     pub(super) pruned: Pruned,
     pub(super) unchosen: Unchosen,
 }
@@ -58,7 +59,7 @@ impl<'a> Search<'a> {
         began: Instant,
     ) -> Search<'a> {
         let stop = Stop::new(cx.search_until(), cancelled);
-        let listing = list(cx, asked, asked.ignored, &stop);
+        let listing = list(cx, asked, &stop);
         let mut unchosen = Unchosen::default();
         let files = choose(cx, asked, &listing, &mut unchosen);
         let pruned = listing.pruned();
@@ -208,42 +209,38 @@ impl<'a> Search<'a> {
     }
 
     fn newest_first(&mut self) {
-        let (tree, listing) = (&self.asked.ground.tree, &self.listing);
-        let mut stamped = Vec::with_capacity(self.files.len());
-        let modified = |(): &mut (), file: &FileId| {
-            let directory = tree.directory(listing.directory_of(*file)).ok()?;
-            Some(directory.stamp_of(listing.name(*file))?.modified)
-        };
-        in_order(
-            &self.files,
-            || (),
-            modified,
-            |file, modified| {
-                stamped.push((modified, *file));
-                true
-            },
-        );
+        let modified = self.listing.modified(&self.asked.ground.tree, &self.files);
+        let mut stamped: Vec<_> = modified.into_iter().zip(self.files.iter().copied()).collect();
         stamped.sort_by_key(|(modified, _)| std::cmp::Reverse(*modified));
         self.files = stamped.into_iter().map(|(_, file)| file).collect();
     }
 }
 
 /// The files beneath where the search begins.
-pub(super) fn list(cx: &Cx<'_>, asked: &Asked, ignored: bool, stop: &Stop<'_>) -> Listing {
-    let ground = &asked.ground;
-    if ground.is_file() {
-        return Listing::of_file(ground.start());
+fn list(cx: &Cx<'_>, asked: &Asked, stop: &Stop<'_>) -> Listing {
+    match asked.ground.is_file() {
+        true => Listing::of_file(asked.ground.start()),
+        false => cx.list_tree(&asked.walk(cx, asked.ignored, &asked.named(), stop)),
     }
-    let named: Vec<_> =
-        asked.filter.named().iter().map(|named| ground.start().join(named)).collect();
-    cx.list_tree(&Walk {
-        tree: &ground.tree,
-        start: ground.start(),
-        ignored,
-        named: &named,
-        own: cx.own(),
-        stop,
-    })
+}
+
+impl Asked {
+    /// What to walk.
+    pub(super) fn walk<'b>(
+        &'b self,
+        cx: &'b Cx<'_>,
+        ignored: bool,
+        named: &'b [PathBuf],
+        stop: &'b Stop<'b>,
+    ) -> Walk<'b> {
+        let (tree, start) = (&self.ground.tree, self.ground.start());
+        Walk { tree, start, ignored, named, own: cx.own(), stop }
+    }
+
+    /// What the choice of files spells out, which no rule hides.
+    pub(super) fn named(&self) -> Vec<PathBuf> {
+        self.filter.named().iter().map(|named| self.ground.start().join(named)).collect()
+    }
 }
 
 /// Those that are to be searched. A link is not: what it leads to has a place of its own.
@@ -252,28 +249,31 @@ pub(super) fn choose(
     asked: &Asked,
     listing: &Listing,
     unchosen: &mut Unchosen,
-) -> Vec<FileId> {
-    let start = asked.ground.start();
+) -> Arc<[FileId]> {
     let named = asked.ground.is_file();
-    if !named && asked.hidden && asked.filter.wants_all() && !cx.keeps_any_back() {
+    let filter = &asked.filter;
+    if !named && asked.hidden && filter.wants_all() && !cx.keeps_any_back() {
         return listing.files();
     }
-    listing.choose(|path, is_hidden, is_link| {
+    let chosen = listing.choose(|file| {
         if named {
             return true;
         }
-        let beneath = path.strip_prefix(start).unwrap_or(Path::new(""));
-        if is_link || !(asked.filter.wants_all() || asked.filter.wants(beneath)) {
+        let is_wanted = !file.is_link()
+            && (filter.wants_name(file.name()))
+                .unwrap_or_else(|| filter.wants(file.path_beneath()));
+        if !is_wanted {
             return false;
         }
-        if is_hidden && !asked.hidden {
+        if file.is_hidden() && !asked.hidden {
             unchosen.hidden += 1;
             return false;
         }
-        if cx.keeps_back(&asked.ground.tree, path) {
+        if cx.keeps_any_back() && cx.keeps_back(&asked.ground.tree, file.path()) {
             unchosen.kept_back += 1;
             return false;
         }
         true
-    })
+    });
+    chosen.into()
 }

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use toolcrib_search::{Keep, Listing, Looked, Pattern, Understood, Wanted, grep};
+use toolcrib_search::{Keep, Listing, Looked, Pattern, Understood, Wanted, grep, walk_left_out};
 use toolcrib_text::{clip_line, visible_name};
 
-use super::search::{Search, Unchosen, choose, list};
+use super::search::{Search, Unchosen, choose};
 use crate::reply::Reply;
 use crate::words::counted;
 
@@ -106,7 +106,8 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
         ));
     }
     if let Some(ignored) = search.left_out().ignored() {
-        let listing = list(search.cx, asked, true, &stop);
+        let walk = asked.walk(search.cx, true, &[], &stop);
+        let listing = walk_left_out(&walk, &search.listing);
         let first = first_match(search, &asked.pattern, Some(&listing), &stop);
         notes.push(match first {
             Some(first) => format!("{ignored} left out; ignored: true finds it in {first}"),

@@ -1,0 +1,57 @@
+//! A file of a listing that may be chosen.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::listing::{Entry, EntryOf, Listed};
+
+/// A file or a link. Its path is put together only if somebody asks for it.
+#[derive(Debug)]
+pub struct Candidate<'a> {
+    directory: &'a Listed,
+    entry: Entry,
+    /// How long the path is of where the listing begins.
+    above: usize,
+    path: &'a mut Vec<u8>,
+}
+
+impl<'a> Candidate<'a> {
+    pub(crate) fn new(
+        directory: &'a Listed,
+        entry: Entry,
+        above: usize,
+        path: &'a mut Vec<u8>,
+    ) -> Candidate<'a> {
+        Candidate { directory, entry, above, path }
+    }
+
+    /// Its name in its directory.
+    pub fn name(&self) -> &'a OsStr {
+        self.directory.name(self.entry)
+    }
+
+    /// Whether its name, or one above it within the listing, begins with a dot.
+    pub fn is_hidden(&self) -> bool {
+        self.directory.hidden || self.name().as_bytes().starts_with(b".")
+    }
+
+    /// Whether it is a link.
+    pub fn is_link(&self) -> bool {
+        self.entry.kind == EntryOf::Link
+    }
+
+    /// Its path from the root.
+    pub fn path(&mut self) -> &Path {
+        self.directory.path_of(self.entry, self.path);
+        Path::new(OsStr::from_bytes(self.path))
+    }
+
+    /// Its path from where the listing begins.
+    pub fn path_beneath(&mut self) -> &Path {
+        let above = self.above;
+        let path = self.path().as_os_str().as_bytes();
+        let beneath = path.get(above..).unwrap_or_default();
+        Path::new(OsStr::from_bytes(beneath.strip_prefix(b"/").unwrap_or(beneath)))
+    }
+}

@@ -1,0 +1,52 @@
+//! What rules leave out of a listing, and nothing else: for a second look, when nothing was found.
+
+use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
+use std::sync::Arc;
+
+use crate::listing::{EntryOf, Listed, Listing};
+use crate::walk::{Scope, Task, Walk, Worker, put, walk_on};
+
+/// Lists what `listing` has not, because ignore files or habit leave it out. `walk` is what the listing was made
+/// for, but with all that is ignored.
+pub fn walk_left_out(walk: &Walk<'_>, listing: &Listing) -> Listing {
+    let mut partial: Vec<&Listed> =
+        listing.beneath_top().filter(|listed| listed.pruned.ignored() > 0).collect();
+    partial.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    // The first leads to all of them, wherever they are: their paths are their own.
+    let mut first = Listed { path: walk.start.to_owned(), ..Listed::default() };
+    let (mut directories, mut pending) = (vec![Arc::default()], Vec::new());
+    let mut worker = Worker::new(walk);
+    for old in partial {
+        if walk.stop.now() {
+            break;
+        }
+        let directory = u32::try_from(directories.len()).unwrap_or(u32::MAX);
+        first.push(OsStr::new(""), EntryOf::Directory(directory));
+        let (path, hidden) = (old.path.clone(), old.hidden);
+        let task = Task { directory, path, hidden, rules: Scope::default() };
+        let (listed, below) = worker.list(&task, None);
+        let (listed, below) = without(old, listed, below);
+        directories.push(Arc::default());
+        put(&mut directories, &mut pending, task, listed, below, None, &mut HashMap::new());
+    }
+    directories[0] = Arc::new(first);
+    let (directories, complete) = walk_on(walk, directories, pending);
+    let complete = complete && listing.complete && !walk.stop.now();
+    Listing { directories: Arc::new(directories), complete, ..Listing::default() }
+}
+
+/// The entries of a directory that were not there before.
+fn without(
+    old: &Listed,
+    mut all: Listed,
+    below: Vec<(OsString, Scope)>,
+) -> (Listed, Vec<(OsString, Scope)>) {
+    let (names, entries) = (std::mem::take(&mut all.names), std::mem::take(&mut all.entries));
+    let whole = Listed { names, entries, ..Listed::default() };
+    for entry in whole.entries.iter().filter(|entry| !old.has(whole.name(**entry))) {
+        all.push(whole.name(*entry), entry.kind);
+    }
+    let below = below.into_iter().filter(|(name, _)| !old.has(name)).collect();
+    (all, below)
+}
