@@ -65,6 +65,8 @@ pub(crate) struct Config {
     index_files: Option<u64>,
     /// Megabytes of memory that such an index may take; with 0 there is none.
     index_megabytes: Option<u64>,
+    /// Directories that may be watched for it, of all that the system allows.
+    index_watches: Option<usize>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -141,6 +143,7 @@ impl Config {
             least_files: least(usual.least_files),
             least_files_often: least(usual.least_files_often),
             max_bytes: bytes(self.index_megabytes, usual.max_bytes),
+            max_watches: self.index_watches.unwrap_or(usual.max_watches),
             ..usual
         }
     }

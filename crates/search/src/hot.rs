@@ -44,8 +44,9 @@ struct Kept {
     searches: AtomicU64,
     /// How many directories are watched.
     watched: AtomicU64,
-    /// A change was made that no watch told of.
+    /// A change was made that no watch told of, and whether somebody was told.
     deaf: AtomicBool,
+    is_told: AtomicBool,
     index: Arc<Index>,
 }
 
@@ -123,6 +124,21 @@ impl Tables {
         }
     }
 
+    /// What went wrong with the index of a root, or with its watches, so that they are not used any more: for the
+    /// first who asks.
+    pub fn take_alarm(&self, tree: &Tree) -> Option<String> {
+        let kept = self.root(tree);
+        let is_deaf =
+            || kept.deaf.load(Ordering::Relaxed) && !kept.is_told.swap(true, Ordering::Relaxed);
+        match kept.index.take_alarm() {
+            Some(why) => Some(format!("the index of this root was wrong and is off: {why}")),
+            None => is_deaf().then(|| {
+                "the system did not tell of a change of this root: from now on every file is compared"
+                    .to_owned()
+            }),
+        }
+    }
+
     /// Whether the root of a listing has enough files for an index that is kept.
     pub fn is_indexed(&self, listing: &Listing) -> bool {
         has_entries(&listing.directories, self.settings.least_files)
@@ -161,6 +177,7 @@ impl Tables {
                 searches: AtomicU64::new(0),
                 watched: AtomicU64::new(0),
                 deaf: AtomicBool::new(false),
+                is_told: AtomicBool::new(false),
                 index: Arc::new(Index::new(self.settings, self.shelf(tree))),
             }),
         };

@@ -107,8 +107,9 @@ struct Building {
     full: bool,
     /// When it was last tried whether the index is right.
     tried: Option<Instant>,
-    /// It was not, and this is why.
+    /// It was not, and this is why; whether somebody was told.
     off: Option<String>,
+    is_told: bool,
 }
 
 /// Between two builds there is at least this, and ten times what the last one took: a file that is not in the
@@ -207,6 +208,13 @@ impl Index {
         };
         // One that cannot be started now is tried another time.
         let _ = thread.spawn(trial);
+    }
+
+    /// Why it is off, for the first who asks.
+    pub(crate) fn take_alarm(&self) -> Option<String> {
+        let mut building = self.building();
+        let why = building.off.clone()?;
+        (!std::mem::replace(&mut building.is_told, true)).then_some(why)
     }
 
     /// From now on there is none, and none is left to others.

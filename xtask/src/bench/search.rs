@@ -66,9 +66,10 @@ fn measure(
     rounds: Rounds,
 ) -> Result<(&'static str, Vec<Row>)> {
     let top = tempfile::tempdir()?;
-    let config = top.path().join("config.toml");
-    std::fs::write(&config, "search_seconds = 600\n")?;
-    let product = |word: &str| {
+    let [watched, unwatched] = ["watched", "unwatched"].map(|name| top.path().join(name));
+    std::fs::write(&watched, "search_seconds = 600\n")?;
+    std::fs::write(&unwatched, "search_seconds = 600\nindex_watches = 0\n")?;
+    let product = |word: &str, config: &Path| {
         let mut command = Command::new(binary);
         command.arg(word).arg(format!("--root={}:ro", tree.display()));
         command.arg(format!("--config={}", config.display()));
@@ -76,16 +77,23 @@ fn measure(
         command
     };
     if is_large {
-        print_build(&mut product("index"))?;
+        print_build(&mut product("index", &watched))?;
     }
     let scratch = is_large.then(|| Scratch(tree.join("written-between-two-questions")));
-    let conversation = Conversation::start(product("run"))?;
-    let mut contest = Contest { conversation, peers, tree, asked: 0 };
+    let start = |config: &Path| -> Result<Contest<'_>> {
+        let conversation = Conversation::start(product("run", config))?;
+        Ok(Contest { conversation, peers, tree, asked: 0 })
+    };
+    let (mut contest, mut without_watches) = (start(&watched)?, start(&unwatched)?);
     let mut rows = Vec::new();
-    for query in QUERIES.iter().filter(|query| query.large.is_none_or(|large| large == is_large)) {
+    let of_tree = |query: &&Query| query.large.is_none_or(|large| large == is_large);
+    let usual = QUERIES.iter().filter(of_tree).map(|query| (query, true));
+    let unwatched = QUERIES.iter().filter(of_tree).filter(|query| query.also_unwatched);
+    for (query, is_watched) in usual.chain(unwatched.map(|query| (query, false))) {
+        let contest = if is_watched { &mut contest } else { &mut without_watches };
         contest.check(query)?;
-        let mut row =
-            Row { what: query.what.to_owned(), ours: Times::default(), theirs: Times::default() };
+        let what = format!("{}{}", query.what, if is_watched { "" } else { ", unwatched" });
+        let mut row = Row { what, ours: Times::default(), theirs: Times::default() };
         for round in 0..rounds.warm_up + rounds.measured {
             if let Some(scratch) = &scratch {
                 std::fs::write(&scratch.0, format!("{round}\n"))?;

@@ -53,5 +53,6 @@ fn an_index_that_misses_a_match_is_turned_off() {
         }
         assert_eq!(index.status().off.is_none(), is_right);
         assert_eq!(index.narrow(&pattern, u64::MAX).is_some(), is_right);
+        assert_eq!((index.take_alarm().is_none(), index.take_alarm()), (is_right, None));
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use toolcrib_search::{IndexSettings, Tables, Wanted};
+use toolcrib_search::{IndexSettings, Tables, Wanted, walk};
 
 use crate::indexed::{ALWAYS, Half, ask};
 use crate::random::Random;
@@ -16,6 +16,9 @@ use crate::tree::Grove;
 
 /// Changes in an ordinary run of the tests.
 const STEPS: usize = 1_200;
+
+/// So many changes in a row need nothing but notices to be seen.
+const QUIET: usize = 40;
 
 /// So many between two questions at most, and between two builds.
 const BETWEEN: usize = 4;
@@ -59,7 +62,8 @@ fn a_tree_without_an_index_is_searched_as_it_is() {
 
 pub(crate) fn run(tables: Tables, steps: usize, seed: u64) {
     let grove = Grove::new();
-    let mut model = Model { top: grove.path().to_owned(), random: Random::new(seed) };
+    let (top, random) = (grove.path().to_owned(), Random::new(seed));
+    let mut model = Model { grove: &grove, top, random, changes: 0 };
     let mut history: Vec<String> = Vec::new();
     let (mut step, mut next_build) = (0, 5);
     while step < steps {
@@ -84,18 +88,23 @@ pub(crate) fn run(tables: Tables, steps: usize, seed: u64) {
     }
 }
 
-struct Model {
+struct Model<'a> {
+    grove: &'a Grove,
     top: PathBuf,
     random: Random,
+    changes: usize,
 }
 
-impl Model {
+impl Model<'_> {
     /// Changes something; answers what.
     fn change(&mut self) -> io::Result<String> {
         let path = if self.random.below(3) == 0 { self.somewhere() } else { self.existing()? };
         let other = self.somewhere();
         let told = format!("{} {}", path.display(), other.display());
+        self.changes += 1;
         let what = match self.random.below(20) {
+            // After these everything is asked for anew, so that there are times without.
+            10 | 13 | 14 | 16 if self.changes / QUIET % 4 != 0 => self.append(&path)?,
             0..=3 => self.write(&path)?,
             4 => self.append(&path)?,
             5 => self.edit_unseen(&path)?,
@@ -105,7 +114,7 @@ impl Model {
             9 => fs::create_dir_all(&other).map(|()| "mkdir")?,
             10 => fs::remove_dir_all(&path).map(|()| "rmdir")?,
             11 => self.swap(&path, &other)?,
-            12 => fs::hard_link(&path, &other).map(|()| "link")?,
+            12 => self.link(&path, &other)?,
             13 | 14 => self.rules(&path)?,
             15 => symlink(&path, &other).map(|()| "symlink")?,
             16 => self.mode(&path)?,
@@ -158,6 +167,16 @@ impl Model {
         let swapped = fs::rename(two, one);
         fs::rename(&aside, if swapped.is_ok() { two } else { one })?;
         Ok("swap")
+    }
+
+    /// A second name, but where nobody watches: what is done by that is not heard of, and said not to be.
+    fn link(&mut self, path: &Path, other: &Path) -> io::Result<&'static str> {
+        fs::hard_link(path, other)?;
+        let listed = self.grove.list(walk);
+        match listed.iter().any(|listed| self.top.join(listed) == other) {
+            true => Ok("link"),
+            false => fs::remove_file(other).map(|()| "no link"),
+        }
     }
 
     fn rules(&mut self, path: &Path) -> io::Result<&'static str> {

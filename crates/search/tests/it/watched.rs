@@ -175,6 +175,8 @@ fn a_change_that_no_watch_told_of_ends_the_watches() {
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
     let status = watched.tables.index_status(&watched.grove.tree);
     assert!(status.deaf && status.watched == 0, "{status:?}");
+    let alarm = || watched.tables.take_alarm(&watched.grove.tree);
+    assert_eq!((alarm().is_some(), alarm()), (true, None));
     fs::write(outside.path().join("f"), "one word\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (1, 0));
 }

@@ -17,6 +17,14 @@ pub(super) struct Query {
     pub(super) ours: (&'static str, &'static str),
     pub(super) peer: Peer,
     pub(super) theirs: &'static [&'static str],
+    /// Also of a server that may not watch.
+    pub(super) also_unwatched: bool,
+}
+
+impl Query {
+    const fn also_unwatched(self) -> Query {
+        Query { also_unwatched: true, ..self }
+    }
 }
 
 const LARGE: Option<bool> = Some(true);
@@ -28,7 +36,7 @@ const fn grep(
     arguments: &'static str,
     theirs: &'static [&'static str],
 ) -> Query {
-    Query { what, large, ours: ("Grep", arguments), peer: Peer::Rg, theirs }
+    Query { what, large, ours: ("Grep", arguments), peer: Peer::Rg, theirs, also_unwatched: false }
 }
 
 const fn glob(
@@ -38,7 +46,7 @@ const fn glob(
     peer: Peer,
     theirs: &'static [&'static str],
 ) -> Query {
-    Query { what, large, ours: ("Glob", arguments), peer, theirs }
+    Query { what, large, ours: ("Glob", arguments), peer, theirs, also_unwatched: false }
 }
 
 /// The classes of questions: rare and common words, expressions with and without a literal in them, case,
@@ -49,7 +57,8 @@ pub(super) const QUERIES: &[Query] = &[
         LARGE,
         r#"{"pattern":"PM_RESUME","output_mode":"count"}"#,
         &["-c", "PM_RESUME"],
-    ),
+    )
+    .also_unwatched(),
     grep(
         "count word of 3,000 files: rg -c",
         LARGE,
@@ -157,7 +166,8 @@ pub(super) const QUERIES: &[Query] = &[
         SMALL,
         r#"{"pattern":"VERSION_CONTROL"}"#,
         &["-l", "VERSION_CONTROL"],
-    ),
+    )
+    .also_unwatched(),
     grep(
         "common word, count: rg -c",
         SMALL,
@@ -191,7 +201,8 @@ pub(super) const QUERIES: &[Query] = &[
         r#"{"pattern":"**/*.rst"}"#,
         Peer::RgFiles,
         &["-g=**/*.rst"],
-    ),
+    )
+    .also_unwatched(),
     glob(
         "**/*.rst: rg --files -g --sort modified",
         LARGE,

@@ -151,6 +151,7 @@ impl<'a> Search<'a> {
     /// What could not be looked at, each in words.
     pub(super) fn unseen(&self, looked: &Looked) -> Vec<String> {
         let mut unseen = self.left_out().unseen();
+        unseen.extend(self.cx.tables().take_alarm(&self.asked.ground.tree));
         let skipped = &looked.skipped;
         if skipped.unreadable > 0 {
             let names = self.left_out().names(&skipped.unreadable_names, skipped.unreadable);
