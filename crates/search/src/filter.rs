@@ -65,6 +65,11 @@ impl FileFilter {
             && !self.exclude.as_ref().is_some_and(|glob| glob.fits(path))
     }
 
+    /// Whether a file may be chosen that has one of these names, which are written one after the other.
+    pub fn may_want_among(&self, names: &[u8]) -> bool {
+        self.include.as_ref().is_none_or(|glob| glob.may_fit_among(names))
+    }
+
     /// Whether a file of this name is chosen, wherever it is; nothing, if that matters.
     pub fn wants_name(&self, name: &OsStr) -> Option<bool> {
         let is_of_type =

@@ -70,6 +70,11 @@ impl Glob {
         self.set.is_match(path)
     }
 
+    /// Whether a path may fit that ends with one of these names, which are written one after the other.
+    pub fn may_fit_among(&self, names: &[u8]) -> bool {
+        self.last_name.as_ref().is_none_or(|last| last.may_be_among(names))
+    }
+
     /// Whether a path with this last name fits, whatever is before it; nothing, if that matters.
     pub fn fits_name(&self, name: &OsStr) -> Option<bool> {
         match self.last_name.as_ref()?.fits(name.as_bytes()) {

@@ -14,6 +14,8 @@ struct Stars {
     between: Vec<Finder<'static>>,
     /// Nothing, if there is no star: then the first is all.
     last: Option<Box<[u8]>>,
+    /// The longest of the pieces.
+    longest: Finder<'static>,
 }
 
 /// More choices than these are left to the pattern as a whole.
@@ -34,6 +36,11 @@ impl LastName {
         Some(LastName(choices.iter().map(|choice| Stars::of(choice)).collect()))
     }
 
+    /// Whether one of those may be among names that are written one after the other.
+    pub(crate) fn may_be_among(&self, names: &[u8]) -> bool {
+        self.0.iter().any(|stars| stars.longest.find(names).is_some())
+    }
+
     /// Whether a name is one of those.
     pub(crate) fn fits(&self, name: &[u8]) -> bool {
         self.0.iter().any(|stars| stars.fit(name))
@@ -47,15 +54,13 @@ pub(crate) fn is_at_any_depth(pattern: &str) -> bool {
 
 impl Stars {
     fn of(choice: &str) -> Stars {
+        let finder = |piece: &[u8]| Finder::new(piece).into_owned();
         let mut pieces = choice.split('*').map(str::as_bytes);
+        let longest = pieces.clone().max_by_key(|piece| piece.len()).unwrap_or_default();
         let first = pieces.next().unwrap_or_default().into();
         let last = pieces.next_back().map(Box::from);
-        let between = pieces.filter(|piece| !piece.is_empty());
-        Stars {
-            first,
-            between: between.map(|piece| Finder::new(piece).into_owned()).collect(),
-            last,
-        }
+        let between = pieces.filter(|piece| !piece.is_empty()).map(finder).collect();
+        Stars { first, between, last, longest: finder(longest) }
     }
 
     fn fit(&self, name: &[u8]) -> bool {
@@ -115,7 +120,10 @@ mod tests {
                 .unwrap()
                 .compile_matcher();
             if let Some(last) = LastName::of([pattern.as_str()]) {
-                prop_assert_eq!(last.fits(name.as_bytes()), whole.is_match(&name), "{}", pattern);
+                let fits = whole.is_match(&name);
+                prop_assert_eq!(last.fits(name.as_bytes()), fits, "{}", pattern);
+                let among = format!("x{name}y");
+                prop_assert!(!fits || last.may_be_among(among.as_bytes()));
             } else {
                 let has_braces = pattern.contains("{");
                 prop_assert!(has_braces || pattern.contains("**"));

@@ -241,17 +241,33 @@ impl Listing {
         }
     }
 
-    /// The files and links that `wanted` chooses, in the order of their paths, name by name.
-    pub fn choose(&self, mut wanted: impl FnMut(&mut Candidate<'_>) -> bool) -> Vec<FileId> {
-        let mut path = Vec::new();
+    /// How many files and links there are.
+    pub fn count(&self) -> usize {
+        self.entries().len()
+    }
+
+    /// The files and links that `wanted` chooses, in the order of their paths, name by name. A directory is left
+    /// out as a whole if `may_have` says so of its names, which are written one after the other.
+    pub fn choose(
+        &self,
+        may_have: impl Fn(&[u8]) -> bool,
+        mut wanted: impl FnMut(&mut Candidate<'_>) -> bool,
+    ) -> Vec<FileId> {
+        let (mut path, mut chosen) = (Vec::new(), Vec::new());
         let top = self.directories.get(self.top as usize);
         let above = top.map_or(0, |top| top.path.as_os_str().len());
-        let mut chosen = self.entries().to_vec();
-        chosen.retain(|file| {
-            let directory = &self.directories[file.directory as usize];
-            let entry = directory.entries[file.entry as usize];
-            wanted(&mut Candidate::new(directory, entry, above, &mut path))
-        });
+        for files in self.entries().chunk_by(|one, next| one.directory == next.directory) {
+            let directory = &self.directories[files[0].directory as usize];
+            if !may_have(&directory.names) {
+                continue;
+            }
+            for file in files {
+                let entry = directory.entries[file.entry as usize];
+                if wanted(&mut Candidate::new(directory, entry, above, &mut path)) {
+                    chosen.push(*file);
+                }
+            }
+        }
         chosen
     }
 

@@ -37,7 +37,7 @@ fn find(text: &str, pattern: &str, multiline: bool, keep: Keep) -> (u64, Vec<Sho
         keep,
         stop: &stop,
     };
-    let files = listing.choose(|_| true);
+    let files = listing.choose(|_| true, |_| true);
     let mut found = (0, Vec::new());
     grep(&search, &files, |_, hits, _| {
         found = (hits.count, hits.lines);

@@ -72,7 +72,7 @@ pub(crate) fn ask(grove: &Grove, wanted: Wanted<'_>, tables: Option<&Tables>) ->
             keep: Keep { skip: 0, most: 5, count_to: u64::MAX, before: 1, after: 1 },
             stop: &stop,
         };
-        let files = listing.choose(|file| !file.is_link());
+        let files = listing.choose(|_| true, |file| !file.is_link());
         let mut found = Vec::new();
         let looked = grep(&search, &files, |file, hits, _| {
             found.push((listing.path(file).display().to_string(), hits));

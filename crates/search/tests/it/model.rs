@@ -104,7 +104,7 @@ impl Model<'_> {
         self.changes += 1;
         let what = match self.random.below(20) {
             // After these everything is asked for anew, so that there are times without.
-            10 | 13 | 14 | 16 if self.changes / QUIET % 4 != 0 => self.append(&path)?,
+            10 | 13 | 14 | 16 if !(self.changes / QUIET).is_multiple_of(4) => self.append(&path)?,
             0..=3 => self.write(&path)?,
             4 => self.append(&path)?,
             5 => self.edit_unseen(&path)?,

@@ -61,7 +61,7 @@ impl Grove {
     pub(crate) fn list(&self, list: impl FnOnce(&Walk<'_>) -> Listing) -> Vec<PathBuf> {
         self.walk(|asked| {
             let listing = list(asked);
-            let files = listing.choose(|file| !file.is_link());
+            let files = listing.choose(|_| true, |file| !file.is_link());
             files.into_iter().map(|file| listing.path(file)).collect()
         })
     }

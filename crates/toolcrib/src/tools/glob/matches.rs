@@ -152,8 +152,9 @@ impl Search<'_> {
         let listing = self.cx.list_tree(&self.walk(&ground, self.asked.ignored, self.stop));
         let mut matches = Matches::nothing(ground);
         let start = matches.ground.start().to_owned();
-        let files = listing.choose(|file| {
-            matches.looked_at += 1;
+        matches.looked_at = listing.count();
+        let may_have = |names: &[u8]| glob.may_fit_among(names);
+        let files = listing.choose(may_have, |file| {
             if !fits(&glob, file)
                 || (file.is_link() && !self.cx.leads_to_file(&matches.ground.tree, file.path()))
             {
@@ -209,8 +210,9 @@ impl Search<'_> {
         let stop = self.stop.not_after(Instant::now() + SECOND_LOOK);
         let usual = self.cx.list_tree(&self.walk(&matches.ground, false, &stop));
         let listing = walk_left_out(&self.walk(&matches.ground, true, &stop), &usual);
-        let files =
-            listing.choose(|file| (!file.is_hidden() || self.asked.hidden) && fits(&glob, file));
+        let may_have = |names: &[u8]| glob.may_fit_among(names);
+        let is_shown = |file: &Candidate<'_>| !file.is_hidden() || self.asked.hidden;
+        let files = listing.choose(may_have, |file| is_shown(file) && fits(&glob, file));
         match files.first() {
             Some(first) => {
                 let shown = self.cx.show_in(&matches.ground.tree, &listing.path(*first));

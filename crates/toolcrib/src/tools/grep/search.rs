@@ -256,7 +256,8 @@ pub(super) fn choose(
     if !named && asked.hidden && filter.wants_all() && !cx.keeps_any_back() {
         return listing.files();
     }
-    let chosen = listing.choose(|file| {
+    let may_have = |names: &[u8]| named || filter.may_want_among(names);
+    let chosen = listing.choose(may_have, |file| {
         if named {
             return true;
         }
