@@ -63,7 +63,7 @@ pub(crate) struct Config {
     search_seconds: Option<u64>,
     /// Files that a directory has at least, for searches to keep an index of it.
     index_files: Option<u64>,
-    /// Megabytes of memory that such an index may take; with 0 there is none.
+    /// Megabytes that such an index may take, in memory and in files; with 0 there is none.
     index_megabytes: Option<u64>,
     /// Directories that may be watched for it, of all that the system allows.
     index_watches: Option<usize>,

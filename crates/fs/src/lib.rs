@@ -61,7 +61,7 @@ pub use lock::Locks;
 pub use place::Place;
 pub use random::random_bytes;
 pub use root::{Root, RootMode, real_path};
-pub use shelf::{Shelf, ShelfLock, Shelved};
+pub use shelf::{Shelf, ShelfLock, Shelved, ShelvedFile};
 pub use tree::{Stamp, Taken, Tree};
 pub use watch::{IsDirectory, Notice, Unwatched, Watch, Watcher};
 pub use workspace::Workspace;

@@ -1,8 +1,9 @@
 //! Files of our own that can be made again: each is called by the hash of what it says, so that one which is
 //! torn, or was changed, is told from one which is whole. For their owner alone.
 
+use std::io::Read;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -28,6 +29,10 @@ pub struct Shelved {
     /// When it was put there.
     pub since: SystemTime,
 }
+
+/// Something on a shelf that is held open: it stays what it was, also when it is taken away.
+#[derive(Debug)]
+pub struct ShelvedFile(std::fs::File);
 
 /// As long as it is there, nobody else has it.
 #[derive(Debug)]
@@ -61,9 +66,16 @@ impl Shelf {
     }
 
     /// Takes a look at something; nothing, if it is not there or not what it was.
-    pub fn get(&self, hash: &ContentHash) -> Option<Vec<u8>> {
-        let bytes = std::fs::read(self.path(hash)).ok()?;
-        (ContentHash::of(&bytes) == *hash).then_some(bytes)
+    pub fn get(&self, hash: &ContentHash) -> Option<(Vec<u8>, ShelvedFile)> {
+        let ShelvedFile(mut file) = self.open(hash)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        (ContentHash::of(&bytes) == *hash).then_some((bytes, ShelvedFile(file)))
+    }
+
+    /// Holds something open that was just put there.
+    pub fn open(&self, hash: &ContentHash) -> Option<ShelvedFile> {
+        std::fs::File::open(self.path(hash)).ok().map(ShelvedFile)
     }
 
     /// All that is there, the newest first.
@@ -126,6 +138,13 @@ impl Shelf {
     }
 }
 
+impl ShelvedFile {
+    /// Fills the buffer with what is there from a byte on; answers whether there was as much.
+    pub fn read_at(&self, at: u64, buffer: &mut [u8]) -> bool {
+        self.0.read_exact_at(buffer, at).is_ok()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,11 +155,19 @@ mod tests {
         let shelf = Shelf::new(top.path().join("a/shelf"));
         assert_eq!((shelf.list(), shelf.clear().is_ok()), (vec![], true));
         let (one, two) = (shelf.put(b"one").unwrap(), shelf.put(b"two").unwrap());
-        assert_eq!(shelf.get(&one).as_deref(), Some(&b"one"[..]));
+        let get = |hash| shelf.get(hash).map(|(bytes, _)| bytes);
+        assert_eq!(get(&one).as_deref(), Some(&b"one"[..]));
         assert_eq!(shelf.list().len(), 2);
         std::fs::write(shelf.directory().join(one.to_string()), "on").unwrap();
-        assert_eq!((shelf.get(&one), shelf.get(&two)), (None, Some(b"two".to_vec())));
+        assert_eq!((get(&one), get(&two)), (None, Some(b"two".to_vec())));
         shelf.remove(&one);
+        let (held, mut byte) = (shelf.open(&two).unwrap(), [0]);
+        shelf.remove(&two);
+        assert_eq!(
+            (held.read_at(1, &mut byte), byte, held.read_at(3, &mut byte)),
+            (true, *b"w", false)
+        );
+        assert_eq!((get(&two), shelf.put(b"two")), (None, Ok(two)));
         assert_eq!(shelf.list().len(), 1);
         let lock = shelf.lock();
         assert!(lock.is_some() && shelf.lock().is_none());

@@ -11,6 +11,7 @@
 mod bits;
 mod build;
 mod chunks;
+mod lists;
 mod narrowed;
 mod postings;
 mod segment;
@@ -40,7 +41,7 @@ pub struct IndexSettings {
     pub least_files: u64,
     /// A tree of so many has one in memory, once it was searched several times.
     pub least_files_often: u64,
-    /// Memory that the index of a root may take; what does not fit is searched as it is.
+    /// What the index of a root may take, in memory and in files together; what does not fit is searched as it is.
     pub max_bytes: u64,
     /// How large the pieces are that files are cut into.
     pub chunk_bytes: usize,
@@ -68,7 +69,7 @@ impl Default for IndexSettings {
 pub struct IndexStatus {
     /// Files that are known.
     pub files: u64,
-    /// Memory that it takes.
+    /// What it takes, in memory and in files.
     pub bytes: u64,
     /// Whether it is being built.
     pub building: bool,
@@ -120,6 +121,10 @@ const CALM_TIMES: u32 = 10;
 /// What was kept of a root and not changed for so long goes when another root is asked for.
 const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
+/// So many files of kept segments are held open; the lists of further ones are held in memory, since handles
+/// are scarcer.
+const MAX_OPEN: usize = 64;
+
 /// Where there was no room for all, trying again is of little use.
 const FULL_CALM: Duration = Duration::from_secs(600);
 
@@ -142,14 +147,17 @@ impl Index {
             bytes += shelved.bytes;
             let fits = bytes <= self.settings.max_bytes;
             let read = || {
-                let stored = shelf.get(&shelved.hash)?;
-                stored::from_bytes(&stored, self.settings.chunk_bytes, self.next_serial())
+                let (bytes, file) = shelf.get(&shelved.hash)?;
+                let serial = self.next_serial();
+                let segment = stored::from_bytes(&bytes, self.settings.chunk_bytes, serial)?;
+                let _ = segment.kept.set(shelved.hash);
+                Some(match segments.len() < MAX_OPEN {
+                    true => segment.with_lists_in(file, bytes.len()),
+                    false => segment,
+                })
             };
             match fits.then(read).flatten() {
-                Some(segment) => {
-                    let _ = segment.kept.set(shelved.hash);
-                    segments.push(segment);
-                }
+                Some(segment) => segments.push(segment),
                 None => shelf.remove(&shelved.hash),
             }
         }

@@ -7,10 +7,10 @@ use std::time::SystemTime;
 
 use toolcrib_fs::{Shelf, Taken, Tree};
 
-use super::Index;
-use super::segment::{Builder, MAX_FILE_BYTES};
+use super::segment::{Builder, MAX_FILE_BYTES, Segment};
 use super::stored;
 use super::view::View;
+use super::{Index, MAX_OPEN};
 use crate::grep::Letters;
 use crate::listing::{EntryOf, FileId, Listed};
 use crate::nature::Nature;
@@ -179,12 +179,24 @@ fn put(build: &Build<'_>, builder: &mut Builder) -> bool {
     let full = (index.view().bytes() + segment.bytes()) as u64 > room;
     index.building().full = full;
     if !full {
-        let keep =
-            |shelf: &Shelf| shelf.put(&stored::to_bytes(&segment, index.settings.chunk_bytes)).ok();
-        if let Some(hash) = build.shelf.and_then(keep) {
-            let _ = segment.kept.set(hash);
-        }
+        let segment = match build.shelf {
+            Some(shelf) => keep(index, shelf, segment),
+            None => segment,
+        };
         index.publish(|view| view.with([segment]));
     }
     !full
+}
+
+/// Keeps a segment for the next process, if that can be.
+fn keep(index: &Index, shelf: &Shelf, segment: Segment) -> Segment {
+    let Some(bytes) = stored::to_bytes(&segment, index.settings.chunk_bytes) else {
+        return segment;
+    };
+    let Ok(hash) = shelf.put(&bytes) else { return segment };
+    let _ = segment.kept.set(hash);
+    match shelf.open(&hash).filter(|_| index.view().segments.len() < MAX_OPEN) {
+        Some(file) => segment.with_lists_in(file, bytes.len()),
+        None => segment,
+    }
 }

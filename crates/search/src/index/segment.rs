@@ -3,10 +3,11 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use toolcrib_fs::{ContentHash, Stamp};
+use toolcrib_fs::{ContentHash, ShelvedFile, Stamp};
 
 use super::bits::Bits;
 use super::chunks::{chunks, with_overlap};
+use super::lists::Lists;
 use super::postings;
 use crate::gram::{self, GRAMS, Gram, PAIRS};
 use crate::nature::Nature;
@@ -23,9 +24,9 @@ pub(super) struct Segment {
     pairs: Vec<u32>,
     /// The last byte of each trigram.
     lasts: Vec<u8>,
-    /// Where the list of each ends in `postings`.
+    /// Where the list of each ends in `lists`.
     ends: Vec<u32>,
-    postings: Vec<u8>,
+    lists: Lists,
     /// By what it is kept for the next process.
     pub(super) kept: OnceLock<ContentHash>,
     /// Which file each chunk is of.
@@ -43,7 +44,7 @@ pub(super) struct Parts<'a> {
     pub(super) pairs: &'a [u32],
     pub(super) ends: &'a [u32],
     pub(super) lasts: &'a [u8],
-    pub(super) postings: &'a [u8],
+    pub(super) lists: &'a Lists,
 }
 
 /// A file as it was when it was read.
@@ -81,7 +82,7 @@ impl Segment {
         files: Vec<File>,
         [starts, pairs, ends]: [Vec<u32>; 3],
         lasts: Vec<u8>,
-        postings: Vec<u8>,
+        lists: Lists,
     ) -> Segment {
         let mut file_of = vec![0; starts.len()];
         let (mut plain, mut foreign) = (Bits::none(files.len()), Bits::none(files.len()));
@@ -104,7 +105,7 @@ impl Segment {
             pairs,
             lasts,
             ends,
-            postings,
+            lists,
             kept,
             file_of,
             plain,
@@ -114,11 +115,17 @@ impl Segment {
     }
 
     pub(super) fn parts(&self) -> Parts<'_> {
-        let Segment { starts, pairs, lasts, ends, postings, .. } = self;
-        Parts { starts, pairs, ends, lasts, postings }
+        let Segment { starts, pairs, lasts, ends, lists, .. } = self;
+        Parts { starts, pairs, ends, lasts, lists }
     }
 
-    /// How much memory it takes.
+    /// The same, with its lists at the end of the file that it is kept in, of so many bytes.
+    pub(super) fn with_lists_in(self, file: ShelvedFile, bytes: usize) -> Segment {
+        let lists = Lists::at_end_of(file, bytes, self.lists.len());
+        Segment { lists, ..self }
+    }
+
+    /// How much it takes, in memory and in the file that it is kept in.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.files[..])
             + size_of_val(&self.starts[..])
@@ -126,7 +133,7 @@ impl Segment {
             + size_of_val(&self.pairs[..])
             + size_of_val(&self.ends[..])
             + self.lasts.len()
-            + self.postings.len()
+            + self.lists.len()
     }
 
     pub(super) fn chunk_count(&self) -> usize {
@@ -151,18 +158,18 @@ impl Segment {
     /// Adds the chunks that a trigram is in.
     pub(super) fn add_gram(&self, gram: Gram, into: &mut Bits) {
         if let Some(at) = self.list_of(gram) {
-            self.add_list(at, into);
+            self.add_lists(at..at + 1, into);
         }
     }
 
     /// How long the list of a trigram is: the longer, the more chunks it is in.
     pub(super) fn gram_bytes(&self, gram: Gram) -> usize {
-        self.list_of(gram).map_or(0, |at| self.list(at).len())
+        self.list_of(gram).map_or(0, |at| self.place_of_lists(at..at + 1).len())
     }
 
     /// Adds the chunks that two bytes side by side are in.
     pub(super) fn add_pair(&self, pair: u32, into: &mut Bits) {
-        self.beginning_with(pair as usize).for_each(|at| self.add_list(at, into));
+        self.add_lists(self.beginning_with(pair as usize), into);
     }
 
     fn beginning_with(&self, pair: usize) -> Range<usize> {
@@ -175,13 +182,23 @@ impl Segment {
         Some(range.start + self.lasts[range].binary_search(&last).ok()?)
     }
 
-    fn add_list(&self, at: usize, into: &mut Bits) {
-        postings::decode(self.list(at), into);
+    /// Adds what some lists have, one after the other. If they cannot be read, every chunk may have it.
+    fn add_lists(&self, lists: Range<usize>, into: &mut Bits) {
+        let place = self.place_of_lists(lists.clone());
+        let all = self.lists.with(place.clone(), |bytes| {
+            for at in lists {
+                let list = self.place_of_lists(at..at + 1);
+                postings::decode(&bytes[list.start - place.start..list.end - place.start], into);
+            }
+        });
+        if all.is_none() {
+            into.add(&Bits::all(self.chunk_count()));
+        }
     }
 
-    fn list(&self, at: usize) -> &[u8] {
-        let start = if at == 0 { 0 } else { self.ends[at - 1] as usize };
-        &self.postings[start..self.ends[at] as usize]
+    fn place_of_lists(&self, lists: Range<usize>) -> Range<usize> {
+        let end_of = |at: usize| if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        end_of(lists.start)..end_of(lists.end)
     }
 }
 
@@ -280,7 +297,7 @@ impl Builder {
         lasts.shrink_to_fit();
         ends.shrink_to_fit();
         postings.shrink_to_fit();
-        Segment::from_parts(serial, files, [starts, pairs, ends], lasts, postings)
+        Segment::from_parts(serial, files, [starts, pairs, ends], lasts, Lists::Held(postings))
     }
 }
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use toolcrib_fs::Stamp;
 
+use super::lists::Lists;
 use super::segment::{File, Segment};
 use crate::gram::PAIRS;
 use crate::nature::Nature;
@@ -13,12 +14,13 @@ use crate::nature::Nature;
 /// What such bytes begin with. Another version may take another text for a binary, or cut other trigrams.
 const MARK: &[u8] = concat!("toolcrib index 1 of ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
 
-/// One after the other: the mark, how large chunks are, how many of what, and then all of it.
-pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Vec<u8> {
+/// One after the other: the mark, how large chunks are, how many of what, and then all of it, the lists at the end.
+/// Nothing, if they cannot be read.
+pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Option<Vec<u8>> {
     let mut bytes = MARK.to_vec();
     put(&mut bytes, chunk_bytes as u64);
     let parts = segment.parts();
-    let counts = [segment.files.len(), parts.starts.len(), parts.lasts.len(), parts.postings.len()];
+    let counts = [segment.files.len(), parts.starts.len(), parts.lasts.len(), parts.lists.len()];
     counts.iter().for_each(|count| put(&mut bytes, *count as u64));
     for file in &segment.files {
         let Stamp { identity, size, modified, changed, is_shared } = file.stamp;
@@ -33,8 +35,8 @@ pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Vec<u8> {
         list.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
     }
     bytes.extend_from_slice(parts.lasts);
-    bytes.extend_from_slice(parts.postings);
-    bytes
+    parts.lists.with(0..parts.lists.len(), |lists| bytes.extend_from_slice(lists))?;
+    Some(bytes)
 }
 
 /// A segment, if the bytes are one, of chunks of this size.
@@ -44,10 +46,10 @@ pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Optio
         return None;
     }
     let counts = [rest.number()?, rest.number()?, rest.number()?, rest.number()?];
-    let [files, starts, grams, postings] = counts.map(|count| usize::try_from(count).ok());
-    let (files, starts, grams, postings) = (files?, starts?, grams?, postings?);
+    let [files, starts, grams, lists] = counts.map(|count| usize::try_from(count).ok());
+    let (files, starts, grams, lists) = (files?, starts?, grams?, lists?);
     // No more is made room for than there is.
-    if [files, starts, grams, postings].iter().any(|count| *count > bytes.len()) {
+    if [files, starts, grams, lists].iter().any(|count| *count > bytes.len()) {
         return None;
     }
     let mut all = Vec::with_capacity(files);
@@ -58,15 +60,15 @@ pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Optio
     let pairs = rest.numbers(PAIRS + 1)?;
     let ends = rest.numbers(grams)?;
     let lasts = rest.take(grams)?.to_vec();
-    let postings = rest.take(postings)?.to_vec();
+    let lists = Lists::Held(rest.take(lists)?.to_vec());
     let grow = |list: &[u32]| list.is_sorted();
     let holds = rest.0.is_empty()
         && grow(&pairs)
         && pairs.first() == Some(&0)
         && pairs.last().map(|last| *last as usize) == Some(lasts.len())
         && grow(&ends)
-        && ends.last().map_or(0, |last| *last as usize) == postings.len();
-    holds.then(|| Segment::from_parts(serial, all, [starts, pairs, ends], lasts, postings))
+        && ends.last().map_or(0, |last| *last as usize) == lists.len();
+    holds.then(|| Segment::from_parts(serial, all, [starts, pairs, ends], lasts, lists))
 }
 
 fn file(rest: &mut Rest<'_>, chunks: usize) -> Option<File> {
@@ -142,7 +144,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read() {
         let (one, gram) = (segment(), crate::gram::gram(*b"ine"));
-        let bytes = to_bytes(&one, 64);
+        let bytes = to_bytes(&one, 64).unwrap();
         let two = from_bytes(&bytes, 64, 9).unwrap();
         let chunks = |segment: &Segment| {
             let mut bits = Bits::none(segment.chunk_count());
@@ -151,7 +153,7 @@ mod tests {
         };
         assert_eq!((chunks(&one), one.files.len()), (chunks(&two), two.files.len()));
         assert_eq!((one.files[3].stamp, two.serial), (two.files[3].stamp, 9));
-        assert_eq!(to_bytes(&two, 64), bytes);
+        assert_eq!(to_bytes(&two, 64).unwrap(), bytes);
         assert!(from_bytes(&bytes, 65, 9).is_none());
     }
 
@@ -159,7 +161,7 @@ mod tests {
         #[test]
         fn what_was_changed_is_refused_or_harmless(at: usize, byte: u8, cut: usize) {
             static STORED: OnceLock<Vec<u8>> = OnceLock::new();
-            let mut bytes = STORED.get_or_init(|| to_bytes(&segment(), 64)).clone();
+            let mut bytes = STORED.get_or_init(|| to_bytes(&segment(), 64).unwrap()).clone();
             let at = at % bytes.len();
             bytes[at] = byte;
             if cut % 3 == 0 {

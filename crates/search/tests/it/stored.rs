@@ -71,6 +71,22 @@ fn a_small_tree_that_is_searched_often_has_an_index_in_memory_only() {
 }
 
 #[test]
+fn lists_that_cannot_be_read_any_more_leave_nothing_out() {
+    let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
+    for at in 0..30 {
+        fs::write(grove.path().join(format!("f{at}")), format!("text {at} end\n")).unwrap();
+    }
+    age();
+    let tables = build(&grove, shelves.path(), ALWAYS);
+    let file = kept(shelves.path()).pop().unwrap();
+    fs::OpenOptions::new().write(true).open(file).unwrap().set_len(100).unwrap();
+    for pattern in ["text 17", "nd", "none"] {
+        let wanted = Wanted { pattern, literal: true, ignore_case: false, multiline: false };
+        assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None), "{pattern}");
+    }
+}
+
+#[test]
 fn what_is_torn_or_of_another_kind_is_discarded() {
     let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
     fs::write(grove.path().join("f"), "text\n").unwrap();
