@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{
     CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
-    ConstString as _, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation,
-    InputRequiredResult, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    Tool,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString as _, CustomRequest,
+    CustomResult, DiscoverResult, ErrorCode, Implementation, InputRequiredResult,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -24,6 +24,7 @@ use crate::convert::{self, Manner};
 use crate::instructions::instructions;
 use crate::progress::Reporter;
 use crate::state::{Opened, Seal, bound_to};
+use crate::stdio::ServeError;
 
 /// How a server is to be, besides its runtime.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +58,9 @@ const FRESH_MILLISECONDS: u64 = 60 * 60 * 1_000;
 /// The first version of the protocol in which a server asks by answering.
 const ASKS_BY_ANSWERING: &str = "2026-07-28";
 
-pub(crate) struct Handler {
+/// What a client asks, answered by the tools of a runtime. Public for who wraps it in a handler that answers
+/// more.
+pub struct Handler {
     shared: Arc<Shared>,
     tools: Vec<Tool>,
     options: ServeOptions,
@@ -91,10 +94,11 @@ impl Handler {
             .build()
     }
 
-    pub(crate) fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, String> {
+    /// A handler, with one session for all who ask it.
+    pub fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, ServeError> {
         let tools =
-            convert::tools(&runtime, options.manner()).map_err(|error| error.to_string())?;
-        let seal = Seal::new()?;
+            convert::tools(&runtime, options.manner()).map_err(|error| ServeError::new(&error))?;
+        let seal = Seal::new().map_err(|error| ServeError::new(&error))?;
         let session = runtime.session();
         let shared = Arc::new(Shared { runtime, session, calls: Calls::default() });
         let running = Arc::new(Semaphore::new(Self::THREADS));
@@ -202,6 +206,14 @@ impl ServerHandler for Handler {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
+    }
+
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

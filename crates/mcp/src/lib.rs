@@ -15,6 +15,6 @@ mod progress;
 mod state;
 mod stdio;
 
-pub use handler::ServeOptions;
-pub use http::{HttpOptions, Listener, Token, TokenError, serve_http};
+pub use handler::{Handler, ServeOptions};
+pub use http::{HttpOptions, Listener, Token, TokenError, serve_handler, serve_http};
 pub use stdio::{ServeError, serve_stdio};

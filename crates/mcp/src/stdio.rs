@@ -34,7 +34,7 @@ impl std::error::Error for ServeError {}
 /// Serves MCP on standard input and output until the input ends.
 pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeError> {
     let failed = ServeError::new;
-    let handler = Handler::new(runtime, options).map_err(|error| failed(&error))?;
+    let handler = Handler::new(runtime, options)?;
     let threads = Handler::threads().map_err(|error| failed(&error))?;
     let calls = handler.calls();
     let served = threads.block_on(async {
