@@ -115,11 +115,10 @@ fn measure_reads(servers: &mut [Server], file: &Path, rounds: Rounds) -> Result<
         for (server, conversation) in servers.iter_mut().zip(&mut conversations) {
             let line = server.read_line(round + 10, file);
             let started = Instant::now();
-            let answer = ask(conversation, &line)?;
-            let time = started.elapsed();
+            let (answer, came) = ask(conversation, &line)?;
             check(server.name, &answer)?;
             if round >= rounds.warm_up {
-                server.small_read.add(time);
+                server.small_read.add(came - started);
             }
         }
     }
@@ -140,7 +139,7 @@ impl Server {
             "capabilities": {},
             "clientInfo": {"name": "bench", "version": "1"},
         });
-        let answer = ask(&mut conversation, &line(1, "initialize", &hello))?;
+        let (answer, _) = ask(&mut conversation, &line(1, "initialize", &hello))?;
         if answer["result"]["serverInfo"].is_null() {
             return Err(format!("{}: {answer}", self.name).into());
         }
@@ -156,7 +155,7 @@ impl Server {
 
     fn measure_list(&mut self) -> Result<()> {
         let mut conversation = self.converse()?;
-        let answer = ask(&mut conversation, &line(2, "tools/list", &json!({})))?;
+        let (answer, _) = ask(&mut conversation, &line(2, "tools/list", &json!({})))?;
         self.list_bytes = answer["result"]["tools"].to_string().len();
         Ok(())
     }
@@ -173,28 +172,31 @@ impl Server {
                 conversation.say(&self.read_line(next, file))?;
                 next += 1;
             }
-            let answer = answer(&mut conversation)?;
+            let (answer, came) = answer(&mut conversation)?;
             check(self.name, &answer)?;
             let id = answer["id"].as_u64().ok_or("an answer without an id")?;
             let sent = asked.remove(&id).ok_or("an answer that nobody waits for")?;
-            self.at_once.add(sent.elapsed());
+            self.at_once.add(came - sent);
         }
         Ok(())
     }
 }
 
-fn ask(conversation: &mut Conversation, line: &str) -> Result<Value> {
+/// Says a line, and waits for its answer.
+fn ask(conversation: &mut Conversation, line: &str) -> Result<(Value, Instant)> {
     conversation.say(line)?;
     answer(conversation)
 }
 
-/// The next message that answers something; others are passed over, as clients do.
-fn answer(conversation: &mut Conversation) -> Result<Value> {
+/// The next message that answers something, and when its last byte came; others are passed over, as clients do. To
+/// make sense of it takes us longer than a server needs to make it, so that is not in the time.
+fn answer(conversation: &mut Conversation) -> Result<(Value, Instant)> {
     loop {
         let line = conversation.line()?.ok_or("the server ended in the middle")?;
+        let came = Instant::now();
         let message: Value = serde_json::from_str(&line)?;
         if message.get("method").is_none() {
-            return Ok(message);
+            return Ok((message, came));
         }
     }
 }
