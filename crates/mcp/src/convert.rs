@@ -50,7 +50,11 @@ pub(crate) fn result(
     outcome: &Result<Reply, Error>,
 ) -> CallToolResult {
     let mut object = to_json(outcome);
-    let mut content = vec![ContentBlock::text(object["output"].as_str().unwrap_or_default())];
+    let text = match object.shift_remove("output") {
+        Some(Value::String(text)) => text,
+        _ => String::new(),
+    };
+    let mut content = vec![ContentBlock::text(text)];
     if let Ok(reply) = outcome {
         let image = |picture: &Picture| ContentBlock::image(picture.base64(), picture.media_type);
         content.extend(reply.pictures().iter().map(image));

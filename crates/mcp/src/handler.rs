@@ -2,28 +2,33 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 use rmcp::model::{
     CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
-    ConstString as _, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation,
-    InputRequiredResult, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    Tool,
+    CompleteRequestMethod, CompleteRequestParams, CompleteResult, ConstString as _, CustomRequest,
+    CustomResult, DiscoverResult, ErrorCode, Implementation, InputRequiredResult,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
-use toolcrib::{Call, Cancel, Dialect, Error, Options, Reply, Runtime, Session};
+use tokio::sync::{Semaphore, oneshot};
+use toolcrib::{
+    Call, Cancel, Category, Dialect, Error, Options, Reply, Runtime, Session, ToolInfo,
+};
 
 use crate::approve::{Answered, Way, digest, input_answer, input_request};
 use crate::convert::{self, Manner};
 use crate::instructions::instructions;
 use crate::progress::Reporter;
 use crate::state::{Opened, Seal, bound_to};
+use crate::stdio::ServeError;
+use crate::turns::{Job, Turns};
 
 /// How a server is to be, besides its runtime.
 #[derive(Debug, Clone, Default)]
@@ -57,12 +62,16 @@ const FRESH_MILLISECONDS: u64 = 60 * 60 * 1_000;
 /// The first version of the protocol in which a server asks by answering.
 const ASKS_BY_ANSWERING: &str = "2026-07-28";
 
-pub(crate) struct Handler {
+/// What a client asks, answered by the tools of a runtime. Public for who wraps it in a handler that answers
+/// more.
+pub struct Handler {
     shared: Arc<Shared>,
     tools: Vec<Tool>,
     options: ServeOptions,
     seal: Seal,
     running: Arc<Semaphore>,
+    /// Where short calls are made, if not where all others are.
+    turns: Option<Turns>,
 }
 
 /// What calls on other threads hold.
@@ -76,6 +85,7 @@ struct Shared {
 #[derive(Clone, Default)]
 pub(crate) struct Calls {
     running: Arc<Mutex<HashMap<u64, Arc<Cancel>>>>,
+    ended: Arc<Condvar>,
     last: Arc<AtomicU64>,
 }
 
@@ -91,14 +101,34 @@ impl Handler {
             .build()
     }
 
-    pub(crate) fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, String> {
+    /// A handler, with one session for all who ask it.
+    pub fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, ServeError> {
         let tools =
-            convert::tools(&runtime, options.manner()).map_err(|error| error.to_string())?;
-        let seal = Seal::new()?;
+            convert::tools(&runtime, options.manner()).map_err(|error| ServeError::new(&error))?;
+        let seal = Seal::new().map_err(|error| ServeError::new(&error))?;
         let session = runtime.session();
         let shared = Arc::new(Shared { runtime, session, calls: Calls::default() });
         let running = Arc::new(Semaphore::new(Self::THREADS));
-        Ok(Handler { shared, tools, options, seal, running })
+        Ok(Handler { shared, tools, options, seal, running, turns: None })
+    }
+
+    /// The same, with short calls made in turns.
+    pub(crate) fn taking(self, turns: Turns) -> Self {
+        Handler { turns: Some(turns), ..self }
+    }
+
+    /// Has a call made: by the thread that moves the messages, if it only looks at files, which is short more often
+    /// than not; otherwise by one of its own.
+    fn begin(&self, tool: &str, job: Job) {
+        let looks = |tool: &ToolInfo<'_>| tool.category == Category::File && tool.hints.read_only;
+        let is_short = self.shared.runtime.tool_named(tool).is_some_and(|tool| looks(&tool));
+        let left = match &self.turns {
+            Some(turns) if is_short => turns.hand_in(job),
+            _ => Err(job),
+        };
+        if let Err(job) = left {
+            tokio::task::spawn_blocking(job);
+        }
     }
 
     pub(crate) fn calls(&self) -> Calls {
@@ -137,6 +167,58 @@ impl Handler {
                 Way::Answered(Box::new(Answered { before, open: Mutex::new(None) }))
             }
         })
+    }
+
+    /// One call, from what a client sent to what it gets.
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut request = request;
+        let arguments = Value::Object(request.arguments.take().unwrap_or_default());
+        let way = Arc::new(self.way(&request, &arguments, &context)?);
+        let tool = request.name.into_owned();
+        let reporter =
+            Arc::new(Reporter::new(context.peer.clone(), context.meta.get_progress_token()));
+        let permit = tokio::select! {
+            permit = self.running.clone().acquire_owned() => permit,
+            () = context.ct.cancelled() => return Ok(cancelled().into()),
+        };
+        let work = Work {
+            shared: self.shared.clone(),
+            call: Call::new(tool.clone(), arguments.clone()),
+            dry_run: self.options.dry_run || wants_dry_run(&context),
+            way: way.clone(),
+            reporter: reporter.clone(),
+            cancel: Arc::default(),
+        };
+        let cancel = work.cancel.clone();
+        let (tell, mut running) = oneshot::channel();
+        let job = move || {
+            let outcome = work.run();
+            drop(permit);
+            // Nobody may wait for it any more.
+            let _ = tell.send(outcome);
+        };
+        self.begin(&tool, Box::new(job));
+        let outcome = loop {
+            tokio::select! {
+                outcome = &mut running => break outcome,
+                () = context.ct.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
+                () = reporter.heartbeat(&tool) => {}
+            }
+        };
+        let outcome =
+            outcome.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let question = match &*way {
+            Way::Answered(answered) => answered.open(),
+            _ => None,
+        };
+        match question.and_then(|question| self.ask(&tool, &arguments, &question)) {
+            Some(question) => Ok(question.into()),
+            None => Ok(self.result(&tool, &outcome).into()),
+        }
     }
 
     fn result(&self, name: &str, outcome: &Result<Reply, Error>) -> CallToolResult {
@@ -204,55 +286,25 @@ impl ServerHandler for Handler {
         Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
 
+    async fn complete(
+        &self,
+        _: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        Err(ErrorData::method_not_found::<CompleteRequestMethod>())
+    }
+
     fn get_tool(&self, name: &str) -> Option<Tool> {
         self.tools.iter().find(|tool| tool.name == name).cloned()
     }
 
-    async fn call_tool(
+    // On the heap: the protocol's layers would move it along from one to the next.
+    fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = Value::Object(request.arguments.clone().unwrap_or_default());
-        let way = Arc::new(self.way(&request, &arguments, &context)?);
-        let tool = request.name.into_owned();
-        let reporter =
-            Arc::new(Reporter::new(context.peer.clone(), context.meta.get_progress_token()));
-        let permit = tokio::select! {
-            permit = self.running.clone().acquire_owned() => permit,
-            () = context.ct.cancelled() => return Ok(cancelled().into()),
-        };
-        let work = Work {
-            shared: self.shared.clone(),
-            call: Call::new(tool.clone(), arguments.clone()),
-            dry_run: self.options.dry_run || wants_dry_run(&context),
-            way: way.clone(),
-            reporter: reporter.clone(),
-            cancel: Arc::default(),
-        };
-        let cancel = work.cancel.clone();
-        let mut running = tokio::task::spawn_blocking(move || {
-            let outcome = work.run();
-            drop(permit);
-            outcome
-        });
-        let outcome = loop {
-            tokio::select! {
-                outcome = &mut running => break outcome,
-                () = context.ct.cancelled(), if !cancel.is_cancelled() => cancel.cancel(),
-                () = reporter.heartbeat(&tool) => {}
-            }
-        };
-        let outcome =
-            outcome.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let question = match &*way {
-            Way::Answered(answered) => answered.open(),
-            _ => None,
-        };
-        match question.and_then(|question| self.ask(&tool, &arguments, &question)) {
-            Some(question) => Ok(question.into()),
-            None => Ok(self.result(&tool, &outcome).into()),
-        }
+    ) -> impl Future<Output = Result<CallToolResponse, ErrorData>> + Send {
+        Box::pin(self.call(request, context))
     }
 
     /// A call whose arguments are no object is no call to the protocol's types. An object in a string is
@@ -310,13 +362,14 @@ struct Work {
 impl Work {
     fn run(self) -> Result<Reply, Error> {
         let _listed = self.shared.calls.add(self.cancel.clone());
+        let reporter = &self.reporter;
         let options = Options {
             dry_run: self.dry_run,
             cancel: &self.cancel,
             approver: &*self.way,
-            progress: &|progress| self.reporter.tell(progress),
+            progress: &|progress| reporter.tell(progress),
         };
-        self.shared.runtime.call(&self.shared.session, self.call.clone(), options)
+        self.shared.runtime.call(&self.shared.session, self.call, options)
     }
 }
 
@@ -330,6 +383,12 @@ impl Calls {
     /// Tells every call to end.
     pub(crate) fn cancel_all(&self) {
         self.lock().values().for_each(|cancel| cancel.cancel());
+    }
+
+    /// Waits until none is left, but not for longer.
+    pub(crate) fn wait(&self, longest: Duration) {
+        // What a call did not do by then it does not do.
+        let _ = self.ended.wait_timeout_while(self.lock(), longest, |calls| !calls.is_empty());
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<Cancel>>> {
@@ -346,6 +405,7 @@ struct Listed<'a> {
 impl Drop for Listed<'_> {
     fn drop(&mut self) {
         self.calls.lock().remove(&self.id);
+        self.calls.ended.notify_all();
     }
 }
 

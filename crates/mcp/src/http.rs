@@ -13,6 +13,7 @@ use http_body_util::BodyExt as _;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -67,8 +68,17 @@ pub fn serve_http(
     options: ServeOptions,
     http: HttpOptions,
 ) -> Result<Infallible, ServeError> {
+    serve_handler(Handler::new(runtime, options)?, http)
+}
+
+/// The same for a handler of somebody else's, most likely one that wraps ours: what guards the door, and the
+/// door, stay.
+pub fn serve_handler(
+    handler: impl ServerHandler,
+    http: HttpOptions,
+) -> Result<Infallible, ServeError> {
     let failed = |error: &dyn Display| ServeError::new(error);
-    let handler = Arc::new(Handler::new(runtime, options).map_err(|error| failed(&error))?);
+    let handler = Arc::new(handler);
     let port = http.listener.port().map_err(|error| failed(&error))?;
     let threads = Handler::threads().map_err(|error| failed(&error))?;
     let door = Arc::new(Door {
@@ -97,7 +107,10 @@ fn config(hosts: &[String], port: Option<u16>) -> StreamableHttpServerConfig {
         .with_max_request_body_bytes(MAX_MESSAGE_BYTES)
 }
 
-async fn accept(listener: Listener, door: Arc<Door>) -> io::Result<Infallible> {
+async fn accept<H: ServerHandler>(
+    listener: Listener,
+    door: Arc<Door<H>>,
+) -> io::Result<Infallible> {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let socket = Socket::of(listener)?;
     loop {
@@ -142,12 +155,12 @@ async fn permit(room: &Arc<Semaphore>) -> io::Result<OwnedSemaphorePermit> {
     room.clone().acquire_owned().await.map_err(io::Error::other)
 }
 
-struct Door {
+struct Door<H> {
     guard: Guard,
-    service: StreamableHttpService<Arc<Handler>, LocalSessionManager>,
+    service: StreamableHttpService<Arc<H>, LocalSessionManager>,
 }
 
-impl Door {
+impl<H: ServerHandler> Door<H> {
     /// Serves one connection, beside the others.
     fn open(
         self: Arc<Self>,

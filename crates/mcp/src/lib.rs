@@ -2,10 +2,11 @@
 //! the only one that knows async.
 //!
 //! Both eras of the protocol are spoken, the one that begins with `initialize` and the one without a
-//! session. A call runs on a thread of its own, so that nothing waits for a slow one; how many run at
-//! once is bounded.
+//! session. Nothing waits for a slow call: it runs on a thread of its own, or on one that another relieves; how
+//! many run at once is bounded.
 
 mod approve;
+mod call_line;
 mod convert;
 mod handler;
 mod http;
@@ -14,7 +15,8 @@ mod lines;
 mod progress;
 mod state;
 mod stdio;
+mod turns;
 
-pub use handler::ServeOptions;
-pub use http::{HttpOptions, Listener, Token, TokenError, serve_http};
+pub use handler::{Handler, ServeOptions};
+pub use http::{HttpOptions, Listener, Token, TokenError, serve_handler, serve_http};
 pub use stdio::{ServeError, serve_stdio};

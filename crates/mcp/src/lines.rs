@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 
+use crate::call_line;
+
 /// The longest message that is taken: more than any file that a tool writes at once.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 64 << 20;
 
@@ -86,7 +88,7 @@ where
             let problem = match self.read_line().await {
                 Err(_) | Ok(None) => return None,
                 Ok(Some(Line::Whole(line))) if line.trim_ascii().is_empty() => continue,
-                Ok(Some(Line::Whole(line))) => match serde_json::from_slice(&line) {
+                Ok(Some(Line::Whole(line))) => match message(&line) {
                     Ok(message) => return Some(message),
                     Err(error) => not_understood(&line, &error),
                 },
@@ -100,6 +102,10 @@ where
     async fn close(&mut self) -> io::Result<()> {
         self.output.lock().await.flush().await
     }
+}
+
+fn message(line: &[u8]) -> serde_json::Result<RxJsonRpcMessage<RoleServer>> {
+    call_line::call(line).map_or_else(|| serde_json::from_slice(line), Ok)
 }
 
 async fn write_line(output: &Mutex<impl AsyncWrite + Unpin>, mut line: Vec<u8>) -> io::Result<()> {

@@ -9,6 +9,7 @@ use toolcrib::Runtime;
 
 use crate::handler::{Handler, ServeOptions};
 use crate::lines::Lines;
+use crate::turns::Turns;
 
 /// Calls that still run when the input ends are told to; after this they are left behind.
 const GRACE: Duration = Duration::from_millis(500);
@@ -34,10 +35,11 @@ impl std::error::Error for ServeError {}
 /// Serves MCP on standard input and output until the input ends.
 pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeError> {
     let failed = ServeError::new;
-    let handler = Handler::new(runtime, options).map_err(|error| failed(&error))?;
     let threads = Handler::threads().map_err(|error| failed(&error))?;
+    let (turns, crew) = Turns::new(threads);
+    let handler = Handler::new(runtime, options)?.taking(turns);
     let calls = handler.calls();
-    let served = threads.block_on(async {
+    let served = crew.serve(async move {
         let (input, output) = stdio_pipes();
         let service = match serve_server(handler, Lines::new(input, output)).await {
             // Who only asked what we are has gone again.
@@ -51,6 +53,6 @@ pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeE
         }
     });
     calls.cancel_all();
-    threads.shutdown_timeout(GRACE);
-    served
+    calls.wait(GRACE);
+    served.map_err(|error| failed(&error))?
 }

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde_json::Value;
 use toolcrib_fs::About;
 use toolcrib_policy::{Access, Decision, Effect};
+use toolcrib_text::Secrets;
 
 use crate::approve::{Approver, Nobody};
 use crate::cancel::{Cancel, Progress};
@@ -67,14 +68,16 @@ impl Runtime {
     ) -> Result<Reply, Error> {
         let secrets = self.secrets(session);
         let (mut record, began) = Record::begin(session, &call, &secrets, options.dry_run);
-        let outcome =
-            catch_unwind(AssertUnwindSafe(|| self.carry_out(session, call, options, &mut record)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            self.carry_out(session, call, options, &secrets, &mut record)
+        }));
         let budget = self.limits().reply_chars;
         let outcome = match outcome.unwrap_or_else(|panic| Err(internal(panic.as_ref()))) {
             Ok(reply) => Ok(reply.within(budget)),
             Err(error) => Err(error.within(budget)),
         };
-        record.end(began, &self.secrets(session), &outcome);
+        // The call may have made more known.
+        record.end(began, || self.secrets(session), &outcome);
         self.record(record);
         outcome
     }
@@ -85,6 +88,7 @@ impl Runtime {
         session: &Session,
         call: Call,
         options: Options<'_>,
+        secrets: &Secrets,
         record: &mut Record,
     ) -> Result<Reply, Error> {
         let row = self.table().find(&call.tool)?;
@@ -112,7 +116,7 @@ impl Runtime {
         };
         record.decision = Some((verdict.decision, verdict.rule));
         record.answered = permission.answered;
-        self.keep_decision(session, record);
+        self.keep_decision(session, secrets, record);
         permission.permitted?;
         options.cancel.check()?;
         let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);

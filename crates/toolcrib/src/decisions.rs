@@ -4,7 +4,7 @@ use std::time::UNIX_EPOCH;
 
 use toolcrib_fs::Decided;
 use toolcrib_policy::Access;
-use toolcrib_text::{clip_line, visible_name};
+use toolcrib_text::{Secrets, clip_line, visible_name};
 
 use crate::error::Error;
 use crate::history::{age, journal_error};
@@ -61,11 +61,10 @@ impl Runtime {
 
     /// Keeps what was decided on a call. Where that cannot be kept, calls that only look go on all the same;
     /// those that change files are kept from it by the journal itself.
-    pub(crate) fn keep_decision(&self, session: &Session, record: &Record) {
+    pub(crate) fn keep_decision(&self, session: &Session, secrets: &Secrets, record: &Record) {
         let Some((journal, (decision, rule))) = self.journal().zip(record.decision.as_ref()) else {
             return;
         };
-        let secrets = self.secrets(session);
         let shown = |access: &Access| {
             let words = clip_line(&access.to_string(), 2 * MAX_CHARS);
             clip_line(&visible_name(secrets.mask(&words).as_bytes()), MAX_CHARS)

@@ -1,5 +1,6 @@
 //! A record of each call: what the journal keeps.
 
+use std::cell::LazyCell;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::Value;
@@ -102,10 +103,12 @@ impl Record {
     pub(crate) fn end(
         &mut self,
         began: Instant,
-        secrets: &Secrets,
+        secrets: impl FnOnce() -> Secrets,
         outcome: &Result<Reply, Error>,
     ) {
         self.duration = began.elapsed();
+        // Most calls say nothing here that could be secret.
+        let secrets = LazyCell::new(secrets);
         for access in &mut self.accesses {
             if let Access::Command(text) | Access::Reach(text) = access {
                 *text = secrets.mask(text).into_owned();

@@ -180,6 +180,43 @@ fn everybody_else_is_refused_before_a_tool_runs() {
     assert_eq!(status(&server.ask(&server.request("/", &[]))), "404");
 }
 
+/// The protocol's own suite sees this only in a server that has tools made up for it.
+#[test]
+fn what_the_server_has_not_is_not_found() {
+    let server = Server::start("localhost:0", &[]);
+    let (host, bearer) = (format!("localhost:{}", server.port()), server.bearer());
+    for method in [
+        "prompts/list",
+        "prompts/get",
+        "resources/list",
+        "resources/templates/list",
+        "resources/read",
+        "completion/complete",
+        "subscriptions/listen",
+        "tasks/get",
+        "logging/setLevel",
+        "no/such/method",
+    ] {
+        let mut headers = right_headers(&host, &bearer);
+        headers.retain(|(name, _)| !["Mcp-Method", "Mcp-Name"].contains(name));
+        headers.extend([("Mcp-Method", Some(method)), ("Mcp-Name", Some("x"))]);
+        let mut call = read_call("a.txt");
+        call["method"] = method.into();
+        let params = call["params"].as_object_mut().unwrap();
+        params.retain(|name, _| name == "_meta");
+        for name in ["name", "uri", "taskId"] {
+            params.insert(name.to_owned(), "x".into());
+        }
+        params.insert("level".to_owned(), "info".into());
+        params.insert("notifications".to_owned(), json!({"toolsListChanged": true}));
+        params.insert("ref".to_owned(), json!({"type": "ref/prompt", "name": "x"}));
+        params.insert("argument".to_owned(), json!({"name": "x", "value": "x"}));
+        let answer = server.ask(&post("/mcp", &headers, &call));
+        assert_eq!(status(&answer), "404", "{method}: {answer}");
+        assert!(answer.contains(r#""code":-32601"#), "{method}: {answer}");
+    }
+}
+
 #[test]
 fn a_browser_that_asks_whether_it_may_is_not_told_so() {
     let server = Server::start("localhost:0", &[]);

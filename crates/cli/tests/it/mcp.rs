@@ -177,6 +177,35 @@ fn a_client_of_yesterday_is_asked_by_a_request() {
     assert_eq!(workspace.content(), "two\n");
 }
 
+/// A call that reads is made by the thread that moves the messages; the answer comes as one, and so does all else
+/// meanwhile.
+#[test]
+fn messages_are_moved_while_a_read_waits_for_an_answer() {
+    let rules = tempfile::NamedTempFile::new().unwrap();
+    let ask =
+        "[[rule]]\nname = \"a\"\ndecision = \"ask\"\nkind = \"read\"\npaths = [\"**/a.txt\"]\n";
+    std::fs::write(rules.path(), ask).unwrap();
+    let mut workspace = workspace(&["--rules", rules.path().to_str().unwrap()]);
+    workspace.initialize("2025-11-25", json!({"elicitation": {}}));
+    std::fs::write(workspace.directory.path().join("ws/b.txt"), "two\n").unwrap();
+    let read = |id: u32, file: &str| {
+        let params = json!({"name": "Read", "arguments": {"file_path": file}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+    };
+    workspace.send(read(7, "a.txt"));
+    let question = workspace.door.receive();
+    assert_eq!(question["method"], "elicitation/create");
+    workspace.send(json!({"jsonrpc": "2.0", "id": 8, "method": "ping"}));
+    assert_eq!(workspace.door.receive()["id"], 8);
+    workspace.send(read(9, "b.txt"));
+    let other = workspace.door.receive();
+    assert_eq!((&other["id"], &other["result"]["isError"]), (&9.into(), &false.into()));
+    let answer = json!({"action": "accept", "content": {"answer": "once"}});
+    workspace.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}));
+    let done = workspace.door.receive();
+    assert_eq!(done["result"]["content"][0]["text"], "     1\tone\n", "{done:?}");
+}
+
 #[test]
 fn a_client_that_cannot_be_asked_is_told_what_would_allow_it() {
     let mut workspace = workspace(&["--profile", "cautious"]);

@@ -11,6 +11,9 @@ use crate::file::OpenFile;
 use crate::reply::Reply;
 use crate::seen::{Seeing, Seen};
 
+/// A file that is not larger is held while it is looked through: most are not.
+const SMALL_BYTES: usize = 64 << 10;
+
 /// Reads a part of a text file.
 pub(super) fn read(
     cx: &Cx<'_>,
@@ -21,7 +24,7 @@ pub(super) fn read(
     if file.size() > cx.limits().look_bytes {
         return large::read(cx, file, part, header);
     }
-    let Look { survey, encoding, seen } = look(cx, file)?;
+    let Look { survey, encoding, seen, whole } = look(cx, file)?;
     let total = survey.lines();
     header.extend(notes(&survey, encoding));
     if !survey.ends_with_newline() {
@@ -45,7 +48,10 @@ pub(super) fn read(
         line_chars: cx.limits().line_chars,
         total_chars: room.saturating_sub(in_brackets(&header).chars().count() + FOOTER_CHARS),
     };
-    let lines = read_window(cx, file, encoding, window)?;
+    let lines = match whole {
+        Some(whole) => window_of(&whole, encoding, window),
+        None => read_window(cx, file, encoding, window)?,
+    };
     let hash = Some(seen.hash.short());
     cx.session().saw(file.path().to_owned(), seen);
     let (first, total) = (first.cast_signed(), Total::Known(total));
@@ -57,6 +63,8 @@ struct Look {
     survey: Survey,
     encoding: Encoding,
     seen: Seen,
+    /// The file, if it came in one piece: then it need not be read again.
+    whole: Option<Vec<u8>>,
 }
 
 /// Looks through the file: what kind of text it is, what it says, how many lines. Text that is not
@@ -64,8 +72,10 @@ struct Look {
 fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
     let (mut raw, mut detector) = (Survey::default(), Detector::default());
     let mut seeing = Seeing::default();
-    let mut chunks = file.chunks(cx);
+    let (mut chunks, mut pieces, mut whole) = (file.chunks(cx), 0, None);
     while let Some(chunk) = chunks.next_chunk()? {
+        pieces += 1;
+        whole = (pieces == 1 && chunk.len() <= SMALL_BYTES).then(|| chunk.to_vec());
         raw.feed(chunk);
         detector.feed(chunk);
         seeing.feed(chunk);
@@ -76,7 +86,7 @@ fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
     raw.finish();
     let encoding = detector.finish(&raw);
     let survey = if encoding.is_utf8() { raw } else { survey_letters(cx, file, encoding)? };
-    Ok(Look { survey, encoding, seen: seeing.finish() })
+    Ok(Look { survey, encoding, seen: seeing.finish(), whole })
 }
 
 fn survey_letters(cx: &Cx<'_>, file: &OpenFile, encoding: Encoding) -> Result<Survey, Error> {
@@ -105,6 +115,15 @@ fn read_window(
     }
     lines.feed(&stream.feed(b"", true));
     Ok(lines.finish())
+}
+
+/// The same of a file that is at hand.
+fn window_of(whole: &[u8], encoding: Encoding, window: Window) -> Vec<Line> {
+    let (mut lines, mut stream) = (LineWindow::new(window), encoding.stream());
+    if lines.feed(&stream.feed(whole, false)) {
+        lines.feed(&stream.feed(b"", true));
+    }
+    lines.finish()
 }
 
 /// That the file is not as the session last saw it; told once.

@@ -1,16 +1,6 @@
-//! The server with tools that the protocol's own conformance suite asks for, on our handler and our HTTP. For
-//! that suite alone: `cargo xtask clients` starts it.
-//!
-//! `conformance DIRECTORY TOKEN-FILE` serves until it is ended, and says where on standard error.
+//! Tools as the product has them: they run on our runtime, are asked about by our policy, and tell how far they
+//! are by our reporter.
 
-#![allow(
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    clippy::print_stderr,
-    reason = "a door for a test: it reads its arguments, listens, and says where"
-)]
-
-use std::net::TcpListener;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -18,17 +8,11 @@ use toolcrib::{
     Access, Category, Cx, Error, ErrorKind, Hints, JsonSchema, Picture, Progress, Reply, Runtime,
     Tool,
 };
-use toolcrib_mcp::{HttpOptions, Listener, ServeOptions, Token, serve_http};
+
+use crate::contents::PIXEL;
 
 /// Longer than the pause that the server keeps between two messages about progress.
 const STEP: Duration = Duration::from_millis(150);
-
-/// A PNG of one red pixel.
-const PIXEL: &[u8] = &[
-    137, 80, 78, 71, 13, 10, 26, 10, 0, 0, 0, 13, 73, 72, 68, 82, 0, 0, 0, 1, 0, 0, 0, 1, 8, 2, 0,
-    0, 0, 144, 119, 83, 222, 0, 0, 0, 12, 73, 68, 65, 84, 120, 156, 99, 248, 207, 192, 0, 0, 3, 1,
-    1, 0, 201, 254, 146, 239, 0, 0, 0, 0, 73, 69, 78, 68, 174, 66, 96, 130,
-];
 
 /// A tool for the suite: its name, what it touches, what it does.
 macro_rules! fixture {
@@ -76,6 +60,7 @@ fixture!(Slow, "test_tool_with_progress", vec![], |cx| {
 });
 // What reaches outside is asked about.
 fixture!(Asks, "test_elicitation", asks(), |_| Ok(Reply::new("It was allowed.")));
+fixture!(AsksOnAStream, "test_streaming_elicitation", asks(), |_| Ok(Reply::new("Allowed.")));
 fixture!(AsksState, "test_input_required_result_request_state", asks(), |_| {
     Ok(Reply::new("state-ok"))
 });
@@ -87,31 +72,17 @@ fn asks() -> Vec<Access> {
     vec![Access::Reach("do something outside".to_owned())]
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut words = std::env::args_os().skip(1);
-    let (Some(directory), Some(file)) = (words.next(), words.next()) else {
-        return Err("conformance DIRECTORY TOKEN-FILE".into());
-    };
-    let mut runtime = Runtime::builder().root(directory).build().map_err(|error| error.text())?;
+/// Adds all of them.
+pub(crate) fn register(runtime: &mut Runtime) -> Result<(), Error> {
     let registered = [
         runtime.register::<SimpleText>(),
         runtime.register::<Image>(),
         runtime.register::<Fails>(),
         runtime.register::<Slow>(),
         runtime.register::<Asks>(),
+        runtime.register::<AsksOnAStream>(),
         runtime.register::<AsksState>(),
         runtime.register::<AsksSealed>(),
     ];
-    registered.into_iter().collect::<Result<(), Error>>().map_err(|error| error.text())?;
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    let port = listener.local_addr()?.port();
-    let token = Token::new(&std::fs::read_to_string(&file)?)?;
-    let file = file.display();
-    eprintln!("serving MCP at http://127.0.0.1:{port}/mcp; the token is in {file}");
-    let http = HttpOptions { listener: Listener::Tcp(listener), token, hosts: Vec::new() };
-    let options = ServeOptions {
-        program: ("conformance".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
-        ..ServeOptions::default()
-    };
-    match serve_http(runtime, options, http)? {}
+    registered.into_iter().collect()
 }

@@ -1,0 +1,53 @@
+//! The server with all that the protocol's own conformance suite asks for: tools of ours that do what the product
+//! does, and a handler around ours that has the rest, on our HTTP. For that suite alone: `cargo xtask clients`
+//! starts it.
+//!
+//! `conformance DIRECTORY TOKEN-FILE` serves until it is ended, and says where on standard error.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::print_stderr,
+    reason = "a door for a test: it reads its arguments, listens, and says where"
+)]
+#![allow(
+    deprecated,
+    reason = "sampling, roots and logging are on their way out, and the suite still asks for them"
+)]
+
+mod asking;
+mod changes;
+mod contents;
+mod fixtures;
+mod inputs;
+mod logging;
+mod own_tools;
+mod prompts;
+mod resources;
+
+use std::net::TcpListener;
+
+use toolcrib::Runtime;
+use toolcrib_mcp::{Handler, HttpOptions, Listener, ServeOptions, Token, serve_handler};
+
+use self::fixtures::Fixtures;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut words = std::env::args_os().skip(1);
+    let (Some(directory), Some(file)) = (words.next(), words.next()) else {
+        return Err("conformance DIRECTORY TOKEN-FILE".into());
+    };
+    let mut runtime = Runtime::builder().root(directory).build().map_err(|error| error.text())?;
+    own_tools::register(&mut runtime).map_err(|error| error.text())?;
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let token = Token::new(&std::fs::read_to_string(&file)?)?;
+    let file = file.display();
+    eprintln!("serving MCP at http://127.0.0.1:{port}/mcp; the token is in {file}");
+    let http = HttpOptions { listener: Listener::Tcp(listener), token, hosts: Vec::new() };
+    let options = ServeOptions {
+        program: ("conformance".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ..ServeOptions::default()
+    };
+    match serve_handler(Fixtures::around(Handler::new(runtime, options)?)?, http)? {}
+}
