@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::{
-    bench, clients, deny, docs, formats, fuzz, layering, nearest, notebooks, process, tidy, torture,
+    bench, clients, deny, docs, formats, fuzz, layering, nearest, notebooks, packages, process,
+    tidy, torture,
 };
 
 struct Step {
@@ -151,6 +152,10 @@ fn cargo(words: &[&str]) -> Result<()> {
 
 /// With nextest where somebody installed it: quicker, and a process a test. Never needed.
 fn test() -> Result<()> {
+    // Without it the tests pass too, and leave out the level that it makes.
+    if let Err(why) = packages::BUBBLEWRAP.obtain() {
+        println!("   {why}");
+    }
     if process::probe(&mut process::cargo(&["nextest", "--version"])).is_some() {
         cargo(&["nextest", "run", "--workspace", "--locked"])
     } else {

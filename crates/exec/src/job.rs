@@ -112,8 +112,8 @@ struct State {
     ending: Option<Status>,
     control: Option<UnixStream>,
     child: Option<Child>,
-    /// The process of ours between the keeper and the shell.
-    first: Option<i32>,
+    /// The processes of ours between the keeper and the shell.
+    between: Vec<Pid>,
     unprotected: Vec<PathBuf>,
     refusals: Vec<Refusal>,
 }
@@ -141,7 +141,7 @@ impl Job {
             ending: None,
             control: Some(control),
             child: Some(child),
-            first: None,
+            between: Vec::new(),
             unprotected: Vec::new(),
             refusals: Vec::new(),
         };
@@ -187,12 +187,12 @@ impl Job {
 
     /// The processes of it that run: what its shell started, and the shell.
     pub fn processes(&self) -> Vec<Process> {
-        let (over, first) = {
+        let (over, between) = {
             let state = self.lock();
-            (state.over, state.first)
+            (state.over, state.between.clone())
         };
         let mut processes = if over { Vec::new() } else { descendants(self.keeper) };
-        processes.retain(|process| Some(process.pid) != first);
+        processes.retain(|process| !between.iter().any(|own| own.as_raw_pid() == process.pid));
         processes
     }
 
@@ -264,8 +264,8 @@ impl Job {
     pub(crate) fn heard(&self, notice: Notice) {
         let mut state = self.lock();
         match notice {
-            Notice::Started { first, unprotected } => {
-                state.first = first.map(Pid::as_raw_pid);
+            Notice::Started { between, unprotected } => {
+                state.between = between;
                 state.unprotected = unprotected;
                 if state.status == Status::Pending {
                     state.status = Status::Running;

@@ -172,7 +172,7 @@ const INTERNET: &[libc::c_int] = &[libc::AF_INET, libc::AF_INET6];
 
 /// Whether sockets are refused by whoever listens: what a filter refuses, nobody is shown.
 fn asks_about_sockets(confinement: &Confinement) -> bool {
-    confinement.sandbox.network == Network::None && confinement.level < Level::Namespaces
+    confinement.sandbox.network == Network::None && !confinement.level.has_view()
 }
 
 /// Rules for opening a file in a way that may change it, or make it.
@@ -218,7 +218,7 @@ fn namespaces() -> Result<Vec<SeccompRule>, BackendError> {
 /// others in, and the network is off, they all are: also local ones, which lead to any service. Those that
 /// are listened to are refused by whoever does.
 fn sockets(confinement: &Confinement, listened: bool) -> Result<Vec<SeccompRule>, BackendError> {
-    let isolated = confinement.level == Level::Namespaces;
+    let isolated = confinement.level.has_view();
     let ordinary = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     let allowed: &[libc::c_int] = if isolated || confinement.sandbox.network == Network::All {
         &ordinary

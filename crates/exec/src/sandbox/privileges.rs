@@ -17,14 +17,18 @@ const PID_MAX_LEAST: u32 = 301;
 
 /// Limits how many processes and threads there are at a time in this namespace of processes.
 pub(super) fn limit_processes(processes: u32) -> Result<(), Failure> {
-    let most = Rlimit { current: Some(u64::from(processes)), maximum: Some(u64::from(processes)) };
-    // For whoever is not root: counted in the session's namespace of users.
-    plainly("limit the number of processes", setrlimit(Resource::Nproc, most))?;
+    limit_users_processes(processes)?;
     // For root too. Where it cannot be set, `Enforced::missing` has it.
     if has_own_process_limit() {
         let _ = std::fs::write(PID_MAX, processes.max(PID_MAX_LEAST).to_string());
     }
     Ok(())
+}
+
+/// The same for whoever is not root, counted in the namespace of users.
+pub(super) fn limit_users_processes(processes: u32) -> Result<(), Failure> {
+    let most = Rlimit { current: Some(u64::from(processes)), maximum: Some(u64::from(processes)) };
+    plainly("limit the number of processes", setrlimit(Resource::Nproc, most))
 }
 
 /// Has the system end commands before others when it runs out of memory. Where it cannot be said, it is

@@ -215,7 +215,7 @@ impl Refusals {
         let real = path_of(found)?;
         let refused = match self.level {
             // What is read-only without us is not refused by us.
-            Level::Namespaces => {
+            Level::Namespaces | Level::Bubblewrap => {
                 is_read_only(found) && !look_up_outside(&real).is_ok_and(|own| is_read_only(&own))
             }
             Level::Landlock => !self.written.iter().any(|path| real.starts_with(path)),

@@ -23,7 +23,7 @@ fn written(bench: &Bench, name: &str, why: Unwritable) -> Refusal {
 
 #[test]
 fn what_cannot_be_written_is_told_by_its_path_and_why() {
-    for mut bench in Bench::for_everybody() {
+    for mut bench in Bench::with_every_view() {
         for directory in ["ws/.git/hooks", "ws/vendor"] {
             fs::create_dir_all(bench.path(directory)).unwrap();
         }
@@ -62,7 +62,7 @@ fn what_cannot_be_written_is_told_by_its_path_and_why() {
 
 #[test]
 fn what_works_or_fails_by_itself_is_not_told() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         for script in [
             "cat $T/out/canary; echo x > new; mkdir -p a/b a/b; mv new a/; echo y > /tmp/y; true > /dev/null",
             "echo x > nowhere/new; mkdir nowhere/a/b; mv nothing else; echo x > /dev/stdout",
@@ -78,7 +78,7 @@ fn what_works_or_fails_by_itself_is_not_told() {
 
 #[test]
 fn who_cannot_be_reached_is_told_by_address() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         let address = |port: u16| SocketAddr::new(NOBODYS.parse().unwrap(), port);
         let connect = format!("exec 3<> /dev/tcp/{NOBODYS}/443");
         assert_eq!(told(&bench, &connect), [Refusal::Connect(address(443))]);
@@ -104,7 +104,7 @@ fn nobody_is_told_of_a_network_that_is_there() {
 
 #[test]
 fn a_socket_of_a_program_outside_is_told_by_its_path() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         let _listener = UnixListener::bind(bench.path("out/s.sock")).unwrap();
         let connect = |path: &str| {
             format!(

@@ -122,7 +122,7 @@ const FILES: &[&str] = &[
 
 #[test]
 fn each_way_to_change_a_file_is_told_before_it_happens() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         let ws = bench.path("ws");
         fs::create_dir(ws.join("dir")).unwrap();
         FILES
