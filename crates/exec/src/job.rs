@@ -18,6 +18,7 @@ use crate::command::{Ended, Exit};
 use crate::error::JobError;
 use crate::exported::read_left;
 use crate::keeper::{Process, descendants, kill_session};
+use crate::keepers::Over;
 use crate::log::Log;
 use crate::ports::listening;
 use crate::refusal::{REFUSALS_TOLD, Refusal};
@@ -31,6 +32,8 @@ pub struct Job {
     directory: PathBuf,
     created: SystemTime,
     keeper: i32,
+    /// Who hears of its end.
+    over: Over,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -125,6 +128,7 @@ impl Job {
         directory: PathBuf,
         (child, control): (Child, UnixStream),
         log: Log,
+        over: Over,
     ) -> Job {
         let keeper = i32::try_from(child.id()).unwrap_or(i32::MAX);
         let state = State {
@@ -146,7 +150,7 @@ impl Job {
             refusals: Vec::new(),
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Job { id, script, directory, created: SystemTime::now(), keeper, state, changed }
+        Job { id, script, directory, created: SystemTime::now(), keeper, over, state, changed }
     }
 
     /// Its name, which cannot be guessed.
@@ -296,11 +300,13 @@ impl Job {
 
     /// The keeper is gone: after its last word, or killed.
     pub(crate) fn keeper_gone(&self) {
-        let mut state = self.lock();
-        if let Some(mut child) = state.child.take() {
+        // Not while others are kept from looking: that it is over was said before.
+        let child = self.lock().child.take();
+        if let Some(mut child) = child {
             // It has closed its socket, so it has ended or is about to.
             let _ = child.wait();
         }
+        let mut state = self.lock();
         state.control = None;
         if state.status.is_running() {
             let ending = state.ending.unwrap_or(Status::Failed);
@@ -311,6 +317,7 @@ impl Job {
         state.over = true;
         drop(state);
         self.changed.notify_all();
+        self.over.tell();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

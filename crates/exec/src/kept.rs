@@ -90,7 +90,10 @@ fn kept(pid: i32, arguments: &[&str]) -> Option<Kept> {
     let id = std::str::from_utf8(id).ok().filter(|id| same && id.starts_with(ID_PREFIX))?;
     let directory = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let runtime = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let runtime = fields.nth(1)?.parse().ok()?;
+    // A keeper that still waits for a command has not begun a session.
+    fields.nth(1).filter(|session| session.parse() == Ok(pid))?;
     let started = std::fs::metadata(format!("/proc/{pid}")).and_then(|process| process.modified());
     Some(Kept {
         id: id.to_owned(),

@@ -31,6 +31,7 @@ mod handover;
 mod job;
 mod jobs;
 mod keeper;
+mod keepers;
 mod kept;
 mod launch;
 mod log;

@@ -174,9 +174,7 @@ impl Confinement {
         if self.level >= Level::Landlock {
             landlock::restrict(self)?;
         }
-        // Before what it takes to listen is refused.
-        let listener = calls::listened(self).transpose();
-        calls::refuse(self, matches!(listener, Some(Ok(_))))?;
+        let listener = calls::confine(self)?;
         Ok(Entered { unprotected, listener })
     }
 }

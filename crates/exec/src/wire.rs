@@ -132,8 +132,10 @@ pub(crate) fn read_request(mut from: &UnixStream) -> io::Result<(Request, Vec<Ow
     let mut length = [0; 8];
     let (received, descriptors) = handover::receive(from, &mut length)?;
     from.read_exact(&mut length[received..])?;
-    let mut payload = Vec::new();
-    from.take(u64::from_le_bytes(length)).read_to_end(&mut payload)?;
+    // From the runtime, which has all of it in memory too.
+    let length = usize::try_from(u64::from_le_bytes(length)).map_err(io::Error::other)?;
+    let mut payload = vec![0; length];
+    from.read_exact(&mut payload)?;
     let request = parse_request(&payload).ok_or(io::ErrorKind::UnexpectedEof)?;
     Ok((request, descriptors))
 }

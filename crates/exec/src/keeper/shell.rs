@@ -22,6 +22,9 @@ use crate::wire::Notice;
 /// What a shell may leave behind of its environment; the system takes no larger one anyway.
 const MAX_LEFT: u64 = 4 << 20;
 
+/// What it mostly is.
+const USUAL_LEFT: usize = 16 << 10;
+
 /// A shell that runs.
 pub(super) struct Shell {
     pid: Pid,
@@ -128,7 +131,7 @@ pub(super) fn read_back(file: &OwnedFd) -> Vec<u8> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = std::fs::File::from(file.try_clone()?);
         file.rewind()?;
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(USUAL_LEFT);
         file.take(MAX_LEFT).read_to_end(&mut bytes)?;
         Ok(bytes)
     };

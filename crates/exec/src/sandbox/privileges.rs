@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capability_is_in_bounding_set, clear_ambient_capability_set,
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
@@ -47,10 +47,8 @@ pub(super) fn give_up() -> Result<(), Failure> {
     plainly("leave out core files", setrlimit(Resource::Core, none))?;
     plainly("give up inherited rights", clear_ambient_capability_set())?;
     for capability in CapabilitySet::all().iter() {
-        // Without the right to do so there is no right to give up.
-        if capability_is_in_bounding_set(capability) == Ok(true) {
-            let _ = remove_capability_from_bounding_set(capability);
-        }
+        // Without the right to do so there is no right to give up; nor is one that this system does not know.
+        let _ = remove_capability_from_bounding_set(capability);
     }
     let none = CapabilitySet::empty();
     let none = CapabilitySets { effective: none, permitted: none, inheritable: none };

@@ -70,8 +70,9 @@ impl Plan {
     pub(crate) fn of(sandbox: &Sandbox, sockets: &[PathBuf]) -> Result<Plan, Failure> {
         let kept = kept(sandbox)?;
         let mut roots = Roots::of(sandbox);
-        // What is not there, or may not be looked at, needs no hiding.
-        let hidden = sandbox.hidden.iter().filter_map(|path| fs::canonicalize(path).ok());
+        // What is not there, or may not be looked at, needs no hiding; most are not, which is seen by one call.
+        let there = sandbox.hidden.iter().filter(|path| path.exists());
+        let hidden = there.filter_map(|path| fs::canonicalize(path).ok());
         let (inside, outside): (Vec<_>, Vec<_>) = hidden.partition(|path| roots.contain(path));
         let sockets = sockets.iter().filter(|path| !roots.contain(path)).cloned();
         let replaced = [RUN, DEV].into_iter().chain(TMP);
