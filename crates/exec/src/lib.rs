@@ -61,7 +61,7 @@ pub use keeper::{Process, keep};
 pub use kept::{Kept, all_kept};
 pub use launch::Launcher;
 pub use log::LogLimits;
-pub use refusal::{REFUSALS_TOLD, Refusal, Unwritable};
+pub use refusal::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
 pub use sandbox::level::{Enforced, Level};
 pub use sandbox::{Limits, Network, Sandbox};
 pub use touch::Touch;
