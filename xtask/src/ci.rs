@@ -152,9 +152,11 @@ fn cargo(words: &[&str]) -> Result<()> {
 
 /// With nextest where somebody installed it: quicker, and a process a test. Never needed.
 fn test() -> Result<()> {
-    // Without it the tests pass too, and leave out the level that it makes.
-    if let Err(why) = packages::BUBBLEWRAP.obtain() {
-        println!("   {why}");
+    // Without these the tests pass too, and leave out what they are for.
+    for package in [packages::BUBBLEWRAP, packages::PYTEST] {
+        if let Err(why) = package.obtain() {
+            println!("   {why}");
+        }
     }
     if process::probe(&mut process::cargo(&["nextest", "--version"])).is_some() {
         cargo(&["nextest", "run", "--workspace", "--locked"])

@@ -11,6 +11,9 @@ pub(crate) const STRACE: Package = Package { name: "strace", program: "strace" }
 /// bubblewrap: a sandbox of others, to compare with; and the way to one where only it may make namespaces.
 pub(crate) const BUBBLEWRAP: Package = Package { name: "bubblewrap", program: "bwrap" };
 
+/// pytest, which tests of others run in the sandbox.
+pub(crate) const PYTEST: Package = Package { name: "python3-pytest", program: "pytest-3" };
+
 /// A package, and a program in it that says its version when asked for.
 pub(crate) struct Package {
     name: &'static str,

@@ -8,6 +8,7 @@ mod files;
 mod levels;
 mod network;
 mod processes;
+mod projects;
 mod refusals;
 mod witness;
 mod work;

@@ -138,26 +138,3 @@ fn node_works() {
         }
     }
 }
-
-#[test]
-fn a_project_in_rust_builds_and_tests() {
-    // Without anything to fetch, and with the tools of whoever runs this.
-    let mut bench = Bench::new();
-    for (name, tools) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
-        let home = std::env::var_os("HOME").unwrap_or_default();
-        let place = std::env::var_os(name).map(PathBuf::from);
-        let place = place.unwrap_or_else(|| Path::new(&home).join(tools));
-        bench.sandbox.caches.push(place.clone());
-        bench.variables.push((name.into(), place.into()));
-    }
-    fs::create_dir(bench.path("ws/src")).unwrap();
-    fs::write(
-        bench.path("ws/Cargo.toml"),
-        "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n",
-    )
-    .unwrap();
-    fs::write(bench.path("ws/src/lib.rs"), "#[test]\nfn adds() { assert_eq!(1 + 1, 2) }\n")
-        .unwrap();
-    let out = bench.passes("cargo test --offline 2>&1");
-    assert!(out.contains("1 passed"), "{out}");
-}
