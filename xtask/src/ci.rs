@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::{
-    bench, clients, deny, docs, formats, fuzz, layering, nearest, notebooks, process, tidy, torture,
+    bench, clients, deny, docs, formats, fuzz, layering, nearest, notebooks, packages, process,
+    tidy, torture,
 };
 
 struct Step {
@@ -151,6 +152,12 @@ fn cargo(words: &[&str]) -> Result<()> {
 
 /// With nextest where somebody installed it: quicker, and a process a test. Never needed.
 fn test() -> Result<()> {
+    // Without these the tests pass too, and leave out what they are for.
+    for package in [packages::BUBBLEWRAP, packages::PYTEST] {
+        if let Err(why) = package.obtain() {
+            println!("   {why}");
+        }
+    }
     if process::probe(&mut process::cargo(&["nextest", "--version"])).is_some() {
         cargo(&["nextest", "run", "--workspace", "--locked"])
     } else {

@@ -8,6 +8,7 @@
     reason = "a program for tests, which fails by panicking"
 )]
 
+use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 
 use nix::sched::{CloneFlags, unshare};
@@ -22,7 +23,11 @@ fn main() {
     while let Some(how) = arguments.next() {
         match how.as_str() {
             // As container engines do it.
-            "namespaces-refused" => refuse(vec![(libc::SYS_unshare, Vec::new())], libc::EPERM),
+            "namespaces-refused" => refuse_namespaces(),
+            // As a system does it that trusts bubblewrap alone: that makes its network by another call.
+            "own-namespaces-refused" => refuse(vec![(libc::SYS_unshare, networks())], libc::EPERM),
+            // As a system does it where bubblewrap has the rights that others lack; takes root.
+            "only-setuid-bubblewrap" => let_only_bubblewrap(),
             // As a system does it that allows no more of them.
             "namespaces-used-up" => use_up_namespaces(),
             // As an old kernel does it.
@@ -34,6 +39,54 @@ fn main() {
         }
     }
     panic!("no program");
+}
+
+fn refuse_namespaces() {
+    let kinds = [
+        libc::CLONE_NEWNS,
+        libc::CLONE_NEWCGROUP,
+        libc::CLONE_NEWUTS,
+        libc::CLONE_NEWIPC,
+        libc::CLONE_NEWUSER,
+        libc::CLONE_NEWPID,
+        libc::CLONE_NEWNET,
+    ];
+    let calls = vec![(libc::SYS_unshare, Vec::new()), (libc::SYS_clone, kinds.map(of_kind).into())];
+    refuse(calls, libc::EPERM);
+    refuse(vec![(libc::SYS_clone3, Vec::new())], libc::ENOSYS);
+}
+
+fn networks() -> Vec<SeccompRule> {
+    vec![of_kind(libc::CLONE_NEWNET)]
+}
+
+/// That this kind of namespace is among those that are asked for.
+fn of_kind(kind: libc::c_int) -> SeccompRule {
+    let kind = u64::from(kind.unsigned_abs());
+    let compare = SeccompCmpOp::MaskedEq(kind);
+    let set = SeccompCondition::new(0, SeccompCmpArgLen::Qword, compare, kind).unwrap();
+    SeccompRule::new(vec![set]).unwrap()
+}
+
+/// A namespace of users in which there can be no other, with a bubblewrap that is root's whoever starts it.
+fn let_only_bubblewrap() {
+    // Who everybody is can be said from outside only.
+    let script = format!(
+        "read -r _; for map in uid_map gid_map; do echo 0 0 65536 > /proc/{}/$map; done",
+        std::process::id()
+    );
+    let mut outside = std::process::Command::new("/bin/sh");
+    outside.args(["-c", &script]).stdin(std::process::Stdio::piped());
+    let mut outside = outside.spawn().unwrap();
+    unshare(CloneFlags::CLONE_NEWUSER).unwrap();
+    outside.stdin.take().unwrap().write_all(b"\n").unwrap();
+    assert!(outside.wait().unwrap().success());
+    std::fs::write("/proc/sys/user/max_user_namespaces", "0").unwrap();
+    unshare(CloneFlags::CLONE_NEWNS).unwrap();
+    let script = "mount --make-rprivate / && mount -t tmpfs -o mode=755 tmpfs /mnt && \
+                  cp /usr/bin/bwrap /mnt/ && chmod 4755 /mnt/bwrap && mount --bind /mnt/bwrap /usr/bin/bwrap";
+    let made = std::process::Command::new("/bin/sh").args(["-c", script]).status();
+    assert!(made.unwrap().success());
 }
 
 fn use_up_namespaces() {

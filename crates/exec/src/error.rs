@@ -19,7 +19,7 @@ pub enum JobError {
         step: String,
         /// On what; may be empty.
         what: String,
-        /// The system's number for why.
+        /// The system's number for why; zero, if `what` says it.
         errno: i32,
     },
     /// Nothing on this system confines a command.
@@ -43,6 +43,8 @@ impl fmt::Display for JobError {
             JobError::NotLaunched { errno } => {
                 write!(f, "the process that keeps a command could not be started: {}", why(*errno))
             }
+            // In somebody else's words, who says why.
+            JobError::NotPrepared { step, what, errno: 0 } => write!(f, "could not {step}: {what}"),
             JobError::NotPrepared { step, what, errno } if what.is_empty() => {
                 write!(f, "could not {step}: {}", why(*errno))
             }

@@ -18,6 +18,7 @@ use crate::command::{Ended, Exit};
 use crate::error::JobError;
 use crate::exported::read_left;
 use crate::keeper::{Process, descendants, kill_session};
+use crate::keepers::Over;
 use crate::log::Log;
 use crate::ports::listening;
 use crate::refusal::{REFUSALS_TOLD, Refusal};
@@ -31,6 +32,8 @@ pub struct Job {
     directory: PathBuf,
     created: SystemTime,
     keeper: i32,
+    /// Who hears of its end.
+    over: Over,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -112,8 +115,8 @@ struct State {
     ending: Option<Status>,
     control: Option<UnixStream>,
     child: Option<Child>,
-    /// The process of ours between the keeper and the shell.
-    first: Option<i32>,
+    /// The processes of ours between the keeper and the shell.
+    between: Vec<Pid>,
     unprotected: Vec<PathBuf>,
     refusals: Vec<Refusal>,
 }
@@ -125,6 +128,7 @@ impl Job {
         directory: PathBuf,
         (child, control): (Child, UnixStream),
         log: Log,
+        over: Over,
     ) -> Job {
         let keeper = i32::try_from(child.id()).unwrap_or(i32::MAX);
         let state = State {
@@ -141,12 +145,12 @@ impl Job {
             ending: None,
             control: Some(control),
             child: Some(child),
-            first: None,
+            between: Vec::new(),
             unprotected: Vec::new(),
             refusals: Vec::new(),
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Job { id, script, directory, created: SystemTime::now(), keeper, state, changed }
+        Job { id, script, directory, created: SystemTime::now(), keeper, over, state, changed }
     }
 
     /// Its name, which cannot be guessed.
@@ -187,12 +191,12 @@ impl Job {
 
     /// The processes of it that run: what its shell started, and the shell.
     pub fn processes(&self) -> Vec<Process> {
-        let (over, first) = {
+        let (over, between) = {
             let state = self.lock();
-            (state.over, state.first)
+            (state.over, state.between.clone())
         };
         let mut processes = if over { Vec::new() } else { descendants(self.keeper) };
-        processes.retain(|process| Some(process.pid) != first);
+        processes.retain(|process| !between.iter().any(|own| own.as_raw_pid() == process.pid));
         processes
     }
 
@@ -264,8 +268,8 @@ impl Job {
     pub(crate) fn heard(&self, notice: Notice) {
         let mut state = self.lock();
         match notice {
-            Notice::Started { first, unprotected } => {
-                state.first = first.map(Pid::as_raw_pid);
+            Notice::Started { between, unprotected } => {
+                state.between = between;
                 state.unprotected = unprotected;
                 if state.status == Status::Pending {
                     state.status = Status::Running;
@@ -296,11 +300,13 @@ impl Job {
 
     /// The keeper is gone: after its last word, or killed.
     pub(crate) fn keeper_gone(&self) {
-        let mut state = self.lock();
-        if let Some(mut child) = state.child.take() {
+        // Not while others are kept from looking: that it is over was said before.
+        let child = self.lock().child.take();
+        if let Some(mut child) = child {
             // It has closed its socket, so it has ended or is about to.
             let _ = child.wait();
         }
+        let mut state = self.lock();
         state.control = None;
         if state.status.is_running() {
             let ending = state.ending.unwrap_or(Status::Failed);
@@ -311,6 +317,7 @@ impl Job {
         state.over = true;
         drop(state);
         self.changed.notify_all();
+        self.over.tell();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -9,11 +9,11 @@ use std::time::{Duration, SystemTime};
 use crate::command::Command;
 use crate::error::JobError;
 use crate::job::{Job, Status};
+use crate::keepers::Keepers;
 use crate::launch::Launcher;
 use crate::log::{Log, LogLimits, LogRoom};
 use crate::poller::{Poller, Witnessing};
 use crate::probe;
-use crate::random::random_word;
 use crate::sandbox::level::{Enforced, Level};
 use crate::sandbox::space::Space;
 use crate::sandbox::{Confinement, Sandbox};
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Starts commands for any number of sessions; one thread attends to all of them.
 #[derive(Debug)]
 pub struct Shells {
-    launcher: Launcher,
+    keepers: Keepers,
     room: Arc<LogRoom>,
     poller: Poller,
     witnesses: Arc<Poller>,
@@ -51,7 +51,8 @@ impl Shells {
         let poller = Poller::new("toolcrib-jobs");
         let witnesses = Arc::new(Poller::new("toolcrib-witness"));
         let (room, enforced) = (LogRoom::new(logs), OnceLock::new());
-        Arc::new(Shells { launcher, room, poller, witnesses, landlock, enforced })
+        let keepers = Keepers::new(launcher);
+        Arc::new(Shells { keepers, room, poller, witnesses, landlock, enforced })
     }
 
     /// The commands of one session.
@@ -135,18 +136,18 @@ impl Jobs {
     ) -> Result<Arc<Job>, JobError> {
         self.make_room()?;
         let failed = |error: io::Error| JobError::not_launched(&error);
-        let id = random_word().map_err(failed)?;
-        let id = format!("{ID_PREFIX}{id}");
         let space = match confinement {
             Some(confinement) if confinement.level == Level::Namespaces => Some(self.space()?),
             _ => None,
         };
         let within = confinement.map(|confinement| (confinement, space.as_deref()));
-        let launched = self.shells.launcher.launch(&id, command, within).map_err(failed)?;
+        let launched = self.shells.keepers.launch(command, within).map_err(failed)?;
         let control = launched.control.try_clone().map_err(failed)?;
         let log = Log::new(self.shells.room.clone());
         let (script, directory) = (command.script.clone(), command.directory.clone());
-        let job = Job::new(id, script, directory, (launched.keeper, launched.control), log);
+        let keeper = (launched.keeper, launched.control);
+        let over = self.shells.keepers.over();
+        let job = Job::new(launched.id, script, directory, keeper, log, over);
         let job = Arc::new(job);
         let witnessing = confinement.map(|confinement| Witnessing {
             confinement: confinement.clone(),
@@ -189,7 +190,7 @@ impl Jobs {
         if let Some(made) = &*space {
             return Ok(made.clone());
         }
-        let made = Arc::new(self.shells.launcher.make_space()?);
+        let made = Arc::new(self.shells.keepers.make_space()?);
         Ok(space.insert(made).clone())
     }
 

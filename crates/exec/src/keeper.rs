@@ -26,7 +26,7 @@ use rustix::process::{Pid, getpid};
 
 use self::shell::Shell;
 pub use self::tree::Process;
-pub(crate) use self::tree::{Doomed, descendants, kill_session};
+pub(crate) use self::tree::{Doomed, children, descendants, kill_session};
 
 use crate::command::Command;
 use crate::handover;
@@ -58,6 +58,10 @@ pub fn keep() -> ExitCode {
             let space = Space::of_descriptors(descriptors);
             confined::keep(control, &command, script, confinement, space)
         }
+        Request::BeFirst(command, confinement, inside) => {
+            let output = descriptors.into_iter().next();
+            confined::be_first_wrapped(&command, script, (&confinement, &inside), output, &control)
+        }
     }
 }
 
@@ -67,7 +71,7 @@ fn keep_here(control: &UnixStream, command: &Command, script: io::Result<OwnedFd
         Ok(shell) => shell,
         Err(failure) => return give_up(control, failure),
     };
-    tell(control, &Notice::Started { first: None, unprotected: Vec::new() });
+    tell(control, &Notice::Started { between: Vec::new(), unprotected: Vec::new() });
     attend(control);
     shell.reap(|notice| tell(control, notice));
     tell_over(control)
@@ -79,7 +83,8 @@ fn make_space(control: &UnixStream) -> ExitCode {
         Ok(space) => space,
         Err(failure) => return give_up(control, failure),
     };
-    let made = wire::encode_notice(&Notice::Started { first: None, unprotected: Vec::new() });
+    let made =
+        wire::encode_notice(&Notice::Started { between: Vec::new(), unprotected: Vec::new() });
     match handover::send(control, &made, &space.descriptors()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
@@ -133,13 +138,12 @@ fn listen(mut control: &UnixStream) {
 
 /// Ends all that this process keeps, however long that takes.
 fn end_all(grace: Duration) {
-    doomed(None).end(grace, Duration::MAX, &mut std::thread::sleep);
+    doomed(&[]).end(grace, Duration::MAX, &mut std::thread::sleep);
 }
 
-/// All that this process keeps; `first` is the process between this one and the shell, if there is one.
-fn doomed(first: Option<Pid>) -> Doomed<'static> {
-    let ancestor = getpid().as_raw_pid();
-    Doomed { ancestor, first: first.map(Pid::as_raw_pid), ended: &ENDED }
+/// All that this process keeps; `between` are the processes between this one and the shell.
+fn doomed(between: &[Pid]) -> Doomed<'_> {
+    Doomed { ancestor: getpid().as_raw_pid(), between, ended: &ENDED }
 }
 
 fn tell(mut control: &UnixStream, notice: &Notice) {

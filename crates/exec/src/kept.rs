@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::process::Pid;
+
 use crate::jobs::ID_PREFIX;
 use crate::keeper::{Doomed, Process, descendants};
 use crate::wire::Ending;
@@ -34,8 +36,8 @@ pub struct Kept {
     pub started: Option<SystemTime>,
     /// What runs of it.
     pub processes: Vec<Process>,
-    /// The process of ours between the keeper and the shell, if it runs in a sandbox.
-    first: Option<i32>,
+    /// The processes of ours between the keeper and the shell, if it runs in a sandbox.
+    between: Vec<Pid>,
 }
 
 /// Every command that a keeper started with these arguments keeps, for whichever runtime of this user.
@@ -43,18 +45,23 @@ pub fn all_kept(arguments: &[&str]) -> Vec<Kept> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let mut all: Vec<Kept> = pids.filter_map(|pid| kept(pid, arguments)).collect();
-    // In a sandbox, a keeper has a child of the same name, the first process inside.
-    let first: Vec<(i32, i32)> = all
+    // In a sandbox, a keeper has a process of the same name beneath it, the first inside; and bubblewrap in
+    // between, if that made it.
+    let is_beneath = |outer: &Kept, inner: i32| outer.processes.iter().any(|one| one.pid == inner);
+    let first: Vec<(i32, [i32; 2])> = all
         .iter()
-        .filter(|inner| {
-            all.iter().any(|outer| outer.keeper == inner.runtime && outer.id == inner.id)
+        .filter_map(|inner| {
+            let is_outer = |outer: &&Kept| outer.id == inner.id && is_beneath(outer, inner.keeper);
+            Some((all.iter().find(is_outer)?.keeper, [inner.runtime, inner.keeper]))
         })
-        .map(|inner| (inner.runtime, inner.keeper))
         .collect();
-    all.retain(|kept| !first.iter().any(|&(_, inner)| inner == kept.keeper));
+    all.retain(|kept| !first.iter().any(|&(_, [_, inner])| inner == kept.keeper));
     for kept in &mut all {
-        kept.first = first.iter().find(|(outer, _)| *outer == kept.keeper).map(|&(_, inner)| inner);
-        kept.processes.retain(|process| Some(process.pid) != kept.first);
+        let between = first.iter().filter(|(outer, _)| *outer == kept.keeper);
+        let between = between.flat_map(|&(_, both)| both).filter(|&pid| pid != kept.keeper);
+        kept.between = between.filter_map(Pid::from_raw).collect();
+        let Kept { between, processes, .. } = kept;
+        processes.retain(|process| !between.iter().any(|own| own.as_raw_pid() == process.pid));
     }
     all.sort_by_key(|kept| (kept.started, kept.keeper));
     all
@@ -65,7 +72,7 @@ impl Kept {
     pub fn end(&self, how: Ending) -> (u64, bool) {
         let ended = AtomicU64::new(0);
         let until = Instant::now() + PATIENCE;
-        let doomed = Doomed { ancestor: self.keeper, first: self.first, ended: &ended };
+        let doomed = Doomed { ancestor: self.keeper, between: &self.between, ended: &ended };
         doomed.end(how.grace(), PATIENCE, &mut std::thread::sleep);
         let gone = || descendants(self.keeper).is_empty();
         while !gone() && Instant::now() < until {
@@ -83,7 +90,10 @@ fn kept(pid: i32, arguments: &[&str]) -> Option<Kept> {
     let id = std::str::from_utf8(id).ok().filter(|id| same && id.starts_with(ID_PREFIX))?;
     let directory = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let runtime = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let runtime = fields.nth(1)?.parse().ok()?;
+    // A keeper that still waits for a command has not begun a session.
+    fields.nth(1).filter(|session| session.parse() == Ok(pid))?;
     let started = std::fs::metadata(format!("/proc/{pid}")).and_then(|process| process.modified());
     Some(Kept {
         id: id.to_owned(),
@@ -93,7 +103,7 @@ fn kept(pid: i32, arguments: &[&str]) -> Option<Kept> {
         directory,
         started: started.ok(),
         processes: descendants(pid),
-        first: None,
+        between: Vec::new(),
     })
 }
 

@@ -16,11 +16,11 @@ use std::time::Duration;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
-use crate::command::Command;
 use crate::error::JobError;
 use crate::handles::give_as_given;
 use crate::handover;
-use crate::sandbox::Confinement;
+use crate::jobs::ID_PREFIX;
+use crate::random::random_word;
 use crate::sandbox::space::Space;
 use crate::wire::{self, Notice};
 
@@ -41,34 +41,29 @@ pub struct Launcher {
     pub arguments: Vec<OsString>,
 }
 
+/// A keeper that waits for its request. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Keeper(Option<Launched>);
+
 /// A command under way.
 #[derive(Debug)]
 pub(crate) struct Launched {
+    /// The id of the job, which the keeper has among its arguments.
+    pub(crate) id: String,
     pub(crate) keeper: Child,
-    /// The socket to the keeper; it does not block.
+    /// The socket to the keeper; it does not block once a request was handed over.
     pub(crate) control: UnixStream,
     /// What the command writes, both streams in the order of the writes; it does not block.
     pub(crate) output: OwnedFd,
 }
 
 impl Launcher {
-    /// Starts a command, in a sandbox or without one; `space` is the one of its session.
-    pub(crate) fn launch(
-        &self,
-        id: &str,
-        command: &Command,
-        within: Option<(&Confinement, Option<&Space>)>,
-    ) -> io::Result<Launched> {
-        let request = wire::encode_run(command, within.map(|(confinement, _)| confinement));
-        let descriptors = within.and_then(|(_, space)| space).map(Space::descriptors);
-        self.ask(Some(id), &request, descriptors.as_ref().map_or(&[], |both| both.as_slice()))
-    }
-
     /// Has a keeper make the namespaces of a session.
     pub(crate) fn make_space(&self) -> Result<Space, JobError> {
         let failed = |error: io::Error| JobError::not_launched(&error);
-        let Launched { mut keeper, control, .. } =
-            self.ask(None, &wire::encode_make_space(), &[]).map_err(failed)?;
+        let keeper = self.start().map_err(failed)?;
+        let launched = keeper.hand_over(&wire::encode_make_space(), &[]).map_err(failed)?;
+        let Launched { mut keeper, control, .. } = launched;
         let answer = answer(&control);
         // It has answered, or never will.
         let _ = keeper.kill();
@@ -81,34 +76,47 @@ impl Launcher {
         }
     }
 
-    /// Starts a keeper, and hands a request over.
-    fn ask(
-        &self,
-        id: Option<&str>,
-        request: &[u8],
-        descriptors: &[BorrowedFd<'_>],
-    ) -> io::Result<Launched> {
+    /// Starts a keeper, with an id for the job that it is to keep.
+    pub(crate) fn start(&self) -> io::Result<Keeper> {
+        let id = format!("{ID_PREFIX}{}", random_word()?);
         let (ours, theirs) = UnixStream::pair()?;
         let (output, written) = pipe_with(PipeFlags::CLOEXEC)?;
         let _ = fcntl_setpipe_size(&output, PIPE_BYTES);
+        fcntl_setfl(&output, OFlags::NONBLOCK)?;
         let mut keeper = std::process::Command::new(&self.program);
-        keeper.args(&self.arguments).args(id).env_clear().current_dir("/");
+        keeper.args(&self.arguments).arg(&id).env_clear().current_dir("/");
         keeper.stdin(Stdio::from(OwnedFd::from(theirs)));
         keeper.stdout(Stdio::from(written.try_clone()?)).stderr(Stdio::from(written));
-        let mut started = keeper.spawn()?;
+        let started = keeper.spawn()?;
         // Else this process would hold the other ends, and never see them close.
         drop(keeper);
         give_as_given(&started);
-        let handed_over = handover::send(&ours, request, descriptors)
-            .and_then(|()| ours.set_nonblocking(true))
-            .and_then(|()| Ok(fcntl_setfl(&output, OFlags::NONBLOCK)?));
-        if let Err(error) = handed_over {
+        Ok(Keeper(Some(Launched { id, keeper: started, control: ours, output })))
+    }
+}
+
+impl Keeper {
+    /// Hands a request over.
+    pub(crate) fn hand_over(
+        mut self,
+        request: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<Launched> {
+        let control = self.0.as_ref().map(|waiting| &waiting.control);
+        let control = control.ok_or(io::ErrorKind::NotConnected)?;
+        handover::send(control, request, descriptors)?;
+        control.set_nonblocking(true)?;
+        self.0.take().ok_or(io::ErrorKind::NotConnected.into())
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        if let Some(Launched { keeper, .. }) = &mut self.0 {
             // Already gone is as good as killed.
-            let _ = started.kill();
-            let _ = started.wait();
-            return Err(error);
+            let _ = keeper.kill();
+            let _ = keeper.wait();
         }
-        Ok(Launched { keeper: started, control: ours, output })
     }
 }
 

@@ -23,7 +23,7 @@ const SAID: usize = 500;
 /// The highest level at which a command runs, with Landlock up to a version.
 pub(crate) fn highest(jobs: &Jobs, landlock: i64) -> Enforced {
     let mut reasons = Vec::new();
-    for level in [Level::Namespaces, Level::Landlock, Level::Calls] {
+    for level in Level::ALL.into_iter().filter(|level| *level != Level::Nothing) {
         match attempt(jobs, level) {
             Ok(()) => return Enforced::at(level, landlock, reasons),
             Err(reason) => reasons.push(format!("Level {}: {reason}.", level.number())),

@@ -9,8 +9,10 @@ pub const REFUSALS_TOLD: usize = 20;
 /// Something that a command tried, and that its sandbox refused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// To write, make or rename something here.
+    /// To open something here for writing, or to make it so.
     Write(PathBuf, Unwritable),
+    /// To change something here in another way.
+    Change(Deed, PathBuf, Unwritable),
     /// To talk to somebody on a network that is not there.
     Connect(SocketAddr),
     /// To ask for the address of a name; who was asked.
@@ -19,6 +21,19 @@ pub enum Refusal {
     Socket(PathBuf),
     /// To have a socket at all, where nothing else keeps a command from the network.
     AnySocket,
+}
+
+/// A way to change something by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Deed {
+    /// To make a directory, a link or another name for a file.
+    Make,
+    /// To remove it.
+    Remove,
+    /// To rename it, or something else to this name.
+    Rename,
+    /// To change its mode, or to cut it short.
+    Change,
 }
 
 /// Why something could not be written.
@@ -32,4 +47,6 @@ pub enum Unwritable {
     Protected,
     /// It is hidden.
     Hidden,
+    /// It is a directory that leads to what is protected or hidden, and stays where it is.
+    Holding,
 }

@@ -13,10 +13,12 @@
 //! What honest work is refused by all this is looked at as it is tried ([`refused`]), so that a reply can say
 //! it; and a [`crate::Witness`] may be told of each file before it is changed.
 //!
-//! Where a system does not let us make namespaces, Landlock and the filter do what they can; [`level`]
-//! says what that is. Nothing is ever weakened silently: the runtime says which level it wants, having
+//! Where a system does not let us make namespaces, its own bubblewrap may make the same view
+//! ([`bubblewrap`]); where that cannot either, Landlock and the filter do what they can; [`level`] says what
+//! that is. Nothing is ever weakened silently: the runtime says which level it wants, having
 //! tried it before, and a keeper that cannot give it starts nothing.
 
+pub(crate) mod bubblewrap;
 mod calls;
 mod kernel;
 mod landlock;
@@ -34,6 +36,7 @@ use std::path::{Path, PathBuf};
 
 use crate::step::{Failure, plainly};
 
+use self::bubblewrap::Inside;
 pub(crate) use self::kernel::{
     Forked, Waiting, answer_promptly, fork, let_fail, let_happen, still_waits, take_waiting,
 };
@@ -152,13 +155,26 @@ impl Prepared {
             privileges::limit_processes(sandbox.limits.processes)?;
             unprotected = view::make(sandbox, sockets)?;
         }
+        confinement.close(unprotected)
+    }
+}
+
+impl Confinement {
+    /// The part of the first process in a view of bubblewrap.
+    pub(crate) fn enter_wrapped(&self, inside: &Inside) -> Result<Entered, Failure> {
+        privileges::go_first();
+        privileges::limit_users_processes(self.sandbox.limits.processes)?;
+        inside.check()?;
+        self.close(inside.unprotected.clone())
+    }
+
+    /// What is the same with and without a view: from here on nothing more can be had.
+    fn close(&self, unprotected: Vec<PathBuf>) -> Result<Entered, Failure> {
         privileges::give_up()?;
-        if confinement.level >= Level::Landlock {
-            landlock::restrict(confinement)?;
+        if self.level >= Level::Landlock {
+            landlock::restrict(self)?;
         }
-        // Before what it takes to listen is refused.
-        let listener = calls::listened(confinement).transpose();
-        calls::refuse(confinement, matches!(listener, Some(Ok(_))))?;
+        let listener = calls::confine(self)?;
         Ok(Entered { unprotected, listener })
     }
 }

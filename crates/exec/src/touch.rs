@@ -7,6 +7,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -40,6 +41,8 @@ pub(crate) const TOUCHING: &[i64] = &[
     libc::SYS_creat,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_unlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rmdir,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_rename,
     #[cfg(target_arch = "x86_64")]
@@ -83,8 +86,25 @@ pub(crate) struct Name {
     /// A link at its end is not meant itself.
     follow: bool,
     whole: bool,
-    /// The flags of a call that opens it.
-    pub(crate) opened: Option<u64>,
+    /// What is to be done with it.
+    pub(crate) meant: Use,
+}
+
+/// What a call does with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Opens it, with these flags.
+    Open(u64),
+    /// Makes it: it must be new.
+    Make,
+    Remove,
+    Rename,
+    /// Renames something to it.
+    Replace,
+    /// Changes what is there.
+    Change,
+    /// Gives it another name; nothing happens to it.
+    Link,
 }
 
 #[derive(Debug)]
@@ -97,50 +117,50 @@ enum From {
 pub(crate) fn names(waiting: &Waiting) -> io::Result<Vec<Name>> {
     let (thread, arguments) = (waiting.thread, waiting.arguments);
     let memory = Memory::of(thread);
-    let here = |name: usize, follow: bool| -> io::Result<Name> {
+    let here = |name: usize, meant: Use| -> io::Result<Name> {
         let given = Some(memory.path(arguments[name])?);
-        Ok(Name { thread, from: From::Cwd, given, follow, whole: false, opened: None })
+        let (follow, whole) = (meant.follows(), matches!(meant, Use::Rename | Use::Replace));
+        Ok(Name { thread, from: From::Cwd, given, follow, whole, meant })
     };
-    let at = |from: usize, name: usize, follow: bool| -> io::Result<Name> {
-        Ok(Name { from: From::argument(arguments[from]), ..here(name, follow)? })
+    let at = |from: usize, name: usize, meant: Use| -> io::Result<Name> {
+        Ok(Name { from: From::argument(arguments[from]), ..here(name, meant)? })
     };
-    let opened = |name: io::Result<Name>, flags: u64| -> io::Result<Name> {
-        Ok(Name { follow: follows(flags), opened: Some(flags), ..name? })
-    };
-    let whole = |name: io::Result<Name>| Ok(Name { whole: true, ..name? });
     let names = match waiting.call {
-        libc::SYS_openat => vec![opened(at(0, 1, true), arguments[2])],
+        libc::SYS_openat => vec![at(0, 1, Use::Open(arguments[2]))],
         libc::SYS_openat2 => match memory.number(arguments[2])? {
-            flags if changes(flags) => vec![opened(at(0, 1, true), flags)],
+            flags if changes(flags) => vec![at(0, 1, Use::Open(flags))],
             _ => Vec::new(),
         },
-        libc::SYS_unlinkat | libc::SYS_mkdirat | libc::SYS_mknodat => vec![at(0, 1, false)],
-        libc::SYS_renameat2 => vec![whole(at(0, 1, false)), whole(at(2, 3, false))],
+        libc::SYS_unlinkat => vec![at(0, 1, Use::Remove)],
+        libc::SYS_mkdirat | libc::SYS_mknodat => vec![at(0, 1, Use::Make)],
+        libc::SYS_renameat2 => vec![at(0, 1, Use::Rename), at(2, 3, Use::Replace)],
         // Who writes to the new name writes to the old one.
-        libc::SYS_linkat => vec![at(0, 1, false), at(2, 3, false)],
-        libc::SYS_symlinkat => vec![at(1, 2, false)],
-        libc::SYS_fchmodat | FCHMODAT2 => vec![at(0, 1, true)],
+        libc::SYS_linkat => vec![at(0, 1, Use::Link), at(2, 3, Use::Make)],
+        libc::SYS_symlinkat => vec![at(1, 2, Use::Make)],
+        libc::SYS_fchmodat | FCHMODAT2 => vec![at(0, 1, Use::Change)],
         libc::SYS_fchmod => {
-            let from = From::argument(arguments[0]);
-            vec![Ok(Name { thread, from, given: None, follow: true, whole: false, opened: None })]
+            let (from, meant) = (From::argument(arguments[0]), Use::Change);
+            vec![Ok(Name { thread, from, given: None, follow: true, whole: false, meant })]
         }
-        libc::SYS_truncate => vec![here(0, true)],
+        libc::SYS_truncate => vec![here(0, Use::Change)],
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_open => vec![opened(here(0, true), arguments[1])],
+        libc::SYS_open => vec![here(0, Use::Open(arguments[1]))],
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_creat => vec![opened(here(0, true), CREAT)],
+        libc::SYS_creat => vec![here(0, Use::Open(CREAT))],
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_chmod => vec![here(0, true)],
+        libc::SYS_chmod => vec![here(0, Use::Change)],
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_unlink | libc::SYS_mkdir | libc::SYS_mknod => vec![here(0, false)],
+        libc::SYS_unlink | libc::SYS_rmdir => vec![here(0, Use::Remove)],
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_rename => vec![whole(here(0, false)), whole(here(1, false))],
+        libc::SYS_mkdir | libc::SYS_mknod => vec![here(0, Use::Make)],
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_renameat => vec![whole(at(0, 1, false)), whole(at(2, 3, false))],
+        libc::SYS_rename => vec![here(0, Use::Rename), here(1, Use::Replace)],
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_link => vec![here(0, false), here(1, false)],
+        libc::SYS_renameat => vec![at(0, 1, Use::Rename), at(2, 3, Use::Replace)],
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_symlink => vec![here(1, false)],
+        libc::SYS_link => vec![here(0, Use::Link), here(1, Use::Make)],
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_symlink => vec![here(1, Use::Make)],
         _ => Vec::new(),
     };
     names.into_iter().collect()
@@ -160,10 +180,18 @@ pub(crate) fn has(flags: u64, bits: libc::c_int) -> bool {
     flags & u64::from(bits.unsigned_abs()) != 0
 }
 
-/// Whether a link at the end of the name is followed.
-fn follows(flags: u64) -> bool {
-    let must_be_new = has(flags, libc::O_CREAT) && has(flags, libc::O_EXCL);
-    !(has(flags, libc::O_NOFOLLOW) || must_be_new)
+impl Use {
+    /// Whether a link at the end of the name is followed.
+    pub(crate) fn follows(self) -> bool {
+        match self {
+            Use::Open(flags) => {
+                let must_be_new = has(flags, libc::O_CREAT) && has(flags, libc::O_EXCL);
+                !(has(flags, libc::O_NOFOLLOW) || must_be_new)
+            }
+            Use::Change => true,
+            Use::Make | Use::Remove | Use::Rename | Use::Replace | Use::Link => false,
+        }
+    }
 }
 
 impl From {
@@ -205,11 +233,24 @@ impl Name {
 
     /// The path from the root of the thread's files, links not followed.
     pub(crate) fn path(&self) -> Option<PathBuf> {
-        let given = self.given.as_ref().filter(|given| !given.as_os_str().is_empty())?;
+        let Some(given) = &self.given else {
+            return fs::read_link(self.from.path(self.thread)).ok();
+        };
+        if given.as_os_str().is_empty() {
+            return None;
+        }
         match given.is_absolute() {
             true => Some(given.clone()),
             false => Some(fs::read_link(self.from.path(self.thread)).ok()?.join(given)),
         }
+    }
+
+    /// Whether it names something in a directory, and not that directory itself by a dot: a name of that kind can
+    /// be neither made, removed nor renamed.
+    pub(crate) fn is_proper(&self) -> bool {
+        let given = self.given.as_ref().map_or(&b""[..], |given| given.as_os_str().as_bytes());
+        let last = given.rsplit(|&byte| byte == b'/').find(|part| !part.is_empty());
+        last.is_some_and(|last| last != b"." && last != b"..")
     }
 
     /// The same path for this process: through the thread's own root or directory.

@@ -13,6 +13,7 @@ use rustix::process::Pid;
 use crate::command::{Command, Exit};
 use crate::handover;
 use crate::sandbox::Confinement;
+use crate::sandbox::bubblewrap::Inside;
 
 /// More than any notice has: the largest holds an environment.
 const MAX_NOTICE: usize = 8 << 20;
@@ -55,12 +56,13 @@ impl Ending {
 
 /// What a keeper is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "a keeper has one of them, once")]
 pub(crate) enum Request {
     /// To run a command, in a sandbox or without one. The descriptors of the session's space come along.
     Run(Command, Option<Confinement>),
     /// To make a space, and to answer with its descriptors.
     MakeSpace,
+    /// To be the first process in a view of bubblewrap's, and to run the command in there.
+    BeFirst(Command, Confinement, Inside),
 }
 
 /// What a keeper tells.
@@ -69,9 +71,9 @@ pub(crate) enum Notice {
     /// What the command changes is told on the descriptor that comes along; or is not, for the system's
     /// number of a reason.
     Witnessed { errno: i32 },
-    /// The shell runs. The process between the keeper and the shell, if there is one, and the protected
-    /// names that could not be protected.
-    Started { first: Option<Pid>, unprotected: Vec<PathBuf> },
+    /// The shell runs. The processes of ours between the keeper and the shell, and the protected names that
+    /// could not be protected.
+    Started { between: Vec<Pid>, unprotected: Vec<PathBuf> },
     /// It could not be started: which step failed, on what, and the system's number for why.
     NotStarted { step: String, what: String, errno: i32 },
     /// The shell has ended.
@@ -84,6 +86,29 @@ pub(crate) enum Notice {
 pub(crate) fn encode_run(command: &Command, confinement: Option<&Confinement>) -> Vec<u8> {
     let mut frame = Frame::default();
     frame.number(RUN);
+    encode_command(command, &mut frame);
+    frame.number(u64::from(confinement.is_some()));
+    if let Some(confinement) = confinement {
+        confinement.encode(&mut frame);
+    }
+    frame.finish()
+}
+
+/// To be the first process in a view of bubblewrap's, as a frame.
+pub(crate) fn encode_be_first(
+    command: &Command,
+    confinement: &Confinement,
+    inside: &Inside,
+) -> Vec<u8> {
+    let mut frame = Frame::default();
+    frame.number(BE_FIRST);
+    encode_command(command, &mut frame);
+    confinement.encode(&mut frame);
+    inside.encode(&mut frame);
+    frame.finish()
+}
+
+fn encode_command(command: &Command, frame: &mut Frame) {
     frame.bytes(&command.script);
     frame.bytes(command.shell.as_os_str().as_bytes());
     frame.bytes(command.directory.as_os_str().as_bytes());
@@ -93,11 +118,6 @@ pub(crate) fn encode_run(command: &Command, confinement: Option<&Confinement>) -
         frame.bytes(name.as_bytes());
         frame.bytes(value.as_bytes());
     }
-    frame.number(u64::from(confinement.is_some()));
-    if let Some(confinement) = confinement {
-        confinement.encode(&mut frame);
-    }
-    frame.finish()
 }
 
 /// To make a space, as a frame.
@@ -112,23 +132,28 @@ pub(crate) fn read_request(mut from: &UnixStream) -> io::Result<(Request, Vec<Ow
     let mut length = [0; 8];
     let (received, descriptors) = handover::receive(from, &mut length)?;
     from.read_exact(&mut length[received..])?;
-    let mut payload = Vec::new();
-    from.take(u64::from_le_bytes(length)).read_to_end(&mut payload)?;
+    // From the runtime, which has all of it in memory too.
+    let length = usize::try_from(u64::from_le_bytes(length)).map_err(io::Error::other)?;
+    let mut payload = vec![0; length];
+    from.read_exact(&mut payload)?;
     let request = parse_request(&payload).ok_or(io::ErrorKind::UnexpectedEof)?;
     Ok((request, descriptors))
 }
 
 const RUN: u64 = 0;
 const MAKE_SPACE: u64 = 1;
+const BE_FIRST: u64 = 2;
 
 /// A notice as a frame.
 pub(crate) fn encode_notice(notice: &Notice) -> Vec<u8> {
     let mut frame = Frame::default();
     match notice {
-        Notice::Started { first, unprotected } => {
+        Notice::Started { between, unprotected } => {
             frame.number(0);
-            let first = first.map_or(0, Pid::as_raw_pid);
-            frame.number(u64::from(first.unsigned_abs()));
+            frame.number(between.len() as u64);
+            for pid in between {
+                frame.number(u64::from(pid.as_raw_pid().unsigned_abs()));
+            }
             frame.paths(unprotected);
         }
         Notice::NotStarted { step, what, errno } => {
@@ -189,6 +214,11 @@ fn parse_request(payload: &[u8]) -> Option<Request> {
             Some(Request::Run(command, confinement))
         }
         MAKE_SPACE => Some(Request::MakeSpace),
+        BE_FIRST => {
+            let command = parse_command(&mut rest)?;
+            let confinement = Confinement::parse(&mut rest)?;
+            Some(Request::BeFirst(command, confinement, Inside::parse(&mut rest)?))
+        }
         _ => None,
     }
 }
@@ -209,10 +239,7 @@ fn parse_command(rest: &mut Rest<'_>) -> Option<Command> {
 fn parse_notice(payload: &[u8]) -> Option<Notice> {
     let mut rest = Rest(payload);
     Some(match rest.number()? {
-        0 => Notice::Started {
-            first: Pid::from_raw(i32::try_from(rest.number()?).ok()?),
-            unprotected: rest.paths()?,
-        },
+        0 => Notice::Started { between: rest.pids()?, unprotected: rest.paths()? },
         1 => Notice::NotStarted {
             step: String::from_utf8_lossy(rest.bytes()?).into_owned(),
             what: String::from_utf8_lossy(rest.bytes()?).into_owned(),
@@ -285,6 +312,11 @@ impl<'a> Rest<'a> {
         self.take(usize::try_from(length).ok()?)
     }
 
+    fn pids(&mut self) -> Option<Vec<Pid>> {
+        let count = self.number()?;
+        (0..count).map(|_| Pid::from_raw(i32::try_from(self.number()?).ok()?)).collect()
+    }
+
     pub(crate) fn paths(&mut self) -> Option<Vec<PathBuf>> {
         let count = self.number()?;
         (0..count).map(|_| Some(PathBuf::from(os_string(self.bytes()?)))).collect()
@@ -317,17 +349,24 @@ mod tests {
             limits: Limits { processes: 7 },
         };
         let confinement =
-            Some(Confinement { sandbox, level: Level::Landlock, landlock: 5, witnessed: true });
+            Confinement { sandbox, level: Level::Landlock, landlock: 5, witnessed: true };
         for (frame, expected) in [
             (encode_run(&command, None), Request::Run(command.clone(), None)),
-            (encode_run(&command, confinement.as_ref()), Request::Run(command, confinement)),
+            (
+                encode_be_first(&command, &confinement, &Inside::default()),
+                Request::BeFirst(command.clone(), confinement.clone(), Inside::default()),
+            ),
+            (encode_run(&command, Some(&confinement)), Request::Run(command, Some(confinement))),
             (encode_make_space(), Request::MakeSpace),
         ] {
             assert_eq!(parse_request(&frame[8..]).unwrap(), expected);
         }
         let notices = [
             Notice::Witnessed { errno: 16 },
-            Notice::Started { first: Pid::from_raw(7), unprotected: vec!["/w/.env".into()] },
+            Notice::Started {
+                between: Pid::from_raw(7).into_iter().collect(),
+                unprotected: vec!["/w/.env".into()],
+            },
             Notice::NotStarted { step: "start".into(), what: "/bin/bash".into(), errno: 2 },
             Notice::Exited {
                 exit: Exit::Signal(9),

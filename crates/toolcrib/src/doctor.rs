@@ -14,7 +14,7 @@ use crate::shell::ShellHost;
 /// How commands are confined here.
 #[derive(Debug, Clone)]
 pub struct Checkup {
-    /// 0, 1, 2 or 4.
+    /// From 0 to 4.
     pub level: u8,
     /// What that is.
     pub means: String,

@@ -108,7 +108,7 @@ pub(crate) fn sandbox(
 
 /// Where a command finds the session's own directory: with a view of its own, in the usual place.
 pub(crate) fn seen_tmp(level: Level, tmp: &Path) -> &Path {
-    if level == Level::Namespaces { Path::new("/tmp") } else { tmp }
+    if level.has_view() { Path::new("/tmp") } else { tmp }
 }
 
 /// Whether this system confines commands well enough.

@@ -13,6 +13,7 @@ use super::table::{ratio, two_digits};
 use super::times::Times;
 use crate::conversation::Conversation;
 use crate::error::Result;
+use crate::packages;
 
 /// Bytes of the flood; of that of a smoke run, far fewer.
 const FLOOD: u64 = 5_000_000_000;
@@ -29,25 +30,29 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
 fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
     let mut open = session(binary, directory, "open")?;
     let mut confined = session(binary, directory, "workspace")?;
-    let mut times = [Times::default(), Times::default(), Times::default(), Times::default()];
+    let peer = packages::BUBBLEWRAP.obtain();
+    let mut times: [Times; 5] = Default::default();
     for round in 0..rounds.warm_up + rounds.measured {
         let taken = [
-            timed(|| spawned("sh", &["-c", "true"]))?,
-            timed(|| spawned("bash", &["--noprofile", "--norc", "-c", "true"]))?,
-            timed(|| bash(&mut open, "true").map(|_| ()))?,
-            timed(|| bash(&mut confined, "true").map(|_| ()))?,
+            Some(timed(|| spawned("sh", &["-c", "true"]))?),
+            Some(timed(|| spawned("bash", &BASH))?),
+            Some(timed(|| bash(&mut open, "true").map(|_| ()))?),
+            Some(timed(|| bash(&mut confined, "true").map(|_| ()))?),
+            peer.is_ok().then(|| timed(|| wrapped(directory))).transpose()?,
         ];
         if round >= rounds.warm_up {
-            times.iter_mut().zip(taken).for_each(|(times, taken)| times.add(taken));
+            let both = times.iter_mut().zip(taken);
+            both.for_each(|(times, taken)| taken.into_iter().for_each(|taken| times.add(taken)));
         }
     }
     open.end()?;
     confined.end()?;
-    let [sh, bash, ours, in_sandbox] = &times;
+    let [sh, bash, ours, in_sandbox, in_bubblewrap] = &times;
     println!("\n| `true` | p50 ms | p90 ms | to `sh -c true` |\n| --- | ---: | ---: | ---: |");
     for (name, times) in [
         ("posix_spawn of sh -c", sh),
         ("posix_spawn of bash -c", bash),
+        ("posix_spawn of bwrap … bash -c", in_bubblewrap),
         ("Bash, profile open", ours),
         ("Bash, in the sandbox", in_sandbox),
     ] {
@@ -55,8 +60,35 @@ fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
         let to = ratio(p50, sh.percentile_ms(50));
         println!("| {name} | {} | {} | {to} |", two_digits(p50), two_digits(p90));
     }
-    println!("\n{} measurements each.", ours.count());
+    let added =
+        |with: &Times, without: &Times| Some(with.percentile_ms(50)? - without.percentile_ms(50)?);
+    println!(
+        "\n{} measurements each. A sandbox adds: ours {} ms, bubblewrap's of the same shape {} ms.",
+        ours.count(),
+        two_digits(added(in_sandbox, ours)),
+        two_digits(added(in_bubblewrap, bash)),
+    );
+    if let Err(why) = peer {
+        println!("Not compared: {why}.");
+    }
     Ok(())
+}
+
+/// A shell that does nothing.
+const BASH: [&str; 4] = ["--noprofile", "--norc", "-c", "true"];
+
+/// The same in bubblewrap, with namespaces and mounts as in our sandbox; it has no filter, no Landlock and
+/// nobody who is told of changes.
+fn wrapped(directory: &Path) -> Result<()> {
+    let root = directory.to_string_lossy();
+    let mut words =
+        vec!["--ro-bind", "/", "/", "--bind", &root, "/tmp", "--bind", &root, "/var/tmp"];
+    words.extend(["--tmpfs", "/run", "--dev", "/dev", "--bind", &root, &root]);
+    words.extend(["--proc", "/proc", "--unshare-user", "--unshare-pid", "--unshare-net"]);
+    words.extend(["--unshare-ipc", "--unshare-uts", "--die-with-parent", "--new-session"]);
+    words.extend(["--cap-drop", "ALL", "bash"]);
+    words.extend(BASH);
+    spawned(packages::BUBBLEWRAP.program, &words)
 }
 
 /// Files of the tree in which commands change some.

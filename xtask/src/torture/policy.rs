@@ -16,7 +16,7 @@ use super::Effort;
 use super::report::{Report, Row};
 use crate::error::{Result, Usage};
 use crate::sandbox::{self, Sandbox};
-use crate::{process, strace, workspace};
+use crate::{packages, process, workspace};
 
 /// The corpora, and whether what is in them is ordinary.
 const CORPORA: [(&str, bool); 4] =
@@ -32,7 +32,7 @@ pub(super) fn run(parts: &[String], effort: Effort) -> Result<()> {
     if let Some(part) = parts.first() {
         return Err(Usage(format!("`{part}`: torture policy has no parts")).into());
     }
-    strace::obtain()?;
+    packages::STRACE.obtain()?;
     let binary = effort.build()?;
     let mut report = Report::default();
     for (name, ordinary) in CORPORA {

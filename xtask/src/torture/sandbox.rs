@@ -1,8 +1,8 @@
 //! `torture sandbox`: ways out of a sandbox, all of them tried through the product as an agent would, with
 //! canaries outside that tell if one leads there: files, keys, sockets, servers, processes.
 //!
-//! Tried where the system allows everything and where it allows no namespaces, as whoever runs this and, if
-//! that is root, as somebody who is not.
+//! Tried where the system allows everything, where only bubblewrap may make namespaces and where nobody may,
+//! as whoever runs this and, if that is root, as somebody who is not.
 
 mod attacks;
 mod canaries;
@@ -19,7 +19,7 @@ use super::Effort;
 use super::report::{Report, Row};
 use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::product;
+use crate::{packages, product};
 
 /// Somebody who is not root and owns nothing.
 const NOBODY: u32 = 65534;
@@ -27,10 +27,15 @@ const NOBODY: u32 = 65534;
 /// Rounds of the whole table.
 const ROUNDS: usize = 5;
 
+/// The levels, each with what `hobbled` takes away to get there.
+const SYSTEMS: [(u8, Option<&str>); 3] =
+    [(4, None), (3, Some("own-namespaces-refused")), (2, Some("namespaces-refused"))];
+
 /// Where a session runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Where {
     level: u8,
+    taken: Option<&'static str>,
     /// Nobody, instead of whoever runs this.
     nobody: bool,
 }
@@ -49,9 +54,13 @@ pub(super) fn run(_: &[String], effort: Effort) -> Result<()> {
     let rounds = effort.rounds.unwrap_or(if effort.smoke { 1 } else { ROUNDS });
     let mut report = Report::default();
     let users = if rustix::process::geteuid().is_root() { &[false, true][..] } else { &[false] };
-    for level in [4, 2] {
+    for (level, taken) in SYSTEMS {
+        if let Some(why) = (level == 3).then(|| packages::BUBBLEWRAP.obtain().err()).flatten() {
+            report.add(Row::skipped("sandbox", "everything: level 3", why.to_string()));
+            continue;
+        }
         for &nobody in users {
-            let place = Where { level, nobody };
+            let place = Where { level, taken, nobody };
             let started = std::time::Instant::now();
             let mut trial = Trial::start(&binary, &hobbled, place)?;
             for attack in ATTACKS.iter().filter(|attack| level >= attack.level) {
@@ -84,8 +93,8 @@ impl Trial {
             words.extend(user.map(PathBuf::from));
             words.push("--clear-groups".into());
         }
-        if place.level < 4 {
-            words.extend([hobbled.to_owned(), "namespaces-refused".into()]);
+        if let Some(taken) = place.taken {
+            words.extend([hobbled.to_owned(), taken.into()]);
         }
         words.push(binary.to_owned());
         let mut command = Command::new(&words[0]);

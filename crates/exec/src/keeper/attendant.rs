@@ -13,9 +13,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, wait};
 
-use super::{GRACE_ALONE, doomed, shell, tell, tell_over};
+use super::{GRACE_ALONE, children, doomed, give_up, shell, tell, tell_over};
 use crate::command::Exit;
 use crate::handover;
+use crate::step::Failure;
 use crate::wire::{self, Ending, Notice};
 
 /// How often it is looked whether all have ended that the first process left behind, having been killed
@@ -24,9 +25,12 @@ const GLANCE: Duration = Duration::from_millis(5);
 
 pub(super) struct Attendant {
     control: UnixStream,
-    first: Pid,
-    /// Ready when the first process has ended.
+    /// The processes between this one and the shell, the outermost first.
+    between: Vec<Pid>,
+    /// Ready when the first of them has ended.
     first_ends: Option<OwnedFd>,
+    /// Where the first of them complains, if it is a program of others, which then starts our own.
+    words: Option<OwnedFd>,
     /// Whoever lists commands reads it here ([`crate::all_kept`]).
     _script: Option<OwnedFd>,
     inside: Inside,
@@ -39,6 +43,8 @@ struct Inside {
     /// What came along with it, for the runtime.
     listener: Option<OwnedFd>,
     started: bool,
+    /// It has been said why it could not be started.
+    given_up: bool,
     exited: bool,
 }
 
@@ -54,17 +60,28 @@ impl Attendant {
             received: Vec::new(),
             listener: None,
             started: false,
+            given_up: false,
             exited: false,
         };
         let first_ends = pidfd_open(first, PidfdFlags::empty()).ok();
-        Attendant { control, first, first_ends, _script: script, inside }
+        let between = vec![first];
+        Attendant { control, between, first_ends, words: None, _script: script, inside }
+    }
+
+    /// The same where the first process is a program of others, and complains here.
+    pub(super) fn of_others(self, words: OwnedFd) -> Attendant {
+        Attendant { words: Some(words), ..self }
+    }
+
+    pub(super) fn give_up(self, failure: Failure) -> ExitCode {
+        give_up(&self.control, failure)
     }
 
     /// Passes on what is said inside and does what the runtime asks for, until nothing is left.
     pub(super) fn attend(mut self) -> ExitCode {
         loop {
             let (asked, ended) = self.wait_for_something();
-            self.inside.hear(&self.control, self.first);
+            self.hear();
             if ended && nobody_left() {
                 break;
             }
@@ -73,6 +90,11 @@ impl Attendant {
             }
         }
         if !self.inside.started {
+            if let (Some(words), false) = (&self.words, self.inside.given_up) {
+                let what = String::from_utf8_lossy(&shell::read_back(words)).trim().to_owned();
+                let step = "start bubblewrap".to_owned();
+                tell(&self.control, &Notice::NotStarted { step, what, errno: 0 });
+            }
             return ExitCode::FAILURE;
         }
         if !self.inside.exited {
@@ -82,6 +104,15 @@ impl Attendant {
             tell(&self.control, &Notice::Exited { exit, cpu, peak_bytes, left: Vec::new() });
         }
         tell_over(&self.control)
+    }
+
+    /// Passes on what has been said inside.
+    fn hear(&mut self) {
+        // A program of others has started one process, which is ours; it is there when it says something.
+        if let ([first], Some(_)) = (self.between.as_slice(), &self.words) {
+            self.between.extend(children(*first));
+        }
+        self.inside.hear(&self.control, &self.between);
     }
 
     /// Whether the runtime has said something, and whether the first process may have ended.
@@ -113,8 +144,8 @@ impl Attendant {
     }
 
     fn end(&mut self, grace: Duration) {
-        let Attendant { control, first, inside, .. } = self;
-        doomed(Some(*first)).end(grace, Duration::MAX, &mut |glance| {
+        let Attendant { control, between, inside, .. } = self;
+        doomed(between).end(grace, Duration::MAX, &mut |glance| {
             match &inside.socket {
                 Some(socket) => {
                     let waiting = &mut [PollFd::new(socket, PollFlags::IN)];
@@ -122,7 +153,7 @@ impl Attendant {
                 }
                 None => std::thread::sleep(glance),
             }
-            inside.hear(control, *first);
+            inside.hear(control, between);
             // What has ended is in nobody's way, but would be listed.
             let _ = nobody_left();
         });
@@ -131,7 +162,7 @@ impl Attendant {
 
 impl Inside {
     /// Passes on what has been said, as far as it is something that may be said there.
-    fn hear(&mut self, control: &UnixStream, first: Pid) {
+    fn hear(&mut self, control: &UnixStream, between: &[Pid]) {
         while let Some(socket) = &self.socket {
             let mut waiting = [PollFd::new(socket, PollFlags::IN)];
             if !matches!(poll(&mut waiting, Some(&timespec(Duration::ZERO))), Ok(1)) {
@@ -144,7 +175,7 @@ impl Inside {
                 Ok((count, descriptors)) => {
                     self.received.extend_from_slice(&chunk[..count]);
                     self.listener = descriptors.into_iter().next().or(self.listener.take());
-                    if self.pass_on(control, first).is_err() {
+                    if self.pass_on(control, between).is_err() {
                         // Whoever says nonsense is not heard any more; it is waited for all the same.
                         self.socket = None;
                     }
@@ -153,7 +184,11 @@ impl Inside {
         }
     }
 
-    fn pass_on(&mut self, control: &UnixStream, first: Pid) -> Result<(), wire::NotUnderstood> {
+    fn pass_on(
+        &mut self,
+        control: &UnixStream,
+        between: &[Pid],
+    ) -> Result<(), wire::NotUnderstood> {
         while let Some(notice) = wire::take_notice(&mut self.received)? {
             match notice {
                 Notice::Witnessed { .. } if !self.started => {
@@ -166,9 +201,13 @@ impl Inside {
                 }
                 Notice::Started { unprotected, .. } if !self.started => {
                     self.started = true;
-                    tell(control, &Notice::Started { first: Some(first), unprotected });
+                    let between = between.to_vec();
+                    tell(control, &Notice::Started { between, unprotected });
                 }
-                Notice::NotStarted { .. } if !self.started => tell(control, &notice),
+                Notice::NotStarted { .. } if !self.started => {
+                    self.given_up = true;
+                    tell(control, &notice);
+                }
                 Notice::Exited { .. } if self.started && !self.exited => {
                     self.exited = true;
                     tell(control, &notice);

@@ -5,6 +5,8 @@
 //! socket to the keeper, which stays outside, unseen, and needs nobody's help to end everything
 //! ([`super::attendant`]).
 
+mod wrapped;
+
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -14,11 +16,14 @@ use rustix::process::{
     Signal, chdir, getpid, set_child_subreaper, set_parent_process_death_signal, setsid,
 };
 
+pub(super) use self::wrapped::be_first as be_first_wrapped;
+
 use super::attendant::Attendant;
 use super::give_up;
 use super::shell::{self, Shell};
 use crate::command::Command;
 use crate::handover;
+use crate::sandbox::level::Level;
 use crate::sandbox::space::Space;
 use crate::sandbox::{Confinement, Entered, Forked, Prepared, fork};
 use crate::step::{Failure, plainly};
@@ -32,6 +37,9 @@ pub(super) fn keep(
     confinement: Confinement,
     space: Option<Space>,
 ) -> ExitCode {
+    if confinement.level == Level::Bubblewrap {
+        return wrapped::keep(control, command, script, &confinement);
+    }
     let (prepared, (heard, said)) = match prepare(confinement, space) {
         Ok(prepared) => prepared,
         Err(failure) => return give_up(&control, failure),
@@ -39,18 +47,23 @@ pub(super) fn keep(
     match plainly("fork", fork()) {
         Ok(Forked::Child) => {
             drop((control, heard));
-            be_first(command, script, &prepared, &said)
+            be_first(command, script, || prepared.enter(), &said)
         }
         Ok(Forked::Parent(first)) => {
             drop(said);
-            // Only for whoever lists commands: this process has nothing to do there.
-            let _ = chdir(&command.directory);
-            match plainly("let go of the output", shell::let_go()) {
-                Ok(()) => Attendant::new(control, first, heard, script.ok()).attend(),
-                Err(failure) => give_up(&control, failure),
-            }
+            attend(Attendant::new(control, first, heard, script.ok()), command)
         }
         Err(failure) => give_up(&control, failure),
+    }
+}
+
+/// The keeper's part, once there is somebody inside.
+fn attend(attendant: Attendant, command: &Command) -> ExitCode {
+    // Only for whoever lists commands: this process has nothing to do there.
+    let _ = chdir(&command.directory);
+    match plainly("let go of the output", shell::let_go()) {
+        Ok(()) => attendant.attend(),
+        Err(failure) => attendant.give_up(failure),
     }
 }
 
@@ -58,26 +71,30 @@ fn prepare(
     confinement: Confinement,
     space: Option<Space>,
 ) -> Result<(Prepared, (UnixStream, UnixStream)), Failure> {
-    plainly("begin a session", setsid())?;
-    plainly("adopt what is left behind", set_child_subreaper(Some(getpid())))?;
+    become_keeper()?;
     let prepared = confinement.prepare(space.as_ref())?;
     let ends = plainly("make a socket", UnixStream::pair())?;
     Ok((prepared, ends))
+}
+
+fn become_keeper() -> Result<(), Failure> {
+    plainly("begin a session", setsid())?;
+    plainly("adopt what is left behind", set_child_subreaper(Some(getpid())))
 }
 
 /// The first process inside: confines itself, starts the shell, and reaps until nothing is left.
 fn be_first(
     command: &Command,
     script: io::Result<OwnedFd>,
-    prepared: &Prepared,
+    enter: impl FnOnce() -> Result<Entered, Failure>,
     said: &UnixStream,
 ) -> ExitCode {
     let say = |notice: &Notice| handover::send(said, &wire::encode_notice(notice), &[]);
-    let begin = || -> Result<_, Failure> {
+    let begin = move || -> Result<_, Failure> {
         // The keeper has one thread yet, and it is the one that lasts.
         let dies = set_parent_process_death_signal(Some(Signal::KILL));
         plainly("die with the keeper", dies)?;
-        let Entered { unprotected, listener } = prepared.enter()?;
+        let Entered { unprotected, listener } = enter()?;
         if let Some(listener) = listener {
             // From here on somebody must answer, before this process opens anything.
             plainly("say who is to be told", hand_over(said, listener))?;
@@ -87,7 +104,7 @@ fn be_first(
     match begin() {
         // The keeper may have died before that word was given: then nobody is there to hear this.
         Ok((shell, unprotected)) => {
-            if say(&Notice::Started { first: None, unprotected }).is_ok() {
+            if say(&Notice::Started { between: Vec::new(), unprotected }).is_ok() {
                 shell.reap(|notice| drop(say(notice)));
             }
             ExitCode::SUCCESS

@@ -22,6 +22,9 @@ use crate::wire::Notice;
 /// What a shell may leave behind of its environment; the system takes no larger one anyway.
 const MAX_LEFT: u64 = 4 << 20;
 
+/// What it mostly is.
+const USUAL_LEFT: usize = 16 << 10;
+
 /// A shell that runs.
 pub(super) struct Shell {
     pid: Pid,
@@ -104,11 +107,11 @@ pub(super) fn used() -> (Duration, u64) {
 }
 
 /// A file without a name that holds some bytes.
-fn filled(name: &str, content: &[u8]) -> io::Result<OwnedFd> {
+pub(super) fn filled(name: &str, content: &[u8]) -> io::Result<OwnedFd> {
     fill(memfd_create(name, MemfdFlags::CLOEXEC)?, content)
 }
 
-fn fill(file: OwnedFd, content: &[u8]) -> io::Result<OwnedFd> {
+pub(super) fn fill(file: OwnedFd, content: &[u8]) -> io::Result<OwnedFd> {
     std::fs::File::from(file.try_clone()?).write_all(content)?;
     Ok(file)
 }
@@ -123,11 +126,12 @@ fn stdin(content: &[u8]) -> io::Result<OwnedFd> {
     Ok(open(prologue::path_of(&file), read_only, Mode::empty())?)
 }
 
-fn read_back(file: &OwnedFd) -> Vec<u8> {
+/// What a file without a name holds.
+pub(super) fn read_back(file: &OwnedFd) -> Vec<u8> {
     let read = || -> io::Result<Vec<u8>> {
         let mut file = std::fs::File::from(file.try_clone()?);
         file.rewind()?;
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(USUAL_LEFT);
         file.take(MAX_LEFT).read_to_end(&mut bytes)?;
         Ok(bytes)
     };

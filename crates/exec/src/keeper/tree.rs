@@ -47,13 +47,19 @@ pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
     found
 }
 
+/// The children of a process.
+pub(crate) fn children(parent: Pid) -> Vec<Pid> {
+    let children = all().filter(|process| process.parent == parent.as_raw_pid());
+    children.filter_map(|process| Pid::from_raw(process.pid)).collect()
+}
+
 /// What is to be ended: everything beneath a keeper.
 pub(crate) struct Doomed<'a> {
     /// The keeper.
     pub(crate) ancestor: i32,
-    /// A process of our own beneath it, which ends by itself with the last of the others; with it, where it
-    /// is the first of a namespace, the kernel ends all others.
-    pub(crate) first: Option<i32>,
+    /// Processes of our own beneath it, which end by themselves with the last of the others; with them, where
+    /// one is the first of a namespace, the kernel ends all others.
+    pub(crate) between: &'a [Pid],
     /// How many were told. Counted up before they hear it: with the last of them, a keeper ends too.
     pub(crate) ended: &'a AtomicU64,
 }
@@ -69,7 +75,7 @@ impl Doomed<'_> {
             // another program when they were asked, and so may not have heard it.
             let left = self.tell(&mut told, |process| {
                 let again = !asked.insert((process.pid, process.started, process.name.clone()));
-                match again || Some(process.pid) == self.first {
+                match again || self.is_between(process) {
                     true => &[],
                     // What is stopped hears nothing.
                     false => &[Signal::TERM, Signal::CONT],
@@ -85,6 +91,10 @@ impl Doomed<'_> {
         }
     }
 
+    fn is_between(&self, process: &Process) -> bool {
+        self.between.iter().any(|own| own.as_raw_pid() == process.pid)
+    }
+
     /// Sends signals to everything; answers how many there were.
     fn tell(
         &self,
@@ -93,7 +103,7 @@ impl Doomed<'_> {
     ) -> usize {
         let processes = descendants(self.ancestor);
         send(&processes, signals, |process| {
-            if Some(process.pid) != self.first {
+            if !self.is_between(process) {
                 told.insert((process.pid, process.started));
             }
             self.ended.fetch_max(told.len() as u64, Ordering::Relaxed);

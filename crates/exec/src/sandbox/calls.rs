@@ -7,14 +7,17 @@
 //! sandbox refuses to honest work ([`super::refused`]) and, where somebody wants to know, all that change files
 //! by name ([`crate::Witness`]).
 
+mod program;
+
 use std::io;
 use std::os::fd::OwnedFd;
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-    SeccompFilter, SeccompRule, apply_filter, sock_filter,
+    SeccompRule, apply_filter,
 };
 
+use self::program::Rules;
 use super::kernel::listen;
 use super::level::Level;
 use super::{Confinement, Network};
@@ -104,42 +107,35 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
 /// Commands to terminals that type for the person at it.
 const TYPING: [u32; 2] = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
 
-/// The numbers of the 32-bit calls that a 64-bit program can make where the kernel has them: the rules
-/// know only the others.
-#[cfg(target_arch = "x86_64")]
-const X32: u32 = 0x4000_0000;
-
-/// Has this process, and all that it starts, refused what no command needs. Programs of another
-/// architecture are ended: their calls have other numbers.
-///
-/// `listened` says that those wait that are listened to.
-pub(super) fn refuse(confinement: &Confinement, listened: bool) -> Result<(), Failure> {
+/// Has this process, and all that it starts, refused what no command needs; and those calls wait that
+/// somebody wants to look at. Answers where they wait, or why they do not; nothing, if there are none.
+pub(super) fn confine(confinement: &Confinement) -> Result<Option<io::Result<OwnedFd>>, Failure> {
     let step = "refuse system calls";
-    for program in [refused(confinement, listened), unknown()] {
-        let program = plainly(step, program.map_err(io::Error::other))?;
+    let compiled = |program: Result<BpfProgram, BackendError>| {
+        plainly(step, program.map_err(io::Error::other))
+    };
+    let waiting = plainly(step, looked_at(confinement).map_err(io::Error::other))?;
+    let wait = SeccompAction::Trace(STAND_IN & libc::SECCOMP_RET_DATA);
+    // In one program, since each takes its time to be taken: no call is in two of these lists.
+    let listener = (!waiting.is_empty()).then(|| {
+        let mut all = refused(confinement, true)?;
+        all.push((waiting, wait));
+        let mut program = program::of(all)?;
+        program::replace_answer(&mut program, STAND_IN, libc::SECCOMP_RET_USER_NOTIF);
+        Ok(program)
+    });
+    let listener = listener.map(compiled).transpose()?.map(|program| listen(&program));
+    if !matches!(listener, Some(Ok(_))) {
+        let program = compiled(refused(confinement, false).and_then(program::of))?;
         plainly(step, apply_filter(&program).map_err(to_io))?;
     }
-    Ok(())
-}
-
-/// Has the calls of this process, and of all that it starts, wait that somebody wants to look at. Answers
-/// where they wait; nothing, if there are none.
-pub(super) fn listened(confinement: &Confinement) -> io::Result<Option<OwnedFd>> {
-    let Some(mut program) = looked_at(confinement).map_err(io::Error::other)? else {
-        return Ok(None);
-    };
-    for step in &mut program {
-        if step.code == ANSWER && step.k == STAND_IN {
-            step.k = libc::SECCOMP_RET_USER_NOTIF;
-        }
-    }
-    listen(&program).map(Some)
+    Ok(listener)
 }
 
 /// An answer that the compiler of filters knows, for the one that it does not.
 const STAND_IN: u32 = libc::SECCOMP_RET_TRACE | 0x7063;
 
-fn looked_at(confinement: &Confinement) -> Result<Option<BpfProgram>, BackendError> {
+fn looked_at(confinement: &Confinement) -> Result<Rules, BackendError> {
     let mut rules = Vec::new();
     if confinement.witnessed || confinement.level >= Level::Landlock {
         rules.extend(whole(if confinement.witnessed { TOUCHING } else { MAKING }));
@@ -148,31 +144,19 @@ fn looked_at(confinement: &Confinement) -> Result<Option<BpfProgram>, BackendErr
         }
     }
     if asks_about_sockets(confinement) {
-        let internet = INTERNET
-            .iter()
-            .map(|family| argument(0, SeccompCmpOp::Eq, u64::from(family.unsigned_abs())));
-        rules.push((libc::SYS_socket, internet.collect::<Result<_, _>>()?));
+        rules.push((libc::SYS_socket, Vec::new()));
     } else if confinement.sandbox.network == Network::None {
         rules.push((libc::SYS_connect, Vec::new()));
         // To an address, and not to whom it is connected already.
         let address = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
         rules.push((libc::SYS_sendto, vec![SeccompRule::new(vec![address])?]));
     }
-    if rules.is_empty() {
-        return Ok(None);
-    }
-    let wait = SeccompAction::Trace(STAND_IN & libc::SECCOMP_RET_DATA);
-    let target = std::env::consts::ARCH.try_into()?;
-    let rules = rules.into_iter().collect();
-    SeccompFilter::new(rules, SeccompAction::Allow, wait, target)?.try_into().map(Some)
+    Ok(rules)
 }
-
-/// Where the network begins.
-const INTERNET: &[libc::c_int] = &[libc::AF_INET, libc::AF_INET6];
 
 /// Whether sockets are refused by whoever listens: what a filter refuses, nobody is shown.
 fn asks_about_sockets(confinement: &Confinement) -> bool {
-    confinement.sandbox.network == Network::None && confinement.level < Level::Namespaces
+    confinement.sandbox.network == Network::None && !confinement.level.has_view()
 }
 
 /// Rules for opening a file in a way that may change it, or make it.
@@ -189,20 +173,23 @@ fn opened_to_change(flags: u8) -> Result<Vec<SeccompRule>, BackendError> {
         .collect()
 }
 
-fn refused(confinement: &Confinement, listened: bool) -> Result<BpfProgram, BackendError> {
-    let mut rules: Vec<(i64, Vec<SeccompRule>)> = whole(REFUSED);
+/// What is refused, and how. `listened` says that those wait that are listened to.
+fn refused(
+    confinement: &Confinement,
+    listened: bool,
+) -> Result<Vec<(Rules, SeccompAction)>, BackendError> {
+    let mut rules = whole(REFUSED);
     rules.push((libc::SYS_clone, namespaces()?));
     let typing = TYPING.map(|command| argument(1, SeccompCmpOp::Eq, u64::from(command)));
     rules.push((libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?));
-    rules.push((libc::SYS_socket, sockets(confinement, listened)?));
-    filter(rules, libc::EPERM)
+    if !(listened && asks_about_sockets(confinement)) {
+        rules.push((libc::SYS_socket, sockets(confinement)?));
+    }
+    let with = |errno: libc::c_int| SeccompAction::Errno(errno.unsigned_abs());
+    Ok(vec![(rules, with(libc::EPERM)), (whole(UNKNOWN), with(libc::ENOSYS))])
 }
 
-fn unknown() -> Result<BpfProgram, BackendError> {
-    filter(whole(UNKNOWN), libc::ENOSYS)
-}
-
-fn whole(calls: &[i64]) -> Vec<(i64, Vec<SeccompRule>)> {
+fn whole(calls: &[i64]) -> Rules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
@@ -217,16 +204,11 @@ fn namespaces() -> Result<Vec<SeccompRule>, BackendError> {
 /// machine's host, for one, is reached by one that knows no namespaces. Where no namespace keeps the
 /// others in, and the network is off, they all are: also local ones, which lead to any service. Those that
 /// are listened to are refused by whoever does.
-fn sockets(confinement: &Confinement, listened: bool) -> Result<Vec<SeccompRule>, BackendError> {
-    let isolated = confinement.level == Level::Namespaces;
+fn sockets(confinement: &Confinement) -> Result<Vec<SeccompRule>, BackendError> {
+    let isolated = confinement.level.has_view();
     let ordinary = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-    let allowed: &[libc::c_int] = if isolated || confinement.sandbox.network == Network::All {
-        &ordinary
-    } else if listened && asks_about_sockets(confinement) {
-        INTERNET
-    } else {
-        &[]
-    };
+    let allowed: &[libc::c_int] =
+        if isolated || confinement.sandbox.network == Network::All { &ordinary } else { &[] };
     let others = allowed.iter().map(|&family| {
         let family = u64::from(family.unsigned_abs());
         SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
@@ -239,40 +221,49 @@ fn argument(index: u8, compare: SeccompCmpOp, value: u64) -> Result<SeccompRule,
     SeccompRule::new(vec![SeccompCondition::new(index, SeccompCmpArgLen::Dword, compare, value)?])
 }
 
-fn filter(
-    rules: Vec<(i64, Vec<SeccompRule>)>,
-    errno: libc::c_int,
-) -> Result<BpfProgram, BackendError> {
-    let refused = SeccompAction::Errno(errno.unsigned_abs());
-    let target = std::env::consts::ARCH.try_into()?;
-    let rules = rules.into_iter().collect();
-    let filter: BpfProgram =
-        SeccompFilter::new(rules, SeccompAction::Allow, refused, target)?.try_into()?;
-    Ok(prologue().into_iter().chain(filter).collect())
-}
-
-const ANSWER: u16 = 0x06; // BPF_RET | BPF_K
-
-/// Ends a program that makes a call by a number which no rule knows.
-#[cfg(target_arch = "x86_64")]
-fn prologue() -> Vec<sock_filter> {
-    const LOAD_NUMBER: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS, at offset 0
-    const JUMP_IF_AT_LEAST: u16 = 0x35; // BPF_JMP | BPF_JGE | BPF_K
-    vec![
-        sock_filter { code: LOAD_NUMBER, jt: 0, jf: 0, k: 0 },
-        sock_filter { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: X32 },
-        sock_filter { code: ANSWER, jt: 0, jf: 0, k: libc::SECCOMP_RET_KILL_PROCESS },
-    ]
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn prologue() -> Vec<sock_filter> {
-    Vec::new()
-}
-
 fn to_io(error: seccompiler::Error) -> io::Error {
     match error {
         seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error) => error,
         other => io::Error::other(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::sandbox::{Limits, Sandbox};
+
+    /// With one answer for each call there is no order of lists to get wrong.
+    #[test]
+    fn no_call_is_in_two_lists() {
+        for level in Level::ALL {
+            for (network, witnessed) in
+                [(Network::None, true), (Network::None, false), (Network::All, true)]
+            {
+                let sandbox = Sandbox {
+                    writable: Vec::new(),
+                    caches: Vec::new(),
+                    read_only: Vec::new(),
+                    protected: Vec::new(),
+                    hidden: Vec::new(),
+                    tmp: "/tmp".into(),
+                    network,
+                    limits: Limits::DEFAULT,
+                };
+                let confinement = Confinement { sandbox, level, witnessed, landlock: 7 };
+                let waiting = looked_at(&confinement).unwrap();
+                let listened = refused(&confinement, true).unwrap();
+                let all = listened.into_iter().map(|(rules, _)| rules).chain([waiting]).flatten();
+                let mut seen = BTreeSet::new();
+                for (call, _) in all {
+                    assert!(seen.insert(call), "{call} at {level:?}");
+                }
+                let alone = refused(&confinement, false).unwrap();
+                let mut alone = alone.iter().flat_map(|(rules, _)| rules);
+                assert!(alone.any(|(call, _)| *call == libc::SYS_socket));
+            }
+        }
     }
 }

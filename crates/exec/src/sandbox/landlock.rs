@@ -12,7 +12,6 @@ use rustix::io::Errno;
 use super::kernel::{
     LandlockHandled, landlock_allow, landlock_restrict, landlock_ruleset, landlock_version,
 };
-use super::level::Level;
 use super::{Confinement, Network};
 use crate::step::{Failure, at, plainly};
 
@@ -52,16 +51,15 @@ pub(super) fn version() -> i64 {
 /// Holds this process to a sandbox.
 pub(super) fn restrict(confinement: &Confinement) -> Result<(), Failure> {
     let version = version().min(confinement.landlock);
-    if version == 0 && confinement.level == Level::Namespaces {
+    if version == 0 && confinement.level.has_view() {
         // The mounts are the first wall there, and hold alone.
         return Ok(());
     }
     // The commands of a session may talk to each other where nobody else is there.
-    let alone =
-        confinement.level == Level::Namespaces && confinement.sandbox.network == Network::None;
+    let alone = confinement.level.has_view() && confinement.sandbox.network == Network::None;
     let scoped = if alone { 0 } else { SCOPED };
     let rules = plainly("begin rules for Landlock", Rules::new(version, scoped))?;
-    if confinement.level == Level::Namespaces {
+    if confinement.level.has_view() {
         // What is hidden is covered by a mount already.
         rules.allow(Path::new("/"), EXECUTE | READ_FILE | READ_DIRECTORY)?;
         for top in ["/tmp", "/var/tmp", "/run", "/dev"] {

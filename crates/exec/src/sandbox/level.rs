@@ -5,10 +5,9 @@ use std::fmt;
 use rustix::process::geteuid;
 use rustix::system::uname;
 
-use super::landlock;
+use super::{bubblewrap, landlock};
 
-/// What confines a command, from nothing to everything. The numbers are those of the documentation;
-/// there is no 3, which is kept for a system's own sandbox where only that may make namespaces.
+/// What confines a command, from nothing to everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Nothing.
@@ -17,24 +16,36 @@ pub enum Level {
     Calls,
     /// The same, and Landlock says which files are opened for what.
     Landlock,
-    /// The same, and a command has its own view of files, processes and the network.
+    /// The same, and a command has its own view of files, processes and the network, made by the system's
+    /// bubblewrap, where only that may make one.
+    Bubblewrap,
+    /// The same, made by ourselves.
     Namespaces,
 }
 
 impl Level {
-    /// Its number: 0, 1, 2 or 4.
+    /// All of them, the highest first.
+    pub(crate) const ALL: [Level; 5] =
+        [Level::Namespaces, Level::Bubblewrap, Level::Landlock, Level::Calls, Level::Nothing];
+
+    /// Its number, from 0 to 4.
     pub fn number(self) -> u8 {
         match self {
             Level::Nothing => 0,
             Level::Calls => 1,
             Level::Landlock => 2,
+            Level::Bubblewrap => 3,
             Level::Namespaces => 4,
         }
     }
 
     pub(crate) fn of_number(number: u64) -> Option<Level> {
-        let all = [Level::Nothing, Level::Calls, Level::Landlock, Level::Namespaces];
-        all.into_iter().find(|level| u64::from(level.number()) == number)
+        Level::ALL.into_iter().find(|level| u64::from(level.number()) == number)
+    }
+
+    /// Whether a command has a view of its own of files, processes and the network.
+    pub fn has_view(self) -> bool {
+        self >= Level::Bubblewrap
     }
 }
 
@@ -44,6 +55,7 @@ impl fmt::Display for Level {
             Level::Nothing => "nothing confines commands",
             Level::Calls => "a filter of system calls",
             Level::Landlock => "Landlock and a filter of system calls",
+            Level::Bubblewrap => "bubblewrap's namespaces, Landlock and a filter of system calls",
             Level::Namespaces => "namespaces, Landlock and a filter of system calls",
         })
     }
@@ -69,11 +81,13 @@ impl Enforced {
 
 fn missing(level: Level, landlock: i64) -> Vec<String> {
     let mut missing: Vec<&str> = vec!["The memory that a command takes is not limited."];
-    if level == Level::Namespaces {
+    if level.has_view() {
         if landlock == 0 {
             missing.push("Landlock is not there: mounts are the only wall before files.");
         }
-        if geteuid().is_root() && !has_own_process_limit() {
+        if level == Level::Bubblewrap {
+            missing.extend(missing_in_bubblewrap());
+        } else if geteuid().is_root() && !has_own_process_limit() {
             missing
                 .push("The number of processes is not limited: for root, that takes Linux 6.14.");
         }
@@ -106,6 +120,21 @@ fn missing(level: Level, landlock: i64) -> Vec<String> {
     missing.into_iter().map(str::to_owned).collect()
 }
 
+/// What a view of bubblewrap lacks of one of our own.
+fn missing_in_bubblewrap() -> Vec<&'static str> {
+    let mut missing = vec![
+        "While the network is off, each command has a loopback of its own: what one serves there, no other reaches.",
+    ];
+    if geteuid().is_root() {
+        missing.push(
+            "The number of processes is not limited: for root, that takes namespaces of our own.",
+        );
+    } else if bubblewrap::find().is_some_and(|program| bubblewrap::is_setuid(&program)) {
+        missing.push("The limit on processes counts all that the user has.");
+    }
+    missing
+}
+
 /// Whether a PID namespace has a limit of its own: before, to set it was to set the whole system's.
 pub(super) fn has_own_process_limit() -> bool {
     let release = uname().release().to_string_lossy().into_owned();
@@ -123,9 +152,13 @@ mod tests {
     #[test]
     fn a_higher_level_lacks_less() {
         let lacks = |level| missing(level, 7).len();
-        assert!(lacks(Level::Namespaces) < lacks(Level::Landlock));
+        assert!(lacks(Level::Namespaces) < lacks(Level::Bubblewrap));
+        assert!(lacks(Level::Bubblewrap) < lacks(Level::Landlock));
         assert!(lacks(Level::Calls) < lacks(Level::Nothing));
         assert!(missing(Level::Landlock, 7).len() < missing(Level::Landlock, 1).len());
-        assert!(Level::Landlock < Level::Namespaces && Level::of_number(3).is_none());
+        assert!(Level::ALL.is_sorted_by(|one, next| one > next));
+        assert!(
+            Level::ALL.iter().all(|level| Level::of_number(level.number().into()) == Some(*level))
+        );
     }
 }

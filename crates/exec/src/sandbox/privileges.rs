@@ -2,7 +2,7 @@
 
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, capability_is_in_bounding_set, clear_ambient_capability_set,
+    CapabilitySet, CapabilitySets, clear_ambient_capability_set,
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
@@ -17,14 +17,18 @@ const PID_MAX_LEAST: u32 = 301;
 
 /// Limits how many processes and threads there are at a time in this namespace of processes.
 pub(super) fn limit_processes(processes: u32) -> Result<(), Failure> {
-    let most = Rlimit { current: Some(u64::from(processes)), maximum: Some(u64::from(processes)) };
-    // For whoever is not root: counted in the session's namespace of users.
-    plainly("limit the number of processes", setrlimit(Resource::Nproc, most))?;
+    limit_users_processes(processes)?;
     // For root too. Where it cannot be set, `Enforced::missing` has it.
     if has_own_process_limit() {
         let _ = std::fs::write(PID_MAX, processes.max(PID_MAX_LEAST).to_string());
     }
     Ok(())
+}
+
+/// The same for whoever is not root, counted in the namespace of users.
+pub(super) fn limit_users_processes(processes: u32) -> Result<(), Failure> {
+    let most = Rlimit { current: Some(u64::from(processes)), maximum: Some(u64::from(processes)) };
+    plainly("limit the number of processes", setrlimit(Resource::Nproc, most))
 }
 
 /// Has the system end commands before others when it runs out of memory. Where it cannot be said, it is
@@ -43,10 +47,8 @@ pub(super) fn give_up() -> Result<(), Failure> {
     plainly("leave out core files", setrlimit(Resource::Core, none))?;
     plainly("give up inherited rights", clear_ambient_capability_set())?;
     for capability in CapabilitySet::all().iter() {
-        // Without the right to do so there is no right to give up.
-        if capability_is_in_bounding_set(capability) == Ok(true) {
-            let _ = remove_capability_from_bounding_set(capability);
-        }
+        // Without the right to do so there is no right to give up; nor is one that this system does not know.
+        let _ = remove_capability_from_bounding_set(capability);
     }
     let none = CapabilitySet::empty();
     let none = CapabilitySets { effective: none, permitted: none, inheritable: none };

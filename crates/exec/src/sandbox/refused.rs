@@ -18,7 +18,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstat, fstatvfs, openat2,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatVfsMountFlags, StatxAttributes,
+    StatxFlags, fstat, fstatvfs, openat2, statx,
 };
 use rustix::io::Errno;
 
@@ -26,8 +27,8 @@ use self::address::Reached;
 use super::kernel::Waiting;
 use super::level::Level;
 use super::{Confinement, Sandbox};
-use crate::refusal::{REFUSALS_TOLD, Refusal, Unwritable};
-use crate::touch::{Name, changes, has, path_of};
+use crate::refusal::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
+use crate::touch::{Name, Use, changes, has, path_of};
 
 /// So many paths that could not be looked up at once are looked up once more.
 const UNSURE: usize = 64;
@@ -51,7 +52,7 @@ pub(crate) struct Refusals {
 #[derive(Default)]
 pub(crate) struct Attempt {
     thread: i32,
-    tried: Option<Tried>,
+    tried: Vec<Tried>,
     reached: Option<Reached>,
 }
 
@@ -67,9 +68,43 @@ struct Tried {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum How {
     /// To open for writing.
-    Open { makes: bool, only_makes: bool },
+    Open {
+        makes: bool,
+        only_makes: bool,
+    },
     /// To make a file without a name in a directory.
     Inside,
+    /// To make a name that must be new.
+    Make,
+    Remove,
+    Rename,
+    /// To rename something else to it.
+    Replace,
+    /// To change what is there.
+    Change,
+}
+
+impl How {
+    /// Whether a link at the end of the path is followed.
+    fn follows(self) -> bool {
+        matches!(self, How::Open { .. } | How::Inside | How::Change)
+    }
+
+    /// Whether it goes on where there is nothing.
+    fn makes(self) -> bool {
+        matches!(self, How::Open { makes: true, .. } | How::Make | How::Replace)
+    }
+
+    /// The refusal of it.
+    fn refusal(self, path: PathBuf, why: Unwritable) -> Refusal {
+        match self {
+            How::Open { .. } | How::Inside => Refusal::Write(path, why),
+            How::Make => Refusal::Change(Deed::Make, path, why),
+            How::Remove => Refusal::Change(Deed::Remove, path, why),
+            How::Rename | How::Replace => Refusal::Change(Deed::Rename, path, why),
+            How::Change => Refusal::Change(Deed::Change, path, why),
+        }
+    }
 }
 
 /// What became of it.
@@ -105,25 +140,31 @@ impl Refusals {
         if self.are_told() {
             return Attempt::default();
         }
-        let tried = match names {
-            [name] if self.level >= Level::Landlock => tried(name),
-            _ => None,
-        };
+        let possible = names.iter().all(|name| name.meant.follows() || name.is_proper());
+        let names = if possible && self.level >= Level::Landlock { names } else { &[] };
+        let tried = names.iter().filter_map(tried).collect();
         Attempt { thread: waiting.thread, tried, reached: address::reached(waiting) }
     }
 
     /// Tells what of it will be refused, if that is new. To be asked before the call goes on: what a path
     /// leads to may change then.
     pub(crate) fn judge(&mut self, attempt: Attempt, tell: &mut dyn FnMut(Refusal)) {
-        let Attempt { thread, tried, reached } = attempt;
-        if self.root.is_none() && (tried.is_some() || reached.is_some()) {
+        let Attempt { thread, mut tried, reached } = attempt;
+        if self.root.is_none() && (!tried.is_empty() || reached.is_some()) {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             self.root = rustix::fs::open(format!("/proc/{thread}/root"), flags, Mode::empty()).ok();
         }
         if let Some(refusal) = reached.and_then(|reached| self.of_reached(reached)) {
             self.tell(refusal, tell);
         }
-        if let Some(tried) = tried {
+        if let [from, to] = tried.as_slice()
+            && from.how == How::Rename
+            && !self.is_same_mount(from, to)
+        {
+            // That it cannot be renamed to there is not for want of a right.
+            tried.clear();
+        }
+        for tried in tried {
             let fate = self.fate(&tried);
             self.note(tried, fate, tell);
         }
@@ -159,7 +200,7 @@ impl Refusals {
             Fate::Refused(refusal) => self.tell(refusal, tell),
             Fate::Unsure if self.unsure.len() < UNSURE => {
                 if let (None, Some(parent)) = (&tried.directory, tried.path.parent()) {
-                    tried.directory = self.look_up(parent).ok();
+                    tried.directory = self.look_up(parent, true).ok();
                 }
                 self.unsure.push(tried);
             }
@@ -168,11 +209,12 @@ impl Refusals {
     }
 
     fn fate(&self, tried: &Tried) -> Fate {
+        let how = tried.how;
         let found = match (&tried.directory, tried.path.file_name()) {
             (Some(directory), Some(name)) => {
-                self.look_up_from(directory, Path::new(name), ResolveFlags::BENEATH)
+                self.look_up_from(directory, Path::new(name), ResolveFlags::BENEATH, how.follows())
             }
-            _ => self.look_up(&tried.path),
+            _ => self.look_up(&tried.path, how.follows()),
         };
         let found = match found {
             Ok(found) => found,
@@ -181,29 +223,41 @@ impl Refusals {
             Err(_) => return Fate::Fine,
         };
         let kind = fstat(&found).map(|status| FileType::from_raw_mode(status.st_mode));
-        let would_change = match tried.how {
-            How::Open { makes: true, only_makes: true } => false,
+        let would_change = match how {
+            How::Open { makes: true, only_makes: true } | How::Make => false,
             How::Open { .. } => kind == Ok(FileType::RegularFile),
             How::Inside => kind == Ok(FileType::Directory),
+            // Landlock knows nothing of modes.
+            How::Change => self.level.has_view(),
+            How::Remove | How::Rename | How::Replace => {
+                return match self.held(&found, how) {
+                    Some(refusal) => Fate::Refused(refusal),
+                    None => self.fate_in_directory(tried),
+                };
+            }
         };
-        let refusal = would_change.then(|| self.refused(&found, None)).flatten();
+        let refusal = would_change.then(|| self.refused(&found, None, how)).flatten();
         refusal.map_or(Fate::Fine, Fate::Refused)
     }
 
-    /// What becomes of a name that is made in its directory.
+    /// What becomes of a name that is not there.
     fn fate_of_new(&self, tried: &Tried) -> Fate {
-        let makes = matches!(tried.how, How::Open { makes: true, .. });
-        let (Some(parent), Some(name), true) = (tried.path.parent(), tried.path.file_name(), makes)
-        else {
+        if tried.how.makes() { self.fate_in_directory(tried) } else { Fate::Fine }
+    }
+
+    /// What becomes of a name that is made in its directory, or removed from it.
+    fn fate_in_directory(&self, tried: &Tried) -> Fate {
+        let (Some(parent), Some(name)) = (tried.path.parent(), tried.path.file_name()) else {
             return Fate::Fine;
         };
         let fate = |directory: &OwnedFd| {
-            self.refused(directory, Some(Path::new(name))).map_or(Fate::Fine, Fate::Refused)
+            let refusal = self.refused(directory, Some(Path::new(name)), tried.how);
+            refusal.map_or(Fate::Fine, Fate::Refused)
         };
         if let Some(directory) = &tried.directory {
             return fate(directory);
         }
-        match self.look_up(parent) {
+        match self.look_up(parent, true) {
             Ok(directory) => fate(&directory),
             Err(Errno::AGAIN) => Fate::Unsure,
             Err(_) => Fate::Fine,
@@ -211,11 +265,11 @@ impl Refusals {
     }
 
     /// Whether something cannot be written; `name` is one to be made in it.
-    fn refused(&self, found: &OwnedFd, name: Option<&Path>) -> Option<Refusal> {
+    fn refused(&self, found: &OwnedFd, name: Option<&Path>, how: How) -> Option<Refusal> {
         let real = path_of(found)?;
         let refused = match self.level {
             // What is read-only without us is not refused by us.
-            Level::Namespaces => {
+            Level::Namespaces | Level::Bubblewrap => {
                 is_read_only(found) && !look_up_outside(&real).is_ok_and(|own| is_read_only(&own))
             }
             Level::Landlock => !self.written.iter().any(|path| real.starts_with(path)),
@@ -223,24 +277,47 @@ impl Refusals {
         };
         let path = name.map_or_else(|| real.clone(), |name| real.join(name));
         refused.then(|| {
-            let why = self.why(&path);
-            Refusal::Write(path, why)
+            let why = self.why(&path).unwrap_or(Unwritable::Outside);
+            how.refusal(path, why)
         })
     }
 
-    fn why(&self, path: &Path) -> Unwritable {
+    /// Whether something is a mount of ours, which can be neither removed nor renamed.
+    fn held(&self, found: &OwnedFd, how: How) -> Option<Refusal> {
+        if !self.level.has_view() || !is_mount(found) {
+            return None;
+        }
+        let path = path_of(found)?;
+        let by_us = !look_up_outside(&path).is_ok_and(|own| is_mount(&own));
+        by_us.then(|| {
+            let why = self.why(&path).unwrap_or(Unwritable::Holding);
+            how.refusal(path, why)
+        })
+    }
+
+    /// Whether what is renamed stays in one mount: else it is copied by whoever tried, and removed.
+    fn is_same_mount(&self, from: &Tried, to: &Tried) -> bool {
+        let mount = |tried: &Tried| {
+            let directory = self.look_up(tried.path.parent()?, true).ok()?;
+            Some(statx(directory, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?.stx_mnt_id)
+        };
+        mount(from).is_some_and(|from| mount(to) == Some(from))
+    }
+
+    /// What of the sandbox it is beneath; nothing, if it is simply outside.
+    fn why(&self, path: &Path) -> Option<Unwritable> {
         let beneath = |list: &[PathBuf]| {
             let is = |top: &PathBuf| path.starts_with(top);
             list.iter().any(|top| is(top) || fs::canonicalize(top).is_ok_and(|top| is(&top)))
         };
         if beneath(&self.sandbox.protected) {
-            Unwritable::Protected
+            Some(Unwritable::Protected)
         } else if beneath(&self.sandbox.hidden) {
-            Unwritable::Hidden
+            Some(Unwritable::Hidden)
         } else if beneath(&self.sandbox.read_only) {
-            Unwritable::ReadOnly
+            Some(Unwritable::ReadOnly)
         } else {
-            Unwritable::Outside
+            None
         }
     }
 
@@ -253,7 +330,7 @@ impl Refusals {
                     let kind = fstat(found).map(|status| FileType::from_raw_mode(status.st_mode));
                     kind == Ok(FileType::Socket)
                 };
-                let inside = self.look_up(&path);
+                let inside = self.look_up(&path, true);
                 let inside = inside.is_ok_and(|found| is_socket(&found));
                 let outside = look_up_outside(&path).is_ok_and(|found| is_socket(&found));
                 (outside && !inside).then_some(Refusal::Socket(path))
@@ -261,9 +338,9 @@ impl Refusals {
         }
     }
 
-    fn look_up(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+    fn look_up(&self, path: &Path, follow: bool) -> rustix::io::Result<OwnedFd> {
         let root = self.root.as_ref().ok_or(Errno::SRCH)?;
-        self.look_up_from(root, path, ResolveFlags::IN_ROOT)
+        self.look_up_from(root, path, ResolveFlags::IN_ROOT, follow)
     }
 
     /// Looks a path up in what the kernel has at hand; and in what it must look for, if that takes no
@@ -273,10 +350,11 @@ impl Refusals {
         from: &OwnedFd,
         path: &Path,
         resolve: ResolveFlags,
+        follow: bool,
     ) -> rustix::io::Result<OwnedFd> {
-        match look_up(from, path, resolve | ResolveFlags::CACHED) {
+        match look_up(from, path, resolve | ResolveFlags::CACHED, follow) {
             Err(Errno::AGAIN) if !self.distant.get_or_init(distant::files_may_be_distant) => {
-                look_up(from, path, resolve)
+                look_up(from, path, resolve, follow)
             }
             found => found,
         }
@@ -284,24 +362,53 @@ impl Refusals {
 }
 
 /// Opens a path without doing anything to what is there.
-fn look_up(from: impl AsFd, path: &Path, resolve: ResolveFlags) -> rustix::io::Result<OwnedFd> {
+fn look_up(
+    from: impl AsFd,
+    path: &Path,
+    resolve: ResolveFlags,
+    follow: bool,
+) -> rustix::io::Result<OwnedFd> {
     let resolve = resolve | ResolveFlags::NO_MAGICLINKS;
-    openat2(from, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
+    let last = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+    openat2(from, path, OFlags::PATH | OFlags::CLOEXEC | last, Mode::empty(), resolve)
 }
 
 /// The same as we see it, outside.
 fn look_up_outside(path: &Path) -> rustix::io::Result<OwnedFd> {
-    look_up(CWD, path, ResolveFlags::CACHED)
+    look_up(CWD, path, ResolveFlags::CACHED, true)
 }
 
 fn is_read_only(found: &OwnedFd) -> bool {
     fstatvfs(found).is_ok_and(|about| about.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
-/// The path that a call would open to change it.
+/// Whether something is mounted just there.
+fn is_mount(found: &OwnedFd) -> bool {
+    let about = statx(found, c"", AtFlags::EMPTY_PATH, StatxFlags::empty());
+    about.is_ok_and(|about| about.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+/// The path that a call would change, and how.
 fn tried(name: &Name) -> Option<Tried> {
-    let how = opened(name.opened?)?;
-    Some(Tried { path: name.path()?, how, directory: None })
+    let how = match name.meant {
+        Use::Open(flags) => opened(flags)?,
+        Use::Make => How::Make,
+        Use::Remove => How::Remove,
+        Use::Rename => How::Rename,
+        Use::Replace => How::Replace,
+        Use::Change => How::Change,
+        Use::Link => return None,
+    };
+    let path = name.path().filter(|path| !is_descriptor(path))?;
+    Some(Tried { path, how, directory: None })
+}
+
+/// Whether a path is that of something that a process has open: it was looked at when it was opened. Every
+/// shell of ours ends by writing to one.
+fn is_descriptor(path: &Path) -> bool {
+    let mut parts = path.iter().skip(1);
+    parts.next().is_some_and(|first| first == "proc")
+        && parts.nth(1).is_some_and(|part| part == "fd")
 }
 
 /// What opening with these flags is.

@@ -5,14 +5,22 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// More than a system has.
 const MAX: usize = 2048;
 
+/// Bytes of the list, which does not say how long it is: else it would be read in small pieces first.
+const USUAL: usize = 64 << 10;
+
 /// The sockets that have a name and are there, each under its real name.
 pub(super) fn outside() -> Vec<PathBuf> {
-    let table = fs::read("/proc/net/unix").unwrap_or_default();
+    let mut table = Vec::with_capacity(USUAL);
+    let read = fs::File::open("/proc/net/unix").and_then(|mut list| list.read_to_end(&mut table));
+    if read.is_err() {
+        table.clear();
+    }
     let table = String::from_utf8_lossy(&table);
     let names: BTreeSet<&Path> = table.lines().filter_map(name).collect();
     names.into_iter().filter_map(|name| fs::canonicalize(name).ok()).take(MAX).collect()

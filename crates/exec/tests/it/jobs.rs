@@ -279,3 +279,45 @@ fn a_command_that_kills_its_keeper_is_told_and_does_not_live_on() {
     assert_eq!(broken, Some(JobError::KeeperLost));
     eventually("nothing of it is left", || alive(&seconds) == 0);
 }
+
+#[test]
+fn one_keeper_waits_for_the_next_command_and_is_no_job() {
+    let word = format!("ahead-{}", std::process::id());
+    let launcher =
+        Launcher { program: example_path("keeper"), arguments: vec![word.clone().into()] };
+    let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 20, directory: None };
+    let shells = Shells::new(launcher, logs);
+    let jobs = shells.session(10);
+    assert_eq!(alive(&word), 0);
+    let first = finished(&jobs, "true").keeper();
+    eventually("one waits, and no other", || {
+        let pids = pids_of(&word);
+        pids.len() == 1 && pids != [first]
+    });
+    assert_eq!(toolcrib_exec::all_kept(&[&word]), []);
+    let waiting = pids_of(&word);
+    let job = jobs.start(&command("echo $0 $PPID; exec sleep 600")).unwrap();
+    assert_eq!(waiting, [job.keeper()]);
+    eventually("the next waits", || pids_of(&word).len() == 2);
+    let kept = toolcrib_exec::all_kept(&[&word]);
+    assert_eq!(kept.iter().map(|kept| kept.id.as_str()).collect::<Vec<_>>(), [job.id()]);
+    // Whoever kills it harms nobody.
+    let waiting = pids_of(&word).into_iter().find(|pid| *pid != job.keeper()).unwrap();
+    let killed = rustix::process::Pid::from_raw(waiting).unwrap();
+    rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
+    eventually("it is gone", || !pids_of(&word).contains(&waiting));
+    assert_eq!(output(&finished(&jobs, "echo well")), "well\n");
+    drop((jobs, job, shells));
+    eventually("none waits for nobody", || alive(&word) == 0);
+}
+
+/// The processes that have this word on their command lines, and have not ended.
+fn pids_of(word: &str) -> Vec<i32> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let has = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|&byte| byte == 0).any(|part| part == word.as_bytes())
+    };
+    pids.filter(has).collect()
+}

@@ -3,10 +3,12 @@
 //! Each test has a directory of its own with a workspace, something outside that must not change, and a
 //! session. Nothing is mounted but in the namespaces of the commands.
 
+mod bubblewrap;
 mod files;
 mod levels;
 mod network;
 mod processes;
+mod projects;
 mod refusals;
 mod witness;
 mod work;
@@ -55,14 +57,33 @@ impl Bench {
     fn for_everybody() -> Vec<Bench> {
         let mut benches = vec![Bench::new()];
         if rustix::process::geteuid().is_root() {
-            let mut arguments: Vec<_> =
-                ["--reuid=65534", "--regid=65534", "--clear-groups"].map(Into::into).into();
-            arguments.push(example_path("keeper").into());
-            let bench = Bench::with(Launcher { program: "/usr/bin/setpriv".into(), arguments });
-            bench.give_to(NOBODY);
-            benches.push(bench);
+            benches.push(Bench::of_nobody(&[], &[]));
         }
         benches
+    }
+
+    /// The same with a view that we make ourselves, and with one of bubblewrap's.
+    fn with_every_view() -> Vec<Bench> {
+        let mut benches = Bench::for_everybody();
+        benches.extend(bubblewrap::benches());
+        benches
+    }
+
+    /// As somebody who is not root, on a system from which something was taken: by root, and by nobody.
+    fn of_nobody(by_root: &[&str], by_nobody: &[&str]) -> Bench {
+        let hobbled = |hows: &[&str]| -> Vec<OsString> {
+            let program = (!hows.is_empty()).then(|| example_path("hobbled").into());
+            program.into_iter().chain(hows.iter().map(|how| how.into())).collect()
+        };
+        let mut words = hobbled(by_root);
+        let user = ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+        words.extend(user.map(OsString::from));
+        words.extend(hobbled(by_nobody));
+        words.push(example_path("keeper").into());
+        let program = words.remove(0).into();
+        let bench = Bench::with(Launcher { program, arguments: words });
+        bench.give_to(NOBODY);
+        bench
     }
 
     fn with(launcher: Launcher) -> Bench {

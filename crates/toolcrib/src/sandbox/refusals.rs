@@ -1,7 +1,7 @@
 //! What a sandbox refused to a command, in words: each with the operator's setting that would allow it.
 
 use serde_json::{Value, json};
-use toolcrib_exec::{REFUSALS_TOLD, Refusal, Unwritable};
+use toolcrib_exec::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
 use toolcrib_text::visible_name;
 
 /// Of a command that did what it was to do in spite of it, so many are named: most likely it had another way.
@@ -47,19 +47,12 @@ fn told(refusal: &Refusal) -> (Kind, String) {
     let shown = |path: &std::path::Path| visible_name(path.as_os_str().as_encoded_bytes());
     match refusal {
         Refusal::Write(path, why) => {
-            let remedy = match why {
-                Unwritable::Outside => {
-                    "outside the roots; --root DIR adds one, caches in config.toml those of build tools"
-                }
-                Unwritable::ReadOnly => {
-                    "may be read only; a root given as DIR:ro is written when given as DIR"
-                }
-                Unwritable::Protected => {
-                    "protected: it can make programs run code, or a rule says so; allow_protected in config.toml, or the rule"
-                }
-                Unwritable::Hidden => "hidden from commands",
-            };
-            (Kind { refused: BY_SANDBOX, remedy }, format!("write {}", shown(path)))
+            let kind = Kind { refused: BY_SANDBOX, remedy: remedy(*why) };
+            (kind, format!("write {}", shown(path)))
+        }
+        Refusal::Change(deed, path, why) => {
+            let kind = Kind { refused: BY_SANDBOX, remedy: remedy(*why) };
+            (kind, format!("{} {}", verb(*deed), shown(path)))
         }
         Refusal::Connect(address) => (NO_NETWORK, format!("connect {address}")),
         Refusal::LookUp(server) => (NO_NETWORK, format!("look up a name at {server}")),
@@ -71,22 +64,57 @@ fn told(refusal: &Refusal) -> (Kind, String) {
     }
 }
 
+/// What would allow it.
+fn remedy(why: Unwritable) -> &'static str {
+    match why {
+        Unwritable::Outside => {
+            "outside the roots; --root DIR adds one, caches in config.toml those of build tools"
+        }
+        Unwritable::ReadOnly => {
+            "may be read only; a root given as DIR:ro is written when given as DIR"
+        }
+        Unwritable::Protected => {
+            "protected: it can make programs run code, or a rule says so; allow_protected in config.toml, or the rule"
+        }
+        Unwritable::Hidden => "hidden from commands",
+        Unwritable::Holding => {
+            "holds something protected, and stays where it is; allow_protected in config.toml, or the rule"
+        }
+    }
+}
+
+fn verb(deed: Deed) -> &'static str {
+    match deed {
+        Deed::Make => "make",
+        Deed::Remove => "remove",
+        Deed::Rename => "rename",
+        Deed::Change => "change",
+    }
+}
+
 fn fact(refusal: &Refusal) -> Value {
     let shown = |path: &std::path::Path| visible_name(path.as_os_str().as_encoded_bytes());
     match refusal {
         Refusal::Write(path, why) => {
-            let why = match why {
-                Unwritable::Outside => "outside",
-                Unwritable::ReadOnly => "read_only",
-                Unwritable::Protected => "protected",
-                Unwritable::Hidden => "hidden",
-            };
-            json!({"what": "write", "path": shown(path), "why": why})
+            json!({"what": "write", "path": shown(path), "why": reason(*why)})
+        }
+        Refusal::Change(deed, path, why) => {
+            json!({"what": verb(*deed), "path": shown(path), "why": reason(*why)})
         }
         Refusal::Connect(address) => json!({"what": "connect", "address": address.to_string()}),
         Refusal::LookUp(server) => json!({"what": "look_up", "address": server.to_string()}),
         Refusal::AnySocket => json!({"what": "socket"}),
         Refusal::Socket(path) => json!({"what": "connect", "path": shown(path)}),
+    }
+}
+
+fn reason(why: Unwritable) -> &'static str {
+    match why {
+        Unwritable::Outside => "outside",
+        Unwritable::ReadOnly => "read_only",
+        Unwritable::Protected => "protected",
+        Unwritable::Hidden => "hidden",
+        Unwritable::Holding => "holds_protected",
     }
 }
 

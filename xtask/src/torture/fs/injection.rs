@@ -37,7 +37,7 @@ struct Injection {
 }
 
 pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<()> {
-    if let Err(why) = crate::strace::obtain() {
+    if let Err(why) = crate::packages::STRACE.obtain() {
         report.add(Row::skipped(PART, "faults at every system call", why.to_string()));
         return Ok(());
     }

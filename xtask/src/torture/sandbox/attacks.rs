@@ -24,7 +24,7 @@ const fn with_namespaces(
     what: &'static str,
     scripts: &'static [&'static str],
 ) -> Attack {
-    Attack { id, what, level: 4, scripts }
+    Attack { id, what, level: 3, scripts }
 }
 
 pub(super) const ATTACKS: &[Attack] = &[

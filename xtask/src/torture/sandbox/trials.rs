@@ -75,7 +75,12 @@ fn tmp(trial: &mut Trial) -> Result<Option<String>> {
 fn said(trial: &mut Trial) -> Result<Option<String>> {
     let reply = trial.bash("true")?;
     let output = reply.pointer("/output").and_then(Value::as_str).unwrap_or_default();
-    let says =
-        output.contains("sandbox level 2") && output.contains("The mode, the owner, the times");
-    Ok((says != (trial.place.level == 2)).then(|| format!("it says: {output}")))
+    let says = match trial.place.level {
+        4 => !output.contains("sandbox level"),
+        3 => output.contains("sandbox level 3") && output.contains("a loopback of its own"),
+        _ => {
+            output.contains("sandbox level 2") && output.contains("The mode, the owner, the times")
+        }
+    };
+    Ok((!says).then(|| format!("it says: {output}")))
 }

@@ -14,7 +14,7 @@ const REFUSED: &[&str] = &[
 
 #[test]
 fn nothing_outside_changes() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         for script in [
             "echo x > $T/out/canary",
             "echo x > $T/out/new",
@@ -58,7 +58,7 @@ fn nothing_outside_changes() {
 
 #[test]
 fn the_workspace_can_be_written_and_what_is_written_stays() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         bench.passes("echo x > new; mkdir -p a/b; mv new a/b/c; ln a/b/c d; chmod 755 d; rm file");
         assert_eq!(read(&bench.path("ws/a/b/c")), "x\n");
         assert!(!bench.path("ws/file").exists());
@@ -82,7 +82,7 @@ fn repository(bench: &Bench) {
 
 #[test]
 fn protected_names_can_be_neither_written_nor_moved_away() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         repository(&bench);
         for script in [
             "echo evil > .git/hooks/pre-commit",
@@ -141,7 +141,7 @@ fn what_cannot_be_protected_is_said_and_nothing_is_made_for_it() {
 
 #[test]
 fn secrets_are_not_seen() {
-    for mut bench in Bench::for_everybody() {
+    for mut bench in Bench::with_every_view() {
         fs::create_dir(bench.path("ws/private")).unwrap();
         fs::write(bench.path("ws/private/.env"), "TOKEN=1").unwrap();
         bench.sandbox.hidden.push(bench.path("ws/private/.env"));
@@ -162,7 +162,7 @@ fn secrets_are_not_seen() {
 
 #[test]
 fn tmp_is_the_sessions_own() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         bench.passes("echo one > /tmp/mark-of-a-test; mktemp; test -d /var/tmp");
         assert_eq!(bench.passes("cat /tmp/mark-of-a-test /var/tmp/mark-of-a-test"), "one\none\n");
         assert!(!Path::new("/tmp/mark-of-a-test").exists());
@@ -184,6 +184,35 @@ fn a_root_may_lie_in_tmp_and_in_what_is_hidden() {
     assert_eq!(bench.passes(&script), "fproject\n");
     assert_eq!(read(&in_tmp.path().join("new")), "x\n");
     bench.refused("echo x > ~/.ssh/project/f", REFUSED);
+}
+
+#[test]
+fn a_root_may_lie_below_what_is_replaced() {
+    for mut bench in Bench::with_every_view() {
+        let roots = ["/dev/shm", "/var/tmp", "/run"].map(|place| {
+            let root = tempfile::Builder::new().prefix("root-").tempdir_in(place).unwrap();
+            fs::write(root.path().join("config"), "mine").unwrap();
+            if bench.passes("id -u") != "0\n" {
+                chown(root.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+            root
+        });
+        for root in &roots {
+            bench.sandbox.writable.push(root.path().to_owned());
+            bench.sandbox.protected.push(root.path().join("config"));
+        }
+        for root in &roots {
+            let path = root.path().display();
+            bench.passes(&format!("cd {path} && echo x > new && cat config"));
+            assert_eq!(read(&root.path().join("new")), "x\n");
+            bench.refused(&format!("echo x > {path}/config"), REFUSED);
+            bench.refused(&format!("mv {path} {path}2"), REFUSED);
+        }
+        // Nothing else of what is outside.
+        assert_eq!(bench.passes("ls -A /dev/shm | wc -l"), "1\n");
+        bench.passes("echo x > /dev/shm/mark-of-a-test");
+        assert!(!Path::new("/dev/shm/mark-of-a-test").exists());
+    }
 }
 
 #[test]
@@ -209,7 +238,7 @@ fn a_cache_is_written_if_it_is_there_and_not_made_if_not() {
 
 #[test]
 fn the_systems_own_files_stay_out_of_reach() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         for script in [
             "echo 1 > /proc/sys/vm/drop_caches",
             "echo x > /proc/sys/kernel/core_pattern",
@@ -224,7 +253,9 @@ fn the_systems_own_files_stay_out_of_reach() {
             bench.refused(script, &words);
         }
         let devices = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero";
-        assert_eq!(bench.passes("echo $(ls /dev)").trim(), devices);
+        // Bubblewrap has a link more, to a file that takes a right to open.
+        let found = bench.passes("echo $(ls /dev)").replace("core ", "");
+        assert_eq!(found.trim(), devices);
     }
 }
 

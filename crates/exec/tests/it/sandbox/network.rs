@@ -12,7 +12,7 @@ fn nobody_outside_is_reached() {
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     datagrams.set_nonblocking(true).unwrap();
     let udp_port = datagrams.local_addr().unwrap().port();
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         bench.refused(&format!("cat < /dev/tcp/127.0.0.1/{port}"), &["Connection refused"]);
         bench.refused("cat < /dev/tcp/192.0.2.1/80", &["Network is unreachable"]);
         bench.run(&format!("echo x > /dev/udp/127.0.0.1/{udp_port}"));
@@ -36,7 +36,7 @@ fn sockets_of_programs_outside_are_not_there() {
         std::os::unix::net::SocketAddr::from_abstract_name(&abstract_name).unwrap()
     };
     let _abstract = UnixListener::bind_addr(&address).unwrap();
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         // Connecting to one is no writing, so that it is on a read-only mount does not matter.
         let _stream = UnixListener::bind(bench.path("out/s.sock")).unwrap();
         let _datagram = UnixDatagram::bind(bench.path("out/d.sock")).unwrap();
@@ -94,7 +94,7 @@ fn a_server_is_reached_by_later_commands_of_its_session_and_by_nobody_else() {
 fn the_network_is_there_when_it_is_allowed() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
-    for mut bench in Bench::for_everybody() {
+    for mut bench in Bench::with_every_view() {
         bench.sandbox.network = Network::All;
         bench.passes(&format!("exec 3<> /dev/tcp/127.0.0.1/{port}"));
         server.accept().unwrap();
@@ -103,9 +103,8 @@ fn the_network_is_there_when_it_is_allowed() {
     }
 }
 
-#[test]
-fn sockets_that_come_and_go_meanwhile_are_in_nobodys_way() {
-    let bench = Bench::new();
+/// Has somebody make and remove a socket outside, again and again, while something is done.
+pub(super) fn while_sockets_come_and_go(bench: &Bench, work: impl FnOnce()) {
     let path = bench.path("out/s.sock");
     let done = std::sync::atomic::AtomicBool::new(false);
     let until = std::time::Instant::now() + LONG;
@@ -118,9 +117,17 @@ fn sockets_that_come_and_go_meanwhile_are_in_nobodys_way() {
                 fs::remove_file(&path).unwrap();
             }
         });
+        work();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn sockets_that_come_and_go_meanwhile_are_in_nobodys_way() {
+    let bench = Bench::new();
+    while_sockets_come_and_go(&bench, || {
         for _ in 0..100 {
             bench.passes("true");
         }
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
     });
 }

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixListener;
 
-use toolcrib_exec::{REFUSALS_TOLD, Refusal, Unwritable};
+use toolcrib_exec::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
 
 use super::witness::Notes;
 use super::*;
@@ -23,7 +23,7 @@ fn written(bench: &Bench, name: &str, why: Unwritable) -> Refusal {
 
 #[test]
 fn what_cannot_be_written_is_told_by_its_path_and_why() {
-    for mut bench in Bench::for_everybody() {
+    for mut bench in Bench::with_every_view() {
         for directory in ["ws/.git/hooks", "ws/vendor"] {
             fs::create_dir_all(bench.path(directory)).unwrap();
         }
@@ -61,8 +61,68 @@ fn what_cannot_be_written_is_told_by_its_path_and_why() {
 }
 
 #[test]
+fn what_cannot_be_made_removed_or_renamed_is_told_where_somebody_is_told_of_changes() {
+    for mut bench in Bench::with_every_view() {
+        for directory in ["ws/.git/hooks", "ws/vendor", "ws/a", "out/d"] {
+            fs::create_dir_all(bench.path(directory)).unwrap();
+        }
+        for file in ["ws/.git/config", "ws/.git/x", "ws/vendor/f", "ws/b"] {
+            fs::write(bench.path(file), "").unwrap();
+        }
+        if bench.passes("id -u") != "0\n" {
+            bench.give_to(NOBODY);
+        }
+        bench.sandbox.read_only.push(bench.path("ws/vendor"));
+        let top = fs::canonicalize(bench.top.path()).unwrap();
+        let change = |deed, name: &str, why| Refusal::Change(deed, top.join(name), why);
+        use Unwritable::{Holding, Outside, Protected, ReadOnly};
+        for (script, refusals) in [
+            ("mkdir $T/out/new", vec![change(Deed::Make, "out/new", Outside)]),
+            ("mkdir -p $T/out/new/er", vec![change(Deed::Make, "out/new", Outside)]),
+            ("ln -s x $T/out/link", vec![change(Deed::Make, "out/link", Outside)]),
+            ("mkfifo vendor/fifo", vec![change(Deed::Make, "ws/vendor/fifo", ReadOnly)]),
+            ("rm -f $T/out/canary", vec![change(Deed::Remove, "out/canary", Outside)]),
+            ("rmdir $T/out/d", vec![change(Deed::Remove, "out/d", Outside)]),
+            ("rm -f vendor/f", vec![change(Deed::Remove, "ws/vendor/f", ReadOnly)]),
+            ("chmod 700 $T/out/canary", vec![change(Deed::Change, "out/canary", Outside)]),
+            (
+                "f=.git/config; chmod 700 $f",
+                vec![change(Deed::Change, "ws/.git/config", Protected)],
+            ),
+            ("f=.git/config; rm -f $f", vec![change(Deed::Remove, "ws/.git/config", Protected)]),
+            ("mv .git g2", vec![change(Deed::Rename, "ws/.git", Holding)]),
+            ("mv .git/x .git/config", vec![change(Deed::Rename, "ws/.git/config", Protected)]),
+            (
+                "mv $T/out/canary $T/out/other",
+                vec![
+                    change(Deed::Rename, "out/canary", Outside),
+                    change(Deed::Rename, "out/other", Outside),
+                ],
+            ),
+            // To another mount nothing is renamed: it is copied, and removed here.
+            ("mv $T/out/canary .", vec![change(Deed::Remove, "out/canary", Outside)]),
+        ] {
+            let job = bench.start_witnessed(script);
+            ran(&job);
+            assert_eq!(job.refusals(), refusals, "{script}");
+        }
+        for script in [
+            "mkdir -p a/b a/b; mkdir a; mv a c; mv c a; ln -s x l; rm l; rmdir a/b; chmod 600 b",
+            "mkdir -p $T/out; mkdir $T/out/d; rm -f $T/out/nothing; mv nothing else; rmdir file",
+            "mkdir nowhere/a; rmdir a/nothing; chmod 600 nothing; mv file file; mkdir /tmp/d; rmdir /tmp/d",
+        ] {
+            let job = bench.start_witnessed(script);
+            ran(&job);
+            assert_eq!(job.refusals(), [], "{script}");
+        }
+        let names = fs::read_dir(bench.path("out")).unwrap().count();
+        assert_eq!((names, read(&bench.path("out/canary"))), (2, "canary".to_owned()));
+    }
+}
+
+#[test]
 fn what_works_or_fails_by_itself_is_not_told() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         for script in [
             "cat $T/out/canary; echo x > new; mkdir -p a/b a/b; mv new a/; echo y > /tmp/y; true > /dev/null",
             "echo x > nowhere/new; mkdir nowhere/a/b; mv nothing else; echo x > /dev/stdout",
@@ -78,7 +138,7 @@ fn what_works_or_fails_by_itself_is_not_told() {
 
 #[test]
 fn who_cannot_be_reached_is_told_by_address() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         let address = |port: u16| SocketAddr::new(NOBODYS.parse().unwrap(), port);
         let connect = format!("exec 3<> /dev/tcp/{NOBODYS}/443");
         assert_eq!(told(&bench, &connect), [Refusal::Connect(address(443))]);
@@ -104,7 +164,7 @@ fn nobody_is_told_of_a_network_that_is_there() {
 
 #[test]
 fn a_socket_of_a_program_outside_is_told_by_its_path() {
-    for bench in Bench::for_everybody() {
+    for bench in Bench::with_every_view() {
         let _listener = UnixListener::bind(bench.path("out/s.sock")).unwrap();
         let connect = |path: &str| {
             format!(

@@ -1,0 +1,139 @@
+//! That whole projects are set up, built and tested, with the tools of whoever runs this and nothing fetched.
+//! Tools that are not there are left out, and that is said.
+
+use super::*;
+
+/// A session with a view of our own, and one with bubblewrap's.
+fn benches() -> Vec<Bench> {
+    [Bench::new()].into_iter().chain(bubblewrap::benches().into_iter().take(1)).collect()
+}
+
+/// Whether something goes well here, outside of any sandbox.
+fn is_there(script: &str) -> bool {
+    let asked = std::process::Command::new("/bin/sh").args(["-c", script]).output();
+    let there = asked.is_ok_and(|output| output.status.success());
+    if !there {
+        eprintln!("not tried: `{script}` fails");
+    }
+    there
+}
+
+fn put(bench: &Bench, files: &[(&str, &str)]) {
+    for (name, text) in files {
+        let path = bench.path("ws").join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+}
+
+#[test]
+fn in_python_with_an_environment_a_package_and_tests() {
+    if !is_there("/usr/bin/python3 -c 'import venv, ensurepip'") {
+        return;
+    }
+    let has_pytest = is_there("/usr/bin/python3 -c 'import pytest'");
+    for bench in benches() {
+        // What a package comes as is a ZIP of a few files.
+        let wheel = "
+import zipfile
+with zipfile.ZipFile('mini-1.0-py3-none-any.whl', 'w') as z:
+    z.writestr('mini.py', 'def one(): return 1\\n')
+    z.writestr('mini-1.0.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: mini\\nVersion: 1.0\\n')
+    z.writestr('mini-1.0.dist-info/WHEEL', 'Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')
+    z.writestr('mini-1.0.dist-info/RECORD', '')
+";
+        let test = "import unittest, mini\nclass T(unittest.TestCase):\n    def test_one(self): self.assertEqual(mini.one(), 1)\n";
+        put(&bench, &[("wheel.py", wheel), ("test_mini.py", test)]);
+        bench.passes(
+            "/usr/bin/python3 wheel.py && /usr/bin/python3 -m venv --system-site-packages v",
+        );
+        bench.passes("v/bin/pip install -q --no-index ./mini-1.0-py3-none-any.whl 2>&1");
+        bench.passes("v/bin/python -m unittest 2>&1");
+        if has_pytest {
+            let out = bench.passes("v/bin/python -m pytest -q 2>&1");
+            assert!(out.contains("1 passed"), "{out}");
+        }
+    }
+}
+
+#[test]
+fn in_node_with_a_package_and_tests() {
+    if !is_there("node --version && npm --version") {
+        return;
+    }
+    for bench in benches() {
+        let test = "require('node:test')('one', () => require('node:assert').equal(require('mini'), 1));\n";
+        put(
+            &bench,
+            &[
+                ("mini/package.json", r#"{"name": "mini", "version": "1.0.0", "main": "m.js"}"#),
+                ("mini/m.js", "module.exports = 1;\n"),
+                ("app/package.json", r#"{"scripts": {"test": "node --test"}}"#),
+                ("app/a.test.js", test),
+            ],
+        );
+        let settings = "export npm_config_cache=$T/ws/.npm npm_config_offline=true";
+        bench.passes(&format!("{settings}; npm pack ./mini 2>&1"));
+        bench.passes(&format!("{settings}; cd app && npm install ../mini-1.0.0.tgz 2>&1"));
+        let out = bench.passes(&format!("{settings}; cd app && npm test 2>&1"));
+        assert!(out.contains("pass 1"), "{out}");
+    }
+}
+
+#[test]
+fn in_java_with_tests() {
+    if !is_there("javac --version && java --version") {
+        return;
+    }
+    for bench in benches() {
+        let main = "class Main { public static void main(String[] a) { if (new Sum().of(1, 1) != 2) throw new Error(); System.out.println(\"fine\"); } }";
+        put(
+            &bench,
+            &[
+                ("Sum.java", "class Sum { int of(int a, int b) { return a + b; } }"),
+                ("Main.java", main),
+            ],
+        );
+        assert_eq!(bench.passes("javac -d out *.java && java -cp out Main"), "fine\n");
+    }
+}
+
+#[test]
+fn in_rust_with_a_package_beside_it_and_tests() {
+    for mut bench in benches() {
+        for (name, tools) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+            let home = std::env::var_os("HOME").unwrap_or_default();
+            let place = std::env::var_os(name).map(PathBuf::from);
+            let place = place.unwrap_or_else(|| Path::new(&home).join(tools));
+            bench.sandbox.caches.push(place.clone());
+            bench.variables.push((name.into(), place.into()));
+        }
+        let package = |name: &str, rest: &str| {
+            format!(
+                "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2021\"\n{rest}\n"
+            )
+        };
+        put(
+            &bench,
+            &[
+                (
+                    "Cargo.toml",
+                    &package("p", "[dependencies]\nmini = { path = \"mini\" }\n[workspace]"),
+                ),
+                ("src/lib.rs", "#[test]\nfn one() { assert_eq!(mini::one(), 1) }\n"),
+                // A program that a build runs, and which writes.
+                ("mini/Cargo.toml", &package("mini", "build = \"build.rs\"")),
+                (
+                    "mini/build.rs",
+                    "fn main() { let out = std::env::var(\"OUT_DIR\").unwrap(); std::fs::write(out + \"/one.rs\", \"1\").unwrap(); }",
+                ),
+                (
+                    "mini/src/lib.rs",
+                    "pub fn one() -> u8 { include!(concat!(env!(\"OUT_DIR\"), \"/one.rs\")) }\n",
+                ),
+            ],
+        );
+        let out = bench.passes("cargo test --offline 2>&1");
+        assert!(out.contains("1 passed"), "{out}");
+    }
+}
