@@ -5,8 +5,8 @@
 //! is, or as writable as it is: between our look at a name and its mount nobody can put something else there.
 //! What it laid over protected names is looked at once more from inside ([`Inside::check`]).
 //!
-//! It cannot lay anything over a socket ([`without_sockets`]). And what goes away while it works, as sockets do, it takes for a failure: whoever starts it
-//! tries again.
+//! It cannot lay anything over a socket ([`mod@without_sockets`]). And what goes away while it works, as sockets do,
+//! it takes for a failure: whoever starts it tries again.
 //!
 //! Its last argument is this very program, by descriptor, which then does the rest: limits, Landlock, the filter.
 
