@@ -84,15 +84,11 @@ fn measure(
         let conversation = Conversation::start(product("run", config))?;
         Ok(Contest { conversation, peers, tree, asked: 0 })
     };
-    let (mut contest, mut without_watches) = (start(&watched)?, start(&unwatched)?);
     let mut rows = Vec::new();
     let of_tree = |query: &&Query| query.large.is_none_or(|large| large == is_large);
-    let usual = QUERIES.iter().filter(of_tree).map(|query| (query, true));
-    let unwatched = QUERIES.iter().filter(of_tree).filter(|query| query.also_unwatched);
-    for (query, is_watched) in usual.chain(unwatched.map(|query| (query, false))) {
-        let contest = if is_watched { &mut contest } else { &mut without_watches };
+    let mut ask = |contest: &mut Contest<'_>, query: &Query, how: &str| -> Result<()> {
         contest.check(query)?;
-        let what = format!("{}{}", query.what, if is_watched { "" } else { ", unwatched" });
+        let what = format!("{}{how}", query.what);
         let mut row = Row { what, ours: Times::default(), theirs: Times::default() };
         for round in 0..rounds.warm_up + rounds.measured {
             if let Some(scratch) = &scratch {
@@ -105,6 +101,15 @@ fn measure(
             }
         }
         rows.push(row);
+        Ok(())
+    };
+    let mut contest = start(&watched)?;
+    for query in QUERIES.iter().filter(of_tree) {
+        ask(&mut contest, query, "")?;
+    }
+    let mut contest = start(&unwatched)?;
+    for query in QUERIES.iter().filter(of_tree).filter(|query| query.also_unwatched) {
+        ask(&mut contest, query, ", unwatched")?;
     }
     print(name, tree, &rows)?;
     Ok((name, rows))
@@ -163,8 +168,12 @@ impl Contest<'_> {
         let arguments: Value = serde_json::from_str(query.ours.1)?;
         let line = call_line(self.asked, query.ours.0, &arguments, true);
         let started = Instant::now();
-        let reply = self.conversation.ask(&line)?;
+        self.conversation.say(&line)?;
+        let reply = self.conversation.line()?;
+        // The clock stops with the last byte: what a reply says is read at leisure, as that of a peer is.
         let time = started.elapsed();
+        let reply: Value =
+            serde_json::from_str(&reply.ok_or("the process ended without a reply")?)?;
         match reply["success"] == true {
             true => Ok((time, reply)),
             false => Err(format!("{}: {}", query.what, reply["output"]).into()),
