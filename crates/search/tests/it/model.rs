@@ -1,7 +1,7 @@
 //! A tree that changes at random, in every way that we could think of, between two questions to the same tables;
 //! each answer is compared with that of a fresh walk and a search of every byte.
 //!
-//! `TOOLCRIB_STEPS` says how many changes; the whole is `cargo xtask torture index`.
+//! `TOOLCRIB_STEPS` says how many changes, `TOOLCRIB_SEED` which; the whole is `cargo xtask torture index`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -43,9 +43,13 @@ pub(crate) fn steps() -> usize {
     std::env::var("TOOLCRIB_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(STEPS)
 }
 
+fn seed() -> u64 {
+    std::env::var("TOOLCRIB_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
+}
+
 #[test]
 fn a_tree_that_changes_is_searched_as_it_is() {
-    run(Tables::new(ALWAYS, None), steps(), 1);
+    run(Tables::new(ALWAYS, None), steps(), seed());
 }
 
 #[test]
