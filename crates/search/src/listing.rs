@@ -5,11 +5,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use toolcrib_fs::{Stamp, Tree};
+use toolcrib_fs::{Directory, Stamp, Tree};
 
 use crate::candidate::Candidate;
 use crate::rules::IgnoreFiles;
-use crate::slot::Slot;
+use crate::slot::{Slot, Version};
 use crate::times::{Times, modified};
 use crate::walk::Scope;
 use crate::watch_state::WatchState;
@@ -177,6 +177,21 @@ impl Listed {
             slot.map_or_else(Slot::default, Slot::carried)
         };
         self.slots = self.entries.iter().map(carried).collect();
+    }
+
+    /// The stamp of a file, asked of the disk; and if what is found out by it may be noted, how often the file was
+    /// forgotten before.
+    pub(crate) fn ask(
+        &self,
+        directory: &Directory,
+        entry: usize,
+    ) -> Option<(Stamp, Option<Version>)> {
+        // In this order: what happens from here on shows in the version.
+        let version = self.slots.get(entry).map(Slot::version);
+        let is_watched = self.state.watch().is_some();
+        let stamp = directory.stamp_of(self.name(*self.entries.get(entry)?))?;
+        // Through another name it could be changed where nobody watches.
+        Some((stamp, version.filter(|_| is_watched && !stamp.is_shared)))
     }
 
     /// The slot of a file.

@@ -76,19 +76,12 @@ impl Narrowing {
         {
             return Some((place, stamp));
         }
-        // In this order: what happens from here on shows in the version.
-        let version = slot.map(|slot| slot.version());
-        let is_watched = listed.state.watch().is_some();
-        let stamp = directory()?.stamp_of(listing.name(file))?;
+        let (stamp, version) = listed.ask(directory()?, file.entry as usize)?;
         let Some(place) = view.find(&stamp) else {
             self.unknown.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        // Through another name it could be changed where nobody watches.
-        if let (Some(slot), Some(version)) = (slot, version)
-            && is_watched
-            && !stamp.is_shared
-        {
+        if let Some((slot, version)) = slot.zip(version) {
             slot.put(version, place);
         }
         Some((place, stamp))

@@ -41,7 +41,7 @@ pub(crate) fn modified(tree: &Tree, listing: &Listing, files: &[FileId]) -> Vec<
                 *open = Some((file.directory, tree.directory(listing.directory_of(file)).ok()));
             }
             let directory = open.as_ref()?.1.as_ref()?;
-            listing.directories[file.directory as usize].ask(directory, file.entry as usize)
+            listing.directories[file.directory as usize].ask_time(directory, file.entry as usize)
         },
         |at, asked| {
             modified[*at] = asked;
@@ -57,13 +57,9 @@ impl Listed {
         (self.slots[entry].version() == noted.version).then_some(noted.modified)
     }
 
-    fn ask(&self, directory: &Directory, entry: usize) -> Option<Time> {
-        // In this order: what happens from here on shows in the version.
-        let version = self.slots.get(entry).map(|slot| slot.version());
-        let is_watched = self.state.watch().is_some();
-        let stamp = directory.stamp_of(self.name(self.entries[entry]))?;
-        // Through another name it could be changed where nobody watches.
-        if let Some(version) = version.filter(|_| is_watched && !stamp.is_shared) {
+    fn ask_time(&self, directory: &Directory, entry: usize) -> Option<Time> {
+        let (stamp, version) = self.ask(directory, entry)?;
+        if let Some(version) = version {
             let mut times = self.times.lock();
             times.resize(self.entries.len(), None);
             times[entry] = Some(Noted { version, modified: stamp.modified });
