@@ -7,7 +7,7 @@ use crate::bash::find_bash;
 use crate::command::Command;
 use crate::jobs::Jobs;
 use crate::sandbox::level::{Enforced, Level};
-use crate::sandbox::{Limits, Network, Sandbox};
+use crate::sandbox::{Network, Sandbox};
 use crate::wire::Ending;
 use crate::{Exit, Status};
 
@@ -41,17 +41,7 @@ fn attempt(jobs: &Jobs, level: Level) -> Result<(), String> {
         environment: Vec::new(),
         stdin: Vec::new(),
     };
-    let sandbox = Sandbox {
-        writable: Vec::new(),
-        caches: Vec::new(),
-        read_only: Vec::new(),
-        protected: Vec::new(),
-        hidden: Vec::new(),
-        // Nothing is written.
-        tmp: PathBuf::from("/tmp"),
-        network: Network::None,
-        limits: Limits::DEFAULT,
-    };
+    let sandbox = Sandbox::read_only(Network::None);
     let job = jobs.start_at(level, &sandbox, &command).map_err(|error| error.to_string())?;
     let ended = job.wait(PATIENCE, |now| !now.status.is_running()).ended;
     job.end(Ending::Immediate, Status::Killed);

@@ -68,6 +68,22 @@ pub struct Sandbox {
     pub limits: Limits,
 }
 
+impl Sandbox {
+    /// One in which nothing is written: for trying what a system allows.
+    pub(crate) fn read_only(network: Network) -> Sandbox {
+        Sandbox {
+            writable: Vec::new(),
+            caches: Vec::new(),
+            read_only: Vec::new(),
+            protected: Vec::new(),
+            hidden: Vec::new(),
+            tmp: PathBuf::from("/tmp"),
+            network,
+            limits: Limits::DEFAULT,
+        }
+    }
+}
+
 /// Whom a command may talk to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {

@@ -19,7 +19,7 @@ use toolcrib_fs::{ContentHash, FsError, Shelf, Tree};
 
 use crate::grep::Letters;
 use crate::index::{Index, IndexSettings, IndexStatus, Work};
-use crate::listing::{EntryOf, Listed, Listing, Summary, has_entries};
+use crate::listing::{EntryOf, Listed, Listing, Summary, forget_all, has_entries};
 use crate::ordered::in_order;
 use crate::spots::Spots;
 use crate::stop::Stop;
@@ -266,7 +266,7 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
             if let Some(watching) = &mut watching {
                 watching.leave(&old, &new);
                 if has_new_links(asked.tree, &new, &news.names, old.len()) {
-                    new.iter().for_each(|listed| listed.state.forget(&listed.slots));
+                    forget_all(&new);
                 }
             }
             summary = Arc::default();

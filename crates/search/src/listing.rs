@@ -95,6 +95,11 @@ pub(crate) fn has_entries(directories: &[Arc<Listed>], least: u64) -> bool {
     least == 0 || counts.any(|count| count >= least)
 }
 
+/// Nothing that was noted of any file holds any more; what is watched still is.
+pub(crate) fn forget_all(directories: &[Arc<Listed>]) {
+    directories.iter().for_each(|listed| listed.state.forget(&listed.slots));
+}
+
 /// A file of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileId {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use toolcrib_fs::{Stamp, Tree};
 
 use crate::index::Place;
-use crate::listing::Listed;
+use crate::listing::{Listed, forget_all};
 use crate::slot::Version;
 
 /// So many files are asked at a time: as long as it takes to search one.
@@ -67,7 +67,7 @@ impl Spots {
                 let path = listed.path.join(listed.name(listed.entries[entry]));
                 asked += 1;
                 if tree.stamp(&path) != Some(noted) {
-                    table.iter().for_each(|listed| listed.state.forget(&listed.slots));
+                    forget_all(table);
                     let (version, listed) = (slot.version(), listed.clone());
                     self.suspect = Some(Suspect { directory: at, listed, entry, version });
                     return true;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toolcrib_fs::{IsDirectory, Notice, Tree, Unwatched, Watch, Watcher};
 
-use crate::listing::{EntryOf, Listed};
+use crate::listing::{EntryOf, Listed, forget_all};
 use crate::rules::is_ignore_file;
 
 /// The watches of a root.
@@ -103,7 +103,7 @@ impl Watching {
             // Who may enter a directory reaches all beneath.
             Notice::Directory(_) | Notice::Lost => {
                 news.states_changed = true;
-                table.iter().for_each(|listed| listed.state.forget(&listed.slots));
+                forget_all(table);
             }
         });
         news.changed.sort_unstable();

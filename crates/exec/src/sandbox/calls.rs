@@ -233,7 +233,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::sandbox::{Limits, Sandbox};
+    use crate::sandbox::Sandbox;
 
     /// With one answer for each call there is no order of lists to get wrong.
     #[test]
@@ -242,16 +242,7 @@ mod tests {
             for (network, witnessed) in
                 [(Network::None, true), (Network::None, false), (Network::All, true)]
             {
-                let sandbox = Sandbox {
-                    writable: Vec::new(),
-                    caches: Vec::new(),
-                    read_only: Vec::new(),
-                    protected: Vec::new(),
-                    hidden: Vec::new(),
-                    tmp: "/tmp".into(),
-                    network,
-                    limits: Limits::DEFAULT,
-                };
+                let sandbox = Sandbox::read_only(network);
                 let confinement = Confinement { sandbox, level, witnessed, landlock: 7 };
                 let waiting = looked_at(&confinement).unwrap();
                 let listened = refused(&confinement, true).unwrap();

@@ -19,6 +19,14 @@ fn known(grove: &Grove, shelves: &Path, settings: IndexSettings) -> u64 {
     Tables::new(settings, Some(shelves.to_owned())).index_status(&grove.tree).files
 }
 
+/// Thirty files that are old enough for an index.
+fn write_thirty(grove: &Grove) {
+    for at in 0..30 {
+        fs::write(grove.path().join(format!("f{at}")), format!("text {at} end\n")).unwrap();
+    }
+    age();
+}
+
 /// The files that are kept, for all roots.
 fn kept(shelves: &Path) -> Vec<PathBuf> {
     let inside = |directory: &Path| -> Vec<PathBuf> {
@@ -31,10 +39,7 @@ fn kept(shelves: &Path) -> Vec<PathBuf> {
 #[test]
 fn what_was_read_is_known_to_the_next_process_and_what_was_changed_is_not() {
     let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
-    for at in 0..30 {
-        fs::write(grove.path().join(format!("f{at}")), format!("text {at} end\n")).unwrap();
-    }
-    age();
+    write_thirty(&grove);
     drop(build(&grove, shelves.path(), ALWAYS));
     assert_eq!(known(&grove, shelves.path(), ALWAYS), 31);
     fs::write(grove.path().join("f3"), "another text\n").unwrap();
@@ -51,10 +56,7 @@ fn what_was_read_is_known_to_the_next_process_and_what_was_changed_is_not() {
 #[test]
 fn a_small_tree_that_is_searched_often_has_an_index_in_memory_only() {
     let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
-    for at in 0..30 {
-        fs::write(grove.path().join(format!("f{at}")), format!("text {at} end\n")).unwrap();
-    }
-    age();
+    write_thirty(&grove);
     let settings = IndexSettings { least_files: 1_000, least_files_often: 30, ..ALWAYS };
     let tables = Tables::new(settings, Some(shelves.path().to_owned()));
     let wanted = Wanted { pattern: "7 end", literal: true, ignore_case: false, multiline: false };
@@ -73,10 +75,7 @@ fn a_small_tree_that_is_searched_often_has_an_index_in_memory_only() {
 #[test]
 fn lists_that_cannot_be_read_any_more_leave_nothing_out() {
     let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
-    for at in 0..30 {
-        fs::write(grove.path().join(format!("f{at}")), format!("text {at} end\n")).unwrap();
-    }
-    age();
+    write_thirty(&grove);
     let tables = build(&grove, shelves.path(), ALWAYS);
     let file = kept(shelves.path()).pop().unwrap();
     fs::OpenOptions::new().write(true).open(file).unwrap().set_len(100).unwrap();
