@@ -9,6 +9,7 @@ mod asked;
 mod command;
 mod danger;
 mod decide;
+pub mod git_config;
 mod name;
 mod profile;
 mod proposal;

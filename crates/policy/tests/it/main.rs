@@ -10,6 +10,7 @@
 
 mod danger;
 mod deciding;
+mod git_config;
 mod oracle;
 mod understanding;
 
