@@ -27,6 +27,7 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "command", run: targets::command },
     Target { name: "decode", run: targets::decode },
+    Target { name: "git_config", run: targets::git_config },
     Target { name: "hunks", run: targets::hunks },
     Target { name: "locate", run: targets::locate },
     Target { name: "notebook", run: targets::notebook },

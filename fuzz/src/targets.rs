@@ -2,6 +2,7 @@
 
 mod command;
 mod decode;
+mod git_config;
 mod hunks;
 mod locate;
 mod notebook;
@@ -14,6 +15,7 @@ mod terminal;
 
 pub(crate) use command::command;
 pub(crate) use decode::decode;
+pub(crate) use git_config::git_config;
 pub(crate) use hunks::hunks;
 pub(crate) use locate::locate;
 pub(crate) use notebook::notebook;
