@@ -34,17 +34,10 @@ fn write(variable: &Variable) -> Vec<u8> {
     if !variable.section.is_empty() || variable.subsection.is_some() {
         text.push(b'[');
         text.extend(variable.section.as_bytes());
-        match &variable.subsection {
-            Some(subsection) if variable.section.is_empty() => {
-                text.push(b'.');
-                text.extend(subsection);
-            }
-            Some(subsection) => {
-                text.extend(b" \"");
-                text.extend(subsection.iter().flat_map(|byte| [b'\\', *byte]));
-                text.push(b'"');
-            }
-            None => {}
+        if let Some(subsection) = &variable.subsection {
+            text.extend(b" \"");
+            text.extend(subsection.iter().flat_map(|byte| [b'\\', *byte]));
+            text.push(b'"');
         }
         text.extend(b"]\n");
     }
