@@ -17,14 +17,7 @@ pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
     let name = command.name()?;
     let arguments = &command.words[1..];
     let known: Vec<Option<&str>> = arguments.iter().map(Word::known).collect();
-    // For an interpreter, `version` is a script of that name.
-    let asks_version = match known.as_slice() {
-        [Some("--version" | "-V")] => VERSIONED.contains(&name),
-        [Some("-version")] => matches!(name, "java" | "javac"),
-        [Some("version")] => matches!(name, "go" | "docker"),
-        _ => false,
-    };
-    if asks_version {
+    if matches!(known.as_slice(), [Some("--version" | "-V")]) && VERSIONED.contains(&name) {
         return Some(Vec::new());
     }
     match name {
@@ -39,6 +32,7 @@ pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
         "printf" => known.first()?.filter(|format| !format.starts_with('-')).map(|_| Vec::new()),
         "read" => is_plain_read(&known).then(Vec::new),
         "export" => is_plain_export(&known).then(Vec::new),
+        "set" => is_plain_set(&known).then(Vec::new),
         "date" => {
             let shows = |word: &Option<&str>| word.is_some_and(|text| text.starts_with(['+', '-']));
             (known.iter().all(shows) && !has_any(arguments, &["-s", "--set"])).then(Vec::new)
@@ -57,8 +51,8 @@ pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
     }
 }
 
-/// Whether a variable may be set for a command without changing what it runs.
-pub(crate) fn is_neutral_variable(name: &str) -> bool {
+/// Whether a variable may be set in a command's environment without changing what the command runs.
+pub(crate) fn is_neutral_in_environment(name: &str) -> bool {
     const NEUTRAL: &[&str] = &[
         "CI",
         "COLUMNS",
@@ -69,7 +63,6 @@ pub(crate) fn is_neutral_variable(name: &str) -> bool {
         "FORCE_COLOR",
         "GIT_OPTIONAL_LOCKS",
         "LANG",
-        "LANGUAGE",
         "LINES",
         "NODE_ENV",
         "NO_COLOR",
@@ -81,12 +74,17 @@ pub(crate) fn is_neutral_variable(name: &str) -> bool {
         "TERM",
         "TZ",
     ];
-    // Programs are not configured by one letter, nor by names in small ones, but for proxies.
+    NEUTRAL.contains(&name) || name.starts_with("LC_")
+}
+
+/// Whether a variable may be set in the shell alone. That changes the environment too, if a variable of
+/// the name is there already: those of npm, yarn, pnpm and proxies are the ones in lower case.
+pub(crate) fn is_neutral_in_shell(name: &str) -> bool {
     let is_own = name.len() == 1
         || !name.chars().any(|letter| letter.is_ascii_uppercase())
-            && !name.ends_with("_proxy")
-            && !name.starts_with('_');
-    NEUTRAL.contains(&name) || name.starts_with("LC_") || is_own
+            && !["_", "npm", "yarn", "pnpm"].iter().any(|start| name.starts_with(start))
+            && !name.ends_with("_proxy");
+    is_own || is_neutral_in_environment(name)
 }
 
 impl Reader {
@@ -212,14 +210,53 @@ fn found_by_find(arguments: &[Word]) -> Option<Vec<Word>> {
     Some(starts)
 }
 
-/// `docker ps` and what else only lists.
+/// `docker ps` and other lists of the daemon. Not of `docker compose`: the file in the working directory
+/// can have it fetch others.
 fn is_listing(known: &[Option<&str>]) -> bool {
-    let rest = match known {
-        [Some("compose"), Some("ps" | "ls" | "images" | "top" | "version"), rest @ ..]
-        | [Some("ps" | "images" | "version" | "info"), rest @ ..] => rest,
-        _ => return false,
-    };
-    rest.iter().all(Option::is_some)
+    const OPTIONS: &[&str] = &[
+        "-a",
+        "--all",
+        "-l",
+        "--latest",
+        "-q",
+        "--quiet",
+        "-aq",
+        "-qa",
+        "-s",
+        "--size",
+        "--no-trunc",
+    ];
+    let [Some("ps" | "images" | "version" | "info"), rest @ ..] = known else { return false };
+    rest.iter().all(|word| {
+        word.is_some_and(|text| {
+            let has_value = text.starts_with("--format=") || text.starts_with("--filter=");
+            OPTIONS.contains(&text) || has_value
+        })
+    })
+}
+
+/// `set -euo pipefail`, `set -- a b`. Other options export each variable (`-a`), or take assignments for
+/// the environment from anywhere among the arguments (`-k`).
+fn is_plain_set(known: &[Option<&str>]) -> bool {
+    const NAMES: &[&str] =
+        &["errexit", "errtrace", "noclobber", "noglob", "nounset", "pipefail", "verbose", "xtrace"];
+    let mut words = known.iter();
+    while let Some(word) = words.next() {
+        let Some(text) = word else { return false };
+        if *text == "--" {
+            return true;
+        }
+        let Some(letters) = text.strip_prefix(['-', '+']) else { return false };
+        if letters.is_empty() || !letters.chars().all(|letter| "efuvxECo".contains(letter)) {
+            return false;
+        }
+        for _ in letters.matches('o') {
+            if !words.next().is_some_and(|name| name.is_some_and(|name| NAMES.contains(&name))) {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// `[ … ]`, unless it looks at a variable by a name: that name can hold commands.
@@ -265,12 +302,12 @@ fn is_plain_export(known: &[Option<&str>]) -> bool {
     !known.is_empty()
         && known.iter().all(|word| {
             let name = word.and_then(|text| text.split_once('=')).map(|(name, _)| name);
-            name.is_some_and(|name| is_word(name) && is_neutral_variable(name))
+            name.is_some_and(|name| is_word(name) && is_neutral_in_environment(name))
         })
 }
 
 fn is_own_name(text: &str) -> bool {
-    is_word(text) && is_neutral_variable(text)
+    is_word(text) && is_neutral_in_shell(text)
 }
 
 fn is_word(text: &str) -> bool {

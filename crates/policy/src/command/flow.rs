@@ -172,6 +172,8 @@ impl Walk {
         self.redirects(frame, &compound.redirects, stand);
         if let Some(name) = &compound.variable {
             self.loop_variable(frame, name, &compound.words);
+            let assignment = Assignment { name: name.clone(), value: Word::default() };
+            self.found.assignments.push(assignment);
         }
         let inner = match compound.kind {
             Kind::Group => stand,

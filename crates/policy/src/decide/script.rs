@@ -11,7 +11,7 @@ use crate::command::{
 };
 use crate::danger::danger;
 use crate::profile::Profile;
-use crate::reading::{is_neutral_variable, only_reads};
+use crate::reading::{is_neutral_in_environment, is_neutral_in_shell, only_reads};
 use crate::rule::{Kind, hosts_in};
 
 /// What is decided on each part of a command.
@@ -27,7 +27,8 @@ pub(super) fn parts(policy: &Policy, text: &str, around: &Surroundings) -> Vec<P
         parts.extend(understood.why_not.as_ref().map(|why| script.not_understood(why)));
     }
     parts.extend(understood.commands.iter().flat_map(|command| script.command(command)));
-    parts.extend(understood.assignments.iter().filter_map(|one| script.assignment(one)));
+    let shell = understood.assignments.iter().filter(|one| !is_neutral_in_shell(&one.name));
+    parts.extend(shell.map(|one| script.assignment(one)));
     parts.extend(understood.writes.iter().map(|touched| script.write(touched)));
     parts.extend(
         understood
@@ -70,8 +71,8 @@ impl Script<'_> {
     }
 
     fn command(&self, command: &Command) -> Vec<Part> {
-        let mut parts: Vec<Part> =
-            command.assignments.iter().filter_map(|one| self.assignment(one)).collect();
+        let set = command.assignments.iter().filter(|one| !is_neutral_in_environment(&one.name));
+        let mut parts: Vec<Part> = set.map(|one| self.assignment(one)).collect();
         parts.extend(self.hosts(command));
         let asked = || {
             let set = command.assignments.iter();
@@ -138,16 +139,13 @@ impl Script<'_> {
         found.into_iter().filter_map(rule).collect()
     }
 
-    /// A variable is of no account, unless programs take it for more than a value.
-    fn assignment(&self, assignment: &Assignment) -> Option<Part> {
-        if is_neutral_variable(&assignment.name) {
-            return None;
-        }
+    /// A variable that programs may take for more than a value.
+    fn assignment(&self, assignment: &Assignment) -> Part {
         let why = format!("it sets {}, which can change what other commands do", assignment.name);
         let value = assignment.value.shown();
-        Some(self.as_command("command:variable", &why, || {
+        self.as_command("command:variable", &why, || {
             Asked::Command(vec![format!("{}={value}", assignment.name)])
-        }))
+        })
     }
 
     fn write(&self, touched: &Touched) -> Part {

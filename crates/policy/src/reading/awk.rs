@@ -1,9 +1,25 @@
-//! awk, if its program has nothing that writes or runs: `>`, `|`, `system`, `getline`.
+//! awk, if no part of its program can write, run a program, or open another file.
 
 use crate::command::Word;
 
-/// What a program must not hold to be sure that it only prints.
-const ACTING: &[&str] = &[">", "|", "system", "getline", "@", "close", "fflush"];
+/// Parts of a program that acts, wherever they stand: in strings and patterns too, because versions of
+/// awk disagree on where those end. A program could name other files in `ARGV`.
+const ACTING: &[&str] = &[
+    ">",
+    "|",
+    "@",
+    "ARGC",
+    "ARGV",
+    "SYMTAB",
+    "bindtextdomain",
+    "close",
+    "fflush",
+    "getline",
+    "system",
+    // A word could go on behind it.
+    "\\\n",
+    "\\\r",
+];
 
 /// The files that awk reads.
 pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
@@ -11,16 +27,54 @@ pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
     loop {
         let (word, behind) = rest.split_first()?;
         match word.known()? {
-            "-F" | "-v" => rest = behind.get(1..)?,
+            "-F" | "-v" => {
+                let (value, behind) = behind.split_first()?;
+                if value.splits || value.glob {
+                    return None;
+                }
+                rest = behind;
+            }
             text if text.starts_with("-F") => rest = behind,
             "--" => rest = behind,
             text if text.starts_with('-') => return None,
             program => {
-                let acts = ACTING.iter().any(|part| program.contains(part));
                 let files = behind.iter();
-                return (!acts && !files.clone().any(super::can_be_option))
+                return (!acts(program) && !files.clone().any(super::can_be_option))
                     .then(|| files.cloned().collect());
             }
+        }
+    }
+}
+
+fn acts(program: &str) -> bool {
+    // Comparisons, not redirections.
+    let program = program.replace(">=", " ").replace("||", " ");
+    ACTING.iter().any(|part| program.contains(part))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::acts;
+
+    #[test]
+    fn programs_that_only_print_do_not_act() {
+        for program in ["{print $1}", "NR>=2 && NR<=4 || /x/", "{ s += $2 } END { print s }"] {
+            assert!(!acts(program), "{program}");
+        }
+        for program in [
+            "{print>\"x\"}",
+            "{print>>\"x\"}",
+            "{print >>=\"x\"}",
+            "{print|\"sh\"}",
+            "{print|||\"sh\"}",
+            "{print|>=|\"sh\"}",
+            "\"id\"|getline",
+            "BEGIN{system(\"id\")}",
+            "BEGIN{ARGV[1]=\"/etc/passwd\";ARGC=2}",
+            "BEGIN{sys\\\ntem(\"id\")}",
+            "@load \"filefuncs\"",
+        ] {
+            assert!(acts(program), "{program}");
         }
     }
 }

@@ -1,87 +1,17 @@
-//! git's commands that only look.
+//! git's commands that only look, by an allow-list of their options.
 //!
-//! A repository's own configuration can make some of them run programs (`core.fsmonitor`, `textconv`).
-//! Tools do not write that configuration; who unpacks a stranger's repository should know it.
+//! Git accepts options cut short, options behind operands, and options as the values of others. Here a
+//! word that begins with `-` must be one of the listed options wherever it stands, so it does not
+//! matter which of these git takes it for.
+//!
+//! A repository's own configuration can make some of the commands run programs (`core.fsmonitor`,
+//! `textconv`). Tools do not write that configuration.
 
-use super::{can_be_option, has_any};
+mod options;
+
+use super::can_be_option;
 use crate::command::Word;
-
-/// A command of git that only looks, with what would make it do more.
-struct Look {
-    name: &'static str,
-    /// The words behind it that it may have; empty, if it may have any.
-    only: &'static [&'static str],
-    never: &'static [&'static str],
-}
-
-/// What makes any command that shows changes write, run a program, or look outside.
-const DIFFING: &[&str] =
-    &["--output", "--ext-diff", "--textconv", "--no-index", "-O", "--show-signature", "--contents"];
-
-const fn any(name: &'static str) -> Look {
-    Look { name, only: &[], never: DIFFING }
-}
-
-const LOOKS: &[Look] = &[
-    any("status"),
-    any("log"),
-    any("diff"),
-    any("show"),
-    any("blame"),
-    any("annotate"),
-    any("describe"),
-    any("shortlog"),
-    any("whatchanged"),
-    any("rev-parse"),
-    any("rev-list"),
-    any("ls-files"),
-    any("ls-tree"),
-    any("name-rev"),
-    any("merge-base"),
-    any("show-ref"),
-    any("for-each-ref"),
-    any("diff-tree"),
-    any("diff-index"),
-    any("diff-files"),
-    any("count-objects"),
-    any("check-ignore"),
-    any("cherry"),
-    any("range-diff"),
-    Look { name: "cat-file", only: &[], never: &["--textconv", "--filters", "--batch-command"] },
-    Look {
-        name: "grep",
-        only: &[],
-        never: &["-O", "--open-files-in-pager", "--ext-grep", "--no-index"],
-    },
-    Look {
-        name: "branch",
-        only: &[
-            "-a",
-            "-r",
-            "-v",
-            "-vv",
-            "-av",
-            "-avv",
-            "--all",
-            "--remotes",
-            "--list",
-            "-l",
-            "--show-current",
-            "--verbose",
-            "--no-color",
-        ],
-        never: &[],
-    },
-    Look { name: "tag", only: &["-l", "--list", "-n"], never: &[] },
-    Look {
-        name: "remote",
-        only: &["-v", "--verbose", "get-url", "origin", "upstream"],
-        never: &[],
-    },
-    Look { name: "worktree", only: &["list", "--porcelain", "-v"], never: &[] },
-    Look { name: "submodule", only: &["status", "--recursive"], never: &[] },
-    Look { name: "version", only: &["--build-options"], never: &[] },
-];
+use options::{ANY_DIFF, ANY_LOG, BLAME, GREP, LISTING, LOOKS, Look};
 
 /// The paths that a command of git looks at, if it only looks.
 pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
@@ -92,6 +22,9 @@ pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
         match word.known()? {
             "-C" => {
                 let (directory, behind) = behind.split_first()?;
+                if can_be_option(directory) {
+                    return None;
+                }
                 paths.push(directory.clone());
                 rest = behind;
             }
@@ -103,69 +36,280 @@ pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
             }
         }
     };
-    match name {
-        "stash" => return looks_at_stash(rest).then_some(paths),
-        "reflog" => return rest.first().is_none_or(shows).then_some(paths),
-        "config" => return looks_at_config(rest).then_some(paths),
-        _ => {}
-    }
-    let look = LOOKS.iter().find(|look| look.name == name)?;
-    if !look.only.is_empty() {
-        // `git tag v1` makes one; with `-l`, other words are patterns.
-        let lists = rest.iter().any(|word| matches!(word.known(), Some("-l" | "--list")));
-        let fits = |word: &Word| match word.known() {
-            Some(text) => look.only.contains(&text) || lists && !text.starts_with('-'),
-            None => false,
-        };
-        return rest.iter().all(fits).then_some(paths);
-    }
-    // To check a signature another program is run.
-    let checks_signature = |word: &Word| word.known().is_some_and(|text| text.contains("%G"));
-    if has_any(rest, look.never) || rest.iter().any(checks_signature) {
-        return None;
-    }
-    for word in rest.iter().filter(|word| !word.shown().starts_with('-')) {
-        // `HEAD:path` is that path as it was.
-        match word.known().and_then(|text| text.rsplit_once(':')) {
-            Some((_, path)) => paths.push(Word::of(path)),
-            None => paths.push(word.clone()),
+    let known: Option<Vec<&str>> = rest.iter().map(Word::known).collect();
+    let looks = match name {
+        "config" => looks_at_config(&known?),
+        "remote" => looks_at_remotes(&known?),
+        "worktree" => is_command(&known?, "list", &["--porcelain", "-v", "-z"]),
+        "submodule" => is_command(&known?, "status", &["--recursive", "--cached"]),
+        "version" => known?.iter().all(|word| *word == "--build-options"),
+        "branch" | "tag" => looks_at_names(name, &known?),
+        _ => {
+            paths.extend(looked_at(name, rest)?);
+            true
+        }
+    };
+    looks.then_some(paths)
+}
+
+/// The paths that a command with options and operands looks at.
+fn looked_at(name: &str, rest: &[Word]) -> Option<Vec<Word>> {
+    let (look, rest) = match (name, rest.first().and_then(Word::known)) {
+        ("stash", Some("list")) => (&ANY_LOG, &rest[1..]),
+        ("stash", Some("show")) => (&ANY_DIFF, &rest[1..]),
+        ("stash", _) => return None,
+        ("reflog", Some("show")) => (&ANY_LOG, &rest[1..]),
+        // Behind options, the first operand is taken for what to do.
+        ("reflog", _) if rest.iter().any(is_operand) => return None,
+        ("reflog", _) => (&ANY_LOG, rest),
+        ("blame" | "annotate", _) => (&BLAME, rest),
+        ("grep", _) => (&GREP, rest),
+        _ => (LOOKS.iter().find(|look| look.name == name)?, rest),
+    };
+    let mut paths = Vec::new();
+    let mut only_operands = false;
+    let mut may_take_value = false;
+    for word in rest {
+        match word.known() {
+            // Behind an option that takes a value, it would be that value.
+            Some("--") => only_operands = !may_take_value,
+            Some(text) if is_option(text) => {
+                if !look.has(text) {
+                    return None;
+                }
+                may_take_value = look.takes_value(text);
+            }
+            // `HEAD:path` is that path as it was.
+            Some(text) => {
+                paths.push(Word::of(text.rsplit_once(':').map_or(text, |(_, path)| path)));
+                may_take_value = false;
+            }
+            None if !only_operands && can_be_option(word) => return None,
+            None => {
+                paths.push(word.clone());
+                may_take_value = false;
+            }
         }
     }
     Some(paths)
 }
 
-fn shows(word: &Word) -> bool {
-    word.known().is_some_and(|text| text == "show" || text.starts_with('-') || text == "HEAD")
+fn is_option(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('-')
 }
 
-fn looks_at_stash(rest: &[Word]) -> bool {
-    let looks = rest.first().and_then(Word::known);
-    matches!(looks, Some("list" | "show")) && !has_any(&rest[1..], DIFFING)
+fn is_operand(word: &Word) -> bool {
+    !word.known().is_some_and(is_option)
 }
 
-fn looks_at_config(rest: &[Word]) -> bool {
-    let gets = rest.iter().any(|word| {
-        matches!(
-            word.known(),
-            Some("--get" | "--get-all" | "--list" | "-l" | "--get-regexp" | "get" | "list")
-        )
-    });
-    let plain = |word: &Word| match word.known() {
-        Some(text) => {
-            !text.starts_with('-')
-                || matches!(
-                    text,
-                    "--get"
-                        | "--get-all"
-                        | "--list"
-                        | "-l"
-                        | "--get-regexp"
-                        | "--local"
-                        | "--name-only"
-                        | "--show-origin"
-                )
+impl Look {
+    fn has(&self, text: &str) -> bool {
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        match text.strip_prefix("--") {
+            Some(long) => {
+                let (name, value) = long.split_once('=').unwrap_or((long, ""));
+                let is_listed = self.long.iter().any(|names| names.contains(&name))
+                    || self.with_value.iter().any(|names| names.contains(&name));
+                // Without `=`, the next word would be the format.
+                let is_format = matches!(name, "format" | "sort");
+                is_listed && !runs_a_check(value) && (long.contains('=') || !is_format)
+            }
+            None => {
+                let letters = &text[1..];
+                let has_value = letters
+                    .chars()
+                    .next()
+                    .is_some_and(|letter| self.letters_with_value.contains(letter));
+                has_value
+                    || letters.chars().all(|letter| self.letters.contains(letter))
+                    || self.takes_number && is_number(letters)
+            }
         }
-        None => !can_be_option(word),
+    }
+
+    /// Whether the next word may be the value of an option.
+    fn takes_value(&self, text: &str) -> bool {
+        match text.strip_prefix("--") {
+            Some(long) => self.with_value.iter().any(|names| names.contains(&long)),
+            None => text.len() == 2 && text[1..].contains(|c| self.letters_with_value.contains(c)),
+        }
+    }
+}
+
+/// Whether a format or a key to sort by runs a program that checks signatures.
+fn runs_a_check(value: &str) -> bool {
+    value.contains("%G") || value.contains("signature")
+}
+
+/// A word that says what to do, and options behind it.
+fn is_command(words: &[&str], command: &str, options: &[&str]) -> bool {
+    words.split_first().is_some_and(|(first, rest)| {
+        *first == command && rest.iter().all(|word| options.contains(word))
+    })
+}
+
+/// `git remote -v`, `git remote get-url origin`.
+fn looks_at_remotes(words: &[&str]) -> bool {
+    match words {
+        [] | ["-v" | "--verbose"] => true,
+        ["get-url", name] | ["get-url", "--all" | "--push", name] => !is_option(name),
+        _ => false,
+    }
+}
+
+/// `git branch -a`, `git tag -l 'v*'`: another word is the name of a new one, unless a list is asked for.
+fn looks_at_names(command: &str, words: &[&str]) -> bool {
+    let asks_list = |word: &&str| match word.split('=').next() {
+        // Old versions of `git branch -l new` make a branch.
+        Some("-l") => command == "tag",
+        Some("--list" | "--contains" | "--no-contains" | "--points-at") => true,
+        Some("--merged" | "--no-merged") => true,
+        _ => false,
     };
-    gets && rest.iter().all(plain)
+    let lists = words.iter().any(asks_list);
+    words.iter().all(|word| match word.split_once('=') {
+        _ if asks_list(word) => true,
+        _ if !is_option(word) => lists,
+        Some(("--color" | "--column", _)) => true,
+        Some(("--format" | "--sort", value)) => !runs_a_check(value),
+        _ => LISTING.contains(word),
+    })
+}
+
+/// What to do comes first: behind a key, every word is part of a new value.
+fn looks_at_config(words: &[&str]) -> bool {
+    const HOW: &[&str] = &[
+        "--local",
+        "--global",
+        "--system",
+        "--worktree",
+        "--name-only",
+        "--show-origin",
+        "--show-scope",
+        "--null",
+        "-z",
+        "--includes",
+        "--all",
+        "--regexp",
+        "--bool",
+        "--int",
+        "--path",
+    ];
+    let is_how = |word: &&&str| HOW.contains(*word);
+    let before = words.iter().take_while(is_how).count();
+    let (operands, least, most) = match words[before..].split_first() {
+        Some((&("--get" | "--get-all" | "--get-regexp"), rest)) => (rest, 1, 2),
+        Some((&("--list" | "-l"), rest)) => (rest, 0, 0),
+        Some((&"get", rest)) if before == 0 => (rest, 1, 1),
+        Some((&"list", rest)) if before == 0 => (rest, 0, 0),
+        _ => return false,
+    };
+    let operands = &operands[operands.iter().take_while(is_how).count()..];
+    (least..=most).contains(&operands.len()) && !operands.iter().any(|word| is_option(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only_looks(line: &str) -> bool {
+        reads(&line.split(' ').map(Word::of).collect::<Vec<_>>()).is_some()
+    }
+
+    #[test]
+    fn commands_that_look_are_known_by_their_options() {
+        for line in [
+            "status -sb",
+            "log --oneline -20 -- src",
+            "log -p -S x --since=2.weeks",
+            "log --format=%h --graph --all",
+            "diff --cached --stat HEAD~1",
+            "show HEAD:src/lib.rs",
+            "blame -L 1,10 a.rs",
+            "grep -rn x -- src",
+            "branch -avv",
+            "branch --list x",
+            "branch --merged main",
+            "tag -l v*",
+            "tag",
+            "remote get-url origin",
+            "config --get user.name",
+            "config --local --list",
+            "config list --show-origin",
+            "config get --all remote.origin.fetch",
+            "reflog",
+            "reflog show HEAD",
+            "reflog -5",
+            "stash list",
+            "stash show -p stash@{0}",
+            "-C src --no-pager rev-parse --abbrev-ref HEAD",
+            "ls-files -o --exclude-standard",
+            "for-each-ref --format=%(refname)",
+            "worktree list --porcelain",
+        ] {
+            assert!(only_looks(line), "{line}");
+        }
+        for line in [
+            "config core.fsmonitor ./e list",
+            "config core.fsmonitor ./e get",
+            "config core.fsmonitor ./e --get",
+            "config core.fsmonitor ./e --list",
+            "config --local core.fsmonitor ./e",
+            "config --get core.fsmonitor ./e x",
+            "config --list core.fsmonitor ./e",
+            "config --bool core.bare true",
+            "config --get --replace-all core.fsmonitor ./e",
+            "config -f x --list",
+            "config --local list",
+            "-C proj.git config core.fsmonitor ./e list",
+            "-c core.fsmonitor=./e status",
+            "log --author -- --output=x",
+            "log -- --output=x",
+            "log --outp=x",
+            "diff --output x",
+            "diff --ext-diff",
+            "diff --no-index a b",
+            "diff -Ofile",
+            "log -pO/x",
+            "show --textconv",
+            "log --format=%G?",
+            "for-each-ref --format=%(signature)",
+            "for-each-ref --format %(signature)",
+            "for-each-ref --sort=signature:grade",
+            "for-each-ref --sort signature",
+            "log -DO/etc/passwd",
+            "branch --format=%(signature:grade)",
+            "log --show-signature",
+            "grep -O./e x",
+            "grep -nO./e x",
+            "grep --open-files-in-pager=./e x",
+            "branch new",
+            "branch -l new",
+            "branch -v new",
+            "branch -D x",
+            "branch -m --list x",
+            "tag v1",
+            "tag -d v1",
+            "tag -l -d v1",
+            "reflog expire",
+            "reflog -q delete HEAD@{0}",
+            "reflog --all expire",
+            "stash",
+            "stash drop",
+            "remote add x y",
+            "remote update",
+            "remote show origin",
+            "worktree add x",
+            "submodule foreach id",
+            "rev-list --disk-usage --output=x",
+            "blame --contents x a",
+            "-p status",
+            "--paginate log",
+            "--exec-path=. status",
+            "--config-env=a.b=C status",
+            "ls-remote --upload-pack=x",
+        ] {
+            assert!(!only_looks(line), "{line}");
+        }
+    }
 }

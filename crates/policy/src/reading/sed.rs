@@ -1,6 +1,13 @@
-//! sed, if its script only picks and replaces text: `w`, `e`, `r` and `-i` do more.
+//! sed, if its script only picks and replaces text.
+//!
+//! An allow-list: a script of which any part is not in this grammar may do more (`w`, `e`, `r`, `-i`).
+//! Versions of sed disagree on whether a delimiter in brackets ends a regular expression, so such a
+//! script is refused.
 
 use crate::command::Word;
+
+/// Delimiters that mean nothing else.
+const DELIMITERS: &[u8] = b"/|,:#@%!~_=";
 
 /// The files that sed reads.
 pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
@@ -35,35 +42,11 @@ pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
 fn is_plain(script: &str) -> bool {
     let mut rest = Letters(script.as_bytes());
     loop {
-        rest.skip(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'{' | b'}'));
+        rest.skip(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'}'));
         if rest.0.is_empty() {
             return true;
         }
-        if !rest.addresses() {
-            return false;
-        }
-        let fits = match rest.next() {
-            Some(
-                b'p' | b'd' | b'=' | b'n' | b'N' | b'h' | b'H' | b'g' | b'G' | b'x' | b'D' | b'P',
-            ) => true,
-            Some(b'q' | b'Q' | b'l') => {
-                rest.skip(|byte| byte == b' ' || byte.is_ascii_digit());
-                true
-            }
-            Some(b's') => {
-                rest.delimited(2) && {
-                    rest.skip(|byte| {
-                        matches!(byte, b'g' | b'p' | b'i' | b'I' | b'M' | b'm' | b'0'..=b'9')
-                    });
-                    true
-                }
-            }
-            Some(b'y') => rest.delimited(2),
-            Some(b'{') => continue,
-            _ => false,
-        };
-        rest.skip(|byte| matches!(byte, b' ' | b'\t'));
-        if !fits || !matches!(rest.0.first(), None | Some(b';' | b'\n' | b'}')) {
+        if rest.command().is_none() {
             return false;
         }
     }
@@ -71,7 +54,7 @@ fn is_plain(script: &str) -> bool {
 
 struct Letters<'a>(&'a [u8]);
 
-impl Letters<'_> {
+impl<'a> Letters<'a> {
     fn next(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -84,46 +67,136 @@ impl Letters<'_> {
         }
     }
 
+    fn skip_blanks(&mut self) {
+        self.skip(|byte| matches!(byte, b' ' | b'\t'));
+    }
+
+    /// One command with its addresses, up to what ends it. Nothing, if it is not in the grammar.
+    fn command(&mut self) -> Option<()> {
+        self.address()?;
+        match self.next()? {
+            // Commands stand behind it without anything between.
+            b'{' => return Some(()),
+            b'p' | b'd' | b'=' | b'n' | b'N' | b'h' | b'H' | b'g' | b'G' | b'x' | b'D' | b'P' => {}
+            b'q' | b'Q' | b'l' => {
+                self.skip_blanks();
+                self.skip(|byte| byte.is_ascii_digit());
+            }
+            b's' => {
+                let delimiter = self.next().filter(|byte| DELIMITERS.contains(byte))?;
+                let pattern = self.until(delimiter)?;
+                let is_clear = brackets_are_clear(pattern, delimiter) && !pattern.contains(&b'\n');
+                self.until(delimiter).filter(|_| is_clear)?;
+                self.skip(|byte| {
+                    matches!(byte, b'g' | b'p' | b'i' | b'I' | b'M' | b'm' | b'0'..=b'9')
+                });
+            }
+            b'y' => {
+                let delimiter = self.next().filter(|byte| DELIMITERS.contains(byte))?;
+                for _ in 0..2 {
+                    // Old versions look for brackets here too.
+                    self.until(delimiter).filter(|letters| !letters.contains(&b'['))?;
+                }
+            }
+            _ => return None,
+        }
+        self.skip_blanks();
+        matches!(self.0.first(), None | Some(b';' | b'\n' | b'}')).then_some(())
+    }
+
     /// None, one or two addresses, and `!`.
-    fn addresses(&mut self) -> bool {
+    fn address(&mut self) -> Option<()> {
+        self.line_or_pattern()?;
+        self.skip_blanks();
+        if self.0.first() == Some(&b',') {
+            self.next();
+            self.skip_blanks();
+            self.skip(|byte| matches!(byte, b'+' | b'~'));
+            self.line_or_pattern()?;
+        }
+        self.skip(|byte| matches!(byte, b' ' | b'\t' | b'!'));
+        Some(())
+    }
+
+    /// `5`, `1~2`, `$`, `/…/I`, or nothing.
+    fn line_or_pattern(&mut self) -> Option<()> {
+        match self.0.first() {
+            Some(b'0'..=b'9') => self.skip(|byte| byte.is_ascii_digit() || byte == b'~'),
+            Some(b'$') => {
+                self.next();
+            }
+            Some(b'/') => {
+                self.next();
+                let pattern = self.until(b'/')?;
+                if !brackets_are_clear(pattern, b'/') || pattern.contains(&b'\n') {
+                    return None;
+                }
+                self.skip(|byte| matches!(byte, b'I' | b'M'));
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// The letters before a delimiter that no backslash stands before. Only a backslash may stand
+    /// before a newline.
+    fn until(&mut self, delimiter: u8) -> Option<&'a [u8]> {
+        let all = self.0;
         loop {
-            match self.0.first() {
-                Some(b'0'..=b'9' | b'$' | b'+' | b'~') => {
-                    self.skip(|byte| byte.is_ascii_digit() || matches!(byte, b'$' | b'+' | b'~'));
+            let before = self.0.len();
+            match self.next()? {
+                byte if byte == delimiter => return Some(&all[..all.len() - before]),
+                b'\\' => {
+                    self.next()?;
                 }
-                Some(b'/') => {
-                    if !self.delimited(1) {
-                        return false;
-                    }
-                    self.skip(|byte| matches!(byte, b'I' | b'M'));
-                }
-                Some(b',' | b'!' | b' ') => {
-                    self.next();
-                }
-                _ => return true,
+                b'\n' => return None,
+                _ => {}
             }
         }
     }
+}
 
-    /// `/…/`, or `/…/…/` for two parts.
-    fn delimited(&mut self, parts: usize) -> bool {
-        let Some(delimiter) = self.next().filter(|byte| !matches!(byte, b'\n' | b'\\')) else {
-            return false;
-        };
-        for _ in 0..parts {
-            loop {
-                match self.next() {
-                    Some(byte) if byte == delimiter => break,
-                    Some(b'\\') => {
-                        self.next();
+/// Whether a pattern ends at the same place for a sed that looks for brackets as for one that does not:
+/// every bracket is closed, and no delimiter or backslash is in one.
+fn brackets_are_clear(pattern: &[u8], delimiter: u8) -> bool {
+    let mut rest = Letters(pattern);
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'\\' => {
+                rest.next();
+            }
+            b'[' => {
+                rest.skip_one(b'^');
+                // The first one is a letter of the set.
+                rest.skip_one(b']');
+                loop {
+                    match rest.next() {
+                        None | Some(b'\\') => return false,
+                        Some(byte) if byte == delimiter => return false,
+                        Some(b']') => break,
+                        Some(b'[') if !rest.class() => return false,
+                        Some(_) => {}
                     }
-                    Some(b'\n') => return false,
-                    Some(_) => {}
-                    None => return false,
                 }
             }
+            _ => {}
         }
-        true
+    }
+    true
+}
+
+impl Letters<'_> {
+    fn skip_one(&mut self, byte: u8) {
+        if self.0.first() == Some(&byte) {
+            self.next();
+        }
+    }
+
+    /// The rest of `[:name:]`.
+    fn class(&mut self) -> bool {
+        let opens = self.next() == Some(b':');
+        self.skip(|byte| byte.is_ascii_lowercase());
+        opens && self.next() == Some(b':') && self.next() == Some(b']')
     }
 }
 
@@ -134,8 +207,26 @@ mod tests {
     #[test]
     fn scripts_that_only_pick_and_replace_are_plain() {
         for script in [
-            "1,10p", "$p", "/a/,/b/p", "/x/d", "s/a/b/", "s/a/b/gp", "s|a|b|g", "10q", "5!d",
-            "1~2p", "p;p", "/a/{p}",
+            "1,10p",
+            "$p",
+            "/a/,/b/p",
+            "/x/d",
+            "s/a/b/",
+            "s/a/b/gp",
+            "s|a|b|g",
+            "10q",
+            "5!d",
+            "1~2p",
+            "p;p",
+            "/a/{p}",
+            "1,+3p",
+            "0,/x/ d",
+            "/a/{s/x/y/;p}",
+            "$!N;s/[^[:space:]]*\\n//",
+            "s/[[:space:]]*$//",
+            "s/\\//_/g",
+            "s/a/x\\\ny/",
+            "s,/[^/]*$,,",
         ] {
             assert!(is_plain(script), "{script}");
         }
@@ -158,6 +249,27 @@ mod tests {
             "y/a/b/w",
             "b x",
             "s/a/b/;e",
+            // A slash in brackets ends the pattern for some versions only.
+            "s/[/]/;/e;s|/s.x|y|;#.z.",
+            "s/[/]/;p;/w ./p",
+            "s/[^/]/;p;/w ./p",
+            "s/[]/]/;p;/w ./p",
+            "s/[[:alpha:]/]/;p;/w ./p",
+            "s/[[.].]/]/;p;/w ./p",
+            "s/[\\/]/;p;/w ./p",
+            "s/[\\]/]/;p;/w ./p",
+            "/[/]/;p;/w ./p",
+            "s|[|]|;p;|w .|p",
+            "y/[/]/;p;/w ./p",
+            "sxaxbxw x",
+            "s a b w x",
+            "\\,a,w x",
+            "#n\nw x",
+            "l;w x",
+            "q5w x",
+            "}w x",
+            "{}w x",
+            "s/a/b/\\\nw x",
         ] {
             assert!(!is_plain(script), "{script}");
         }

@@ -26,11 +26,12 @@ pub(super) enum Operands {
 use Operands::{Files, Text, TextThenFiles};
 
 /// Programs that say their version when they are asked only for it.
-pub(super) const VERSIONED: &[&str] = &[
-    "bash", "bun", "cargo", "clang", "cmake", "curl", "deno", "docker", "gcc", "g++", "git", "go",
-    "java", "javac", "jq", "make", "node", "npm", "npx", "perl", "php", "pip", "pip3", "pnpm",
-    "python", "python3", "rg", "ruby", "rustc", "rustup", "tsc", "uv", "yarn",
-];
+///
+/// Not those of which a file in the working directory chooses the version, and so the program:
+/// `rust-toolchain.toml` (cargo, rustc), `packageManager` and `.yarnrc.yml` (yarn, pnpm, npm), `go.mod`
+/// (go), `.tool-versions` and the like (node, python, ruby, java, deno and others).
+pub(super) const VERSIONED: &[&str] =
+    &["bash", "clang", "cmake", "curl", "docker", "gcc", "g++", "git", "jq", "make", "rg"];
 
 /// The row of a program.
 pub(super) fn find(name: &str) -> Option<&'static Reader> {
@@ -43,18 +44,18 @@ const fn row(names: &'static [&'static str], operands: Operands) -> Reader {
 
 const TABLE: &[Reader] = &[
     row(&["echo", "true", "false", ":", "pwd", "sleep", "seq", "basename", "dirname"], Text),
-    row(&["exit", "return", "break", "continue", "shift", "set"], Text),
+    row(&["exit", "return", "break", "continue", "shift"], Text),
     row(&["which", "type", "whoami", "id", "groups", "uname", "arch", "nproc", "uptime"], Text),
     row(&["ps", "free", "lscpu", "lsblk", "tty", "locale", "tr"], Text),
     row(&["cat", "tac", "nl", "rev", "od", "hexdump", "strings", "cmp", "comm", "paste"], Files),
-    row(&["du", "df", "realpath", "readlink", "expand", "unexpand", "fold", "fmt", "pr"], Files),
+    row(&["df", "realpath", "readlink", "expand", "unexpand", "fold", "fmt", "pr"], Files),
     row(
         &["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha512sum", "b2sum", "cksum", "sum"],
         Files,
     ),
     Reader { values: &["-n", "-c", "--lines", "--bytes"], ..row(&["head", "tail"], Files) },
     Reader { values: &["-I", "-w", "--ignore"], ..row(&["ls", "dir", "vdir"], Files) },
-    row(&["wc"], Files),
+    row(&["du", "wc"], Files),
     Reader { values: &["-c", "-f", "--format", "--printf"], ..row(&["stat"], Files) },
     Reader { values: &["-d", "-f", "-c", "-b"], ..row(&["cut"], Files) },
     Reader { values: &["-j", "-t", "-1", "-2", "-o", "-e", "-v", "-a"], ..row(&["join"], Files) },
@@ -63,7 +64,18 @@ const TABLE: &[Reader] = &[
     Reader { never: &["-p"], ..row(&["wait"], Text) },
     Reader { never: &["-x"], ..row(&["jobs"], Text) },
     Reader {
-        never: &["-C", "--compile", "-z", "-Z", "--uncompress", "--uncompress-noreport"],
+        never: &[
+            "-C",
+            "--compile",
+            "-z",
+            "-Z",
+            "--uncompress",
+            "--uncompress-noreport",
+            "-f",
+            "--files-from",
+            "-p",
+            "--preserve-date",
+        ],
         values: &["-F"],
         ..row(&["file"], Files)
     },
@@ -74,7 +86,14 @@ const TABLE: &[Reader] = &[
         ..row(&["diff"], Files)
     },
     Reader {
-        never: &["-o", "--output", "--compress-program", "-T", "--temporary-directory"],
+        never: &[
+            "-o",
+            "--output",
+            "--compress-program",
+            "-T",
+            "--temporary-directory",
+            "--files0-from",
+        ],
         values: &["-k", "--key", "-t", "--field-separator", "-S"],
         ..row(&["sort"], Files)
     },
@@ -141,7 +160,7 @@ const TABLE: &[Reader] = &[
         ..row(&["rg"], TextThenFiles)
     },
     Reader {
-        never: &["-x", "-X", "--exec", "--exec-batch"],
+        never: &["-x", "-X", "--exec", "--exec-batch", "-l", "--list-details"],
         values: &[
             "-e",
             "-t",
