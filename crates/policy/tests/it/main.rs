@@ -12,6 +12,7 @@ mod danger;
 mod deciding;
 mod git_config;
 mod oracle;
+mod readers;
 mod understanding;
 
 use toolcrib_policy::Surroundings;
