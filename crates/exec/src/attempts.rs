@@ -2,10 +2,12 @@
 
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::command::{Command, Exit};
 use crate::error::JobError;
+use crate::guard::AllowAll;
 use crate::job::Status;
 use crate::jobs::Jobs;
 use crate::sandbox::{Network, Sandbox};
@@ -84,13 +86,6 @@ pub fn try_to_escape(
         let script = format!("exec 3<> /dev/udp/{NOBODYS}/9");
         attempts.push(attempt(jobs, sandbox, command, "find a way to another machine", &script)?);
     }
-    if let Some(protected) = sandbox.protected.iter().find(|path| path.is_file()) {
-        // Opened to be added to, and nothing is added.
-        let mut command = command.clone();
-        command.environment.push(("PROTECTED".into(), protected.into()));
-        let what = "write what is protected in the workspace";
-        attempts.push(attempt(jobs, sandbox, &command, what, ": >> \"$PROTECTED\"")?);
-    }
     attempts.push(outlive(jobs, sandbox, command)?);
     Ok(attempts)
 }
@@ -98,7 +93,8 @@ pub fn try_to_escape(
 /// Whether what is refused to a command is told: by trying something that is.
 pub fn tells_refusals(jobs: &Jobs, sandbox: &Sandbox, command: &Command) -> Result<bool, JobError> {
     let script = b": >> /etc/hostname; : >> /etc/passwd".to_vec();
-    let job = jobs.start_within(sandbox, &Command { script, ..command.clone() })?;
+    let command = Command { script, ..command.clone() };
+    let job = jobs.start_within(sandbox, &command, Arc::new(AllowAll))?;
     job.wait(PATIENCE, |now| !now.status.is_running());
     job.end(Ending::Immediate, Status::Killed);
     Ok(!job.refusals().is_empty())
@@ -113,7 +109,7 @@ fn attempt(
 ) -> Result<Attempt, JobError> {
     let mut command = Command { script: script.into(), ..command.clone() };
     command.environment.push(("RUNTIME".into(), std::process::id().to_string().into()));
-    let job = jobs.start_within(sandbox, &command)?;
+    let job = jobs.start_within(sandbox, &command, Arc::new(AllowAll))?;
     let ended = job.wait(PATIENCE, |now| !now.status.is_running() && now.closed).ended;
     job.end(Ending::Immediate, Status::Killed);
     let (_, said) = job.read(0, SAID);
@@ -125,7 +121,8 @@ fn attempt(
 /// Leaves a process behind that has cut every tie to its shell, and ends the command.
 fn outlive(jobs: &Jobs, sandbox: &Sandbox, command: &Command) -> Result<Attempt, JobError> {
     let script = b"(setsid sleep 600 > /dev/null 2>&1 < /dev/null &)".to_vec();
-    let job = jobs.start_within(sandbox, &Command { script, ..command.clone() })?;
+    let command = Command { script, ..command.clone() };
+    let job = jobs.start_within(sandbox, &command, Arc::new(AllowAll))?;
     job.wait(PATIENCE, |now| !now.status.is_running());
     let left = job.processes();
     job.end(Ending::Immediate, Status::Killed);

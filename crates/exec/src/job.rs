@@ -117,7 +117,6 @@ struct State {
     child: Option<Child>,
     /// The processes of ours between the keeper and the shell.
     between: Vec<Pid>,
-    unprotected: Vec<PathBuf>,
     refusals: Vec<Refusal>,
 }
 
@@ -146,7 +145,6 @@ impl Job {
             control: Some(control),
             child: Some(child),
             between: Vec::new(),
-            unprotected: Vec::new(),
             refusals: Vec::new(),
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
@@ -198,11 +196,6 @@ impl Job {
         let mut processes = if over { Vec::new() } else { descendants(self.keeper) };
         processes.retain(|process| !between.iter().any(|own| own.as_raw_pid() == process.pid));
         processes
-    }
-
-    /// The names that its sandbox should have protected and could not, since nothing was there, or a link.
-    pub fn unprotected(&self) -> Vec<PathBuf> {
-        self.lock().unprotected.clone()
     }
 
     /// What its sandbox has refused so far, each once, in the order in which it was tried. One more than
@@ -268,9 +261,8 @@ impl Job {
     pub(crate) fn heard(&self, notice: Notice) {
         let mut state = self.lock();
         match notice {
-            Notice::Started { between, unprotected } => {
+            Notice::Started { between } => {
                 state.between = between;
-                state.unprotected = unprotected;
                 if state.status == Status::Pending {
                     state.status = Status::Running;
                 }
@@ -287,8 +279,8 @@ impl Job {
                 state.finish(killed.unwrap_or(by_itself));
                 state.ended = Some(Ended { exit, cpu, peak_bytes, left: read_left(&left) });
             }
-            // Nobody wanted to know.
-            Notice::Witnessed { .. } => {}
+            // The poller has begun to supervise it.
+            Notice::Supervised => {}
             Notice::Over { ended } => {
                 state.over = true;
                 state.killed = ended;

@@ -8,18 +8,19 @@ use std::time::{Duration, SystemTime};
 
 use crate::command::Command;
 use crate::error::JobError;
+use crate::guard::Guard;
 use crate::job::{Job, Status};
 use crate::keepers::Keepers;
 use crate::launch::Launcher;
 use crate::log::{Log, LogLimits, LogRoom};
-use crate::poller::{Poller, Witnessing};
+use crate::poller::{Poller, Supervision};
 use crate::probe;
 use crate::sandbox::level::{Enforced, Level};
 use crate::sandbox::space::Space;
 use crate::sandbox::{Confinement, Sandbox};
+use crate::supervise::caller::have_own_umask;
 use crate::tmp::SessionTmp;
 use crate::wire::Ending;
-use crate::witness::Witness;
 
 /// What every id begins with.
 pub(crate) const ID_PREFIX: &str = "sh_";
@@ -34,7 +35,7 @@ pub struct Shells {
     keepers: Keepers,
     room: Arc<LogRoom>,
     poller: Poller,
-    witnesses: Arc<Poller>,
+    supervisor: Arc<Poller>,
     /// The newest version of Landlock that may be used.
     landlock: i64,
     enforced: OnceLock<Enforced>,
@@ -48,11 +49,11 @@ impl Shells {
 
     /// The same with no newer version of Landlock than this, as on an older system.
     pub fn with_landlock(landlock: i64, launcher: Launcher, logs: LogLimits) -> Arc<Shells> {
-        let poller = Poller::new("toolcrib-jobs");
-        let witnesses = Arc::new(Poller::new("toolcrib-witness"));
+        let poller = Poller::new("toolcrib-jobs", || Ok(()));
+        let supervisor = Arc::new(Poller::new("toolcrib-supervisor", have_own_umask));
         let (room, enforced) = (LogRoom::new(logs), OnceLock::new());
         let keepers = Keepers::new(launcher);
-        Arc::new(Shells { keepers, room, poller, witnesses, landlock, enforced })
+        Arc::new(Shells { keepers, room, poller, supervisor, landlock, enforced })
     }
 
     /// The commands of one session.
@@ -84,22 +85,18 @@ pub struct Jobs {
 impl Jobs {
     /// Starts a command, with nothing to confine it. It runs when this answers, or has ended already.
     pub fn start(&self, command: &Command) -> Result<Arc<Job>, JobError> {
-        self.begin(command, None, None)
+        self.begin(command, None)
     }
 
-    /// Starts a command in a sandbox, at the level that this system can enforce.
-    pub fn start_within(&self, sandbox: &Sandbox, command: &Command) -> Result<Arc<Job>, JobError> {
-        self.start_at(self.shells.enforced().level, sandbox, command)
-    }
-
-    /// The same, with somebody who is told of each file before the command changes it.
-    pub fn start_witnessed(
+    /// Starts a command in a sandbox, at the level that this system can enforce. The guard decides about
+    /// each change that it makes.
+    pub fn start_within(
         &self,
         sandbox: &Sandbox,
         command: &Command,
-        witness: Arc<dyn Witness>,
+        guard: Arc<dyn Guard>,
     ) -> Result<Arc<Job>, JobError> {
-        self.start_confined(self.shells.enforced().level, sandbox, command, Some(witness))
+        self.start_at(self.shells.enforced().level, sandbox, command, guard)
     }
 
     /// Starts a command in a sandbox at a level, or not at all.
@@ -108,40 +105,29 @@ impl Jobs {
         level: Level,
         sandbox: &Sandbox,
         command: &Command,
-    ) -> Result<Arc<Job>, JobError> {
-        self.start_confined(level, sandbox, command, None)
-    }
-
-    fn start_confined(
-        &self,
-        level: Level,
-        sandbox: &Sandbox,
-        command: &Command,
-        witness: Option<Arc<dyn Witness>>,
+        guard: Arc<dyn Guard>,
     ) -> Result<Arc<Job>, JobError> {
         if level == Level::Nothing {
             return Err(JobError::NotConfinable);
         }
         let (sandbox, landlock) = (sandbox.clone(), self.shells.landlock);
-        let witnessed = witness.is_some();
-        let confinement = Confinement { sandbox, level, landlock, witnessed };
-        self.begin(command, Some(&confinement), witness)
+        let confinement = Confinement { sandbox, level, landlock };
+        self.begin(command, Some((&confinement, guard)))
     }
 
     fn begin(
         &self,
         command: &Command,
-        confinement: Option<&Confinement>,
-        witness: Option<Arc<dyn Witness>>,
+        within: Option<(&Confinement, Arc<dyn Guard>)>,
     ) -> Result<Arc<Job>, JobError> {
         self.make_room()?;
         let failed = |error: io::Error| JobError::not_launched(&error);
-        let space = match confinement {
-            Some(confinement) if confinement.level == Level::Namespaces => Some(self.space()?),
+        let space = match &within {
+            Some((confinement, _)) if confinement.level == Level::Namespaces => Some(self.space()?),
             _ => None,
         };
-        let within = confinement.map(|confinement| (confinement, space.as_deref()));
-        let launched = self.shells.keepers.launch(command, within).map_err(failed)?;
+        let confined = within.as_ref().map(|(confinement, _)| (*confinement, space.as_deref()));
+        let launched = self.shells.keepers.launch(command, confined).map_err(failed)?;
         let control = launched.control.try_clone().map_err(failed)?;
         let log = Log::new(self.shells.room.clone());
         let (script, directory) = (command.script.clone(), command.directory.clone());
@@ -149,12 +135,12 @@ impl Jobs {
         let over = self.shells.keepers.over();
         let job = Job::new(launched.id, script, directory, keeper, log, over);
         let job = Arc::new(job);
-        let witnessing = confinement.map(|confinement| Witnessing {
+        let supervision = within.map(|(confinement, guard)| Supervision {
             confinement: confinement.clone(),
-            witness,
-            poller: self.shells.witnesses.clone(),
+            guard,
+            poller: self.shells.supervisor.clone(),
         });
-        let watched = self.shells.poller.watch(&job, launched.output, control, witnessing);
+        let watched = self.shells.poller.watch(&job, launched.output, control, supervision);
         watched.map_err(failed)?;
         let begun = job.wait(PATIENCE, |now| now.status != Status::Pending);
         if let Some(broken) = begun.broken {

@@ -71,7 +71,7 @@ fn keep_here(control: &UnixStream, command: &Command, script: io::Result<OwnedFd
         Ok(shell) => shell,
         Err(failure) => return give_up(control, failure),
     };
-    tell(control, &Notice::Started { between: Vec::new(), unprotected: Vec::new() });
+    tell(control, &Notice::Started { between: Vec::new() });
     attend(control);
     shell.reap(|notice| tell(control, notice));
     tell_over(control)
@@ -83,8 +83,7 @@ fn make_space(control: &UnixStream) -> ExitCode {
         Ok(space) => space,
         Err(failure) => return give_up(control, failure),
     };
-    let made =
-        wire::encode_notice(&Notice::Started { between: Vec::new(), unprotected: Vec::new() });
+    let made = wire::encode_notice(&Notice::Started { between: Vec::new() });
     match handover::send(control, &made, &space.descriptors()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,

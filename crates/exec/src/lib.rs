@@ -7,7 +7,7 @@
 //! A [`Job`] is a command that an agent wants run. It is plain data ([`Command`]); a [`Launcher`] starts a
 //! keeper for it, which starts the shell, reaps what comes of it and ends it when told to, or when nobody
 //! is left to tell. [`Jobs`] has those of a session. A command may run in a [`Sandbox`], as far as the
-//! system can hold it to that ([`Enforced`]), and a [`Witness`] may hear of each file before it changes it.
+//! system can hold it to that ([`Enforced`]); a [`Guard`] decides about each change that it makes to a file.
 
 #![allow(
     clippy::disallowed_methods,
@@ -26,6 +26,7 @@ mod command;
 mod environment;
 mod error;
 mod exported;
+mod guard;
 mod handles;
 mod handover;
 mod job;
@@ -43,10 +44,9 @@ mod random;
 mod refusal;
 mod sandbox;
 mod step;
+mod supervise;
 mod tmp;
-mod touch;
 mod wire;
-mod witness;
 mod worker;
 
 pub use attempts::{Attempt, tells_refusals, try_to_escape};
@@ -54,6 +54,7 @@ pub use bash::find_bash;
 pub use command::{Command, Ended, Exit, Left};
 pub use environment::{Environment, is_secret};
 pub use error::JobError;
+pub use guard::{AllowAll, FileAccess, FileAction, Guard, NodeKind, Verdict};
 pub use handles::ask_for_more_handles;
 pub use job::{Job, Snapshot, Status};
 pub use jobs::{Jobs, Shells};
@@ -63,8 +64,6 @@ pub use launch::Launcher;
 pub use log::LogLimits;
 pub use refusal::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
 pub use sandbox::level::{Enforced, Level};
-pub use sandbox::{Limits, Network, Sandbox};
-pub use touch::Touch;
+pub use sandbox::{HeldPath, Limits, Network, Sandbox};
 pub use wire::Ending;
-pub use witness::Witness;
 pub use worker::{NotConfined, Worker, WorkerError, WorkerLimits, confine, serve};

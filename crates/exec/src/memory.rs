@@ -32,12 +32,6 @@ impl Memory {
         Ok(OsString::from_vec(bytes).into())
     }
 
-    /// A number of 64 bits.
-    pub(crate) fn number(&self, at: u64) -> io::Result<u64> {
-        let bytes = self.bytes(at, 8)?.try_into().map_err(|_| io::ErrorKind::UnexpectedEof)?;
-        Ok(u64::from_ne_bytes(bytes))
-    }
-
     /// At most so many bytes: as many as are there.
     pub(crate) fn bytes(&self, at: u64, most: usize) -> io::Result<Vec<u8>> {
         let at = usize::try_from(at).map_err(io::Error::other)?;

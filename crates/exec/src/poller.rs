@@ -1,5 +1,5 @@
 //! One thread that moves what all commands write into their logs, and hears what their keepers say; and one
-//! more for what their witnesses are told, who may take their time.
+//! more that supervises the calls of all commands, and may take its time.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,11 +12,12 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
 
+use crate::guard::Guard;
 use crate::handover;
 use crate::job::Job;
 use crate::sandbox::Confinement;
+use crate::supervise::Supervised;
 use crate::wire::{Notice, take_notice};
-use crate::witness::{Listened, Witness};
 
 /// What is read of one output before the others have their turn.
 const TURN_BYTES: usize = 1 << 20;
@@ -34,14 +35,16 @@ const STOP: u64 = 0;
 #[derive(Debug)]
 pub(crate) struct Poller {
     name: &'static str,
+    /// What the thread does first.
+    prepare: fn() -> io::Result<()>,
     running: Mutex<Option<Running>>,
 }
 
-/// What a command is held to, who wants to know what it changes, and the thread that tells.
+/// What a command is held to, who decides about its changes, and the thread that asks.
 #[derive(Debug)]
-pub(crate) struct Witnessing {
+pub(crate) struct Supervision {
     pub(crate) confinement: Confinement,
-    pub(crate) witness: Option<Arc<dyn Witness>>,
+    pub(crate) guard: Arc<dyn Guard>,
     pub(crate) poller: Arc<Poller>,
 }
 
@@ -64,19 +67,20 @@ struct Sources {
     by_number: HashMap<u64, Arc<Source>>,
 }
 
-/// Something that is read from: a command's output, what its keeper says, or its calls that wait until
-/// somebody has looked at them.
+/// Something that is read from: a command's output, what its keeper says, its calls that wait for the
+/// supervisor, or the files that it has closed and that are to be reviewed.
 #[derive(Debug)]
 enum Source {
     Output(OwnedFd, Arc<Job>),
-    Keeper(UnixStream, Mutex<Vec<u8>>, Arc<Job>, Option<Witnessing>),
-    Calls(Listened),
+    Keeper(UnixStream, Mutex<Vec<u8>>, Arc<Job>, Option<Supervision>),
+    Calls(Arc<Supervised>),
+    ClosedFiles(OwnedFd, Arc<Supervised>),
 }
 
 impl Poller {
-    /// A thread to be, of this name.
-    pub(crate) fn new(name: &'static str) -> Poller {
-        Poller { name, running: Mutex::default() }
+    /// A thread to be, of this name, and what it does first.
+    pub(crate) fn new(name: &'static str, prepare: fn() -> io::Result<()>) -> Poller {
+        Poller { name, prepare, running: Mutex::default() }
     }
 
     /// Looks after a job from now on.
@@ -85,16 +89,18 @@ impl Poller {
         job: &Arc<Job>,
         output: OwnedFd,
         control: UnixStream,
-        witnessing: Option<Witnessing>,
+        supervision: Option<Supervision>,
     ) -> io::Result<()> {
         let shared = self.begun()?;
         shared.add(Source::Output(output, job.clone()))?;
-        shared.add(Source::Keeper(control, Mutex::default(), job.clone(), witnessing))
+        shared.add(Source::Keeper(control, Mutex::default(), job.clone(), supervision))
     }
 
-    /// Answers calls that wait, from now on.
-    fn listen(&self, calls: Listened) -> io::Result<()> {
-        self.begun()?.add(Source::Calls(calls))
+    /// Performs the calls of a command from now on.
+    fn supervise(&self, supervised: Supervised) -> io::Result<()> {
+        let (shared, supervised) = (self.begun()?, Arc::new(supervised));
+        shared.add(Source::ClosedFiles(supervised.closed_files()?, supervised.clone()))?;
+        shared.add(Source::Calls(supervised))
     }
 
     fn begun(&self) -> io::Result<Arc<Shared>> {
@@ -102,13 +108,13 @@ impl Poller {
         if let Some(running) = &*running {
             return Ok(running.shared.clone());
         }
-        let begun = Running::begin(self.name)?;
+        let begun = Running::begin(self.name, self.prepare)?;
         Ok(running.insert(begun).shared.clone())
     }
 }
 
 impl Running {
-    fn begin(name: &str) -> io::Result<Running> {
+    fn begin(name: &str, prepare: fn() -> io::Result<()>) -> io::Result<Running> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
@@ -116,7 +122,12 @@ impl Running {
         // Weak, so that it lasts no longer than who began it even if it could not be told.
         let seen = Arc::downgrade(&shared);
         let thread = std::thread::Builder::new().name(name.to_owned());
-        let thread = Some(thread.spawn(move || attend(&seen))?);
+        let thread = thread.spawn(move || {
+            if prepare().is_ok() {
+                attend(&seen);
+            }
+        });
+        let thread = Some(thread?);
         Ok(Running { shared, thread })
     }
 }
@@ -158,8 +169,22 @@ impl Shared {
             Source::Output(output, _) => epoll::add(&self.epoll, output, data, EventFlags::IN),
             Source::Keeper(control, ..) => epoll::add(&self.epoll, control, data, EventFlags::IN),
             Source::Calls(calls) => epoll::add(&self.epoll, calls, data, EventFlags::IN),
+            Source::ClosedFiles(files, _) => epoll::add(&self.epoll, files, data, EventFlags::IN),
         };
         Ok(added.inspect_err(|_| self.remove(number))?)
+    }
+
+    /// Forgets what tells of the files of a command that is over.
+    fn forget_closed_files(&self, over: &Arc<Supervised>) {
+        let is_of =
+            |source: &Source| matches!(source, Source::ClosedFiles(_, of) if Arc::ptr_eq(of, over));
+        lock(&self.sources).by_number.retain(|_, source| {
+            let forgotten = is_of(source);
+            if let (Source::ClosedFiles(files, _), true) = (&**source, forgotten) {
+                let _ = epoll::delete(&self.epoll, files);
+            }
+            !forgotten
+        });
     }
 
     fn remove(&self, number: u64) {
@@ -174,10 +199,14 @@ impl Shared {
         let Some(source) = lock(&self.sources).by_number.get(&number).cloned() else { return true };
         let open = match &*source {
             Source::Output(output, job) => read_output(output, job, chunk),
-            Source::Keeper(control, received, job, witnessing) => {
-                hear(control, &mut lock(received), job, witnessing.as_ref(), chunk)
+            Source::Keeper(control, received, job, supervision) => {
+                hear(control, &mut lock(received), job, supervision.as_ref(), chunk)
             }
             Source::Calls(calls) => calls.attend(),
+            Source::ClosedFiles(_, supervised) => {
+                supervised.publish();
+                true
+            }
         };
         if !open {
             match &*source {
@@ -192,7 +221,9 @@ impl Shared {
                 Source::Calls(calls) => {
                     let _ = epoll::delete(&self.epoll, calls);
                     calls.over();
+                    self.forget_closed_files(calls);
                 }
+                Source::ClosedFiles(files, _) => drop(epoll::delete(&self.epoll, files)),
             }
             self.remove(number);
         }
@@ -223,15 +254,15 @@ fn hear(
     control: &UnixStream,
     received: &mut Vec<u8>,
     job: &Arc<Job>,
-    witnessing: Option<&Witnessing>,
+    supervision: Option<&Supervision>,
     chunk: &mut [u8],
 ) -> bool {
-    let mut descriptor = None;
+    let mut descriptors = Vec::new();
     loop {
         let open = match handover::receive(control, chunk) {
             Ok((0, _)) => false,
-            Ok((count, descriptors)) => {
-                descriptor = descriptors.into_iter().next().or(descriptor);
+            Ok((count, received_descriptors)) => {
+                descriptors.extend(received_descriptors);
                 received.extend_from_slice(chunk.get(..count).unwrap_or_default());
                 true
             }
@@ -240,9 +271,9 @@ fn hear(
             Err(_) => false,
         };
         while let Ok(Some(notice)) = take_notice(received) {
-            match (notice, witnessing) {
-                (Notice::Witnessed { errno }, Some(witnessing)) => {
-                    begin_witnessing(errno, descriptor.take(), job, witnessing);
+            match (notice, supervision) {
+                (Notice::Supervised, Some(supervision)) => {
+                    begin_to_supervise(std::mem::take(&mut descriptors), job, supervision);
                 }
                 (notice, _) => job.heard(notice),
             }
@@ -253,16 +284,17 @@ fn hear(
     }
 }
 
-fn begin_witnessing(errno: i32, calls: Option<OwnedFd>, job: &Arc<Job>, witnessing: &Witnessing) {
-    let Witnessing { confinement, witness, poller } = witnessing;
-    let begun = match calls {
-        Some(calls) => {
-            poller.listen(Listened::new(calls, job.clone(), confinement, witness.clone()))
-        }
-        None => Err(io::Error::from_raw_os_error(errno)),
-    };
-    if let (Err(error), Some(witness)) = (begun, witness) {
-        witness.blind(&error);
+/// Without a supervisor the calls of the command fail, as when it ends while they wait.
+fn begin_to_supervise(descriptors: Vec<OwnedFd>, job: &Arc<Job>, supervision: &Supervision) {
+    let Supervision { confinement, guard, poller } = supervision;
+    let mut descriptors = descriptors.into_iter();
+    let calls = descriptors.next().ok_or(io::ErrorKind::UnexpectedEof.into());
+    let begun = calls.and_then(|calls| {
+        let (job, guard) = (job.clone(), guard.clone());
+        Supervised::new(calls, job, confinement, guard, descriptors.next())
+    });
+    if let Err(error) = begun.and_then(|supervised| poller.supervise(supervised)) {
+        guard.unseen(&error);
     }
 }
 

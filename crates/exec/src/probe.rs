@@ -1,10 +1,12 @@
 //! What a system lets us enforce, found by running a command at each level.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::bash::find_bash;
 use crate::command::Command;
+use crate::guard::AllowAll;
 use crate::jobs::Jobs;
 use crate::sandbox::level::{Enforced, Level};
 use crate::sandbox::{Network, Sandbox};
@@ -42,7 +44,9 @@ fn attempt(jobs: &Jobs, level: Level) -> Result<(), String> {
         stdin: Vec::new(),
     };
     let sandbox = Sandbox::read_only(Network::None);
-    let job = jobs.start_at(level, &sandbox, &command).map_err(|error| error.to_string())?;
+    let job = jobs
+        .start_at(level, &sandbox, &command, Arc::new(AllowAll))
+        .map_err(|error| error.to_string())?;
     let ended = job.wait(PATIENCE, |now| !now.status.is_running()).ended;
     job.end(Ending::Immediate, Status::Killed);
     match ended.map(|ended| ended.exit) {

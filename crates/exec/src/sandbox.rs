@@ -10,8 +10,8 @@
 //! The keeper stays outside, where no command sees it: when it kills that first process, or dies itself,
 //! the kernel kills everything in the namespace.
 //!
-//! What honest work is refused by all this is looked at as it is tried ([`refused`]), so that a reply can say
-//! it; and a [`crate::Witness`] may be told of each file before it is changed.
+//! Calls that change files by name, and those that connect sockets, are stopped by the filter and performed
+//! by the [supervisor](crate::supervise), which asks the command's [`crate::Guard`] first.
 //!
 //! Where a system does not let us make namespaces, its own bubblewrap may make the same view
 //! ([`bubblewrap`]); where that cannot either, Landlock and the filter do what they can; [`level`] says what
@@ -24,21 +24,22 @@ mod kernel;
 mod landlock;
 pub(crate) mod level;
 mod privileges;
-pub(crate) mod refused;
-mod sockets;
 pub(crate) mod space;
 mod view;
 mod wire;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::step::{Failure, plainly};
+use crate::supervise::listening::ask_here;
 
 use self::bubblewrap::Inside;
 pub(crate) use self::kernel::{
-    Forked, Waiting, answer_promptly, fork, let_fail, let_happen, still_waits, take_waiting,
+    Forked, Waiting, answer_promptly, connect, fork, let_fail, let_happen, let_return,
+    let_return_descriptor, still_waits, take_waiting,
 };
 use self::level::Level;
 use self::space::Space;
@@ -47,21 +48,21 @@ use self::space::Space;
 /// be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
-    /// What may be written: directories, or single files. Each must be there.
-    pub writable: Vec<PathBuf>,
+    /// What may be written: directories, or single files. Each must be there, and be the same as when it was
+    /// opened.
+    pub writable: Vec<HeldPath>,
     /// The same for the caches of build tools; those that are not there are passed over, since nothing is
     /// made in anybody's home.
     pub caches: Vec<PathBuf>,
     /// What may be read only, wherever it lies: also within what is writable, hidden or private.
-    pub read_only: Vec<PathBuf>,
-    /// Names within what is writable that are neither written, removed nor renamed away. Those that are not
-    /// there cannot be held; [`crate::Job::unprotected`] has them.
-    pub protected: Vec<PathBuf>,
+    pub read_only: Vec<HeldPath>,
     /// What is not seen: an empty directory or an unreadable file takes its place. Those that are not there
     /// are passed over.
     pub hidden: Vec<PathBuf>,
     /// A directory of the session that its commands find as `/tmp`.
     pub tmp: PathBuf,
+    /// Whether the [`crate::Guard`] is asked about each file that is opened to be read. It costs time.
+    pub supervise_reads: bool,
     /// Whom a command may talk to.
     pub network: Network,
     /// How much a command may take.
@@ -75,12 +76,30 @@ impl Sandbox {
             writable: Vec::new(),
             caches: Vec::new(),
             read_only: Vec::new(),
-            protected: Vec::new(),
             hidden: Vec::new(),
             tmp: PathBuf::from("/tmp"),
+            supervise_reads: false,
             network,
             limits: Limits::DEFAULT,
         }
+    }
+}
+
+/// A file or directory by its path, and by which one it is. A command never gets another one under this path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HeldPath {
+    /// Its real path.
+    pub path: PathBuf,
+    /// Its device, and its number there.
+    pub identity: (u64, u64),
+}
+
+impl HeldPath {
+    /// What has this path now.
+    pub fn of(path: impl Into<PathBuf>) -> io::Result<HeldPath> {
+        let path = path.into();
+        let about = std::fs::metadata(&path)?;
+        Ok(HeldPath { identity: (about.dev(), about.ino()), path })
     }
 }
 
@@ -116,8 +135,6 @@ impl Default for Limits {
 pub(crate) struct Confinement {
     pub(crate) sandbox: Sandbox,
     pub(crate) level: Level,
-    /// Whether somebody wants to know what the command changes.
-    pub(crate) witnessed: bool,
     /// The newest version of Landlock that may be used.
     pub(crate) landlock: i64,
 }
@@ -125,21 +142,18 @@ pub(crate) struct Confinement {
 impl Confinement {
     /// The keeper's part, before it forks: from then on, its children are in the session's space.
     pub(crate) fn prepare(self, space: Option<&Space>) -> Result<Prepared, Failure> {
-        let mut sockets = Vec::new();
         if self.level == Level::Namespaces {
-            // Before the space's own network is all there is to see.
-            sockets = sockets::outside();
             let missing = Err(io::Error::from_raw_os_error(libc::EBADF));
             plainly("find the session's namespaces", space.map_or(missing, Ok))?
                 .join(self.sandbox.network)?;
         }
-        Ok(Prepared { confinement: self, sockets })
+        Ok(Prepared { confinement: self })
     }
 
     /// What a command writes to: what may be written, and what of the caches is there.
-    fn written(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn written(&self) -> impl Iterator<Item = &Path> {
         let caches = self.sandbox.caches.iter().filter(|cache| cache.exists());
-        self.sandbox.writable.iter().chain(caches).map(PathBuf::as_path)
+        self.sandbox.writable.iter().map(|held| &held.path).chain(caches).map(PathBuf::as_path)
     }
 }
 
@@ -147,31 +161,28 @@ impl Confinement {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     confinement: Confinement,
-    /// Sockets of programs outside.
-    sockets: Vec<PathBuf>,
 }
 
 /// What there is to say of a confinement once this process is in it.
 #[derive(Debug)]
 pub(crate) struct Entered {
-    /// Protected names that could not be held.
-    pub(crate) unprotected: Vec<PathBuf>,
-    /// Where calls wait that somebody wants to look at.
-    pub(crate) listener: Option<io::Result<OwnedFd>>,
+    /// Where calls wait for the supervisor.
+    pub(crate) listener: OwnedFd,
+    /// Where the kernel is asked for the sockets of the network in here, if it can be.
+    pub(crate) sockets: Option<OwnedFd>,
 }
 
 impl Prepared {
     /// The child's part: everything, in the order in which each step is still allowed.
     pub(crate) fn enter(&self) -> Result<Entered, Failure> {
-        let Prepared { confinement, sockets } = self;
+        let Prepared { confinement } = self;
         let sandbox = &confinement.sandbox;
-        let mut unprotected = sandbox.protected.clone();
         privileges::go_first();
         if confinement.level == Level::Namespaces {
             privileges::limit_processes(sandbox.limits.processes)?;
-            unprotected = view::make(sandbox, sockets)?;
+            view::make(sandbox)?;
         }
-        confinement.close(unprotected)
+        confinement.close()
     }
 }
 
@@ -181,16 +192,17 @@ impl Confinement {
         privileges::go_first();
         privileges::limit_users_processes(self.sandbox.limits.processes)?;
         inside.check()?;
-        self.close(inside.unprotected.clone())
+        self.close()
     }
 
     /// What is the same with and without a view: from here on nothing more can be had.
-    fn close(&self, unprotected: Vec<PathBuf>) -> Result<Entered, Failure> {
+    fn close(&self) -> Result<Entered, Failure> {
         privileges::give_up()?;
+        let sockets = ask_here().ok();
         if self.level >= Level::Landlock {
             landlock::restrict(self)?;
         }
         let listener = calls::confine(self)?;
-        Ok(Entered { unprotected, listener })
+        Ok(Entered { listener, sockets })
     }
 }

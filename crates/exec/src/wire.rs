@@ -68,12 +68,11 @@ pub(crate) enum Request {
 /// What a keeper tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Notice {
-    /// What the command changes is told on the descriptor that comes along; or is not, for the system's
-    /// number of a reason.
-    Witnessed { errno: i32 },
-    /// The shell runs. The processes of ours between the keeper and the shell, and the protected names that
-    /// could not be protected.
-    Started { between: Vec<Pid>, unprotected: Vec<PathBuf> },
+    /// The calls of the command wait on the first descriptor that comes along; the kernel is asked for the
+    /// sockets of its network on the second, if there is one.
+    Supervised,
+    /// The shell runs. The processes of ours between the keeper and the shell.
+    Started { between: Vec<Pid> },
     /// It could not be started: which step failed, on what, and the system's number for why.
     NotStarted { step: String, what: String, errno: i32 },
     /// The shell has ended.
@@ -148,13 +147,12 @@ const BE_FIRST: u64 = 2;
 pub(crate) fn encode_notice(notice: &Notice) -> Vec<u8> {
     let mut frame = Frame::default();
     match notice {
-        Notice::Started { between, unprotected } => {
+        Notice::Started { between } => {
             frame.number(0);
             frame.number(between.len() as u64);
             for pid in between {
                 frame.number(u64::from(pid.as_raw_pid().unsigned_abs()));
             }
-            frame.paths(unprotected);
         }
         Notice::NotStarted { step, what, errno } => {
             frame.number(1);
@@ -178,10 +176,7 @@ pub(crate) fn encode_notice(notice: &Notice) -> Vec<u8> {
             frame.number(3);
             frame.number(*ended);
         }
-        Notice::Witnessed { errno } => {
-            frame.number(4);
-            frame.number(u64::try_from(*errno).unwrap_or(0));
-        }
+        Notice::Supervised => frame.number(4),
     }
     frame.finish()
 }
@@ -239,7 +234,7 @@ fn parse_command(rest: &mut Rest<'_>) -> Option<Command> {
 fn parse_notice(payload: &[u8]) -> Option<Notice> {
     let mut rest = Rest(payload);
     Some(match rest.number()? {
-        0 => Notice::Started { between: rest.pids()?, unprotected: rest.paths()? },
+        0 => Notice::Started { between: rest.pids()? },
         1 => Notice::NotStarted {
             step: String::from_utf8_lossy(rest.bytes()?).into_owned(),
             what: String::from_utf8_lossy(rest.bytes()?).into_owned(),
@@ -256,7 +251,7 @@ fn parse_notice(payload: &[u8]) -> Option<Notice> {
             }
         }
         3 => Notice::Over { ended: rest.number()? },
-        4 => Notice::Witnessed { errno: i32::try_from(rest.number()?).ok()? },
+        4 => Notice::Supervised,
         _ => return None,
     })
 }
@@ -327,7 +322,7 @@ impl<'a> Rest<'a> {
 mod tests {
     use super::*;
     use crate::sandbox::level::Level;
-    use crate::sandbox::{Limits, Network, Sandbox};
+    use crate::sandbox::{HeldPath, Limits, Network, Sandbox};
 
     #[test]
     fn what_is_written_is_read() {
@@ -339,17 +334,16 @@ mod tests {
             stdin: vec![0, 1],
         };
         let sandbox = Sandbox {
-            writable: vec!["/w".into()],
+            writable: vec![HeldPath { path: "/w".into(), identity: (1, 2) }],
             caches: vec!["/c".into()],
-            read_only: vec!["/r".into()],
-            protected: vec!["/w/.git".into()],
+            read_only: vec![HeldPath { path: "/r".into(), identity: (3, 4) }],
             hidden: vec!["/h".into(), "/i".into()],
             tmp: "/t".into(),
+            supervise_reads: true,
             network: Network::All,
             limits: Limits { processes: 7 },
         };
-        let confinement =
-            Confinement { sandbox, level: Level::Landlock, landlock: 5, witnessed: true };
+        let confinement = Confinement { sandbox, level: Level::Landlock, landlock: 5 };
         for (frame, expected) in [
             (encode_run(&command, None), Request::Run(command.clone(), None)),
             (
@@ -362,11 +356,8 @@ mod tests {
             assert_eq!(parse_request(&frame[8..]).unwrap(), expected);
         }
         let notices = [
-            Notice::Witnessed { errno: 16 },
-            Notice::Started {
-                between: Pid::from_raw(7).into_iter().collect(),
-                unprotected: vec!["/w/.env".into()],
-            },
+            Notice::Supervised,
+            Notice::Started { between: Pid::from_raw(7).into_iter().collect() },
             Notice::NotStarted { step: "start".into(), what: "/bin/bash".into(), errno: 2 },
             Notice::Exited {
                 exit: Exit::Signal(9),

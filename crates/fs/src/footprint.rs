@@ -28,8 +28,8 @@ use crate::journal::{About, FileChange, Followed, Journal, KeptPath, Version};
 use crate::tree::Stamp;
 use crate::workspace::Workspace;
 
-/// So many names in a directory that is renamed are looked at.
-const MAX_BENEATH: usize = 20_000;
+/// As many names in a directory that is renamed are looked at.
+const MAX_BENEATH: usize = 200_000;
 
 /// What a command, or somebody else, is changing.
 #[derive(Debug)]
@@ -46,6 +46,8 @@ struct State {
     touched: BTreeMap<PathBuf, Touched>,
     spent: Spent,
     note: Option<Followed>,
+    /// Directories that were renamed, and had more in them than is looked at.
+    incomplete: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -76,6 +78,8 @@ pub struct Settled {
     pub files: Vec<ChangedFile>,
     /// Why it could not be put into the journal.
     pub failed: Option<FsError>,
+    /// Directories that were renamed and had more files in them than are kept.
+    pub incomplete: Vec<PathBuf>,
 }
 
 /// A file that has changed.
@@ -123,7 +127,11 @@ impl Footprint {
         }
         let standing = spot.look();
         if matches!(standing, Standing::Directory) && whole {
-            for file in spot.beneath(MAX_BENEATH) {
+            let (beneath, complete) = spot.beneath(MAX_BENEATH);
+            if !complete {
+                state.incomplete.push(path.to_owned());
+            }
+            for file in beneath {
                 if let Some(spot) = Spot::of(&self.workspace, &file) {
                     self.touch_one(&mut state, (&spot, spot.look()), worth(&file), false);
                 }
@@ -132,15 +140,20 @@ impl Footprint {
         self.touch_one(&mut state, (&spot, standing), worth(path), whole);
     }
 
-    /// Compares, puts what differs into the journal, and begins anew.
-    pub fn settle(&self) -> Settled {
+    /// Compares, puts what differs into the journal, and begins anew. If the other still runs, it may still
+    /// have files open: those that were touched are compared once more the next time.
+    pub fn settle(&self, still_runs: bool) -> Settled {
         let mut state = std::mem::take(&mut *self.lock());
         let mut settled = Settled::default();
-        let (mut changes, mut directories) = (Vec::new(), Vec::new());
+        let (mut changes, mut directories, mut open) = (Vec::new(), Vec::new(), Vec::new());
         self.add_what_came_along(&mut state);
-        let State { touched, spent, note } = &mut state;
+        settled.incomplete = std::mem::take(&mut state.incomplete);
+        let State { touched, spent, note, .. } = &mut state;
         for (path, touched) in touched {
             let Some(spot) = Spot::of(&self.workspace, path) else { continue };
+            if still_runs && matches!(spot.look(), Standing::File { .. }) {
+                open.push((path.clone(), touched.worth));
+            }
             let (file, change) = match (&touched.before, spot.look()) {
                 (Before::Nothing, Standing::Directory) => {
                     directories.push(KeptPath::new(path));
@@ -169,6 +182,10 @@ impl Footprint {
                 Ok(id) => settled.id = Some(id),
                 Err(error) => settled.failed = Some(error),
             }
+        }
+        // A file that was kept just now is kept at no cost once more: the journal has its content.
+        for (path, worth) in open {
+            self.touch(&path, false, &|_| worth);
         }
         // What could not be put into the journal stays noted, and the next start tries again.
         if settled.failed.is_none()
@@ -263,7 +280,11 @@ impl Footprint {
             if !matches!(spot.look(), Standing::Directory) {
                 continue;
             }
-            for file in spot.beneath(MAX_BENEATH) {
+            let (beneath, complete) = spot.beneath(MAX_BENEATH);
+            if !complete {
+                state.incomplete.push(path.clone());
+            }
+            for file in beneath {
                 let new = Touched { before: Before::Nothing, worth, whole: false };
                 state.touched.entry(file).or_insert(new);
             }

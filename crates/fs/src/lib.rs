@@ -21,7 +21,6 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("toolcrib-fs has no way yet to confine files on this system; Linux only, for now");
 
-mod aside;
 mod beneath;
 mod change;
 mod content;
@@ -45,7 +44,6 @@ mod tree;
 mod watch;
 mod workspace;
 
-pub use aside::set_aside;
 pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, NewMode, Step};
 pub use content::Content;
 pub use error::{FsError, FsErrorKind};

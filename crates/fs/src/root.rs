@@ -56,6 +56,19 @@ impl Root {
         self.mode
     }
 
+    /// Which directory it is: its device, and its number there.
+    pub fn identity(&self) -> Option<(u64, u64)> {
+        let status = rustix::fs::fstat(&self.handle).ok()?;
+        Some((status.st_dev, status.st_ino))
+    }
+
+    /// Whether its path still leads to it.
+    pub fn is_in_place(&self) -> bool {
+        let now = rustix::fs::stat(&self.canonical);
+        let now = now.ok().map(|status| (status.st_dev, status.st_ino));
+        now.is_some() && now == self.identity()
+    }
+
     pub(crate) fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
@@ -74,6 +87,8 @@ pub fn real_path(path: &Path) -> PathBuf {
     let found =
         path.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
     match found {
+        // Joining nothing would add a slash, which only directories can have.
+        Some((above, real)) if above == path => real,
         Some((above, real)) => real.join(path.strip_prefix(above).unwrap_or(Path::new(""))),
         None => path.to_owned(),
     }
@@ -88,4 +103,24 @@ pub(crate) fn path_names(path: &Path) -> Vec<OsString> {
             _ => None,
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_real_path_has_no_slash_at_its_end() {
+        let top = tempfile::tempdir().unwrap();
+        let real = std::fs::canonicalize(top.path()).unwrap();
+        std::fs::write(top.path().join("file"), "").unwrap();
+        for (given, expected) in [("file", "file"), ("new/er", "new/er"), (".", "")] {
+            let found = real_path(&top.path().join(given)).into_os_string();
+            let expected = match expected {
+                "" => real.clone(),
+                name => real.join(name),
+            };
+            assert_eq!(found, expected.into_os_string(), "{given}");
+        }
+    }
 }

@@ -148,17 +148,10 @@ impl Policy {
         rule.is_some_and(|rule| rule.decision == Decision::Deny)
     }
 
-    /// What rules deny to read wherever it lies: the paths that they name, and the patterns that name more
-    /// than one.
-    pub fn unreadable_outside(&self) -> (Vec<PathBuf>, Vec<String>) {
-        let (mut paths, mut patterns) = (Vec::new(), Vec::new());
-        for pattern in self.rules.denials(Kind::Read).flat_map(Rule::absolute_paths) {
-            match pattern.only_path(self.home.as_deref()) {
-                Some(path) => paths.push(path),
-                None => patterns.push(pattern.to_string()),
-            }
-        }
-        (paths, patterns)
+    /// The paths that rules deny to read by their name, wherever they lie.
+    pub fn unreadable_outside(&self) -> Vec<PathBuf> {
+        let denied = self.rules.denials(Kind::Read).flat_map(Rule::absolute_paths);
+        denied.filter_map(|pattern| pattern.only_path(self.home.as_deref())).collect()
     }
 
     /// Whether there are rules on files that are read at all.

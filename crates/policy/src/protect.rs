@@ -3,7 +3,7 @@
 //! A hook in `.git`, a task of an editor, the configuration of an agent: whoever writes them runs a
 //! program sooner or later, outside any sandbox and in the user's name.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::name::name_fits;
 
@@ -65,9 +65,38 @@ impl Protection {
         Ok(self)
     }
 
+    /// Whether the operator lets a path be written, whatever protects it.
+    pub fn allows(&self, path: &Path) -> bool {
+        let names = folded_names(path);
+        self.allowed.iter().any(|pattern| pattern.matches(&names))
+    }
+
+    /// The paths that would be protected beneath a path, given from there. The last names of the path are the
+    /// first of a pattern, and this is the rest of it, which may have `*` and `?`.
+    pub fn protected_beneath(&self, path: &Path) -> Vec<PathBuf> {
+        let names = folded_names(path);
+        let mut rests = Vec::new();
+        for pattern in &self.protected {
+            for length in 1..pattern.names.len().min(names.len() + 1) {
+                let (first, rest) = pattern.names.split_at(length);
+                let last = &names[names.len() - length..];
+                if first.iter().zip(last).all(|(pattern, name)| name_fits(pattern, name)) {
+                    rests.push(rest.iter().collect());
+                }
+            }
+        }
+        rests
+    }
+
+    /// The protected paths that name one file each.
+    pub fn plain_paths(&self) -> Vec<PathBuf> {
+        let is_plain = |pattern: &&Pattern| !pattern.text.contains(['*', '?']);
+        self.protected.iter().filter(is_plain).map(|pattern| pattern.text.as_str().into()).collect()
+    }
+
     /// The pattern that protects a path, given from its root; nothing, if it may be written.
     pub fn find(&self, path: &Path) -> Option<&str> {
-        let names: Vec<String> = path.iter().map(|name| folded(&name.to_string_lossy())).collect();
+        let names = folded_names(path);
         if self.allowed.iter().any(|pattern| pattern.matches(&names)) {
             return None;
         }
@@ -99,6 +128,10 @@ impl Pattern {
             names.iter().zip(&self.names).all(|(name, pattern)| name_fits(pattern, name))
         })
     }
+}
+
+fn folded_names(path: &Path) -> Vec<String> {
+    path.iter().map(|name| folded(&name.to_string_lossy())).collect()
 }
 
 /// A name as some file system may take it: without regard to case, without what is not seen, without
@@ -159,6 +192,17 @@ mod tests {
         {
             assert_eq!(protection.find(Path::new(path)), None, "{path}");
         }
+    }
+
+    #[test]
+    fn what_lies_beneath_a_path_is_known_before_it_is_there() {
+        let protection = Protection::default().protect("a/b/*.c").unwrap();
+        let beneath = |path: &str| protection.protected_beneath(Path::new(path));
+        assert!(beneath("x/.VSCode").contains(&"tasks.json".into()));
+        assert_eq!(beneath("a"), [PathBuf::from("b/*.c")]);
+        assert_eq!(beneath("x/a/b"), [PathBuf::from("*.c")]);
+        assert_eq!(beneath("src"), Vec::<PathBuf>::new());
+        assert!(protection.plain_paths().contains(&".claude".into()));
     }
 
     #[test]

@@ -142,6 +142,16 @@ pub(crate) fn resolve(
             ))
             .with("protected_by", pattern));
     }
+    if effect == Effect::Write && runtime.path_rules().refuses_writing(&place.path()) {
+        let message = format!(
+            "{} is protected: git runs it, or takes its configuration from it",
+            shown(path)
+        );
+        let pattern = visible_name(place.relative().as_os_str().as_encoded_bytes());
+        return Err(Error::new(ErrorKind::Protected, message).hint(format!(
+            "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
+        )));
+    }
     Ok(place)
 }
 

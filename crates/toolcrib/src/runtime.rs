@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolcrib_fs::{
@@ -15,6 +16,7 @@ use toolcrib_text::{Secrets, visible_name};
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::record::{Record, Recorder};
+use crate::sandbox::PathRules;
 use crate::sandbox::SandboxSettings;
 use crate::session::Session;
 use crate::shell::{EnvironmentSource, ShellHost, ShellSettings};
@@ -27,11 +29,12 @@ use crate::tools::TOOLS;
 pub struct Runtime {
     table: Table,
     workspace: Workspace,
-    policy: Policy,
+    policy: Arc<Policy>,
     limits: Limits,
     absolute_paths: bool,
     hard_links: HardLinks,
     protection: Protection,
+    path_rules: Arc<PathRules>,
     journal: Option<Journal>,
     recovered: Vec<Recovered>,
     own: Vec<PathBuf>,
@@ -80,7 +83,7 @@ impl Runtime {
         let runs = accesses.iter().any(|access| access.effect() == Effect::Command);
         let confined = runs && self.shell_host.as_ref().is_some_and(ShellHost::confines);
         match confined {
-            true => Cow::Owned(self.policy.clone().confined(true)),
+            true => Cow::Owned(Policy::clone(&self.policy).confined(true)),
             false => Cow::Borrowed(&self.policy),
         }
     }
@@ -104,6 +107,11 @@ impl Runtime {
 
     pub(crate) fn protection(&self) -> &Protection {
         &self.protection
+    }
+
+    /// Which files commands and tools may not change, for reasons that a pattern does not show.
+    pub(crate) fn path_rules(&self) -> &Arc<PathRules> {
+        &self.path_rules
     }
 
     pub(crate) fn journal(&self) -> Option<&Journal> {
@@ -306,6 +314,13 @@ impl RuntimeBuilder {
         let workspace = Workspace::new(roots).map_err(|error| Error::from_fs("", &error))?;
         let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
         own.extend(self.journal.iter().map(|(directory, _)| real_path(directory)));
+        // Those that are not there are not written by commands either.
+        let caches = self
+            .sandbox
+            .caches
+            .iter()
+            .filter_map(|cache| Root::open(cache, RootMode::ReadWrite).ok());
+        let caches = Workspace::new(caches.collect()).ok();
         let settings = ShellSettings {
             directory: self.journal.as_ref().map(|(directory, _)| directory.clone()),
             environment: self.environment,
@@ -324,6 +339,14 @@ impl RuntimeBuilder {
             .rules(self.rules)
             .places(places, self.home)
             .protection(self.protection.clone());
+        let policy = Arc::new(policy);
+        let path_rules = PathRules::new(
+            workspace.clone(),
+            caches,
+            policy.clone(),
+            self.protection.clone(),
+            own.clone(),
+        );
         Ok(Runtime {
             table: Table::new(TOOLS),
             workspace,
@@ -332,6 +355,7 @@ impl RuntimeBuilder {
             absolute_paths: self.absolute_paths,
             hard_links: self.hard_links,
             protection: self.protection,
+            path_rules: Arc::new(path_rules),
             journal,
             recovered,
             own,

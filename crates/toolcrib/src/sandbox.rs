@@ -1,21 +1,18 @@
 //! What commands are held to: the roots, what is protected in them, what the operator says, and what this
 //! system can enforce.
 
-mod harmless;
-mod newcomers;
-mod protected;
+mod git_directory;
+mod guard;
+mod path_rules;
 pub(crate) mod refusals;
-mod repository;
-mod survey;
 
-pub(crate) use self::newcomers::{Fate, Newcomer, Newcomers, newcomer_notes};
-pub(crate) use self::protected::{KeptFrom, kept_from};
-pub(crate) use self::survey::Survey;
+pub(crate) use self::guard::CommandGuard;
+pub(crate) use self::path_rules::PathRules;
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_exec::{Enforced, Level, Network, Sandbox};
-use toolcrib_fs::RootMode;
+use toolcrib_exec::{Enforced, HeldPath, Level, Network, Sandbox};
+use toolcrib_fs::{Root, RootMode};
 
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
@@ -80,27 +77,25 @@ impl Confined {
     }
 }
 
-/// The sandbox of a call, made anew each time: what commands are kept from may have come since.
-pub(crate) fn sandbox(
-    runtime: &Runtime,
-    settings: &SandboxSettings,
-    kept: &KeptFrom,
-    tmp: &Path,
-) -> Sandbox {
+/// The sandbox of a command.
+pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path) -> Sandbox {
     let roots = |mode: RootMode| {
         let roots = runtime.workspace().roots().filter(move |root| root.mode() == mode);
-        roots.map(|root| root.path().to_owned()).collect()
+        let held = |root: &Root| {
+            Some(HeldPath { path: root.path().to_owned(), identity: root.identity()? })
+        };
+        roots.filter_map(held).collect()
     };
     let mut hidden = settings.hidden.clone();
     hidden.extend(runtime.own().iter().cloned());
-    hidden.extend(kept.unreadable.iter().cloned());
+    hidden.extend(runtime.policy().unreadable_outside());
     Sandbox {
         writable: roots(RootMode::ReadWrite),
         caches: settings.caches.clone(),
         read_only: roots(RootMode::ReadOnly),
-        protected: kept.protected.iter().chain(&kept.uneditable).cloned().collect(),
         hidden,
         tmp: tmp.to_owned(),
+        supervise_reads: runtime.path_rules().deny_reading(),
         network: settings.network,
         limits: toolcrib_exec::Limits::DEFAULT,
     }

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use toolcrib_exec::{
-    Enforced, Environment, Jobs, Launcher, LogLimits, Refusal, Shells, find_bash, is_secret,
+    AllowAll, Enforced, Environment, Jobs, Launcher, LogLimits, Network, Refusal, Sandbox, Shells,
+    find_bash, is_secret,
 };
 use toolcrib_text::Secrets;
 
-use self::login::{login_environment, merged};
+use self::login::{login_command, merged, read_login};
 use crate::helper::KEEP;
-use crate::sandbox::{Newcomers, SandboxSettings, Survey, is_enough};
+use crate::sandbox::{SandboxSettings, is_enough};
 use crate::trail::Trail;
 
 /// Commands of one session at a time, those that have ended and are still remembered among them.
@@ -59,8 +60,6 @@ pub(crate) struct ShellHost {
     login_shell: Option<PathBuf>,
     sandbox: Option<SandboxSettings>,
     tmp: PathBuf,
-    survey: Survey,
-    newcomers: Newcomers,
     environment: OnceLock<Environment>,
     own_secrets: OnceLock<Variables>,
     bash: OnceLock<Option<PathBuf>>,
@@ -82,8 +81,6 @@ impl ShellHost {
             login_shell,
             sandbox,
             tmp,
-            survey: Survey::default(),
-            newcomers: Newcomers::default(),
             environment: OnceLock::new(),
             own_secrets: OnceLock::new(),
             bash: OnceLock::new(),
@@ -103,16 +100,6 @@ impl ShellHost {
     /// Whether commands are held to something, and well enough.
     pub(crate) fn confines(&self) -> bool {
         self.sandbox.is_some() && is_enough(self.enforced())
-    }
-
-    /// What was found in the roots that commands are kept from.
-    pub(crate) fn survey(&self) -> &Survey {
-        &self.survey
-    }
-
-    /// What of it has come since.
-    pub(crate) fn newcomers(&self) -> &Newcomers {
-        &self.newcomers
     }
 
     /// Where the directories of sessions are made.
@@ -135,13 +122,36 @@ impl ShellHost {
         self.environment.get_or_init(|| {
             let own = self.source.as_ref().map(|source| source()).unwrap_or_default();
             let login = self.login_shell.as_deref().zip(self.bash());
-            let login =
-                login.and_then(|(shell, bash)| login_environment(&self.shells, bash, shell, &own));
+            let login = login.and_then(|(shell, bash)| self.login_environment(bash, shell, &own));
             Environment::of(match login {
                 Some(login) => merged(own, login),
                 None => own,
             })
         })
+    }
+
+    /// Asks the user's shell for the environment that it makes at a login. Where commands are confined, it is
+    /// too: a command may have written the files that it runs, and they cannot change anything then.
+    fn login_environment(&self, bash: &Path, shell: &Path, own: &Variables) -> Option<Variables> {
+        let command = login_command(bash, shell, own);
+        let jobs = self.shells.session(1);
+        let job = match &self.sandbox {
+            None => jobs.start(&command),
+            Some(settings) => {
+                let sandbox = Sandbox {
+                    writable: Vec::new(),
+                    caches: Vec::new(),
+                    read_only: Vec::new(),
+                    hidden: settings.hidden.clone(),
+                    tmp: jobs.tmp(&self.tmp).ok()?,
+                    supervise_reads: false,
+                    network: Network::None,
+                    limits: toolcrib_exec::Limits::DEFAULT,
+                };
+                jobs.start_within(&sandbox, &command, Arc::new(AllowAll))
+            }
+        };
+        read_login(&*job.ok()?)
     }
 
     /// What of the user's environment, and of what a session exports, is secret. What a login adds to that is

@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use toolcrib_exec::{Touch, Witness};
+use toolcrib_exec::{FileAccess, FileAction};
 use toolcrib_fs::{About, ChangedFile, Footprint, Measure, Settled, Tree, Workspace, Worth};
 use toolcrib_search::{Ignored, VERSION_CONTROL};
 
@@ -21,6 +22,8 @@ pub(crate) struct Trail {
     own: Vec<PathBuf>,
     /// What is settled and nobody has asked for yet.
     untold: Mutex<Left>,
+    /// No process of the command is left.
+    is_over: AtomicBool,
 }
 
 /// What a command has changed since somebody asked last.
@@ -44,14 +47,38 @@ impl Trail {
             workspace: workspace.clone(),
             footprint: Footprint::new(workspace, journal, about, Measure::default()),
             untold: Mutex::default(),
+            is_over: AtomicBool::new(false),
         }
     }
 
     /// What it has changed since this was asked last.
     pub(crate) fn take(&self) -> Left {
         let mut untold = self.lock();
-        untold.add(self.footprint.settle());
+        untold.add(self.footprint.settle(!self.is_over.load(Ordering::Relaxed)));
         std::mem::take(&mut *untold)
+    }
+
+    /// The command is about to change these.
+    pub(crate) fn touched(&self, accesses: &[FileAccess]) {
+        for FileAccess { path, action, .. } in accesses {
+            let whole = matches!(action, FileAction::RenameFrom | FileAction::RenameTo(_));
+            self.footprint.touch(path, whole, &|path| self.worth(path));
+        }
+    }
+
+    /// A change could not be supervised.
+    pub(crate) fn unseen(&self, why: &io::Error) {
+        let mut untold = self.lock();
+        let trouble = format!("a change could not be recorded, so Undo does not know it: {why}");
+        if !untold.troubles.contains(&trouble) {
+            untold.troubles.push(trouble);
+        }
+    }
+
+    /// No process of the command is left.
+    pub(crate) fn over(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.lock().add(self.footprint.settle(false));
     }
 
     fn worth(&self, path: &Path) -> Worth {
@@ -73,31 +100,16 @@ impl Trail {
     }
 }
 
-impl Witness for Trail {
-    fn touched(&self, touches: &[Touch]) {
-        for touch in touches {
-            self.footprint.touch(&touch.path, touch.whole, &|path| self.worth(path));
-        }
-    }
-
-    fn blind(&self, why: &io::Error) {
-        let mut untold = self.lock();
-        let trouble =
-            format!("not all that it changed could be seen, so Undo may not know it: {why}");
-        if !untold.troubles.contains(&trouble) {
-            untold.troubles.push(trouble);
-        }
-    }
-
-    fn over(&self) {
-        self.lock().add(self.footprint.settle());
-    }
-}
-
 impl Left {
     fn add(&mut self, settled: Settled) {
         self.files.extend(settled.files);
         self.ids.extend(settled.id);
+        self.troubles.extend(settled.incomplete.iter().map(|directory| {
+            format!(
+                "{} was renamed and has more files than are kept: Undo does not bring all of them back",
+                directory.display()
+            )
+        }));
         self.troubles.extend(settled.failed.map(|error| {
             format!(
                 "what it changed is not in the journal yet: {} {}",

@@ -41,7 +41,7 @@ struct Inside {
     socket: Option<UnixStream>,
     received: Vec<u8>,
     /// What came along with it, for the runtime.
-    listener: Option<OwnedFd>,
+    descriptors: Vec<OwnedFd>,
     started: bool,
     /// It has been said why it could not be started.
     given_up: bool,
@@ -58,7 +58,7 @@ impl Attendant {
         let inside = Inside {
             socket: Some(socket),
             received: Vec::new(),
-            listener: None,
+            descriptors: Vec::new(),
             started: false,
             given_up: false,
             exited: false,
@@ -174,7 +174,7 @@ impl Inside {
                 Ok((0, _)) | Err(_) => self.socket = None,
                 Ok((count, descriptors)) => {
                     self.received.extend_from_slice(&chunk[..count]);
-                    self.listener = descriptors.into_iter().next().or(self.listener.take());
+                    self.descriptors.extend(descriptors);
                     if self.pass_on(control, between).is_err() {
                         // Whoever says nonsense is not heard any more; it is waited for all the same.
                         self.socket = None;
@@ -191,18 +191,16 @@ impl Inside {
     ) -> Result<(), wire::NotUnderstood> {
         while let Some(notice) = wire::take_notice(&mut self.received)? {
             match notice {
-                Notice::Witnessed { .. } if !self.started => {
-                    let listener = self.listener.take();
-                    let listener = listener.iter().map(|listener| listener.as_fd());
-                    let (frame, listener) =
-                        (wire::encode_notice(&notice), listener.collect::<Vec<_>>());
-                    // Nobody to hear it is nothing to stop for.
-                    let _ = handover::send(control, &frame, &listener);
+                Notice::Supervised if !self.started => {
+                    let descriptors = std::mem::take(&mut self.descriptors);
+                    let descriptors: Vec<_> = descriptors.iter().map(OwnedFd::as_fd).collect();
+                    // If the runtime is gone, that is noticed elsewhere.
+                    let _ = handover::send(control, &wire::encode_notice(&notice), &descriptors);
                 }
-                Notice::Started { unprotected, .. } if !self.started => {
+                Notice::Started { .. } if !self.started => {
                     self.started = true;
                     let between = between.to_vec();
-                    tell(control, &Notice::Started { between, unprotected });
+                    tell(control, &Notice::Started { between });
                 }
                 Notice::NotStarted { .. } if !self.started => {
                     self.given_up = true;

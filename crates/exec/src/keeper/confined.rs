@@ -94,17 +94,18 @@ fn be_first(
         // The keeper has one thread yet, and it is the one that lasts.
         let dies = set_parent_process_death_signal(Some(Signal::KILL));
         plainly("die with the keeper", dies)?;
-        let Entered { unprotected, listener } = enter()?;
-        if let Some(listener) = listener {
-            // From here on somebody must answer, before this process opens anything.
-            plainly("say who is to be told", hand_over(said, listener))?;
-        }
-        Ok((Shell::start(command, script)?, unprotected))
+        let Entered { listener, sockets } = enter()?;
+        // From here on the supervisor must answer, before this process opens anything.
+        let descriptors: Vec<BorrowedFd<'_>> =
+            [Some(&listener), sockets.as_ref()].into_iter().flatten().map(OwnedFd::as_fd).collect();
+        let notice = wire::encode_notice(&Notice::Supervised);
+        plainly("hand over to the supervisor", handover::send(said, &notice, &descriptors))?;
+        Shell::start(command, script)
     };
     match begin() {
         // The keeper may have died before that word was given: then nobody is there to hear this.
-        Ok((shell, unprotected)) => {
-            if say(&Notice::Started { between: Vec::new(), unprotected }).is_ok() {
+        Ok(shell) => {
+            if say(&Notice::Started { between: Vec::new() }).is_ok() {
                 shell.reap(|notice| drop(say(notice)));
             }
             ExitCode::SUCCESS
@@ -114,14 +115,4 @@ fn be_first(
             ExitCode::FAILURE
         }
     }
-}
-
-/// Tells where calls wait for an answer, or why they do not.
-fn hand_over(said: &UnixStream, listener: io::Result<OwnedFd>) -> io::Result<()> {
-    let errno =
-        listener.as_ref().err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
-    let notice = wire::encode_notice(&Notice::Witnessed { errno });
-    let listener = listener.ok();
-    let listener: Vec<BorrowedFd<'_>> = listener.iter().map(|listener| listener.as_fd()).collect();
-    handover::send(said, &notice, &listener)
 }

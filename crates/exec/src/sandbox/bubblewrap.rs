@@ -3,14 +3,11 @@
 //!
 //! It is given the view as arguments, with descriptors for whatever is shown in another place than where it
 //! is, or as writable as it is: between our look at a name and its mount nobody can put something else there.
-//! What it laid over protected names is looked at once more from inside ([`Inside::check`]).
+//! What it laid over hidden names is looked at once more from inside ([`Inside::check`]).
 //!
-//! It cannot lay anything over a socket ([`mod@without_sockets`]). And what goes away while it works, as sockets do,
-//! it takes for a failure: whoever starts it tries again.
+//! A hidden file that goes away while it works is a failure to it: the keeper tries again.
 //!
 //! Its last argument is this very program, by descriptor, which then does the rest: limits, Landlock, the filter.
-
-mod without_sockets;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -24,10 +21,9 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom, memfd_create, open, seek};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use self::without_sockets::without_sockets;
-use super::view::plan::{Plan, Seen};
-use super::view::protect::{self, Hold, check_covered};
-use super::{Network, Sandbox, sockets};
+use super::view::plan::{Plan, Seen, Source};
+use super::view::protect::{Hold, check_covered};
+use super::{HeldPath, Network, Sandbox};
 use crate::step::{Failure, at, plainly};
 use crate::wire::{Frame, Rest};
 
@@ -46,7 +42,7 @@ const ALWAYS: [&str; 8] = [
     "--chdir",
 ];
 
-/// More protected names than a workspace has.
+/// More descriptors than a view has.
 const MANY_HANDLES: u64 = 16 << 10;
 
 /// The bubblewrap of this system, if nobody but root can have put it there.
@@ -80,8 +76,8 @@ pub(crate) struct Wrapped {
 pub(crate) struct Inside {
     /// What must be read-only there.
     covered: Vec<PathBuf>,
-    /// Protected names that could not be held.
-    pub(crate) unprotected: Vec<PathBuf>,
+    /// Which file each root must be.
+    meant: Vec<HeldPath>,
     /// How many open files there may be, as it was before descriptors were handed on.
     handles: Option<u64>,
 }
@@ -90,10 +86,10 @@ impl Wrapped {
     pub(crate) fn new(sandbox: &Sandbox) -> Result<Wrapped, Failure> {
         let program = find().ok_or(io::Error::from_raw_os_error(libc::ENOENT));
         let program = at("find a bubblewrap that is root's in", Path::new("/usr/bin"), program)?;
-        let mut plan = Plan::of(sandbox, &sockets::outside())?;
-        plan.layers = without_sockets(plan.layers);
+        let plan = Plan::of(sandbox)?;
         let handles = plainly("have more open files", have_more_handles())?;
-        let inside = Inside { covered: Vec::new(), unprotected: plan.unprotected.clone(), handles };
+        let meant = sandbox.writable.iter().chain(&sandbox.read_only).cloned().collect();
+        let inside = Inside { covered: Vec::new(), meant, handles };
         let mut wrapped = Wrapped { program, words: Vec::new(), handed: Vec::new(), inside };
         wrapped.add(&ALWAYS);
         wrapped.add(&["/"]);
@@ -143,15 +139,17 @@ impl Wrapped {
         }
         for hold in &plan.holds {
             match hold {
-                Hold::Directory(path) => self.bind("--bind-fd", path, path)?,
-                Hold::ReadOnly(path) => self.bind("--ro-bind-fd", path, path)?,
+                Hold::Directory(path) => {
+                    let source = Source { path: path.clone(), identity: None };
+                    self.bind("--bind-fd", &source, path)?;
+                }
                 Hold::Hidden(path) if path.is_dir() => {
                     self.empty(path);
                     emptied.push(path);
                 }
                 Hold::Hidden(path) => self.deny(path),
             }
-            if let Hold::ReadOnly(path) | Hold::Hidden(path) = hold {
+            if let Hold::Hidden(path) = hold {
                 self.inside.covered.push(path.clone());
             }
         }
@@ -163,8 +161,8 @@ impl Wrapped {
         Ok(())
     }
 
-    fn bind(&mut self, how: &str, source: &Path, path: &Path) -> Result<(), Failure> {
-        let number = self.hand_on(at("open", source, protect::open(source))?)?;
+    fn bind(&mut self, how: &str, source: &Source, path: &Path) -> Result<(), Failure> {
+        let number = self.hand_on(source.open()?)?;
         self.add_at(&[how, &number], path);
         Ok(())
     }
@@ -204,7 +202,10 @@ impl Inside {
     /// Looks whether everything was laid where it belongs; to be called inside.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         for path in &self.covered {
-            at("protect", path, check_covered(path))?;
+            at("hide", path, check_covered(path))?;
+        }
+        for held in &self.meant {
+            Source { path: held.path.clone(), identity: Some(held.identity) }.open()?;
         }
         if let Some(given) = self.handles {
             let limit =
@@ -216,18 +217,18 @@ impl Inside {
 
     pub(crate) fn encode(&self, frame: &mut Frame) {
         frame.paths(&self.covered);
-        frame.paths(&self.unprotected);
+        HeldPath::encode_all(&self.meant, frame);
         frame.number(self.handles.unwrap_or(0));
     }
 
     pub(crate) fn parse(rest: &mut Rest<'_>) -> Option<Inside> {
-        let (covered, unprotected) = (rest.paths()?, rest.paths()?);
+        let (covered, meant) = (rest.paths()?, HeldPath::parse_all(rest)?);
         let handles = Some(rest.number()?).filter(|&handles| handles > 0);
-        Some(Inside { covered, unprotected, handles })
+        Some(Inside { covered, meant, handles })
     }
 }
 
-/// Room for a descriptor of each protected name; answers what there was.
+/// Room for a descriptor of each place; answers what there was.
 fn have_more_handles() -> io::Result<Option<u64>> {
     let given = getrlimit(Resource::Nofile);
     let wanted = given.maximum.map_or(MANY_HANDLES, |most| most.min(MANY_HANDLES));

@@ -3,9 +3,7 @@
 //! A list of what is refused, not of what is allowed: builds use whatever there is. Where a namespace
 //! keeps a command in, it is not refused what it needs inside; so nothing is said here about sending.
 //!
-//! And those that wait until somebody has looked at them, and then happen as if nobody had asked: those that a
-//! sandbox refuses to honest work ([`super::refused`]) and, where somebody wants to know, all that change files
-//! by name ([`crate::Witness`]).
+//! And the calls that wait for the [supervisor](crate::supervise), which performs them.
 
 mod program;
 
@@ -14,15 +12,14 @@ use std::os::fd::OwnedFd;
 
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-    SeccompRule, apply_filter,
+    SeccompRule,
 };
 
 use self::program::Rules;
 use super::kernel::listen;
-use super::level::Level;
 use super::{Confinement, Network};
 use crate::step::{Failure, plainly};
-use crate::touch::{MAKING, OPENING, TOUCHING};
+use crate::supervise::operation::{FILE_CALLS, OPEN_CALLS};
 
 /// Refused with `EPERM`.
 const REFUSED: &[i64] = &[
@@ -82,10 +79,11 @@ const REFUSED: &[i64] = &[
     libc::SYS_ioperm,
 ];
 
-/// Answered as by a kernel that does not have them: programs have another way. The flags of `clone3` are
-/// in memory, where a filter cannot see them; `clone` has them in its arguments.
+/// Answered as by a kernel that does not have them: programs have another way. The flags of `clone3` and
+/// `openat2` are in memory, where a filter cannot see them; `clone` and `openat` have them in their arguments.
 const UNKNOWN: &[i64] = &[
     libc::SYS_clone3,
+    libc::SYS_openat2,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -107,54 +105,51 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
 /// Commands to terminals that type for the person at it.
 const TYPING: [u32; 2] = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
 
-/// Has this process, and all that it starts, refused what no command needs; and those calls wait that
-/// somebody wants to look at. Answers where they wait, or why they do not; nothing, if there are none.
-pub(super) fn confine(confinement: &Confinement) -> Result<Option<io::Result<OwnedFd>>, Failure> {
-    let step = "refuse system calls";
-    let compiled = |program: Result<BpfProgram, BackendError>| {
-        plainly(step, program.map_err(io::Error::other))
-    };
-    let waiting = plainly(step, looked_at(confinement).map_err(io::Error::other))?;
+/// Has this process, and all that it starts, refused the calls that no command needs; others wait for the
+/// supervisor. Answers where they wait.
+pub(super) fn confine(confinement: &Confinement) -> Result<OwnedFd, Failure> {
+    let step = "supervise system calls";
+    let program = plainly(step, program(confinement).map_err(io::Error::other))?;
+    plainly(step, listen(&program))
+}
+
+/// The filter. In one program, since each costs time for every call; no call is in two of its lists.
+fn program(confinement: &Confinement) -> Result<BpfProgram, BackendError> {
     let wait = SeccompAction::Trace(STAND_IN & libc::SECCOMP_RET_DATA);
-    // In one program, since each takes its time to be taken: no call is in two of these lists.
-    let listener = (!waiting.is_empty()).then(|| {
-        let mut all = refused(confinement, true)?;
-        all.push((waiting, wait));
-        let mut program = program::of(all)?;
-        program::replace_answer(&mut program, STAND_IN, libc::SECCOMP_RET_USER_NOTIF);
-        Ok(program)
-    });
-    let listener = listener.map(compiled).transpose()?.map(|program| listen(&program));
-    if !matches!(listener, Some(Ok(_))) {
-        let program = compiled(refused(confinement, false).and_then(program::of))?;
-        plainly(step, apply_filter(&program).map_err(to_io))?;
-    }
-    Ok(listener)
+    let mut all = refused(confinement)?;
+    all.push((supervised(confinement)?, wait));
+    let mut program = program::of(all)?;
+    program::replace_answer(&mut program, STAND_IN, libc::SECCOMP_RET_USER_NOTIF);
+    Ok(program)
 }
 
 /// An answer that the compiler of filters knows, for the one that it does not.
 const STAND_IN: u32 = libc::SECCOMP_RET_TRACE | 0x7063;
 
-fn looked_at(confinement: &Confinement) -> Result<Rules, BackendError> {
-    let mut rules = Vec::new();
-    if confinement.witnessed || confinement.level >= Level::Landlock {
-        rules.extend(whole(if confinement.witnessed { TOUCHING } else { MAKING }));
-        for (call, flags) in OPENING {
-            rules.push((*call, opened_to_change(*flags)?));
-        }
+/// The calls that the supervisor performs.
+fn supervised(confinement: &Confinement) -> Result<Rules, BackendError> {
+    let mut rules = whole(FILE_CALLS);
+    for (call, flags) in OPEN_CALLS {
+        let opens = match confinement.sandbox.supervise_reads {
+            true => Vec::new(),
+            false => opened_to_change(*flags)?,
+        };
+        rules.push((*call, opens));
     }
     if asks_about_sockets(confinement) {
         rules.push((libc::SYS_socket, Vec::new()));
-    } else if confinement.sandbox.network == Network::None {
-        rules.push((libc::SYS_connect, Vec::new()));
-        // To an address, and not to whom it is connected already.
+        return Ok(rules);
+    }
+    rules.push((libc::SYS_connect, Vec::new()));
+    if confinement.sandbox.network == Network::None {
+        // To an address, and not to the peer that it is connected to already.
         let address = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
         rules.push((libc::SYS_sendto, vec![SeccompRule::new(vec![address])?]));
     }
     Ok(rules)
 }
 
-/// Whether sockets are refused by whoever listens: what a filter refuses, nobody is shown.
+/// Whether the supervisor refuses all sockets: a refusal by the filter would not be told.
 fn asks_about_sockets(confinement: &Confinement) -> bool {
     confinement.sandbox.network == Network::None && !confinement.level.has_view()
 }
@@ -173,18 +168,18 @@ fn opened_to_change(flags: u8) -> Result<Vec<SeccompRule>, BackendError> {
         .collect()
 }
 
-/// What is refused, and how. `listened` says that those wait that are listened to.
-fn refused(
-    confinement: &Confinement,
-    listened: bool,
-) -> Result<Vec<(Rules, SeccompAction)>, BackendError> {
+/// What is refused, and how.
+fn refused(confinement: &Confinement) -> Result<Vec<(Rules, SeccompAction)>, BackendError> {
     let mut rules = whole(REFUSED);
     rules.push((libc::SYS_clone, namespaces()?));
     let typing = TYPING.map(|command| argument(1, SeccompCmpOp::Eq, u64::from(command)));
     rules.push((libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?));
-    if !(listened && asks_about_sockets(confinement)) {
-        rules.push((libc::SYS_socket, sockets(confinement)?));
+    if !asks_about_sockets(confinement) {
+        let mut sockets = sockets()?;
+        sockets.extend(local_datagrams()?);
+        rules.push((libc::SYS_socket, sockets));
     }
+    rules.push((libc::SYS_socketpair, local_datagrams()?));
     let with = |errno: libc::c_int| SeccompAction::Errno(errno.unsigned_abs());
     Ok(vec![(rules, with(libc::EPERM)), (whole(UNKNOWN), with(libc::ENOSYS))])
 }
@@ -200,32 +195,34 @@ fn namespaces() -> Result<Vec<SeccompRule>, BackendError> {
     kinds.map(|kind| argument(0, SeccompCmpOp::MaskedEq(kind), kind)).collect()
 }
 
-/// Families of sockets: those that are not of this machine's network are refused always; a virtual
-/// machine's host, for one, is reached by one that knows no namespaces. Where no namespace keeps the
-/// others in, and the network is off, they all are: also local ones, which lead to any service. Those that
-/// are listened to are refused by whoever does.
-fn sockets(confinement: &Confinement) -> Result<Vec<SeccompRule>, BackendError> {
-    let isolated = confinement.level.has_view();
+/// Families of sockets that are not of this machine's network: a virtual machine's host, for one, is reached
+/// by one that knows no namespaces.
+fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
     let ordinary = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
-    let allowed: &[libc::c_int] =
-        if isolated || confinement.sandbox.network == Network::All { &ordinary } else { &[] };
-    let others = allowed.iter().map(|&family| {
+    let others = ordinary.map(|family| {
         let family = u64::from(family.unsigned_abs());
         SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
     });
-    let others: Vec<SeccompCondition> = others.collect::<Result<_, _>>()?;
-    if others.is_empty() { Ok(Vec::new()) } else { Ok(vec![SeccompRule::new(others)?]) }
+    Ok(vec![SeccompRule::new(others.into_iter().collect::<Result<_, _>>()?)?])
+}
+
+/// Local sockets that send to a path with each message: the path is in memory, and no connection is made
+/// that the supervisor could decide on. `SOCK_RAW` means the same there.
+fn local_datagrams() -> Result<Vec<SeccompRule>, BackendError> {
+    const TYPE: u64 = 0xf;
+    let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| {
+        let (family, kind) = (libc::AF_UNIX.unsigned_abs(), kind.unsigned_abs());
+        let dword = SeccompCmpArgLen::Dword;
+        SeccompRule::new(vec![
+            SeccompCondition::new(0, dword.clone(), SeccompCmpOp::Eq, family.into())?,
+            SeccompCondition::new(1, dword, SeccompCmpOp::MaskedEq(TYPE), kind.into())?,
+        ])
+    });
+    kinds.into_iter().collect()
 }
 
 fn argument(index: u8, compare: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(vec![SeccompCondition::new(index, SeccompCmpArgLen::Dword, compare, value)?])
-}
-
-fn to_io(error: seccompiler::Error) -> io::Error {
-    match error {
-        seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error) => error,
-        other => io::Error::other(other),
-    }
 }
 
 #[cfg(test)]
@@ -234,26 +231,23 @@ mod tests {
 
     use super::*;
     use crate::sandbox::Sandbox;
+    use crate::sandbox::level::Level;
 
     /// With one answer for each call there is no order of lists to get wrong.
     #[test]
     fn no_call_is_in_two_lists() {
         for level in Level::ALL {
-            for (network, witnessed) in
-                [(Network::None, true), (Network::None, false), (Network::All, true)]
-            {
-                let sandbox = Sandbox::read_only(network);
-                let confinement = Confinement { sandbox, level, witnessed, landlock: 7 };
-                let waiting = looked_at(&confinement).unwrap();
-                let listened = refused(&confinement, true).unwrap();
-                let all = listened.into_iter().map(|(rules, _)| rules).chain([waiting]).flatten();
+            for (network, supervise_reads) in [(Network::None, true), (Network::All, false)] {
+                let sandbox = Sandbox { supervise_reads, ..Sandbox::read_only(network) };
+                let confinement = Confinement { sandbox, level, landlock: 7 };
+                let refused = refused(&confinement).unwrap();
+                let all = refused.into_iter().map(|(rules, _)| rules);
+                let all = all.chain([supervised(&confinement).unwrap()]).flatten();
                 let mut seen = BTreeSet::new();
                 for (call, _) in all {
                     assert!(seen.insert(call), "{call} at {level:?}");
                 }
-                let alone = refused(&confinement, false).unwrap();
-                let mut alone = alone.iter().flat_map(|(rules, _)| rules);
-                assert!(alone.any(|(call, _)| *call == libc::SYS_socket));
+                assert!(seen.contains(&libc::SYS_socket));
             }
         }
     }

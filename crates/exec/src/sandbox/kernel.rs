@@ -213,10 +213,51 @@ pub(crate) fn let_happen(listener: impl AsFd, waiting: &Waiting) {
     answer(listener, libc::seccomp_notif_resp { id: waiting.id, val: 0, error: 0, flags: go_on });
 }
 
-/// Has the call fail, as if a filter had refused it.
-pub(crate) fn let_fail(listener: impl AsFd, waiting: &Waiting) {
-    let error = -libc::EPERM;
-    answer(listener, libc::seccomp_notif_resp { id: waiting.id, val: 0, error, flags: 0 });
+/// Has the call fail with an error.
+pub(crate) fn let_fail(listener: impl AsFd, waiting: &Waiting, errno: i32) {
+    answer(listener, libc::seccomp_notif_resp { id: waiting.id, val: 0, error: -errno, flags: 0 });
+}
+
+/// Has the call return a value, without having happened.
+pub(crate) fn let_return(listener: impl AsFd, waiting: &Waiting, value: i64) {
+    let answered = libc::seccomp_notif_resp { id: waiting.id, val: value, error: 0, flags: 0 };
+    answer(listener, answered);
+}
+
+/// Has the call return a new descriptor of this file in the process that made it.
+#[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
+pub(crate) fn let_return_descriptor(
+    listener: impl AsFd,
+    waiting: &Waiting,
+    file: impl AsFd,
+    close_on_exec: bool,
+) -> io::Result<()> {
+    let flags = if close_on_exec { libc::O_CLOEXEC.unsigned_abs() } else { 0 };
+    let added = libc::seccomp_notif_addfd {
+        id: waiting.id,
+        flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
+        srcfd: file.as_fd().as_raw_fd().unsigned_abs(),
+        newfd: 0,
+        newfd_flags: flags,
+    };
+    let number = listener.as_fd().as_raw_fd();
+    // SAFETY: the structure is the one that belongs to this request, is only read, and outlives the call.
+    let answer = unsafe { libc::ioctl(number, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const added) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Connects a socket to an address of any family.
+#[expect(unsafe_code, reason = "no crate that we have takes an address as bytes")]
+pub(crate) fn connect(socket: impl AsFd, address: &[u8]) -> rustix::io::Result<()> {
+    let length = libc::socklen_t::try_from(address.len()).unwrap_or(0);
+    let number = socket.as_fd().as_raw_fd();
+    // SAFETY: the address is as long as it is said to be, is only read, and outlives the call.
+    let answer = unsafe { libc::connect(number, address.as_ptr().cast(), length) };
+    if answer == 0 {
+        return Ok(());
+    }
+    let errno = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+    Err(rustix::io::Errno::from_raw_os_error(errno))
 }
 
 #[expect(unsafe_code, reason = "no crate that we have talks to a listener")]

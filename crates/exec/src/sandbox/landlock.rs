@@ -34,8 +34,8 @@ const OF_A_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVIC
 /// Connecting to abstract sockets outside, and signals to processes outside, since version 6.
 const SCOPED: u64 = 0b11;
 
-/// The version from which on `truncate` is a right of its own: before, nothing keeps it out.
-pub(super) const WITH_TRUNCATE: i64 = 3;
+/// The version from which on `truncate` is a right of its own. Before, the supervisor keeps it out.
+const WITH_TRUNCATE: i64 = 3;
 /// The version from which on signals stay inside.
 pub(super) const WITH_SCOPES: i64 = 6;
 

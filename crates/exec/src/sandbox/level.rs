@@ -96,18 +96,14 @@ fn missing(level: Level, landlock: i64) -> Vec<String> {
     missing.extend([
         "Processes of other programs of the same user are seen, and the number of processes is not limited.",
         "What detaches itself from a command may survive it.",
-        "Protected names within the workspace can be written.",
         "There is no network at all where the network is off: no loopback, and no local sockets.",
     ]);
     if level == Level::Landlock {
         missing.extend([
-            "The mode, the owner, the times and the attributes of files outside can be changed.",
+            "The owner, the times and the attributes of files outside can be changed.",
             "The names in hidden directories can be listed, and what is hidden within the workspace be read.",
             "/tmp is the system's, and not written: $TMPDIR is the session's.",
         ]);
-        if landlock < landlock::WITH_TRUNCATE {
-            missing.push("Files outside can be cut short.");
-        }
         if landlock < landlock::WITH_SCOPES {
             missing.push("Signals can be sent to other programs of the same user.");
         }

@@ -14,7 +14,7 @@ pub(super) mod protect;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nix::sched::{CloneFlags, unshare};
 
@@ -23,12 +23,11 @@ use self::plan::{Layer, Plan, Seen};
 use super::Sandbox;
 use crate::step::{Failure, at, plainly};
 
-/// Makes the view around this process. Answers which protected names are not there, or lie behind a link,
-/// so that nothing could be laid over them.
-pub(super) fn make(sandbox: &Sandbox, sockets: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+/// Makes the view around this process.
+pub(super) fn make(sandbox: &Sandbox) -> Result<(), Failure> {
     let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
     plainly("make a namespace of mounts", unshare(own))?;
-    let plan = Plan::of(sandbox, sockets)?;
+    let plan = Plan::of(sandbox)?;
     let kept = plan.layers.iter().map(|layer| kept(&layer.seen));
     let kept: Vec<Option<Tree>> = kept.collect::<Result<_, _>>()?;
     let mut devices = devices::take()?;
@@ -56,8 +55,7 @@ pub(super) fn make(sandbox: &Sandbox, sockets: &[PathBuf]) -> Result<Vec<PathBuf
     for hold in &plan.holds {
         hold.lay(&nothing)?;
     }
-    mount::proc()?.lay(Path::new("/proc"))?;
-    Ok(plan.unprotected)
+    mount::proc()?.lay(Path::new("/proc"))
 }
 
 /// What has to be taken before everything is read-only.
@@ -74,6 +72,13 @@ fn lay(layer: &Layer, tree: &Tree) -> Result<(), Failure> {
     let hides = layer.seen.hides();
     if layer.path.symlink_metadata().is_err() && !hides {
         at("make a place for", &layer.path, make_place(&layer.path, tree.is_directory()))?;
+    }
+    if let Seen::AsItIs(source) | Seen::ReadOnly(source) = &layer.seen
+        && source.path == layer.path
+    {
+        // Within another root, the place is one that a command could have replaced by a link.
+        let place = at("open", &layer.path, protect::open(&layer.path))?;
+        return tree.lay_on(&place, &layer.path);
     }
     match tree.lay(&layer.path) {
         Err(failure) if hides && failure.error.kind() == io::ErrorKind::NotFound => Ok(()),

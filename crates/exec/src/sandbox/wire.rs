@@ -4,14 +4,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use super::level::Level;
-use super::{Confinement, Limits, Network, Sandbox};
+use super::{Confinement, HeldPath, Limits, Network, Sandbox};
 use crate::wire::{Frame, Rest, os_string};
 
 impl Confinement {
     pub(crate) fn encode(&self, frame: &mut Frame) {
         let sandbox = &self.sandbox;
         frame.number(u64::from(self.level.number()));
-        frame.number(u64::from(self.witnessed));
+        frame.number(u64::from(sandbox.supervise_reads));
         frame.number(u64::try_from(self.landlock).unwrap_or(0));
         frame.bytes(sandbox.tmp.as_os_str().as_bytes());
         frame.number(match sandbox.network {
@@ -19,21 +19,16 @@ impl Confinement {
             Network::All => 1,
         });
         frame.number(u64::from(sandbox.limits.processes));
-        let lists = [
-            &sandbox.writable,
-            &sandbox.caches,
-            &sandbox.read_only,
-            &sandbox.protected,
-            &sandbox.hidden,
-        ];
-        for list in lists {
+        HeldPath::encode_all(&sandbox.writable, frame);
+        HeldPath::encode_all(&sandbox.read_only, frame);
+        for list in [&sandbox.caches, &sandbox.hidden] {
             frame.paths(list);
         }
     }
 
     pub(crate) fn parse(rest: &mut Rest<'_>) -> Option<Confinement> {
         let level = Level::of_number(rest.number()?)?;
-        let witnessed = rest.number()? != 0;
+        let supervise_reads = rest.number()? != 0;
         let landlock = i64::try_from(rest.number()?).ok()?;
         let tmp = PathBuf::from(os_string(rest.bytes()?));
         let network = match rest.number()? {
@@ -42,16 +37,30 @@ impl Confinement {
             _ => return None,
         };
         let limits = Limits { processes: u32::try_from(rest.number()?).ok()? };
-        let sandbox = Sandbox {
-            writable: rest.paths()?,
-            caches: rest.paths()?,
-            read_only: rest.paths()?,
-            protected: rest.paths()?,
-            hidden: rest.paths()?,
-            tmp,
-            network,
-            limits,
+        let (writable, read_only) = (HeldPath::parse_all(rest)?, HeldPath::parse_all(rest)?);
+        let (caches, hidden) = (rest.paths()?, rest.paths()?);
+        let sandbox =
+            Sandbox { writable, caches, read_only, hidden, tmp, supervise_reads, network, limits };
+        Some(Confinement { sandbox, level, landlock })
+    }
+}
+
+impl HeldPath {
+    pub(super) fn encode_all(all: &[HeldPath], frame: &mut Frame) {
+        frame.number(all.len() as u64);
+        for held in all {
+            frame.bytes(held.path.as_os_str().as_bytes());
+            frame.number(held.identity.0);
+            frame.number(held.identity.1);
+        }
+    }
+
+    pub(super) fn parse_all(rest: &mut Rest<'_>) -> Option<Vec<HeldPath>> {
+        let count = rest.number()?;
+        let held = |rest: &mut Rest<'_>| {
+            let path = PathBuf::from(os_string(rest.bytes()?));
+            Some(HeldPath { path, identity: (rest.number()?, rest.number()?) })
         };
-        Some(Confinement { sandbox, level, landlock, witnessed })
+        (0..count).map(|_| held(rest)).collect()
     }
 }

@@ -10,19 +10,21 @@ mod network;
 mod processes;
 mod projects;
 mod refusals;
-mod witness;
+mod supervised;
 mod work;
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tempfile::TempDir;
 use toolcrib_exec::{
-    Command, Exit, Job, Jobs, Launcher, Level, Limits, LogLimits, Network, Sandbox, Shells,
+    AllowAll, Command, Exit, FileAccess, FileAction, Guard, HeldPath, Job, JobError, Jobs,
+    Launcher, Level, Limits, LogLimits, Network, Sandbox, Shells, Unwritable, Verdict,
 };
 
 use crate::{LONG, alive, eventually, example_path};
@@ -36,6 +38,7 @@ struct Bench {
     shells: Arc<Shells>,
     jobs: Jobs,
     sandbox: Sandbox,
+    guard: Arc<dyn Guard>,
     /// More variables of its commands.
     variables: Vec<(OsString, OsString)>,
 }
@@ -45,7 +48,6 @@ struct Bench {
 struct Ran {
     exit: Exit,
     output: String,
-    unprotected: Vec<PathBuf>,
 }
 
 impl Bench {
@@ -104,19 +106,21 @@ impl Bench {
         fs::write(at("home/.netrc"), "secret password").unwrap();
         fs::write(at("ws/file"), "mine").unwrap();
         let sandbox = Sandbox {
-            writable: vec![at("ws")],
+            writable: vec![held(&at("ws"))],
             caches: vec![at("home/.cache")],
             read_only: Vec::new(),
-            protected: vec![at("ws/.git/hooks"), at("ws/.git/config")],
             hidden: vec![at("home/.ssh"), at("home/.netrc"), at("home/.aws")],
             tmp: at("tmp"),
+            supervise_reads: false,
             network: Network::None,
             limits: Limits { processes: 400 },
         };
         let logs = LogLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None };
         let shells = Shells::with_landlock(landlock, launcher, logs);
         let jobs = shells.session(200);
-        Bench { top, shells, jobs, sandbox, variables: Vec::new() }
+        let protected = vec![at("ws/.git/hooks"), at("ws/.git/config")];
+        let guard = Arc::new(Protect(protected, Mutex::default()));
+        Bench { top, shells, jobs, sandbox, guard, variables: Vec::new() }
     }
 
     /// Makes somebody the owner of everything there is.
@@ -155,8 +159,12 @@ impl Bench {
         }
     }
 
+    fn try_to_start(&self, script: &str) -> Result<Arc<Job>, JobError> {
+        self.jobs.start_within(&self.sandbox, &self.command(script), self.guard.clone())
+    }
+
     fn start(&self, script: &str) -> Arc<Job> {
-        self.jobs.start_within(&self.sandbox, &self.command(script)).unwrap()
+        self.try_to_start(script).unwrap()
     }
 
     fn run(&self, script: &str) -> Ran {
@@ -192,12 +200,52 @@ impl Bench {
     }
 }
 
+/// Protects some paths.
+#[derive(Debug)]
+struct Protect(Vec<PathBuf>, Mutex<Vec<String>>);
+
+impl Guard for Protect {
+    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<PathBuf>) -> Verdict {
+        let renames = accesses.iter().any(|access| access.action == FileAction::RenameFrom);
+        for (number, access) in accesses.iter().enumerate() {
+            let refuse = |why| Verdict::Refuse { access: number, why };
+            for protected in &self.0 {
+                if access.path.starts_with(protected) {
+                    return refuse(Unwritable::Protected);
+                }
+                if renames && protected.starts_with(&access.path) {
+                    return refuse(Unwritable::Holding);
+                }
+            }
+        }
+        Verdict::Allow
+    }
+
+    fn review(&self, _: &Path, _: &[u8]) -> Result<(), Unwritable> {
+        Ok(())
+    }
+
+    fn may_read(&self, _: &Path) -> bool {
+        true
+    }
+
+    fn unseen(&self, why: &io::Error) {
+        self.1.lock().unwrap().push(why.to_string());
+    }
+
+    fn over(&self) {}
+}
+
+fn held(path: &Path) -> HeldPath {
+    HeldPath::of(fs::canonicalize(path).unwrap()).unwrap()
+}
+
 /// Waits for the end of a command.
 fn ran(job: &Job) -> Ran {
     let now = job.wait(LONG, |now| !now.status.is_running() && now.closed);
     let output = String::from_utf8_lossy(&job.read(0, 1 << 20).1).into_owned();
     let ended = now.ended.unwrap_or_else(|| panic!("{:?}\n{output}", now.broken));
-    Ran { exit: ended.exit, output, unprotected: job.unprotected() }
+    Ran { exit: ended.exit, output }
 }
 
 /// Waits until a command has written something, or will not.

@@ -82,8 +82,9 @@ impl Spot {
         }
     }
 
-    /// What is beneath a directory, files and directories, at most so many. Links are not followed.
-    pub(super) fn beneath(&self, most: usize) -> Vec<PathBuf> {
+    /// What is beneath a directory, files and directories, at most as many as that, and whether that is all.
+    /// Links are not followed.
+    pub(super) fn beneath(&self, most: usize) -> (Vec<PathBuf>, bool) {
         let (mut found, mut buffer) = (Vec::new(), Vec::new());
         let mut pending = vec![self.relative.clone()];
         while let Some(relative) = pending.pop() {
@@ -97,9 +98,9 @@ impl Spot {
                 found.len() < most
             });
             if listed.is_err() || found.len() >= most {
-                break;
+                return (found, false);
             }
         }
-        found
+        (found, true)
     }
 }

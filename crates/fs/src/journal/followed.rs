@@ -105,7 +105,8 @@ impl Journal {
                 note.remove();
                 continue;
             }
-            let settled = Footprint::of_note(workspace, self, note, files, about.clone()).settle();
+            let settled =
+                Footprint::of_note(workspace, self, note, files, about.clone()).settle(false);
             let outcome = match settled.failed {
                 Some(error) => Outcome::Failed(error),
                 None if settled.files.is_empty() => continue,

@@ -198,8 +198,10 @@ impl<'a> Surroundings<'a> {
         match values {
             Any => true,
             OneOf(words) => words.iter().any(|word| word.as_bytes() == value),
-            Address => url::is_remote(value),
-            Remote => value == b"." || self.remotes.contains(value) || url::is_remote(value),
+            Address => url::has_own_transport(value),
+            Remote => {
+                value == b"." || self.remotes.contains(value) || url::has_own_transport(value)
+            }
             Directory => std::str::from_utf8(value).is_ok_and(|path| self.is_inside(path)),
         }
     }

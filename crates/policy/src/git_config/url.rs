@@ -1,11 +1,11 @@
 //! Addresses of repositories with which git starts nothing but its own transports.
 
-/// Whether an address names a repository on another machine, by a transport of git itself.
+/// Whether an address names a repository by a transport of git itself.
 ///
 /// `ext::command` and `name::address` run `git-remote-name`, as does a scheme that git does not know.
-/// A path on this machine is refused too: a push to it runs the hooks of the repository there, which
-/// may lie in the workspace.
-pub(super) fn is_remote(address: &[u8]) -> bool {
+/// A path on this machine is harmless: a push to it runs the hooks of the repository there, and hooks
+/// are protected wherever a repository lies.
+pub(super) fn has_own_transport(address: &[u8]) -> bool {
     let Ok(address) = std::str::from_utf8(address) else { return false };
     if address.bytes().any(|byte| byte.is_ascii_control()) {
         return false;
@@ -17,9 +17,16 @@ pub(super) fn is_remote(address: &[u8]) -> bool {
             let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
             is_authority(Some(authority), false) && !path.starts_with('-')
         }
+        Some(("file", path)) => path.starts_with('/'),
         Some(_) => false,
-        None => is_scp_like(address),
+        None => is_path(address) || is_scp_like(address),
     }
+}
+
+/// A path on this machine has no colon before its first slash.
+fn is_path(address: &str) -> bool {
+    let first = address.split('/').next().unwrap_or_default();
+    !address.is_empty() && !first.contains(':') && !address.starts_with('-')
 }
 
 /// `user@host:path`.
@@ -58,10 +65,10 @@ fn is_authority(authority: Option<&str>, has_password: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_remote;
+    use super::has_own_transport;
 
     #[test]
-    fn only_other_machines_by_known_transports() {
+    fn only_known_transports() {
         for address in [
             "https://github.com/a/b.git",
             "https://user:p%40ss@example.org:8443/a",
@@ -71,8 +78,11 @@ mod tests {
             "git://example.org/a",
             "git@github.com:a/b.git",
             "host.example:a",
+            "../a.git",
+            "/srv/a:b.git",
+            "file:///srv/a.git",
         ] {
-            assert!(is_remote(address.as_bytes()), "{address}");
+            assert!(has_own_transport(address.as_bytes()), "{address}");
         }
         for address in [
             "",
@@ -92,17 +102,14 @@ mod tests {
             "host:-a",
             "ssh://host/-a",
             "c:evil",
-            "./evil.git",
-            "../evil.git",
-            "/tmp/evil.git",
-            "evil",
-            "file:///tmp/evil.git",
+            "-path",
+            "file://host/a",
             "https:///a",
             "https://host\n/a",
             "host;id:a",
             "$(id):a",
         ] {
-            assert!(!is_remote(address.as_bytes()), "{address}");
+            assert!(!has_own_transport(address.as_bytes()), "{address}");
         }
     }
 }

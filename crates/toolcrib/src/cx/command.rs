@@ -10,9 +10,7 @@ use toolcrib_text::{Secrets, visible_name};
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::sandbox::{
-    Confined, Newcomer, is_enough, kept_from, newcomer_notes, not_enough, sandbox, seen_tmp,
-};
+use crate::sandbox::{CommandGuard, Confined, is_enough, not_enough, sandbox, seen_tmp};
 use crate::shell::{MAX_AGE, SessionShell, ShellHost};
 use crate::trail::Trail;
 
@@ -25,8 +23,8 @@ pub(crate) struct StartedCommand {
     pub(crate) notes: Vec<String>,
     /// What held it.
     pub(crate) confined: Confined,
-    /// What it changes, if that can be seen.
-    pub(crate) trail: Option<Arc<Trail>>,
+    /// What decides about its changes, and records them, if it is confined.
+    pub(crate) guarded: Option<(Arc<CommandGuard>, Arc<Trail>)>,
     /// What is not shown of its output.
     pub(crate) secrets: Secrets,
 }
@@ -83,17 +81,6 @@ impl<'a> Cx<'a> {
         self.runtime.secrets(self.session)
     }
 
-    /// The protected names that have come since a command was started; what could run something is not where
-    /// it was any more.
-    pub(crate) fn protected_since(&self, started: &StartedCommand) -> Result<Vec<Newcomer>, Error> {
-        if matches!(started.confined, Confined::Not) {
-            return Ok(Vec::new());
-        }
-        let host = self.shell_host()?;
-        let kept = kept_from(self.runtime, host.survey());
-        Ok(host.newcomers().after(self.runtime, &kept.protected))
-    }
-
     /// A real path as replies show it.
     pub(crate) fn show_real(&self, path: &Path) -> String {
         self.runtime.show_path(self.session.directory(), path)
@@ -105,13 +92,13 @@ impl<'a> Cx<'a> {
         host: &ShellHost,
         shell: &SessionShell,
         mut command: Command,
-        StartedAs { directory, mut notes }: StartedAs,
+        StartedAs { directory, notes }: StartedAs,
     ) -> Result<StartedCommand, Error> {
         let jobs = shell.jobs();
         let Some(settings) = host.sandbox() else {
             let job = jobs.start(&command).map_err(|error| trouble(&error))?;
-            let (confined, trail, secrets) = (Confined::Not, None, self.secrets());
-            return Ok(StartedCommand { job, directory, notes, confined, trail, secrets });
+            let (confined, guarded, secrets) = (Confined::Not, None, self.secrets());
+            return Ok(StartedCommand { job, directory, notes, confined, guarded, secrets });
         };
         let enforced = host.enforced();
         if !is_enough(enforced) {
@@ -119,19 +106,28 @@ impl<'a> Cx<'a> {
         }
         let tmp = jobs.tmp(host.tmp()).map_err(|error| trouble(&error))?;
         command.environment.push(("TMPDIR".into(), seen_tmp(enforced.level, &tmp).into()));
-        let kept = kept_from(self.runtime, host.survey());
-        let earlier = host.newcomers().before(self.runtime, &kept.protected);
-        notes.extend(newcomer_notes(&earlier, |path| self.show_real(path)));
-        let sandbox = sandbox(self.runtime, settings, &kept, &tmp);
+        if let Some(moved) = self.runtime.workspace().roots().find(|root| !root.is_in_place()) {
+            return Err(self.root_is_gone(moved.path()));
+        }
+        let sandbox = sandbox(self.runtime, settings, &tmp);
         let trail = Arc::new(Trail::begin(self.runtime, self.about.clone()));
-        let job = jobs.start_witnessed(&sandbox, &command, trail.clone());
+        let guard = CommandGuard::new(self.runtime.path_rules().clone(), trail.clone());
+        let guard = Arc::new(guard);
+        let job = jobs.start_within(&sandbox, &command, guard.clone());
         let job = job.map_err(|error| trouble(&error))?;
         shell.keep_trail(job.id(), trail.clone());
-        host.newcomers().began(job.clone());
-        notes.extend(kept.not_held);
         let confined = Confined::within(enforced, settings.network);
-        let (trail, secrets) = (Some(trail), self.secrets());
-        Ok(StartedCommand { job, directory, notes, confined, trail, secrets })
+        let (guarded, secrets) = (Some((guard, trail)), self.secrets());
+        Ok(StartedCommand { job, directory, notes, confined, guarded, secrets })
+    }
+
+    /// No command runs in a directory that took the name of a root.
+    fn root_is_gone(&self, root: &Path) -> Error {
+        let shown = visible_name(root.as_os_str().as_encoded_bytes());
+        let message = format!("{shown} is not the directory that it was when this session began");
+        Error::new(ErrorKind::Stale, message).hint(
+            "It was renamed or replaced. Nothing was run. File tools still use the old directory; the operator can move it back, or start the server again.",
+        )
     }
 
     /// Where the next command begins, as replies show it, if nobody says otherwise.

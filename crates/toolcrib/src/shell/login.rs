@@ -6,10 +6,9 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_exec::{Command, Ending, Shells, Status};
+use toolcrib_exec::{Command, Ending, Job, Status};
 
 use super::Variables;
 
@@ -23,27 +22,24 @@ const MAX_BYTES: usize = 4 << 20;
 /// that a shell which shows its commands does not show it.
 const MARK: &[u8] = b"\x01toolcrib\x01";
 
-/// What the login shell `shell` makes of `own`; nothing, if it does not say in time.
-pub(super) fn login_environment(
-    shells: &Arc<Shells>,
-    bash: &Path,
-    shell: &Path,
-    own: &Variables,
-) -> Option<Variables> {
+/// The command that has the login shell `shell` print what it makes of `own`.
+pub(super) fn login_command(bash: &Path, shell: &Path, own: &Variables) -> Command {
     let script = b"exec \"$TOOLCRIB_LOGIN_SHELL\" -l -i -c 'printf \"\\001toolcrib\\001\"; command env -0; printf \"\\001toolcrib\\001\"' 2>/dev/null";
     let mut environment = own.clone();
     environment.push(("TOOLCRIB_LOGIN_SHELL".into(), shell.into()));
     let directory =
         own.iter().find(|(name, _)| name == "HOME").map(|(_, home)| PathBuf::from(home));
-    let command = Command {
+    Command {
         script: script.to_vec(),
         shell: bash.to_owned(),
         directory: directory.filter(|home| home.is_absolute()).unwrap_or_else(|| "/".into()),
         environment,
         stdin: Vec::new(),
-    };
-    let jobs = shells.session(1);
-    let job = jobs.start(&command).ok()?;
+    }
+}
+
+/// What that command printed; nothing, if it did not in time.
+pub(super) fn read_login(job: &Job) -> Option<Variables> {
     let now = job.wait(PATIENCE, |now| now.closed);
     job.end(Ending::Immediate, Status::Killed);
     parse(&job.read(0, usize::try_from(now.written).ok()?.min(MAX_BYTES)).1)

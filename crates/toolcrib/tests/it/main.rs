@@ -13,6 +13,7 @@ mod large_patches;
 mod own_tools;
 mod permission;
 mod properties;
+mod protected_names;
 mod records;
 mod sandboxed;
 mod sessions;

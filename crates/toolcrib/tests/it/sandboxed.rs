@@ -8,14 +8,15 @@ use toolcrib::{
     Call, Caps, Error, ErrorKind, Options, Profile, Reply, Rules, Runtime, SandboxSettings, Session,
 };
 
-struct Sandboxed {
-    top: tempfile::TempDir,
-    runtime: Runtime,
-    session: Session,
+/// A runtime whose commands are confined, and what lies around its workspace.
+pub(crate) struct Sandboxed {
+    pub(crate) top: tempfile::TempDir,
+    pub(crate) runtime: Runtime,
+    pub(crate) session: Session,
 }
 
 impl Sandboxed {
-    fn new() -> Sandboxed {
+    pub(crate) fn new() -> Sandboxed {
         Sandboxed::with_rules(|_| String::new())
     }
 
@@ -23,7 +24,16 @@ impl Sandboxed {
     fn with_rules(rules: impl Fn(&Path) -> String) -> Sandboxed {
         // Not in /tmp: commands have another one.
         let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        for directory in ["ws/.git/hooks", "ws/.vscode", "ro", "out", "home/.ssh", "home/.cache"] {
+        for directory in [
+            "ws/.git/hooks",
+            "ws/.git/objects",
+            "ws/.git/refs",
+            "ws/.vscode",
+            "ro",
+            "out",
+            "home/.ssh",
+            "home/.cache",
+        ] {
             fs::create_dir_all(top.path().join(directory)).unwrap();
         }
         for file in
@@ -51,23 +61,23 @@ impl Sandboxed {
         Sandboxed { top, runtime, session }
     }
 
-    fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
+    pub(crate) fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
         self.runtime.call(&self.session, Call::new(tool, args), Options::default())
     }
 
     /// Runs a command; `T/` in it is the directory of the test.
-    fn bash(&self, command: &str) -> Result<Reply, Error> {
+    pub(crate) fn bash(&self, command: &str) -> Result<Reply, Error> {
         let top = format!("{}/", self.top.path().display());
         let command = command.replace("T/", &top);
         self.call("Bash", json!({"command": command}))
     }
 
-    fn refused(&self, command: &str) {
+    pub(crate) fn refused(&self, command: &str) {
         let error = self.bash(command).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Failed, "{command}: {error}");
     }
 
-    fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.top.path().join(name)).unwrap()
     }
 }
@@ -87,7 +97,7 @@ fn a_command_keeps_inside_without_a_question() {
         "cat T/home/.ssh/key",
         // By a variable that the reading of the command does not follow: it is the kernel that refuses.
         "f=$(echo .git/hooks/pre-commit); echo x > $f",
-        "f=$(echo .git/config); echo x > $f",
+        "f=$(echo .git/config); echo x > x; mv x $f",
         "f=$(echo .vscode/tasks.json); echo x > $f",
         "mv .git .g2",
         "mv .vscode .v2",
@@ -144,97 +154,6 @@ fn tmp_is_the_sessions_and_goes_with_it() {
 }
 
 #[test]
-fn a_protected_name_that_a_command_makes_is_set_aside_and_said() {
-    let here = Sandboxed::new();
-    // By a variable that the reading of the command does not follow.
-    let reply = here
-        .bash("for f in $(echo .envrc .git/hooks.txt sub/.vscode/tasks.json); do mkdir -p $(dirname $f); echo x > $f; done")
-        .unwrap();
-    let made = json!([".envrc", "sub/.vscode/tasks.json"]);
-    assert_eq!(reply.metadata()["protected_path_created"], made, "{}", reply.output());
-    assert!(reply.output().contains("a command made .envrc, which can"), "{}", reply.output());
-    for set_aside in reply.metadata()["set_aside"].as_array().unwrap() {
-        let to = Path::new(set_aside["to"].as_str().unwrap());
-        assert!(to.starts_with(here.top.path().join("state/quarantine")), "{to:?}");
-        assert_eq!(fs::read_to_string(to).unwrap(), "x\n");
-    }
-    assert!(!here.top.path().join("ws/.envrc").exists());
-    assert!(here.top.path().join("ws/.git/hooks.txt").exists());
-    let again = here.bash("true").unwrap();
-    assert_eq!(again.metadata().get("protected_path_created"), None);
-    // What the user made while no command ran is the user's.
-    fs::write(here.top.path().join("ws/.envrc"), "mine").unwrap();
-    here.bash("true").unwrap();
-    assert_eq!(here.read("ws/.envrc"), "mine");
-    here.refused("f=$(echo .envrc); echo y > $f");
-}
-
-#[test]
-fn a_new_repository_stays_but_for_what_it_would_run() {
-    let here = Sandboxed::new();
-    let reply = here.bash("git init -q new && git -C new config user.name me").unwrap();
-    assert!(
-        reply.output().contains("protected from now on: new/.git/hooks, new/.git/config"),
-        "{}",
-        reply.output()
-    );
-    assert_eq!(reply.metadata().get("set_aside"), None);
-    here.bash("cd new && git -c user.email=a@b commit -q --allow-empty -m one").unwrap();
-    here.refused("git -C new config core.fsmonitor evil");
-
-    let evil = "cd ..; git init -q evil; git -C evil config core.fsmonitor evil; f=$(echo evil/.git/hooks/pre-commit); echo evil > $f";
-    let reply = here.bash(evil).unwrap();
-    let made = &reply.metadata()["set_aside"];
-    let made: Vec<&str> =
-        made.as_array().unwrap().iter().filter_map(|one| one["path"].as_str()).collect();
-    assert_eq!(made, ["evil/.git/hooks/pre-commit", "evil/.git/config"], "{}", reply.output());
-    here.bash("git -C evil status").unwrap();
-}
-
-#[test]
-fn worktrees_come_and_go_and_lead_nowhere_else() {
-    let here = Sandboxed::new();
-    let git = "git -c user.name=a -c user.email=a@b";
-    here.bash(&format!("git init -q r && cd r && {git} commit -q --allow-empty -m one")).unwrap();
-    let reply = here.bash("git worktree add -q ../w && cd ../w && git status").unwrap();
-    assert_eq!(reply.metadata().get("set_aside"), None, "{}", reply.output());
-    here.bash(&format!("cd ../w && {git} commit -q --allow-empty -m two && cd ../r")).unwrap();
-
-    // A repository with another configuration, and ways to have git take that.
-    here.bash("mkdir -p ../evil/hooks && cp -r .git/. ../evil/ && echo '[core] fsmonitor = evil' >> ../evil/config").unwrap();
-    for evil in [
-        "f=$(echo .git/commondir); echo ../../evil > $f",
-        "f=$(echo .git/worktrees/w/commondir); echo ../../../../evil > $f",
-        "mkdir ../x; f=$(echo ../x/.git); echo 'gitdir: ../evil' > $f",
-        "f=$(echo ../w/.git); rm $f; echo 'gitdir: ../evil' > $f",
-    ] {
-        let reply = here.bash(evil).unwrap();
-        assert_eq!(
-            reply.metadata()["set_aside"].as_array().unwrap().len(),
-            1,
-            "{evil}: {}",
-            reply.output()
-        );
-    }
-    here.bash("git worktree prune && git worktree add -q ../y && git worktree remove --force ../y")
-        .unwrap();
-}
-
-#[test]
-fn what_an_earlier_command_makes_in_the_background_is_set_aside_before_the_next() {
-    let here = Sandboxed::new();
-    let script = "sleep 0.2; f=$(echo .envrc); echo x > $f; echo made; sleep 60";
-    let started = here.call("Bash", json!({"command": script, "run_in_background": true})).unwrap();
-    let id = started.metadata()["bash_id"].as_str().unwrap().to_owned();
-    let wait = json!({"bash_id": id, "wait_for": "output"});
-    assert!(here.call("BashOutput", wait).unwrap().output().contains("made"));
-    let next = here.bash("ls .envrc || true").unwrap();
-    assert!(next.output().contains("a command made .envrc"), "{}", next.output());
-    assert!(!here.top.path().join("ws/.envrc").exists());
-    here.call("KillShell", json!({"bash_id": id})).unwrap();
-}
-
-#[test]
 fn what_is_protected_is_so_at_every_depth() {
     let here = Sandboxed::new();
     let ws = here.top.path().join("ws");
@@ -244,17 +163,15 @@ fn what_is_protected_is_so_at_every_depth() {
     for file in ["a/b/.git/config", "a/b/c/.vscode/tasks.json", "a/.envrc"] {
         fs::write(ws.join(file), "canary").unwrap();
     }
+    here.bash("echo evil > a/b/.git/config").unwrap();
     for name in [
         "a/b/.git/hooks/pre-commit",
-        "a/b/.git/config",
         "a/b/c/.vscode/tasks.json",
         "a/.envrc",
         "node_modules/x/.git/hooks/pre-commit",
     ] {
         here.refused(&format!("f=$(echo {name}); echo evil > $f"));
     }
-    here.refused("mv a/b a/d");
-    here.refused("mv a d");
     here.bash("echo x > a/b/c/new; mkdir a/e; mv a/b/c/new a/e/").unwrap();
     assert_eq!(here.read("ws/a/b/.git/config"), "canary");
 }
@@ -281,7 +198,9 @@ why = \"frozen\"
         for directory in ["ws/web", "ws/private", "ws/frozen/deep", "home/notes"] {
             fs::create_dir_all(top.join(directory)).unwrap();
         }
-        for file in ["ws/.env", "ws/web/.env", "ws/private/f", "home/notes/n", "ro/.env"] {
+        for file in
+            ["ws/.env", "ws/web/.env", "ws/private/f", "home/notes/n", "ro/.env", "home/a.txt"]
+        {
             fs::write(top.join(file), "plover").unwrap();
         }
         fs::write(top.join("ws/frozen/deep/f"), "canary").unwrap();
@@ -305,7 +224,7 @@ why = \"frozen\"
     }
     let seen = here.bash("grep -rs . . T/home T/ro; true").unwrap();
     assert!(!seen.output().contains("plover"), "{}", seen.output());
-    assert!(seen.output().contains("*.txt"), "what cannot be held is said: {}", seen.output());
+    here.bash("f=T/home/a.tx; cat ${f}t").unwrap_err();
     here.bash("cat frozen/deep/f; echo x > web/new").unwrap();
     assert_eq!(here.read("ws/frozen/deep/f"), "canary");
 }

@@ -10,6 +10,7 @@ use rustix::mount::{
     fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
 };
 
+use super::plan::Source;
 use crate::sandbox::kernel::{MountChange, change_mounts};
 use crate::step::{Failure, at, plainly};
 
@@ -32,8 +33,12 @@ pub(super) struct Tree {
 
 impl Tree {
     /// What is in a place, with all that is mounted below it.
-    pub(super) fn of(path: &Path) -> Result<Tree, Failure> {
-        let tree = Tree::clone_of(CWD, path, OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?;
+    pub(super) fn of(source: &Source) -> Result<Tree, Failure> {
+        Tree::of_open(&source.open()?, &source.path)?.harmless(&source.path)
+    }
+
+    fn harmless(self, path: &Path) -> Result<Tree, Failure> {
+        let tree = self;
         let change = MountChange {
             set: bits(HARMLESS),
             propagation: libc::MS_PRIVATE,
@@ -156,11 +161,16 @@ impl Nothing {
     }
 
     pub(super) fn directory(&self) -> Result<Tree, Failure> {
-        Tree::of(&self.place.join("directory"))
+        self.take("directory")
     }
 
     pub(super) fn file(&self) -> Result<Tree, Failure> {
-        Tree::of(&self.place.join("file"))
+        self.take("file")
+    }
+
+    fn take(&self, name: &str) -> Result<Tree, Failure> {
+        let path = self.place.join(name);
+        Tree::clone_of(CWD, &path, OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?.harmless(&path)
     }
 }
 

@@ -2,12 +2,14 @@
 //! otherwise the system's bubblewrap ([`crate::sandbox::bubblewrap`]).
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::fstat;
 use rustix::io::Errno;
 
-use super::protect::{Hold, Roots};
-use crate::sandbox::{Network, Sandbox};
+use super::protect::{Hold, Roots, open};
+use crate::sandbox::{HeldPath, Network, Sandbox};
 use crate::step::{Failure, at};
 
 /// Where the session's own directory is found.
@@ -31,8 +33,6 @@ pub(crate) struct Plan {
     pub(crate) layers: Vec<Layer>,
     /// What is held within the roots, once everything else is in its place.
     pub(crate) holds: Vec<Hold>,
-    /// Protected names that are not there, or lie behind a link, so that nothing can be laid over them.
-    pub(crate) unprotected: Vec<PathBuf>,
 }
 
 /// Something to be seen in a place.
@@ -43,9 +43,9 @@ pub(crate) struct Layer {
 
 pub(crate) enum Seen {
     /// What is here, as writable as it is.
-    AsItIs(PathBuf),
+    AsItIs(Source),
     /// What is here, to be read only.
-    ReadOnly(PathBuf),
+    ReadOnly(Source),
     /// A new directory, in which there are places for others.
     Fresh,
     /// A link to somewhere.
@@ -58,26 +58,52 @@ pub(crate) enum Seen {
     UnreadableFile,
 }
 
+/// Something that is seen in a place.
+pub(crate) struct Source {
+    pub(crate) path: PathBuf,
+    /// Which file it must be; nothing, if any that is there will do.
+    pub(crate) identity: Option<(u64, u64)>,
+}
+
+impl Source {
+    /// Opens it without following any link, if it is still the file that is meant.
+    pub(crate) fn open(&self) -> Result<OwnedFd, Failure> {
+        let file = at("open", &self.path, open(&self.path))?;
+        self.check(&file)?;
+        Ok(file)
+    }
+
+    /// Fails if something else has taken the path.
+    pub(crate) fn check(&self, file: &OwnedFd) -> Result<(), Failure> {
+        let status = at("look at", &self.path, fstat(file))?;
+        let is_same = self.identity.is_none_or(|meant| meant == (status.st_dev, status.st_ino));
+        let replaced = if is_same { Ok(()) } else { Err(Errno::STALE) };
+        at(
+            "find the directory of the session, which was renamed or replaced:",
+            &self.path,
+            replaced,
+        )
+    }
+}
+
 impl Seen {
-    /// Whether it only hides: what is gone by now, as sockets go, needs no hiding any more.
+    /// Whether it only hides: a file that is gone by now needs no hiding any more.
     pub(crate) fn hides(&self) -> bool {
         matches!(self, Seen::EmptyDirectory | Seen::UnreadableFile)
     }
 }
 
 impl Plan {
-    /// `sockets` are those of programs outside, which a connection would lead to whatever is read-only.
-    pub(crate) fn of(sandbox: &Sandbox, sockets: &[PathBuf]) -> Result<Plan, Failure> {
+    pub(crate) fn of(sandbox: &Sandbox) -> Result<Plan, Failure> {
         let kept = kept(sandbox)?;
         let mut roots = Roots::of(sandbox);
         // What is not there, or may not be looked at, needs no hiding; most are not, which is seen by one call.
         let there = sandbox.hidden.iter().filter(|path| path.exists());
         let hidden = there.filter_map(|path| fs::canonicalize(path).ok());
         let (inside, outside): (Vec<_>, Vec<_>) = hidden.partition(|path| roots.contain(path));
-        let sockets = sockets.iter().filter(|path| !roots.contain(path)).cloned();
         let replaced = [RUN, DEV].into_iter().chain(TMP);
         let unseen = |path: &PathBuf| replaced.clone().any(|top| path.starts_with(top));
-        let outside = outside.into_iter().chain(sockets).filter(|path| !unseen(path));
+        let outside = outside.into_iter().filter(|path| !unseen(path));
 
         let mut layers = private(sandbox)?;
         layers.push(Layer { path: RUN.into(), seen: Seen::Fresh });
@@ -88,13 +114,21 @@ impl Plan {
             let seen = hidden_as(&path, &kept);
             Layer { path, seen }
         }));
+        // A root within another stays where it is: else the next command would find another one there.
+        for path in kept.iter().map(|layer| layer.path.clone()).collect::<Vec<_>>() {
+            let above = roots.directories_above(&path);
+            layers.extend(above.into_iter().map(|path| {
+                let source = Source { path: path.clone(), identity: None };
+                Layer { path, seen: Seen::AsItIs(source) }
+            }));
+        }
         layers.extend(kept);
         outer_first(&mut layers);
-        let (mut holds, unprotected) = roots.protect(&sandbox.protected);
+        let mut holds = Vec::new();
         for path in inside {
             holds.extend(roots.hide(path));
         }
-        Ok(Plan { layers, holds, unprotected })
+        Ok(Plan { layers, holds })
     }
 }
 
@@ -105,22 +139,24 @@ pub(crate) fn outer_first(layers: &mut [Layer]) {
 
 /// What is seen as it is: all of it must be there, except for caches.
 fn kept(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
-    let writable = |path: PathBuf| Layer { path: path.clone(), seen: Seen::AsItIs(path) };
-    let read_only = |path: PathBuf| Layer { path: path.clone(), seen: Seen::ReadOnly(path) };
+    let any = |path: PathBuf| Source { path, identity: None };
+    let meant = |held: &HeldPath| Source { path: held.path.clone(), identity: Some(held.identity) };
+    let writable = |source: Source| Layer { path: source.path.clone(), seen: Seen::AsItIs(source) };
+    let read_only =
+        |source: Source| Layer { path: source.path.clone(), seen: Seen::ReadOnly(source) };
     let mut kept = Vec::new();
-    for path in &sandbox.writable {
-        let path = real(path)?;
+    for held in &sandbox.writable {
         // Nothing can be laid over the root of all: who sees it sees it as it is.
-        let possible = path.parent().map(drop).ok_or(Errno::INVAL);
-        at("make all writable that is in", &path, possible)?;
-        kept.push(writable(path));
+        let possible = held.path.parent().map(drop).ok_or(Errno::INVAL);
+        at("make all writable that is in", &held.path, possible)?;
+        kept.push(writable(meant(held)));
     }
-    kept.extend(sandbox.caches.iter().filter_map(|path| fs::canonicalize(path).ok()).map(writable));
-    for path in &sandbox.read_only {
-        kept.push(read_only(real(path)?));
-    }
+    let caches = sandbox.caches.iter().filter_map(|path| fs::canonicalize(path).ok());
+    kept.extend(caches.map(any).map(writable));
+    kept.extend(sandbox.read_only.iter().map(meant).map(read_only));
     let resolver = fs::canonicalize(RESOLVER).ok().filter(|path| path.starts_with(RUN));
-    kept.extend(resolver.filter(|_| sandbox.network == Network::All).map(read_only));
+    let resolver = resolver.filter(|_| sandbox.network == Network::All);
+    kept.extend(resolver.map(any).map(read_only));
     Ok(kept)
 }
 
@@ -128,7 +164,8 @@ fn kept(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
 fn private(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
     let tmp = real(&sandbox.tmp)?;
     let places = TMP.iter().filter_map(|path| fs::canonicalize(path).ok());
-    Ok(places.map(|path| Layer { path, seen: Seen::AsItIs(tmp.clone()) }).collect())
+    let source = || Source { path: tmp.clone(), identity: None };
+    Ok(places.map(|path| Layer { path, seen: Seen::AsItIs(source()) }).collect())
 }
 
 /// What is seen instead of something hidden.

@@ -1,5 +1,4 @@
-//! Names within the roots that a command can neither write, remove nor rename away, and those that it
-//! does not see.
+//! Names within the roots that a command does not see, and roots within other roots.
 //!
 //! A mount upon a name is not enough: whoever renames a directory above it takes the mount along, and may
 //! then put another in its place, or find what is hidden under another name the next time. So each
@@ -22,8 +21,7 @@ use crate::step::{Failure, at};
 
 /// The roots that can be written, under their real names.
 pub(super) struct Roots {
-    /// As given, and as it really is.
-    both: Vec<(PathBuf, PathBuf)>,
+    real: Vec<PathBuf>,
     /// Directories that cannot be renamed any more.
     held: BTreeSet<PathBuf>,
 }
@@ -32,38 +30,19 @@ pub(super) struct Roots {
 pub(crate) enum Hold {
     /// A directory on the way: it stays as it is, and cannot be renamed.
     Directory(PathBuf),
-    /// A name that may be read only.
-    ReadOnly(PathBuf),
     /// A name that is not seen.
     Hidden(PathBuf),
 }
 
 impl Roots {
     pub(super) fn of(sandbox: &Sandbox) -> Roots {
-        let given = sandbox.writable.iter().chain(&sandbox.caches);
-        let both = given.filter_map(|root| Some((root.clone(), fs::canonicalize(root).ok()?)));
-        Roots { both: both.collect(), held: BTreeSet::new() }
+        let caches = sandbox.caches.iter().filter_map(|cache| fs::canonicalize(cache).ok());
+        let roots = sandbox.writable.iter().map(|held| held.path.clone()).chain(caches);
+        Roots { real: roots.collect(), held: BTreeSet::new() }
     }
 
     pub(super) fn contain(&self, path: &Path) -> bool {
-        self.both.iter().any(|(_, real)| path.starts_with(real) && path != real)
-    }
-
-    /// What makes names read-only; and those for which nothing does: they are not there, or behind a link
-    /// which may be replaced.
-    pub(super) fn protect(&mut self, names: &[PathBuf]) -> (Vec<Hold>, Vec<PathBuf>) {
-        let (mut holds, mut unprotected) = (Vec::new(), Vec::new());
-        for name in names {
-            // Outside of every root it is read-only already.
-            let Some(path) = self.real_name(name) else { continue };
-            if open(&path).is_err() {
-                unprotected.push(name.clone());
-                continue;
-            }
-            holds.extend(self.hold_above(&path));
-            holds.push(Hold::ReadOnly(path));
-        }
-        (holds, unprotected)
+        self.real.iter().any(|root| path.starts_with(root) && path != root)
     }
 
     /// What hides a name, which is a real one.
@@ -73,19 +52,13 @@ impl Roots {
         holds
     }
 
-    /// A name as it is under its root's real name; nothing, if it is in no root.
-    fn real_name(&self, name: &Path) -> Option<PathBuf> {
-        let as_given = self.both.iter().find_map(|(given, real)| {
-            let below = name.strip_prefix(given).or_else(|_| name.strip_prefix(real)).ok()?;
-            Some(real.join(below))
-        });
-        let path = as_given.or_else(|| fs::canonicalize(name).ok())?;
-        self.contain(&path).then_some(path)
+    fn hold_above(&mut self, path: &Path) -> Vec<Hold> {
+        self.directories_above(path).into_iter().map(Hold::Directory).collect()
     }
 
     /// Every directory between the root and a name, as far as it is not held yet.
-    fn hold_above(&mut self, path: &Path) -> Vec<Hold> {
-        let around = self.both.iter().map(|(_, real)| real).filter(|real| path.starts_with(real));
+    pub(super) fn directories_above(&mut self, path: &Path) -> Vec<PathBuf> {
+        let around = self.real.iter().filter(|root| path.starts_with(root) && path != **root);
         let Some(root) = around.max_by_key(|real| real.components().count()) else {
             return Vec::new();
         };
@@ -93,7 +66,7 @@ impl Roots {
         let mut above: Vec<&Path> = above.collect();
         above.reverse();
         let new = above.into_iter().filter(|directory| self.held.insert((*directory).to_owned()));
-        new.map(|directory| Hold::Directory(directory.to_owned())).collect()
+        new.map(Path::to_owned).collect()
     }
 }
 
@@ -108,11 +81,6 @@ impl Hold {
                     place => at("open", path, place)?,
                 };
                 Tree::of_open(&place, path)?.lay_on(&place, path)
-            }
-            Hold::ReadOnly(path) => {
-                let place = at("open", path, open(path))?;
-                Tree::of_open(&place, path)?.read_only()?.lay_on(&place, path)?;
-                at("protect", path, check_covered(path))
             }
             Hold::Hidden(path) => {
                 let place = match open(path) {

@@ -34,10 +34,11 @@ fn hobbled_to_landlock() -> Vec<Bench> {
 
 #[test]
 fn without_namespaces_landlock_and_the_filter_hold() {
-    for bench in hobbled_to_landlock() {
+    for mut bench in hobbled_to_landlock() {
+        bench.guard = Arc::new(AllowAll);
         let (level, missing, reasons) = said(&bench);
         assert_eq!(level, Level::Landlock, "{reasons}");
-        assert!(missing.contains("The mode, the owner, the times"), "{missing}");
+        assert!(missing.contains("The owner, the times"), "{missing}");
         assert!(reasons.starts_with("Level 4: could not make namespaces of users"), "{reasons}");
 
         for script in [
@@ -69,7 +70,6 @@ fn without_namespaces_landlock_and_the_filter_hold() {
             bench.python_refused(&lines, &["Operation not permitted"]);
         }
         bench.canary_is_well();
-        assert_eq!(bench.run("true").unprotected, bench.sandbox.protected);
 
         bench.passes(
             "echo x > new; mkdir -p a/b; mv new a/b/; echo y > /dev/null; cat /etc/hostname",
@@ -106,10 +106,10 @@ fn what_landlock_and_the_filter_refuse_is_told() {
 #[test]
 fn what_landlock_does_not_hold_is_among_what_is_missing() {
     let bench = hobbled(&["namespaces-refused"]);
-    bench.passes("chmod 600 $T/out/canary");
+    bench.passes("touch -d 2001-01-01 $T/out/canary");
     assert_eq!(bench.passes("ls -A ~/.ssh"), "id_rsa\n");
     let (_, missing, _) = said(&bench);
-    assert!(missing.contains("mode") && missing.contains("names in hidden"), "{missing}");
+    assert!(missing.contains("times") && missing.contains("names in hidden"), "{missing}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn attempts_tell_what_holds_and_what_does_not() {
         assert_eq!(got_out(&bench), Vec::<&str>::new());
     }
     let open = got_out(&hobbled(&["namespaces-refused"]));
-    assert!(open.contains(&"change the mode of the home"), "{open:?}");
+    assert!(!open.contains(&"change the mode of the home"), "{open:?}");
     assert!(!open.contains(&"make a file in the home"), "{open:?}");
     assert!(!open.contains(&"send it a signal"), "{open:?}");
 }
@@ -151,9 +151,7 @@ fn an_older_landlock_holds_what_it_knows_and_the_rest_is_said() {
         bench.canary_is_well();
         let truncate = "import os; os.truncate(os.environ['T'] + '/out/canary', 3)";
         let script = format!("/usr/bin/python3 -c \"{truncate}\"");
-        let truncated = bench.run(&script).exit == Exit::Code(0);
-        assert_eq!(truncated, missing.contains("can be cut short"), "{version}: {missing}");
-        assert_eq!(truncated, version < 3, "{version}");
+        bench.refused(&script, &["Permission denied"]);
     }
     // As the second wall it may be as old as it likes.
     let keeper = Launcher { program: example_path("keeper"), arguments: Vec::new() };
@@ -190,6 +188,6 @@ fn where_nothing_confines_nothing_is_started() {
     assert_eq!(level, Level::Nothing, "{reasons}");
     assert_eq!(reasons.lines().count(), 4, "{reasons}");
     assert!(missing.contains("System calls are not filtered"), "{missing}");
-    let refused = bench.jobs.start_within(&bench.sandbox, &bench.command("true"));
+    let refused = bench.try_to_start("true");
     assert_eq!(refused.unwrap_err(), JobError::NotConfinable);
 }

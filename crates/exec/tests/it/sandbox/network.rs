@@ -85,7 +85,8 @@ fn a_server_is_reached_by_later_commands_of_its_session_and_by_nobody_else() {
         assert_eq!(job.ports(), [port]);
         assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
         let other = bench.shells.session(10);
-        let elsewhere = other.start_within(&bench.sandbox, &bench.command(&client)).unwrap();
+        let command = bench.command(&client);
+        let elsewhere = other.start_within(&bench.sandbox, &command, bench.guard.clone()).unwrap();
         assert!(ran(&elsewhere).output.contains("Connection refused"));
     }
 }
@@ -103,31 +104,78 @@ fn the_network_is_there_when_it_is_allowed() {
     }
 }
 
-/// Has somebody make and remove a socket outside, again and again, while something is done.
-pub(super) fn while_sockets_come_and_go(bench: &Bench, work: impl FnOnce()) {
-    let path = bench.path("out/s.sock");
-    let done = std::sync::atomic::AtomicBool::new(false);
-    let until = std::time::Instant::now() + LONG;
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !done.load(std::sync::atomic::Ordering::Relaxed)
-                && std::time::Instant::now() < until
-            {
-                let _listener = UnixListener::bind(&path).unwrap();
-                fs::remove_file(&path).unwrap();
-            }
-        });
-        work();
-        done.store(true, std::sync::atomic::Ordering::Relaxed);
-    });
+/// A server on a local socket at `$1`, and a client that says `hello` to it.
+const LOCAL: &str = r#"
+import os, socket, sys
+os.chdir(sys.argv[1])
+def connect(name):
+    try:
+        s = socket.socket(socket.AF_UNIX); s.connect(name); return "reached"
+    except OSError as error:
+        return type(error).__name__
+"#;
+
+/// Whatever the name of a socket is, a program outside is not reached by it.
+#[test]
+fn sockets_outside_are_out_of_reach_whatever_their_name() {
+    use std::os::unix::ffi::OsStrExt as _;
+    for network in [Network::None, Network::All] {
+        for mut bench in Bench::with_every_view() {
+            bench.sandbox.network = network;
+            fs::create_dir(bench.path("ws/d")).unwrap();
+            let odd = bench.path("ws/d").join(std::ffi::OsStr::from_bytes(b"odd\xff\n"));
+            let listeners: Vec<UnixListener> = [
+                bench.path("ws/d/plain"),
+                bench.path("ws/d/bound"),
+                bench.path("out/outside"),
+                odd,
+            ]
+            .iter()
+            .map(|path| UnixListener::bind(path).unwrap())
+            .collect();
+            fs::rename(bench.path("ws/d/bound"), bench.path("ws/d/renamed")).unwrap();
+            fs::hard_link(bench.path("ws/d/plain"), bench.path("ws/d/linked")).unwrap();
+            bench.give_to(if bench.passes("id -u") == "0\n" { 0 } else { NOBODY });
+            let lines = format!(
+                "{LOCAL}
+names = [b'plain', b'./plain', b'renamed', b'linked', b'odd\\xff\\n', os.environb[b'T'] + b'/out/outside', b'/proc/self/cwd/plain']
+print([(name, r) for name in names if (r := connect(name)) != 'PermissionError'])
+os.symlink('plain', 'symlink'); print(connect('symlink')); os.unlink('symlink')
+for pair in (socket.socketpair, socket.socket):
+    try:
+        pair(socket.AF_UNIX, socket.SOCK_DGRAM); print('datagram')
+    except PermissionError: print('refused')
+"
+            );
+            let script = format!("/usr/bin/python3 - d <<'END'{lines}END");
+            let expected = "[]\nPermissionError\nrefused\nrefused\n";
+            assert_eq!(bench.passes(&script), expected, "{network:?}");
+            drop(listeners);
+        }
+    }
 }
 
 #[test]
-fn sockets_that_come_and_go_meanwhile_are_in_nobodys_way() {
-    let bench = Bench::new();
-    while_sockets_come_and_go(&bench, || {
-        for _ in 0..100 {
-            bench.passes("true");
+fn local_sockets_of_the_session_are_reached() {
+    for network in [Network::None, Network::All] {
+        for mut bench in Bench::with_every_view() {
+            bench.sandbox.network = network;
+            let lines = format!(
+                "{LOCAL}
+server = socket.socket(socket.AF_UNIX); server.bind('mine'); server.listen()
+print(connect('mine'), connect(os.getcwd() + '/mine'))
+os.rename('mine', 'moved'); print(connect('moved'))
+s = socket.socket(socket.AF_UNIX); s.bind('/tmp/in-tmp'); s.listen(); print(connect('/tmp/in-tmp'))
+a = socket.socket(socket.AF_UNIX); a.bind(b'\\0own-abstract'); a.listen(); print(connect(b'\\0own-abstract'))
+client = socket.socket(socket.AF_UNIX); client.setblocking(False); client.connect('moved')
+import multiprocessing as m
+with m.Manager() as manager: print(manager.list([1]))
+"
+            );
+            let script = format!("/usr/bin/python3 - . <<'END'{lines}END");
+            let expected = "reached reached\nreached\nreached\nreached\n[1]\n";
+            assert_eq!(bench.passes(&script), expected, "{network:?}");
+            bench.passes("rm -f moved");
         }
-    });
+    }
 }

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn git_does_what_it_does() {
     for mut bench in Bench::with_every_view() {
-        // Nothing is protected that is not there yet.
+        bench.guard = Arc::new(AllowAll);
         bench.passes("git init -q -b main . && git add file && git commit -q -m one");
         let out = bench.passes(
             "git checkout -q -b two && echo two > two && git add two && git commit -q -m two && \
@@ -15,7 +15,6 @@ fn git_does_what_it_does() {
         );
         assert_eq!(out.lines().last(), Some("3"), "{out}");
         assert!(bench.path("ws/wt/two").exists());
-        bench.sandbox.protected.push(bench.path("ws/.git/info"));
         bench.passes("git commit -q -am four && git fsck");
     }
 }
@@ -79,11 +78,11 @@ fn a_command_leaves_its_directory_and_its_variables() {
 #[test]
 fn what_cannot_be_prepared_is_said_by_its_step() {
     let mut bench = Bench::new();
-    bench.sandbox.writable.push("/nowhere".into());
-    let error = bench.jobs.start_within(&bench.sandbox, &bench.command("true")).unwrap_err();
+    bench.sandbox.writable.push(HeldPath { path: "/nowhere".into(), identity: (1, 1) });
+    let error = bench.try_to_start("true").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "could not find /nowhere: No such file or directory (os error 2)"
+        "could not open /nowhere: No such file or directory (os error 2)"
     );
 }
 

@@ -8,7 +8,7 @@ use super::answer::answers_by_exit_code;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
-use crate::sandbox::{Fate, newcomer_notes, refusals};
+use crate::sandbox::refusals;
 use crate::tools::changes::Changes;
 use crate::tools::shell_output::{excerpt, masked_note};
 use crate::words::{bracketed, counted, first_of};
@@ -26,11 +26,7 @@ pub(super) struct Report {
     notes: Vec<String>,
     directory: String,
     kept: bool,
-    /// Names that are protected from now on, and that it made.
-    made_protected: Vec<String>,
     changes: Changes,
-    /// Those of them that were moved away, and where to.
-    set_aside: Vec<Value>,
     /// What was refused for the first time in this session, if that is known.
     first_refusals: Option<Vec<Refusal>>,
 }
@@ -54,8 +50,6 @@ impl Report {
             notes,
             directory,
             kept: true,
-            made_protected: Vec::new(),
-            set_aside: Vec::new(),
             changes: Changes::default(),
             first_refusals: None,
         }
@@ -68,24 +62,21 @@ impl Report {
         Ok(())
     }
 
-    /// Says what it made that makes programs run code: it could not be kept from that, since nothing was
-    /// there to protect.
-    pub(super) fn look_for_protected(&mut self, cx: &Cx<'_>) -> Result<(), Error> {
-        let newcomers = cx.protected_since(&self.started)?;
-        self.notes.extend(newcomer_notes(&newcomers, |path| cx.show_real(path)));
-        for newcomer in &newcomers {
-            let shown = cx.show_real(&newcomer.path);
-            if let Fate::SetAside(place) = &newcomer.fate {
-                self.set_aside.push(json!({"path": shown, "to": place.display().to_string()}));
-            }
-            self.made_protected.push(shown);
+    /// Says which files kept their old content because the new one can make programs run code.
+    pub(super) fn note_reviews(&mut self, cx: &Cx<'_>) {
+        let guard = self.started.guarded.as_ref().map(|(guard, _)| guard);
+        for (path, dangers) in guard.into_iter().flat_map(|guard| guard.take_refused()) {
+            let dangers = first_of(&dangers, NAMED, |danger| visible_name(danger.as_bytes()));
+            self.notes.push(format!(
+                "{} was not changed, since this can make programs run code: {dangers}",
+                cx.show_real(&path)
+            ));
         }
-        Ok(())
     }
 
     /// Says which files it changed.
     pub(super) fn look_for_changes(&mut self, cx: &Cx<'_>) {
-        if let Some(trail) = &self.started.trail {
+        if let Some((_, trail)) = &self.started.guarded {
             self.changes = Changes::of(cx, trail);
             self.notes.extend(self.changes.notes());
         }
@@ -219,12 +210,6 @@ impl Report {
             });
             facts.push(("cpu_ms", millis(ended.cpu)));
             facts.push(("peak_memory_bytes", ended.peak_bytes.into()));
-        }
-        if !self.made_protected.is_empty() {
-            facts.push(("protected_path_created", self.made_protected.clone().into()));
-        }
-        if !self.set_aside.is_empty() {
-            facts.push(("set_aside", self.set_aside.clone().into()));
         }
         if let Some(refused) = refusals::facts(&self.started.job.refusals()) {
             facts.push(("refused", refused));

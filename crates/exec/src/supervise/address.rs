@@ -1,45 +1,35 @@
-//! Whom a call would reach.
+//! Whom an address reaches.
 
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::memory::Memory;
 use crate::refusal::Refusal;
-use crate::sandbox::kernel::Waiting;
 
-/// The largest address that there is.
-const ADDRESS: u64 = 128;
-
-/// Where names are looked up. Nobody inside can listen there: it takes a right that no command has.
+/// Where names are looked up. No command can listen there: it takes a capability.
 const NAMES: u16 = 53;
 
-/// Services that libraries ask before they look for themselves. That they are not there is seen by every
-/// other program, and stops none.
+/// Services that libraries ask before they look for themselves. Programs go on without them.
 const ASKED_IN_PASSING: [&str; 4] =
     ["/run/nscd", "/var/run/nscd", "/run/systemd", "/var/run/systemd"];
 
-/// Somebody who is to be reached.
+/// The peer that an address names.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reached {
     Network(SocketAddr),
-    /// A program, by the path of its socket.
-    Socket(PathBuf),
+    /// A socket with a name in the file system.
+    Path(PathBuf),
+    /// A socket with a name of its own, without the zero that it begins with.
+    Abstract(Vec<u8>),
 }
 
-/// Whom a call would reach; nothing, if it is none of those, or to nobody who matters.
-pub(super) fn reached(waiting: &Waiting) -> Option<Reached> {
-    let (at, length) = match waiting.call {
-        libc::SYS_connect => (waiting.arguments[1], waiting.arguments[2]),
-        libc::SYS_sendto => (waiting.arguments[4], waiting.arguments[5]),
-        _ => return None,
-    };
-    let length = usize::try_from(length.min(ADDRESS)).ok()?;
-    parse(&Memory::of(waiting.thread).bytes(at, length).ok()?)
+/// Whether the absence of a service goes without saying.
+pub(super) fn is_asked_in_passing(path: &Path) -> bool {
+    ASKED_IN_PASSING.iter().any(|asked| path.starts_with(asked))
 }
 
-/// The refusal that it is to reach this address where there is nothing but loopback; nothing, if it is
-/// none.
+/// The refusal to reach this address where there is nothing but loopback; nothing, if it can be reached.
 pub(super) fn refusal(address: SocketAddr) -> Option<Refusal> {
     let here = match address.ip() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_unspecified(),
@@ -56,7 +46,16 @@ pub(super) fn refusal(address: SocketAddr) -> Option<Refusal> {
     }
 }
 
-fn parse(address: &[u8]) -> Option<Reached> {
+/// The address of a socket at a path, as the system takes it.
+pub(super) fn of_path(path: &Path) -> Vec<u8> {
+    let mut address = (libc::AF_UNIX as u16).to_ne_bytes().to_vec();
+    address.extend_from_slice(path.as_os_str().as_bytes());
+    address.push(0);
+    address
+}
+
+/// The peer that an address names; nothing, if it is of another kind.
+pub(super) fn parse(address: &[u8]) -> Option<Reached> {
     let family = u16::from_ne_bytes(address.get(..2)?.try_into().ok()?);
     let port = || Some(u16::from_be_bytes(address.get(2..4)?.try_into().ok()?));
     match i32::from(family) {
@@ -70,10 +69,14 @@ fn parse(address: &[u8]) -> Option<Reached> {
         }
         libc::AF_UNIX => {
             let name = address.get(2..)?;
-            let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-            let path = Path::new(OsStr::from_bytes(name.get(..end)?));
-            let in_passing = ASKED_IN_PASSING.iter().any(|asked| path.starts_with(asked));
-            (path.is_absolute() && !in_passing).then(|| Reached::Socket(path.to_owned()))
+            match name.split_first() {
+                None => None,
+                Some((0, name)) => Some(Reached::Abstract(name.to_vec())),
+                Some(_) => {
+                    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+                    Some(Reached::Path(OsStr::from_bytes(name.get(..end)?).into()))
+                }
+            }
         }
         _ => None,
     }
@@ -112,14 +115,15 @@ mod tests {
         let socket = |name: &[u8]| {
             let mut unix = (libc::AF_UNIX as u16).to_ne_bytes().to_vec();
             unix.extend(name);
-            match parse(&unix) {
-                Some(Reached::Socket(path)) => Some(path),
-                _ => None,
-            }
+            parse(&unix)
         };
-        assert_eq!(socket(b"/run/docker.sock\0junk"), Some("/run/docker.sock".into()));
-        assert_eq!(socket(b"\0abstract"), None);
-        assert_eq!(socket(b"/run/nscd/socket"), None);
+        let path = |path: &str| Some(Reached::Path(path.into()));
+        assert_eq!(socket(b"/run/docker.sock\0junk"), path("/run/docker.sock"));
+        assert_eq!(socket(b"relative"), path("relative"));
+        assert_eq!(socket(b"\0abstract"), Some(Reached::Abstract(b"abstract".to_vec())));
+        assert_eq!(socket(b""), None);
+        assert_eq!(parse(&of_path(Path::new("/x"))), path("/x"));
+        assert!(is_asked_in_passing(Path::new("/run/nscd/socket")));
         assert!(parse(&four[..3]).is_none() && parse(&[]).is_none());
     }
 }

@@ -1,0 +1,169 @@
+//! The thread that makes a supervised call: its descriptors, its working directory and its credentials.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::PathBuf;
+
+use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
+use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, open, statx};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open, umask};
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+/// A thread of a command that waits for the answer to a call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Caller {
+    pub(super) thread: i32,
+}
+
+/// Where a relative path begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Base {
+    WorkingDirectory,
+    Descriptor(i32),
+}
+
+impl Base {
+    /// The base that a `dirfd` argument names: a number of 32 bits.
+    pub(super) fn of_argument(argument: u64) -> Base {
+        match argument as u32 as i32 {
+            libc::AT_FDCWD => Base::WorkingDirectory,
+            descriptor => Base::Descriptor(descriptor),
+        }
+    }
+}
+
+impl Caller {
+    /// Opens the base of a path, without any access to its content.
+    pub(super) fn open_base(self, base: Base) -> rustix::io::Result<OwnedFd> {
+        let path = match base {
+            Base::WorkingDirectory => format!("/proc/{}/cwd", self.thread),
+            Base::Descriptor(number) => format!("/proc/{}/fd/{number}", self.thread),
+        };
+        let opened = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        opened.map_err(|errno| if errno == Errno::NOENT { Errno::BADF } else { errno })
+    }
+
+    /// The root of the file system as the command sees it.
+    pub(super) fn open_root(self) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        open(format!("/proc/{}/root", self.thread), flags, Mode::empty())
+    }
+
+    /// A duplicate of one of its descriptors, which may be a socket.
+    pub(super) fn duplicate(self, number: i32) -> rustix::io::Result<OwnedFd> {
+        let leader = self.status_field("Tgid:").ok_or(Errno::SRCH)?;
+        let leader = leader.parse().ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
+        let process = pidfd_open(leader, PidfdFlags::empty())?;
+        pidfd_getfd(process, number, PidfdGetfdFlags::empty())
+    }
+
+    /// What `self` in `/proc` stands for, in the numbers of the command's own namespace.
+    pub(super) fn own_process(self) -> Option<String> {
+        last_word(&self.status_field("NStgid:")?)
+    }
+
+    /// What `thread-self` in `/proc` stands for.
+    pub(super) fn own_thread(self) -> Option<String> {
+        let thread = last_word(&self.status_field("NSpid:")?)?;
+        Some(format!("{}/task/{thread}", self.own_process()?))
+    }
+
+    /// The bits that are cleared in the mode of a new file.
+    pub(super) fn umask(self) -> Mode {
+        let field = self.status_field("Umask:");
+        let bits = field.and_then(|field| u32::from_str_radix(&field, 8).ok());
+        Mode::from_raw_mode(bits.unwrap_or(0o077))
+    }
+
+    /// The number of the terminal that controls it, as `/dev/pts` names it; nothing, if it has none.
+    pub(super) fn terminal(self) -> Option<u32> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.thread)).ok()?;
+        let (_, after_name) = stat.rsplit_once(')')?;
+        let device: u32 = after_name.split_ascii_whitespace().nth(4)?.parse().ok()?;
+        let (major, minor) = ((device >> 8) & 0xfff, (device & 0xff) | ((device >> 12) & 0xfff00));
+        (136..=143).contains(&major).then(|| (major - 136) * 256 + minor)
+    }
+
+    /// The device of the file system that a file in the command's view is on, as the kernel numbers it.
+    pub(super) fn device_of(self, file: &OwnedFd) -> Option<u32> {
+        let about = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
+        let mounts = fs::read_to_string(format!("/proc/{}/mountinfo", self.thread)).ok()?;
+        let mount = about.stx_mnt_id.to_string();
+        let line = mounts.lines().find(|line| line.split(' ').next() == Some(&mount))?;
+        let (major, minor) = line.split(' ').nth(2)?.split_once(':')?;
+        Some(major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?)
+    }
+
+    /// The users and groups that its accesses to files are checked for.
+    pub(super) fn credentials(self) -> Option<Credentials> {
+        let number =
+            |name| self.status_field(name).and_then(|field| last_word(&field)?.parse().ok());
+        Some(Credentials { user: number("Uid:")?, group: number("Gid:")? })
+    }
+
+    /// A field of its status, without the name.
+    fn status_field(self, name: &str) -> Option<String> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.thread)).ok()?;
+        let field = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(field.trim().to_owned())
+    }
+}
+
+fn last_word(field: &str) -> Option<String> {
+    field.split_ascii_whitespace().last().map(str::to_owned)
+}
+
+/// The user and the group that a command's accesses to files are checked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Credentials {
+    user: u32,
+    group: u32,
+}
+
+impl Credentials {
+    /// Runs something with these credentials and without capabilities: a call that is performed for a
+    /// command must never succeed where the command's own would fail.
+    ///
+    /// Credentials belong to the thread, so other threads of this process do not notice.
+    pub(super) fn hold<T>(
+        self,
+        perform: impl FnOnce() -> rustix::io::Result<T>,
+    ) -> rustix::io::Result<T> {
+        let held = capabilities(None).ok().filter(|sets| !sets.effective.is_empty());
+        let Some(held) = held else { return perform() };
+        let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
+        let previous_group = setfsgid(group);
+        let previous_user = setfsuid(user);
+        let none = CapabilitySets { effective: CapabilitySet::empty(), ..held };
+        let dropped = set_capabilities(None, none);
+        let outcome = dropped.map(|()| perform());
+        // The permitted capabilities are still there, so this cannot fail.
+        let _ = set_capabilities(None, held);
+        setfsuid(previous_user);
+        setfsgid(previous_group);
+        outcome?
+    }
+}
+
+/// Sets the mask of this thread for new files. The thread has its own, see [`have_own_umask`].
+pub(super) fn set_umask(mask: Mode) {
+    umask(mask);
+}
+
+/// Gives this thread a file creation mask and a working directory of its own.
+pub(crate) fn have_own_umask() -> io::Result<()> {
+    nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).map_err(io::Error::from)
+}
+
+/// The path under which this process can open a descriptor again.
+pub(super) fn reopening_path(file: &OwnedFd) -> PathBuf {
+    format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+}
+
+/// The real path of an open file, as the kernel tells it.
+pub(super) fn path_of(file: &OwnedFd) -> rustix::io::Result<PathBuf> {
+    let path = fs::read_link(reopening_path(file));
+    path.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}

@@ -1,0 +1,217 @@
+//! Opens files for a command. The descriptor that it gets refers to just the file that was decided on.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, openat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::caller::{reopening_path, set_umask};
+use super::perform::access;
+use super::resolve::{Found, GivenPath, is_on_proc};
+use super::{Answer, Call};
+use crate::guard::{FileAction, NodeKind, Verdict};
+
+/// Devices that hold nothing and lead nowhere, by their numbers: null, zero, full, random, urandom, and the
+/// makers of terminals.
+const DEVICES: [(u32, u32); 6] = [(1, 3), (1, 5), (1, 7), (1, 8), (1, 9), (5, 2)];
+
+/// The terminal that controls a program, which is another one for each program.
+const TERMINAL: (u32, u32) = (5, 0);
+
+/// The numbers of the terminals that programs make.
+const TERMINALS: std::ops::RangeInclusive<u32> = 136..=143;
+
+/// Whether a file that is opened with these flags may be changed, or made.
+pub(crate) fn changes(flags: u32) -> bool {
+    has(flags, libc::O_ACCMODE) || has(flags, libc::O_CREAT) || has(flags, libc::O_TRUNC)
+}
+
+/// Whether flags have one of these bits.
+fn has(flags: u32, bits: libc::c_int) -> bool {
+    flags & bits.unsigned_abs() != 0
+}
+
+impl Call<'_> {
+    /// Opens a file, or makes it.
+    pub(super) fn open(
+        &self,
+        file: &GivenPath,
+        flags: u32,
+        mode: u32,
+    ) -> rustix::io::Result<Answer> {
+        let temporary = libc::O_TMPFILE.unsigned_abs();
+        let is_temporary = flags & temporary == temporary;
+        let must_be_new = has(flags, libc::O_CREAT) && has(flags, libc::O_EXCL) && !is_temporary;
+        let follow = !(has(flags, libc::O_NOFOLLOW) || must_be_new);
+        let found = self.resolver.resolve(file, follow)?;
+        let Some(target) = &found.target else {
+            return match has(flags, libc::O_CREAT) {
+                true => self.create(&found, flags, mode),
+                false => Err(Errno::NOENT),
+            };
+        };
+        let kind = found.kind().ok_or(Errno::IO)?;
+        if must_be_new {
+            return Err(Errno::EXIST);
+        }
+        if found.slash && kind != FileType::Directory {
+            return Err(Errno::NOTDIR);
+        }
+        match kind {
+            FileType::Directory if is_temporary => {
+                set_umask(self.caller.umask());
+                self.open_at(target, OsStr::new("."), flags, mode, &found)
+            }
+            FileType::Directory if has(flags, libc::O_CREAT) => Err(Errno::ISDIR),
+            FileType::RegularFile => self.open_regular(&found, flags, mode),
+            FileType::CharacterDevice => self.open_device(target, flags),
+            FileType::Fifo => self.open_in_thread(target, flags),
+            FileType::Symlink if !has(flags, libc::O_PATH) => Err(Errno::LOOP),
+            _ => self.reopen(target, flags).map(|file| answer(file, flags)),
+        }
+    }
+
+    fn create(&self, found: &Found, flags: u32, mode: u32) -> rustix::io::Result<Answer> {
+        if found.slash {
+            return Err(Errno::ISDIR);
+        }
+        let path = found.path()?;
+        let (parent, name) = found.place()?;
+        let made = access(&path, found, FileAction::Create(NodeKind::File));
+        if self.ask(std::slice::from_ref(&made))? == Verdict::Review {
+            let mode = mode & !self.caller.umask().as_raw_mode();
+            return self.stage(found, flags, mode);
+        }
+        set_umask(self.caller.umask());
+        let answer = self.open_at(parent, &name, flags | libc::O_NOFOLLOW as u32, mode, found)?;
+        self.still_allowed(parent, &path, &made, || {
+            self.credentials.hold(|| unlinkat(parent, &name, AtFlags::empty()))
+        })?;
+        Ok(answer)
+    }
+
+    fn open_at(
+        &self,
+        parent: &OwnedFd,
+        name: &OsStr,
+        flags: u32,
+        mode: u32,
+        found: &Found,
+    ) -> rustix::io::Result<Answer> {
+        let path = found.path()?;
+        self.check_writable(None, &path)?;
+        let own = OFlags::from_bits_retain(flags) | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(mode & 0o7777);
+        let opened = self.credentials.hold(|| openat(parent, name, own, mode));
+        Ok(answer(self.told(None, Some(path), opened)?, flags))
+    }
+
+    fn open_regular(&self, found: &Found, flags: u32, mode: u32) -> rustix::io::Result<Answer> {
+        let target = found.target.as_ref().ok_or(Errno::NOENT)?;
+        if has(flags, libc::O_PATH) {
+            return self.reopen(target, flags).map(|file| answer(file, flags));
+        }
+        if !changes(flags) {
+            return self.open_to_read(found, target, flags);
+        }
+        // A file that the kernel makes up is on a mount that is read-only, and has no content to keep.
+        let path = self.path_of_target(found)?.filter(|_| !is_on_proc(target));
+        if let Some(path) = &path
+            && self.ask(&[access(path, found, FileAction::Write)])? == Verdict::Review
+        {
+            return self.stage(found, flags, mode);
+        }
+        if path.is_none() && !self.supervised.level.has_view() && is_on_proc(target) {
+            return Err(Errno::ACCESS);
+        }
+        let opened = match self.reopen(target, flags) {
+            // Another program has a lease on it, and is asked to give it up.
+            Err(Errno::AGAIN) if !has(flags, libc::O_NONBLOCK) => {
+                return self.open_in_thread(target, flags);
+            }
+            opened => opened,
+        };
+        let opened = match path {
+            Some(path) => self.told(None, Some(path), opened),
+            None => opened,
+        };
+        opened.map(|file| answer(file, flags))
+    }
+
+    fn open_to_read(
+        &self,
+        found: &Found,
+        target: &OwnedFd,
+        flags: u32,
+    ) -> rustix::io::Result<Answer> {
+        // This process may look into others where the command may not.
+        let is_memory = is_on_proc(target) && found.path()?.file_name() == Some(OsStr::new("mem"));
+        let may_read = match self.path_of_target(found)? {
+            Some(path) if !is_memory => self.supervised.guard.may_read(&path),
+            Some(_) => false,
+            None => true,
+        };
+        if !may_read {
+            return Err(Errno::ACCESS);
+        }
+        self.reopen(target, flags).map(|file| answer(file, flags))
+    }
+
+    fn open_device(&self, device: &OwnedFd, flags: u32) -> rustix::io::Result<Answer> {
+        let number = fstat(device)?.st_rdev;
+        let number = (rustix::fs::major(number), rustix::fs::minor(number));
+        if number == TERMINAL {
+            return self.open_terminal(flags);
+        }
+        if has(flags, libc::O_PATH) || DEVICES.contains(&number) || TERMINALS.contains(&number.0) {
+            // A terminal never becomes the one that controls this process.
+            let flags = flags | libc::O_NOCTTY.unsigned_abs();
+            return self.reopen(device, flags).map(|file| answer(file, flags));
+        }
+        Err(Errno::ACCESS)
+    }
+
+    /// Opens the terminal that controls the caller.
+    fn open_terminal(&self, flags: u32) -> rustix::io::Result<Answer> {
+        let number = self.caller.terminal().ok_or(Errno::NXIO)?;
+        let path = format!("dev/pts/{number}");
+        let path_only = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let terminal = openat(self.resolver.root, path, path_only, Mode::empty())?;
+        self.open_device(&terminal, flags)
+    }
+
+    /// Opens a file that was found. It never waits, except in a directory of a server that does not answer.
+    pub(super) fn reopen(&self, target: &OwnedFd, flags: u32) -> rustix::io::Result<OwnedFd> {
+        let file = self.credentials.hold(|| reopen(target, flags | NONBLOCK))?;
+        if !has(flags, libc::O_NONBLOCK) && !has(flags, libc::O_PATH) {
+            fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+        }
+        Ok(file)
+    }
+
+    /// Opens a file that may have to be waited for, such as a FIFO that nobody reads yet.
+    fn open_in_thread(&self, target: &OwnedFd, flags: u32) -> rustix::io::Result<Answer> {
+        let target = target.try_clone().map_err(|_| Errno::MFILE)?;
+        if has(flags, libc::O_NONBLOCK) || flags & libc::O_ACCMODE as u32 == libc::O_RDWR as u32 {
+            return self.reopen(&target, flags).map(|file| answer(file, flags));
+        }
+        self.later(target, move |target| reopen(target, flags).map(|file| answer(file, flags)))
+    }
+}
+
+const NONBLOCK: u32 = libc::O_NONBLOCK as u32;
+
+/// The flags that were taken into account when the path was resolved.
+const RESOLVED: u32 = (libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW) as u32;
+
+fn reopen(target: &OwnedFd, flags: u32) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::from_bits_retain(flags & !RESOLVED) | OFlags::CLOEXEC;
+    openat(CWD, reopening_path(target), flags, Mode::empty())
+}
+
+pub(super) fn answer(file: OwnedFd, flags: u32) -> Answer {
+    Answer::Descriptor { file, close_on_exec: has(flags, libc::O_CLOEXEC) }
+}

@@ -1,0 +1,216 @@
+//! A supervised call, with its arguments copied out of the caller's memory.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::caller::{Base, Caller};
+use super::resolve::GivenPath;
+use crate::memory::Memory;
+use crate::sandbox::Waiting;
+
+/// What a call does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Operation {
+    Open {
+        file: GivenPath,
+        flags: u32,
+        mode: u32,
+    },
+    Truncate {
+        file: GivenPath,
+        length: u64,
+    },
+    Remove {
+        file: GivenPath,
+        directory: bool,
+    },
+    Rename {
+        from: GivenPath,
+        to: GivenPath,
+        flags: u32,
+    },
+    Link {
+        from: GivenPath,
+        to: GivenPath,
+        flags: u32,
+    },
+    Symlink {
+        target: PathBuf,
+        at: GivenPath,
+    },
+    MakeDirectory {
+        at: GivenPath,
+        mode: u32,
+    },
+    MakeNode {
+        at: GivenPath,
+        mode: u32,
+        device: u64,
+    },
+    ChangeMode {
+        file: GivenPath,
+        mode: u32,
+        follow: bool,
+    },
+    ChangeModeOf {
+        descriptor: i32,
+        mode: u32,
+    },
+    Connect {
+        descriptor: i32,
+        address: Vec<u8>,
+    },
+    /// A datagram to an address. It is only looked at.
+    Send {
+        address: Vec<u8>,
+    },
+    /// A socket that is refused.
+    MakeSocket {
+        family: i32,
+    },
+}
+
+/// Calls that change files by name, whatever their other arguments are.
+pub(crate) const FILE_CALLS: &[i64] = &[
+    libc::SYS_truncate,
+    libc::SYS_unlinkat,
+    libc::SYS_renameat2,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+    libc::SYS_mkdirat,
+    libc::SYS_mknodat,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_creat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_unlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rmdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_rename,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_renameat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_link,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_symlink,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mkdir,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_mknod,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_chmod,
+];
+
+/// Calls that open files, each with the argument that has its flags.
+pub(crate) const OPEN_CALLS: &[(i64, u8)] = &[
+    (libc::SYS_openat, 2),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_open, 1),
+];
+
+/// Not in every version of libc.
+const FCHMODAT2: i64 = 452;
+
+/// The largest address of a socket.
+const ADDRESS_BYTES: u64 = 128;
+
+impl Operation {
+    /// Reads the arguments of a waiting call. Numbers that the kernel takes as 32 bits are cut to that.
+    pub(super) fn read(waiting: &Waiting) -> io::Result<Option<Operation>> {
+        let arguments = waiting.arguments;
+        let caller = Caller { thread: waiting.thread };
+        let memory = Memory::of(caller.thread);
+        let number = |index: usize| arguments[index] as u32;
+        let at = |base: usize, path: usize| -> io::Result<GivenPath> {
+            let path = memory.path(arguments[path])?;
+            Ok(GivenPath { base: Base::of_argument(arguments[base]), path })
+        };
+        let here = |path: usize| -> io::Result<GivenPath> {
+            Ok(GivenPath { base: Base::WorkingDirectory, path: memory.path(arguments[path])? })
+        };
+        Ok(Some(match waiting.call {
+            libc::SYS_openat => {
+                Operation::Open { file: at(0, 1)?, flags: number(2), mode: number(3) }
+            }
+            libc::SYS_truncate => Operation::Truncate { file: here(0)?, length: arguments[1] },
+            libc::SYS_unlinkat => {
+                let directory = number(2) & libc::AT_REMOVEDIR.unsigned_abs() != 0;
+                Operation::Remove { file: at(0, 1)?, directory }
+            }
+            libc::SYS_renameat2 => {
+                Operation::Rename { from: at(0, 1)?, to: at(2, 3)?, flags: number(4) }
+            }
+            libc::SYS_linkat => {
+                Operation::Link { from: at(0, 1)?, to: at(2, 3)?, flags: number(4) }
+            }
+            libc::SYS_symlinkat => {
+                Operation::Symlink { target: memory.path(arguments[0])?, at: at(1, 2)? }
+            }
+            libc::SYS_mkdirat => Operation::MakeDirectory { at: at(0, 1)?, mode: number(2) },
+            libc::SYS_mknodat => {
+                Operation::MakeNode { at: at(0, 1)?, mode: number(2), device: arguments[3] }
+            }
+            libc::SYS_fchmod => {
+                Operation::ChangeModeOf { descriptor: number(0) as i32, mode: number(1) }
+            }
+            libc::SYS_fchmodat => {
+                Operation::ChangeMode { file: at(0, 1)?, mode: number(2), follow: true }
+            }
+            FCHMODAT2 => {
+                let flags = number(3);
+                let file = at(0, 1)?;
+                if file.path.as_os_str().is_empty() && flags & libc::AT_EMPTY_PATH as u32 != 0 {
+                    Operation::ChangeModeOf { descriptor: number(0) as i32, mode: number(2) }
+                } else {
+                    let follow = flags & libc::AT_SYMLINK_NOFOLLOW as u32 == 0;
+                    Operation::ChangeMode { file, mode: number(2), follow }
+                }
+            }
+            libc::SYS_connect => {
+                let length = usize::try_from(arguments[2].min(ADDRESS_BYTES)).unwrap_or(0);
+                let address = memory.bytes(arguments[1], length)?;
+                Operation::Connect { descriptor: number(0) as i32, address }
+            }
+            libc::SYS_sendto => {
+                let length = usize::try_from(arguments[5].min(ADDRESS_BYTES)).unwrap_or(0);
+                Operation::Send { address: memory.bytes(arguments[4], length)? }
+            }
+            libc::SYS_socket => Operation::MakeSocket { family: number(0) as i32 },
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_open => Operation::Open { file: here(0)?, flags: number(1), mode: number(2) },
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_creat => {
+                let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC;
+                Operation::Open { file: here(0)?, flags: flags.unsigned_abs(), mode: number(1) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_unlink => Operation::Remove { file: here(0)?, directory: false },
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_rmdir => Operation::Remove { file: here(0)?, directory: true },
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_rename => Operation::Rename { from: here(0)?, to: here(1)?, flags: 0 },
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_renameat => Operation::Rename { from: at(0, 1)?, to: at(2, 3)?, flags: 0 },
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_link => Operation::Link { from: here(0)?, to: here(1)?, flags: 0 },
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_symlink => {
+                Operation::Symlink { target: memory.path(arguments[0])?, at: here(1)? }
+            }
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_mkdir => Operation::MakeDirectory { at: here(0)?, mode: number(1) },
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_mknod => {
+                Operation::MakeNode { at: here(0)?, mode: number(1), device: arguments[2] }
+            }
+            #[cfg(target_arch = "x86_64")]
+            libc::SYS_chmod => {
+                Operation::ChangeMode { file: here(0)?, mode: number(1), follow: true }
+            }
+            _ => return Ok(None),
+        }))
+    }
+}

@@ -1,0 +1,274 @@
+//! Performs the calls that change names: each is decided on first, and then made on open directories.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, chmodat, fstat, ftruncate, linkat, mkdirat,
+    mknodat, openat, renameat_with, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::caller::{path_of, reopening_path, set_umask};
+use super::operation::Operation;
+use super::resolve::{Found, GivenPath};
+use super::review;
+use super::{Answer, Call};
+use crate::guard::{FileAccess, FileAction, NodeKind, Verdict};
+use crate::refusal::Deed;
+
+/// The bits of a mode that `mkdir`, `mknod` and `chmod` take.
+const MODE: u32 = 0o7777;
+
+/// `RENAME_WHITEOUT` is of no use to a command, and `renameat2` knows no other flags.
+const RENAME_FLAGS: RenameFlags = RenameFlags::NOREPLACE.union(RenameFlags::EXCHANGE);
+
+impl Call<'_> {
+    /// Performs a call that changes files.
+    pub(super) fn perform(&self, operation: Operation) -> rustix::io::Result<Answer> {
+        match operation {
+            Operation::Open { file, flags, mode } => return self.open(&file, flags, mode),
+            Operation::Truncate { file, length } => self.truncate(&file, length),
+            Operation::Remove { file, directory } => self.remove(&file, directory),
+            Operation::Rename { from, to, flags } => self.rename(&from, &to, flags),
+            Operation::Link { from, to, flags } => self.link(&from, &to, flags),
+            Operation::Symlink { target, at } => self.symlink(&target, &at),
+            Operation::MakeDirectory { at, mode } => self.make_directory(&at, mode),
+            Operation::MakeNode { at, mode, device } => self.make_node(&at, mode, device),
+            Operation::ChangeMode { file, mode, follow } => {
+                let found = self.resolver.resolve(&file, follow)?;
+                self.change_mode(&found, mode)
+            }
+            Operation::ChangeModeOf { descriptor, mode } => {
+                self.change_mode(&self.resolver.descriptor(descriptor)?, mode)
+            }
+            Operation::Connect { descriptor, address } => return self.connect(descriptor, address),
+            Operation::Send { address } => return Ok(self.send(&address)),
+            Operation::MakeSocket { family } => return Ok(self.refuse_socket(family)),
+        }?;
+        Ok(Answer::Value(0))
+    }
+
+    fn truncate(&self, file: &GivenPath, length: u64) -> rustix::io::Result<()> {
+        let found = self.resolver.resolve(file, true)?;
+        let target = found.target.as_ref().ok_or(Errno::NOENT)?;
+        match found.kind() {
+            Some(FileType::RegularFile) => {}
+            Some(FileType::Directory) => return Err(Errno::ISDIR),
+            _ => return Err(Errno::INVAL),
+        }
+        let path = self.path_of_target(&found)?;
+        if let Some(path) = &path {
+            // The content of a file that is reviewed changes as a whole only.
+            self.ask_without_review(&[access(path, &found, FileAction::Write)])?;
+        }
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let truncate = || {
+            let file = openat(CWD, reopening_path(target), flags, Mode::empty())?;
+            ftruncate(&file, length)
+        };
+        self.told(Some(Deed::Change), path, self.credentials.hold(truncate))
+    }
+
+    fn remove(&self, file: &GivenPath, directory: bool) -> rustix::io::Result<()> {
+        let found = self.resolver.resolve(file, false)?;
+        let path = found.path()?;
+        let (parent, name) = found.place()?;
+        // The kernel never removes a dot.
+        if found.target.is_some() && !found.is_dot() {
+            self.check_not_mounted(Deed::Remove, &found, &path)?;
+            self.ask_without_review(&[access(&path, &found, FileAction::Remove)])?;
+        }
+        let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+        let removed = self.credentials.hold(|| unlinkat(parent, &name, flags));
+        self.told(Some(Deed::Remove), Some(path), removed)
+    }
+
+    fn rename(&self, from: &GivenPath, to: &GivenPath, flags: u32) -> rustix::io::Result<()> {
+        let flags = RenameFlags::from_bits(flags).ok_or(Errno::INVAL)?;
+        if !RENAME_FLAGS.contains(flags) {
+            return Err(Errno::INVAL);
+        }
+        let (from, to) = (self.resolver.resolve(from, false)?, self.resolver.resolve(to, false)?);
+        if from.is_dot() || to.is_dot() {
+            let taken = to.is_dot() && flags.contains(RenameFlags::NOREPLACE);
+            return Err(if taken { Errno::EXIST } else { Errno::BUSY });
+        }
+        let (from_path, to_path) = (from.path()?, to.path()?);
+        let source = from.kind().map(node_kind).ok_or(Errno::NOENT)?;
+        self.check_not_mounted(Deed::Rename, &from, &from_path)?;
+        self.check_not_mounted(Deed::Rename, &to, &to_path)?;
+        let mut accesses = vec![
+            access(&from_path, &from, FileAction::RenameFrom),
+            access(&to_path, &to, FileAction::RenameTo(source)),
+        ];
+        if flags.contains(RenameFlags::EXCHANGE) {
+            let target = to.kind().map(node_kind).ok_or(Errno::NOENT)?;
+            accesses.push(access(&to_path, &to, FileAction::RenameFrom));
+            accesses.push(access(&from_path, &from, FileAction::RenameTo(target)));
+        }
+        let ((from_parent, from_name), (to_parent, to_name)) = (from.place()?, to.place()?);
+        if self.ask(&accesses)? == Verdict::Review {
+            if flags.contains(RenameFlags::EXCHANGE) {
+                return Err(Errno::ACCESS);
+            }
+            let replaces = !flags.contains(RenameFlags::NOREPLACE);
+            review::rename(self, &from, (to_parent, &to_name, &to_path), replaces)?;
+            return self.credentials.hold(|| unlinkat(from_parent, &from_name, AtFlags::empty()));
+        }
+        let rename = |from: (&OwnedFd, &_), to: (&OwnedFd, &_), flags| {
+            self.credentials.hold(|| renameat_with(from.0, from.1, to.0, to.1, flags))
+        };
+        let renamed = rename((from_parent, &from_name), (to_parent, &to_name), flags);
+        self.told(Some(Deed::Rename), Some(to_path.clone()), renamed)?;
+        self.still_allowed(to_parent, &to_path, &accesses[1], || {
+            rename((to_parent, &to_name), (from_parent, &from_name), flags)
+        })
+    }
+
+    fn link(&self, from: &GivenPath, to: &GivenPath, flags: u32) -> rustix::io::Result<()> {
+        let has = |flag: libc::c_int| flags & flag.unsigned_abs() != 0;
+        let source = match (from.path.as_os_str().is_empty(), from.base) {
+            (true, super::caller::Base::Descriptor(number)) if has(libc::AT_EMPTY_PATH) => {
+                self.resolver.descriptor(number)?
+            }
+            _ => self.resolver.resolve(from, has(libc::AT_SYMLINK_FOLLOW))?,
+        };
+        let target = source.target.as_ref().ok_or(Errno::NOENT)?;
+        let kind = source.kind().map(node_kind).ok_or(Errno::NOENT)?;
+        let new = self.resolver.resolve(to, false)?;
+        let (parent, name) = new.place()?;
+        let new_path = new.path()?;
+        let made = access(&new_path, &new, FileAction::Create(kind.clone()));
+        let mut accesses = Vec::new();
+        if let Some(path) = self.path_of_target(&source)? {
+            accesses.push(access(&path, &source, FileAction::Link));
+        }
+        accesses.push(made.clone());
+        self.ask_without_review(&accesses)?;
+        let linked = self.credentials.hold(|| match (kind, source.place()) {
+            // A symbolic link itself can be named only.
+            (NodeKind::Symlink, Ok((from, old))) => {
+                linkat(from, &old, parent, &name, AtFlags::empty())
+            }
+            _ => linkat(CWD, reopening_path(target), parent, &name, AtFlags::SYMLINK_FOLLOW),
+        });
+        self.told(Some(Deed::Make), Some(new_path.clone()), linked)?;
+        self.still_allowed(parent, &new_path, &made, || {
+            self.credentials.hold(|| unlinkat(parent, &name, AtFlags::empty()))
+        })
+    }
+
+    fn symlink(&self, target: &PathBuf, at: &GivenPath) -> rustix::io::Result<()> {
+        self.make(at, NodeKind::Symlink, |parent, name| symlinkat(target, parent, name))
+    }
+
+    fn make_directory(&self, at: &GivenPath, mode: u32) -> rustix::io::Result<()> {
+        set_umask(self.caller.umask());
+        let mode = Mode::from_raw_mode(mode & MODE);
+        self.make(at, NodeKind::Directory, |parent, name| mkdirat(parent, name, mode))
+    }
+
+    fn make_node(&self, at: &GivenPath, mode: u32, device: u64) -> rustix::io::Result<()> {
+        set_umask(self.caller.umask());
+        let kind = match mode & libc::S_IFMT {
+            0 => FileType::RegularFile,
+            kind => FileType::from_raw_mode(kind),
+        };
+        let mode = Mode::from_raw_mode(mode & MODE);
+        self.make(at, node_kind(kind), |parent, name| mknodat(parent, name, kind, mode, device))
+    }
+
+    /// Makes a new name.
+    fn make(
+        &self,
+        at: &GivenPath,
+        kind: NodeKind,
+        make: impl FnOnce(&OwnedFd, &std::ffi::OsStr) -> rustix::io::Result<()>,
+    ) -> rustix::io::Result<()> {
+        let found = self.resolver.resolve(at, false)?;
+        let (parent, name) = found.place()?;
+        if found.target.is_some() {
+            return Err(Errno::EXIST);
+        }
+        let path = found.path()?;
+        let is_directory = kind == NodeKind::Directory;
+        let made = access(&path, &found, FileAction::Create(kind));
+        // A file without content has nothing to review; what is written to it later is.
+        self.ask(std::slice::from_ref(&made))?;
+        let outcome = self.credentials.hold(|| make(parent, &name));
+        self.told(Some(Deed::Make), Some(path.clone()), outcome)?;
+        self.still_allowed(parent, &path, &made, || {
+            let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
+            self.credentials.hold(|| unlinkat(parent, &name, flags))
+        })
+    }
+
+    fn change_mode(&self, found: &Found, mode: u32) -> rustix::io::Result<()> {
+        let target = found.target.as_ref().ok_or(Errno::NOENT)?;
+        let path = self.path_of_target(found)?;
+        if found.kind() == Some(FileType::Symlink) {
+            return Err(Errno::OPNOTSUPP);
+        }
+        if let Some(path) = &path {
+            self.ask_without_review(&[access(path, found, FileAction::ChangeMode)])?;
+        }
+        let mode = Mode::from_raw_mode(mode & MODE);
+        let change = || chmodat(CWD, reopening_path(target), mode, AtFlags::empty());
+        self.told(Some(Deed::Change), path, self.credentials.hold(change))
+    }
+
+    /// The real path of a file that is there. Nothing, if it has no name any more, so that its content is
+    /// lost with the command. An open file that was renamed to where the command does not see it is refused:
+    /// a path that cannot be known cannot be decided on.
+    pub(super) fn path_of_target(&self, found: &Found) -> rustix::io::Result<Option<PathBuf>> {
+        let target = found.target.as_ref().ok_or(Errno::NOENT)?;
+        let status = fstat(target)?;
+        if status.st_nlink == 0 || found.kind() != Some(FileType::RegularFile) {
+            return found.path().map(|path| (status.st_nlink != 0).then_some(path));
+        }
+        let path = found.path()?;
+        if found.place().is_ok() {
+            return Ok(Some(path));
+        }
+        let same = self.resolver.identity(&path) == Some((status.st_dev, status.st_ino));
+        if same { Ok(Some(path)) } else { Err(Errno::ACCESS) }
+    }
+
+    /// Asks once more if the directory was renamed since it was decided on, which takes another program
+    /// than the command; and takes the change back if it is not allowed there.
+    pub(super) fn still_allowed(
+        &self,
+        parent: &OwnedFd,
+        path: &std::path::Path,
+        decided: &FileAccess,
+        take_back: impl FnOnce() -> rustix::io::Result<()>,
+    ) -> rustix::io::Result<()> {
+        let now = path_of(parent)?.join(path.file_name().unwrap_or_default());
+        if now == path {
+            return Ok(());
+        }
+        let moved = FileAccess { path: now, ..decided.clone() };
+        match self.ask(std::slice::from_ref(&moved)) {
+            Ok(Verdict::Allow) => Ok(()),
+            Ok(_) | Err(_) => {
+                take_back()?;
+                Err(Errno::ACCESS)
+            }
+        }
+    }
+}
+
+/// An access to what was found.
+pub(super) fn access(path: &std::path::Path, found: &Found, action: FileAction) -> FileAccess {
+    FileAccess { path: path.to_owned(), kind: found.kind().map(node_kind), action }
+}
+
+fn node_kind(kind: FileType) -> NodeKind {
+    match kind {
+        FileType::RegularFile => NodeKind::File,
+        FileType::Directory => NodeKind::Directory,
+        FileType::Symlink => NodeKind::Symlink,
+        _ => NodeKind::Special,
+    }
+}

@@ -1,0 +1,99 @@
+//! Connects sockets for a command. A local socket is connected to only if a command of the session listens
+//! on it: a program outside may do anything for those who reach it.
+
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
+use rustix::io::Errno;
+
+use super::address::{self, Reached};
+use super::caller::{Base, reopening_path};
+use super::listening::SocketName;
+use super::resolve::GivenPath;
+use super::{Answer, Call};
+use crate::refusal::Refusal;
+use crate::sandbox::connect;
+
+/// Families of the network.
+const INTERNET: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
+
+impl Call<'_> {
+    pub(super) fn connect(&self, descriptor: i32, address: Vec<u8>) -> rustix::io::Result<Answer> {
+        let socket = self.caller.duplicate(descriptor)?;
+        self.check_waiting()?;
+        let (address, held) = match address::parse(&address) {
+            Some(Reached::Path(path)) => {
+                let listening = self.find_listening(&path)?;
+                (address::of_path(&reopening_path(&listening)), Some(listening))
+            }
+            Some(Reached::Abstract(name)) => {
+                self.check_own(&SocketName::Abstract(name))?;
+                (address, None)
+            }
+            Some(Reached::Network(peer)) => {
+                self.tell_unreachable(peer);
+                (address, None)
+            }
+            None => (address, None),
+        };
+        let perform = move |socket: &OwnedFd| {
+            let connected = connect(socket, &address);
+            drop(held);
+            connected.map(|()| Answer::Value(0))
+        };
+        // The status flags are those of the caller's descriptor, too.
+        if fcntl_getfl(&socket)?.contains(OFlags::NONBLOCK) {
+            return self.credentials.hold(|| perform(&socket));
+        }
+        self.later(socket, perform)
+    }
+
+    /// Opens the socket at a path, if a command of the session listens on it.
+    fn find_listening(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+        let given = GivenPath { base: Base::WorkingDirectory, path: path.to_owned() };
+        let found = self.resolver.resolve(&given, true)?;
+        let (real, kind) = (found.path()?, found.kind());
+        let target = found.target.ok_or(Errno::NOENT)?;
+        if kind != Some(FileType::Socket) {
+            return Err(Errno::CONNREFUSED);
+        }
+        let device = self.caller.device_of(&target).ok_or(Errno::ACCESS)?;
+        let name = SocketName::File { device, inode: fstat(&target)?.st_ino };
+        self.check_own(&name).inspect_err(|_| {
+            if !address::is_asked_in_passing(&real) {
+                self.supervised.tell(Refusal::Socket(real));
+            }
+        })?;
+        Ok(target)
+    }
+
+    fn check_own(&self, name: &SocketName) -> rustix::io::Result<()> {
+        let own = self.supervised.sockets.is_own(name).unwrap_or(false);
+        if own { Ok(()) } else { Err(Errno::ACCESS) }
+    }
+
+    /// A datagram to an address. It stays in the session's own network if that is all there is.
+    pub(super) fn send(&self, address: &[u8]) -> Answer {
+        if let Some(Reached::Network(peer)) = address::parse(address) {
+            self.tell_unreachable(peer);
+        }
+        Answer::Continue
+    }
+
+    fn tell_unreachable(&self, peer: std::net::SocketAddr) {
+        if self.supervised.has_no_network()
+            && let Some(refusal) = address::refusal(peer)
+        {
+            self.supervised.tell(refusal);
+        }
+    }
+
+    /// Libraries ask local services in passing, and go on without them.
+    pub(super) fn refuse_socket(&self, family: i32) -> Answer {
+        if INTERNET.contains(&family) {
+            self.supervised.tell(Refusal::AnySocket);
+        }
+        Answer::Error(Errno::PERM)
+    }
+}

@@ -1,0 +1,376 @@
+//! The supervisor: performs the calls of a command that change files, as the kernel would.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+
+use super::*;
+
+/// Notes each change that it is asked about, and the content at that moment.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    touched: Mutex<Vec<(PathBuf, Option<String>)>>,
+    unseen: Mutex<Vec<String>>,
+    over: Mutex<bool>,
+    panics: bool,
+}
+
+impl Guard for Notes {
+    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<PathBuf>) -> Verdict {
+        assert!(!self.panics, "as the test wants it");
+        for access in accesses {
+            let content = fs::read_to_string(&access.path).ok();
+            self.touched.lock().unwrap().push((access.path.clone(), content));
+        }
+        Verdict::Allow
+    }
+
+    fn review(&self, _: &Path, _: &[u8]) -> Result<(), Unwritable> {
+        Ok(())
+    }
+
+    fn may_read(&self, _: &Path) -> bool {
+        true
+    }
+
+    fn unseen(&self, why: &io::Error) {
+        self.unseen.lock().unwrap().push(why.to_string());
+    }
+
+    fn over(&self) {
+        *self.over.lock().unwrap() = true;
+    }
+}
+
+impl Notes {
+    /// The names that it was asked about in a directory, and what they said.
+    fn in_directory(&self, directory: &Path) -> BTreeSet<(String, Option<String>)> {
+        let touched = self.touched.lock().unwrap();
+        let within = touched.iter().filter_map(|(path, says)| {
+            let name = path.strip_prefix(directory).ok()?;
+            Some((name.display().to_string(), says.clone()))
+        });
+        within.collect()
+    }
+}
+
+impl Bench {
+    pub(super) fn witnessed(&self, script: &str, notes: &Arc<Notes>) -> Ran {
+        let command = self.command(script);
+        ran(&self.jobs.start_within(&self.sandbox, &command, notes.clone()).unwrap())
+    }
+}
+
+fn told(names: &[(&str, Option<&str>)]) -> BTreeSet<(String, Option<String>)> {
+    names.iter().map(|(name, says)| ((*name).to_owned(), says.map(str::to_owned))).collect()
+}
+
+/// Each way to change a file, with the file's name as it is given.
+const WAYS: &str = r#"
+import os, ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+top = os.getcwd()
+here = os.open(".", os.O_RDONLY)
+open("written", "w").write("new")
+open("appended", "a").write("new")
+os.close(os.open("opened", os.O_RDWR))
+open(top + "/absolute", "w").close()
+os.close(os.open("by_descriptor", os.O_WRONLY, dir_fd=here))
+open("../ws/dir/../dotted", "w").close()
+open("link/through_link", "w").close()
+open("link_to_file", "w").close()
+os.truncate("truncated", 1)
+os.unlink("removed")
+os.unlink("removed_at", dir_fd=here)
+os.rename("from", "to")
+os.rename("from_at", "to_at", src_dir_fd=here, dst_dir_fd=here)
+os.link("linked", "new_name")
+os.symlink("nowhere", "new_link")
+os.mkdir("new_directory")
+os.mkfifo("new_pipe")
+os.chmod("mode", 0o755)
+descriptor = os.open("mode_of_descriptor", os.O_RDONLY)
+os.fchmod(descriptor, 0o755)
+os.remove("a_link")
+class How(ctypes.Structure):
+    _fields_ = [("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64)]
+how = How(os.O_WRONLY, 0, 0)
+assert libc.syscall(437, here, b"opened_anew", ctypes.byref(how), 24) == -1
+assert ctypes.get_errno() == 38
+read = os.open("by_fd", os.O_RDONLY)
+open(f"/dev/fd/{read}", "w").close()
+read = os.open("by_proc", os.O_RDONLY)
+open(f"/proc/thread-self/../../fd/{read}", "w").close()
+open("only_read").close()
+os.listdir(".")
+try:
+    os.unlink("not_there")
+except FileNotFoundError:
+    pass
+"#;
+
+const FILES: &[&str] = &[
+    "written",
+    "appended",
+    "opened",
+    "absolute",
+    "by_descriptor",
+    "dotted",
+    "dir/through_link",
+    "target",
+    "truncated",
+    "removed",
+    "removed_at",
+    "from",
+    "from_at",
+    "linked",
+    "mode",
+    "mode_of_descriptor",
+    "by_fd",
+    "by_proc",
+];
+
+#[test]
+fn each_way_to_change_a_file_is_decided_on_before_it_happens() {
+    for bench in Bench::with_every_view() {
+        let ws = bench.path("ws");
+        fs::create_dir(ws.join("dir")).unwrap();
+        FILES
+            .iter()
+            .chain(&["only_read", "opened_anew"])
+            .for_each(|name| fs::write(ws.join(name), "old").unwrap());
+        fs::write(bench.path("ways.py"), WAYS).unwrap();
+        bench.give_to(fs::metadata(&ws).unwrap().uid());
+        for (to, name) in [("dir", "link"), ("target", "link_to_file"), ("nowhere", "a_link")] {
+            std::os::unix::fs::symlink(to, ws.join(name)).unwrap();
+        }
+        let notes = Arc::new(Notes::default());
+        let ran = bench.witnessed("python3 -B $T/ways.py", &notes);
+        assert_eq!(ran.exit, Exit::Code(0), "{}", ran.output);
+
+        let mut expected: Vec<(&str, Option<&str>)> =
+            FILES.iter().map(|name| (*name, Some("old"))).collect();
+        expected.extend(
+            ["to", "to_at", "new_name", "new_link", "new_directory", "new_pipe", "a_link"]
+                .map(|name| (name, None)),
+        );
+        assert_eq!(notes.in_directory(&ws), told(&expected));
+        assert!(notes.unseen.lock().unwrap().is_empty(), "{:?}", notes.unseen);
+        eventually("it hears of the end", || *notes.over.lock().unwrap());
+    }
+}
+
+#[test]
+fn where_there_are_no_namespaces_it_is_told_too() {
+    let bench = super::levels::hobbled(&["namespaces-refused"]);
+    let notes = Arc::new(Notes::default());
+    let ran = bench.witnessed("echo new > file; rm file; echo x > sub", &notes);
+    assert_eq!(ran.exit, Exit::Code(0), "{}", ran.output);
+    let expected = told(&[("file", Some("mine")), ("file", Some("new\n")), ("sub", None)]);
+    assert_eq!(notes.in_directory(&bench.path("ws")), expected);
+}
+
+#[test]
+fn a_guard_that_panics_fails_the_call() {
+    let bench = Bench::new();
+    let notes = Arc::new(Notes { panics: true, ..Notes::default() });
+    let output = bench.witnessed("echo new > file; cat file", &notes).output;
+    assert!(output.contains("Input/output error") && output.ends_with("mine"), "{output}");
+    assert_eq!(notes.unseen.lock().unwrap()[0], "the supervisor failed");
+}
+
+#[test]
+fn many_at_once_lose_no_word() {
+    let bench = Bench::new();
+    let notes = Arc::new(Notes::default());
+    let script = "for i in {1..20}; do (for j in {1..20}; do echo x > f-$i-$j; done) & done; wait";
+    assert_eq!(bench.witnessed(script, &notes).exit, Exit::Code(0));
+    assert_eq!(notes.in_directory(&bench.path("ws")).len(), 400);
+}
+
+/// A name that leads nowhere good, memory that is not there: the call fails by itself, and nobody minds.
+#[test]
+fn calls_that_make_no_sense_are_let_fail() {
+    let bench = Bench::new();
+    let notes = Arc::new(Notes::default());
+    let script = r#"python3 - <<'E'
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+for path, expected in [(ctypes.c_void_p(1), errno.EFAULT), (b"", errno.ENOENT), (b"a" * 5000, errno.ENAMETOOLONG), (b"no/such/dir/x", errno.ENOENT), (b"file/x", errno.ENOTDIR)]:
+    assert libc.open(path, os.O_WRONLY | os.O_CREAT, 0o600) == -1
+    assert ctypes.get_errno() == expected, (path, ctypes.get_errno())
+assert libc.unlinkat(999, b"x", 0) == -1 and ctypes.get_errno() == errno.EBADF
+E"#;
+    let ran = bench.witnessed(script, &notes);
+    assert_eq!(ran.exit, Exit::Code(0), "{}", ran.output);
+    assert!(notes.unseen.lock().unwrap().is_empty(), "{:?}", notes.unseen);
+}
+
+/// Threads that rewrite a path while the call with it is decided on gain nothing: the call is performed
+/// with the path that was decided on.
+#[test]
+fn a_path_that_changes_meanwhile_changes_nothing() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("ws/.git")).unwrap();
+    fs::write(bench.path("ws/.git/config"), "mine").unwrap();
+    fs::write(bench.path("ws/.git/xonfig"), "").unwrap();
+    let lines = r#"
+import ctypes, os, sys, threading
+sys.setswitchinterval(1e-5)
+libc = ctypes.CDLL(None, use_errno=True)
+path = ctypes.create_string_buffer(b".git/xonfig")
+done = False
+def flip():
+    while not done:
+        path[5] = b"c"; path[5] = b"x"
+threads = [threading.Thread(target=flip) for _ in range(2)]
+[t.start() for t in threads]
+opened = 0
+for _ in range(600):
+    f = libc.open(path, os.O_WRONLY)
+    if f >= 0:
+        opened += 1
+        os.write(f, b"evil"); os.close(f)
+    f = libc.creat(path, 0o600)
+    if f >= 0: os.close(f)
+done = True
+[t.join() for t in threads]
+print(opened > 0)
+"#;
+    let script = format!("/usr/bin/python3 - <<'END'{lines}END");
+    assert_eq!(bench.passes(&script), "True\n");
+    assert_eq!(read(&bench.path("ws/.git/config")), "mine");
+}
+
+/// Reviews each file called `reviewed`, and refuses those that say `evil`.
+#[derive(Debug)]
+struct Reviewer;
+
+impl Guard for Reviewer {
+    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<PathBuf>) -> Verdict {
+        let is_reviewed = |access: &FileAccess| {
+            let made = matches!(
+                access.action,
+                FileAction::Write | FileAction::Create(_) | FileAction::RenameTo(_)
+            );
+            made && access.path.file_name().is_some_and(|name| name == "reviewed")
+        };
+        if accesses.iter().any(is_reviewed) { Verdict::Review } else { Verdict::Allow }
+    }
+
+    fn review(&self, _: &Path, content: &[u8]) -> Result<(), Unwritable> {
+        let evil = content.windows(4).any(|window| window == b"evil");
+        if evil { Err(Unwritable::Protected) } else { Ok(()) }
+    }
+
+    fn may_read(&self, path: &Path) -> bool {
+        path.extension().is_none_or(|extension| extension != "env")
+    }
+
+    fn unseen(&self, _: &io::Error) {}
+
+    fn over(&self) {}
+}
+
+#[test]
+fn the_content_that_was_reviewed_is_the_content_that_stays() {
+    for mut bench in Bench::with_every_view() {
+        bench.guard = Arc::new(Reviewer);
+        let reviewed = bench.path("ws/reviewed");
+        let says = || fs::read_to_string(&reviewed).unwrap_or_default();
+        bench.passes("umask 027; echo good > reviewed");
+        eventually("it is published", || says() == "good\n");
+        assert_eq!(fs::metadata(&reviewed).unwrap().mode() & 0o777, 0o640);
+        bench.passes("echo more >> reviewed; echo evil >> reviewed");
+        assert_eq!(says(), "good\nmore\n");
+        bench.passes("echo renamed > lock; mv lock reviewed; test ! -e lock");
+        assert_eq!(says(), "renamed\n");
+        bench.refused("echo evil > lock; mv lock reviewed", &["Permission denied"]);
+        bench.refused(
+            "ln lock reviewed2; ln reviewed2 x/reviewed || ln -f lock reviewed",
+            &["denied"],
+        );
+        // A descriptor that stays open after the review is one of another file.
+        let lines = r#"
+import os
+f = open("lock2", "w"); f.write("good"); f.flush()
+os.rename("lock2", "reviewed"); f.write("evil"); f.flush()
+print(open("reviewed").read())
+"#;
+        let script = format!("/usr/bin/python3 - <<'END'{lines}END");
+        assert_eq!(bench.passes(&script), "good\n");
+        let job = bench.start("exec 3> reviewed; echo evil >&3; echo started; sleep 600");
+        wrote(&job);
+        assert_eq!(says(), "good");
+        job.end(toolcrib_exec::Ending::Immediate, toolcrib_exec::Status::Killed);
+        job.wait(LONG, |now| now.over);
+        assert_eq!(says(), "good");
+    }
+}
+
+#[test]
+fn reads_are_decided_on_if_the_sandbox_says_so() {
+    for mut bench in Bench::with_every_view() {
+        bench.guard = Arc::new(Reviewer);
+        bench.sandbox.supervise_reads = true;
+        fs::write(bench.path("ws/a.env"), "secret").unwrap();
+        symlink("a.env", bench.path("ws/link")).unwrap();
+        for script in
+            ["cat a.env", "cat link", "grep -r secret . || false", "cat < /proc/self/cwd/a.env"]
+        {
+            bench.refused(script, &["Permission denied"]);
+        }
+        bench.passes("cat file; ls; /usr/bin/python3 -c 'import json, ssl'; git init -q r; mkfifo p; (echo x > p) & cat p");
+    }
+}
+
+/// The supervisor waits for nothing that another command has to do first.
+#[test]
+fn fifos_terminals_and_leases_work() {
+    // The output belongs to this process, and others may not open it once more.
+    for bench in [Bench::new()] {
+        let script = "mkfifo p; (sleep 0.2; cat p) & echo through > p; wait; \
+                      echo a | tee >(cat > b) > /dev/null; sleep 0.1; echo x > /dev/stdout; echo y > /dev/null; \
+                      script -qec 'echo z > /dev/tty' /dev/null < /dev/null";
+        let out = bench.passes(script);
+        assert!(out.starts_with("through\nx\n") && out.contains('z'), "{out}");
+        let lines = r#"
+import fcntl, os, signal, threading
+signal.signal(signal.SIGIO, lambda *_: None)
+f = os.open("leased", os.O_CREAT | os.O_RDONLY, 0o600)
+fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+def write():
+    open("leased", "w").write("x"); print("written")
+t = threading.Thread(target=write); t.start()
+import time; time.sleep(0.3)
+fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_UNLCK); t.join()
+"#;
+        let script = format!("/usr/bin/python3 - <<'END'{lines}END");
+        assert_eq!(bench.passes(&script), "written\n");
+        // A FIFO that no process ever reads ends with its command.
+        let job = bench.start("mkfifo q; echo started; echo x > q");
+        wrote(&job);
+        job.end(toolcrib_exec::Ending::Immediate, toolcrib_exec::Status::Killed);
+        assert!(job.wait(LONG, |now| now.over).over);
+    }
+}
+
+/// Calls are performed with the rights of the command.
+#[test]
+fn what_the_kernel_refuses_to_a_command_it_refuses_to_the_supervisor() {
+    let bench = Bench::new();
+    fs::write(bench.path("ws/others"), "others").unwrap();
+    fs::create_dir(bench.path("ws/theirs")).unwrap();
+    if rustix::process::geteuid().is_root() {
+        for name in ["others", "theirs"] {
+            chown(bench.path("ws").join(name), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        bench.refused("echo x > others", &["Permission denied"]);
+        bench.refused("chmod 777 others", &["Operation not permitted"]);
+        bench.refused("echo x > theirs/new", &["Permission denied"]);
+    }
+    bench.refused("mknod device c 1 3", &["Operation not permitted"]);
+    bench.refused("echo x > /proc/1/mem", &["Read-only", "Permission denied", "No such"]);
+    assert_eq!(bench.passes("umask 077; mkdir d; echo x > d/f; stat -c %a d d/f"), "700\n600\n");
+    let ran = bench.run("ulimit -n 3; exec 3> new 4> new2 5> new3; echo x");
+    assert!(ran.output.contains("Too many open files"), "{}", ran.output);
+}

@@ -1,0 +1,427 @@
+//! Which files commands and file tools may not change: those that make programs run code, those that rules
+//! deny, and those of the host. Decided by path at the moment of the change, without any search.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use toolcrib_exec::{FileAccess, FileAction, NodeKind, Unwritable};
+use toolcrib_fs::{EntryKind, RootMode, Tree, Workspace};
+use toolcrib_policy::{Effect, Policy, Protection};
+
+use super::git_directory::{self, Part};
+
+/// Patterns that protect whole directories of version control from file tools. Commands may work in them,
+/// but for the parts that make programs run code.
+const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
+
+/// As many names are looked at in a directory that is renamed, if rules deny files by path.
+const MAX_RENAMED: usize = 50_000;
+
+/// The answer about one access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    Allowed,
+    Refused(Unwritable),
+    /// The content decides.
+    Reviewed,
+}
+
+/// Everything that paths are judged by.
+#[derive(Debug)]
+pub(crate) struct PathRules {
+    workspace: Workspace,
+    /// The caches that commands may write, for the rules about git directories.
+    caches: Option<Workspace>,
+    policy: Arc<Policy>,
+    protection: Protection,
+    /// The host's own files and directories.
+    own: Vec<PathBuf>,
+    /// The real paths that links with protected names in the roots lead to.
+    linked: Vec<PathBuf>,
+    /// Git directories that commands of this runtime have made.
+    made: Mutex<HashSet<PathBuf>>,
+    /// Paths that the configurations of repositories name, by work tree.
+    named: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
+}
+
+impl PathRules {
+    pub(crate) fn new(
+        workspace: Workspace,
+        caches: Option<Workspace>,
+        policy: Arc<Policy>,
+        protection: Protection,
+        own: Vec<PathBuf>,
+    ) -> PathRules {
+        let linked = linked(&workspace, &protection);
+        let (made, named) = (Mutex::default(), Mutex::default());
+        PathRules { workspace, caches, policy, protection, own, linked, made, named }
+    }
+
+    /// Whether rules deny files to be read that commands could otherwise read.
+    pub(crate) fn deny_reading(&self) -> bool {
+        self.policy.denies_files(Effect::Read)
+    }
+
+    /// Whether a command may read a file.
+    pub(super) fn may_read(&self, path: &Path) -> bool {
+        let is_own = self.own.iter().any(|own| path.starts_with(own));
+        !is_own && !self.policy.denies_file(Effect::Read, path)
+    }
+
+    /// Whether a file tool must not write a real path for a reason that the patterns of protected names do
+    /// not show: it is a part of a git directory, or another name of a protected file.
+    pub(crate) fn refuses_writing(&self, path: &Path) -> bool {
+        let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
+        if self.protection.allows(&relative) {
+            return false;
+        }
+        let is_linked = self.linked.iter().any(|linked| path.starts_with(linked));
+        let part = git_directory::part_of(&tree, &relative);
+        is_linked
+            || part.is_some_and(|(_, part)| part != Part::Structure)
+            || self.is_named(&tree, &relative)
+            || self.has_protected_name(&tree, &relative)
+    }
+
+    /// The rule for one of the accesses of a call. `program` tells which program makes it.
+    pub(super) fn rule(
+        &self,
+        access: &FileAccess,
+        all: &[FileAccess],
+        program: &dyn Fn() -> Option<PathBuf>,
+    ) -> Rule {
+        let path = &access.path;
+        let moves = matches!(access.action, FileAction::RenameFrom | FileAction::Remove);
+        if self.own.iter().any(|own| path.starts_with(own)) {
+            return Rule::Refused(Unwritable::Hidden);
+        }
+        let roots = || self.workspace.roots().map(|root| root.path());
+        let holds = |held: &Path| moves && held.starts_with(path);
+        let held = self.own.iter().chain(&self.linked).map(PathBuf::as_path);
+        if held.chain(roots()).any(holds) {
+            return Rule::Refused(Unwritable::Holding);
+        }
+        let Some((tree, relative)) = self.workspace.tree_of(path) else {
+            let cache = self.caches.as_ref().and_then(|caches| caches.tree_of(path));
+            return cache.map_or(Rule::Allowed, |(tree, relative)| {
+                self.in_git_directory(&tree, &relative, access)
+            });
+        };
+        if self.is_denied(&tree, access, all) {
+            return Rule::Refused(Unwritable::Protected);
+        }
+        if self.protection.allows(&relative) {
+            return Rule::Allowed;
+        }
+        let pattern = self.protection.find(&relative);
+        let is_linked = self.linked.iter().any(|linked| path.starts_with(linked));
+        if is_linked || pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern)) {
+            return Rule::Refused(Unwritable::Protected);
+        }
+        if self.leads_to_protected(&relative, access, all) {
+            return Rule::Refused(Unwritable::Protected);
+        }
+        if access.action == FileAction::RenameFrom && self.holds_protected(&tree, &relative) {
+            return Rule::Refused(Unwritable::Holding);
+        }
+        if pattern.is_some() {
+            if let Some(rule) = in_other_version_control(&relative, access) {
+                return rule;
+            }
+            if self.is_removed_by_accident(&tree, &relative, access, program) {
+                return Rule::Refused(Unwritable::Protected);
+            }
+        }
+        if access.action != FileAction::Remove
+            && (self.is_named(&tree, &relative) || self.has_protected_name(&tree, &relative))
+        {
+            return Rule::Refused(Unwritable::Protected);
+        }
+        self.in_git_directory(&tree, &relative, access)
+    }
+
+    /// What is wrong with the new content of a file that is reviewed; nothing, if it may be so.
+    pub(super) fn dangers(&self, path: &Path, new: &[u8]) -> Vec<String> {
+        let place = self.workspace.tree_of(path);
+        let place = place.or_else(|| self.caches.as_ref()?.tree_of(path));
+        let Some((tree, relative)) = place else { return Vec::new() };
+        self.forget_named();
+        if relative.file_name().is_some_and(|name| name == "hgrc") {
+            return mercurial_dangers(new);
+        }
+        let old = git_directory::read(&tree, &relative);
+        git_directory::dangers(&relative, old.as_deref(), new)
+    }
+
+    /// The rule for a part of a git directory.
+    fn in_git_directory(&self, tree: &Tree, relative: &Path, access: &FileAccess) -> Rule {
+        let Some((directory, part)) = git_directory::part_of(tree, relative) else {
+            return Rule::Allowed;
+        };
+        if self.protection.allows(relative) {
+            return Rule::Allowed;
+        }
+        let new = match &access.action {
+            FileAction::Remove => return Rule::Allowed,
+            FileAction::Write => Some(NodeKind::File),
+            FileAction::Create(kind) | FileAction::RenameTo(kind) => Some(kind.clone()),
+            FileAction::RenameFrom | FileAction::Link | FileAction::ChangeMode => None,
+        };
+        let refused = Rule::Refused(Unwritable::Protected);
+        match (part, new) {
+            (Part::Structure, Some(_)) => self.complete(tree, &directory, relative),
+            (Part::Structure, None) => Rule::Allowed,
+            (Part::Configuration, Some(NodeKind::File)) => Rule::Reviewed,
+            (Part::Hooks, Some(NodeKind::Directory)) => match access.action {
+                FileAction::Create(_) => Rule::Allowed,
+                _ => refused,
+            },
+            (Part::Example, Some(NodeKind::File) | None) => Rule::Allowed,
+            _ => refused,
+        }
+    }
+
+    /// A directory may become a git directory if it is clean.
+    fn complete(&self, tree: &Tree, directory: &Path, made: &Path) -> Rule {
+        let before = git_directory::is_complete(tree, directory, None);
+        if before || !git_directory::is_complete(tree, directory, made.file_name()) {
+            return Rule::Allowed;
+        }
+        if !git_directory::is_clean(tree, directory) {
+            return Rule::Refused(Unwritable::Protected);
+        }
+        lock(&self.made).insert(tree.path().join(directory));
+        Rule::Allowed
+    }
+
+    /// Whether a repository that no command made is being removed by a program that knows nothing of it, as
+    /// by `rm -rf *`. It is not a wall: what is removed runs nothing.
+    fn is_removed_by_accident(
+        &self,
+        tree: &Tree,
+        relative: &Path,
+        access: &FileAccess,
+        program: &dyn Fn() -> Option<PathBuf>,
+    ) -> bool {
+        const KNOW: [&str; 4] = ["git", "jj", "hg", "svn"];
+        let is_version_control = |path: &&Path| {
+            path.file_name().is_some_and(|name| VERSION_CONTROL.iter().any(|known| name == *known))
+        };
+        let Some(repository) = relative.ancestors().find(is_version_control) else { return false };
+        let removes = match access.action {
+            FileAction::Remove => true,
+            FileAction::RenameFrom => repository == relative,
+            _ => false,
+        };
+        let is_temporary = relative.extension().is_some_and(|last| last == "lock");
+        if !removes || is_temporary || self.was_made(&tree.path().join(repository)) {
+            return false;
+        }
+        // A directory that never became a repository is nothing to lose.
+        let is_git = repository.file_name().is_some_and(|name| name == ".git");
+        let is_file = tree.directory(repository).is_err();
+        if is_git && (is_file || !git_directory::is_complete(tree, repository, None)) {
+            return is_file && !self.was_made(&tree.path().join(repository));
+        }
+        let program = program();
+        let name = program.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
+        !name.is_some_and(|name| {
+            KNOW.iter().any(|known| name == *known || name.starts_with(&format!("{known}-")))
+        })
+    }
+
+    fn was_made(&self, repository: &Path) -> bool {
+        lock(&self.made).contains(repository)
+    }
+
+    /// Whether a rule denies the change, or one of a file beneath a directory that is renamed.
+    fn is_denied(&self, tree: &Tree, access: &FileAccess, all: &[FileAccess]) -> bool {
+        let denies = |effect, path: &Path| self.policy.denies_file(effect, path);
+        let (reading, editing) =
+            (self.policy.denies_files(Effect::Read), self.policy.denies_files(Effect::Write));
+        if !reading && !editing {
+            return false;
+        }
+        let either = |path: &Path| denies(Effect::Write, path) || denies(Effect::Read, path);
+        let denied = match access.action {
+            FileAction::Write | FileAction::ChangeMode => denies(Effect::Write, &access.path),
+            _ => either(&access.path),
+        };
+        if denied {
+            return true;
+        }
+        let is_directory = access.kind == Some(NodeKind::Directory);
+        if access.action != FileAction::RenameFrom || !is_directory {
+            return false;
+        }
+        // Beneath another directory, a rule may not know the files any more, or know others.
+        let to = all.iter().find(|other| matches!(other.action, FileAction::RenameTo(_)));
+        let to = to.map_or(Path::new(""), |to| to.path.as_path());
+        match beneath(tree, &access.path, MAX_RENAMED) {
+            Some(paths) => paths.iter().any(|path| {
+                let below = path.strip_prefix(&access.path).unwrap_or(path);
+                either(path) || either(&to.join(below))
+            }),
+            None => true,
+        }
+    }
+
+    /// Whether a link or a directory gets a name beneath which something is protected.
+    fn leads_to_protected(&self, relative: &Path, access: &FileAccess, all: &[FileAccess]) -> bool {
+        let kind = match &access.action {
+            FileAction::Create(kind) | FileAction::RenameTo(kind) => kind,
+            _ => return false,
+        };
+        let rests = || self.protection.protected_beneath(relative);
+        match (kind, &access.action) {
+            (NodeKind::Symlink, _) => !rests().is_empty(),
+            (NodeKind::Directory, FileAction::RenameTo(_)) => {
+                let from = all.iter().find(|other| other.action == FileAction::RenameFrom);
+                let from = from.and_then(|from| self.workspace.tree_of(&from.path));
+                let Some((tree, from)) = from else { return !rests().is_empty() };
+                rests().iter().any(|rest| {
+                    // A pattern for more than one name is not looked for.
+                    rest.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?".contains(byte))
+                        || tree.stamp(&from.join(rest)).is_some()
+                })
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether something protected would lose its place with a directory that is renamed.
+    fn holds_protected(&self, tree: &Tree, relative: &Path) -> bool {
+        let rests = self.protection.protected_beneath(relative);
+        rests.iter().any(|rest| tree.stamp(&relative.join(rest)).is_some())
+    }
+
+    /// Whether the configuration of a repository around a path has git run it, or read it.
+    fn is_named(&self, tree: &Tree, relative: &Path) -> bool {
+        relative.ancestors().skip(1).any(|work_tree| {
+            let named = self.named_in(tree, work_tree);
+            named.iter().any(|named| relative.starts_with(named))
+        })
+    }
+
+    fn named_in(&self, tree: &Tree, work_tree: &Path) -> Arc<Vec<PathBuf>> {
+        let key = tree.path().join(work_tree);
+        if let Some(known) = lock(&self.named).get(&key) {
+            return known.clone();
+        }
+        let directory = git_directory::of_work_tree(tree, work_tree);
+        let named =
+            directory.map(|directory| git_directory::named_paths(tree, work_tree, &directory));
+        let named = Arc::new(named.unwrap_or_default());
+        lock(&self.named).insert(key, named.clone());
+        named
+    }
+
+    /// Has the configurations read again: a command has begun, or one was changed.
+    pub(super) fn forget_named(&self) {
+        lock(&self.named).clear();
+    }
+
+    /// Whether a file with several names is also one that makes git run something.
+    fn has_protected_name(&self, tree: &Tree, relative: &Path) -> bool {
+        let Some(stamp) = tree.stamp(relative).filter(|stamp| stamp.is_shared) else {
+            return false;
+        };
+        if tree.directory(relative).is_ok() {
+            return false;
+        }
+        relative.ancestors().skip(1).any(|work_tree| {
+            let directory = git_directory::of_work_tree(tree, work_tree);
+            directory.is_some_and(|directory| {
+                git_directory::identities(tree, &directory).contains(&stamp.identity)
+            })
+        })
+    }
+}
+
+/// What of Mercurial's and Jujutsu's directories makes them run programs. Subversion's has no such part.
+fn in_other_version_control(relative: &Path, access: &FileAccess) -> Option<Rule> {
+    if access.action == FileAction::Remove {
+        return None;
+    }
+    let ends = |names: &[&str]| {
+        let last: Vec<_> = relative.iter().rev().take(names.len()).collect();
+        last.iter().rev().zip(names).all(|(one, name)| *one == *name) && last.len() == names.len()
+    };
+    if ends(&[".hg", "hgrc"]) {
+        let is_file = matches!(
+            access.action,
+            FileAction::Write
+                | FileAction::Create(NodeKind::File)
+                | FileAction::RenameTo(NodeKind::File)
+        );
+        return Some(if is_file { Rule::Reviewed } else { Rule::Refused(Unwritable::Protected) });
+    }
+    let is_jujutsus = ends(&[".jj", "repo", "config.toml"]) || ends(&[".jj", "repo"]);
+    let is_made = matches!(access.action, FileAction::Create(NodeKind::Directory));
+    (is_jujutsus && !is_made).then_some(Rule::Refused(Unwritable::Protected))
+}
+
+/// Whether a configuration of Mercurial says more than where a clone comes from.
+fn mercurial_dangers(new: &[u8]) -> Vec<String> {
+    let Ok(text) = std::str::from_utf8(new) else { return vec!["no text".to_owned()] };
+    let (mut in_paths, mut dangers) = (false, Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        let trimmed = line.trim();
+        let is_plain = trimmed.is_empty() || trimmed.starts_with(['#', ';']);
+        let is_default = in_paths
+            && line.split_once('=').is_some_and(|(key, value)| {
+                key.trim() == "default" && !key.starts_with(' ') && !value.contains("::")
+            });
+        if trimmed == "[paths]" && line.starts_with('[') {
+            in_paths = true;
+        } else if !is_plain && !is_default {
+            dangers.push(format!("{trimmed} (line {})", number + 1));
+        }
+    }
+    dangers
+}
+
+/// The real paths that links with protected names at the top of the roots lead to.
+fn linked(workspace: &Workspace, protection: &Protection) -> Vec<PathBuf> {
+    let top = workspace.top();
+    let mut linked = Vec::new();
+    for root in workspace.roots().filter(|root| root.mode() == RootMode::ReadWrite) {
+        for name in protection.plain_paths() {
+            let place = workspace.resolve(&top, &root.path().join(&name));
+            if let Ok(place) = place
+                && place.through_link()
+                && place.kind().is_some()
+            {
+                linked.push(place.path());
+            }
+        }
+    }
+    linked
+}
+
+/// The files beneath a directory; nothing, if there are more than that.
+fn beneath(tree: &Tree, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
+    let mut pending = vec![path.strip_prefix(tree.path()).ok()?.to_owned()];
+    let mut found = Vec::new();
+    while let Some(relative) = pending.pop() {
+        let directory = tree.directory(&relative).ok()?;
+        let listed = directory.each(|name, kind| {
+            let path = relative.join(name);
+            found.push(tree.path().join(&path));
+            if kind == EntryKind::Directory {
+                pending.push(path);
+            }
+            found.len() <= most
+        });
+        listed.ok()?;
+        if found.len() > most {
+            return None;
+        }
+    }
+    Some(found)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,349 @@
+//! Names that make programs run code: no command makes them, whatever way it takes.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::sandboxed::Sandboxed;
+
+const GIT: &str = "git -c user.name=a -c user.email=a@b";
+
+impl Sandboxed {
+    fn ws(&self, name: &str) -> std::path::PathBuf {
+        self.top.path().join("ws").join(name)
+    }
+
+    /// Runs a command, however it ends, and answers all that was said.
+    fn says(&self, command: &str) -> String {
+        match self.bash(command) {
+            Ok(reply) => reply.output().to_owned(),
+            Err(error) => error.text().to_string(),
+        }
+    }
+
+    /// Git, run by the user outside, runs no program that a command named `touch MARK`.
+    fn git_runs_nothing(&self, directory: &str) {
+        let status = std::process::Command::new("git")
+            .args(["-c", "safe.directory=*", "-c", "safe.bareRepository=all", "status"])
+            .current_dir(self.ws(directory))
+            .output()
+            .unwrap();
+        let mark = self.top.path().join("MARK");
+        assert!(!mark.exists(), "{directory}: {status:?}");
+    }
+}
+
+/// An evil configuration, as the text of a command that prints it.
+fn evil(here: &Sandboxed) -> String {
+    let mark = here.top.path().join("MARK");
+    format!("printf '[core]\\n\\tfsmonitor = touch {}; false\\n'", mark.display())
+}
+
+#[test]
+fn no_command_makes_one_and_the_reply_says_so() {
+    let here = Sandboxed::new();
+    let said = here.says(
+        "for f in .envrc sub/.vscode/tasks.json .mcp.json; do mkdir -p $(dirname $f); echo x > $f; done; true",
+    );
+    for name in [".envrc", "sub/.vscode/tasks.json", ".mcp.json"] {
+        assert!(!here.ws(name).exists(), "{name}");
+        assert!(said.contains(name), "{said}");
+    }
+    assert!(said.contains("allow_protected"), "{said}");
+    // A file of the user's is neither written nor removed.
+    fs::write(here.ws(".envrc"), "mine").unwrap();
+    for command in ["echo x > $f", "rm $f", "mv $f x", "ln $f x", "chmod +x $f", "truncate -s0 $f"]
+    {
+        here.refused(&format!("f=$(echo .envrc); {command}"));
+    }
+    assert_eq!(here.read("ws/.envrc"), "mine");
+}
+
+#[test]
+fn no_link_and_no_rename_makes_one() {
+    let here = Sandboxed::new();
+    here.bash("mkdir -p vs cur && echo '{}' > vs/tasks.json && echo '{}' > cur/mcp.json").unwrap();
+    for command in [
+        "rm -r .vscode; ln -s vs .vscode",
+        "ln -s cur .cursor",
+        "mv cur .cursor",
+        "cp -r cur x && ln -s x .zed",
+        "ln vs/tasks.json .vscode/settings.json",
+        "mkdir d && cd d && mv ../vs .vscode",
+        "ln -s vs l && mv l .cursor",
+        "ln -s /etc .claude",
+        "mkdir -p q/.vscode r/.vscode && cp vs/tasks.json r/t && mv r/t r/.vscode/tasks.json",
+        "exec 3> vs/x; ln /proc/self/fd/3 .envrc || ln -L /proc/self/fd/3 .envrc",
+        "mkdir .cursor && mv --exchange cur .cursor || mv -T cur .cursor",
+    ] {
+        here.refused(command);
+    }
+    assert!(here.ws(".vscode").is_dir() && !here.ws(".vscode").is_symlink());
+    assert_eq!(here.read("ws/.vscode/tasks.json"), "canary");
+    assert!(!here.ws(".cursor/mcp.json").exists());
+    // An ordinary directory of that name is no matter.
+    here.bash("mkdir plain && mv plain .zed && echo x > .zed/notes").unwrap();
+}
+
+#[test]
+fn no_number_of_other_names_is_in_the_way() {
+    let here = Sandboxed::new();
+    here.bash(
+        "mkdir many && cd many && seq 30000 | xargs touch; cd ..; mkdir -p $(seq -f 'd/%.0f' 600)",
+    )
+    .unwrap();
+    here.bash("seq 11000 | xargs touch; git init -q pkg").unwrap();
+    for name in [".git/hooks/pre-commit", "pkg/.git/hooks/pre-commit", "d/600/.vscode/tasks.json"] {
+        here.refused(&format!("f=$(echo {name}); mkdir -p $(dirname $f); echo x > $f"));
+        assert!(!here.ws(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn what_a_command_leaves_behind_makes_none_either() {
+    let here = Sandboxed::new();
+    let late = "git init -q sub; (sleep 0.3; for f in sub/.git/hooks/pre-commit .envrc .vscode/mcp.json; do echo x > $f; done; echo x > finished) > /dev/null 2>&1 & sleep 0.1";
+    here.bash(late).unwrap();
+    let finished = here.ws("finished");
+    for _ in 0..1_000 {
+        if finished.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(finished.exists());
+    for name in ["sub/.git/hooks/pre-commit", ".envrc", ".vscode/mcp.json"] {
+        assert!(!here.ws(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_repository_is_made_and_used_and_removed() {
+    let here = Sandboxed::new();
+    here.bash(&format!(
+        "git init -q r && cd r && git config user.name me && {GIT} commit -q --allow-empty -m one && \
+         git remote add origin T/ws/x && git branch -q two && git checkout -q two"
+    ))
+    .unwrap();
+    here.bash("cd .. && git clone -q r copy && git -C copy status").unwrap();
+    here.bash("cp -r r copied && git -C copied log --oneline").unwrap();
+    here.bash(&format!(
+        "cd r && git worktree add -q ../w && cd ../w && {GIT} commit -q --allow-empty -m two && \
+         cd ../r && git worktree remove ../w && {GIT} -c protocol.file.allow=always submodule --quiet add T/ws/copy sub && \
+         {GIT} commit -q -m sub && git gc -q"
+    ))
+    .unwrap();
+    here.bash("cd .. && rm -rf r copy copied").unwrap();
+    assert!(!here.ws("r").exists() && !here.ws("copied").exists());
+}
+
+#[test]
+fn a_configuration_is_written_if_it_runs_nothing() {
+    let here = Sandboxed::new();
+    fs::write(here.ws(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(here.ws(".git/config"), "[core]\n\tbare = false\n").unwrap();
+    here.bash("git config user.name somebody && git remote add origin https://example.org/x")
+        .unwrap();
+    assert!(here.read("ws/.git/config").contains("example.org"));
+    let before = here.read("ws/.git/config");
+    for command in [
+        "git config core.fsmonitor ./evil",
+        "git config core.hooksPath x",
+        "git config alias.x '!evil'",
+        "echo '[remote \"o\"]uploadpack=touch X;git-upload-pack #]' > c && cat .git/config >> c && mv c .git/config",
+    ] {
+        let said = here.says(command);
+        assert_eq!(here.read("ws/.git/config"), before, "{command}: {said}");
+        assert!(said.contains("can make programs run code"), "{said}");
+    }
+    let said = here.says("printf '[core]\\n\\tfsmonitor = evil\\n' >> .git/config");
+    assert_eq!(here.read("ws/.git/config"), before);
+    assert!(said.contains("core.fsmonitor (line "), "{said}");
+    // A descriptor that stays open leads elsewhere.
+    here.bash(
+        "python3 -c '
+import os
+f = open(\".git/c\", \"w\"); f.write(open(\".git/config\").read()); f.flush()
+os.rename(\".git/c\", \".git/config\"); f.write(\"[core]\\n\\tfsmonitor = evil\\n\"); f.flush()'",
+    )
+    .unwrap();
+    assert_eq!(here.read("ws/.git/config"), before);
+}
+
+/// Wherever git is pointed to, it finds nothing to run.
+#[test]
+fn no_git_directory_is_prepared_anywhere() {
+    let here = Sandboxed::new();
+    let evil = evil(&here);
+    here.bash(&format!("git init -q r && cd r && {GIT} commit -q --allow-empty -m one && cd .."))
+        .unwrap();
+    for (directory, command) in [
+        (
+            "p1",
+            format!(
+                "git init -q --bare b && cp -r b e1 && {evil} > e1/config; mkdir p1; echo 'gitdir: ../e1' > p1/.git"
+            ),
+        ),
+        (
+            "p2",
+            format!(
+                "mkdir e2 && {evil} > e2/config && cp -r r/.git/[!c]* e2/; mkdir p2; ln -s ../e2 p2/.git"
+            ),
+        ),
+        (
+            "p3",
+            format!(
+                "mkdir -p r/.git/worktrees/evil && cp -r r/.git/[!w]* r/.git/worktrees/evil/; {evil} > r/.git/worktrees/evil/config; mkdir p3; echo 'gitdir: ../r/.git/worktrees/evil' > p3/.git"
+            ),
+        ),
+        (
+            "p4",
+            format!(
+                "cp -r b e4; {evil} > e4/x; mv e4/x e4/config; ln -s ../../../e4 r/.git/worktrees/evil4; mkdir p4; echo 'gitdir: ../r/.git/worktrees/evil4' > p4/.git"
+            ),
+        ),
+        (
+            "p5",
+            format!(
+                "d=r/.git/modules/a/b/c/d/e/f/g; mkdir -p $d; cp -r b/* $d/; {evil} > $d/config; mkdir p5; echo \"gitdir: ../$d\" > p5/.git"
+            ),
+        ),
+        (
+            "p6",
+            format!(
+                "mkdir p6 c6; cp -r b/* c6/; {evil} > c6/config.worktree; echo ../c6 > e6; git init -q p6; echo ../../c6 > p6/.git/commondir"
+            ),
+        ),
+        (
+            "p7",
+            format!(
+                "mkdir -p x7 p7 && {evil} > x7/config && mkdir x7/refs && echo 'ref: refs/heads/m' > x7/HEAD && mkdir x7/objects; mv x7 p7/.git"
+            ),
+        ),
+        (
+            "p8",
+            format!(
+                "mkdir -p x8 p8 && mkdir x8/refs x8/o && echo 'ref: refs/heads/m' > x8/HEAD && {evil} > x8/config; mv x8/o x8/objects; mv x8 p8/.git"
+            ),
+        ),
+        ("e9", format!("cp -r b e9; rm -r e9/objects; {evil} > e9/config; mkdir e9/objects; true")),
+        (
+            "p10",
+            format!(
+                "git init -q p10; {evil} > c10; ln c10 h10; ln -f c10 p10/.git/config; cp c10 p10/.git/config; cat c10 > p10/.git/config; dd if=c10 of=p10/.git/config"
+            ),
+        ),
+        (
+            "p11",
+            format!(
+                "git init -q p11; cd p11/.git; rm -r refs objects; {evil} > config; mkdir refs objects"
+            ),
+        ),
+    ] {
+        here.says(&command);
+        here.says("true");
+        if here.ws(directory).exists() {
+            here.git_runs_nothing(directory);
+        }
+    }
+    let hook = "cp -r b e12; printf '#!/bin/sh\\nexit 1\\n' > e12/hooks/pre-commit; echo x > e12/hooks/x.sample";
+    here.says(hook);
+    assert!(!here.ws("e12/hooks/pre-commit").exists() && here.ws("e12/hooks/x.sample").exists());
+}
+
+/// The user's repository, wherever it really is.
+#[test]
+fn the_git_directory_is_found_where_it_is() {
+    let here = Sandboxed::new();
+    let make = |name: &str| {
+        let directory = here.ws(name);
+        for part in ["hooks", "objects", "refs/heads", "info"] {
+            fs::create_dir_all(directory.join(part)).unwrap();
+        }
+        fs::write(directory.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::write(directory.join("config"), "[core]\n\tbare = false\n").unwrap();
+    };
+    make("gitdata");
+    make("other/g.git");
+    make("here/.git");
+    fs::create_dir_all(here.ws("a")).unwrap();
+    symlink("../gitdata", here.ws("a/.git")).unwrap();
+    fs::create_dir_all(here.ws("b")).unwrap();
+    fs::write(here.ws("b/.git"), "gitdir: ../other/g.git\n").unwrap();
+    fs::create_dir_all(here.ws("here/.githooks")).unwrap();
+    fs::write(here.ws("here/shared.gitconfig"), "").unwrap();
+    let config = "[core]\n\tbare = false\n\thooksPath = .githooks\n[include]\n\tpath = ../shared.gitconfig\n";
+    fs::write(here.ws("here/.git/config"), config).unwrap();
+    fs::hard_link(here.ws("here/.git/config"), here.ws("here/hl")).unwrap();
+    for name in [
+        "gitdata/hooks/pre-commit",
+        "other/g.git/hooks/pre-commit",
+        "a/.git/hooks/pre-commit",
+        "here/.githooks/pre-commit",
+        "here/shared.gitconfig",
+        "here/hl",
+    ] {
+        let before = fs::read(here.ws(name)).ok();
+        here.refused(&format!("f=$(echo {name}); echo evil > $f"));
+        let write = json!({"file_path": name, "content": "evil"});
+        here.call("Write", write).unwrap_err();
+        assert_eq!(fs::read(here.ws(name)).ok(), before, "{name}");
+    }
+    for name in ["gitdata/config", "other/g.git/config"] {
+        here.says(&format!("printf '[core]\\n\\tfsmonitor = evil\\n' > {name}"));
+        assert!(!here.read(&format!("ws/{name}")).contains("evil"), "{name}");
+        let write = json!({"file_path": name, "content": "evil"});
+        here.call("Write", write).unwrap_err();
+    }
+}
+
+#[test]
+fn a_repository_is_not_removed_by_accident() {
+    let here = Sandboxed::new();
+    fs::write(here.ws(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let names = |directory: &Path| {
+        let mut names: Vec<_> =
+            fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names(&here.ws(".git"));
+    for command in
+        ["d=$(echo .git); rm -rf $d", "rm -rf * .g*", "mv $(echo .git) x", "find . -delete"]
+    {
+        here.says(command);
+        assert_eq!(names(&here.ws(".git")), before, "{command}");
+    }
+}
+
+/// A root that is the user's home: nothing that a command writes there is run by this program.
+#[test]
+fn what_commands_plant_is_not_run_outside() {
+    use toolcrib::{Call, Options, Profile, Runtime};
+    let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let home = top.path().join("home");
+    fs::create_dir_all(&home).unwrap();
+    fs::write(
+        home.join(".bash_profile"),
+        format!("touch {0}/ESCAPED; export PLANTED=1\n", top.path().display()),
+    )
+    .unwrap();
+    let variables = vec![
+        ("HOME".into(), home.clone().into_os_string()),
+        ("PATH".into(), "/usr/bin:/bin".into()),
+    ];
+    let runtime = Runtime::builder()
+        .root(&home)
+        .profile(Profile::Workspace)
+        .environment(move || variables.clone())
+        .login_shell("/bin/bash")
+        .helper(crate::helper())
+        .build()
+        .unwrap();
+    let session = runtime.session();
+    let call = Call::new("Bash", json!({"command": "echo $PLANTED"}));
+    assert_eq!(runtime.call(&session, call, Options::default()).unwrap().output(), "1\n");
+    assert!(!top.path().join("ESCAPED").exists());
+}
