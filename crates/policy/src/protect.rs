@@ -15,33 +15,103 @@ pub struct Protection {
 }
 
 /// What is protected unless the operator says otherwise, at every depth.
+///
+/// A name is here if a program runs what the file says because a directory is entered, opened, committed
+/// or debugged, and agents seldom have a reason to write it. Files of a build are not here
+/// (`package.json`, `Makefile`, `build.rs`, `.npmrc`, `.yarnrc.yml`, `rust-toolchain.toml`,
+/// `.tool-versions`): agents edit them every day, and whoever builds a project runs its code anyway.
+/// `.pre-commit-config.yaml` changes with each update of a hook, and a checkout that brings it would fail.
+/// Configuration that a shell or an editor has in the home directory only (`.bashrc`, `.vimrc`) is not
+/// here either: in a workspace it is a file like others.
 const USUAL: &[&str] = &[
+    // Repositories: hooks, and configuration that names programs. Projects have `.gitconfig` included.
     ".git",
     ".hg",
     ".svn",
     ".jj",
+    ".bzr",
+    ".gitconfig",
+    // Hooks that a tool has installed in the repository. They run at each commit.
+    ".husky",
+    ".githooks",
+    ".lefthook",
+    "lefthook*.yml",
+    "lefthook*.yaml",
+    "lefthook*.toml",
+    "lefthook*.json",
+    ".lefthook*.yml",
+    ".lefthook*.yaml",
+    ".lefthook*.toml",
+    ".lefthook*.json",
+    // Tasks and language servers of editors.
     ".vscode/tasks.json",
     ".vscode/settings.json",
     ".vscode/launch.json",
     ".vscode/mcp.json",
+    "*.code-workspace",
     ".idea/runConfigurations",
+    ".idea/watcherTasks.xml",
     ".idea/workspace.xml",
+    "*.run.xml",
+    ".fleet",
+    ".vs/tasks.vs.json",
+    ".vs/launch.vs.json",
     ".zed/tasks.json",
     ".zed/settings.json",
+    ".helix",
+    ".vim/coc-settings.json",
+    "*.sublime-project",
+    ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".dir-locals*.el",
     ".devcontainer",
     ".devcontainer.json",
+    // Run when a directory is entered. mise trusts a file by its path, so a change is not asked about.
     ".envrc",
+    ".autoenv*",
+    ".mise",
+    "mise*.toml",
+    ".mise*.toml",
+    // Loaded from the working directory by debuggers and interactive interpreters.
+    ".gdbinit",
+    ".lldbinit",
+    ".pdbrc",
+    ".irbrc",
+    ".pryrc",
+    ".ghci",
+    ".ocamlinit",
+    ".octaverc",
+    ".Rprofile",
+    // They name compilers, linkers and agents of a virtual machine, for editors as well, and are seldom
+    // written.
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".mvn/jvm.config",
+    ".mvn/maven.config",
+    ".mvn/extensions.xml",
+    // Hooks, servers and commands of agents.
     ".mcp.json",
     ".claude",
     ".codex",
     ".cursor/mcp.json",
+    ".cursor/hooks.json",
     ".gemini/settings.json",
+    ".qwen/settings.json",
     ".opencode",
     "opencode.json",
     "opencode.jsonc",
-    ".cursor/hooks.json",
-    ".husky",
-    "*.code-workspace",
+    ".crush.json",
+    "crush.json",
+    ".windsurf",
+    ".kiro",
+    ".roo/mcp.json",
+    ".amazonq/mcp.json",
+    ".trae/mcp.json",
+    ".continue/config.json",
+    ".continue/config.yaml",
+    ".continue/mcpServers",
+    ".aider.conf.yml",
 ];
 
 impl Default for Protection {
@@ -185,11 +255,31 @@ mod tests {
             "a/.VSCODE/Tasks.JSON",
             ".envrc",
             ".mcp.json",
+            ".gdbinit",
+            "sub/.nvim.lua",
+            ".cargo/config.toml",
+            "lefthook-local.yml",
+            "x.sublime-project",
+            ".kiro/settings/mcp.json",
+            "mise.local.toml",
+            ".rprofile",
         ] {
             assert!(protection.find(Path::new(path)).is_some(), "{path}");
         }
-        for path in [".gitignore", "git/config", ".github/workflows/ci.yml", ".vscode/x", "a.git/x"]
-        {
+        for path in [
+            ".gitignore",
+            "git/config",
+            ".github/workflows/ci.yml",
+            ".vscode/x",
+            "a.git/x",
+            "package.json",
+            "Makefile",
+            ".npmrc",
+            ".cargo/audit.toml",
+            ".roo/rules/a.md",
+            ".cursor/rules/a.mdc",
+            "mise/main.rs",
+        ] {
             assert_eq!(protection.find(Path::new(path)), None, "{path}");
         }
     }

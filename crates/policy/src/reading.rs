@@ -17,7 +17,7 @@ pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
     let name = command.name()?;
     let arguments = &command.words[1..];
     let known: Vec<Option<&str>> = arguments.iter().map(Word::known).collect();
-    if matches!(known.as_slice(), [Some("--version" | "-V")]) && VERSIONED.contains(&name) {
+    if known.as_slice() == [Some("--version")] && VERSIONED.contains(&name) {
         return Some(Vec::new());
     }
     match name {
@@ -33,10 +33,7 @@ pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
         "read" => is_plain_read(&known).then(Vec::new),
         "export" => is_plain_export(&known).then(Vec::new),
         "set" => is_plain_set(&known).then(Vec::new),
-        "date" => {
-            let shows = |word: &Option<&str>| word.is_some_and(|text| text.starts_with(['+', '-']));
-            (known.iter().all(shows) && !has_any(arguments, &["-s", "--set"])).then(Vec::new)
-        }
+        "date" => known.iter().all(|word| word.is_some_and(shows_date)).then(Vec::new),
         "uniq" => {
             let reader = table::find("uniq")?;
             // A second file is written.
@@ -257,6 +254,13 @@ fn is_plain_set(known: &[Option<&str>]) -> bool {
         }
     }
     true
+}
+
+/// Arguments of `date` that neither set the clock nor read dates from a file.
+fn shows_date(text: &str) -> bool {
+    const BEGINNINGS: &[&str] = &["+", "-I", "-d", "--date=", "--iso-8601", "--rfc-3339="];
+    matches!(text, "-u" | "--utc" | "-R" | "--rfc-email")
+        || BEGINNINGS.iter().any(|start| text.starts_with(start))
 }
 
 /// `[ … ]`, unless it looks at a variable by a name: that name can hold commands.

@@ -202,7 +202,8 @@ fn random_configurations_are_read_as_git_reads_them() {
     let place = tempfile::tempdir().unwrap();
     // More with PROPTEST_CASES.
     let cases = Config::default().cases.max(2_000);
-    let mut runner = TestRunner::new(Config { cases, ..Config::default() });
+    let config = Config { cases, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new(config);
     let read = std::cell::Cell::new(0);
     let result = runner.run(&text, |text| {
         read.set(read.get() + usize::from(compare(place.path(), &text)));
