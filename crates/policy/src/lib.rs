@@ -15,6 +15,7 @@ mod proposal;
 mod protect;
 mod reading;
 mod rule;
+mod runs_later;
 
 pub use access::{Access, Effect};
 pub use asked::{Asked, Remembered};
@@ -28,3 +29,4 @@ pub use profile::{Profile, UnknownProfile};
 pub use proposal::Proposal;
 pub use protect::Protection;
 pub use rule::{RuleError, Rules};
+pub use runs_later::runs_later;
