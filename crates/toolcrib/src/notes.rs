@@ -78,8 +78,9 @@ pub(crate) fn escapes(shown: &str) -> Option<(String, usize)> {
     let is_escaped = |line: &&str| line.strip_prefix('\\').is_some_and(needs_escape);
     let count = shown.lines().filter(is_escaped).count();
     let lines = counted(count as u64, "line");
-    (count > 0)
-        .then(|| (format!("{lines} of output imitating such notes got a \\ in front"), count))
+    let look = if count == 1 { "looks" } else { "look" };
+    let note = format!("{lines} of output that {look} like a note got a \\ in front");
+    (count > 0).then_some((note, count))
 }
 
 /// The separators of lines and paragraphs.
