@@ -29,6 +29,9 @@ pub fn visible(bytes: &[u8]) -> String {
 /// invisible character are shown as escapes too.
 pub fn visible_name(bytes: &[u8]) -> String {
     let text = visible(bytes);
+    if !text.chars().any(|c| matches!(c, '\n' | '\t') || invisible_name(c).is_some()) {
+        return text;
+    }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
