@@ -31,7 +31,7 @@ impl Terminal {
     fn ask_on(&self, question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> {
         let mut text = question.wants();
         if let Some(preview) = question.preview {
-            text += &print::diff(preview.diff_text());
+            text += &print::diff_to_decide_on(preview.diff_text());
         }
         text += &question.because();
         say(&text)?;

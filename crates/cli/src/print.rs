@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write as _};
 
 use anstyle::{AnsiColor, Style};
-use toolcrib::{Error, Recovered, RecoveryOutcome, Reply, visible_name};
+use toolcrib::{
+    Error, Recovered, RecoveryOutcome, Reply, visible_content, visible_lines, visible_name,
+};
 
 use crate::args::Common;
 
@@ -24,9 +26,17 @@ pub(crate) fn for_people(common: &Common) -> bool {
 
 /// A reply, its diff in colour.
 pub(crate) fn reply(reply: &Reply) -> io::Result<()> {
-    let mut text = plain(reply.output().trim_end());
+    let mut text = visible_content(reply.output().trim_end());
     text.push('\n');
     text += &diff(reply.diff_text());
+    anstream::stdout().write_all(text.as_bytes())
+}
+
+/// A reply that a person is about to decide on: every invisible character is shown.
+pub(crate) fn preview(reply: &Reply) -> io::Result<()> {
+    let mut text = plain(reply.output().trim_end());
+    text.push('\n');
+    text += &diff_to_decide_on(reply.diff_text());
     anstream::stdout().write_all(text.as_bytes())
 }
 
@@ -87,6 +97,15 @@ pub(crate) fn recovered(recovered: &[Recovered]) {
 
 /// A diff in colour.
 pub(crate) fn diff(diff: &str) -> String {
+    coloured(diff, visible_content)
+}
+
+/// A diff in colour that a person is about to decide on: every invisible character is shown.
+pub(crate) fn diff_to_decide_on(diff: &str) -> String {
+    coloured(diff, plain)
+}
+
+fn coloured(diff: &str, shown: fn(&str) -> String) -> String {
     let mut text = String::new();
     // Lines of a hunk that are still to come; outside a hunk, lines are headers.
     let (mut old, mut new) = (0_u64, 0_u64);
@@ -111,7 +130,7 @@ pub(crate) fn diff(diff: &str) -> String {
             Some(b'+' | b'-') => NAME,
             _ => Style::new(),
         };
-        let _ = writeln!(text, "{style}{}{style:#}", plain(line));
+        let _ = writeln!(text, "{style}{}{style:#}", shown(line));
     }
     text
 }
@@ -129,15 +148,9 @@ fn hunk_lengths(header: &str) -> (u64, u64) {
     }
 }
 
-/// Text in which nothing acts on the terminal, line by line.
+/// Text in which nothing acts on the terminal and nothing hides, line by line.
 pub(crate) fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for part in text.split_inclusive(['\n', '\t']) {
-        let end = if part.ends_with(['\n', '\t']) { part.len() - 1 } else { part.len() };
-        plain += &visible_name(&part.as_bytes()[..end]);
-        plain += &part[end..];
-    }
-    plain
+    visible_lines(text)
 }
 
 /// Shows a text through `less`, where there is one; answers whether that was done.

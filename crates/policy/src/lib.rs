@@ -16,6 +16,7 @@ mod proposal;
 mod protect;
 mod reading;
 mod rule;
+mod runs_later;
 
 pub use access::{Access, Effect};
 pub use asked::{Asked, Remembered};
@@ -29,3 +30,4 @@ pub use profile::{Profile, UnknownProfile};
 pub use proposal::Proposal;
 pub use protect::Protection;
 pub use rule::{RuleError, Rules};
+pub use runs_later::runs_later;

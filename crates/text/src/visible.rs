@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::invisible::{hidden_in, invisible_name};
+
 /// Shows bytes as text. Valid UTF-8 stays as it is, tabs included; control characters and bytes that
 /// are not UTF-8 become `\xNN`, so that no escape sequence reaches a terminal and no byte becomes a
 /// replacement character that hides what it was.
@@ -23,11 +25,11 @@ pub fn visible(bytes: &[u8]) -> String {
     shown
 }
 
-/// Shows a name of a file on one line, in which nothing acts and nothing hides: line ends, and marks
-/// that turn the direction of writing or take no room, are shown as escapes too.
+/// Shows a name or a message on one line in which nothing acts and nothing hides: line ends, tabs and every
+/// invisible character are shown as escapes too.
 pub fn visible_name(bytes: &[u8]) -> String {
     let text = visible(bytes);
-    if !text.chars().any(|c| matches!(c, '\n' | '\t') || is_unseen(c)) {
+    if !text.chars().any(|c| matches!(c, '\n' | '\t') || invisible_name(c).is_some()) {
         return text;
     }
     let mut shown = String::with_capacity(text.len());
@@ -35,11 +37,37 @@ pub fn visible_name(bytes: &[u8]) -> String {
         match c {
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
-            c if is_unseen(c) => {
-                let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
-            }
+            c if invisible_name(c).is_some() => push_escape(&mut shown, c),
             c => shown.push(c),
         }
+    }
+    shown
+}
+
+/// Shows text that a person decides by: lines and tabs stay, everything else is as in [`visible_name`].
+pub fn visible_lines(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for part in text.split_inclusive(['\n', '\t']) {
+        let end = if part.ends_with(['\n', '\t']) { part.len() - 1 } else { part.len() };
+        shown += &visible_name(&part.as_bytes()[..end]);
+        shown += &part[end..];
+    }
+    shown
+}
+
+/// Shows content to a person: as [`visible_lines`], but emoji sequences and joiners stay where ordinary writing
+/// has them.
+pub fn visible_content(text: &str) -> String {
+    let text = visible(text.as_bytes());
+    let mut shown = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let mut from = 0;
+        for (at, c) in hidden_in(line) {
+            shown += &line[from..at];
+            push_escape(&mut shown, c);
+            from = at + c.len_utf8();
+        }
+        shown += &line[from..];
     }
     shown
 }
@@ -54,7 +82,7 @@ pub fn show_invisible(line: &[u8]) -> String {
         match c {
             '\t' => shown.push('→'),
             ' ' if at >= end_of_ink => shown.push('·'),
-            c if is_odd_blank(c) => {
+            c if invisible_name(c).is_some() => {
                 let _ = write!(shown, "<U+{:04X}>", u32::from(c));
             }
             c => shown.push(c),
@@ -78,21 +106,14 @@ fn is_hidden_control(c: char) -> bool {
     c.is_control() && c != '\t' && c != '\n'
 }
 
-/// Marks that take no room or turn the direction of writing.
-fn is_unseen(c: char) -> bool {
-    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-}
-
-/// Blanks and marks that look like nothing or like an ordinary space.
-fn is_odd_blank(c: char) -> bool {
-    matches!(
-        c,
-        '\u{a0}' | '\u{ad}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{2064}' | '\u{3000}' | '\u{feff}'
-    )
+fn push_escape(shown: &mut String, c: char) {
+    let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -104,6 +125,39 @@ mod tests {
     #[test]
     fn a_name_is_one_line_that_says_all() {
         assert_eq!(visible_name("a\nb\u{202e}c\u{1b}".as_bytes()), "a\\nb\\u{202e}c\\x1b");
+    }
+
+    #[test]
+    fn tags_and_selectors_are_shown_in_names_and_prompts() {
+        assert_eq!(visible_name("a\u{e0041}❤\u{fe0f}".as_bytes()), "a\\u{e0041}❤\\u{fe0f}");
+        assert_eq!(visible_lines("rm\u{a0}-rf\tx\n\u{200b}y"), "rm\\u{a0}-rf\tx\n\\u{200b}y");
+    }
+
+    #[test]
+    fn content_keeps_its_emoji_and_shows_what_hides() {
+        assert_eq!(visible_content("👩‍💻 ❤️\n"), "👩‍💻 ❤️\n");
+        assert_eq!(visible_content("a\u{202e}b\x1b\n\u{e0041}"), "a\\u{202e}b\\x1b\n\\u{e0041}");
+    }
+
+    #[test]
+    fn no_invisible_character_passes_and_every_other_does() {
+        for c in ('\0'..=char::MAX).filter(|&c| !matches!(c, '\n' | '\t')) {
+            let text = c.to_string();
+            let hides = c.is_control() || invisible_name(c).is_some();
+            for shown in [visible_name(text.as_bytes()), visible_lines(&text)] {
+                assert_eq!(shown != text, hides, "U+{:04X}", u32::from(c));
+                assert!(!hides || shown.is_ascii(), "U+{:04X}", u32::from(c));
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn content_that_is_shown_hides_nothing(text in "(\\PC|[\u{200b}-\u{200f}\u{202a}-\u{202e}\u{2066}\u{fe0f}\u{e0041}\n]|👩|م){0,40}") {
+            let shown = visible_content(&text);
+            prop_assert!(shown.lines().all(|line| hidden_in(line).next().is_none()), "{shown:?}");
+            prop_assert_eq!(shown.lines().count(), text.lines().count());
+        }
     }
 
     #[test]

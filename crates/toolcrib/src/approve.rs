@@ -1,7 +1,7 @@
 //! Asking whoever is there.
 
 use toolcrib_policy::{Access, Proposal};
-use toolcrib_text::visible_name;
+use toolcrib_text::{visible_lines, visible_name};
 
 use crate::reply::Reply;
 
@@ -45,7 +45,7 @@ impl Question<'_> {
     pub fn text(&self) -> String {
         let mut text = self.wants();
         if let Some(preview) = self.preview {
-            text += preview.diff_text();
+            text += &visible_lines(preview.diff_text());
         }
         text + &self.because() + &self.for_good()
     }
@@ -61,7 +61,8 @@ impl Question<'_> {
 
     /// Why somebody is asked.
     pub fn because(&self) -> String {
-        format!("Asked because {} ({}).\n", self.why, self.rule)
+        let asked = format!("Asked because {} ({}).", self.why, self.rule);
+        visible_name(asked.as_bytes()) + "\n"
     }
 
     /// What would allow it without a question.

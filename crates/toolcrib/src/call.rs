@@ -13,6 +13,7 @@ use crate::cx::Cx;
 use crate::decode::decode;
 use crate::error::{Error, ErrorKind};
 use crate::grant::Grant;
+use crate::later::told;
 use crate::permit::permit;
 use crate::record::Record;
 use crate::reply::Reply;
@@ -121,7 +122,10 @@ impl Runtime {
         options.cancel.check()?;
         let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);
         let reply = tool.run(&mut cx)?;
-        Ok(if options.dry_run { reply.with("dry_run", true) } else { reply })
+        if options.dry_run {
+            return Ok(reply.with("dry_run", true));
+        }
+        Ok(told(self, session, cx.into_basis().into_keys().collect(), reply))
     }
 
     /// What the call would change, and from what, for whoever is asked about it. An error that the call

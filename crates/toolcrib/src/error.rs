@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 use toolcrib_fs::{FsError, FsErrorKind};
-use toolcrib_text::clip_line;
+use toolcrib_text::{clip_line, visible_lines};
 
 use crate::reply::clip;
 
@@ -153,8 +153,8 @@ impl Error {
     /// do, then the lines to look at.
     pub(crate) fn within(mut self, chars: usize) -> Self {
         let parts = &mut self.parts;
-        parts.message = clip_line(&parts.message, chars / 4);
-        parts.hint = clip_line(&parts.hint, chars / 4);
+        parts.message = clip_line(&visible_lines(&parts.message), chars / 4);
+        parts.hint = clip_line(&visible_lines(&parts.hint), chars / 4);
         let said = parts.message.chars().count() + parts.hint.chars().count() + 2;
         parts.detail = clip(&parts.detail, chars.saturating_sub(said), chars).0;
         self

@@ -61,9 +61,11 @@ mod history;
 mod indexing;
 mod json;
 mod kept;
+mod later;
 mod letters;
 mod limits;
 mod near;
+mod notes;
 mod permit;
 mod record;
 mod reply;
@@ -113,7 +115,7 @@ pub use toolcrib_policy::{
     WhyNot, Word,
 };
 pub use toolcrib_search::{IndexSettings, IndexStatus};
-pub use toolcrib_text::{visible, visible_name};
+pub use toolcrib_text::{visible, visible_content, visible_lines, visible_name};
 pub use wire::to_json;
 
 /// What a tool of one's own derives its arguments with: `#[derive(Deserialize, JsonSchema)]`.

@@ -46,6 +46,16 @@ impl Reply {
         self
     }
 
+    /// The same, with whole lines behind what it says.
+    #[must_use]
+    pub(crate) fn with_lines(mut self, lines: &str) -> Self {
+        if !lines.is_empty() && !self.output.ends_with('\n') {
+            self.output.push('\n');
+        }
+        self.output += lines;
+        self
+    }
+
     /// A picture beside what it says.
     #[must_use]
     pub fn picture(mut self, picture: Picture) -> Self {

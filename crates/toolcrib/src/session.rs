@@ -1,6 +1,6 @@
 //! One agent's stay: where it is, and what it was allowed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub struct Session {
     remembered: Mutex<Remembered>,
     refused: Mutex<Remembered>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
+    /// Files that were named as ones that run later.
+    named: Mutex<HashSet<PathBuf>>,
     /// Whether somebody is being asked.
     asking: Mutex<bool>,
     answered: Condvar,
@@ -45,6 +47,7 @@ impl Session {
             remembered: Mutex::default(),
             refused: Mutex::default(),
             seen: Mutex::default(),
+            named: Mutex::default(),
             asking: Mutex::default(),
             answered: Condvar::new(),
             shell,
@@ -105,6 +108,15 @@ impl Session {
 
     pub(crate) fn forget(&self, path: &Path) {
         lock(&self.seen).remove(path);
+    }
+
+    /// Whether a file is named for the first time; from then on it was.
+    pub(crate) fn names_first(&self, path: &Path) -> bool {
+        let mut named = lock(&self.named);
+        if named.len() >= MAX_SEEN {
+            named.clear();
+        }
+        named.insert(path.to_owned())
     }
 
     /// Waits until nobody is being asked, so that questions come one after the other.

@@ -7,6 +7,7 @@ mod changes;
 mod edit;
 mod glob;
 mod grep;
+mod hidden;
 mod history;
 mod kill_shell;
 mod list_shells;

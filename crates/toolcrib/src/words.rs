@@ -18,8 +18,3 @@ pub(crate) fn first_of<T>(all: &[T], most: usize, name: impl Fn(&T) -> String) -
         more => format!("{} and {more} more", names.join(", ")),
     }
 }
-
-/// What stands behind an output and is none of it.
-pub(crate) fn bracketed(note: impl AsRef<str>) -> String {
-    format!("[{}]\n", note.as_ref())
-}

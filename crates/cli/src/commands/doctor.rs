@@ -2,6 +2,7 @@
 //! do, by trying.
 
 mod sandbox;
+mod surroundings;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,8 +18,8 @@ use crate::{print, rules};
 
 type Finding = (&'static str, Result<String, String>);
 
-/// Fails where a server would not start or commands would be refused, and where something got out that
-/// should not.
+/// Fails where a server would not start or commands would be refused, where the state directory is open to
+/// others, and where an attempt got out of the sandbox, at any level.
 pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     let runtime = super::runtime(common);
     let findings: [Finding; 8] = [
@@ -31,10 +32,13 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
         ("index", runtime.as_ref().map_err(String::clone).and_then(indexes)),
         ("clients", clients()),
     ];
-    let checkup = runtime
+    let mut checkup = runtime
         .ok()
         .map(|runtime| runtime.check_up().map_err(|error| error.text().to_string()))
         .transpose()?;
+    if let Some(checkup) = &mut checkup {
+        checkup.missing.extend(surroundings::not_enforced(common));
+    }
     let printed = match print::for_people(common) {
         true => print_table(&findings, checkup.as_ref()),
         false => writeln!(io::stdout(), "{}", object(&findings, checkup.as_ref())),
@@ -83,6 +87,9 @@ fn profile(common: &Common) -> Result<String, String> {
 fn journal(common: &Common) -> Result<String, String> {
     let state = common.state.clone().or_else(config::state_directory);
     let state = state.ok_or("there is no place for it; name one with --state")?;
+    if let Some(problem) = surroundings::state_problem(&state) {
+        return Err(problem);
+    }
     let (bytes, more) = size(&state);
     let about = if more { "more than " } else { "" };
     Ok(format!("{}, {about}{:.1} MB", state.display(), bytes as f64 / 1e6))

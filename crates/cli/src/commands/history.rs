@@ -112,7 +112,7 @@ fn take_back(
         let options = Options { dry_run: true, ..Options::default() };
         match runtime.call(&session, Call::new("Undo", args.clone()), options) {
             Ok(preview) => {
-                print::reply(&preview).map_err(|error| error.to_string())?;
+                print::preview(&preview).map_err(|error| error.to_string())?;
                 // Just what was shown, though others may make changes meanwhile.
                 args = json!({"id": preview.metadata()["undone"][0]});
             }

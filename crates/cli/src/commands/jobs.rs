@@ -46,6 +46,7 @@ fn list(running: &[RunningCommand]) -> io::Result<()> {
             command.started.and_then(|started| SystemTime::now().duration_since(started).ok());
         let age = age.map_or(0, |age| age.as_secs());
         let first = command.command.lines().next().unwrap_or_default();
+        let first = visible_name(first.as_bytes());
         let directory = visible_name(command.directory.as_os_str().as_encoded_bytes());
         writeln!(stdout, "{}  {age} s  {directory}  {first}", command.id)?;
         writeln!(stdout, "    for process {}; runs {}", command.runtime, names.join(", "))?;

@@ -1,5 +1,6 @@
 //! What a person sees.
 
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
 use crate::{text, toolcrib};
@@ -107,6 +108,54 @@ fn an_answer_for_good_becomes_a_rule() {
     assert!(refused.contains("a rule of yours forbids it"), "{refused}");
 }
 
+/// Names and rules show every invisible character; content keeps its emoji.
+#[test]
+fn a_log_hides_nothing() {
+    let workspace = tempfile::tempdir().unwrap();
+    let state = workspace.path().join("state");
+    let state = state.to_str().unwrap();
+    let root = workspace.path().join("ws");
+    std::fs::create_dir(&root).unwrap();
+    let args = serde_json::json!({
+        "file_path": "n\u{202e}\u{e0041}.txt",
+        "content": "a\u{202e}b\u{e0041} 👩\u{200d}💻 ❤\u{fe0f}\n",
+    });
+    toolcrib(&root, &["call", "Write", &args.to_string(), "--state", state], b"");
+    for command in [&["log"][..], &["log", "--decisions"], &["show", "1"], &["diff"]] {
+        let shown = toolcrib(&root, &[command, &["--text", "--state", state]].concat(), b"");
+        let shown = text(&shown.stdout);
+        assert!(shown.contains("n\\u{202e}\\u{e0041}.txt"), "{command:?}: {shown}");
+        assert!(!shown.contains(['\u{202e}', '\u{e0041}']), "{command:?}: {shown:?}");
+        if matches!(command[0], "show" | "diff") {
+            assert!(shown.contains("+a\\u{202e}b\\u{e0041} 👩\u{200d}💻 ❤\u{fe0f}"), "{shown:?}");
+        }
+    }
+}
+
+#[test]
+fn the_list_of_running_commands_hides_nothing() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut server = std::process::Command::new(crate::PROGRAM)
+        .args(["run", "--profile", "open"])
+        .envs(crate::home_of_its_own())
+        .current_dir(workspace.path())
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let command = "sleep 600 # hides-nothing \u{202e}\u{e0041}";
+    let call = serde_json::json!({"tool": "Bash", "args": {"command": command, "run_in_background": true}});
+    let mut input = server.stdin.take().unwrap();
+    writeln!(input, "{call}").unwrap();
+    let mut reply = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut reply).unwrap();
+    let shown = toolcrib(workspace.path(), &["jobs", "--text"], b"");
+    drop(input);
+    server.wait().unwrap();
+    let shown = text(&shown.stdout);
+    assert!(shown.contains("# hides-nothing \\u{202e}\\u{e0041}"), "{reply}\n{shown}");
+}
+
 #[test]
 fn a_doctor_tries_to_get_out_and_says_what_came_of_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -125,7 +174,22 @@ fn a_doctor_tries_to_get_out_and_says_what_came_of_it() {
     assert_eq!(output.status.code(), Some(0));
     let missing = checkup["missing"].to_string();
     assert!(!missing.contains("not told in replies"), "{missing}");
+    assert!(missing.contains("memory"), "{missing}");
+    assert_eq!(checkup["held"], true);
     assert!(checkup["environment_left_out"].is_array());
     assert!(told["journal"].as_str().unwrap().ends_with(" MB"), "{}", told["journal"]);
     assert_eq!(told["rules"], "none");
+}
+
+/// A state directory that others can write is a failure, and so is one that is a symlink.
+#[test]
+fn a_doctor_fails_where_the_state_is_open_to_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let state = directory.path().join("state");
+    std::fs::create_dir(&state).unwrap();
+    std::fs::set_permissions(&state, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let output =
+        toolcrib(directory.path(), &["doctor", "--json", "--state", state.to_str().unwrap()], b"");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(text(&output.stdout).contains("\"problem\""), "{output:?}");
 }

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{Access, AtFlags, Mode, OFlags};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 use super::staged::Staged;
@@ -217,6 +217,9 @@ impl Step {
         let stat = beneath::stat(directory.as_fd(), name)
             .map_err(|errno| self.error("cannot be looked at", errno))?;
         require_file(&self.place, Some(FileKind::of(&stat)))?;
+        if let Some(detail) = fixed_by_attribute(directory, name) {
+            return Err(self.fail(FsErrorKind::ReadOnly, detail));
+        }
         match rustix::fs::accessat(directory, name, Access::WRITE_OK, AtFlags::EACCESS) {
             Ok(()) => Ok(()),
             Err(Errno::ACCESS | Errno::PERM) => {
@@ -226,4 +229,17 @@ impl Step {
             Err(errno) => Err(self.error("cannot be checked for write permission", errno)),
         }
     }
+}
+
+/// Why no program can change a file whatever its mode is: an attribute that `chattr` sets.
+fn fixed_by_attribute(directory: &OwnedFd, name: &OsStr) -> Option<&'static str> {
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    let attributes =
+        rustix::fs::statx(directory, name, flags, StatxFlags::empty()).ok()?.stx_attributes;
+    if attributes.contains(StatxAttributes::IMMUTABLE) {
+        return Some("is immutable: it cannot be changed until `chattr -i` removes that attribute");
+    }
+    attributes
+        .contains(StatxAttributes::APPEND)
+        .then_some("is append-only: it cannot be replaced until `chattr -a` removes that attribute")
 }

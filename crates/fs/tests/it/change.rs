@@ -3,6 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use rustix::fs::IFlags;
 use toolcrib_fs::{Change, Committed, FsError, FsErrorKind, Root, RootMode, Step, Workspace};
 
 use crate::Tree;
@@ -45,6 +46,26 @@ fn a_replaced_file_keeps_its_mode_and_attributes_and_leaves_nothing_else() {
         assert_eq!(&value[..length], b"red");
     }
     assert_eq!(names(&tree.path("ws/a")), ["f"]);
+}
+
+/// Only root can set these attributes, on file systems that have them; elsewhere there is nothing to show.
+#[test]
+fn a_file_that_is_immutable_or_append_only_is_said_to_be_that() {
+    let tree = Tree::new();
+    let file = std::fs::File::open(tree.path("ws/a/f")).unwrap();
+    for (attribute, word) in [(IFlags::IMMUTABLE, "immutable"), (IFlags::APPEND, "append-only")] {
+        let Ok(before) = rustix::fs::ioctl_getflags(&file) else { return };
+        if rustix::fs::ioctl_setflags(&file, before | attribute).is_err() {
+            return;
+        }
+        let place = tree.resolve("a/f").unwrap();
+        let outcome = commit(vec![Step::replace(place, "inside", "new")]);
+        rustix::fs::ioctl_setflags(&file, before).unwrap();
+        let error = outcome.unwrap_err();
+        assert_eq!(error.kind(), FsErrorKind::ReadOnly);
+        assert!(error.to_string().contains(word), "{error}");
+    }
+    assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
 }
 
 #[test]

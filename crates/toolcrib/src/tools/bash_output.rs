@@ -18,10 +18,11 @@ use super::shell_output::{each_line, excerpt, last_line, masked_note, whole_char
 use crate::cancel::Progress;
 use crate::cx::{Cx, trouble};
 use crate::error::Error;
+use crate::notes::{bracketed, escapes};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::{bracketed, counted};
+use crate::words::counted;
 
 /// Reads what a command wrote since it was last read, and tells whether it runs. wait_for waits first: for its
 /// end, more output, a line that filter matches, or a TCP port. filter and lines look without moving on.
@@ -242,8 +243,10 @@ fn answer(
     if text.is_empty() {
         text.push_str("[no new output]\n");
     }
+    let escaped = escapes(&text);
     text.extend(masked_note(masked).map(bracketed));
-    text.push_str(&format!("[{}]\n", state(job, now)));
+    text.extend(escaped.iter().map(|(note, _)| bracketed(note)));
+    text.push_str(&bracketed(state(job, now)));
     let refused = job.refusals();
     let failed = now.ended.as_ref().is_some_and(|ended| !ended.exit.is_success());
     text.extend(refusals::notes(&refused, failed).iter().map(bracketed));
@@ -257,10 +260,10 @@ fn answer(
         Waited::Done => {}
         Waited::Ports(ports) => {
             let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-            text.push_str(&format!("[listens on port {}]\n", ports.join(", ")));
+            text.push_str(&bracketed(format!("listens on port {}", ports.join(", "))));
         }
-        Waited::EndedFirst => text.push_str(&format!("[it ended, and {what}]\n")),
-        Waited::TimedOut => text.push_str(&format!("[the time is up, and {what}]\n")),
+        Waited::EndedFirst => text.push_str(&bracketed(format!("it ended, and {what}"))),
+        Waited::TimedOut => text.push_str(&bracketed(format!("the time is up, and {what}"))),
     }
     text.push_str(&changes.text());
     let reply = Reply::new(text)
@@ -278,6 +281,10 @@ fn answer(
     };
     let reply = match refusals::facts(&refused) {
         Some(refused) => reply.with("refused", refused),
+        None => reply,
+    };
+    let reply = match escaped {
+        Some((_, lines)) => reply.with("escaped_lines", lines),
         None => reply,
     };
     match waited {

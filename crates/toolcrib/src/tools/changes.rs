@@ -6,8 +6,10 @@ use toolcrib_fs::{Action, ChangedFile, Lost};
 
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::later::RunLater;
+use crate::notes::bracketed;
 use crate::trail::{Left, Trail};
-use crate::words::{bracketed, counted, first_of};
+use crate::words::{counted, first_of};
 
 /// So many files of a kind are named in the text, and in the metadata.
 const NAMED: usize = 8;
@@ -19,6 +21,7 @@ pub(super) struct Changes {
     files: Vec<Changed>,
     ids: Vec<u64>,
     troubles: Vec<String>,
+    later: RunLater,
 }
 
 #[derive(Debug)]
@@ -32,11 +35,16 @@ impl Changes {
     pub(super) fn of(cx: &Cx<'_>, trail: &Trail) -> Changes {
         let Left { files, ids, troubles } = trail.take();
         let top = cx.session().directory();
+        let written = files
+            .iter()
+            .filter(|file| file.action != Action::Deleted && !file.ignored)
+            .map(|file| file.path.as_path());
+        let later = RunLater::among(cx.runtime(), cx.session(), written);
         let shown = |file: ChangedFile| {
             let shown = cx.runtime().show_path(top, &file.path);
             Changed { shown, file }
         };
-        Changes { files: files.into_iter().map(shown).collect(), ids, troubles }
+        Changes { files: files.into_iter().map(shown).collect(), ids, troubles, later }
     }
 
     /// The same of a job, once nothing of it is left.
@@ -76,6 +84,7 @@ impl Changes {
         }
         notes.extend(self.lost_note());
         notes.extend(self.troubles.iter().cloned());
+        notes.extend(self.later.notes());
         notes
     }
 
@@ -103,6 +112,7 @@ impl Changes {
                 "deleted": of(Action::Deleted),
             }),
         )];
+        facts.extend(self.later.facts());
         facts.extend(self.ids.last().map(|id| ("change", (*id).into())));
         facts
     }

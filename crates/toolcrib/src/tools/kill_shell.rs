@@ -12,9 +12,10 @@ use super::changes::Changes;
 use super::shell_output::{excerpt, masked_note};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
+use crate::notes::{bracketed, escapes};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::{bracketed, counted};
+use crate::words::counted;
 
 /// Ends a command and all that it started: asks, and kills after two seconds. One that has ended is no error.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -82,6 +83,7 @@ impl Tool for KillShell {
         let changes = Changes::of_job(cx, &job)?;
         let mut text = format!("Ended {}: {ended}. {output}", job.id());
         text.extend(masked_note(masked).map(bracketed));
+        text.extend(escapes(&last.text).map(|(note, _)| bracketed(note)));
         text.push_str(&changes.text());
         let reply = Reply::new(text).with("status", now.status.name()).with("ended", now.killed);
         Ok(reply.with_all(changes.facts()))

@@ -9,6 +9,7 @@ use toolcrib_text::{
     Terminal, Transcoder, as_seen, visible,
 };
 
+use crate::notes::escaped;
 use crate::words::counted;
 
 /// What is read of a log at a time.
@@ -223,7 +224,7 @@ impl Lines {
 
 /// Shows lines, the first of which may have had more to it.
 fn show(lines: &[u8], left_out: u64, each: &mut impl FnMut(&str) -> bool) -> bool {
-    let shown = visible(lines).lines().all(&mut *each);
+    let shown = visible(lines).lines().all(|line| each(&escaped(line)));
     let note = || format!("[{} of this line left out]", counted(left_out, "byte"));
     shown && (left_out == 0 || each(&note()))
 }

@@ -276,3 +276,15 @@ fn many_files_by_many_processes_are_all_kept() {
     place.call("Undo", json!({})).unwrap();
     assert_eq!(place.tree(), before);
 }
+
+#[test]
+fn a_file_that_runs_later_is_named_once_when_commands_write_it() {
+    let place = Place::new();
+    let reply = place.bash("echo '{}' > package.json; echo x > other");
+    let note =
+        "[note: package.json: its scripts run outside the sandbox when a person or CI runs npm]";
+    assert!(reply.output().contains(note), "{}", reply.output());
+    assert_eq!(reply.metadata()["runs_later"], json!(["package.json"]));
+    let reply = place.bash("echo '{\"a\": 1}' > package.json");
+    assert!(!reply.output().contains("outside the sandbox"), "{}", reply.output());
+}

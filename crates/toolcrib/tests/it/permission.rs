@@ -49,6 +49,30 @@ fn who_is_asked_sees_the_diff_before_it_happens() {
     assert_eq!(std::fs::read(directory.path().join("a.txt")).unwrap(), b"one\n");
 }
 
+/// Tags, direction marks and the like are shown in all that a person decides by, emoji sequences included.
+#[test]
+fn a_question_shows_every_invisible_character() {
+    let (_directory, runtime) = workspace();
+    let texts = Mutex::new(Vec::new());
+    let approver = |question: &Question<'_>| {
+        texts.lock().unwrap().push(question.text());
+        Answer::Deny(String::new())
+    };
+    let session = runtime.session();
+    let options = Options { approver: &approver, ..Options::default() };
+    let hidden = "tag\u{e0041} turn\u{202e} joined👩\u{200d}💻\u{fe0f}";
+    let _ = runtime.call(&session, edit("one", hidden), options);
+    let name = json!({"file_path": "n\u{e0042}\u{2066}\u{3164}", "content": "x"});
+    let _ = runtime.call(&session, Call::new("Write", name), options);
+    let texts = texts.into_inner().unwrap();
+    assert!(
+        texts[0].contains("+tag\\u{e0041} turn\\u{202e} joined👩\\u{200d}💻\\u{fe0f}\n"),
+        "{}",
+        texts[0]
+    );
+    assert!(texts[1].contains("n\\u{e0042}\\u{2066}\\u{3164}"), "{}", texts[1]);
+}
+
 #[test]
 fn once_is_asked_again_and_a_session_is_not() {
     let (_directory, runtime) = workspace();

@@ -180,3 +180,27 @@ fn an_edit_costs_one_pass_and_its_result_is_bounded() {
     assert!(reply.metadata()["lines"].as_array().unwrap().len() <= 20);
     assert!(workspace.content().bytes().all(|byte| byte == b'b'));
 }
+
+/// Once for each file in a session, by whichever tool it is written; never for a file that is deleted.
+#[test]
+fn a_file_that_runs_later_is_named_once() {
+    let workspace = workspace("");
+    let write = |name: &str, content: &str| {
+        workspace.call("Write", json!({"file_path": name, "content": content})).unwrap()
+    };
+    let note = "[Makefile: its rules run outside the sandbox when a person or CI runs make]";
+    let reply = write("Makefile", "all:\n");
+    assert!(reply.output().contains(note), "{}", reply.output());
+    assert_eq!(reply.metadata()["runs_later"], json!(["Makefile"]));
+    let reply = write("Makefile", "all: x\n");
+    assert!(!reply.text().contains("outside the sandbox"), "{}", reply.text());
+    assert!(!reply.metadata().contains_key("runs_later"));
+    assert_eq!(write("b/Makefile", "all:\n").metadata()["runs_later"], json!(["b/Makefile"]));
+    let patch = "*** Begin Patch\n*** Add File: build.rs\n+fn main() {}\n*** Delete File: b/Makefile\n*** End Patch\n";
+    let reply = workspace.call("ApplyPatch", json!({"patch": patch})).unwrap();
+    assert_eq!(reply.metadata()["runs_later"], json!(["build.rs"]), "{}", reply.text());
+    let other = workspace.runtime.session();
+    let again = json!({"file_path": "Makefile", "old_string": "x", "new_string": "y"});
+    let reply = workspace.runtime.call(&other, Call::new("Edit", again), Options::default());
+    assert_eq!(reply.unwrap().metadata()["runs_later"], json!(["Makefile"]));
+}

@@ -3,13 +3,12 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
-use toolcrib::Checkup;
+use toolcrib::{Checkup, visible_name};
 
-/// Whether commands are run, and nothing got out that should not.
+/// Whether commands are run, and no attempt got out. A lower level promises as much as the highest: that it
+/// cannot hold some of it is a reason to fail.
 pub(super) fn is_well(checkup: &Checkup) -> bool {
-    // Below the highest level some of them get out, and that is said; it is no surprise.
-    let surprised = checkup.level == 4 && checkup.attempts.iter().any(|attempt| !attempt.held);
-    checkup.enough && !surprised
+    checkup.enough && checkup.attempts.iter().all(|attempt| attempt.held)
 }
 
 pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
@@ -18,9 +17,14 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
     if !checkup.enough {
         writeln!(stdout, "Commands are refused: level 2 is needed, or profile = \"open\".")?;
     }
+    let got_out = checkup.attempts.iter().filter(|attempt| !attempt.held).count();
+    if got_out > 0 {
+        writeln!(stdout, "NOT HELD: {got_out} of {} attempts got out.", checkup.attempts.len())?;
+    }
     for attempt in &checkup.attempts {
         let outcome = if attempt.held { "refused" } else { "GOT OUT" };
         let said = attempt.said.lines().next().unwrap_or_default();
+        let said = visible_name(said.as_bytes());
         writeln!(stdout, "  {outcome}  {:<36} {said}", attempt.what)?;
     }
     for (title, sentences) in
@@ -30,11 +34,15 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
             writeln!(stdout, "{title}")?;
         }
         for sentence in sentences {
-            writeln!(stdout, "  {sentence}")?;
+            writeln!(stdout, "  {}", visible_name(sentence.as_bytes()))?;
         }
     }
     if !checkup.left_out.is_empty() {
-        writeln!(stdout, "Variables that commands do not get: {}.", checkup.left_out.join(", "))?;
+        writeln!(
+            stdout,
+            "Variables that commands do not get: {}.",
+            visible_name(checkup.left_out.join(", ").as_bytes())
+        )?;
     }
     Ok(())
 }
@@ -48,9 +56,36 @@ pub(super) fn object(checkup: &Checkup) -> Value {
         "level": checkup.level,
         "means": checkup.means,
         "enough": checkup.enough,
+        "held": is_well(checkup),
         "missing": checkup.missing,
         "reasons": checkup.reasons,
         "attempts": attempts.collect::<Vec<_>>(),
         "environment_left_out": checkup.left_out,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib::Attempt;
+
+    use super::*;
+
+    #[test]
+    fn an_attempt_that_gets_out_is_a_failure_at_any_level() {
+        let attempt =
+            |held| Attempt { what: "change the mode of the home", held, said: String::new() };
+        for level in [2, 3, 4] {
+            let checkup = |held| Checkup {
+                level,
+                means: String::new(),
+                enough: true,
+                missing: Vec::new(),
+                reasons: Vec::new(),
+                attempts: vec![attempt(true), attempt(held)],
+                left_out: Vec::new(),
+            };
+            assert!(is_well(&checkup(true)) && !is_well(&checkup(false)));
+            assert_eq!(object(&checkup(false))["held"], false);
+        }
+    }
 }

@@ -7,11 +7,12 @@ use toolcrib_text::{ExcerptOptions, Shown, visible_name};
 use super::answer::answers_by_exit_code;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
+use crate::notes::{bracketed, escapes};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
 use crate::tools::changes::Changes;
 use crate::tools::shell_output::{excerpt, masked_note};
-use crate::words::{bracketed, counted, first_of};
+use crate::words::{counted, first_of};
 
 /// So many of the processes that are left are named.
 const NAMED: usize = 5;
@@ -21,6 +22,8 @@ pub(super) struct Report {
     started: StartedCommand,
     now: Snapshot,
     shown: Shown,
+    /// Lines of output that imitate our own.
+    escaped_lines: usize,
     left: Vec<Process>,
     /// What the caller should know besides the output.
     notes: Vec<String>,
@@ -41,11 +44,14 @@ impl Report {
         let left = if now.over { Vec::new() } else { started.job.processes() };
         let mut notes = std::mem::take(&mut started.notes);
         notes.extend(masked_note(masked));
+        let escaped = escapes(&shown.text);
+        notes.extend(escaped.iter().map(|(note, _)| note.clone()));
         let directory = started.directory.clone();
         Report {
             started,
             now,
             shown,
+            escaped_lines: escaped.map_or(0, |(_, lines)| lines),
             left,
             notes,
             directory,
@@ -210,6 +216,9 @@ impl Report {
             });
             facts.push(("cpu_ms", millis(ended.cpu)));
             facts.push(("peak_memory_bytes", ended.peak_bytes.into()));
+        }
+        if self.escaped_lines > 0 {
+            facts.push(("escaped_lines", self.escaped_lines.into()));
         }
         if let Some(refused) = refusals::facts(&self.started.job.refusals()) {
             facts.push(("refused", refused));

@@ -7,6 +7,7 @@ use super::Sort;
 use super::search::{Found, Search};
 use super::zero;
 use crate::reply::Reply;
+use crate::tools::hidden::Hidden;
 
 /// Room for the last lines.
 const NOTE_CHARS: usize = 1_000;
@@ -48,6 +49,7 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         room: search.cx.limits().reply_chars.saturating_sub(NOTE_CHARS),
         next: asked.offset,
         files: 0,
+        hidden: Hidden::default(),
     };
     page.fill(&found, keep);
     page.reply(&looked, total, is_total)
@@ -61,6 +63,7 @@ struct Page<'a> {
     /// The first hit that is not shown.
     next: u64,
     files: u64,
+    hidden: Hidden,
 }
 
 impl Page<'_> {
@@ -99,6 +102,8 @@ impl Page<'_> {
             }
             last = Some(line.number);
             let rendered = self.line(line);
+            self.hidden
+                .look_at(&rendered, || format!("{}:{}", self.search.show(file), line.number));
             chars += rendered.chars().count();
             if chars > self.room && (shown > 0 || self.files > 0) {
                 // What belongs to a hit is shown with it, or not at all.
@@ -161,12 +166,13 @@ impl Page<'_> {
                 "[matches {first}-{next} of {at_least}{total}; for more, offset: {next}]\n"
             );
         }
+        self.text += &self.hidden.note();
         for unseen in search.unseen(looked) {
             self.text += &format!("[{unseen}]\n");
         }
         let key = if is_total { "total_matches" } else { "at_least" };
         search
-            .facts(Reply::new(self.text), looked)
+            .facts(self.hidden.facts(Reply::new(self.text)), looked)
             .with(key, total)
             .with("returned_matches", shown)
             .with("shown", shown)

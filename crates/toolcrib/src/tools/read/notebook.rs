@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::file::OpenFile;
 use crate::reply::Reply;
 use crate::seen::Seen;
+use crate::tools::hidden::Hidden;
 use crate::words::counted;
 
 /// Whether a file is to be read as a notebook, by its name: the bytes are those of any JSON.
@@ -51,7 +52,11 @@ pub(super) fn read(
     let hash = seen.hash.short();
     cx.session().saw(file.path().to_owned(), seen);
     let text = if total == 0 { "[the notebook has no cells]\n".to_owned() } else { text };
-    Ok(Ok(Reply::new(visible(text.as_bytes()))
+    let text = visible(text.as_bytes());
+    let hidden = Hidden::of_text(&text);
+    let text = text + &hidden.note();
+    Ok(Ok(hidden
+        .facts(Reply::new(text))
         .with("file_path", file.shown())
         .with("offset", first)
         .with("cells_read", shown)

@@ -5,6 +5,7 @@ use toolcrib_text::{Encoding, Endings, Line, Survey};
 use crate::error::Error;
 use crate::file::OpenFile;
 use crate::reply::Reply;
+use crate::tools::hidden::Hidden;
 use crate::words::counted;
 
 /// What a reply needs besides its lines and its header: the line behind them.
@@ -50,8 +51,14 @@ impl Page<'_> {
             _ => format!("[{span}; for more, offset: {next}]\n"),
         };
         let mut text = in_brackets(&self.header);
-        self.lines.iter().for_each(|line| line.render_to(&mut text));
-        let mut reply = Reply::new(text + &footer)
+        let mut hidden = Hidden::default();
+        for line in &self.lines {
+            line.render_to(&mut text);
+            hidden.look_at(&line.text, || format!("line {}", line.number));
+        }
+        text += &hidden.note();
+        let mut reply = hidden
+            .facts(Reply::new(text + &footer))
             .with("file_path", self.file.shown())
             .with("offset", self.first)
             .with("limit", self.limit)

@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::file::OpenFile;
 use crate::helper::pdf_text;
 use crate::reply::Reply;
+use crate::tools::hidden::Hidden;
 use crate::words::counted;
 
 /// So many pages are read unless others are asked for.
@@ -55,6 +56,8 @@ fn reply(file: &OpenFile, text: &PdfText, first: u32, last: u32) -> Reply {
     let read_to = text.pages.last().map_or(first, |page| page.number);
     let mut says = format!("[PDF, {}]\n", counted(total.into(), "page"));
     says.extend(text.pages.iter().map(show));
+    let hidden = Hidden::of_text(&says);
+    says += &hidden.note();
     if text.cut {
         // The page that was cut is asked for again, with the room of a whole reply.
         let next = if read_to > first { read_to } else { read_to + 1 };
@@ -68,7 +71,8 @@ fn reply(file: &OpenFile, text: &PdfText, first: u32, last: u32) -> Reply {
         says +=
             &format!("[pages {first}-{read_to} of {total}; for more, pages: \"{next}-{to}\"]\n");
     }
-    Reply::new(says)
+    hidden
+        .facts(Reply::new(says))
         .with("file_path", file.shown())
         .with("total_pages", total)
         .with("first_page", first)
