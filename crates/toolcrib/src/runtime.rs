@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolcrib_fs::{
-    Caps, HardLinks, Journal, Place, Recovered, Root, RootMode, Workspace, real_path,
+    Caps, HardLinks, Journal, Place, Recovered, Registry, Root, RootMode, Workspace, real_path,
 };
 use toolcrib_policy::{Access, Effect, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, Tables};
 use toolcrib_text::{Secrets, visible_name};
 
 use crate::error::Error;
+use crate::hidden::Hidden;
 use crate::limits::Limits;
 use crate::record::{Record, Recorder};
 use crate::sandbox::SandboxSettings;
@@ -34,7 +35,7 @@ pub struct Runtime {
     protection: Protection,
     journal: Option<Journal>,
     recovered: Vec<Recovered>,
-    own: Vec<PathBuf>,
+    hidden: Hidden,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
     helper: Option<PathBuf>,
@@ -124,8 +125,14 @@ impl Runtime {
         host.map_or_else(Secrets::default, |host| host.secrets(session.shell()))
     }
 
-    pub(crate) fn own(&self) -> &[PathBuf] {
-        &self.own
+    /// The places that no tool reads, writes or lists.
+    pub(crate) fn hidden(&self) -> &Hidden {
+        &self.hidden
+    }
+
+    /// Those of them that are the host's own, or another server's.
+    pub(crate) fn own(&self) -> Vec<PathBuf> {
+        self.hidden.own()
     }
 
     /// A real path as replies show it: on one line, and relative to `directory` where it is in it.
@@ -169,6 +176,7 @@ pub struct RuntimeBuilder {
     protection: Protection,
     journal: Option<(PathBuf, Caps)>,
     own: Vec<PathBuf>,
+    registry: Option<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
     helper: Option<PathBuf>,
@@ -247,6 +255,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// A directory in which the servers of one user tell each other what is their own. What others have
+    /// recorded there is no tool's either, now and whenever a record comes.
+    pub fn registry(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.registry = Some(directory.into());
+        self
+    }
+
     /// Somebody who keeps a record of each call.
     pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
         self.recorder = Some(Box::new(recorder));
@@ -278,7 +293,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// What commands are held to, besides the roots. With the profile `open` they are held to nothing.
+    /// What commands are held to, besides the roots. With the profile `open` they are held to nothing. What is
+    /// hidden is hidden from file tools too, in every profile.
     pub fn sandbox(mut self, settings: SandboxSettings) -> Self {
         self.sandbox = settings;
         self
@@ -306,6 +322,8 @@ impl RuntimeBuilder {
         let workspace = Workspace::new(roots).map_err(|error| Error::from_fs("", &error))?;
         let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
         own.extend(self.journal.iter().map(|(directory, _)| real_path(directory)));
+        let registry = self.registry.map(Registry::new);
+        let hidden = Hidden::new(own, &self.sandbox.hidden, registry, &workspace);
         let settings = ShellSettings {
             directory: self.journal.as_ref().map(|(directory, _)| directory.clone()),
             environment: self.environment,
@@ -334,7 +352,7 @@ impl RuntimeBuilder {
             protection: self.protection,
             journal,
             recovered,
-            own,
+            hidden,
             recorder: self.recorder,
             states: self.states,
             helper: self.helper,

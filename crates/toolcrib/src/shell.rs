@@ -137,10 +137,11 @@ impl ShellHost {
             let login = self.login_shell.as_deref().zip(self.bash());
             let login =
                 login.and_then(|(shell, bash)| login_environment(&self.shells, bash, shell, &own));
-            Environment::of(match login {
+            let users = match login {
                 Some(login) => merged(own, login),
                 None => own,
-            })
+            };
+            Environment::of(users, |value| Secrets::default().are_in(value))
         })
     }
 
