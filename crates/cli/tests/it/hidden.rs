@@ -118,8 +118,7 @@ fn servers_do_not_see_what_others_keep() {
         home.display()
     );
     let calls = [call("Bash", json!({"command": look}))];
-    let (replies, _) =
-        run(&home, &["--root", root, "--state", second.to_str().unwrap()], &calls);
+    let (replies, _) = run(&home, &["--root", root, "--state", second.to_str().unwrap()], &calls);
     let seen = replies[0].to_string();
     assert!(!seen.contains("canary") && !seen.contains("journal"), "{seen}");
     assert!(std::fs::read_dir(&first).unwrap().count() > 0, "there was something to see");

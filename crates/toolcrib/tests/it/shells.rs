@@ -345,10 +345,7 @@ fn a_secret_is_shown_in_no_part_of_an_output() {
     });
     let shown =
         shells.bash(&format!("echo v={secret}; export OTHER_KEY=Xy9-exported; echo v=$OTHER_KEY"));
-    assert_eq!(
-        shown, "v=[masked: MY_TOKEN]\nv=Xy9-exported\n",
-        "what is exported is known afterwards"
-    );
+    assert_eq!(shown, "v=[masked: MY_TOKEN]\nv=[masked: OTHER_KEY]\n");
     assert_eq!(shells.bash("echo v=$OTHER_KEY"), "v=[masked: OTHER_KEY]\n");
 
     let (half, rest) = secret.split_at(9);
