@@ -9,6 +9,7 @@ mod index;
 mod install;
 mod jobs;
 mod policy;
+mod registry;
 mod run;
 mod serve;
 mod tools;
@@ -19,11 +20,11 @@ pub(crate) use self::serve::ListenAt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use toolcrib::{Profile, Rules, Runtime};
+use toolcrib::{Profile, Rules, Runtime, SandboxSettings};
 
 use crate::args::{Args, Command, Common, PolicyCommand};
 use crate::config::{self, Config};
-use crate::{print, rules};
+use crate::{print, rules, wide_roots};
 
 /// This very program, as it was when it was started, even if another has taken its name since.
 const OURSELVES: &str = "/proc/self/exe";
@@ -71,6 +72,9 @@ fn runtime(common: &Common) -> Result<Runtime, String> {
 /// The same, for a program that may have been started without the environment that its user has in a
 /// terminal. `own` is what no tool touches, besides our configuration and our state.
 fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, String> {
+    for warning in wide_roots::warnings(&common.roots) {
+        print::warning(&warning);
+    }
     let shell = std::env::var_os("SHELL").map(PathBuf::from);
     runtime_with(common, own, shell.filter(|shell| shell.is_absolute()))
 }
@@ -83,20 +87,25 @@ fn runtime_with(
     let config = Config::read(common.config.as_deref())?;
     let profile = config.profile(common)?;
     let rules = rules::read(common, &config)?;
-    build(common, &config, profile, rules, own, login_shell)
+    let mut claimed = own_paths(common, &config)?;
+    claimed.extend_from_slice(own);
+    registry::record(&claimed);
+    let sandbox = config.sandbox()?;
+    build(common, &config, (profile, rules, sandbox), own, login_shell)
 }
 
-/// A runtime for the operator's own commands: who typed them has answered every question.
+/// A runtime for the operator's own commands: who typed them has answered every question, and sees what is
+/// hidden from agents.
 fn operators(common: &Common) -> Result<Runtime, String> {
     let config = Config::read(common.config.as_deref())?;
-    build(common, &config, Profile::Open, Rules::default(), &[], None)
+    let held_to = (Profile::Open, Rules::default(), SandboxSettings::default());
+    build(common, &config, held_to, &[], None)
 }
 
 fn build(
     common: &Common,
     config: &Config,
-    profile: Profile,
-    rules: Rules,
+    (profile, rules, sandbox): (Profile, Rules, SandboxSettings),
     own: &[PathBuf],
     login_shell: Option<PathBuf>,
 ) -> Result<Runtime, String> {
@@ -108,7 +117,7 @@ fn build(
         .absolute_paths(config.absolute_paths)
         .hard_links(config.hard_links())
         .protection(config.protection()?)
-        .sandbox(config.sandbox()?)
+        .sandbox(sandbox)
         .helper(OURSELVES)
         .environment(|| std::env::vars_os().collect());
     if let Some(shell) = login_shell {
@@ -121,23 +130,38 @@ fn build(
             false => builder.root(directory),
         };
     }
-    // What configures us is never touched by a tool, wherever it lies.
-    let configuration = config::directory().into_iter().chain(common.config.clone());
-    let of_rules = rules::files(common, config);
-    for own in configuration.chain(of_rules).chain(own.iter().cloned()) {
-        builder = builder.own(own);
+    for path in own_paths(common, config)?.iter().chain(own) {
+        builder = builder.own(path);
     }
     if let Some(home) = config::home() {
         builder = builder.home(home);
     }
-    if let Some(state) = common.state.clone().or_else(config::state_directory) {
-        let state =
-            std::path::absolute(&state).map_err(|error| format!("{}: {error}", state.display()))?;
+    if let Some(registry) = registry::directory() {
+        builder = builder.registry(registry);
+    }
+    if let Some(state) = state(common)? {
         builder = builder.journal(state, config.journal_caps());
     }
     let runtime = builder.build().map_err(|error| error.to_string())?;
     print::recovered(runtime.recovered());
     Ok(runtime)
+}
+
+/// What is this program's own and touched by no tool, wherever it lies: what configures it, and its state, the
+/// usual places among them though others are named.
+fn own_paths(common: &Common, config: &Config) -> Result<Vec<PathBuf>, String> {
+    let usual = config::directory().into_iter().chain(config::state_directory());
+    let named = common.config.clone().into_iter().chain(state(common)?);
+    Ok(usual.chain(named).chain(rules::files(common, config)).collect())
+}
+
+/// Where the journal and all other state is.
+fn state(common: &Common) -> Result<Option<PathBuf>, String> {
+    let state = common.state.clone().or_else(config::state_directory);
+    let absolute = |state: PathBuf| {
+        std::path::absolute(&state).map_err(|error| format!("{}: {error}", state.display()))
+    };
+    state.map(absolute).transpose()
 }
 
 /// A relative directory as the shell spells it: whoever came here through a link knows it by that.

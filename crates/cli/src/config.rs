@@ -11,7 +11,7 @@ use toolcrib::{
 };
 
 use crate::args::Common;
-use crate::sandbox;
+use crate::{caches, hidden};
 
 /// What `config.toml` may say.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize)]
@@ -31,6 +31,9 @@ pub(crate) struct Config {
     /// Files that may be written although they are protected.
     #[serde(default)]
     allow_protected: Vec<String>,
+    /// Hidden places that commands and file tools may see: absolute, or beneath the home.
+    #[serde(default)]
+    allow_hidden: Vec<String>,
     /// A project's rules, which may only narrow: an absolute path.
     pub(crate) project_rules: Option<PathBuf>,
     /// Whom commands in the sandbox may talk to: `none`, or `all`.
@@ -170,13 +173,13 @@ impl Config {
         };
         let mut caches = Vec::new();
         for name in &self.caches {
-            caches.extend(of_home(sandbox::cache(name)?));
+            caches.extend(of_home(caches::cache(name)?));
         }
         let network = match self.network {
             NetworkWord::None => Network::None,
             NetworkWord::All => Network::All,
         };
-        Ok(SandboxSettings { network, caches, hidden: of_home(sandbox::SECRETS) })
+        Ok(SandboxSettings { network, caches, hidden: hidden::places(&self.allow_hidden)? })
     }
 
     pub(crate) fn journal_caps(&self) -> Caps {
@@ -268,6 +271,7 @@ mod tests {
             ("reply_chars = -1", "invalid value"),
             ("protect = [\"a//b\"]", "is no pattern"),
             ("hard_links = \"keep\"", "unknown variant `keep`"),
+            ("allow_hidden = [\"src\"]", "src is not hidden"),
             ("project_rules = \"rules.toml\"", "project_rules is a relative path"),
         ] {
             let error = parse(text).unwrap_err();

@@ -11,12 +11,14 @@
 
 mod approve;
 mod args;
+mod caches;
 mod commands;
 mod config;
+mod hidden;
 mod input;
 mod print;
 mod rules;
-mod sandbox;
+mod wide_roots;
 
 use std::process::ExitCode;
 

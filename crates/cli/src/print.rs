@@ -64,6 +64,12 @@ pub(crate) fn note(message: &str) {
     let _ = anstream::stderr().write_all(format!("{}\n", plain(message)).as_bytes());
 }
 
+/// Something that the operator should change, on standard error.
+pub(crate) fn warning(message: &str) {
+    let text = format!("{WARNING}warning{WARNING:#}: {}\n", plain(message));
+    let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
 /// One line of what was looked at, and how it is.
 pub(crate) fn finding(what: &str, found: &Result<String, String>) -> io::Result<()> {
     let text = match found {

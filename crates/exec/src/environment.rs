@@ -18,8 +18,42 @@ pub struct Environment {
 }
 
 /// Parts of names by which secrets are known.
-const SECRETS: [&str; 8] =
-    ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "PRIVATE"];
+const SECRETS: [&str; 11] = [
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASSCODE",
+    "CREDENTIAL",
+    "PRIVATE",
+    "CONNECTIONSTRING",
+    "CONNECTION_STRING",
+];
+
+/// Words of a name by which secrets are known; words are what `_` divides, without digits at their end.
+const SECRET_WORDS: [&str; 13] = [
+    "APIAUTH", "BEARER", "COOKIE", "COOKIES", "CRED", "CREDS", "DSN", "JWT", "OTP", "PAT", "PSW",
+    "PW", "WEBHOOK",
+];
+
+/// The same, for the last word only: in the middle they say what a file or a socket is for.
+const SECRET_LAST_WORDS: [&str; 2] = ["AUTH", "SALT"];
+
+/// Ends of words by which secrets are known, as in `PGPASS` and `MYSQL_PWD`.
+const SECRET_ENDS: [&str; 3] = ["PASS", "PWD", "PSWD"];
+
+/// Whole names that would be taken for secrets and are none, or name a program.
+const NO_SECRETS: [&str; 6] =
+    ["OLDPWD", "PWD", "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS", "SSH_ASKPASS_REQUIRE"];
+
+/// Whole names of secrets that no rule finds.
+const SECRET_NAMES: [&str; 1] = ["DOCKER_AUTH_CONFIG"];
+
+/// Fields of connection strings, in small letters, whose value is a secret.
+const SECRET_FIELDS: [&str; 5] =
+    ["password=", "pwd=", "accountkey=", "sharedaccesskey=", "authtoken="];
 
 /// Beginnings of names of variables that have programs run code, or take libraries from elsewhere.
 const RUNS_CODE_PREFIXES: [&str; 4] = ["LD_", "DYLD_", "BASH_FUNC_", "GIT_CONFIG"];
@@ -94,15 +128,20 @@ const FIXED: [(&str, &str); 19] = [
 const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 impl Environment {
-    /// What commands get of a user's environment.
-    pub fn of(users: impl IntoIterator<Item = (OsString, OsString)>) -> Environment {
+    /// What commands get of a user's environment. `is_token` tells values that are secret whatever the
+    /// name of their variable.
+    pub fn of(
+        users: impl IntoIterator<Item = (OsString, OsString)>,
+        is_token: impl Fn(&str) -> bool,
+    ) -> Environment {
         let mut environment = Environment::default();
         for (name, value) in users {
             let shown = name.to_string_lossy().into_owned();
-            if is_left_out(&shown) {
-                if is_secret(&shown) {
-                    environment.secrets.push((name, value));
-                }
+            let text = value.to_string_lossy();
+            if is_secret(&shown) || has_login(&text) || is_token(&text) {
+                environment.secrets.push((name, value));
+                environment.left_out.push(shown);
+            } else if runs_code(&shown) {
                 environment.left_out.push(shown);
             } else if !OF_ANOTHER.contains(&shown.as_str()) {
                 let value = if shown == "PATH" { absolute_only(&value) } else { value };
@@ -136,13 +175,38 @@ impl Environment {
 /// Whether a variable has a secret, by its name.
 pub fn is_secret(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
+    if NO_SECRETS.contains(&upper.as_str()) {
+        return false;
+    }
+    let mut words =
+        upper.split('_').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let last = words.clone().next_back().unwrap_or_default();
     SECRETS.iter().any(|secret| upper.contains(secret))
+        || SECRET_NAMES.contains(&upper.as_str())
+        || SECRET_LAST_WORDS.contains(&last)
+        || words.any(is_secret_word)
 }
 
-fn is_left_out(name: &str) -> bool {
-    is_secret(name)
-        || RUNS_CODE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || RUNS_CODE.contains(&name)
+fn is_secret_word(word: &str) -> bool {
+    // Plain words that end like one.
+    let is_plain = matches!(word, "BYPASS" | "COMPASS" | "ASKPASS");
+    SECRET_WORDS.contains(&word) || (!is_plain && SECRET_ENDS.iter().any(|end| word.ends_with(end)))
+}
+
+/// Whether a value has a password in it: `scheme://user:password@host`, or a field of a connection string.
+fn has_login(value: &str) -> bool {
+    let in_address = value.match_indices("://").any(|(at, sign)| {
+        let rest = &value[at + sign.len()..];
+        let authority = &rest[..rest.find(['/', '?', '#', ' ']).unwrap_or(rest.len())];
+        let login = authority.rsplit_once('@').map_or("", |(login, _)| login);
+        login.split_once(':').is_some_and(|(_, password)| !password.is_empty())
+    });
+    let small = value.to_ascii_lowercase();
+    in_address || SECRET_FIELDS.iter().any(|field| small.contains(field))
+}
+
+fn runs_code(name: &str) -> bool {
+    RUNS_CODE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || RUNS_CODE.contains(&name)
 }
 
 /// A `PATH` without what depends on where one is: a program planted there would be taken for another.
@@ -157,7 +221,8 @@ mod tests {
     use super::*;
 
     fn of(users: &[(&str, &str)]) -> Environment {
-        Environment::of(users.iter().map(|(name, value)| (name.into(), value.into())))
+        let users = users.iter().map(|(name, value)| (name.into(), value.into()));
+        Environment::of(users, |value| value.starts_with("ghp_"))
     }
 
     #[test]
@@ -176,6 +241,47 @@ mod tests {
         assert_eq!(environment.get("EDITOR"), Some(OsStr::new("true")));
         assert_eq!(environment.get("MINE"), Some(OsStr::new("1")));
         assert!(names.iter().all(|name| environment.get(name).is_none()));
+    }
+
+    #[test]
+    fn secrets_are_known_by_their_names_and_by_their_values() {
+        for name in [
+            "GITHUB_PAT",
+            "MYSQL_PWD",
+            "REDISCLI_AUTH",
+            "PGPASS",
+            "PGPASSWORD",
+            "NPM_CONFIG__AUTH",
+            "SLACK_WEBHOOK_URL",
+            "JWT",
+            "COOKIE",
+            "SENTRY_DSN",
+            "DOCKER_AUTH_CONFIG",
+            "AZURE_STORAGE_CONNECTION_STRING",
+            "SSHPASS",
+            "GH_PAT2",
+        ] {
+            assert!(is_secret(name) && of(&[(name, "x")]).get(name).is_none(), "{name}");
+        }
+        for (name, value) in [
+            ("DATABASE_URL", "postgres://me:p%40ss@db/x"),
+            ("MIRROR", "see https://a/ and https://u:p@host"),
+            ("ADO", "Server=x;Password=y"),
+            ("ANY", "ghp_x"),
+        ] {
+            let environment = of(&[(name, value)]);
+            assert!(environment.get(name).is_none() && environment.secrets.len() == 1, "{name}");
+        }
+        for (name, value) in [
+            ("SSH_AUTH_SOCK", "/run/agent"),
+            ("COMPASS", "north"),
+            ("PATH_INFO", "/a"),
+            ("HTTP_PROXY", "http://proxy:3128"),
+            ("XDG_SESSION_ID", "3"),
+            ("REPOSITORY", "ssh://git@host:22/x"),
+        ] {
+            assert_eq!(of(&[(name, value)]).get(name), Some(OsStr::new(value)), "{name}");
+        }
     }
 
     #[test]

@@ -53,6 +53,8 @@ struct Kept {
 #[derive(Debug)]
 struct Table {
     directories: Directories,
+    /// What was left out of it as nobody's business.
+    own: Vec<PathBuf>,
     watching: Option<Watching>,
     spots: Spots,
     summary: Arc<Summary>,
@@ -94,7 +96,8 @@ impl Tables {
         let root = self.root(asked.tree);
         let Some(mut kept) = wait_for(&root.table, asked.stop) else { return walk(asked) };
         // Whatever ends this, a panic too, leaves no table rather than a wrong one.
-        let refreshed = kept.take().and_then(|table| refresh(asked, table, &root, self.settings));
+        let table = kept.take().filter(|table| table.own == asked.own);
+        let refreshed = table.and_then(|table| refresh(asked, table, &root, self.settings));
         let watched = refreshed.as_ref().and_then(|table| Some(table.watching.as_ref()?.count()));
         root.watched.store(watched.unwrap_or(0) as u64, Ordering::Relaxed);
         let Some(table) = refreshed else { return list_new(asked, &mut kept) };
@@ -223,6 +226,7 @@ fn list_new(asked: &Walk<'_>, kept: &mut Option<Table>) -> Listing {
     if listing.hot {
         *kept = Some(Table {
             directories: listing.directories.clone(),
+            own: asked.own.to_vec(),
             watching: None,
             spots: Spots::default(),
             summary: listing.summary.clone(),
@@ -234,7 +238,7 @@ fn list_new(asked: &Walk<'_>, kept: &mut Option<Table>) -> Listing {
 
 /// The table as it must be now; nothing, if only a walk can tell.
 fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings) -> Option<Table> {
-    let Table { directories, mut watching, mut spots, mut summary, unsure } = table;
+    let Table { directories, own, mut watching, mut spots, mut summary, unsure } = table;
     let mut news =
         watching.as_mut().map_or_else(News::default, |watching| watching.news(&directories));
     if spots.missed_one(&directories) {
@@ -251,7 +255,7 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
     if is_quiet && news.changed.is_empty() {
         let forgotten = look_at_spots(&mut spots, asked.tree, &directories, root, settings);
         let unsure = (!forgotten).then_some(unsure);
-        return Some(Table { directories, watching, spots, summary, unsure });
+        return Some(Table { directories, own, watching, spots, summary, unsure });
     }
     let gone = directories.iter().filter(|listed| listed.gone).count();
     if gone > directories.len() / 4 {
@@ -286,7 +290,7 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
             unsure = None;
         }
     }
-    Some(Table { directories, watching, spots, summary, unsure })
+    Some(Table { directories, own, watching, spots, summary, unsure })
 }
 
 /// Whether something that has come has another name as well, or may have: what is written through it may be a

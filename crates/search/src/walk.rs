@@ -230,6 +230,8 @@ pub(crate) fn put(
 
 pub(crate) struct Worker<'a> {
     walk: &'a Walk<'a>,
+    /// The names that are nobody's business, by the directory that they are in.
+    own: HashMap<&'a Path, Vec<&'a OsStr>>,
     /// For the system's answers.
     buffer: Vec<u8>,
     /// The names of the directory in hand, end to end, and which is which.
@@ -244,7 +246,13 @@ pub(crate) struct Worker<'a> {
 impl<'a> Worker<'a> {
     pub(crate) fn new(walk: &'a Walk<'a>) -> Self {
         let (buffer, names, found, path) = Default::default();
-        Worker { walk, buffer, names, found, path, rules_changed: false }
+        let mut own: HashMap<&Path, Vec<&OsStr>> = HashMap::new();
+        for path in walk.own.iter().filter_map(|own| own.strip_prefix(walk.tree.path()).ok()) {
+            if let (Some(directory), Some(name)) = (path.parent(), path.file_name()) {
+                own.entry(directory).or_default().push(name);
+            }
+        }
+        Worker { walk, own, buffer, names, found, path, rules_changed: false }
     }
 
     /// The entries of a directory, and the directories among them with the rules that hold there.
@@ -269,7 +277,7 @@ impl<'a> Worker<'a> {
             listed.pruned.unreadable_names.push(task.path.clone());
             return (listed, Vec::new());
         };
-        let own: Vec<&OsStr> = self.walk.own_in(&task.path).collect();
+        let own = self.own.get(task.path.as_path()).cloned().unwrap_or_default();
         self.path.clear();
         self.path.extend_from_slice(task.path.as_os_str().as_bytes());
         if !self.path.is_empty() {
@@ -416,14 +424,6 @@ fn note_ignored(listed: &mut Listed, path: &[u8], is_directory: bool) {
 }
 
 impl Walk<'_> {
-    /// The names in a directory that are nobody's business.
-    fn own_in(&self, directory: &Path) -> impl Iterator<Item = &OsStr> {
-        self.own.iter().filter_map(move |own| {
-            let own = own.strip_prefix(self.tree.path()).ok()?;
-            (own.parent() == Some(directory)).then(|| own.file_name())?
-        })
-    }
-
     /// The rules that hold where the walk begins. If they leave out the beginning itself, none hold: what
     /// is named is not hidden.
     fn rules_at_start(&self) -> Scope {

@@ -6,13 +6,16 @@
 //! bytes.
 
 mod block;
+mod named;
 mod shape;
+mod table;
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use self::block::Block;
-use self::shape::{PREFIXES, is_part_of_a_token, shape_at};
+use self::named::{is_unfinished_at, named_at};
+use self::shape::{Found, begins_at, is_part_of_a_token, may_begin_token, password_at, token_at};
 
 /// Shorter values stand in texts by chance.
 const LEAST_KNOWN: usize = 8;
@@ -71,20 +74,24 @@ impl Secrets {
         if masker.masked() == 0 { Cow::Borrowed(text) } else { Cow::Owned(masked) }
     }
 
+    /// Whether something secret is in a text.
+    pub fn are_in(&self, text: &str) -> bool {
+        let mut masker = Masker::new(self);
+        text.lines().any(|line| {
+            masker.line(line);
+            masker.masked() > 0
+        })
+    }
+
     /// How many bytes at the end of an output, to which more is to come, may be the beginning of something
     /// secret. Shown by themselves they could not be told from other letters.
     pub fn unfinished(&self, output: &[u8]) -> usize {
         let begins = output.iter().rposition(|&byte| !is_part_of_a_token(byte));
         let token = &output[begins.map_or(0, |at| at + 1)..];
-        let shaped = (0..token.len()).find(|&at| {
-            let rest = &token[at..];
-            let fits = |prefix: &&str| {
-                let prefix = prefix.as_bytes();
-                rest.starts_with(prefix) || prefix.starts_with(rest)
-            };
-            shape::begins_at(token, at) && PREFIXES.iter().any(fits)
-        });
-        let shaped = shaped.map_or(0, |at| token.len() - at);
+        let shaped = (0..token.len())
+            .find(|&at| begins_at(token, at) && may_begin_token(&token[at..]))
+            .map_or(0, |at| token.len() - at);
+        let shaped = shaped.max(unfinished_value(output));
         let known = self.known.iter().map(|known| {
             let value = known.value.as_bytes();
             let longest = output.len().min(value.len() - 1);
@@ -101,7 +108,7 @@ impl Secrets {
             if let Some(known) = self.known_at(&bytes[at..]) {
                 found(at..at + known.value.len(), &known.name);
                 at += known.value.len();
-            } else if let Some(shaped) = shape_at(bytes, at) {
+            } else if let Some(shaped) = secret_at(bytes, at) {
                 at = shaped.range.end;
                 found(shaped.range, shaped.name);
             } else {
@@ -114,6 +121,24 @@ impl Secrets {
     fn known_at(&self, rest: &[u8]) -> Option<&Known> {
         self.known.iter().find(|known| rest.starts_with(known.value.as_bytes()))
     }
+}
+
+/// What is secret by its shape and begins here.
+fn secret_at(line: &[u8], at: usize) -> Option<Found> {
+    if line[at] == b':' {
+        return password_at(line, at);
+    }
+    let begins = begins_at(line, at);
+    let token = begins.then(|| token_at(line, at)).flatten();
+    token.or_else(|| begins.then(|| named_at(line, at)).flatten())
+}
+
+/// How many bytes at the end of an output are a name and the beginning of its secret value.
+fn unfinished_value(output: &[u8]) -> usize {
+    let line = output.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    let line = &output[line.max(output.len().saturating_sub(LONGEST_HELD))..];
+    let held = (0..line.len()).find(|&at| begins_at(line, at) && is_unfinished_at(line, at));
+    held.map_or(0, |at| line.len() - at)
 }
 
 /// No token is as long as this; what is, is data.
@@ -197,6 +222,16 @@ mod tests {
             ("Google key", format!("AIza{}", &mixed[..35])),
             ("npm token", format!("npm_{}", &mixed[..36])),
             ("JWT", format!("eyJ{}.eyJ{}.{}", &mixed[..20], &mixed[..40], &mixed[..43])),
+            ("SendGrid key", format!("SG.{}.{}", &mixed[..22], &mixed[..43])),
+            ("Vault token", format!("hvs.{}", &mixed[..24])),
+            ("DigitalOcean token", format!("dop_v1_{}", "0a1b2c3d".repeat(8))),
+            ("age key", format!("AGE-SECRET-KEY-1{}", "QPZRY9X8GF".repeat(6)[..58].to_owned())),
+            ("Google token", format!("ya29.{}", &mixed[..40])),
+            ("Shopify token", format!("shpat_{}", "0a1b2c3d".repeat(4))),
+            ("Docker token", format!("dckr_pat_{}", &mixed[..27])),
+            ("PyPI token", format!("pypi-AgEIcHlwaS5vcmc{}", &mixed[..60])),
+            ("API key", format!("sk-{}", "0a1b2c3d".repeat(4))),
+            ("Slack webhook", format!("hooks.slack.com/services/T0AB1/B0CD2/{}", &mixed[..24])),
         ]
     }
 
@@ -208,7 +243,7 @@ mod tests {
                 ("export TOKEN=", ""),
                 ("\"", "\","),
                 ("+", " # added"),
-                ("Authorization: Bearer ", "\r"),
+                ("X-Token: ", "\r"),
                 ("a\\n", "\\nb"),
                 ("x é ", " é"),
             ] {
@@ -233,6 +268,11 @@ mod tests {
             "eyJhbGciOiJIUzI1NiJ9 is how a token begins; eyJ.eyJ.x is none".into(),
             "AKIAIOSFODNN7 is too short, AKIAabcdefghijklmnop is no key".into(),
             "https://example.com:8080/a@b git@github.com:a/b.git http://user:$PASS@host/".into(),
+            "Authorization: Bearer $TOKEN or Bearer YOUR_ACCESS_TOKEN, Basic realm=\"x\"".into(),
+            "self._auth = HTTPBasicAuth(user); auth: authenticate, sig=verify(x)".into(),
+            format!("\"sig\": \"{hex}\""),
+            "X-Api-Key: your-api-key-goes-here; AccountKey=<key>".into(),
+            "http://user:%s@host/ http://user:${PASS}@host/".into(),
             "npm_config_registry=https://registry.example npm_lifecycle_event=test".into(),
             "if line == \"-----BEGIN RSA PRIVATE KEY-----\" {\n    return true;\n}".into(),
             "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQjQ5ZsmVbZbQYt0nZ0iKx2m8U3cwCgYIKoZI\n".into(),
@@ -251,6 +291,9 @@ mod tests {
             )
         };
         let m = "[masked: private key]";
+        let shown_by_cat = key("").replace('\n', "$\n");
+        let masked = Secrets::default().mask(&shown_by_cat).into_owned();
+        assert_eq!(masked.matches(&format!("{m}$\n")).count(), 3, "{masked}");
         for prefix in ["", "+", "    12\t", "id_rsa:3:"] {
             let expected = format!(
                 "{prefix}-----BEGIN PRIVATE KEY-----\n{prefix}{m}\n{prefix}{m}\n{prefix}{m}\n\
@@ -294,6 +337,28 @@ mod tests {
             "[\"DB_PASSWORD\"]",
             "no value is printed for debugging"
         );
+        for (text, expected) in [
+            ("Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic [masked: credentials]"),
+            (
+                "-H 'authorization: bearer abc12345'",
+                "-H 'authorization: bearer [masked: credentials]'",
+            ),
+            (
+                "\"Authorization\": \"token 0123abcd\"",
+                "\"Authorization\": \"token [masked: credentials]\"",
+            ),
+            ("\"auth\": \"dXNlcjpwYXNz\"", "\"auth\": \"[masked: credentials]\""),
+            ("//host/:_authToken=00000000-aaaa-1111", "//host/:_authToken=[masked: token]"),
+            ("X-Api-Key: 0123456789abcdef01", "X-Api-Key: [masked: API key]"),
+            ("http://u:p%40ssword@host/", "http://u:[masked: password]@host/"),
+        ] {
+            assert_eq!(secrets.mask(text), expected);
+            assert!(secrets.are_in(text) && !secrets.are_in(expected));
+        }
+        let azure = format!("AccountName=x;AccountKey={}==;Suffix=y", "aB3/".repeat(21) + "aB");
+        assert_eq!(secrets.mask(&azure), "AccountName=x;AccountKey=[masked: Azure key];Suffix=y");
+        let sas = format!("https://a/b?sv=1&sig={}%3D", "aB3".repeat(15));
+        assert_eq!(secrets.mask(&sas), "https://a/b?sv=1&sig=[masked: Azure signature]");
         let aws = format!("aws_secret_access_key = {}", "aB3/".repeat(10));
         assert_eq!(secrets.mask(&aws), "aws_secret_access_key = [masked: AWS secret key]");
     }
@@ -306,6 +371,8 @@ mod tests {
             ("Password: ", 0),
             ("key ghp_ab", 6),
             ("key gh", 2),
+            ("Authorization: Bearer ab", 24),
+            ("Authorization: none\nQ", 0),
             ("x 01234", 5),
             ("x 0123456789", 0),
             ("loading...", 0),
@@ -320,7 +387,7 @@ mod tests {
         fn no_cut_shows_a_token(
             before in "[ -~]{0,20}[ =:\"]",
             after in "[ \"',;][ -~]{0,20}",
-            which in 0_usize..11,
+            which in 0_usize..21,
             cut in 0_usize..200,
         ) {
             let (_, token) = tokens().swap_remove(which);

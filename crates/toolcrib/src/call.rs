@@ -21,6 +21,7 @@ use crate::runtime::Runtime;
 use crate::seen::Basis;
 use crate::session::Session;
 use crate::table::Row;
+use crate::tool::Category;
 
 /// What a caller wants: a tool by its name, and its arguments.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,11 +122,27 @@ impl Runtime {
         permission.permitted?;
         options.cancel.check()?;
         let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);
-        let reply = tool.run(&mut cx)?;
+        let outcome = tool.run(&mut cx);
+        let reply = self.masked(session, row.entry.category, outcome)?;
         if options.dry_run {
             return Ok(reply.with("dry_run", true));
         }
         Ok(told(self, session, cx.into_basis().into_keys().collect(), reply))
+    }
+
+    /// An answer about commands without the secrets in it: they may stand in the names of files and directories,
+    /// and in the text of a command, as well as in its output. Answers about files are as the files are.
+    fn masked(
+        &self,
+        session: &Session,
+        category: Category,
+        outcome: Result<Reply, Error>,
+    ) -> Result<Reply, Error> {
+        if !matches!(category, Category::Execution | Category::History) {
+            return outcome;
+        }
+        let secrets = self.secrets(session);
+        outcome.map(|reply| reply.masked(&secrets)).map_err(|error| error.masked(&secrets))
     }
 
     /// What the call would change, and from what, for whoever is asked about it. An error that the call

@@ -1,13 +1,14 @@
 //! What a call answers when it could not do what was asked: a kind to branch on, a sentence to read,
 //! a hint to act on.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Value};
 use toolcrib_fs::{FsError, FsErrorKind};
-use toolcrib_text::{clip_line, visible_lines};
+use toolcrib_text::{Secrets, clip_line, visible_lines};
 
-use crate::reply::clip;
+use crate::reply::{clip, mask_strings};
 
 /// What went wrong. The list is closed: callers branch on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -157,6 +158,19 @@ impl Error {
         parts.hint = clip_line(&visible_lines(&parts.hint), chars / 4);
         let said = parts.message.chars().count() + parts.hint.chars().count() + 2;
         parts.detail = clip(&parts.detail, chars.saturating_sub(said), chars).0;
+        self
+    }
+
+    /// The same error without secrets.
+    #[must_use]
+    pub(crate) fn masked(mut self, secrets: &Secrets) -> Self {
+        let parts = &mut self.parts;
+        for text in [&mut parts.message, &mut parts.hint, &mut parts.detail] {
+            if let Cow::Owned(masked) = secrets.mask(text) {
+                *text = masked;
+            }
+        }
+        parts.metadata.values_mut().for_each(|value| mask_strings(value, secrets));
         self
     }
 

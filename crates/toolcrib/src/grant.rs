@@ -8,6 +8,7 @@ use toolcrib_policy::{Access, Effect};
 use toolcrib_text::visible_name;
 
 use crate::error::{Error, ErrorKind};
+use crate::hidden::Reason;
 use crate::near::{MAX_NAMES, lookalike};
 use crate::runtime::Runtime;
 use crate::session::Session;
@@ -125,10 +126,11 @@ pub(crate) fn resolve(
         // What is to be written gets the name that was given.
         _ => place,
     };
-    if runtime.own().iter().any(|own| place.path().starts_with(own)) {
-        let message = format!("{} is where this program keeps its own things", shown(path));
-        return Err(Error::new(ErrorKind::Protected, message)
-            .hint("No tool reads or writes there, and no setting lets one."));
+    // By the name that was given too: it may have become a link since the runtime was built.
+    let requested = without_dots(&session.directory().path().join(path));
+    let reason = [place.path(), requested].iter().find_map(|path| runtime.hidden().reason(path));
+    if let Some(reason) = reason {
+        return Err(hidden(&shown(path), &reason));
     }
     if effect == Effect::Write
         && let Some(pattern) =
@@ -153,6 +155,27 @@ pub(crate) fn resolve(
         )));
     }
     Ok(place)
+}
+
+/// The refusal of a hidden place.
+fn hidden(shown: &str, reason: &Reason) -> Error {
+    match reason {
+        Reason::Own => {
+            let message = format!("{shown} is where this program keeps its own things");
+            Error::new(ErrorKind::Protected, message)
+                .hint("No tool reads or writes there, and no setting lets one.")
+        }
+        Reason::Secret(place) => {
+            let place = visible_name(place.as_os_str().as_encoded_bytes());
+            let message =
+                format!("{shown} is hidden: the user's keys, tokens or history may be there");
+            Error::new(ErrorKind::Protected, message)
+                .hint(format!(
+                    "No tool reads or writes it, and no command sees it. The operator can allow it with allow_hidden = [{place:?}] in the configuration."
+                ))
+                .with("hidden_by", place)
+        }
+    }
 }
 
 /// The one file beside a missing one whose name looks the same, if there is one.

@@ -66,14 +66,14 @@ impl Runtime {
         mut take: impl FnMut(&Tree, &Listing) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let never = || false;
-        let mut all = Vec::new();
+        let (mut all, hidden) = (Vec::new(), self.hidden().all());
         for tree in self.workspace().trees() {
             let listing = self.tables().list(&Walk {
                 tree: &tree,
                 start: Path::new(""),
                 ignored: false,
                 named: &[],
-                own: self.own(),
+                own: &hidden,
                 stop: &Stop::new(Instant::now() + patience, &never),
             });
             all.push(take(&tree, &listing)?);

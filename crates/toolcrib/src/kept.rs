@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use toolcrib_exec::{Ending, Kept, all_kept};
-use toolcrib_text::{visible, visible_name};
+use toolcrib_text::{Secrets, visible, visible_name};
 
 use crate::error::{Error, ErrorKind};
 use crate::helper::KEEP;
@@ -16,7 +16,7 @@ pub struct RunningCommand {
     pub id: String,
     /// The process that it was started by.
     pub runtime: i32,
-    /// What it runs, made visible, or the beginning of it.
+    /// What it runs, made visible and without secrets, or the beginning of it.
     pub command: String,
     /// Where it began.
     pub directory: PathBuf,
@@ -29,7 +29,7 @@ pub struct RunningCommand {
 /// Every command that a runtime of this user runs, the oldest first.
 pub fn running_commands() -> Vec<RunningCommand> {
     let shown = |kept: Kept| RunningCommand {
-        command: visible(&kept.script),
+        command: Secrets::default().mask(&visible(&kept.script)).into_owned(),
         processes: kept.processes.into_iter().map(|process| (process.pid, process.name)).collect(),
         id: kept.id,
         runtime: kept.runtime,

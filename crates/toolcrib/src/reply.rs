@@ -1,9 +1,11 @@
 //! What a call answers when it did what was asked.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
-use toolcrib_text::clip_lines;
+use toolcrib_text::{Secrets, clip_lines};
 
 use crate::words::counted;
 
@@ -113,6 +115,16 @@ impl Reply {
         format!("{}\n{}", self.output.trim_end(), self.diff)
     }
 
+    /// The same reply without secrets, but for the diff: that is what files say.
+    #[must_use]
+    pub(crate) fn masked(mut self, secrets: &Secrets) -> Self {
+        if let Cow::Owned(masked) = secrets.mask(&self.output) {
+            self.output = masked;
+        }
+        self.metadata.values_mut().for_each(|value| mask_strings(value, secrets));
+        self
+    }
+
     /// The same reply within the budget; what had to go is counted, in the text and for programs.
     pub(crate) fn within(mut self, chars: usize) -> Self {
         // No text has more characters than bytes.
@@ -133,6 +145,22 @@ impl Reply {
             (self.output, left_out) = clip(&all, room, chars);
         }
         self.with("clipped_chars", left_out)
+    }
+}
+
+/// Masks what is secret in every string of a value.
+pub(crate) fn mask_strings(value: &mut Value, secrets: &Secrets) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(masked) = secrets.mask(text) {
+                *text = masked;
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| mask_strings(item, secrets)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| mask_strings(field, secrets));
+        }
+        _ => {}
     }
 }
 

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolcrib_fs::{
-    Caps, HardLinks, Journal, Place, Recovered, Root, RootMode, Workspace, real_path,
+    Caps, HardLinks, Journal, Place, Recovered, Registry, Root, RootMode, Workspace, real_path,
 };
 use toolcrib_policy::{Access, Effect, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, Tables};
 use toolcrib_text::{Secrets, visible_name};
 
 use crate::error::Error;
+use crate::hidden::Hidden;
 use crate::limits::Limits;
 use crate::record::{Record, Recorder};
 use crate::sandbox::PathRules;
@@ -37,7 +38,7 @@ pub struct Runtime {
     path_rules: Arc<PathRules>,
     journal: Option<Journal>,
     recovered: Vec<Recovered>,
-    own: Vec<PathBuf>,
+    hidden: Arc<Hidden>,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
     helper: Option<PathBuf>,
@@ -132,8 +133,14 @@ impl Runtime {
         host.map_or_else(Secrets::default, |host| host.secrets(session.shell()))
     }
 
-    pub(crate) fn own(&self) -> &[PathBuf] {
-        &self.own
+    /// The places that no tool reads, writes or lists.
+    pub(crate) fn hidden(&self) -> &Hidden {
+        &self.hidden
+    }
+
+    /// Those of them that are the host's own, or another server's.
+    pub(crate) fn own(&self) -> Vec<PathBuf> {
+        self.hidden.own()
     }
 
     /// A real path as replies show it: on one line, and relative to `directory` where it is in it.
@@ -177,6 +184,7 @@ pub struct RuntimeBuilder {
     protection: Protection,
     journal: Option<(PathBuf, Caps)>,
     own: Vec<PathBuf>,
+    registry: Option<PathBuf>,
     recorder: Option<Box<dyn Recorder>>,
     states: States,
     helper: Option<PathBuf>,
@@ -255,6 +263,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// A directory in which the servers of one user tell each other what is their own. What others have
+    /// recorded there is no tool's either, now and whenever a record comes.
+    pub fn registry(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.registry = Some(directory.into());
+        self
+    }
+
     /// Somebody who keeps a record of each call.
     pub fn recorder(mut self, recorder: impl Recorder + 'static) -> Self {
         self.recorder = Some(Box::new(recorder));
@@ -286,7 +301,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// What commands are held to, besides the roots. With the profile `open` they are held to nothing.
+    /// What commands are held to, besides the roots. With the profile `open` they are held to nothing. What is
+    /// hidden is hidden from file tools too, in every profile.
     pub fn sandbox(mut self, settings: SandboxSettings) -> Self {
         self.sandbox = settings;
         self
@@ -321,6 +337,9 @@ impl RuntimeBuilder {
             .iter()
             .filter_map(|cache| Root::open(cache, RootMode::ReadWrite).ok());
         let caches = Workspace::new(caches.collect()).ok();
+        let registry = self.registry.map(Registry::new);
+        let hidden = Hidden::new(own, &self.sandbox.hidden, registry, &workspace);
+        let hidden = Arc::new(hidden);
         let settings = ShellSettings {
             directory: self.journal.as_ref().map(|(directory, _)| directory.clone()),
             environment: self.environment,
@@ -345,7 +364,7 @@ impl RuntimeBuilder {
             caches,
             policy.clone(),
             self.protection.clone(),
-            own.clone(),
+            hidden.clone(),
         );
         Ok(Runtime {
             table: Table::new(TOOLS),
@@ -358,7 +377,7 @@ impl RuntimeBuilder {
             path_rules: Arc::new(path_rules),
             journal,
             recovered,
-            own,
+            hidden,
             recorder: self.recorder,
             states: self.states,
             helper: self.helper,

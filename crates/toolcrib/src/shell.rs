@@ -123,10 +123,11 @@ impl ShellHost {
             let own = self.source.as_ref().map(|source| source()).unwrap_or_default();
             let login = self.login_shell.as_deref().zip(self.bash());
             let login = login.and_then(|(shell, bash)| self.login_environment(bash, shell, &own));
-            Environment::of(match login {
+            let users = match login {
                 Some(login) => merged(own, login),
                 None => own,
-            })
+            };
+            Environment::of(users, |value| Secrets::default().are_in(value))
         })
     }
 

@@ -14,7 +14,7 @@ use toolcrib::{Checkup, Runtime};
 use super::{index, install};
 use crate::args::Common;
 use crate::config::{self, Config};
-use crate::{print, rules};
+use crate::{print, rules, wide_roots};
 
 type Finding = (&'static str, Result<String, String>);
 
@@ -133,7 +133,9 @@ fn roots(common: &Common) -> String {
     let shown = |root: &crate::args::RootArg| {
         format!("{}{}", root.directory.display(), if root.read_only { " (read only)" } else { "" })
     };
-    common.roots.iter().map(shown).collect::<Vec<_>>().join(", ")
+    let roots = common.roots.iter().map(shown).collect::<Vec<_>>().join(", ");
+    let warnings = wide_roots::warnings(&common.roots).into_iter();
+    warnings.fold(roots, |text, warning| format!("{text}; WARNING: {warning}"))
 }
 
 fn indexes(runtime: &Runtime) -> Result<String, String> {

@@ -9,6 +9,7 @@
 
 mod cases;
 mod few_handles;
+mod hidden;
 mod hostile_input;
 mod http;
 mod index;

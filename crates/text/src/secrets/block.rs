@@ -10,6 +10,9 @@ const END: &str = "-----END ";
 const PRIVATE: &str = "PRIVATE KEY";
 const DASHES: &str = "-----";
 
+/// Before the private part of a key that PuTTY wrote; the number of its lines follows.
+const PUTTY: &str = "Private-Lines: ";
+
 /// Lines of a key are at least so long, but for its last ones.
 const LONG: usize = 40;
 
@@ -58,6 +61,9 @@ impl Block {
 
 /// Where the line that begins a key ends, if this is one.
 fn begins(line: &str) -> Option<usize> {
+    if line.contains(PUTTY) {
+        return Some(line.len());
+    }
     let begin = line.find(BEGIN)?;
     let said = &line[begin + BEGIN.len()..];
     let said = &said[..said.find(DASHES)?];
@@ -77,11 +83,18 @@ fn in_one_line(line: &str, from: usize, block: &mut Block) -> Option<Range<usize
 
 /// The letters of base64 that a line ends with. Numbers and signs of a line may stand before them.
 fn last_letters(line: &str) -> Range<usize> {
-    let end = line.trim_end().len();
+    let end = without_marks(line).len();
     let before = line[..end].trim_end_matches(is_base64).len();
     // A sign of a diff is a letter of base64 too.
     let sign = usize::from(before == 0 && line.starts_with('+'));
     before + sign..end
+}
+
+/// A line without the marks that `cat -A` puts at its end.
+fn without_marks(line: &str) -> &str {
+    let line = line.trim_end();
+    let line = line.strip_suffix('$').unwrap_or(line);
+    line.strip_suffix("^M").unwrap_or(line)
 }
 
 fn is_base64(letter: char) -> bool {

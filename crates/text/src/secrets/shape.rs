@@ -1,6 +1,8 @@
-//! Tokens by their shape: a beginning that only they have, and enough of the right letters.
+//! Tokens by their shape: a prefix that only such tokens have, and enough of the right letters.
 
 use std::ops::Range;
+
+use super::table::{Letters, SHAPES, Shape};
 
 /// Something secret in a line.
 pub(super) struct Found {
@@ -8,69 +10,19 @@ pub(super) struct Found {
     pub(super) name: &'static str,
 }
 
-/// Which letters follow a beginning.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Letters {
-    /// Capital letters and digits, and no more of them.
-    Capital,
-    /// Letters and digits.
-    Plain,
-    /// Also `-` and `_`.
-    Wide,
-    /// The same, and among the first of them small and capital letters and digits: words do not have that.
-    Mixed,
-}
-
-struct Shape {
-    name: &'static str,
-    prefix: &'static str,
-    letters: Letters,
-    /// How many of them at least.
-    least: usize,
-}
-
-const fn shape(name: &'static str, prefix: &'static str, letters: Letters, least: usize) -> Shape {
-    Shape { name, prefix, letters, least }
-}
-
-/// The longer of two beginnings first.
-const SHAPES: &[Shape] = &[
-    shape("AWS key", "AKIA", Letters::Capital, 16),
-    shape("AWS key", "ASIA", Letters::Capital, 16),
-    shape("GitHub token", "ghp_", Letters::Plain, 36),
-    shape("GitHub token", "gho_", Letters::Plain, 36),
-    shape("GitHub token", "ghu_", Letters::Plain, 36),
-    shape("GitHub token", "ghs_", Letters::Plain, 36),
-    shape("GitHub token", "ghr_", Letters::Plain, 36),
-    shape("GitHub token", "github_pat_", Letters::Wide, 40),
-    shape("GitLab token", "glpat-", Letters::Wide, 20),
-    shape("API key", "sk-ant-", Letters::Wide, 20),
-    shape("API key", "sk-proj-", Letters::Wide, 20),
-    shape("API key", "sk-", Letters::Mixed, 20),
-    shape("Stripe key", "sk_live_", Letters::Plain, 16),
-    shape("Stripe key", "sk_test_", Letters::Plain, 16),
-    shape("Stripe key", "rk_live_", Letters::Plain, 16),
-    shape("Slack token", "xoxb-", Letters::Wide, 20),
-    shape("Slack token", "xoxp-", Letters::Wide, 20),
-    shape("Slack token", "xoxa-", Letters::Wide, 20),
-    shape("Slack token", "xoxr-", Letters::Wide, 20),
-    shape("Slack token", "xoxs-", Letters::Wide, 20),
-    shape("Slack token", "xapp-", Letters::Wide, 20),
-    shape("Google key", "AIza", Letters::Wide, 35),
-    shape("npm token", "npm_", Letters::Plain, 36),
-    shape("PyPI token", "pypi-AgEI", Letters::Wide, 50),
-    shape("Hugging Face token", "hf_", Letters::Plain, 34),
-];
-
-/// What tokens of all shapes begin with.
-pub(super) const PREFIXES: [&str; SHAPES.len() + 1] = {
-    let mut prefixes = [JWT; SHAPES.len() + 1];
+/// Where in the table the shapes of a first letter are.
+const BY_FIRST: [(usize, usize); 256] = {
+    let mut ranges = [(0, 0); 256];
     let mut at = 0;
     while at < SHAPES.len() {
-        prefixes[at] = SHAPES[at].prefix;
+        let first = SHAPES[at].prefix.as_bytes()[0] as usize;
+        if ranges[first].1 == 0 {
+            ranges[first].0 = at;
+        }
         at += 1;
+        ranges[first].1 = at;
     }
-    prefixes
+    ranges
 };
 
 /// An object in base64, twice: what a JWT is.
@@ -85,22 +37,19 @@ const LOOKED_AT: usize = 64;
 /// No user's name and password are longer.
 const LONGEST_LOGIN: usize = 256;
 
-/// What stands before a key that has no shape of its own, and how long that key is.
-const AWS_SECRETS: [&str; 2] = ["aws_secret_access_key", "SecretAccessKey"];
-const AWS_SECRET_LETTERS: usize = 40;
+/// The token that begins here. `begins_at` must hold.
+pub(super) fn token_at(line: &[u8], at: usize) -> Option<Found> {
+    let (from, to) = BY_FIRST[usize::from(line[at])];
+    let token = || SHAPES[from..to].iter().find_map(|shape| shaped_at(shape, line, at));
+    jwt_at(line, at).or_else(token)
+}
 
-/// What is secret and begins here.
-pub(super) fn shape_at(line: &[u8], at: usize) -> Option<Found> {
-    match line[at] {
-        b':' => password_at(line, at),
-        b'a' | b'A' | b's' | b'S' | b'g' | b'x' | b'n' | b'p' | b'h' | b'r' | b'e'
-            if begins_at(line, at) =>
-        {
-            let token = || SHAPES.iter().find_map(|shape| token_at(shape, line, at));
-            jwt_at(line, at).or_else(token).or_else(|| aws_secret_at(line, at))
-        }
-        _ => None,
-    }
+/// Whether a token of some shape may have begun with these letters, as far as they go.
+pub(super) fn may_begin_token(rest: &[u8]) -> bool {
+    let fits = |prefix: &[u8]| rest.starts_with(prefix) || prefix.starts_with(rest);
+    let Some(&first) = rest.first() else { return false };
+    let (from, to) = BY_FIRST[usize::from(first)];
+    fits(JWT.as_bytes()) || SHAPES[from..to].iter().any(|shape| fits(shape.prefix.as_bytes()))
 }
 
 /// Whether a token may begin here: nothing that could be part of it stands before.
@@ -117,24 +66,31 @@ pub(super) fn begins_at(line: &[u8], at: usize) -> bool {
 
 /// Whether a token can have this letter.
 pub(super) fn is_part_of_a_token(letter: u8) -> bool {
-    is_wide(&letter) || letter == b'.'
+    is_wide(&letter) || matches!(letter, b'.' | b'/' | b'+' | b'=')
 }
 
-fn token_at(shape: &Shape, line: &[u8], at: usize) -> Option<Found> {
+fn shaped_at(shape: &Shape, line: &[u8], at: usize) -> Option<Found> {
     let rest = line[at..].strip_prefix(shape.prefix.as_bytes())?;
     let is_letter: fn(&u8) -> bool = match shape.letters {
         Letters::Capital => |letter| letter.is_ascii_uppercase() || letter.is_ascii_digit(),
+        Letters::Hex => |letter| letter.is_ascii_digit() || (b'a'..=b'f').contains(letter),
         Letters::Plain => u8::is_ascii_alphanumeric,
         Letters::Wide | Letters::Mixed => is_wide,
+        Letters::Dotted => |letter| is_wide(letter) || *letter == b'.',
+        Letters::Base64 => |letter| is_wide(letter) || b"+/=".contains(letter),
     };
     let first = &rest[..run(&rest[..rest.len().min(LOOKED_AT)], is_letter)];
-    if first.len() < shape.least || (shape.letters == Letters::Mixed && !is_mixed(first)) {
+    let least = shape.least.min(LOOKED_AT);
+    if first.len() < least || (shape.letters == Letters::Mixed && !is_mixed(first)) {
         return None;
     }
     // It is one: now to its end, which is never looked at again.
     let length = run(rest, is_letter);
-    let ends = shape.letters != Letters::Capital
-        || (length == shape.least && !rest.get(length).is_some_and(is_wide));
+    let is_exact = matches!(shape.letters, Letters::Capital | Letters::Hex);
+    let ends = match is_exact {
+        true => length == shape.least && !rest.get(length).is_some_and(is_wide),
+        false => length >= shape.least,
+    };
     let end = at + shape.prefix.len() + length;
     ends.then_some(Found { range: at..end, name: shape.name })
 }
@@ -164,7 +120,7 @@ fn jwt_at(line: &[u8], at: usize) -> Option<Found> {
 }
 
 /// The password in `://user:password@host`; `at` is where `://` is.
-fn password_at(line: &[u8], at: usize) -> Option<Found> {
+pub(super) fn password_at(line: &[u8], at: usize) -> Option<Found> {
     let rest = line[at..].strip_prefix(b"://")?;
     let rest = &rest[..rest.len().min(LONGEST_LOGIN)];
     let is_login = |letter: &u8| !letter.is_ascii_whitespace() && !b"/\"'`<>?#".contains(letter);
@@ -172,29 +128,25 @@ fn password_at(line: &[u8], at: usize) -> Option<Found> {
     let host = login.iter().rposition(|&letter| letter == b'@')?;
     let colon = login[..host].iter().position(|&letter| letter == b':')?;
     let password = &login[colon + 1..host];
-    // What a shell or a template would fill in is no password.
-    let filled_in = password.iter().any(|letter| b"${}*%".contains(letter));
     let from = at + 3 + colon + 1;
-    (password.len() >= 3 && !filled_in && host + 1 < login.len())
+    (password.len() >= 3 && !is_filled_in(password) && host + 1 < login.len())
         .then_some(Found { range: from..from + password.len(), name: "password" })
 }
 
-fn aws_secret_at(line: &[u8], at: usize) -> Option<Found> {
-    let rest = &line[at..];
-    let named = AWS_SECRETS.iter().find(|name| {
-        rest.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name.as_bytes()))
-    })?;
-    let rest = &rest[named.len()..];
-    let between = run(&rest[..rest.len().min(8)], |letter| b"\"' \t:=".contains(letter));
-    let rest = &rest[between..];
-    let is_base64 = |letter: &u8| letter.is_ascii_alphanumeric() || b"+/".contains(letter);
-    let length = run(&rest[..rest.len().min(AWS_SECRET_LETTERS + 1)], is_base64);
-    let from = at + named.len() + between;
-    (between > 0 && length == AWS_SECRET_LETTERS)
-        .then_some(Found { range: from..from + length, name: "AWS secret key" })
+/// Whether a shell or a template would fill this in. `%40` is a letter, `%s` is not.
+fn is_filled_in(password: &[u8]) -> bool {
+    let is_escape = |at: usize| {
+        let digits = password.get(at + 1..at + 3).unwrap_or_default();
+        digits.len() == 2 && digits.iter().all(u8::is_ascii_hexdigit)
+    };
+    password.iter().enumerate().any(|(at, letter)| match letter {
+        b'$' | b'{' | b'}' | b'*' => true,
+        b'%' => !is_escape(at),
+        _ => false,
+    })
 }
 
-fn is_wide(letter: &u8) -> bool {
+pub(super) fn is_wide(letter: &u8) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, b'-' | b'_')
 }
 
@@ -204,6 +156,17 @@ fn is_mixed(letters: &[u8]) -> bool {
 }
 
 /// How many of the first letters are such.
-fn run(letters: &[u8], is: impl Fn(&u8) -> bool) -> usize {
+pub(super) fn run(letters: &[u8], is: impl Fn(&u8) -> bool) -> usize {
     letters.iter().position(|letter| !is(letter)).unwrap_or(letters.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_of_one_first_letter_stand_together() {
+        let covered: usize = BY_FIRST.iter().map(|(from, to)| to - from).sum();
+        assert_eq!(covered, SHAPES.len());
+    }
 }

@@ -9,6 +9,7 @@ use toolcrib_text::visible_name;
 use super::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::file::OpenFile;
+use crate::hidden::Reason;
 use crate::near::{MAX_NAMES, near};
 
 /// So many names are shown of a directory that was taken for a file.
@@ -45,9 +46,9 @@ impl Cx<'_> {
         Ok(self.show_place(&self.place(Effect::Read, path.as_ref())?))
     }
 
-    /// Whether a real path is the host's own, which no tool touches.
-    pub(crate) fn is_own(&self, path: &Path) -> bool {
-        self.runtime.own().iter().any(|own| own == path)
+    /// Why no tool shows what is at a real path, if none does.
+    pub(crate) fn hidden(&self, path: &Path) -> Option<Reason> {
+        self.runtime.hidden().reason(path)
     }
 
     /// The real path, by which the session knows what it has seen.

@@ -12,10 +12,12 @@ use crate::cancel::Cancel;
 use crate::error::{Error, ErrorKind};
 
 /// Where a search begins.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ground {
     pub(crate) tree: Tree,
     pub(crate) place: Place,
+    /// The hidden places, which no search enters.
+    pub(crate) hidden: Vec<PathBuf>,
 }
 
 impl Ground {
@@ -36,7 +38,8 @@ impl<'a> Cx<'a> {
         let place = self.place(Effect::Read, path.as_ref())?;
         match place.kind() {
             Some(FileKind::File | FileKind::Directory) => {
-                Ok(Ground { tree: Tree::around(&place), place })
+                let hidden = self.runtime.hidden().all();
+                Ok(Ground { tree: Tree::around(&place), place, hidden })
             }
             Some(_) => {
                 let message =
@@ -60,8 +63,7 @@ impl<'a> Cx<'a> {
     pub(crate) fn leads_to_file(&self, tree: &Tree, link: &Path) -> bool {
         let workspace = self.runtime.workspace();
         workspace.resolve(&workspace.top(), &tree.path().join(link)).is_ok_and(|place| {
-            let is_own = self.own().iter().any(|own| place.path().starts_with(own));
-            place.kind() == Some(FileKind::File) && !is_own
+            place.kind() == Some(FileKind::File) && self.hidden(&place.path()).is_none()
         })
     }
 
@@ -83,11 +85,6 @@ impl<'a> Cx<'a> {
     /// What is known of files without looking into them.
     pub(crate) fn tables(&self) -> &'a Tables {
         self.runtime.tables()
-    }
-
-    /// What is the host's own, which no search enters.
-    pub(crate) fn own(&self) -> &'a [PathBuf] {
-        self.runtime.own()
     }
 
     /// The flag that ends the call, for threads.

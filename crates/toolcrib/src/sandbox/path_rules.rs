@@ -10,6 +10,7 @@ use toolcrib_fs::{EntryKind, RootMode, Tree, Workspace};
 use toolcrib_policy::{Effect, Policy, Protection};
 
 use super::git_directory::{self, Part};
+use crate::hidden::Hidden;
 
 /// Patterns that protect whole directories of version control from file tools. Commands may work in them,
 /// but for the parts that make programs run code.
@@ -35,8 +36,8 @@ pub(crate) struct PathRules {
     caches: Option<Workspace>,
     policy: Arc<Policy>,
     protection: Protection,
-    /// The host's own files and directories.
-    own: Vec<PathBuf>,
+    /// The host's own files, those of other servers, and the user's secrets.
+    hidden: Arc<Hidden>,
     /// The real paths that links with protected names in the roots lead to.
     linked: Vec<PathBuf>,
     /// Git directories that commands of this runtime have made.
@@ -51,11 +52,11 @@ impl PathRules {
         caches: Option<Workspace>,
         policy: Arc<Policy>,
         protection: Protection,
-        own: Vec<PathBuf>,
+        hidden: Arc<Hidden>,
     ) -> PathRules {
         let linked = linked(&workspace, &protection);
         let (made, named) = (Mutex::default(), Mutex::default());
-        PathRules { workspace, caches, policy, protection, own, linked, made, named }
+        PathRules { workspace, caches, policy, protection, hidden, linked, made, named }
     }
 
     /// Whether rules deny files to be read that commands could otherwise read.
@@ -65,8 +66,7 @@ impl PathRules {
 
     /// Whether a command may read a file.
     pub(super) fn may_read(&self, path: &Path) -> bool {
-        let is_own = self.own.iter().any(|own| path.starts_with(own));
-        !is_own && !self.policy.denies_file(Effect::Read, path)
+        self.hidden.reason(path).is_none() && !self.policy.denies_file(Effect::Read, path)
     }
 
     /// Whether a file tool must not write a real path for a reason that the patterns of protected names do
@@ -93,13 +93,15 @@ impl PathRules {
     ) -> Rule {
         let path = &access.path;
         let moves = matches!(access.action, FileAction::RenameFrom | FileAction::Remove);
-        if self.own.iter().any(|own| path.starts_with(own)) {
+        if self.hidden.reason(path).is_some() {
             return Rule::Refused(Unwritable::Hidden);
         }
         let roots = || self.workspace.roots().map(|root| root.path());
         let holds = |held: &Path| moves && held.starts_with(path);
-        let held = self.own.iter().chain(&self.linked).map(PathBuf::as_path);
-        if held.chain(roots()).any(holds) {
+        let is_directory = access.kind == Some(NodeKind::Directory);
+        let holds_hidden = || is_directory && self.hidden.all().iter().any(|hidden| holds(hidden));
+        let held = self.linked.iter().map(PathBuf::as_path).chain(roots());
+        if moves && (held.into_iter().any(holds) || holds_hidden()) {
             return Rule::Refused(Unwritable::Holding);
         }
         let Some((tree, relative)) = self.workspace.tree_of(path) else {

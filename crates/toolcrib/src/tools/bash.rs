@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_exec::{Ending, Job, Snapshot, Status};
 use toolcrib_policy::Access;
-use toolcrib_text::{ExcerptOptions, visible};
+use toolcrib_text::ExcerptOptions;
 
 use self::report::Report;
 pub(super) use self::report::how;
@@ -218,9 +218,8 @@ fn drain(job: &Job) -> Snapshot {
     job.wait(MOMENT, |now| now.over)
 }
 
-/// What a job runs, on one line of at most so many characters.
-pub(super) fn one_line(script: &[u8], chars: usize) -> String {
-    let script = visible(script);
+/// A script on one line of at most so many characters.
+pub(super) fn one_line(script: &str, chars: usize) -> String {
     let mut lines = script.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default();
     let more = if lines.next().is_some() { " …" } else { "" };

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use toolcrib_policy::Access;
+use toolcrib_text::visible;
 
 use super::bash::one_line;
 use super::bash_output::state;
@@ -39,9 +40,12 @@ impl Tool for ListShells {
         let listed = if self.running.unwrap_or(false) { jobs.list_running() } else { jobs.list() };
         let mut text = String::new();
         let mut facts = Vec::new();
+        let secrets = cx.secrets();
         for job in &listed {
             let now = job.snapshot();
-            let command = one_line(job.script(), COMMAND_CHARS);
+            // Before it is cut: half a token is not known for one.
+            let script = visible(job.script());
+            let command = one_line(&secrets.mask(&script), COMMAND_CHARS);
             let lasted = seconds(now.duration);
             text.push_str(&format!("{}  {} for {lasted}  {command}\n", job.id(), state(job, &now)));
             facts.push(json!({

@@ -91,6 +91,10 @@ pub(super) fn each_line(
     stretch: Range<u64>,
     mut each: impl FnMut(&str) -> bool,
 ) -> usize {
+    // What came before is looked at for what goes on in the stretch, and shown with it: nothing, if that is empty.
+    if stretch.is_empty() {
+        return 0;
+    }
     let mut masker = Masker::new(secrets);
     let start = stretch.start - look_back(job, stretch.start, &mut masker);
     let before = masker.masked();

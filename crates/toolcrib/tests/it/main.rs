@@ -8,6 +8,7 @@
 
 mod cases;
 mod command_changes;
+mod hidden;
 mod large_files;
 mod large_patches;
 mod own_tools;

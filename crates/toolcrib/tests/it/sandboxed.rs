@@ -278,3 +278,16 @@ fn a_command_is_judged_from_where_it_begins() {
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
     here.bash("mkdir x && rm -rf ./x").unwrap();
 }
+
+#[test]
+fn secrets_in_the_names_of_files_are_masked() {
+    let here = Sandboxed::new();
+    let token = format!("ghp_{}", "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzAbC");
+    let made = here.bash(&format!("touch {token}")).unwrap();
+    assert!(made.output().contains("[created [masked: GitHub token]; Undo"), "{}", made.output());
+    let refused = here.bash(&format!("touch T/out/{token}")).unwrap_err();
+    let history = here.call("History", json!({})).unwrap();
+    for shown in [format!("{made:?}"), format!("{refused:?}"), format!("{history:?}")] {
+        assert!(!shown.contains("ghp_"), "{shown}");
+    }
+}

@@ -11,7 +11,7 @@ use crate::notes::{bracketed, escapes};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
 use crate::tools::changes::Changes;
-use crate::tools::shell_output::{excerpt, masked_note};
+use crate::tools::shell_output::{excerpt, masked_note, whole_characters};
 use crate::words::{counted, first_of};
 
 /// So many of the processes that are left are named.
@@ -24,6 +24,8 @@ pub(super) struct Report {
     shown: Shown,
     /// Lines of output that imitate our own.
     escaped_lines: usize,
+    /// Up to where the output is shown: the beginning of what may be secret waits for the rest of it.
+    read_to: u64,
     left: Vec<Process>,
     /// What the caller should know besides the output.
     notes: Vec<String>,
@@ -40,7 +42,11 @@ impl Report {
         now: Snapshot,
         options: ExcerptOptions,
     ) -> Report {
-        let (shown, masked) = excerpt(&started.job, &started.secrets, 0..now.written, options);
+        let read_to = match now.closed {
+            true => now.written,
+            false => whole_characters(&started.job, &started.secrets, now.written),
+        };
+        let (shown, masked) = excerpt(&started.job, &started.secrets, 0..read_to, options);
         let left = if now.over { Vec::new() } else { started.job.processes() };
         let mut notes = std::mem::take(&mut started.notes);
         notes.extend(masked_note(masked));
@@ -52,6 +58,7 @@ impl Report {
             now,
             shown,
             escaped_lines: escaped.map_or(0, |(_, lines)| lines),
+            read_to,
             left,
             notes,
             directory,
@@ -118,7 +125,7 @@ impl Report {
         self.kept = !self.left.is_empty() || self.shown.left_out > 0 || !self.now.closed;
         let (jobs, id) = (cx.shell()?.jobs(), self.started.job.id());
         if self.kept {
-            cx.shell()?.read_to(id, self.now.written);
+            cx.shell()?.read_to(id, self.read_to);
         } else {
             // The keeper may still be about to say that it is over.
             self.started.job.wait(super::QUIET, |now| now.over);
@@ -140,7 +147,7 @@ impl Report {
     /// The answer to a call whose command goes on.
     pub(super) fn moved_to_background(mut self, cx: &Cx<'_>, seconds: f64) -> Result<Reply, Error> {
         let id = self.started.job.id().to_owned();
-        cx.shell()?.read_to(&id, self.now.written);
+        cx.shell()?.read_to(&id, self.read_to);
         self.left.clear();
         self.notes.push(format!(
             "still running after {seconds} s, and goes on in the background as {id}: BashOutput waits for it, KillShell ends it"
@@ -225,7 +232,7 @@ impl Report {
         }
         if self.kept {
             facts.push(("bash_id", self.started.job.id().into()));
-            facts.push(("cursor", self.now.written.into()));
+            facts.push(("cursor", self.read_to.into()));
         }
         if !self.left.is_empty() {
             let left =

@@ -115,7 +115,7 @@ impl Search<'_> {
             Ok(ground) => ground,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let nowhere = format!("{}. {}", error.message(), error.hint_text());
-                let ground = Ground { tree: base.tree.clone(), place: base.place.clone() };
+                let ground = base.clone();
                 return Ok(Matches { nowhere: Some(nowhere), ..Matches::nothing(ground) });
             }
             Err(error) => return Err(error),
@@ -141,7 +141,7 @@ impl Search<'_> {
         }
         let whole = Path::new(&split.prefix).join(rest);
         let pattern = format!("**/{}", whole.to_string_lossy().trim_matches('/'));
-        let ground = Ground { tree: base.tree.clone(), place: base.place.clone() };
+        let ground = base.clone();
         let hidden = SplitGlob::of(&pattern).names_hidden() || self.asked.hidden;
         let found = self.listed(ground, &pattern, hidden)?;
         Ok((found.total > 0).then(|| Matches { instead: Some(pattern), ..found }))
@@ -186,8 +186,8 @@ impl Search<'_> {
     }
 
     fn walk<'b>(&'b self, ground: &'b Ground, ignored: bool, stop: &'b Stop<'b>) -> Walk<'b> {
-        let (tree, start, own) = (&ground.tree, ground.start(), self.cx.own());
-        Walk { tree, start, ignored, named: &[], own, stop }
+        let (tree, start) = (&ground.tree, ground.start());
+        Walk { tree, start, ignored, named: &[], own: &ground.hidden, stop }
     }
 
     /// The newest files, as many as were asked for; by their paths where two are of the same moment.

@@ -221,7 +221,7 @@ impl<'a> Search<'a> {
 fn list(cx: &Cx<'_>, asked: &Asked, stop: &Stop<'_>) -> Listing {
     match asked.ground.is_file() {
         true => Listing::of_file(asked.ground.start()),
-        false => cx.list_tree(&asked.walk(cx, asked.ignored, &asked.named(), stop)),
+        false => cx.list_tree(&asked.walk(asked.ignored, &asked.named(), stop)),
     }
 }
 
@@ -229,13 +229,12 @@ impl Asked {
     /// What to walk.
     pub(super) fn walk<'b>(
         &'b self,
-        cx: &'b Cx<'_>,
         ignored: bool,
         named: &'b [PathBuf],
         stop: &'b Stop<'b>,
     ) -> Walk<'b> {
         let (tree, start) = (&self.ground.tree, self.ground.start());
-        Walk { tree, start, ignored, named, own: cx.own(), stop }
+        Walk { tree, start, ignored, named, own: &self.ground.hidden, stop }
     }
 
     /// What the choice of files spells out, which no rule hides.

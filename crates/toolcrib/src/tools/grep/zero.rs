@@ -107,7 +107,7 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
         ));
     }
     if let Some(ignored) = search.left_out().ignored() {
-        let walk = asked.walk(search.cx, true, &[], &stop);
+        let walk = asked.walk(true, &[], &stop);
         let listing = walk_left_out(&walk, &search.listing);
         let first = first_match(search, &asked.pattern, Some(&listing), &stop);
         notes.push(match first {

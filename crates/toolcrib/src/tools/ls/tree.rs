@@ -10,6 +10,7 @@ use toolcrib_text::visible_name;
 use super::pattern::Patterns;
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::hidden::Reason;
 
 /// Directories that a person does not mean by "what is in here": one line each.
 const COLLAPSED: &[&str] = &[
@@ -120,9 +121,13 @@ impl Tree {
             let path = format!("{prefix}{shown}");
             let indent = "  ".repeat(level + 1);
             let opened = (*kind == EntryKind::Directory).then(|| directory.child(name));
+            let hidden = cx.hidden(&directory.path().join(name)).map(|reason| match reason {
+                Reason::Own => "this program's own, not shown",
+                Reason::Secret(_) => "hidden: keys, tokens or history",
+            });
             match opened {
-                _ if cx.is_own(&directory.path().join(name)) => {
-                    let line = format!("{indent}{shown} (this program's own, not shown)");
+                _ if hidden.is_some() => {
+                    let line = format!("{indent}{shown} ({})", hidden.unwrap_or_default());
                     self.line(&line, entry(&path, "special"));
                 }
                 None => self.leaf(directory, name, *kind, &indent, &shown, &path),

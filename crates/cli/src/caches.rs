@@ -1,41 +1,4 @@
-//! What lies in a home that a sandbox must know of: keys, which commands do not see, and the caches of
-//! build tools, which they may write if the operator says so.
-
-/// Files and directories of keys, beneath the home.
-pub(crate) const SECRETS: &[&str] = &[
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".config/gcloud",
-    ".kube",
-    ".docker",
-    ".config/containers",
-    ".netrc",
-    ".git-credentials",
-    ".config/git/credentials",
-    ".config/gh",
-    ".config/hub",
-    ".config/glab-cli",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".npmrc",
-    ".pypirc",
-    ".m2/settings.xml",
-    ".gradle/gradle.properties",
-    ".terraform.d/credentials.tfrc.json",
-    ".vault-token",
-    ".pgpass",
-    ".my.cnf",
-    ".password-store",
-    ".local/share/keyrings",
-    ".mozilla",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".bash_history",
-    ".zsh_history",
-    ".python_history",
-];
+//! The caches of build tools, which commands may write if the operator says so.
 
 /// The caches of each build tool, beneath the home.
 const CACHES: &[(&str, &[&str])] = &[
@@ -73,7 +36,7 @@ mod tests {
         let caches = CACHES.iter().flat_map(|(_, paths)| *paths);
         for cache in caches {
             let cache = std::path::Path::new(cache);
-            let clash = SECRETS.iter().find(|secret| {
+            let clash = crate::hidden::in_home().find(|secret| {
                 cache.starts_with(secret) || std::path::Path::new(secret).starts_with(cache)
             });
             assert_eq!(clash, None, "{cache:?}");

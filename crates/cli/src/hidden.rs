@@ -1,0 +1,138 @@
+//! Where the users of a machine keep secrets: places that neither commands nor file tools see.
+//!
+//! The list is data, in `hidden/table.rs`. It holds for the home of the user, for every other home that can
+//! be entered, and for the places that variables of the environment name instead.
+
+mod homes;
+mod table;
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+pub(crate) use self::homes::homes;
+use self::table::{IN_HOME, OF_SYSTEM, RELOCATED};
+
+/// Base directories that a variable may move, beneath a home.
+const BASES: [(&str, &str); 4] = [
+    ("XDG_CONFIG_HOME", ".config"),
+    ("XDG_DATA_HOME", ".local/share"),
+    ("XDG_STATE_HOME", ".local/state"),
+    ("XDG_CACHE_HOME", ".cache"),
+];
+
+/// The hidden places of this machine, but for those that the operator opens. Paths in `opened` are absolute
+/// or begin at the home.
+pub(crate) fn places(opened: &[String]) -> Result<Vec<PathBuf>, String> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
+    let home = crate::config::home();
+    let mut places = all(&homes(home.as_deref()), home.as_deref(), variable);
+    for word in opened {
+        let path = opened_path(word, home.as_deref());
+        if !places.remove(&path) {
+            return Err(format!("allow_hidden: {} is not hidden by itself", path.display()));
+        }
+    }
+    Ok(places.into_iter().collect())
+}
+
+fn all(
+    homes: &[PathBuf],
+    home: Option<&Path>,
+    variable: impl Fn(&str) -> Option<PathBuf>,
+) -> BTreeSet<PathBuf> {
+    let in_home = || IN_HOME.iter().flat_map(|(_, paths)| *paths);
+    let in_homes = homes.iter().flat_map(|home| in_home().map(move |path| home.join(path)));
+    let moved = BASES.iter().filter_map(|(name, base)| Some((variable(name)?, base)));
+    let moved = moved.flat_map(|(to, base)| {
+        in_home().filter_map(move |path| Some(to.join(Path::new(path).strip_prefix(base).ok()?)))
+    });
+    let relocated = RELOCATED.iter().flat_map(|(name, beneath)| {
+        let value = variable(name).unwrap_or_default();
+        let paths: Vec<PathBuf> = std::env::split_paths(&value).collect();
+        paths
+            .into_iter()
+            .map(move |path| if beneath.is_empty() { path } else { path.join(beneath) })
+    });
+    let named = moved.chain(relocated).filter(|path| may_be_hidden(path, home));
+    in_homes.chain(named).chain(OF_SYSTEM.iter().map(PathBuf::from)).collect()
+}
+
+/// Whether a path that a variable names is one to hide: a place of its own, and not one that holds the home.
+fn may_be_hidden(path: &Path, home: Option<&Path>) -> bool {
+    let plain = path.components().skip(1).all(|part| matches!(part, Component::Normal(_)));
+    path.is_absolute()
+        && plain
+        && path.components().count() > 2
+        && !path.starts_with("/dev")
+        && !path.starts_with("/proc")
+        && !home.is_some_and(|home| home.starts_with(path))
+}
+
+fn opened_path(word: &str, home: Option<&Path>) -> PathBuf {
+    let word = Path::new(word);
+    match home {
+        Some(home) => home.join(word.strip_prefix("~").unwrap_or(word)),
+        None => word.to_owned(),
+    }
+}
+
+/// The places of one home, for the check that no cache is among them.
+#[cfg(test)]
+pub(crate) fn in_home() -> impl Iterator<Item = &'static str> {
+    IN_HOME.iter().flat_map(|(_, paths)| paths.iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_is_named_once_and_by_a_plain_path() {
+        let mut seen = BTreeSet::new();
+        for path in in_home() {
+            let plain =
+                Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+            assert!(plain && !path.ends_with('/'), "{path}");
+            assert!(seen.insert(Path::new(path)), "{path} is there twice");
+        }
+        for path in &seen {
+            let outer = path.ancestors().skip(1).find(|above| seen.contains(above));
+            assert_eq!(outer, None, "{path:?} is hidden with {outer:?} already");
+        }
+    }
+
+    #[test]
+    fn homes_and_what_variables_name_are_hidden() {
+        let variable = |name: &str| match name {
+            "XDG_CONFIG_HOME" => Some(PathBuf::from("/elsewhere/config")),
+            "KUBECONFIG" => Some(PathBuf::from("/a/one:/b/two")),
+            "CODEX_HOME" => Some(PathBuf::from("/a/codex")),
+            "HISTFILE" => Some(PathBuf::from("/dev/null")),
+            "GNUPGHOME" => Some(PathBuf::from("/home")),
+            _ => None,
+        };
+        let homes = ["/home/me".into(), "/home/you".into()];
+        let places = all(&homes, Some(Path::new("/home/me")), variable);
+        for path in [
+            "/home/me/.ssh",
+            "/home/you/.ssh",
+            "/elsewhere/config/gh",
+            "/a/one",
+            "/b/two",
+            "/a/codex/auth.json",
+            "/etc/shadow",
+        ] {
+            assert!(places.contains(Path::new(path)), "{path}");
+        }
+        assert!(!places.contains(Path::new("/dev/null")) && !places.contains(Path::new("/home")));
+    }
+
+    #[test]
+    fn a_place_is_opened_by_the_name_that_hides_it() {
+        let home = Some(Path::new("/home/me"));
+        for word in [".npmrc", "~/.npmrc", "/home/me/.npmrc"] {
+            assert_eq!(opened_path(word, home), Path::new("/home/me/.npmrc"));
+        }
+        assert!(places(&["src".to_owned()]).unwrap_err().contains("is not hidden"));
+    }
+}

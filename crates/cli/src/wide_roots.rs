@@ -1,0 +1,89 @@
+//! Roots that open more than a project: the machine, a home, a directory of the system.
+
+use std::path::{Path, PathBuf};
+
+use crate::args::RootArg;
+use crate::{config, hidden};
+
+/// Directories of the system that are no project, nor is anything in them.
+const SYSTEM: [&str; 7] = ["/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/lost+found"];
+
+/// The same, but projects may lie in them.
+const SYSTEM_TOPS: [&str; 15] = [
+    "/bin",
+    "/home",
+    "/lib",
+    "/lib64",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/sbin",
+    "/srv",
+    "/tmp",
+    "/usr",
+    "/usr/bin",
+    "/usr/lib",
+    "/usr/local",
+    "/var",
+];
+
+/// What the operator should know of the roots, a sentence for each that is too wide.
+pub(crate) fn warnings(roots: &[RootArg]) -> Vec<String> {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let homes: Vec<PathBuf> =
+        hidden::homes(config::home().as_deref()).iter().map(|home| real(home)).collect();
+    let roots = roots.iter().map(|root| (real(&root.directory), root.read_only));
+    roots.filter_map(|(root, read_only)| warning(&root, read_only, &homes)).collect()
+}
+
+fn warning(root: &Path, read_only: bool, homes: &[PathBuf]) -> Option<String> {
+    let is_system = SYSTEM.iter().any(|top| root.starts_with(top))
+        || SYSTEM_TOPS.iter().any(|top| root == Path::new(top));
+    let what = if root.parent().is_none() {
+        "is the whole machine".to_owned()
+    } else if homes.iter().any(|home| home == root) {
+        "is a home directory".to_owned()
+    } else if let Some(home) = homes.iter().find(|home| home.starts_with(root)) {
+        format!("holds the home directory {}", home.display())
+    } else if is_system {
+        "is a directory of the system".to_owned()
+    } else {
+        return None;
+    };
+    let means = match read_only {
+        true => "read everything in it but the known places of keys, private files too",
+        false => {
+            "read and change everything in it but the known places of keys: shell profiles and settings \
+             that run code too"
+        }
+    };
+    let root = root.display();
+    Some(format!(
+        "the root {root} {what}. Tools and commands may {means}. Choose the directory of the project: --root DIR"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_no_reason_for_a_warning_and_a_home_is() {
+        let homes = [PathBuf::from("/home/me"), PathBuf::from("/root")];
+        let warned = |root: &str| warning(Path::new(root), false, &homes);
+        for (root, what) in [
+            ("/", "is the whole machine"),
+            ("/home/me", "is a home directory"),
+            ("/home", "holds the home directory /home/me"),
+            ("/etc/nginx", "is a directory of the system"),
+            ("/usr", "is a directory of the system"),
+        ] {
+            let warning = warned(root).unwrap();
+            assert!(warning.contains(&format!("the root {root} {what}")), "{warning}");
+            assert!(warning.contains("--root DIR"), "{warning}");
+        }
+        for root in ["/home/me/project", "/work/x", "/usr/src/app", "/var/www/site", "/tmp/x"] {
+            assert_eq!(warned(root), None);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What an agent does not get to see of a home and of other servers, through the program.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::{PROGRAM, text};
+
+/// Runs calls through `toolcrib run` in a home.
+fn run(home: &Path, words: &[&str], calls: &[Value]) -> (Vec<Value>, String) {
+    let mut child = Command::new(PROGRAM)
+        .args(["run"].iter().chain(words))
+        .current_dir(home)
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for call in calls {
+        writeln!(stdin, "{call}").unwrap();
+    }
+    drop(stdin);
+    let Output { stdout, stderr, .. } = child.wait_with_output().unwrap();
+    let replies = text(&stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (replies, text(&stderr).to_owned())
+}
+
+fn call(tool: &str, args: Value) -> Value {
+    json!({"tool": tool, "args": args, "wait": true})
+}
+
+/// Not in /tmp: commands have another one.
+fn directory() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let path = directory.path().canonicalize().unwrap();
+    (directory, path)
+}
+
+fn put(path: &Path) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, "canary\n").unwrap();
+}
+
+#[test]
+fn keys_of_a_home_are_hidden_from_commands_and_from_file_tools() {
+    let (_kept, home) = directory();
+    let places = [
+        ".ssh/id_ed25519",
+        ".claude/.credentials.json",
+        ".claude.json",
+        ".codex/auth.json",
+        ".gemini/oauth_creds.json",
+        ".local/share/opencode/auth.json",
+        ".config/github-copilot/apps.json",
+        ".config/sops/age/keys.txt",
+        ".config/rclone/rclone.conf",
+        ".cache/huggingface/token",
+        ".config/pip/pip.conf",
+        ".gem/credentials",
+        ".composer/auth.json",
+        ".databrickscfg",
+        ".oci/config",
+        ".terraformrc",
+        ".pulumi/credentials.json",
+        ".config/BraveSoftware/x/Cookies",
+        ".thunderbird/x/logins.json",
+        ".local/share/fish/fish_history",
+        ".Xauthority",
+        ".npmrc",
+    ];
+    places.iter().for_each(|place| put(&home.join(place)));
+    put(&home.join("project/a.txt"));
+    let mut calls: Vec<Value> =
+        places.iter().map(|place| call("Read", json!({"file_path": place}))).collect();
+    let command = format!("cat {} project/a.txt", places.join(" "));
+    calls.push(call("Bash", json!({"command": command})));
+    calls.push(call("Grep", json!({"pattern": "canary", "hidden": true})));
+    let (replies, said) = run(&home, &[], &calls);
+    for (reply, place) in replies.iter().zip(places) {
+        assert_eq!(reply["error"]["kind"], "protected", "{place}: {reply}");
+    }
+    let by_command = replies[places.len()].to_string();
+    assert_eq!(by_command.matches("canary").count(), 1, "only the project's: {by_command}");
+    let found = replies[places.len() + 1].to_string();
+    assert!(found.contains("project/a.txt") && !found.contains("npmrc"), "{found}");
+    assert!(said.contains("warning: the root") && said.contains("is a home directory"), "{said}");
+    // The operator opens one of them.
+    let (_kept, elsewhere) = directory();
+    let config = elsewhere.join("config.toml");
+    std::fs::write(&config, "allow_hidden = [\".npmrc\"]\n").unwrap();
+    let words = ["--config", config.to_str().unwrap()];
+    let (replies, _) = run(&home, &words, &[call("Read", json!({"file_path": ".npmrc"}))]);
+    assert!(replies[0].to_string().contains("canary"), "{}", replies[0]);
+}
+
+#[test]
+fn servers_do_not_see_what_others_keep() {
+    let (_kept, top) = directory();
+    let home = top.join("home");
+    let (first, second) = (top.join("first-state"), top.join("second-state"));
+    std::fs::create_dir_all(home.join("project")).unwrap();
+    let root = home.join("project");
+    let root = root.to_str().unwrap();
+    let write = call("Write", json!({"file_path": "a", "content": "canary\n"}));
+    let (replies, said) =
+        run(&home, &["--root", root, "--state", first.to_str().unwrap()], &[write]);
+    assert!(replies[0]["error"].is_null() && !said.contains("warning"), "{} {said}", replies[0]);
+    put(&home.join(".local/state/toolcrib/http-token"));
+    let look = format!(
+        "ls -A {0}; cat {1}/.local/state/toolcrib/http-token; true",
+        first.display(),
+        home.display()
+    );
+    let calls = [call("Bash", json!({"command": look}))];
+    let (replies, _) = run(&home, &["--root", root, "--state", second.to_str().unwrap()], &calls);
+    let seen = replies[0].to_string();
+    assert!(!seen.contains("canary") && !seen.contains("journal"), "{seen}");
+    assert!(std::fs::read_dir(&first).unwrap().count() > 0, "there was something to see");
+}

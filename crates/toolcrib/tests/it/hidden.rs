@@ -1,0 +1,138 @@
+//! Places that neither commands nor file tools see: the user's secrets, and what other servers keep.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toolcrib::{
+    Call, Caps, Error, ErrorKind, Options, Registry, Reply, Runtime, SandboxSettings, Session,
+};
+
+struct Home {
+    top: tempfile::TempDir,
+    runtime: Runtime,
+    session: Session,
+}
+
+impl Home {
+    /// A home with a project in it, as a root.
+    fn as_root() -> Home {
+        // Not in /tmp: commands have another one.
+        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for directory in [".ssh", ".config/gh", "dotfiles/aws", "project", "state"] {
+            fs::create_dir_all(top.path().join("home").join(directory)).unwrap();
+        }
+        for file in [
+            ".ssh/id_rsa",
+            ".config/gh/hosts.yml",
+            ".config/other.yml",
+            "dotfiles/aws/credentials",
+            ".netrc",
+            "project/a.txt",
+        ] {
+            fs::write(top.path().join("home").join(file), "canary\n").unwrap();
+        }
+        symlink("dotfiles/aws", top.path().join("home/.aws")).unwrap();
+        symlink("../.ssh/id_rsa", top.path().join("home/project/key")).unwrap();
+        let runtime = build(top.path(), "home");
+        let session = runtime.session();
+        Home { top, runtime, session }
+    }
+
+    fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
+        self.runtime.call(&self.session, Call::new(tool, args), Options::default())
+    }
+
+    fn path(&self, path: &str) -> String {
+        self.top.path().join(path).display().to_string()
+    }
+}
+
+fn build(top: &Path, root: &str) -> Runtime {
+    let hidden = [".ssh", ".config/gh", ".aws", ".netrc", ".none"];
+    let hidden = hidden.map(|path| top.join("home").join(path)).to_vec();
+    Runtime::builder()
+        .root(top.join(root))
+        .journal(top.join("own-state"), Caps::default())
+        .sandbox(SandboxSettings { hidden, ..SandboxSettings::default() })
+        .registry(top.join("servers"))
+        .helper(crate::helper())
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn file_tools_refuse_what_commands_do_not_see() {
+    let home = Home::as_root();
+    for (tool, args) in [
+        ("Read", json!({"file_path": ".ssh/id_rsa"})),
+        ("Read", json!({"file_path": "project/../.ssh/id_rsa"})),
+        ("Read", json!({"file_path": "project/key"})),
+        ("Read", json!({"file_path": home.path("home/.netrc")})),
+        ("Read", json!({"file_path": ".aws/credentials"})),
+        ("Read", json!({"file_path": "dotfiles/aws/credentials"})),
+        ("Write", json!({"file_path": ".ssh/authorized_keys", "content": "x"})),
+        ("Write", json!({"file_path": ".none/new", "content": "x"})),
+        ("Edit", json!({"file_path": ".netrc", "old_string": "canary", "new_string": "x"})),
+        ("Grep", json!({"pattern": "canary", "path": ".ssh"})),
+        ("Glob", json!({"pattern": ".ssh/*", "hidden": true})),
+        ("LS", json!({"path": ".config/gh"})),
+        ("Bash", json!({"command": "true", "cwd": ".ssh"})),
+    ] {
+        let error = home.call(tool, args.clone()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Protected, "{tool} {args}: {error}");
+        assert!(error.text().contains("allow_hidden = [\""), "{error}");
+    }
+    let seen = home.call("Bash", json!({"command": "cat .ssh/id_rsa .netrc .aws/credentials"}));
+    assert!(!seen.unwrap_err().text().contains("canary"));
+    assert_eq!(fs::read_to_string(home.path("home/.netrc")).unwrap(), "canary\n");
+}
+
+#[test]
+fn searches_and_lists_pass_over_what_is_hidden() {
+    let home = Home::as_root();
+    // Twice: the second is answered from what the first has listed.
+    for _ in 0..2 {
+        let found = home.call("Grep", json!({"pattern": "canary", "hidden": true})).unwrap();
+        let files = found.output().lines().filter(|line| !line.starts_with('['));
+        let mut files: Vec<&str> = files.collect();
+        files.sort_unstable();
+        assert_eq!(files, [".config/other.yml", "project/a.txt"]);
+    }
+    let found = home.call("Glob", json!({"pattern": "**/*", "hidden": true})).unwrap();
+    for name in ["id_rsa", "hosts.yml", "credentials", ".netrc", "project/key"] {
+        assert!(!found.output().contains(name), "{}", found.output());
+    }
+    let listed = home.call("LS", json!({"recursive": true})).unwrap();
+    assert!(listed.output().contains(".ssh (hidden: keys, tokens or history)"), "{listed:?}");
+    assert!(!listed.output().contains("hosts.yml") && listed.output().contains("other.yml"));
+}
+
+#[test]
+fn a_root_within_a_hidden_place_is_open() {
+    let home = Home::as_root();
+    let runtime = build(home.top.path(), "home/.config/gh");
+    let call = Call::new("Read", json!({"file_path": "hosts.yml"}));
+    let reply = runtime.call(&runtime.session(), call, Options::default()).unwrap();
+    assert!(reply.output().contains("canary"));
+}
+
+#[test]
+fn what_another_server_keeps_is_as_hidden_as_our_own() {
+    let home = Home::as_root();
+    fs::write(home.path("home/state/journal"), "canary\n").unwrap();
+    fs::write(home.path("outside-token"), "canary\n").unwrap();
+    let read = |path: &str| home.call("Read", json!({"file_path": path}));
+    let grep = || home.call("Grep", json!({"pattern": "canary", "path": "."})).unwrap();
+    assert!(read("state/journal").is_ok() && grep().output().contains("state/journal"));
+    // The other server starts while this one runs.
+    let registry = Registry::new(home.top.path().join("servers"));
+    let own = [home.path("home/state").into(), home.path("outside-token").into()];
+    registry.record(&own).unwrap();
+    assert_eq!(read("state/journal").unwrap_err().kind(), ErrorKind::Protected);
+    assert!(!grep().output().contains("state/journal"));
+    let command = format!("cat state/journal; cat {}", home.path("outside-token"));
+    let error = home.call("Bash", json!({"command": command})).unwrap_err();
+    assert!(!error.text().contains("canary"), "{error}");
+}
