@@ -220,11 +220,10 @@ impl PathRules {
         if !removes || is_temporary || self.was_made(&tree.path().join(repository)) {
             return false;
         }
-        // A directory that never became a repository is nothing to lose.
+        // A file that points to a repository, and a directory that never became one, are nothing to lose.
         let is_git = repository.file_name().is_some_and(|name| name == ".git");
-        let is_file = tree.directory(repository).is_err();
-        if is_git && (is_file || !git_directory::is_complete(tree, repository, None)) {
-            return is_file && !self.was_made(&tree.path().join(repository));
+        if is_git && !git_directory::is_complete(tree, repository, None) {
+            return false;
         }
         let program = program();
         let name = program.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());

@@ -163,7 +163,7 @@ fn what_is_protected_is_so_at_every_depth() {
     for file in ["a/b/.git/config", "a/b/c/.vscode/tasks.json", "a/.envrc"] {
         fs::write(ws.join(file), "canary").unwrap();
     }
-    here.bash("echo evil > a/b/.git/config").unwrap();
+    here.bash("f=$(echo a/b/.git/config); echo evil > $f").unwrap();
     for name in [
         "a/b/.git/hooks/pre-commit",
         "a/b/c/.vscode/tasks.json",
