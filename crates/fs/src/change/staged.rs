@@ -36,8 +36,15 @@ impl Staged {
         self.file.as_fd()
     }
 
-    pub(super) fn sync(&self) -> Result<(), Errno> {
-        retry_on_intr(|| rustix::fs::fdatasync(&self.file))
+    /// The directory that it is in.
+    pub(super) fn directory(&self) -> &Arc<OwnedFd> {
+        &self.directory
+    }
+
+    /// The same, on disk.
+    pub(super) fn synced(self) -> Result<Self, Errno> {
+        retry_on_intr(|| rustix::fs::fdatasync(&self.file))?;
+        Ok(self)
     }
 
     /// Takes a name that is not taken.
