@@ -40,8 +40,8 @@ use rustix::fs::{FlockOperation, OFlags};
 pub use self::collect::Caps;
 pub use self::decisions::Decided;
 pub use self::entry::{About, Entry, FileChange, KeptPath, Version};
-pub use self::log::{Changes, Damage, DamagedChanges};
 pub(crate) use self::followed::Followed;
+pub use self::log::{Changes, Damage, DamagedChanges};
 pub use self::recover::{Outcome, Recovered};
 
 use self::decisions::Decisions;

@@ -250,16 +250,16 @@ fn make_directory(
     match rustix::fs::mkdirat(parent, name, DIRECTORY_MODE) {
         Err(Errno::EXIST) => Ok(()),
         // The umask may have taken bits away that we need.
-        made => made
-            .and_then(|()| rustix::fs::chmodat(parent, name, DIRECTORY_MODE, AtFlags::empty())),
+        made => {
+            made.and_then(|()| rustix::fs::chmodat(parent, name, DIRECTORY_MODE, AtFlags::empty()))
+        }
     }
 }
 
 /// Refuses what is not a directory of this user alone.
 fn require_private(path: &Path, stat: &Stat) -> Result<(), Refusal> {
-    let refuse = |detail: String| {
-        Err(Refusal::Unsafe(FsError::new(FsErrorKind::Permission, path, detail)))
-    };
+    let refuse =
+        |detail: String| Err(Refusal::Unsafe(FsError::new(FsErrorKind::Permission, path, detail)));
     let shown = path.display();
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => {}

@@ -108,6 +108,31 @@ pub(crate) fn resolve(
     effect: Effect,
     path: &Path,
 ) -> Result<Place, Error> {
+    let place = resolve_any(runtime, session, effect, path)?;
+    if effect == Effect::Write
+        && let Some(pattern) =
+            place.names_on_the_way().find_map(|path| runtime.protection().find(path))
+    {
+        let message = format!(
+            "{} is protected: writing it can make programs run code",
+            visible_name(path.as_os_str().as_encoded_bytes())
+        );
+        return Err(Error::new(ErrorKind::Protected, message)
+            .hint(format!(
+                "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
+            ))
+            .with("protected_by", pattern));
+    }
+    Ok(place)
+}
+
+/// The same, also for names that are protected. Only for bringing back what was there before a change.
+pub(crate) fn resolve_any(
+    runtime: &Runtime,
+    session: &Session,
+    effect: Effect,
+    path: &Path,
+) -> Result<Place, Error> {
     let shown = |path: &Path| visible_name(path.as_os_str().as_encoded_bytes());
     let is_here = path == Path::new(".") || path.as_os_str().is_empty();
     if runtime.absolute_paths() && path.is_relative() && !is_here {
@@ -129,18 +154,6 @@ pub(crate) fn resolve(
         let message = format!("{} is where this program keeps its own things", shown(path));
         return Err(Error::new(ErrorKind::Protected, message)
             .hint("No tool reads or writes there, and no setting lets one."));
-    }
-    if effect == Effect::Write
-        && let Some(pattern) =
-            place.names_on_the_way().find_map(|path| runtime.protection().find(path))
-    {
-        let message =
-            format!("{} is protected: writing it can make programs run code", shown(path));
-        return Err(Error::new(ErrorKind::Protected, message)
-            .hint(format!(
-                "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
-            ))
-            .with("protected_by", pattern));
     }
     Ok(place)
 }

@@ -134,8 +134,7 @@ impl<'a> Prepared<'a> {
         let cannot = |errno| step.error("cannot be put in place", errno);
         let way = match way {
             Way::Rename(None) => {
-                let staged =
-                    stage(&directory.of(step)?, step, step.open_old()?.as_ref(), now);
+                let staged = stage(&directory.of(step)?, step, step.open_old()?.as_ref(), now);
                 let staged = staged.and_then(Staged::synced);
                 Way::Rename(Some(staged.map_err(|errno| step.error("cannot be written", errno))?))
             }

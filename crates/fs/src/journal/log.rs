@@ -128,8 +128,7 @@ impl Log {
     /// crash cut off is removed first.
     pub(super) fn append(&self, entry: &Entry) -> Result<(), FsError> {
         let cannot = |error| self.error("cannot be written", &error);
-        let file =
-            self.directory.open_file(LOG, OFlags::RDWR | OFlags::CREATE).map_err(cannot)?;
+        let file = self.directory.open_file(LOG, OFlags::RDWR | OFlags::CREATE).map_err(cannot)?;
         let end = whole_length(&file).map_err(cannot)?;
         file.set_len(end).map_err(cannot)?;
         let written = file.write_all_at(line(entry).as_bytes(), end);
@@ -401,10 +400,10 @@ mod tests {
         let tampered = lines[1].replace("Edit", "Read");
         std::fs::write(&path, [lines[0], &tampered, lines[2], lines[3]].concat()).unwrap();
         let changes = log.read().unwrap();
-        assert_eq!((ids(&changes), &changes.damaged), (
-            vec![1, 3, 4],
-            &damaged(2..=2, Damage::Checksum)
-        ));
+        assert_eq!(
+            (ids(&changes), &changes.damaged),
+            (vec![1, 3, 4], &damaged(2..=2, Damage::Checksum))
+        );
         assert_eq!(
             changes.damaged[0].to_string(),
             "change 2 is damaged: its line in the journal does not match its checksum"

@@ -94,9 +94,7 @@ impl Journal {
                 continue;
             }
             let before = match &file.before {
-                Some(version) => {
-                    self.content(version)?.map(|bytes| (bytes.into(), version.mode))
-                }
+                Some(version) => self.content(version)?.map(|bytes| (bytes.into(), version.mode)),
                 None => None,
             };
             let lost = file.before.is_some() && before.is_none();
@@ -118,8 +116,7 @@ impl Journal {
         else {
             return Ok(false);
         };
-        let (Some(before), Some(after)) = (self.content(before)?, self.content(after)?)
-        else {
+        let (Some(before), Some(after)) = (self.content(before)?, self.content(after)?) else {
             return Ok(false);
         };
         let new = now.iter().zip(&after).take_while(|(a, b)| a == b).count();

@@ -33,8 +33,7 @@ pub(super) fn check_parent(path: &Path, stat: &Stat) -> Result<(), Refusal> {
     }
     let mode = beneath::permissions(stat).as_raw_mode();
     let is_own_group = [ROOT, rustix::process::getegid().as_raw()].contains(&stat.st_gid);
-    let others_write =
-        mode & OTHERS_WRITE != 0 || (mode & GROUP_WRITES != 0 && !is_own_group);
+    let others_write = mode & OTHERS_WRITE != 0 || (mode & GROUP_WRITES != 0 && !is_own_group);
     if others_write && mode & STICKY == 0 {
         return refuse(format!("can be written by other users (mode {mode:o})"));
     }

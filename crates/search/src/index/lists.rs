@@ -60,7 +60,8 @@ impl Lists {
 
 impl Blocks {
     fn with<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let (first, end) = (range.start / BLOCK, range.end.div_ceil(BLOCK).max(range.start / BLOCK));
+        let (first, end) =
+            (range.start / BLOCK, range.end.div_ceil(BLOCK).max(range.start / BLOCK));
         let (from, to) = (first * BLOCK, (end * BLOCK).min(self.length));
         let mut bytes = vec![0; to.checked_sub(from)?];
         let is_read = self.file.read_at(self.start + from as u64, &mut bytes);

@@ -100,8 +100,12 @@ fn lists_that_are_damaged_while_they_are_in_use_leave_nothing_out() {
     let file = kept(shelves.path()).pop().unwrap();
     let whole = fs::read(&file).unwrap();
     let patterns = ["text 17", "nd", "none", "kinds words", "text 299 end", "1"];
-    let wanted = patterns
-        .map(|pattern| Wanted { pattern, literal: true, ignore_case: false, multiline: false });
+    let wanted = patterns.map(|pattern| Wanted {
+        pattern,
+        literal: true,
+        ignore_case: false,
+        multiline: false,
+    });
     let expected = wanted.map(|wanted| ask(&grove, wanted, None));
     let mut random = Random::new(7);
     for round in 0..30 {

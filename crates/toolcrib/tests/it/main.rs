@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     clippy::unwrap_used,
     reason = "tests look at the disk from outside, start programs, and fail by panicking"
 )]
@@ -13,6 +14,7 @@ mod large_patches;
 mod own_tools;
 mod permission;
 mod properties;
+mod protected_undo;
 mod records;
 mod sandboxed;
 mod sessions;
