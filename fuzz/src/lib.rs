@@ -28,6 +28,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "command", run: targets::command },
     Target { name: "decode", run: targets::decode },
     Target { name: "hunks", run: targets::hunks },
+    Target { name: "index", run: targets::index },
+    Target { name: "journal", run: targets::journal },
     Target { name: "locate", run: targets::locate },
     Target { name: "notebook", run: targets::notebook },
     Target { name: "patch", run: targets::patch },

@@ -1,8 +1,11 @@
 //! One file a target.
 
 mod command;
+mod damage;
 mod decode;
 mod hunks;
+mod index;
+mod journal;
 mod locate;
 mod notebook;
 mod patch;
@@ -15,6 +18,8 @@ mod terminal;
 pub(crate) use command::command;
 pub(crate) use decode::decode;
 pub(crate) use hunks::hunks;
+pub(crate) use index::index;
+pub(crate) use journal::journal;
 pub(crate) use locate::locate;
 pub(crate) use notebook::notebook;
 pub(crate) use patch::patch;

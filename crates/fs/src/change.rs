@@ -133,6 +133,8 @@ impl Change {
             let (kept, ahead) = (keeper.is_some(), prepared.len() < MAX_WRITTEN_AHEAD);
             prepared.push(Prepared::new(step, &mut directory, self.hard_links, kept, ahead)?);
         }
+        let ahead = prepared.len().min(MAX_WRITTEN_AHEAD);
+        Prepared::write(&mut prepared[..ahead], &mut directory)?;
         let files: Vec<CommittedFile> = prepared.iter().map(Prepared::outcome).collect();
         let flight = match keeper {
             None => None,
@@ -144,10 +146,7 @@ impl Change {
             }
         };
         let mut done = 0;
-        let put = prepared.into_iter().try_for_each(|file| {
-            let _lock = locks.in_turn(file.place())?;
-            file.put(&mut directory, || done += 1)
-        });
+        let put = put_all(prepared, &mut directory, locks, || done += 1);
         let id = put.and_then(|()| flight.as_ref().map(|flight| flight.done()).transpose());
         let settled = match &id {
             Ok(_) => true,
@@ -171,4 +170,24 @@ impl Change {
         }
         Ok(Committed { id, files })
     }
+}
+
+/// Puts all in place, and writes those that are not written yet when it is their turn. Says `done` for each.
+fn put_all(
+    prepared: Vec<Prepared<'_>>,
+    directory: &mut LastDirectory,
+    locks: &Locks,
+    mut done: impl FnMut(),
+) -> Result<(), FsError> {
+    let mut rest = prepared.into_iter();
+    let mut batch: Vec<Prepared<'_>> = rest.by_ref().take(MAX_WRITTEN_AHEAD).collect();
+    while !batch.is_empty() {
+        for file in batch {
+            let _lock = locks.in_turn(file.place())?;
+            file.put(directory, &mut done)?;
+        }
+        batch = rest.by_ref().take(MAX_WRITTEN_AHEAD).collect();
+        Prepared::write(&mut batch, directory)?;
+    }
+    Ok(())
 }

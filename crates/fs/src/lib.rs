@@ -42,6 +42,7 @@ mod resolve;
 mod root;
 mod settled;
 mod shelf;
+mod threads;
 mod tree;
 mod watch;
 mod workspace;

@@ -16,6 +16,10 @@ use crate::error::{FsError, FsErrorKind};
 use crate::file::ReadFile;
 use crate::journal::{FileChange, Version};
 use crate::place::Place;
+use crate::threads;
+
+/// The contents of so many files are synced one after the other, and of more by several threads.
+const FEW: usize = 4;
 
 /// A step that only has to be put in place.
 pub(super) struct Prepared<'a> {
@@ -89,13 +93,32 @@ impl<'a> Prepared<'a> {
             }
             Err(errno) => return Err(step.error("cannot be written", errno)),
         };
-        let cannot = |errno| step.error("cannot be written", errno);
+        let cannot = |errno| step.error("cannot be looked at", errno);
         let mode_after = mode(&rustix::fs::fstat(staged.file()).map_err(cannot)?);
-        let way = match ahead {
-            true => Way::Rename(Some(staged.synced().map_err(cannot)?)),
-            false => Way::Rename(None),
-        };
+        let way = Way::Rename(ahead.then_some(staged));
         Ok(Prepared { way, mode_after, ..prepared })
+    }
+
+    /// Writes the new content of these, as far as it is not written yet, and waits until it is on disk.
+    pub(super) fn write(files: &mut [Self], directory: &mut LastDirectory) -> Result<(), FsError> {
+        for Prepared { step, way, .. } in files.iter_mut() {
+            if let Way::Rename(staged @ None) = way {
+                let (directory, old) = (directory.of(step)?, step.open_old()?);
+                let now = step.now.as_deref().unwrap_or_default();
+                let written = stage(&directory, step, old.as_ref(), now);
+                *staged = Some(written.map_err(|errno| step.error("cannot be written", errno))?);
+            }
+        }
+        let sync = |file: &Self| match &file.way {
+            Way::Rename(Some(staged)) => {
+                staged.sync().map_err(|errno| file.step.error("cannot be written", errno))
+            }
+            _ => Ok(()),
+        };
+        match files.len() <= FEW {
+            true => files.iter().try_for_each(sync),
+            false => threads::for_each(files, sync),
+        }
     }
 
     pub(super) fn place(&self) -> &Place {
@@ -121,7 +144,7 @@ impl<'a> Prepared<'a> {
         change
     }
 
-    /// Puts it in place. Says `done` as soon as the file is another, for then there is something to take
+    /// Puts it in place, once it is written. Says `done` as soon as the file is another, for then there is something to take
     /// back.
     pub(super) fn put(
         self,
@@ -132,20 +155,13 @@ impl<'a> Prepared<'a> {
         let (_, name) = step.split()?;
         let now = step.now.as_deref().unwrap_or_default();
         let cannot = |errno| step.error("cannot be put in place", errno);
-        let way = match way {
-            Way::Rename(None) => {
-                let staged = stage(&directory.of(step)?, step, step.open_old()?.as_ref(), now);
-                let staged = staged.and_then(Staged::synced);
-                Way::Rename(Some(staged.map_err(|errno| step.error("cannot be written", errno))?))
-            }
-            way => way,
-        };
         // Much may have happened while the new content and the journal went to the disk.
         if let Some(was) = &step.was {
             step.require_unchanged(was)?;
         }
         match (way, &step.was) {
-            (Way::Delete | Way::Rename(None), _) => {
+            (Way::Rename(None), _) => return Err(step.fail(FsErrorKind::Io, "was not written")),
+            (Way::Delete, _) => {
                 let directory = directory.of(step)?;
                 rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(cannot)?;
                 done();

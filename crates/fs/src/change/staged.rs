@@ -41,10 +41,9 @@ impl Staged {
         &self.directory
     }
 
-    /// The same, on disk.
-    pub(super) fn synced(self) -> Result<Self, Errno> {
-        retry_on_intr(|| rustix::fs::fdatasync(&self.file))?;
-        Ok(self)
+    /// Waits until it is on disk.
+    pub(super) fn sync(&self) -> Result<(), Errno> {
+        retry_on_intr(|| rustix::fs::fdatasync(&self.file))
     }
 
     /// Takes a name that is not taken.

@@ -156,7 +156,8 @@ impl Step {
             if let Some(mode) = self.place.mode().filter(|_| self.mode.is_some()) {
                 attributes::set_mode(staged.file(), mode)?;
             }
-            staged.synced()?.replace(name)
+            staged.sync()?;
+            staged.replace(name)
         };
         back().map_err(|errno| self.error("cannot be taken back", errno))
     }

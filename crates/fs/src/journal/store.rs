@@ -4,8 +4,6 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
 
 use rustix::fs::OFlags;
 
@@ -16,6 +14,7 @@ use crate::error::FsError;
 use crate::hash::ContentHash;
 use crate::private::PrivateDirectory;
 use crate::random;
+use crate::threads;
 
 /// Quick rather than small: a change waits for it.
 const LEVEL: i32 = 1;
@@ -26,7 +25,6 @@ const LEVEL_OF_LARGE: i32 = -5;
 
 /// So many contents are kept one after the other, and more by several threads: each waits for the disk.
 const FEW: usize = 8;
-const THREADS: usize = 8;
 
 /// A larger content that is there already is not read to see whether it is whole.
 const MAX_VERIFIED: usize = 1 << 20;
@@ -88,22 +86,7 @@ impl Store {
         if contents.len() < 2 || (contents.len() <= FEW && is_little) {
             return contents.iter().try_for_each(|content| self.put(content));
         }
-        let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some(content) = contents.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.put(content)?;
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let others: Vec<_> =
-                (1..THREADS.min(contents.len())).map(|_| scope.spawn(work)).collect();
-            let ended = |thread: ScopedJoinHandle<'_, _>| match thread.join() {
-                Ok(kept) => kept,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            others.into_iter().map(ended).fold(work(), Result::and)
-        })
+        threads::for_each(contents, |content| self.put(content))
     }
 
     /// Whether a content of this length is there, and whole. It was synced before it got its name, so of a
