@@ -202,3 +202,32 @@ fn a_change_that_cannot_be_logged_is_taken_back() {
     assert!(!tree.path("ws/x").exists());
     assert_eq!(tree.path("state/pending").read_dir().unwrap().count(), 0);
 }
+
+/// More files and directories than are held open at once: all change, and if one of the last cannot, none does.
+#[test]
+fn of_many_files_all_change_or_none() {
+    let tree = Tree::new();
+    let journal = journal(&tree, Caps::default());
+    let name = |number: usize| format!("many/d{}/f{number}", number % 100);
+    let create = |number| Step::create(tree.resolve(name(number)).unwrap(), "one");
+    assert_eq!(commit(&journal, (0..300).map(create).collect()), 1);
+    let entries = || {
+        let all = (0..300).map(|number| std::fs::read(tree.path("ws").join(name(number))).unwrap());
+        all.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(entries(), [b"one".to_vec()].into());
+    let steps = || (0..300).map(|number| replace(&tree, &name(number), "one", "two"));
+    let change = Change::new(steps().collect());
+    let locks = change.lock().unwrap();
+    // The log cannot be written, which shows when every file is new.
+    std::fs::rename(tree.path("state/log"), tree.path("state/log.aside")).unwrap();
+    make_private(&tree.path("state/log"));
+    let keeper = Keeper { journal: &journal, about: About::default() };
+    assert!(change.commit(&locks, Some(keeper)).is_err());
+    assert_eq!(entries(), [b"one".to_vec()].into());
+    std::fs::remove_dir(tree.path("state/log")).unwrap();
+    std::fs::rename(tree.path("state/log.aside"), tree.path("state/log")).unwrap();
+    assert_eq!(commit(&journal, steps().collect()), 2);
+    assert_eq!(entries(), [b"two".to_vec()].into());
+    assert_eq!(tree.path("state/pending").read_dir().unwrap().count(), 0);
+}

@@ -80,10 +80,13 @@ fn a_directory_of_another_user_is_refused() {
     }
 }
 
+/// Puts something at a path, which may lead to a file outside.
+type Plant = fn(&Path, &Path);
+
 /// Whatever is in the place of a file of the journal: nothing waits for it, and nothing is written through it.
 #[test]
 fn what_is_no_file_of_ours_is_refused_at_once() {
-    let plant: [(&str, fn(&Path, &Path)); 4] = [
+    let plants: [(&str, Plant); 4] = [
         ("symlink", |path, out| symlink(out, path).unwrap()),
         ("dangling symlink", |path, _| symlink("/nowhere/at/all", path).unwrap()),
         ("FIFO", |path, _| {
@@ -92,7 +95,7 @@ fn what_is_no_file_of_ours_is_refused_at_once() {
         }),
         ("directory", |path, _| std::fs::create_dir(path).unwrap()),
     ];
-    for (what, plant) in plant {
+    for (what, plant) in plants {
         for name in ["log", "decisions", "lock", "collecting", "last", "blobs/BLOB", "pending/x"] {
             let tree = Tree::new();
             let out = tree.path("out/canary");
