@@ -58,15 +58,21 @@ pub(crate) fn index(input: &[u8]) -> String {
     let shelf = Shelf::new(at_rest.join(name));
     let hash = shelf.put(&bytes).expect("the damaged index");
     // Under the name that it has by its bytes it is taken for whole, and must do no harm.
-    indexed.search(Some(&Tables::new(SETTINGS, Some(at_rest.clone()))));
-    let damaged = at_rest.join(name).join(hash.to_string());
+    let tables = Tables::new(SETTINGS, Some(at_rest.clone()));
+    let is_taken = tables.index_status(&indexed.tree).files > 0;
+    indexed.search(Some(&tables));
+    drop(tables);
+    shelf.remove(&hash);
     let whole_name = indexed.file.file_name().expect("a name");
-    if fs::rename(damaged, at_rest.join(name).join(whole_name)).is_err() {
-        return "refused".to_owned();
-    }
+    fs::write(at_rest.join(name).join(whole_name), &bytes).expect("the damaged index");
     let tables = Tables::new(SETTINGS, Some(at_rest));
     assert_eq!(indexed.search(Some(&tables)), indexed.found, "damaged at rest");
-    if bytes == indexed.bytes { "whole" } else { "taken" }.to_owned()
+    match (bytes == indexed.bytes, is_taken) {
+        (true, _) => "whole",
+        (false, true) => "taken for another index",
+        (false, false) => "no index",
+    }
+    .to_owned()
 }
 
 struct Plain;
