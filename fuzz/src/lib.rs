@@ -29,6 +29,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "decode", run: targets::decode },
     Target { name: "git_config", run: targets::git_config },
     Target { name: "hunks", run: targets::hunks },
+    Target { name: "index", run: targets::index },
+    Target { name: "journal", run: targets::journal },
     Target { name: "locate", run: targets::locate },
     Target { name: "notebook", run: targets::notebook },
     Target { name: "patch", run: targets::patch },

@@ -1,9 +1,12 @@
 //! One file a target.
 
 mod command;
+mod damage;
 mod decode;
 mod git_config;
 mod hunks;
+mod index;
+mod journal;
 mod locate;
 mod notebook;
 mod patch;
@@ -17,6 +20,8 @@ pub(crate) use command::command;
 pub(crate) use decode::decode;
 pub(crate) use git_config::git_config;
 pub(crate) use hunks::hunks;
+pub(crate) use index::index;
+pub(crate) use journal::journal;
 pub(crate) use locate::locate;
 pub(crate) use notebook::notebook;
 pub(crate) use patch::patch;

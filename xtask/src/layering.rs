@@ -69,7 +69,14 @@ const PLACES: &[Place] = &[
     },
     Place {
         name: "toolcrib-fuzz",
-        may_use: &["toolcrib", "toolcrib-media", "toolcrib-policy", "toolcrib-text"],
+        may_use: &[
+            "toolcrib",
+            "toolcrib-fs",
+            "toolcrib-media",
+            "toolcrib-policy",
+            "toolcrib-search",
+            "toolcrib-text",
+        ],
         reason: "tries the leaves that take a stranger's bytes, and the trunk; nobody uses it",
     },
     Place {

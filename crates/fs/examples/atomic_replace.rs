@@ -27,7 +27,7 @@ fn main() {
     }
     let root = Root::open(tree.path().join("ws"), RootMode::ReadWrite).unwrap();
     let workspace = Workspace::new(vec![root]).unwrap();
-    let journal = Journal::new(tree.path().join("state"), Caps::default());
+    let journal = Journal::open(tree.path().join("state"), Caps::default()).unwrap();
 
     let plain = |now: &[u8]| {
         let temporary = tree.path().join("ws/temporary");

@@ -8,6 +8,9 @@
 //! Of several files either all change or none. With a journal that holds also when the process dies
 //! between two of them: what was there before is kept first, and the next start sees to the rest.
 //!
+//! A change of many files holds few handles: only the first new files are written ahead, and the others when
+//! it is their turn.
+//!
 //! Where a rename cannot work (the directory is not ours to write, the file is a mount point), or the
 //! operator wants hard links kept, a file is written in place, and only with a journal.
 
@@ -24,12 +27,16 @@ pub(crate) use self::staged::is_temporary;
 pub use self::step::{NewMode, Step};
 
 use self::directories::MadeDirectories;
-use self::prepared::{OpenDirectories, Prepared};
+use self::prepared::{LastDirectory, Prepared};
 use crate::error::{FsError, FsErrorKind};
 use crate::hash::ContentHash;
 use crate::journal::{About, Journal, KeptPath};
 use crate::lock::Locks;
 use crate::place::Place;
+
+/// So many new files are written before the first takes its name: each holds a handle, and a process may have
+/// few. If the disk is full, most changes find out before they have begun.
+const MAX_WRITTEN_AHEAD: usize = 64;
 
 /// A change that is ready to happen.
 #[derive(Debug, Default)]
@@ -117,15 +124,17 @@ impl Change {
 
     /// Makes it happen, all of it or nothing. `locks` are those of [`Change::lock`], or of a change of
     /// the same files: what is held is not let go between reading a file and replacing it.
-    pub fn commit(self, _locks: &Locks, keeper: Option<Keeper<'_>>) -> Result<Committed, FsError> {
+    pub fn commit(self, locks: &Locks, keeper: Option<Keeper<'_>>) -> Result<Committed, FsError> {
         self.check()?;
         let mut made = MadeDirectories::default();
-        let (mut prepared, mut directories) = (Vec::new(), OpenDirectories::default());
+        let (mut prepared, mut directory) = (Vec::new(), LastDirectory::default());
         for step in &self.steps {
             made.make_for(&step.place)?;
-            let kept = keeper.is_some();
-            prepared.push(Prepared::new(step, &mut directories, self.hard_links, kept)?);
+            let (kept, ahead) = (keeper.is_some(), prepared.len() < MAX_WRITTEN_AHEAD);
+            prepared.push(Prepared::new(step, &mut directory, self.hard_links, kept, ahead)?);
         }
+        let ahead = prepared.len().min(MAX_WRITTEN_AHEAD);
+        Prepared::write(&mut prepared[..ahead], &mut directory)?;
         let files: Vec<CommittedFile> = prepared.iter().map(Prepared::outcome).collect();
         let flight = match keeper {
             None => None,
@@ -137,14 +146,18 @@ impl Change {
             }
         };
         let mut done = 0;
-        let put = prepared.into_iter().try_for_each(|file| file.put(|| done += 1));
+        let put = put_all(prepared, &mut directory, locks, || done += 1);
         let id = put.and_then(|()| flight.as_ref().map(|flight| flight.done()).transpose());
         let settled = match &id {
             Ok(_) => true,
             // What cannot be taken back now stays noted, and the next start tries again.
             Err(_) => {
+                let take_back = |step: &Step, file: &CommittedFile| {
+                    let _lock = locks.in_turn(&step.place)?;
+                    step.take_back(file.in_place)
+                };
                 let made = self.steps[..done].iter().zip(&files).rev();
-                made.fold(true, |all, (step, file)| step.take_back(file.in_place).is_ok() && all)
+                made.fold(true, |all, (step, file)| take_back(step, file).is_ok() && all)
             }
         };
         if let Some(flight) = flight.filter(|_| settled) {
@@ -157,4 +170,24 @@ impl Change {
         }
         Ok(Committed { id, files })
     }
+}
+
+/// Puts all in place, and writes those that are not written yet when it is their turn. Says `done` for each.
+fn put_all(
+    prepared: Vec<Prepared<'_>>,
+    directory: &mut LastDirectory,
+    locks: &Locks,
+    mut done: impl FnMut(),
+) -> Result<(), FsError> {
+    let mut rest = prepared.into_iter();
+    let mut batch: Vec<Prepared<'_>> = rest.by_ref().take(MAX_WRITTEN_AHEAD).collect();
+    while !batch.is_empty() {
+        for file in batch {
+            let _lock = locks.in_turn(file.place())?;
+            file.put(directory, &mut done)?;
+        }
+        batch = rest.by_ref().take(MAX_WRITTEN_AHEAD).collect();
+        Prepared::write(&mut batch, directory)?;
+    }
+    Ok(())
 }

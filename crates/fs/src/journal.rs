@@ -4,7 +4,8 @@
 //!
 //! The journal is a directory outside every root: `log`, a line for each change that was made, only
 //! ever appended to; `blobs/`, file contents by their hash, compressed; `pending/`, a file for each
-//! change that is being made; `decisions`, what was decided on calls; and two lock files.
+//! change that is being made; `decisions`, what was decided on calls; `last`, the highest number that a
+//! change got; and two lock files. No other user can reach it (`private.rs`).
 //!
 //! Before a change touches anything, every content that it replaces and every content that it brings is
 //! stored, and then what it is about to do is written to a file in `pending/`; all of that is on disk
@@ -31,15 +32,16 @@ mod recover;
 mod store;
 
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, OFlags};
 
 pub use self::collect::Caps;
 pub use self::decisions::Decided;
 pub use self::entry::{About, Entry, FileChange, KeptPath, Version};
 pub(crate) use self::followed::Followed;
+pub use self::log::{Changes, Damage, DamagedChanges};
 pub use self::recover::{Outcome, Recovered};
 
 use self::decisions::Decisions;
@@ -48,17 +50,22 @@ use self::pending::Pending;
 use self::store::Store;
 use crate::content::Content;
 use crate::error::FsError;
-use crate::hash::ContentHash;
 use crate::lock::lock_within;
+use crate::private::{PrivateDirectory, Refusal};
 use crate::random;
 
 /// Longer than anybody holds the journal's locks.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Its directories.
+const BLOBS: &str = "blobs";
+const PENDING: &str = "pending";
+const FOLLOWED: &str = "followed";
+
 /// A journal: where it is, and how much it keeps. All that is told of it stands on disk.
 #[derive(Debug, Clone)]
 pub struct Journal {
-    directory: PathBuf,
+    directory: PrivateDirectory,
     log: Log,
     store: Store,
     decisions: Decisions,
@@ -66,27 +73,37 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal in a directory, which is made when there is something to keep.
-    pub fn new(directory: impl Into<PathBuf>, caps: Caps) -> Journal {
-        let directory = directory.into();
-        let (log, store) = (Log::new(&directory), Store::new(directory.join("blobs")));
-        let decisions = Decisions::new(&directory);
-        Journal { directory, log, store, decisions, caps }
+    /// The journal in a directory, which is made when there is something to keep. An error, if another user
+    /// could reach it.
+    pub fn open(directory: impl AsRef<Path>, caps: Caps) -> Result<Journal, FsError> {
+        let directory = PrivateDirectory::at(directory.as_ref());
+        // One that does not exist, or that we may not open, is no danger. Who needs it is told then.
+        if let Err(Refusal::Unsafe(error)) = directory.check(&[BLOBS, PENDING, FOLLOWED]) {
+            return Err(error);
+        }
+        let (log, store) = (Log::new(directory.clone()), Store::new(directory.clone()));
+        let decisions = Decisions::new(directory.clone());
+        Ok(Journal { directory, log, store, decisions, caps })
     }
 
     /// The directory it is in.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.directory.path()
     }
 
     /// The changes that were made, the oldest first.
     pub fn entries(&self) -> Result<Vec<Entry>, FsError> {
+        Ok(self.changes()?.entries)
+    }
+
+    /// The changes that were made, with the numbers of those that cannot be read any more.
+    pub fn changes(&self) -> Result<Changes, FsError> {
         self.log.read()
     }
 
-    /// A content by its hash; nothing, if it is not kept any more.
-    pub fn content(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, FsError> {
-        self.store.get(hash)
+    /// What a version of a file said; nothing, if it is not kept any more.
+    pub fn content(&self, version: &Version) -> Result<Option<Vec<u8>>, FsError> {
+        self.store.get(version)
     }
 
     /// Says what is about to happen, with everything that it takes to undo it on disk first. Where there
@@ -98,11 +115,9 @@ impl Journal {
         directories: Vec<KeptPath>,
         contents: &[&Content],
     ) -> Result<Flight<'_>, FsError> {
-        for part in ["", "blobs", "pending"] {
-            make_private(&self.directory.join(part))?;
-        }
+        self.directory.make(&[BLOBS, PENDING])?;
         let token = random::hex::<16>()
-            .map_err(|errno| FsError::from_errno(&self.directory, "cannot be named", errno))?;
+            .map_err(|errno| FsError::from_errno(self.directory(), "cannot be named", errno))?;
         let entry = Entry::new(token, about, files, directories);
         self.try_begin(entry.clone(), contents).or_else(|_| {
             self.collect()?;
@@ -121,7 +136,7 @@ impl Journal {
     /// Adds a change to those that were made; answers its number.
     fn append(&self, mut entry: Entry) -> Result<u64, FsError> {
         let _lock = self.hold("lock", FlockOperation::NonBlockingLockExclusive, PATIENCE)?;
-        entry.id = self.log.last_id()? + 1;
+        entry.id = self.log.last_id()?.saturating_add(1);
         self.log.append(&entry)?;
         Ok(entry.id)
     }
@@ -132,12 +147,14 @@ impl Journal {
         operation: FlockOperation,
         patience: Duration,
     ) -> Result<OwnedFd, FsError> {
-        let path = self.directory.join(name);
-        let error = |errno| FsError::from_errno(&path, "cannot be locked", errno);
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
-        let open = || rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600));
-        let file = rustix::io::retry_on_intr(open).map_err(error)?;
-        lock_within(&file, operation, patience).map_err(error)?;
+        let path = || self.directory().join(name);
+        let file: OwnedFd = self
+            .directory
+            .open_file(name, OFlags::RDWR | OFlags::CREATE)
+            .map_err(|error| FsError::from_io(path(), "cannot be locked", &error))?
+            .into();
+        lock_within(&file, operation, patience)
+            .map_err(|errno| FsError::from_errno(path(), "cannot be locked", errno))?;
         Ok(file)
     }
 }
@@ -166,10 +183,4 @@ impl Flight<'_> {
         // The change is made and kept; what could not be collected now can be later.
         let _ = id.map(|id| journal.collect_now_and_then(id));
     }
-}
-
-fn make_private(path: &Path) -> Result<(), FsError> {
-    use std::os::unix::fs::DirBuilderExt;
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|error| FsError::from_io(path, "cannot be made", &error))
 }

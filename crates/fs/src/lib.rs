@@ -35,12 +35,14 @@ mod listing;
 mod lock;
 mod path;
 mod place;
+mod private;
 mod random;
 mod registry;
 mod resolve;
 mod root;
 mod settled;
 mod shelf;
+mod threads;
 mod tree;
 mod watch;
 mod workspace;
@@ -52,8 +54,8 @@ pub use file::{FileKind, ReadFile};
 pub use footprint::{Action, ChangedFile, Footprint, Lost, Measure, Settled, Share, Worth};
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, Caps, Decided, Entry, FileChange, Journal, KeptPath, Outcome as RecoveryOutcome,
-    Recovered, Version,
+    About, Caps, Changes, Damage, DamagedChanges, Decided, Entry, FileChange, Journal, KeptPath,
+    Outcome as RecoveryOutcome, Recovered, Version,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

@@ -22,12 +22,20 @@ use crate::place::Place;
 /// Longer than any change takes. Whoever holds a lock for longer is not changing files.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// So many directories are locked at once at most: each lock takes a handle, and a process may have few.
+const MAX_HELD: usize = 64;
+
 /// The locks on some directories, held until they are dropped.
 #[derive(Debug)]
-pub struct Locks {
-    // In this order: others of this process may go on when the kernel's locks are free.
-    _directories: Vec<OwnedFd>,
-    _turns: Vec<Turn>,
+pub struct Locks(Held);
+
+#[derive(Debug)]
+enum Held {
+    /// All of them. In this order: others of this process may go on when the kernel's locks are free.
+    All { _directories: Vec<OwnedFd>, _turns: Vec<Turn> },
+    /// There are too many. Each is locked while a file in it is compared and replaced, so that no other
+    /// change is lost; what has changed until then is noticed.
+    EachInTurn,
 }
 
 /// Device and inode number.
@@ -63,37 +71,52 @@ impl Drop for Turn {
 impl Locks {
     /// Waits for the locks on the directories that these places are in, and on files that have other names
     /// elsewhere, each once and all in one order, so that two who want the same ones do not wait for each
-    /// other.
+    /// other. If there are too many, each is waited for in its turn.
     pub fn acquire<'a>(places: impl Iterator<Item = &'a Place>) -> Result<Self, FsError> {
-        // Handles of what is there already are closed at once: a process may have few.
-        let mut directories = BTreeMap::new();
+        // Handles of what is there already are closed at once.
+        let mut wanted = BTreeMap::new();
         for place in places {
             let directory = nearest_directory(place)?;
             let stat = rustix::fs::fstat(&directory)
                 .map_err(|errno| FsError::from_errno(place.path(), "cannot be locked", errno))?;
-            directories.entry((stat.st_dev, stat.st_ino)).or_insert((directory, place));
+            wanted.entry((stat.st_dev, stat.st_ino)).or_insert((directory, place));
             if let Ok(file) = ReadFile::open(place)
                 && file.links() > 1
             {
                 let number = (file.stat.st_dev, file.stat.st_ino);
-                directories.entry(number).or_insert((file.into_handle(), place));
+                wanted.entry(number).or_insert((file.into_handle(), place));
+            }
+            if wanted.len() > MAX_HELD {
+                return Ok(Locks(Held::EachInTurn));
             }
         }
-        let mut turns = Vec::new();
-        for (number, (directory, place)) in &directories {
-            turns.push(Turn::wait_for(*number));
-            let exclusive = FlockOperation::NonBlockingLockExclusive;
-            lock_within(directory, exclusive, PATIENCE).map_err(|errno| match errno {
-                Errno::WOULDBLOCK => {
-                    let detail = "is in a directory that another process has locked and keeps";
-                    FsError::new(FsErrorKind::Busy, place.path(), detail)
-                }
-                errno => FsError::from_errno(place.path(), "cannot be locked", errno),
-            })?;
-        }
-        let directories = directories.into_values().map(|(handle, _)| handle).collect();
-        Ok(Locks { _directories: directories, _turns: turns })
+        hold(wanted)
     }
+
+    /// The lock for one of the places, if it is not held with the others.
+    pub(crate) fn in_turn(&self, place: &Place) -> Result<Option<Locks>, FsError> {
+        match self.0 {
+            Held::All { .. } => Ok(None),
+            Held::EachInTurn => Locks::acquire([place].into_iter()).map(Some),
+        }
+    }
+}
+
+fn hold(wanted: BTreeMap<Number, (OwnedFd, &Place)>) -> Result<Locks, FsError> {
+    let mut turns = Vec::new();
+    for (number, (directory, place)) in &wanted {
+        turns.push(Turn::wait_for(*number));
+        let exclusive = FlockOperation::NonBlockingLockExclusive;
+        lock_within(directory, exclusive, PATIENCE).map_err(|errno| match errno {
+            Errno::WOULDBLOCK => {
+                let detail = "is in a directory that another process has locked and keeps";
+                FsError::new(FsErrorKind::Busy, place.path(), detail)
+            }
+            errno => FsError::from_errno(place.path(), "cannot be locked", errno),
+        })?;
+    }
+    let directories = wanted.into_values().map(|(handle, _)| handle).collect();
+    Ok(Locks(Held::All { _directories: directories, _turns: turns }))
 }
 
 /// The directory that a place is in, or the nearest one above that exists.

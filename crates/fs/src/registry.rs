@@ -30,7 +30,7 @@ pub struct Registry {
 
 impl Registry {
     /// The records in a directory, which is made when the first is put there.
-    pub fn new(directory: impl Into<PathBuf>) -> Registry {
+    pub fn new(directory: impl AsRef<Path>) -> Registry {
         Registry { shelf: Shelf::new(directory), known: Mutex::default() }
     }
 
@@ -45,7 +45,7 @@ impl Registry {
         }
         let own = self.shelf.put(&record)?;
         for (at, record) in self.shelf.list().into_iter().enumerate() {
-            let is_stale = || match self.shelf.get(&record.hash) {
+            let is_stale = || match self.shelf.get(&record) {
                 Some((bytes, _)) => !paths_in(&bytes).any(|path| has_place(&path)),
                 None => true,
             };
@@ -70,7 +70,7 @@ impl Registry {
         }
         let records = self.shelf.list().into_iter().take(MAX_RECORDS);
         let records = records.filter(|record| record.bytes <= MAX_RECORD_BYTES);
-        let records = records.filter_map(|record| Some(self.shelf.get(&record.hash)?.0));
+        let records = records.filter_map(|record| Some(self.shelf.get(&record)?.0));
         let mut paths: Vec<PathBuf> =
             records.flat_map(|record| paths_in(&record).collect::<Vec<_>>()).collect();
         paths.sort();

@@ -1,22 +1,24 @@
 //! Files of our own that can be made again: each is called by the hash of what it says, so that one which is
 //! torn, or was changed, is told from one which is whole. For their owner alone.
 
-use std::io::Read;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, FileExt};
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::{FlockOperation, OFlags};
 
 use crate::error::FsError;
 use crate::hash::ContentHash;
+use crate::private::PrivateDirectory;
 use crate::random;
 
 /// A directory with such files.
 #[derive(Debug, Clone)]
 pub struct Shelf {
-    directory: PathBuf,
+    directory: PrivateDirectory,
 }
 
 /// One of them.
@@ -32,75 +34,78 @@ pub struct Shelved {
 
 /// Something on a shelf that is held open: it stays what it was, also when it is taken away.
 #[derive(Debug)]
-pub struct ShelvedFile(std::fs::File);
+pub struct ShelvedFile(File);
 
 /// As long as it is there, nobody else has it.
 #[derive(Debug)]
-pub struct ShelfLock(#[allow(dead_code, reason = "held, not looked at")] OwnedFd);
+pub struct ShelfLock(#[allow(dead_code, reason = "held, not looked at")] File);
 
 const LOCK: &str = "lock";
 
 impl Shelf {
-    /// The shelf in a directory, which is made when something is put there.
-    pub fn new(directory: impl Into<PathBuf>) -> Shelf {
-        Shelf { directory: directory.into() }
+    /// The shelf in a directory, which is made when something is put there. Where another user could reach it,
+    /// nothing is there and nothing can be put there.
+    pub fn new(directory: impl AsRef<Path>) -> Shelf {
+        Shelf { directory: PrivateDirectory::at(directory.as_ref()) }
     }
 
     /// Where it is.
     pub fn directory(&self) -> &Path {
-        &self.directory
+        self.directory.path()
     }
 
     /// Puts something there. It is not waited for until it is on disk: what is torn is as good as not there.
     pub fn put(&self, bytes: &[u8]) -> Result<ContentHash, FsError> {
         let hash = ContentHash::of(bytes);
+        self.directory.make(&[])?;
         let write = || -> std::io::Result<()> {
-            self.make()?;
-            let new = self.directory.join(format!("new-{}", random::hex::<8>()?));
-            std::fs::write(&new, bytes)
-                .and_then(|()| std::fs::rename(&new, self.path(&hash)))
-                .inspect_err(|_| drop(std::fs::remove_file(&new)))
+            let new = format!("new-{}", random::hex::<8>()?);
+            self.directory
+                .create_file(&new, OFlags::empty())
+                .and_then(|mut file| file.write_all(bytes))
+                .and_then(|()| self.directory.rename(&new, hash.to_string()))
+                .inspect_err(|_| drop(self.directory.remove(&new)))
         };
-        let error = |error| FsError::from_io(&self.directory, "cannot be written", &error);
+        let error = |error| FsError::from_io(self.directory(), "cannot be written", &error);
         write().map_err(error).map(|()| hash)
     }
 
     /// Takes a look at something; nothing, if it is not there or not what it was.
-    pub fn get(&self, hash: &ContentHash) -> Option<(Vec<u8>, ShelvedFile)> {
-        let ShelvedFile(mut file) = self.open(hash)?;
+    pub fn get(&self, shelved: &Shelved) -> Option<(Vec<u8>, ShelvedFile)> {
+        let ShelvedFile(file) = self.open(&shelved.hash)?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).ok()?;
-        (ContentHash::of(&bytes) == *hash).then_some((bytes, ShelvedFile(file)))
+        Read::take(&file, shelved.bytes).read_to_end(&mut bytes).ok()?;
+        (ContentHash::of(&bytes) == shelved.hash).then_some((bytes, ShelvedFile(file)))
     }
 
     /// Holds something open that was just put there.
     pub fn open(&self, hash: &ContentHash) -> Option<ShelvedFile> {
-        std::fs::File::open(self.path(hash)).ok().map(ShelvedFile)
+        self.directory.open_file(hash.to_string(), OFlags::RDONLY).ok().map(ShelvedFile)
     }
 
     /// All that is there, the newest first.
     pub fn list(&self) -> Vec<Shelved> {
-        let entries = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
-        let shelved = |entry: std::fs::DirEntry| {
-            let hash = entry.file_name().to_str()?.parse().ok()?;
-            let about = entry.metadata().ok()?;
+        let shelved = |name: &OsStr| {
+            let hash = name.to_str()?.parse().ok()?;
+            let about = self.directory.open_file(name, OFlags::RDONLY).ok()?.metadata().ok()?;
             Some(Shelved { hash, bytes: about.len(), since: about.modified().ok()? })
         };
-        let mut all: Vec<Shelved> = entries.filter_map(shelved).collect();
+        let names = self.directory.list(".").unwrap_or_default();
+        let mut all: Vec<Shelved> = names.iter().filter_map(|name| shelved(name)).collect();
         all.sort_by_key(|shelved| std::cmp::Reverse(shelved.since));
         all
     }
 
     /// Takes something away, if it is there.
     pub fn remove(&self, hash: &ContentHash) {
-        let _ = std::fs::remove_file(self.path(hash));
+        let _ = self.directory.remove(hash.to_string());
     }
 
     /// Takes everything away, the shelf too; what was left behind half written goes with it.
     pub fn clear(&self) -> Result<(), FsError> {
-        match std::fs::remove_dir_all(&self.directory) {
+        match std::fs::remove_dir_all(self.directory()) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(FsError::from_io(&self.directory, "cannot be removed", &error))
+                Err(FsError::from_io(self.directory(), "cannot be removed", &error))
             }
             _ => Ok(()),
         }
@@ -108,12 +113,12 @@ impl Shelf {
 
     /// Takes other shelves beside this one away in which nothing was changed for so long.
     pub fn forget_siblings(&self, age: Duration) {
-        let Some(above) = self.directory.parent() else { return };
+        let Some(above) = self.directory().parent() else { return };
         for entry in std::fs::read_dir(above).into_iter().flatten().flatten() {
             let modified = entry.metadata().and_then(|about| about.modified()).ok();
             let old =
                 modified.and_then(|since| since.elapsed().ok()).is_some_and(|for_| for_ > age);
-            if old && entry.path() != self.directory {
+            if old && entry.path() != self.directory() {
                 let _ = Shelf::new(entry.path()).clear();
             }
         }
@@ -121,20 +126,10 @@ impl Shelf {
 
     /// Nothing, if somebody else has it.
     pub fn lock(&self) -> Option<ShelfLock> {
-        self.make().ok()?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let mode = Mode::RUSR | Mode::WUSR;
-        let file = rustix::fs::open(self.directory.join(LOCK), flags, mode).ok()?;
+        self.directory.make(&[]).ok()?;
+        let file = self.directory.open_file(LOCK, OFlags::RDWR | OFlags::CREATE).ok()?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
         Some(ShelfLock(file))
-    }
-
-    fn path(&self, hash: &ContentHash) -> PathBuf {
-        self.directory.join(hash.to_string())
-    }
-
-    fn make(&self) -> std::io::Result<()> {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)
     }
 }
 
@@ -155,7 +150,10 @@ mod tests {
         let shelf = Shelf::new(top.path().join("a/shelf"));
         assert_eq!((shelf.list(), shelf.clear().is_ok()), (vec![], true));
         let (one, two) = (shelf.put(b"one").unwrap(), shelf.put(b"two").unwrap());
-        let get = |hash| shelf.get(hash).map(|(bytes, _)| bytes);
+        let get = |hash: &ContentHash| {
+            let shelved = shelf.list().into_iter().find(|shelved| shelved.hash == *hash)?;
+            shelf.get(&shelved).map(|(bytes, _)| bytes)
+        };
         assert_eq!(get(&one).as_deref(), Some(&b"one"[..]));
         assert_eq!(shelf.list().len(), 2);
         std::fs::write(shelf.directory().join(one.to_string()), "on").unwrap();

@@ -147,7 +147,7 @@ impl Index {
             bytes += shelved.bytes;
             let fits = bytes <= self.settings.max_bytes;
             let read = || {
-                let (bytes, file) = shelf.get(&shelved.hash)?;
+                let (bytes, file) = shelf.get(&shelved)?;
                 let serial = self.next_serial();
                 let segment = stored::from_bytes(&bytes, self.settings.chunk_bytes, serial)?;
                 let _ = segment.kept.set(shelved.hash);

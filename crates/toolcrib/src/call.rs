@@ -75,7 +75,10 @@ impl Runtime {
         }));
         let budget = self.limits().reply_chars;
         let outcome = match outcome.unwrap_or_else(|panic| Err(internal(panic.as_ref()))) {
-            Ok(reply) => Ok(reply.within(budget)),
+            Ok(reply) => {
+                let reply = reply.within(budget);
+                Ok(self.decision_keeping().take_trouble().into_iter().fold(reply, Reply::note))
+            }
             Err(error) => Err(error.within(budget)),
         };
         // The call may have made more known.

@@ -1,5 +1,6 @@
 //! What was decided on calls, kept for the operator.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use toolcrib_fs::Decided;
@@ -42,6 +43,41 @@ impl DecisionEntry {
     }
 }
 
+/// Whether decisions can be kept.
+#[derive(Debug, Default)]
+pub(crate) struct DecisionKeeping(Mutex<Keeping>);
+
+#[derive(Debug, Default)]
+enum Keeping {
+    /// As far as is known.
+    #[default]
+    Works,
+    /// It does not, for this reason, and no reply has said so yet.
+    Fails(String),
+    /// It does not, and a reply has said so.
+    FailsAndTold,
+}
+
+impl DecisionKeeping {
+    fn set(&self, outcome: Result<(), String>) {
+        let mut keeping = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match (outcome, &*keeping) {
+            (Ok(()), _) => *keeping = Keeping::Works,
+            (Err(why), Keeping::Works) => *keeping = Keeping::Fails(why),
+            (Err(_), _) => {}
+        }
+    }
+
+    /// Why decisions cannot be kept, for the first reply that can say so.
+    pub(crate) fn take_trouble(&self) -> Option<String> {
+        let mut keeping = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Keeping::Fails(why) = &*keeping else { return None };
+        let trouble = format!("[decisions on calls are not being logged: {why}]");
+        *keeping = Keeping::FailsAndTold;
+        Some(trouble)
+    }
+}
+
 impl Runtime {
     /// What was decided in this workspace and is still known, the newest first.
     pub fn decisions(&self) -> Result<Vec<DecisionEntry>, Error> {
@@ -59,8 +95,13 @@ impl Runtime {
         Ok(all.into_iter().filter(|decided| decided.workspace == here).map(entry).collect())
     }
 
-    /// Keeps what was decided on a call. Where that cannot be kept, calls that only look go on all the same;
-    /// those that change files are kept from it by the journal itself.
+    /// Whether decisions on calls can be logged now.
+    pub fn check_decisions(&self) -> Result<(), Error> {
+        let checked = self.journal().map_or(Ok(()), |journal| journal.check_decisions());
+        checked.map_err(|error| journal_error(&error))
+    }
+
+    /// Keeps what was decided on a call. Where that cannot be kept, calls go on, and the next reply says so.
     pub(crate) fn keep_decision(&self, session: &Session, secrets: &Secrets, record: &Record) {
         let Some((journal, (decision, rule))) = self.journal().zip(record.decision.as_ref()) else {
             return;
@@ -88,6 +129,7 @@ impl Runtime {
             by: record.answered.map(|answered| answered.by.to_owned()),
             dry_run: record.dry_run,
         };
-        let _ = journal.keep_decision(decided);
+        let kept = journal.keep_decision(decided);
+        self.decision_keeping().set(kept.map_err(|error| error.to_string()));
     }
 }

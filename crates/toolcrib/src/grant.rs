@@ -109,6 +109,40 @@ pub(crate) fn resolve(
     effect: Effect,
     path: &Path,
 ) -> Result<Place, Error> {
+    let place = resolve_any(runtime, session, effect, path)?;
+    if effect == Effect::Write
+        && let Some(pattern) =
+            place.names_on_the_way().find_map(|path| runtime.protection().find(path))
+    {
+        let message = format!(
+            "{} is protected: writing it can make programs run code",
+            visible_name(path.as_os_str().as_encoded_bytes())
+        );
+        return Err(Error::new(ErrorKind::Protected, message)
+            .hint(format!(
+                "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
+            ))
+            .with("protected_by", pattern));
+    }
+    if effect == Effect::Write && runtime.path_rules().refuses_writing(&place.path()) {
+        let shown = visible_name(path.as_os_str().as_encoded_bytes());
+        let message =
+            format!("{shown} is protected: git runs it, or takes its configuration from it");
+        let pattern = visible_name(place.relative().as_os_str().as_encoded_bytes());
+        return Err(Error::new(ErrorKind::Protected, message).hint(format!(
+            "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
+        )));
+    }
+    Ok(place)
+}
+
+/// The same, also for names that are protected. Only for bringing back what was there before a change.
+pub(crate) fn resolve_any(
+    runtime: &Runtime,
+    session: &Session,
+    effect: Effect,
+    path: &Path,
+) -> Result<Place, Error> {
     let shown = |path: &Path| visible_name(path.as_os_str().as_encoded_bytes());
     let is_here = path == Path::new(".") || path.as_os_str().is_empty();
     if runtime.absolute_paths() && path.is_relative() && !is_here {
@@ -131,28 +165,6 @@ pub(crate) fn resolve(
     let reason = [place.path(), requested].iter().find_map(|path| runtime.hidden().reason(path));
     if let Some(reason) = reason {
         return Err(hidden(&shown(path), &reason));
-    }
-    if effect == Effect::Write
-        && let Some(pattern) =
-            place.names_on_the_way().find_map(|path| runtime.protection().find(path))
-    {
-        let message =
-            format!("{} is protected: writing it can make programs run code", shown(path));
-        return Err(Error::new(ErrorKind::Protected, message)
-            .hint(format!(
-                "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
-            ))
-            .with("protected_by", pattern));
-    }
-    if effect == Effect::Write && runtime.path_rules().refuses_writing(&place.path()) {
-        let message = format!(
-            "{} is protected: git runs it, or takes its configuration from it",
-            shown(path)
-        );
-        let pattern = visible_name(place.relative().as_os_str().as_encoded_bytes());
-        return Err(Error::new(ErrorKind::Protected, message).hint(format!(
-            "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
-        )));
     }
     Ok(place)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use toolcrib_fs::{Entry, FileChange, Journal, Place, ReadFile, Version};
+use toolcrib_fs::{Changes, DamagedChanges, Entry, FileChange, Journal, Place, ReadFile, Version};
 use toolcrib_text::{Diff, unified_diff};
 
 use crate::error::{Error, ErrorKind};
@@ -33,6 +33,28 @@ pub struct HistoryEntry {
     pub(crate) entry: Entry,
 }
 
+/// What the journal has of this workspace.
+#[derive(Debug, Clone)]
+pub struct ChangeLog {
+    /// The changes that were made and can be read, the oldest first.
+    pub changes: Vec<HistoryEntry>,
+    /// Those that cannot be read any more, the oldest first. Of which workspace they were is not known.
+    pub damaged: Vec<DamagedChanges>,
+}
+
+impl ChangeLog {
+    /// A change by its number.
+    pub fn find(&self, id: u64) -> Result<&HistoryEntry, Error> {
+        if let Some(damaged) = self.damaged.iter().find(|damaged| damaged.ids.contains(&id)) {
+            return Err(Error::new(ErrorKind::Io, damaged.to_string())
+                .hint("Nothing was done. What it changed is not known any more, so it can be neither shown nor taken back."));
+        }
+        let found = self.changes.iter().find(|change| change.id == id);
+        found
+            .ok_or_else(|| Error::new(ErrorKind::NotFound, format!("there is no change {id} here")))
+    }
+}
+
 /// A file that a change has changed.
 #[derive(Debug, Clone)]
 pub struct HistoryFile {
@@ -47,7 +69,13 @@ pub struct HistoryFile {
 impl Runtime {
     /// The changes that were made in this workspace and are still known, the oldest first.
     pub fn history(&self) -> Result<Vec<HistoryEntry>, Error> {
-        let entries = self.journal_there()?.entries().map_err(|error| journal_error(&error))?;
+        Ok(self.change_log()?.changes)
+    }
+
+    /// The same, with the changes that are damaged.
+    pub fn change_log(&self) -> Result<ChangeLog, Error> {
+        let Changes { entries, damaged } =
+            self.journal_there()?.changes().map_err(|error| journal_error(&error))?;
         // From the newest back: what a change that stands takes back, does not stand.
         let mut undone: HashSet<u64> = HashSet::new();
         for entry in entries.iter().rev() {
@@ -72,7 +100,7 @@ impl Runtime {
                 history.push(self.history_entry(undone.contains(&entry.id), is_undo, entry));
             }
         }
-        Ok(history)
+        Ok(ChangeLog { changes: history, damaged })
     }
 
     /// What a change has changed, as a diff.
@@ -137,7 +165,7 @@ impl Runtime {
     /// What a version of a file said.
     pub(crate) fn version(&self, version: Option<Version>) -> Result<Option<Vec<u8>>, Error> {
         let Some((journal, version)) = self.journal().zip(version) else { return Ok(None) };
-        match journal.content(&version.hash).map_err(|error| journal_error(&error))? {
+        match journal.content(&version).map_err(|error| journal_error(&error))? {
             Some(content) => Ok(Some(content)),
             None => Err(Error::new(
                 ErrorKind::NotFound,

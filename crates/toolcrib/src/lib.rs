@@ -97,7 +97,7 @@ pub use error::{Error, ErrorKind};
 pub use explain::Explanation;
 pub use file::{Chunks, OpenFile};
 pub use helper::run_helper;
-pub use history::{HistoryEntry, HistoryFile};
+pub use history::{ChangeLog, HistoryEntry, HistoryFile};
 pub use indexing::RootIndex;
 pub use json::parse_json;
 pub use kept::{RunningCommand, end_command, running_commands};
@@ -110,7 +110,7 @@ pub use session::Session;
 pub use tool::{Category, Hints, Tool};
 pub use toolcrib_exec::{Attempt, Network, ask_for_more_handles};
 pub use toolcrib_fs::{
-    Caps, Content, HardLinks, Recovered, RecoveryOutcome, Registry, random_bytes,
+    Caps, Content, DamagedChanges, HardLinks, Recovered, RecoveryOutcome, Registry, random_bytes,
 };
 pub use toolcrib_policy::{
     Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Profile, Proposal,

@@ -65,6 +65,16 @@ impl Reply {
         self
     }
 
+    /// A sentence of ours behind what it says.
+    #[must_use]
+    pub(crate) fn note(mut self, sentence: String) -> Self {
+        if !self.output.is_empty() && !self.output.ends_with('\n') {
+            self.output.push('\n');
+        }
+        self.output += &sentence;
+        self
+    }
+
     /// A fact for programs.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {

@@ -13,8 +13,10 @@ use toolcrib_policy::{Access, Effect, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, Tables};
 use toolcrib_text::{Secrets, visible_name};
 
+use crate::decisions::DecisionKeeping;
 use crate::error::Error;
 use crate::hidden::Hidden;
+use crate::history::journal_error;
 use crate::limits::Limits;
 use crate::record::{Record, Recorder};
 use crate::sandbox::PathRules;
@@ -45,6 +47,7 @@ pub struct Runtime {
     shell_host: Option<ShellHost>,
     sessions: AtomicU64,
     tables: Tables,
+    decision_keeping: DecisionKeeping,
 }
 
 impl Runtime {
@@ -158,6 +161,10 @@ impl Runtime {
         &self.tables
     }
 
+    pub(crate) fn decision_keeping(&self) -> &DecisionKeeping {
+        &self.decision_keeping
+    }
+
     pub(crate) fn states(&self) -> &States {
         &self.states
     }
@@ -251,7 +258,8 @@ impl RuntimeBuilder {
     }
 
     /// Keeps what changes replace, in a directory of one's own, so that they can be undone, and so that
-    /// a change of several files is all or nothing also when the process dies in the middle of it.
+    /// a change of several files is all or nothing also when the process dies in the middle of it. Only a
+    /// directory that no other user can reach is taken: `build` refuses any other.
     pub fn journal(mut self, directory: impl Into<PathBuf>, caps: Caps) -> Self {
         self.journal = Some((directory.into(), caps));
         self
@@ -328,8 +336,10 @@ impl RuntimeBuilder {
         };
         let roots = self.roots.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let workspace = Workspace::new(roots).map_err(|error| Error::from_fs("", &error))?;
+        let journal = self.journal.map(|(directory, caps)| Journal::open(directory, caps));
+        let journal = journal.transpose().map_err(|error| journal_error(&error))?;
         let mut own: Vec<PathBuf> = self.own.iter().map(|path| real_path(path)).collect();
-        own.extend(self.journal.iter().map(|(directory, _)| real_path(directory)));
+        own.extend(journal.as_ref().map(|journal| journal.directory().to_owned()));
         // Those that are not there are not written by commands either.
         let caches = self
             .sandbox
@@ -341,14 +351,13 @@ impl RuntimeBuilder {
         let hidden = Hidden::new(own, &self.sandbox.hidden, registry, &workspace);
         let hidden = Arc::new(hidden);
         let settings = ShellSettings {
-            directory: self.journal.as_ref().map(|(directory, _)| directory.clone()),
+            directory: journal.as_ref().map(|journal| journal.directory().to_owned()),
             environment: self.environment,
             login_shell: self.login_shell,
             sandbox: (self.profile != Profile::Open).then_some(self.sandbox),
         };
         let shell_host = self.helper.as_ref().map(|program| ShellHost::new(program, settings));
-        let indexes = self.journal.as_ref().map(|(directory, _)| directory.join("index"));
-        let journal = self.journal.map(|(directory, caps)| Journal::new(directory, caps));
+        let indexes = journal.as_ref().map(|journal| journal.directory().join("index"));
         // A journal that cannot be looked at is no reason not to read files; a change will say so itself.
         let recovered =
             journal.as_ref().map(|journal| journal.recover(&workspace).unwrap_or_default());
@@ -384,6 +393,7 @@ impl RuntimeBuilder {
             shell_host,
             sessions: AtomicU64::new(0),
             tables: Tables::new(self.index, indexes),
+            decision_keeping: DecisionKeeping::default(),
         })
     }
 }

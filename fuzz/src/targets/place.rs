@@ -48,9 +48,14 @@ impl Place {
     }
 }
 
-fn make() -> Place {
+/// A directory that is gone in the end.
+pub(super) fn scratch() -> TempDir {
     let directory = tempfile::tempdir_in(MEMORY).or_else(|_| tempfile::tempdir());
-    let directory = directory.expect("a temporary directory");
+    directory.expect("a temporary directory")
+}
+
+fn make() -> Place {
+    let directory = scratch();
     std::fs::create_dir(directory.path().join("ws")).expect("a workspace");
     let runtime = Runtime::builder()
         .root(directory.path().join("ws"))

@@ -27,7 +27,10 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
         ("configuration", configuration(common)),
         ("profile", profile(common)),
         ("rules", rules(common)),
-        ("journal", journal(common)),
+        (
+            "journal",
+            runtime.as_ref().map_err(String::clone).and_then(|runtime| journal(common, runtime)),
+        ),
         ("workspace", runtime.as_ref().map(|_| roots(common)).map_err(String::clone)),
         ("index", runtime.as_ref().map_err(String::clone).and_then(indexes)),
         ("clients", clients()),
@@ -84,12 +87,16 @@ fn profile(common: &Common) -> Result<String, String> {
     Ok(Config::read(common.config.as_deref())?.profile(common)?.to_string())
 }
 
-fn journal(common: &Common) -> Result<String, String> {
+/// Where the journal is, and how large. A problem, if decisions cannot be logged there.
+fn journal(common: &Common, runtime: &Runtime) -> Result<String, String> {
     let state = common.state.clone().or_else(config::state_directory);
     let state = state.ok_or("there is no place for it; name one with --state")?;
     if let Some(problem) = surroundings::state_problem(&state) {
         return Err(problem);
     }
+    runtime
+        .check_decisions()
+        .map_err(|error| format!("decisions on calls are not being logged: {}", error.text()))?;
     let (bytes, more) = size(&state);
     let about = if more { "more than " } else { "" };
     Ok(format!("{}, {about}{:.1} MB", state.display(), bytes as f64 / 1e6))

@@ -5,21 +5,27 @@ use std::io::{self, IsTerminal, Write as _};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
-use toolcrib::{Call, Error, ErrorKind, HistoryEntry, Options, Runtime, to_json};
+use toolcrib::{
+    Call, ChangeLog, DamagedChanges, Error, ErrorKind, HistoryEntry, Options, Runtime, to_json,
+};
 
 use crate::approve::confirm;
 use crate::args::Common;
 use crate::print::{self, ADDED, DIM, NAME, REMOVED, WARNING};
 
 pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<ExitCode, String> {
-    let mut history = runtime.history().map_err(|error| error.to_string())?;
+    let ChangeLog { changes: mut history, damaged } =
+        runtime.change_log().map_err(|error| error.to_string())?;
     history.reverse();
     let total = history.len();
     history.truncate(limit);
     if !print::for_people(common) {
         let changes: Vec<Value> = history.iter().map(facts).collect();
         let complete = changes.len() == total;
-        let object = json!({"changes": changes, "total": total, "complete": complete});
+        let damaged: Vec<Value> = damaged.iter().map(damaged_facts).collect();
+        let object = json!({
+            "changes": changes, "total": total, "complete": complete, "damaged": damaged,
+        });
         return say(&format!("{object}\n"));
     }
     let mut text = String::new();
@@ -42,7 +48,18 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
     } else if history.len() < total {
         let _ = writeln!(text, "{DIM}{} of {total}; -n {total} shows all{DIM:#}", history.len());
     }
+    for damaged in damaged.iter().rev() {
+        let _ = writeln!(text, "{WARNING}{damaged}{WARNING:#}");
+    }
     page(&text)
+}
+
+fn damaged_facts(damaged: &DamagedChanges) -> Value {
+    json!({
+        "first": damaged.ids.start(),
+        "last": damaged.ids.end(),
+        "problem": damaged.to_string(),
+    })
 }
 
 pub(crate) fn show(common: &Common, runtime: &Runtime, id: u64) -> Result<ExitCode, String> {
@@ -139,10 +156,9 @@ fn take_back(
 }
 
 fn find(runtime: &Runtime, id: u64) -> Result<HistoryEntry, Error> {
-    let found = runtime.history()?.into_iter().find(|change| change.id == id);
-    found.ok_or_else(|| {
-        Error::new(ErrorKind::NotFound, format!("there is no change {id} here"))
-            .hint("`toolcrib log` lists the changes.")
+    runtime.change_log()?.find(id).cloned().map_err(|error| match error.kind() {
+        ErrorKind::NotFound => error.hint("`toolcrib log` lists the changes."),
+        _ => error,
     })
 }
 

@@ -17,7 +17,7 @@ fn index(workspace: &Path, state: &Path, word: &str) -> Value {
 #[test]
 fn an_index_is_built_found_and_dropped() {
     let (directory, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (workspace, state) = (directory.path(), state.path());
+    let (workspace, state) = (directory.path(), &state.path().join("state"));
     for at in 0..1_600 {
         std::fs::write(workspace.join(format!("f{at}")), format!("number {at} end\n")).unwrap();
     }

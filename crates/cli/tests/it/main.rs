@@ -19,6 +19,7 @@ mod other_user;
 mod pages;
 mod people;
 mod policy;
+mod state;
 mod taking_back;
 
 use std::io::Write;

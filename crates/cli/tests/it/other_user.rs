@@ -1,6 +1,6 @@
 //! As a user who may not do everything. Where the tests do not run as root, they are that user.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -24,7 +24,7 @@ impl Workspace {
         // Where the tests are built, that user may not be able to go.
         std::fs::copy(crate::PROGRAM, workspace.path("toolcrib")).unwrap();
         for name in ["ws", "state"] {
-            std::fs::create_dir(workspace.path(name)).unwrap();
+            std::fs::DirBuilder::new().mode(0o700).create(workspace.path(name)).unwrap();
             workspace.give(name);
         }
         workspace

@@ -1,6 +1,5 @@
-//! A step whose new content is on disk and only has to be put in place.
+//! A step that is known to work, and only has to be put in place.
 
-use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,60 +15,63 @@ use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::ReadFile;
 use crate::journal::{FileChange, Version};
+use crate::place::Place;
+use crate::threads;
+
+/// The contents of so many files are synced one after the other, and of more by several threads.
+const FEW: usize = 4;
 
 /// A step that only has to be put in place.
 pub(super) struct Prepared<'a> {
     step: &'a Step,
-    directory: Arc<OwnedFd>,
     way: Way,
     mode_before: u32,
     mode_after: u32,
     links: u64,
 }
 
-/// The directories of a change, each opened once: a process may have few handles at a time, and each new
-/// file needs one of its own.
+/// The directory that was opened last: files of one directory mostly follow each other.
 #[derive(Default)]
-pub(super) struct OpenDirectories(HashMap<PathBuf, Arc<OwnedFd>>);
+pub(super) struct LastDirectory(Option<(PathBuf, Arc<OwnedFd>)>);
 
-impl OpenDirectories {
+impl LastDirectory {
     /// The one that a step's file is in.
     fn of(&mut self, step: &Step) -> Result<Arc<OwnedFd>, FsError> {
         let (parent, _) = step.split()?;
         let path = step.place.root.path().join(parent);
-        if let Some(open) = self.0.get(&path) {
+        if let Some((_, open)) = self.0.as_ref().filter(|(last, _)| *last == path) {
             return Ok(open.clone());
         }
         let open = Arc::new(step.open_directory(parent)?);
-        self.0.insert(path, open.clone());
+        self.0 = Some((path, open.clone()));
         Ok(open)
     }
 }
 
 enum Way {
-    Rename(Staged),
+    /// By a new file, which is written, or still to be written.
+    Rename(Option<Staged>),
     InPlace,
     Delete,
 }
 
 impl<'a> Prepared<'a> {
-    /// Gets everything ready. Writing in place is a way only if somebody keeps what was there.
+    /// Gets everything ready; with `ahead`, the new content too. Writing in place is a way only if somebody
+    /// keeps what was there.
     pub(super) fn new(
         step: &'a Step,
-        directories: &mut OpenDirectories,
+        directory: &mut LastDirectory,
         hard_links: HardLinks,
         kept: bool,
+        ahead: bool,
     ) -> Result<Self, FsError> {
-        let directory = directories.of(step)?;
-        let old = match &step.was {
-            Some(_) => Some(ReadFile::open(&step.place)?),
-            None => None,
-        };
+        let directory = directory.of(step)?;
+        let old = step.open_old()?;
         let mode = |stat: &Stat| beneath::permissions(stat).as_raw_mode();
         let links = old.as_ref().map_or(1, ReadFile::links);
         let mode_before = old.as_ref().map_or(0, |old| mode(&old.stat));
         let (way, mode_after) = (Way::Delete, mode_before);
-        let prepared = Prepared { step, directory, way, mode_before, mode_after, links };
+        let prepared = Prepared { step, way, mode_before, mode_after, links };
         let Some(now) = &step.now else { return Ok(prepared) };
         let written_through = links > 1 && hard_links == HardLinks::WriteThrough;
         // A file that is a mount point cannot be replaced, only written.
@@ -79,24 +81,48 @@ impl<'a> Prepared<'a> {
         if wants_in_place && may_in_place {
             return Ok(Prepared { way: Way::InPlace, ..prepared });
         }
-        let way = match stage(&prepared.directory, step, old.as_ref(), now) {
-            Ok(staged) => Way::Rename(staged),
+        // Without its content, a new file shows as well whether there can be one, and its mode.
+        let content = if ahead { &now[..] } else { &[] };
+        let staged = match stage(&directory, step, old.as_ref(), content) {
+            Ok(staged) => staged,
             // The directory, or what the file is besides its content, is not ours to make anew.
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::INVAL)
                 if old.is_some() && may_in_place =>
             {
-                Way::InPlace
+                return Ok(Prepared { way: Way::InPlace, ..prepared });
             }
             Err(errno) => return Err(step.error("cannot be written", errno)),
         };
-        let mode_after = match &way {
-            Way::Rename(staged) => {
-                let stat = rustix::fs::fstat(staged.file());
-                mode(&stat.map_err(|errno| step.error("cannot be looked at", errno))?)
-            }
-            _ => mode_before,
-        };
+        let cannot = |errno| step.error("cannot be looked at", errno);
+        let mode_after = mode(&rustix::fs::fstat(staged.file()).map_err(cannot)?);
+        let way = Way::Rename(ahead.then_some(staged));
         Ok(Prepared { way, mode_after, ..prepared })
+    }
+
+    /// Writes the new content of these, as far as it is not written yet, and waits until it is on disk.
+    pub(super) fn write(files: &mut [Self], directory: &mut LastDirectory) -> Result<(), FsError> {
+        for Prepared { step, way, .. } in files.iter_mut() {
+            if let Way::Rename(staged @ None) = way {
+                let (directory, old) = (directory.of(step)?, step.open_old()?);
+                let now = step.now.as_deref().unwrap_or_default();
+                let written = stage(&directory, step, old.as_ref(), now);
+                *staged = Some(written.map_err(|errno| step.error("cannot be written", errno))?);
+            }
+        }
+        let sync = |file: &Self| match &file.way {
+            Way::Rename(Some(staged)) => {
+                staged.sync().map_err(|errno| file.step.error("cannot be written", errno))
+            }
+            _ => Ok(()),
+        };
+        match files.len() <= FEW {
+            true => files.iter().try_for_each(sync),
+            false => threads::for_each(files, sync),
+        }
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.step.place
     }
 
     /// What there will be to say about it.
@@ -118,27 +144,34 @@ impl<'a> Prepared<'a> {
         change
     }
 
-    /// Puts it in place. Says `done` as soon as the file is another, for then there is something to take
+    /// Puts it in place, once it is written. Says `done` as soon as the file is another, for then there is something to take
     /// back.
-    pub(super) fn put(self, done: impl FnOnce()) -> Result<(), FsError> {
-        let Prepared { step, directory, way, .. } = self;
+    pub(super) fn put(
+        self,
+        directory: &mut LastDirectory,
+        done: impl FnOnce(),
+    ) -> Result<(), FsError> {
+        let Prepared { step, way, .. } = self;
         let (_, name) = step.split()?;
+        let now = step.now.as_deref().unwrap_or_default();
         let cannot = |errno| step.error("cannot be put in place", errno);
         // Much may have happened while the new content and the journal went to the disk.
         if let Some(was) = &step.was {
             step.require_unchanged(was)?;
         }
         match (way, &step.was) {
+            (Way::Rename(None), _) => return Err(step.fail(FsErrorKind::Io, "was not written")),
             (Way::Delete, _) => {
+                let directory = directory.of(step)?;
                 rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(cannot)?;
                 done();
             }
             (Way::InPlace, _) => {
                 // From the first byte on.
                 done();
-                in_place::write(step, step.now.as_deref().unwrap_or_default())?;
+                in_place::write(step, now)?;
             }
-            (Way::Rename(staged), None) => {
+            (Way::Rename(Some(staged)), None) => {
                 staged.create(name).map_err(|errno| match errno {
                     Errno::EXIST => {
                         step.fail(FsErrorKind::Stale, "was created by somebody else meanwhile")
@@ -147,8 +180,9 @@ impl<'a> Prepared<'a> {
                 })?;
                 done();
             }
-            (Way::Rename(staged), Some(_)) => {
+            (Way::Rename(Some(staged)), Some(_)) => {
                 let inode = rustix::fs::fstat(staged.file()).map_err(cannot)?.st_ino;
+                let directory = staged.directory().clone();
                 staged.replace(name).map_err(cannot)?;
                 done();
                 // Some file systems say yes and do nothing.
@@ -185,6 +219,5 @@ fn stage(
         let otherwise = beneath::permissions(&rustix::fs::fstat(staged.file())?).as_raw_mode();
         attributes::set_mode(staged.file(), mode.of(otherwise))?;
     }
-    staged.sync()?;
     Ok(staged)
 }

@@ -36,6 +36,12 @@ impl Staged {
         self.file.as_fd()
     }
 
+    /// The directory that it is in.
+    pub(super) fn directory(&self) -> &Arc<OwnedFd> {
+        &self.directory
+    }
+
+    /// Waits until it is on disk.
     pub(super) fn sync(&self) -> Result<(), Errno> {
         retry_on_intr(|| rustix::fs::fdatasync(&self.file))
     }

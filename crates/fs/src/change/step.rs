@@ -128,6 +128,11 @@ impl Step {
         Err(self.fail(FsErrorKind::Stale, "changed on disk since it was read"))
     }
 
+    /// The file that it starts from, if there is one.
+    pub(super) fn open_old(&self) -> Result<Option<ReadFile>, FsError> {
+        self.was.as_ref().map(|_| ReadFile::open(&self.place)).transpose()
+    }
+
     /// Undoes a step that was made, with what is at hand.
     pub(super) fn take_back(&self, in_place: bool) -> Result<(), FsError> {
         if let Some(was) = self.was.as_deref().filter(|_| in_place) {

@@ -1,9 +1,6 @@
 //! Taking away what is too old or too much.
 
 use std::collections::HashSet;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::FlockOperation;
@@ -44,24 +41,14 @@ impl Journal {
         let exclusive = FlockOperation::NonBlockingLockExclusive;
         let Ok(_alone) = self.hold("collecting", exclusive, Duration::ZERO) else { return Ok(()) };
         let _lock = self.hold("lock", exclusive, PATIENCE)?;
-        let entries = self.log.read()?;
+        let entries = self.entries()?;
         let kept = self.worth_keeping(&entries);
         if kept.len() < entries.len() {
-            self.rewrite_log(kept)?;
+            self.log.rewrite(kept)?;
         }
         let interrupted = [self.noted()?, self.followed()?].concat();
-        let named: HashSet<PathBuf> = kept
-            .iter()
-            .chain(&interrupted)
-            .flat_map(Entry::contents)
-            .map(|hash| self.store.path(&hash))
-            .collect();
-        for path in self.store.list()? {
-            if !named.contains(&path) {
-                let _ = std::fs::remove_file(&path);
-            }
-        }
-        Ok(())
+        let named = kept.iter().chain(&interrupted).flat_map(Entry::contents);
+        self.store.keep_only(&named.collect())
     }
 
     /// The changes within the caps: from the newest back, as long as there is room.
@@ -71,7 +58,7 @@ impl Journal {
         let (mut counted, mut bytes) = (HashSet::new(), 0);
         for (at, entry) in entries.iter().enumerate().rev() {
             let new = entry.contents().filter(|hash| counted.insert(*hash));
-            let sizes = new.map(|hash| self.store.path(&hash).metadata().map_or(0, |m| m.len()));
+            let sizes = new.map(|hash| self.store.size(&hash));
             bytes += sizes.sum::<u64>() + log::line(entry).len() as u64;
             let over = bytes > self.caps.bytes || u128::from(entry.time_ms) < oldest;
             if over && at + 1 < entries.len() {
@@ -79,19 +66,5 @@ impl Journal {
             }
         }
         entries
-    }
-
-    fn rewrite_log(&self, entries: &[Entry]) -> Result<(), FsError> {
-        let new = self.directory.join("log.new");
-        let write = || -> std::io::Result<()> {
-            let mut open = std::fs::OpenOptions::new();
-            let mut file = open.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-            for entry in entries {
-                file.write_all(log::line(entry).as_bytes())?;
-            }
-            file.sync_data()?;
-            std::fs::rename(&new, self.log.path())
-        };
-        write().map_err(|error| FsError::from_io(&new, "cannot be written", &error))
     }
 }

@@ -3,17 +3,19 @@
 //! Less than what changes are kept with: a line that a crash cut off is passed over, and nobody waits for
 //! the disk.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 
-use super::{Journal, PATIENCE, make_private};
+use super::{Journal, PATIENCE};
 use crate::error::FsError;
+use crate::private::PrivateDirectory;
+
+const NOW: &str = "decisions";
+const BEFORE: &str = "decisions.before";
 
 /// When a file has so many bytes it becomes the older one, and the one before is gone.
 const MAX_BYTES: u64 = 4 << 20;
@@ -54,15 +56,22 @@ pub struct Decided {
 /// Where decisions are kept.
 #[derive(Debug, Clone)]
 pub(super) struct Decisions {
-    now: PathBuf,
-    before: PathBuf,
+    directory: PrivateDirectory,
     open: Arc<Mutex<Option<File>>>,
 }
 
 impl Decisions {
-    pub(super) fn new(directory: &Path) -> Decisions {
-        let (now, before) = (directory.join("decisions"), directory.join("decisions.before"));
-        Decisions { now, before, open: Arc::default() }
+    pub(super) fn new(directory: PrivateDirectory) -> Decisions {
+        Decisions { directory, open: Arc::default() }
+    }
+
+    /// The file that lines are added to.
+    fn open_now(&self) -> io::Result<File> {
+        self.directory.open_file(NOW, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
+    }
+
+    fn error(&self, error: &io::Error) -> FsError {
+        FsError::from_io(self.directory.path().join(NOW), "cannot be written", error)
     }
 }
 
@@ -83,19 +92,29 @@ impl Journal {
         };
         // One write: whoever else adds lines does so before or after it.
         let written = open.insert(file).write_all(line.as_bytes());
-        written.map_err(|error| self.decisions_error(&error))
+        written.map_err(|error| self.decisions.error(&error))
+    }
+
+    /// Whether a decision could be kept now.
+    pub fn check_decisions(&self) -> Result<(), FsError> {
+        self.open_decisions().map(drop)
     }
 
     /// The decisions that are still known, the newest first.
     pub fn decisions(&self) -> Result<Vec<Decided>, FsError> {
         let mut all = Vec::new();
-        for path in [&self.decisions.before, &self.decisions.now] {
-            let file = match File::open(path) {
+        for name in [BEFORE, NOW] {
+            let file = match self.directory.open_file(name, OFlags::RDONLY) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(self.decisions_error(&error)),
+                Err(error) => {
+                    let path = self.directory().join(name);
+                    return Err(FsError::from_io(path, "cannot be read", &error));
+                }
             };
-            let lines = BufReader::new(file).split(b'\n').map_while(Result::ok);
+            // Several processes may each add a line to a file that is nearly full.
+            let lines = BufReader::new(file.take(2 * MAX_BYTES)).split(b'\n');
+            let lines = lines.map_while(Result::ok);
             all.extend(lines.filter_map(|line| serde_json::from_slice(&line).ok()));
         }
         all.reverse();
@@ -104,27 +123,19 @@ impl Journal {
 
     /// The file that lines are added to; if it is full, a new one.
     fn open_decisions(&self) -> Result<File, FsError> {
-        make_private(&self.directory)?;
-        let open = || {
-            let mut options = OpenOptions::new();
-            options.append(true).create(true).mode(0o600).open(&self.decisions.now)
-        };
-        let file = open().map_err(|error| self.decisions_error(&error))?;
+        let decisions = &self.decisions;
+        self.directory.make(&[])?;
+        let file = decisions.open_now().map_err(|error| decisions.error(&error))?;
         if file.metadata().is_ok_and(|found| found.len() < MAX_BYTES) {
             return Ok(file);
         }
         let _lock = self.hold("lock", FlockOperation::NonBlockingLockExclusive, PATIENCE)?;
-        // Somebody else may have been first.
-        let found = std::fs::metadata(&self.decisions.now);
-        if found.is_ok_and(|found| found.len() >= MAX_BYTES) {
-            std::fs::rename(&self.decisions.now, &self.decisions.before)
-                .map_err(|error| self.decisions_error(&error))?;
+        // Another process may have been first.
+        let found = self.directory.stat(NOW);
+        if found.is_ok_and(|found| u64::try_from(found.st_size).unwrap_or(0) >= MAX_BYTES) {
+            self.directory.rename(NOW, BEFORE).map_err(|error| decisions.error(&error))?;
         }
-        open().map_err(|error| self.decisions_error(&error))
-    }
-
-    fn decisions_error(&self, error: &io::Error) -> FsError {
-        FsError::from_io(&self.decisions.now, "cannot keep a decision", error)
+        decisions.open_now().map_err(|error| decisions.error(&error))
     }
 }
 
@@ -136,7 +147,7 @@ mod tests {
     #[test]
     fn decisions_are_kept_in_bounds_and_come_back_newest_first() {
         let directory = tempfile::tempdir().unwrap();
-        let journal = Journal::new(directory.path().join("state"), Caps::default());
+        let journal = Journal::open(directory.path().join("state"), Caps::default()).unwrap();
         assert_eq!(journal.decisions().unwrap(), []);
         let decided = |time_ms| Decided {
             time_ms,

@@ -9,17 +9,20 @@ use std::path::PathBuf;
 use super::entry::{About, Entry, FileChange, KeptPath};
 use super::pending::{Abandoned, begin_note};
 use super::recover::{Outcome, Recovered};
-use super::{Journal, log, make_private};
+use super::{BLOBS, FOLLOWED, Journal, log};
 use crate::content::Content;
 use crate::error::FsError;
 use crate::footprint::Footprint;
+use crate::private::PrivateDirectory;
 use crate::random;
 use crate::workspace::Workspace;
 
 /// A note that grows.
 #[derive(Debug)]
 pub(crate) struct Followed {
-    path: PathBuf,
+    directory: PrivateDirectory,
+    /// The note, from the journal's directory.
+    name: PathBuf,
     file: std::fs::File,
     token: String,
 }
@@ -29,31 +32,32 @@ impl Followed {
     pub(crate) fn add(&mut self, file: FileChange) -> Result<(), FsError> {
         let entry = Entry::new(self.token.clone(), About::default(), vec![file], Vec::new());
         let written = self.file.write_all(log::line(&entry).as_bytes());
-        written.map_err(|error| FsError::from_io(&self.path, "cannot be written", &error))
+        written.map_err(|error| {
+            FsError::from_io(self.directory.path().join(&self.name), "cannot be written", &error)
+        })
     }
 
     /// All of it is in the log, or was nothing.
     pub(crate) fn remove(self) {
         // What is left behind is looked at by the next start, which finds its token in the log.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = self.directory.remove(&self.name);
     }
 }
 
 impl Journal {
     /// Begins a note of what somebody else is about to change.
     pub(crate) fn follow(&self, about: &About) -> Result<Followed, FsError> {
-        let directory = self.directory.join("followed");
-        for part in ["", "blobs", "followed"] {
-            make_private(&self.directory.join(part))?;
-        }
+        self.directory.make(&[BLOBS, FOLLOWED])?;
         let begin = || -> std::io::Result<Followed> {
             let token = random::hex::<16>()?;
             let entry = Entry::new(token.clone(), about.clone(), Vec::new(), Vec::new());
             // It outlives the process without waiting for the disk.
-            let (path, file) = begin_note(&self.directory, &directory, &entry, |_| Ok(()))?;
-            Ok(Followed { path, file, token })
+            let (name, file) = begin_note(&self.directory, FOLLOWED, &entry, |_| Ok(()))?;
+            Ok(Followed { directory: self.directory.clone(), name, file, token })
         };
-        begin().map_err(|error| FsError::from_io(&directory, "cannot be written", &error))
+        begin().map_err(|error| {
+            FsError::from_io(self.directory().join(FOLLOWED), "cannot be written", &error)
+        })
     }
 
     /// Keeps a content, without waiting for it to be on disk.
@@ -69,13 +73,11 @@ impl Journal {
         directories: Vec<KeptPath>,
         note: Option<&Followed>,
     ) -> Result<u64, FsError> {
-        for part in ["", "blobs"] {
-            make_private(&self.directory.join(part))?;
-        }
+        self.directory.make(&[BLOBS])?;
         let token = match note {
             Some(note) => note.token.clone(),
             None => random::hex::<16>()
-                .map_err(|errno| FsError::from_errno(&self.directory, "cannot be named", errno))?,
+                .map_err(|errno| FsError::from_errno(self.directory(), "cannot be named", errno))?,
         };
         let id = self.append(Entry::new(token, about, files, directories))?;
         // What could not be collected now can be later.
@@ -89,13 +91,13 @@ impl Journal {
         workspace: &Workspace,
     ) -> Result<Vec<Recovered>, FsError> {
         let mut recovered = Vec::new();
-        for Abandoned { path, file, entries } in self.abandoned("followed")? {
+        for Abandoned { name, file, entries } in self.abandoned(FOLLOWED)? {
             let Some(first) = entries.first() else {
-                let _ = std::fs::remove_file(&path);
+                let _ = self.directory.remove(&name);
                 continue;
             };
             let (about, token) = (first.about.clone(), first.token.clone());
-            let note = Followed { path, file, token };
+            let note = Followed { directory: self.directory.clone(), name, file, token };
             let files: Vec<FileChange> =
                 entries.into_iter().flat_map(|entry| entry.files).collect();
             if !files.iter().all(|file| workspace.contains(&file.path())) {
@@ -119,8 +121,7 @@ impl Journal {
 
     /// Everything that notes of others' changes name.
     pub(super) fn followed(&self) -> Result<Vec<Entry>, FsError> {
-        let read = |path: PathBuf| std::fs::read(path).unwrap_or_default();
-        let notes = self.notes_in("followed")?.into_iter().map(read);
+        let notes = self.notes_in(FOLLOWED)?.into_iter().map(|name| self.note(&name));
         Ok(notes.flat_map(|bytes| log::lines(&bytes).collect::<Vec<_>>()).collect())
     }
 }

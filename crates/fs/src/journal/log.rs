@@ -1,14 +1,21 @@
-//! The log: lines that are only ever appended, each whole or not there.
+//! The log: a line for each change, appended and never changed.
+//!
+//! A line is its checksum and JSON. Numbers follow each other, so a line that does not match its checksum, or
+//! that is missing, is known by the numbers around it. The highest number is kept in a file of its own
+//! (`last`), so that the last line can be missed as well, and no number is given twice.
 
-use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::ops::RangeInclusive;
+use std::os::unix::fs::FileExt;
 
-use rustix::fs::{Mode, OFlags};
-use rustix::io::retry_on_intr;
+use rustix::fs::OFlags;
 
 use super::entry::Entry;
 use crate::error::FsError;
 use crate::hash::ContentHash;
+use crate::private::PrivateDirectory;
 
 /// Hex digits of a line's checksum.
 const CHECK_DIGITS: usize = 8;
@@ -16,81 +23,221 @@ const CHECK_DIGITS: usize = 8;
 /// Enough for a whole line, nearly always.
 const FIRST_TAIL_BYTES: u64 = 8 << 10;
 
+/// More than any line has; what goes on is damaged.
+const MAX_LINE_BYTES: u64 = 1 << 28;
+
+const LOG: &str = "log";
+const NEW: &str = "log.new";
+const LAST: &str = "last";
+
+/// The changes in a log.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Changes {
+    /// Those that can be read, the oldest first.
+    pub entries: Vec<Entry>,
+    /// Those that were made and cannot be read any more, the oldest first.
+    pub damaged: Vec<DamagedChanges>,
+}
+
+/// Changes whose lines in the log cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedChanges {
+    /// Their numbers.
+    pub ids: RangeInclusive<u64>,
+    /// What is wrong with them.
+    pub damage: Damage,
+}
+
+/// What is wrong with a line of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// It does not match its checksum.
+    Checksum,
+    /// It is not there.
+    Missing,
+}
+
+impl fmt::Display for DamagedChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, last) = (self.ids.start(), self.ids.end());
+        match (first == last, self.damage) {
+            (true, Damage::Checksum) => write!(
+                f,
+                "change {first} is damaged: its line in the journal does not match its checksum"
+            ),
+            (true, Damage::Missing) => {
+                write!(f, "change {first} is damaged: its line in the journal is missing")
+            }
+            (false, Damage::Checksum) => write!(
+                f,
+                "changes {first} to {last} are damaged: their lines in the journal do not match their checksums"
+            ),
+            (false, Damage::Missing) => write!(
+                f,
+                "changes {first} to {last} are damaged: their lines in the journal are missing"
+            ),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Log {
-    path: PathBuf,
+    directory: PrivateDirectory,
 }
 
 impl Log {
-    pub(super) fn new(directory: &Path) -> Log {
-        Log { path: directory.join("log") }
+    /// The log in a journal's directory.
+    pub(super) fn new(directory: PrivateDirectory) -> Log {
+        Log { directory }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Every whole line, the oldest first. What is no line is passed over.
-    pub(super) fn read(&self) -> Result<Vec<Entry>, FsError> {
-        match std::fs::read(&self.path) {
-            Ok(bytes) => Ok(lines(&bytes).collect()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(FsError::from_io(&self.path, "cannot be read", &error)),
+    /// All changes, and which of them are damaged. A line without an end is none: a crash cut it off before
+    /// the change got its number.
+    pub(super) fn read(&self) -> Result<Changes, FsError> {
+        let cannot = |error| self.error("cannot be read", &error);
+        // The number first: a change that is added meanwhile is not missing.
+        let last = self.last_given();
+        let mut reading = Numbering::default();
+        if let Some(file) = self.open().map_err(cannot)? {
+            let mut lines = BufReader::new(file);
+            let mut line = Vec::new();
+            while next_line(&mut lines, &mut line).map_err(cannot)? {
+                reading.add(parse(&line));
+            }
         }
+        Ok(reading.end(last))
     }
 
-    /// The number of the newest change, 0 if there is none. The caller holds the lock. Looks at the end
+    /// The highest number that a change has, 0 if there is none. The caller holds the lock. Looks at the end
     /// of the log only, and at more of it as long as no whole line is there.
     pub(super) fn last_id(&self) -> Result<u64, FsError> {
         let mut bytes = FIRST_TAIL_BYTES;
-        loop {
-            let (tail, is_all) = self.tail(bytes)?;
-            if let Some(entry) = last_line(&tail) {
-                return Ok(entry.id);
+        let found = loop {
+            let (tail, is_all) =
+                self.tail(bytes).map_err(|error| self.error("cannot be read", &error))?;
+            match (last_number(&tail), is_all) {
+                (Some(number), _) => break number,
+                (None, true) => break whole_lines(&tail),
+                (None, false) => bytes = bytes.saturating_mul(8),
             }
-            if is_all {
-                return Ok(0);
-            }
-            bytes *= 8;
-        }
+        };
+        Ok(found.max(self.last_given().unwrap_or(0)))
     }
 
     /// Appends a line; when it returns, the line is on disk. The caller holds the lock. A line that a
-    /// crash cut off is taken away first.
+    /// crash cut off is removed first.
     pub(super) fn append(&self, entry: &Entry) -> Result<(), FsError> {
-        let error = |errno| FsError::from_errno(&self.path, "cannot be written", errno);
-        let line = line(entry);
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC;
-        let open = || rustix::fs::open(&self.path, flags, Mode::from_raw_mode(0o600));
-        let file = retry_on_intr(open).map_err(error)?;
-        let end = whole_length(&file).map_err(error)?;
-        let cut = || retry_on_intr(|| rustix::fs::ftruncate(&file, end));
-        cut().map_err(error)?;
-        write_at(&file, line.as_bytes(), end)
-            .and_then(|()| retry_on_intr(|| rustix::fs::fdatasync(&file)))
-            .map_err(|errno| {
-                // Whoever is told that it failed must not find it there.
-                let _ = cut();
-                error(errno)
-            })
+        let cannot = |error| self.error("cannot be written", &error);
+        let file = self.directory.open_file(LOG, OFlags::RDWR | OFlags::CREATE).map_err(cannot)?;
+        let end = whole_length(&file).map_err(cannot)?;
+        file.set_len(end).map_err(cannot)?;
+        let written = file.write_all_at(line(entry).as_bytes(), end);
+        written.and_then(|()| file.sync_data()).map_err(|error| {
+            // Whoever is told that it failed must not find it there.
+            let _ = file.set_len(end);
+            cannot(error)
+        })?;
+        self.give(entry.id);
+        Ok(())
+    }
+
+    /// Puts these changes in the place of all. The caller holds the lock.
+    pub(super) fn rewrite(&self, entries: &[Entry]) -> Result<(), FsError> {
+        self.give(self.last_id()?);
+        let write = || -> io::Result<()> {
+            // A crash may have left one behind.
+            let _ = self.directory.remove(NEW);
+            let mut file = self.directory.create_file(NEW, OFlags::empty())?;
+            for entry in entries {
+                file.write_all(line(entry).as_bytes())?;
+            }
+            file.sync_data()?;
+            self.directory.rename(NEW, LOG)
+        };
+        write().map_err(|error| self.error("cannot be written", &error))
+    }
+
+    /// The highest number that was given, if that is known besides the log.
+    fn last_given(&self) -> Option<u64> {
+        let bytes = self.directory.read(LAST, 100).ok()??;
+        checked(&bytes)?.parse().ok()
+    }
+
+    /// Keeps the highest number that was given. Without it, the log alone tells.
+    fn give(&self, id: u64) {
+        let number = id.to_string();
+        let flags = OFlags::WRONLY | OFlags::CREATE;
+        if let Ok(file) = self.directory.open_file(LAST, flags) {
+            let _ = file.write_all_at(format!("{} {number}\n", checksum(&number)).as_bytes(), 0);
+        }
+    }
+
+    fn open(&self) -> io::Result<Option<File>> {
+        match self.directory.open_file(LOG, OFlags::RDONLY) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            file => file.map(Some),
+        }
     }
 
     /// The last bytes of the log, and whether those are all.
-    fn tail(&self, bytes: u64) -> Result<(Vec<u8>, bool), FsError> {
-        use std::io::{Read, Seek, SeekFrom};
-        let read = || -> std::io::Result<(Vec<u8>, bool)> {
-            let mut file = std::fs::File::open(&self.path)?;
-            let size = file.metadata()?.len();
-            file.seek(SeekFrom::Start(size.saturating_sub(bytes)))?;
-            let mut tail = Vec::new();
-            file.read_to_end(&mut tail)?;
-            Ok((tail, size <= bytes))
+    fn tail(&self, bytes: u64) -> io::Result<(Vec<u8>, bool)> {
+        use std::io::{Seek, SeekFrom};
+        let Some(mut file) = self.open()? else { return Ok((Vec::new(), true)) };
+        let size = file.metadata()?.len();
+        file.seek(SeekFrom::Start(size.saturating_sub(bytes)))?;
+        let mut tail = Vec::new();
+        file.take(bytes).read_to_end(&mut tail)?;
+        Ok((tail, size <= bytes))
+    }
+
+    fn error(&self, cannot: &str, error: &io::Error) -> FsError {
+        FsError::from_io(self.directory.path().join(LOG), cannot, error)
+    }
+}
+
+/// Finds the numbers of lines that cannot be read.
+#[derive(Default)]
+struct Numbering {
+    changes: Changes,
+    last: Option<u64>,
+    /// Lines since the last that could be read.
+    unreadable: u64,
+}
+
+impl Numbering {
+    fn add(&mut self, entry: Option<Entry>) {
+        let Some(entry) = entry else {
+            self.unreadable += 1;
+            return;
         };
-        match read() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok((Vec::new(), true)),
-            answer => {
-                answer.map_err(|error| FsError::from_io(&self.path, "cannot be read", &error))
-            }
+        let before = entry.id.saturating_sub(1);
+        let first = match self.last {
+            Some(last) => last.saturating_add(1),
+            None => entry.id.saturating_sub(self.unreadable).max(1),
+        };
+        self.miss(first, before);
+        self.last = Some(entry.id.max(self.last.unwrap_or(0)));
+        self.unreadable = 0;
+        self.changes.entries.push(entry);
+    }
+
+    /// All that is known, up to the last number that was given.
+    fn end(mut self, given: Option<u64>) -> Changes {
+        let counted = self.last.unwrap_or(0).saturating_add(self.unreadable);
+        let last = counted.max(given.unwrap_or(0));
+        let first = match self.last {
+            Some(last) => last.saturating_add(1),
+            // Without a line that can be read, all that is known are the last ones.
+            None => last.saturating_sub(self.unreadable.max(1)).saturating_add(1),
+        };
+        self.miss(first.max(1), last);
+        self.changes
+    }
+
+    fn miss(&mut self, first: u64, last: u64) {
+        let damage = if self.unreadable > 0 { Damage::Checksum } else { Damage::Missing };
+        if first <= last {
+            self.changes.damaged.push(DamagedChanges { ids: first..=last, damage });
         }
     }
 }
@@ -106,50 +253,57 @@ pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Entry> {
     bytes.split_inclusive(|&byte| byte == b'\n').filter_map(parse)
 }
 
-/// The last whole line.
-fn last_line(bytes: &[u8]) -> Option<Entry> {
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let body = rest.strip_suffix(b"\n").unwrap_or(rest);
+/// Reads a line with its end; answers whether there was one. Of one that is too long, the rest is the next.
+fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    from.take(MAX_LINE_BYTES).read_until(b'\n', line)?;
+    Ok(line.ends_with(b"\n") || line.len() as u64 == MAX_LINE_BYTES)
+}
+
+/// The number of the last whole line. One that cannot be read has the number after the one before it.
+fn last_number(bytes: &[u8]) -> Option<u64> {
+    let mut rest = &bytes[..bytes.iter().rposition(|&byte| byte == b'\n')? + 1];
+    let mut unreadable = 0;
+    while let Some(body) = rest.strip_suffix(b"\n") {
         let start = body.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         if let Some(entry) = parse(&rest[start..]) {
-            return Some(entry);
+            return Some(entry.id.saturating_add(unreadable));
         }
+        unreadable += 1;
         rest = &rest[..start];
     }
     None
 }
 
+fn whole_lines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
+}
+
 fn parse(line: &[u8]) -> Option<Entry> {
+    serde_json::from_str(checked(line)?).ok()
+}
+
+/// What a line says, if it matches its checksum.
+fn checked(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
-    let (check, json) = line.split_at_checked(CHECK_DIGITS)?;
-    let json = json.strip_prefix(' ')?;
-    (check == checksum(json)).then(|| serde_json::from_str(json).ok())?
+    let (check, text) = line.split_at_checked(CHECK_DIGITS)?;
+    let text = text.strip_prefix(' ')?;
+    (check == checksum(text)).then_some(text)
 }
 
-fn checksum(json: &str) -> String {
-    ContentHash::of(json.as_bytes()).to_string()[..CHECK_DIGITS].to_owned()
-}
-
-fn write_at(file: &OwnedFd, bytes: &[u8], offset: u64) -> Result<(), rustix::io::Errno> {
-    let mut written = 0;
-    while written < bytes.len() {
-        let at = offset + written as u64;
-        written += retry_on_intr(|| rustix::io::pwrite(file, &bytes[written..], at))?;
-    }
-    Ok(())
+fn checksum(text: &str) -> String {
+    ContentHash::of(text.as_bytes()).to_string()[..CHECK_DIGITS].to_owned()
 }
 
 /// How long the file is up to its last newline.
-fn whole_length(file: &OwnedFd) -> Result<u64, rustix::io::Errno> {
-    let size = u64::try_from(rustix::fs::fstat(file)?.st_size).unwrap_or(0);
-    let mut end = size;
+fn whole_length(file: &File) -> io::Result<u64> {
+    let mut end = file.metadata()?.len();
     let mut chunk = [0; 4096];
     while end > 0 {
         let start = end.saturating_sub(chunk.len() as u64);
         let length = usize::try_from(end - start).unwrap_or(chunk.len());
-        let read = retry_on_intr(|| rustix::io::pread(file, &mut chunk[..length], start))?;
-        if let Some(at) = chunk[..read].iter().rposition(|&byte| byte == b'\n') {
+        file.read_exact_at(&mut chunk[..length], start)?;
+        if let Some(at) = chunk[..length].iter().rposition(|&byte| byte == b'\n') {
             return Ok(start + at as u64 + 1);
         }
         end = start;
@@ -167,32 +321,99 @@ mod tests {
         Entry { id, ..Entry::new(String::new(), about, Vec::new(), Vec::new()) }
     }
 
-    /// The log is cut at every byte; what is whole is read, what is not is gone at the next append.
+    /// A log with changes of these numbers.
+    fn log(directory: &tempfile::TempDir, ids: RangeInclusive<u64>) -> Log {
+        let log = Log::new(PrivateDirectory::at(&directory.path().join("state")));
+        log.directory.make(&[]).unwrap();
+        ids.for_each(|id| log.append(&entry(id)).unwrap());
+        log
+    }
+
+    fn ids(changes: &Changes) -> Vec<u64> {
+        changes.entries.iter().map(|entry| entry.id).collect()
+    }
+
+    /// The log is cut at every byte, as a crash of 0.1.0 leaves it: what is whole is read, what is not is gone
+    /// at the next append.
     #[test]
     fn a_log_that_is_cut_anywhere_loses_only_the_line_that_was_cut() {
         let directory = tempfile::tempdir().unwrap();
-        let log = Log::new(directory.path());
-        (1..=3).for_each(|id| log.append(&entry(id)).unwrap());
-        let whole = std::fs::read(log.path()).unwrap();
+        let log = log(&directory, 1..=3);
+        let path = log.directory.path().join(LOG);
+        let whole = std::fs::read(&path).unwrap();
         let ends: Vec<usize> =
             (0..whole.len()).filter(|&at| whole[at] == b'\n').map(|at| at + 1).collect();
         for cut in 0..=whole.len() {
-            std::fs::write(log.path(), &whole[..cut]).unwrap();
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            std::fs::remove_file(log.directory.path().join(LAST)).unwrap();
             let before = ends.iter().filter(|&&end| end <= cut).count();
-            assert_eq!(log.read().unwrap().len(), before, "cut at {cut}");
+            let changes = log.read().unwrap();
+            assert_eq!((changes.entries.len(), changes.damaged.len()), (before, 0), "cut at {cut}");
             log.append(&entry(9)).unwrap();
-            assert_eq!(log.read().unwrap().len(), before + 1, "cut at {cut}");
+            assert_eq!(log.read().unwrap().entries.len(), before + 1, "cut at {cut}");
             assert_eq!(log.last_id().unwrap(), 9);
         }
     }
 
+    /// Whatever byte of a log is damaged or lost: the changes that are read are as they were, the others are
+    /// reported, and no number is given again.
     #[test]
-    fn a_line_that_was_tampered_with_is_no_line() {
+    fn a_damaged_change_is_reported_and_its_number_is_not_given_again() {
         let directory = tempfile::tempdir().unwrap();
-        let log = Log::new(directory.path());
-        log.append(&entry(1)).unwrap();
-        let text = std::fs::read_to_string(log.path()).unwrap();
-        std::fs::write(log.path(), text.replace("Edit", "Read")).unwrap();
-        assert_eq!(log.read().unwrap().len(), 0);
+        let log = log(&directory, 1..=3);
+        let path = log.directory.path().join(LOG);
+        let whole = std::fs::read(&path).unwrap();
+        let good = log.read().unwrap().entries;
+        let check = |what: &str, at: usize| {
+            let changes = log.read().unwrap();
+            assert!(changes.entries.iter().all(|entry| good.contains(entry)), "{what} {at}");
+            let mut all = ids(&changes);
+            all.extend(changes.damaged.iter().flat_map(|damaged| damaged.ids.clone()));
+            all.sort_unstable();
+            let is_lost = |id: &u64| !all.contains(id);
+            // Without a line before it, the first of a log is not known to have been there.
+            let lost: Vec<u64> = (1..=3).filter(is_lost).collect();
+            let none_is_left = changes.entries.is_empty();
+            assert!(lost.is_empty() || lost == [1] || none_is_left, "{what} {at}: {changes:?}");
+            assert!(all.contains(&3), "{what} {at}");
+            assert!(log.last_id().unwrap() >= 3, "{what} {at}");
+        };
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &damaged).unwrap();
+            check("flipped", at);
+            assert!(!log.read().unwrap().damaged.is_empty(), "flipped {at}");
+            std::fs::write(&path, &whole[..at]).unwrap();
+            check("cut", at);
+        }
+    }
+
+    #[test]
+    fn a_damaged_line_of_the_middle_is_named_by_its_number() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = log(&directory, 1..=4);
+        let path = log.directory.path().join(LOG);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.split_inclusive('\n').collect();
+        let damaged = |ids, damage| vec![DamagedChanges { ids, damage }];
+        let tampered = lines[1].replace("Edit", "Read");
+        std::fs::write(&path, [lines[0], &tampered, lines[2], lines[3]].concat()).unwrap();
+        let changes = log.read().unwrap();
+        assert_eq!(
+            (ids(&changes), &changes.damaged),
+            (vec![1, 3, 4], &damaged(2..=2, Damage::Checksum))
+        );
+        assert_eq!(
+            changes.damaged[0].to_string(),
+            "change 2 is damaged: its line in the journal does not match its checksum"
+        );
+        std::fs::write(&path, [lines[0], lines[3]].concat()).unwrap();
+        assert_eq!(log.read().unwrap().damaged, damaged(2..=3, Damage::Missing));
+        // What is written anew does not forget that there was one.
+        std::fs::write(&path, [lines[0], lines[2], &tampered].concat()).unwrap();
+        log.rewrite(&log.read().unwrap().entries).unwrap();
+        assert_eq!(log.read().unwrap().damaged.last().unwrap().ids, 4..=4);
+        assert_eq!(log.last_id().unwrap(), 4);
     }
 }

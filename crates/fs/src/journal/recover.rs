@@ -1,5 +1,7 @@
 //! After a crash: a change that was interrupted is finished, or was never made.
 
+use std::collections::HashSet;
+
 use super::entry::{Entry, FileChange, Version};
 use super::{About, Journal, PATIENCE};
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags};
@@ -75,9 +77,8 @@ impl Journal {
         if self.entries()?.iter().any(|done| done.token == entry.token) {
             return Ok(Outcome::Finished);
         }
-        // Whoever makes a change holds these, so what lies about under them belongs to nobody.
         let locks = Locks::acquire(places.iter())?;
-        places.iter().for_each(sweep);
+        sweep(&locks, &places)?;
         let standing = places.iter().map(content).collect::<Result<Vec<_>, _>>()?;
         let is = |now: &Option<Content>, version: &Option<Version>| {
             now.as_ref().map(Content::hash) == version.map(|version| version.hash)
@@ -93,9 +94,7 @@ impl Journal {
                 continue;
             }
             let before = match &file.before {
-                Some(version) => {
-                    self.content(&version.hash)?.map(|bytes| (bytes.into(), version.mode))
-                }
+                Some(version) => self.content(version)?.map(|bytes| (bytes.into(), version.mode)),
                 None => None,
             };
             let lost = file.before.is_some() && before.is_none();
@@ -117,8 +116,7 @@ impl Journal {
         else {
             return Ok(false);
         };
-        let (Some(before), Some(after)) = (self.content(&before.hash)?, self.content(&after.hash)?)
-        else {
+        let (Some(before), Some(after)) = (self.content(before)?, self.content(after)?) else {
             return Ok(false);
         };
         let new = now.iter().zip(&after).take_while(|(a, b)| a == b).count();
@@ -126,22 +124,31 @@ impl Journal {
     }
 }
 
-/// Takes away new files that a crash left beside a place, between getting a name and the right one.
-fn sweep(place: &Place) {
-    let Some((parent, _)) = place.split() else { return };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    let directory = beneath::open(place.root.handle(), parent, flags, Mode::empty());
-    let Some((directory, entries)) = directory.ok().and_then(|directory| {
-        let entries = Dir::read_from(&directory).ok()?;
-        Some((directory, entries))
-    }) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if is_temporary(entry.file_name().to_bytes()) {
-            let _ = rustix::fs::unlinkat(&directory, entry.file_name(), AtFlags::empty());
+/// Removes new files that a crash left beside these places, between getting a name and the right one. Whoever
+/// makes a change holds the lock of the directory, so under it they belong to no running change.
+fn sweep(locks: &Locks, places: &[Place]) -> Result<(), FsError> {
+    let mut swept = HashSet::new();
+    for place in places {
+        let Some((parent, _)) = place.split() else { continue };
+        if !swept.insert(place.root.path().join(parent)) {
+            continue;
+        }
+        let _lock = locks.in_turn(place)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let directory = beneath::open(place.root.handle(), parent, flags, Mode::empty());
+        let Some((directory, entries)) = directory.ok().and_then(|directory| {
+            let entries = Dir::read_from(&directory).ok()?;
+            Some((directory, entries))
+        }) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            if is_temporary(entry.file_name().to_bytes()) {
+                let _ = rustix::fs::unlinkat(&directory, entry.file_name(), AtFlags::empty());
+            }
         }
     }
+    Ok(())
 }
 
 /// What a file says; nothing, if there is none.

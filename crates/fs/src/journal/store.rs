@@ -1,14 +1,20 @@
 //! File contents by their hash, compressed.
 
-use std::io::Write;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::ScopedJoinHandle;
 
+use rustix::fs::OFlags;
+
+use super::BLOBS;
+use super::entry::Version;
 use crate::content::Content;
 use crate::error::FsError;
 use crate::hash::ContentHash;
+use crate::private::PrivateDirectory;
 use crate::random;
+use crate::threads;
 
 /// Quick rather than small: a change waits for it.
 const LEVEL: i32 = 1;
@@ -19,30 +25,30 @@ const LEVEL_OF_LARGE: i32 = -5;
 
 /// So many contents are kept one after the other, and more by several threads: each waits for the disk.
 const FEW: usize = 8;
-const THREADS: usize = 8;
 
 /// A larger content that is there already is not read to see whether it is whole.
 const MAX_VERIFIED: usize = 1 << 20;
 
 #[derive(Debug, Clone)]
 pub(super) struct Store {
-    directory: PathBuf,
+    journal: PrivateDirectory,
 }
 
 impl Store {
-    pub(super) fn new(directory: PathBuf) -> Store {
-        Store { directory }
+    /// The contents of the journal in this directory.
+    pub(super) fn new(journal: PrivateDirectory) -> Store {
+        Store { journal }
     }
 
-    /// Where a content is, if it is there.
-    pub(super) fn path(&self, hash: &ContentHash) -> PathBuf {
-        self.directory.join(hash.to_string())
+    /// How many bytes a content takes on disk; 0, if it is not there.
+    pub(super) fn size(&self, hash: &ContentHash) -> u64 {
+        self.journal.stat(name(hash)).map_or(0, |found| u64::try_from(found.st_size).unwrap_or(0))
     }
 
     /// Keeps a content; when it returns, it is on disk. One that is there already, and whole, stays as it
     /// is: it was synced before it got its name.
     pub(super) fn put(&self, content: &Content) -> Result<(), FsError> {
-        self.write(content, std::fs::File::sync_data)
+        self.write(content, File::sync_data)
     }
 
     /// Keeps a content; it comes to the disk when the system finds time.
@@ -53,24 +59,25 @@ impl Store {
     fn write(
         &self,
         content: &Content,
-        sync: impl Fn(&std::fs::File) -> std::io::Result<()>,
+        sync: impl Fn(&File) -> std::io::Result<()>,
     ) -> Result<(), FsError> {
         let hash = content.hash();
-        let path = self.path(&hash);
         if self.has(&hash, content.len())? {
             return Ok(());
         }
         let level = if content.len() > LARGE { LEVEL_OF_LARGE } else { LEVEL };
         let write = || -> std::io::Result<()> {
             let compressed = zstd::bulk::compress(content, level)?;
-            let mut file = new_file(&self.directory)?;
-            let written = file.0.write_all(&compressed).and_then(|()| sync(&file.0));
+            // One that a crash leaves behind is named by nothing, so that the next collection removes it.
+            let new = PathBuf::from(format!("{BLOBS}/new-{}", random::hex::<8>()?));
+            let mut file = self.journal.create_file(&new, OFlags::empty())?;
+            let written = file.write_all(&compressed).and_then(|()| sync(&file));
             // What could not be written must not fill the disk for good.
-            written.and_then(|()| std::fs::rename(&file.1, &path)).inspect_err(|_| {
-                let _ = std::fs::remove_file(&file.1);
-            })
+            written
+                .and_then(|()| self.journal.rename(&new, name(&hash)))
+                .inspect_err(|_| drop(self.journal.remove(&new)))
         };
-        write().map_err(|error| FsError::from_io(&path, "cannot be kept", &error))
+        write().map_err(|error| self.error(&hash, "cannot be kept", &error))
     }
 
     /// Keeps contents; when it returns, all are on disk.
@@ -79,77 +86,91 @@ impl Store {
         if contents.len() < 2 || (contents.len() <= FEW && is_little) {
             return contents.iter().try_for_each(|content| self.put(content));
         }
-        let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some(content) = contents.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.put(content)?;
-            }
-            Ok(())
-        };
-        std::thread::scope(|scope| {
-            let others: Vec<_> =
-                (1..THREADS.min(contents.len())).map(|_| scope.spawn(work)).collect();
-            let ended = |thread: ScopedJoinHandle<'_, _>| match thread.join() {
-                Ok(kept) => kept,
-                Err(panic) => std::panic::resume_unwind(panic),
-            };
-            others.into_iter().map(ended).fold(work(), Result::and)
-        })
+        threads::for_each(contents, |content| self.put(content))
     }
 
     /// Whether a content of this length is there, and whole. It was synced before it got its name, so of a
     /// large one that is enough.
     fn has(&self, hash: &ContentHash, length: usize) -> Result<bool, FsError> {
         if length <= MAX_VERIFIED {
-            return self.get(hash).map(|content| content.is_some());
+            return self.find(hash, length as u64).map(|content| content.is_some());
         }
-        Ok(self.path(hash).exists())
+        Ok(self.journal.open_file(name(hash), OFlags::RDONLY).is_ok())
     }
 
-    /// A content; nothing, if it is not there or not what it should be.
-    pub(super) fn get(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, FsError> {
-        let path = self.path(hash);
-        let compressed = match std::fs::read(&path) {
-            Ok(compressed) => compressed,
+    /// What a version of a file said; nothing, if it is not there or not what it should be.
+    pub(super) fn get(&self, version: &Version) -> Result<Option<Vec<u8>>, FsError> {
+        self.find(&version.hash, version.size)
+    }
+
+    fn find(&self, hash: &ContentHash, length: u64) -> Result<Option<Vec<u8>>, FsError> {
+        let file = match self.journal.open_file(name(hash), OFlags::RDONLY) {
+            Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(FsError::from_io(&path, "cannot be read", &error)),
+            Err(error) => return Err(self.error(hash, "cannot be read", &error)),
         };
-        let content = zstd::stream::decode_all(compressed.as_slice()).ok();
-        Ok(content.filter(|content| ContentHash::of(content) == *hash))
+        let decode = || -> std::io::Result<Vec<u8>> {
+            let mut content = Vec::new();
+            // A damaged one may claim to be of any length.
+            let decoder = zstd::stream::Decoder::new(file)?;
+            decoder.take(length.saturating_add(1)).read_to_end(&mut content)?;
+            Ok(content)
+        };
+        Ok(decode().ok().filter(|content| ContentHash::of(content) == *hash))
     }
 
-    /// All that is there, also what a crash left half written.
-    pub(super) fn list(&self) -> Result<Vec<PathBuf>, FsError> {
-        let list = || self.directory.read_dir()?.map(|entry| Ok(entry?.path())).collect();
-        let listed: std::io::Result<Vec<PathBuf>> = list();
-        listed.map_err(|error| FsError::from_io(&self.directory, "cannot be listed", &error))
+    /// Removes all but these, and what a crash left half written.
+    pub(super) fn keep_only(&self, named: &HashSet<ContentHash>) -> Result<(), FsError> {
+        let list = self.journal.list(BLOBS);
+        let path = || self.journal.path().join(BLOBS);
+        for file in list.map_err(|error| FsError::from_io(path(), "cannot be listed", &error))? {
+            let hash = file.to_str().and_then(|name| name.parse().ok());
+            if !hash.is_some_and(|hash| named.contains(&hash)) {
+                let _ = self.journal.remove(PathBuf::from(BLOBS).join(file));
+            }
+        }
+        Ok(())
+    }
+
+    fn error(&self, hash: &ContentHash, cannot: &str, error: &std::io::Error) -> FsError {
+        FsError::from_io(self.journal.path().join(name(hash)), cannot, error)
     }
 }
 
-/// A new file in the directory, and its path. One that a crash leaves behind is named by nothing, so that
-/// the next collection takes it away.
-fn new_file(directory: &std::path::Path) -> std::io::Result<(std::fs::File, PathBuf)> {
-    let path = directory.join(format!("new-{}", random::hex::<8>()?));
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
-    Ok((file, path))
+/// Where a content is, from the journal's directory.
+fn name(hash: &ContentHash) -> PathBuf {
+    PathBuf::from(format!("{BLOBS}/{hash}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn store(directory: &tempfile::TempDir) -> Store {
+        let journal = PrivateDirectory::at(&directory.path().join("state"));
+        journal.make(&[BLOBS]).unwrap();
+        Store::new(journal)
+    }
+
+    fn version(content: &Content) -> Version {
+        Version::of(content, 0o644)
+    }
+
     #[test]
     fn many_contents_and_large_ones_are_all_kept() {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::new(directory.path().to_owned());
+        let store = store(&directory);
         let large = Content::from(b"large ".repeat(LARGE / 4));
         let small = (0..100).map(|number: u32| Content::from(number.to_le_bytes().to_vec()));
         let all: Vec<Content> = small.chain([large.clone(), large]).collect();
         store.put_all(&all.iter().collect::<Vec<_>>()).unwrap();
         for content in &all {
-            assert_eq!(store.get(&content.hash()).unwrap().as_deref(), Some(&content[..]));
+            assert_eq!(store.get(&version(content)).unwrap().as_deref(), Some(&content[..]));
         }
-        assert_eq!(store.list().unwrap().len(), 101, "each once, and nothing left behind");
+        let kept = store.journal.list(BLOBS).unwrap();
+        assert_eq!(kept.len(), 101, "each once, and nothing left behind");
+        store.keep_only(&[all[0].hash()].into()).unwrap();
+        assert_eq!(store.journal.list(BLOBS).unwrap().len(), 1);
         std::fs::remove_dir_all(directory.path()).unwrap();
         assert!(store.put_all(&all.iter().collect::<Vec<_>>()).is_err());
     }
@@ -157,16 +178,15 @@ mod tests {
     #[test]
     fn a_content_comes_back_and_a_broken_one_does_not() {
         let directory = tempfile::tempdir().unwrap();
-        let store = Store::new(directory.path().to_owned());
-        let content = b"hello ".repeat(10_000);
-        let hash = ContentHash::of(&content);
-        assert_eq!(store.get(&hash).unwrap(), None);
-        store.put(&content.clone().into()).unwrap();
-        store.put(&content.clone().into()).unwrap();
-        assert_eq!(store.get(&hash).unwrap(), Some(content));
-        let kept = store.list().unwrap();
-        assert!(kept[0].metadata().unwrap().len() < 1_000, "it is compressed");
-        std::fs::write(store.path(&hash), "not zstd").unwrap();
-        assert_eq!(store.get(&hash).unwrap(), None);
+        let store = store(&directory);
+        let content = Content::from(b"hello ".repeat(10_000));
+        let version = version(&content);
+        assert_eq!(store.get(&version).unwrap(), None);
+        store.put(&content).unwrap();
+        store.put(&content).unwrap();
+        assert_eq!(store.get(&version).unwrap().as_deref(), Some(&content[..]));
+        assert!(store.size(&version.hash) < 1_000, "it is compressed");
+        std::fs::write(store.journal.path().join(name(&version.hash)), "not zstd").unwrap();
+        assert_eq!(store.get(&version).unwrap(), None);
     }
 }

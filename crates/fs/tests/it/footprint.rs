@@ -28,7 +28,7 @@ fn actions(files: &[ChangedFile]) -> Vec<(String, Action, Option<&Lost>)> {
 #[test]
 fn what_was_noted_is_a_change_after_a_crash() {
     let tree = Tree::new();
-    let journal = Journal::new(tree.path("state"), Caps::default());
+    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let root = tree.path("ws").canonicalize().unwrap();
     let follow = footprint(&tree, &journal, Measure::default());
     follow.touch(&root.join("a/f"), false, &much);
@@ -47,7 +47,7 @@ fn what_was_noted_is_a_change_after_a_crash() {
     assert_eq!((entries.len(), entries[0].about.tool.as_str()), (1, "Bash"));
     let [gone, new] = entries[0].files.as_slice() else { panic!("{entries:?}") };
     assert_eq!((gone.after, new.before), (None, None));
-    let was = journal.content(&gone.before.unwrap().hash).unwrap().unwrap();
+    let was = journal.content(&gone.before.unwrap()).unwrap().unwrap();
     assert_eq!(was, b"inside");
     assert!(journal.recover(&tree.workspace).unwrap().is_empty(), "once");
     assert_eq!(tree.path("state/followed").read_dir().unwrap().count(), 0);
@@ -56,7 +56,7 @@ fn what_was_noted_is_a_change_after_a_crash() {
 #[test]
 fn each_worth_has_its_measure() {
     let tree = Tree::new();
-    let journal = Journal::new(tree.path("state"), Caps::default());
+    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let root = tree.path("ws").canonicalize().unwrap();
     let share = Share { file_bytes: 10, bytes: 25, files: 3 };
     let measure = Measure { much: Share { bytes: 100, ..share }, little: share };
@@ -92,7 +92,7 @@ fn each_worth_has_its_measure() {
 #[test]
 fn outside_the_roots_and_in_read_only_ones_nothing_is_looked_at() {
     let tree = Tree::new();
-    let journal = Journal::new(tree.path("state"), Caps::default());
+    let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let follow = footprint(&tree, &journal, Measure::default());
     let ws = tree.path("ws").canonicalize().unwrap();
     for path in [tree.path("outside"), "/etc/passwd".into(), ws.clone(), "/".into()] {

@@ -1,14 +1,16 @@
 //! What is kept, and what becomes of a change that a crash interrupted.
 
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::time::Duration;
 
 use toolcrib_fs::RecoveryOutcome as Outcome;
-use toolcrib_fs::{About, Caps, Change, ContentHash, HardLinks, Journal, Keeper, Step};
+use toolcrib_fs::{About, Caps, Change, HardLinks, Journal, Keeper, Step, Version};
 
 use crate::Tree;
 
 fn journal(tree: &Tree, caps: Caps) -> Journal {
-    Journal::new(tree.path("state"), caps)
+    Journal::open(tree.path("state"), caps).unwrap()
 }
 
 fn commit(journal: &Journal, steps: Vec<Step>) -> u64 {
@@ -16,6 +18,11 @@ fn commit(journal: &Journal, steps: Vec<Step>) -> u64 {
     let change = Change::new(steps);
     let locks = change.lock().unwrap();
     change.commit(&locks, Some(Keeper { journal, about })).unwrap().id.unwrap()
+}
+
+/// Directories as the journal makes them.
+fn make_private(path: &Path) {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).unwrap();
 }
 
 fn replace(tree: &Tree, path: &str, was: &str, now: &str) -> Step {
@@ -33,9 +40,9 @@ fn a_change_is_kept_with_what_was_there_and_what_came() {
     assert_eq!(entries[0].about.tool, "Edit");
     let file = &entries[0].files[0];
     assert_eq!(file.path(), tree.path("ws/a/f").canonicalize().unwrap());
-    let content = |hash: ContentHash| journal.content(&hash).unwrap().unwrap();
-    assert_eq!(content(file.before.unwrap().hash), b"inside");
-    assert_eq!(content(file.after.unwrap().hash), b"new");
+    let content = |version: Version| journal.content(&version).unwrap().unwrap();
+    assert_eq!(content(file.before.unwrap()), b"inside");
+    assert_eq!(content(file.after.unwrap()), b"new");
     let blobs = tree.path("state/blobs").read_dir().unwrap().count();
     assert_eq!(blobs, 3, "what one change brings and the next replaces is kept once");
     assert_eq!(tree.path("state/pending").read_dir().unwrap().count(), 0);
@@ -169,11 +176,10 @@ fn a_content_that_was_damaged_is_kept_anew() {
         std::fs::write(blob.unwrap().path(), "damaged").unwrap();
     }
     commit(&journal, vec![replace(&tree, "a/f", "new", "inside")]);
-    assert_eq!(journal.content(&ContentHash::of(b"new")).unwrap().as_deref(), Some(&b"new"[..]));
-    assert_eq!(
-        journal.content(&ContentHash::of(b"inside")).unwrap().as_deref(),
-        Some(&b"inside"[..])
-    );
+    for text in ["new", "inside"] {
+        let version = Version::of(&text.into(), 0o644);
+        assert_eq!(journal.content(&version).unwrap().as_deref(), Some(text.as_bytes()));
+    }
 }
 
 /// The journal's log cannot be written, so what was made is taken back: replaced, deleted and created.
@@ -181,7 +187,7 @@ fn a_content_that_was_damaged_is_kept_anew() {
 fn a_change_that_cannot_be_logged_is_taken_back() {
     let tree = Tree::new();
     std::fs::write(tree.path("ws/g"), "other").unwrap();
-    std::fs::create_dir_all(tree.path("state/log")).unwrap();
+    make_private(&tree.path("state/log"));
     let journal = journal(&tree, Caps::default());
     let change = Change::new(vec![
         replace(&tree, "a/f", "inside", "new"),
@@ -194,5 +200,34 @@ fn a_change_that_cannot_be_logged_is_taken_back() {
     assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
     assert_eq!(std::fs::read(tree.path("ws/g")).unwrap(), b"other");
     assert!(!tree.path("ws/x").exists());
+    assert_eq!(tree.path("state/pending").read_dir().unwrap().count(), 0);
+}
+
+/// More files and directories than are held open at once: all change, and if one of the last cannot, none does.
+#[test]
+fn of_many_files_all_change_or_none() {
+    let tree = Tree::new();
+    let journal = journal(&tree, Caps::default());
+    let name = |number: usize| format!("many/d{}/f{number}", number % 100);
+    let create = |number| Step::create(tree.resolve(name(number)).unwrap(), "one");
+    assert_eq!(commit(&journal, (0..300).map(create).collect()), 1);
+    let entries = || {
+        let all = (0..300).map(|number| std::fs::read(tree.path("ws").join(name(number))).unwrap());
+        all.collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(entries(), [b"one".to_vec()].into());
+    let steps = || (0..300).map(|number| replace(&tree, &name(number), "one", "two"));
+    let change = Change::new(steps().collect());
+    let locks = change.lock().unwrap();
+    // The log cannot be written, which shows when every file is new.
+    std::fs::rename(tree.path("state/log"), tree.path("state/log.aside")).unwrap();
+    make_private(&tree.path("state/log"));
+    let keeper = Keeper { journal: &journal, about: About::default() };
+    assert!(change.commit(&locks, Some(keeper)).is_err());
+    assert_eq!(entries(), [b"one".to_vec()].into());
+    std::fs::remove_dir(tree.path("state/log")).unwrap();
+    std::fs::rename(tree.path("state/log.aside"), tree.path("state/log")).unwrap();
+    assert_eq!(commit(&journal, steps().collect()), 2);
+    assert_eq!(entries(), [b"two".to_vec()].into());
     assert_eq!(tree.path("state/pending").read_dir().unwrap().count(), 0);
 }

@@ -11,6 +11,7 @@ mod change;
 mod confinement;
 mod footprint;
 mod journal;
+mod private;
 mod without_openat2;
 
 use std::os::unix::fs::symlink;

@@ -1,39 +1,73 @@
 //! The lists of a segment, which are most of it: in memory, or in the file that it is kept in. The system has
 //! those at hand that are asked for, and lets them go when something else needs the room.
+//!
+//! What is read from the file is compared with checksums that were taken while all of it was known to be
+//! right, at each read: a file that is damaged while it is in use must not make a search miss anything.
 
 use std::ops::Range;
 
-use toolcrib_fs::ShelvedFile;
+use toolcrib_fs::{ContentHash, ShelvedFile};
+
+/// So many bytes have a checksum together. Smaller blocks would be read no faster, and need more checksums.
+const BLOCK: usize = 4 << 10;
 
 /// All lists, one after the other.
 #[derive(Debug)]
 pub(super) enum Lists {
     Held(Vec<u8>),
-    /// From a byte of the file on to its end, so many.
-    Kept(ShelvedFile, Range<u64>),
+    Kept(Blocks),
+}
+
+/// Bytes at the end of a file.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    file: ShelvedFile,
+    /// Where they begin in the file.
+    start: u64,
+    length: usize,
+    checksums: Vec<ContentHash>,
 }
 
 impl Lists {
-    /// The lists at the end of a file, so many bytes.
-    pub(super) fn at_end_of(file: ShelvedFile, file_bytes: usize, bytes: usize) -> Lists {
-        Lists::Kept(file, (file_bytes - bytes) as u64..file_bytes as u64)
+    /// The same lists, read from the end of a file of so many bytes when they are needed.
+    pub(super) fn at_end_of(self, file: ShelvedFile, file_bytes: usize) -> Lists {
+        match self {
+            Lists::Held(bytes) => Lists::Kept(Blocks {
+                file,
+                start: file_bytes.saturating_sub(bytes.len()) as u64,
+                length: bytes.len(),
+                checksums: bytes.chunks(BLOCK).map(ContentHash::of).collect(),
+            }),
+            kept => kept,
+        }
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
             Lists::Held(bytes) => bytes.len(),
-            Lists::Kept(_, range) => usize::try_from(range.end - range.start).unwrap_or(0),
+            Lists::Kept(blocks) => blocks.length,
         }
     }
 
-    /// Some of the bytes; nothing, if they cannot be read.
+    /// Some of the bytes; nothing, if they cannot be read or are damaged.
     pub(super) fn with<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         match self {
             Lists::Held(bytes) => bytes.get(range).map(look),
-            Lists::Kept(file, all) => {
-                let mut bytes = vec![0; range.len()];
-                file.read_at(all.start + range.start as u64, &mut bytes).then(|| look(&bytes))
-            }
+            Lists::Kept(blocks) => blocks.with(range, look),
         }
+    }
+}
+
+impl Blocks {
+    fn with<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let (first, end) =
+            (range.start / BLOCK, range.end.div_ceil(BLOCK).max(range.start / BLOCK));
+        let (from, to) = (first * BLOCK, (end * BLOCK).min(self.length));
+        let mut bytes = vec![0; to.checked_sub(from)?];
+        let is_read = self.file.read_at(self.start + from as u64, &mut bytes);
+        let found = bytes.chunks(BLOCK).map(ContentHash::of);
+        let is_whole = is_read && found.eq(self.checksums.get(first..end)?.iter().copied());
+        let wanted = bytes.get(range.start - from..range.end.checked_sub(from)?)?;
+        is_whole.then(|| look(wanted))
     }
 }

@@ -121,7 +121,7 @@ impl Segment {
 
     /// The same, with its lists at the end of the file that it is kept in, of so many bytes.
     pub(super) fn with_lists_in(self, file: ShelvedFile, bytes: usize) -> Segment {
-        let lists = Lists::at_end_of(file, bytes, self.lists.len());
+        let lists = self.lists.at_end_of(file, bytes);
         Segment { lists, ..self }
     }
 
@@ -182,7 +182,8 @@ impl Segment {
         Some(range.start + self.lasts[range].binary_search(&last).ok()?)
     }
 
-    /// Adds what some lists have, one after the other. If they cannot be read, every chunk may have it.
+    /// Adds what some lists have, one after the other. If they cannot be read or are damaged, every chunk may
+    /// have it.
     fn add_lists(&self, lists: Range<usize>, into: &mut Bits) {
         let place = self.place_of_lists(lists.clone());
         let all = self.lists.with(place.clone(), |bytes| {

@@ -1,12 +1,14 @@
 //! An index that a process leaves to the next one.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use toolcrib_search::{IndexSettings, Tables, Wanted};
 
 use crate::indexed::{ALWAYS, Half, age, ask};
+use crate::random::Random;
 use crate::tree::Grove;
 
 fn build(grove: &Grove, shelves: &Path, settings: IndexSettings) -> Tables {
@@ -82,6 +84,41 @@ fn lists_that_cannot_be_read_any_more_leave_nothing_out() {
     for pattern in ["text 17", "nd", "none"] {
         let wanted = Wanted { pattern, literal: true, ignore_case: false, multiline: false };
         assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None), "{pattern}");
+    }
+}
+
+/// Bits of the file are flipped while its lists are in use, a few more each time.
+#[test]
+fn lists_that_are_damaged_while_they_are_in_use_leave_nothing_out() {
+    let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
+    for at in 0..300 {
+        let text = format!("text {at} end\n{}\n", "words of all kinds ".repeat(at % 40));
+        fs::write(grove.path().join(format!("f{at}")), text).unwrap();
+    }
+    age();
+    let tables = build(&grove, shelves.path(), ALWAYS);
+    let file = kept(shelves.path()).pop().unwrap();
+    let whole = fs::read(&file).unwrap();
+    let patterns = ["text 17", "nd", "none", "kinds words", "text 299 end", "1"];
+    let wanted = patterns.map(|pattern| Wanted {
+        pattern,
+        literal: true,
+        ignore_case: false,
+        multiline: false,
+    });
+    let expected = wanted.map(|wanted| ask(&grove, wanted, None));
+    let mut random = Random::new(7);
+    for round in 0..30 {
+        let mut damaged = whole.clone();
+        for _ in 0..=round * 10 {
+            let at = random.below(whole.len());
+            damaged[at] ^= 1 << random.below(8);
+        }
+        // In place: the process has the file open.
+        fs::OpenOptions::new().write(true).open(&file).unwrap().write_all_at(&damaged, 0).unwrap();
+        for (wanted, expected) in wanted.into_iter().zip(&expected) {
+            assert_eq!(ask(&grove, wanted, Some(&tables)), *expected, "round {round}");
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changing: the only ways in which a tool writes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{
@@ -10,7 +10,7 @@ use toolcrib_policy::Effect;
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::grant::resolve;
+use crate::grant::{resolve, resolve_any};
 use crate::seen::Seen;
 
 /// Somebody who does not hold the lock changes the file again and again: so often is tried.
@@ -124,20 +124,27 @@ impl Cx<'_> {
     }
 
     /// Changes several files at once, all of them or none, if the call said that it would write them.
-    /// `undoes` are the changes that this one takes back, and `unneeded` the directories that they had
-    /// made. In a dry run nothing is written.
+    /// `undoes` are the changes that this one takes back, `restored` the protected files that get back what
+    /// they said before, and `unneeded` the directories that the changes had made. In a dry run nothing is
+    /// written.
     pub(crate) fn commit(
         &self,
         edits: Vec<FileEdit>,
         undoes: Vec<u64>,
+        restored: &[PathBuf],
         unneeded: &[PathBuf],
     ) -> Result<Changed, Error> {
-        let places = edits.iter().map(|edit| self.place_to_write(&edit.path));
+        let restored: HashSet<&PathBuf> = restored.iter().collect();
+        let places = edits.iter().map(|edit| match restored.contains(&edit.path) {
+            true => self.place_to_restore(&edit.path),
+            false => self.place_to_write(&edit.path),
+        });
         let places = places.collect::<Result<Vec<_>, _>>()?;
         let locks = self.lock(&places)?;
         let about = About { undoes, ..self.about.clone() };
-        let unneeded = unneeded.iter().map(|directory| self.place_to_write(directory));
-        let unneeded = unneeded.collect::<Result<Vec<_>, _>>()?;
+        // One that cannot be found any more stays, as one does that is not empty.
+        let unneeded = unneeded.iter().flat_map(|directory| self.place_to_restore(directory));
+        let unneeded = unneeded.collect();
         self.make(edits.into_iter().zip(places).collect(), locks.as_ref(), about, unneeded)
     }
 
@@ -168,6 +175,18 @@ impl Cx<'_> {
         }
         let message = format!("{} leads elsewhere now", self.show_place(&granted));
         Err(Error::new(ErrorKind::Stale, message).hint("Nothing was written. Try again."))
+    }
+
+    /// A place that a change was made at, though its name be protected.
+    fn place_to_restore(&self, path: &Path) -> Result<Place, Error> {
+        // The call must have said that it writes whatever a change has written.
+        self.place(Effect::Write, Path::new("."))?;
+        let place = resolve_any(self.runtime, self.session, Effect::Write, path)?;
+        if !place.through_link() {
+            return Ok(place);
+        }
+        let message = format!("{} leads through a link now", self.show_place(&place));
+        Err(Error::new(ErrorKind::Stale, message).hint("Nothing was written."))
     }
 
     fn lock(&self, places: &[Place]) -> Result<Option<Locks>, Error> {

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toolcrib_fs::DamagedChanges;
 use toolcrib_policy::Access;
 
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::history::HistoryEntry;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
@@ -32,16 +33,18 @@ impl Tool for History {
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
-        let mut history = cx.runtime().history()?;
-        history.reverse();
+        let log = cx.runtime().change_log()?;
         if let Some(id) = self.id {
-            let Some(change) = history.iter().find(|change| change.id == id) else {
-                let message = format!("there is no change {id} here");
-                return Err(Error::new(crate::error::ErrorKind::NotFound, message)
-                    .hint("Call History without an id to see those that there are."));
-            };
+            let change = log.find(id).map_err(|error| match error.kind() {
+                ErrorKind::NotFound => {
+                    error.hint("Call History without an id to see those that there are.")
+                }
+                _ => error,
+            })?;
             return Ok(Reply::new(line(change)).diff(cx.runtime().diff_of(change)?));
         }
+        let (mut history, damaged) = (log.changes, log.damaged);
+        history.reverse();
         let total = history.len();
         history.truncate(usize::try_from(self.limit.unwrap_or(20)).unwrap_or(20));
         let mut text: String = history.iter().map(line).collect();
@@ -51,12 +54,27 @@ impl Tool for History {
         if history.len() < total {
             text += &format!("[{} of {total}; for more, limit: {total}]\n", history.len());
         }
+        for damaged in damaged.iter().rev().take(MAX_DAMAGED) {
+            text += &format!("[{damaged}]\n");
+        }
         Ok(Reply::new(text)
             .with("shown", history.len())
             .with("total", total)
             .with("complete", history.len() == total)
-            .with("changes", history.iter().map(facts).collect::<Vec<_>>()))
+            .with("changes", history.iter().map(facts).collect::<Vec<_>>())
+            .with_all(damaged_facts(&damaged)))
     }
+}
+
+/// So many damaged parts of the journal are named.
+const MAX_DAMAGED: usize = 20;
+
+fn damaged_facts(damaged: &[DamagedChanges]) -> Vec<(&'static str, Value)> {
+    let facts = damaged.iter().rev().take(MAX_DAMAGED);
+    let facts: Vec<Value> = facts
+        .map(|damaged| json!({"first": damaged.ids.start(), "last": damaged.ids.end()}))
+        .collect();
+    if facts.is_empty() { Vec::new() } else { vec![("damaged", facts.into())] }
 }
 
 fn line(change: &HistoryEntry) -> String {

@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::disallowed_methods,
+    clippy::disallowed_types,
     clippy::unwrap_used,
     reason = "tests look at the disk from outside, start programs, and fail by panicking"
 )]
@@ -15,6 +16,7 @@ mod own_tools;
 mod permission;
 mod properties;
 mod protected_names;
+mod protected_undo;
 mod records;
 mod sandboxed;
 mod sessions;

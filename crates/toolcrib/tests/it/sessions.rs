@@ -1,5 +1,7 @@
 //! What a session has seen, and several at once.
 
+use std::os::unix::fs::DirBuilderExt;
+
 use serde_json::{Value, json};
 use toolcrib::{Call, Caps, Error, ErrorKind, Options, Reply, Runtime, Session};
 
@@ -123,7 +125,7 @@ fn edits_of_many_threads_in_one_session_are_all_there_or_refused() {
 fn our_own_state_and_configuration_are_out_of_reach() {
     let directory = tempfile::tempdir().unwrap();
     for own in ["state", "config"] {
-        std::fs::create_dir(directory.path().join(own)).unwrap();
+        std::fs::DirBuilder::new().mode(0o700).create(directory.path().join(own)).unwrap();
         std::fs::write(directory.path().join(own).join("file"), "ours").unwrap();
     }
     std::os::unix::fs::symlink("config", directory.path().join("innocent")).unwrap();

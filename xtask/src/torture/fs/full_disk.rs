@@ -113,7 +113,7 @@ struct Disk {
 
 impl Disk {
     fn mount(at: PathBuf) -> Result<Disk> {
-        let size = format!("size={DISK_BYTES}");
+        let size = format!("size={DISK_BYTES},mode=700");
         let mut command = Command::new("mount");
         process::run(command.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(&at))?;
         Ok(Disk { at })

@@ -1,7 +1,7 @@
 //! The calls that things go wrong in, with the files they find.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -156,7 +156,9 @@ impl Scenario {
 
     /// Puts the journal as it is now aside, to begin each run with.
     fn keep_state(self) -> Result<Scenario> {
-        fs::create_dir_all(self.sandbox.state())?;
+        // As the product makes it: it takes no directory that others can enter.
+        let mut private = fs::DirBuilder::new();
+        private.recursive(true).mode(0o700).create(self.sandbox.state())?;
         copy_tree(&self.sandbox.state(), &self.kept_state())?;
         Ok(self)
     }

@@ -1,0 +1,103 @@
+//! The journal: whatever happens to its bytes, a change is read as it was made or is reported as damaged, a
+//! content is what it was or is not there, and no number is given twice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+use toolcrib_fs::{
+    About, Caps, Change, Changes, Entry, Journal, Keeper, Root, RootMode, Step, Version, Workspace,
+};
+
+use super::damage::damaged;
+use super::place::scratch;
+
+/// A journal of some changes, as it is on disk.
+struct Whole {
+    directory: TempDir,
+    log: Vec<u8>,
+    /// The highest number, as it is kept beside the log.
+    last: Vec<u8>,
+    /// A content that it keeps: the file, its bytes, and the version that it is.
+    blob: (PathBuf, Vec<u8>, Version),
+    entries: Vec<Entry>,
+}
+
+const CHANGES: u64 = 6;
+
+/// The input is damage to the log and to a content, and is taken for a log as it is.
+pub(crate) fn journal(input: &[u8]) -> String {
+    static WHOLE: OnceLock<Whole> = OnceLock::new();
+    let whole = WHOLE.get_or_init(make);
+    let state = whole.directory.path().join("state");
+    let journal = Journal::open(&state, Caps::default()).expect("the journal");
+    fs::write(state.join("log"), input).expect("a log");
+    let read = journal.changes().expect("a log of any bytes can be read");
+    let log = damaged(&whole.log, input);
+    fs::write(state.join("log"), &log).expect("a log");
+    let Changes { entries, damaged: lost } = journal.changes().expect("a damaged log can be read");
+    let are_as_made = entries.iter().all(|entry| whole.entries.contains(entry));
+    assert!(are_as_made, "a change is not what it was");
+    let is_known = |id: u64| {
+        entries.iter().any(|entry| entry.id == id) || lost.iter().any(|lost| lost.ids.contains(&id))
+    };
+    assert!(is_known(CHANGES), "the last change is neither there nor reported");
+    if let Some(first) = entries.iter().map(|entry| entry.id).min() {
+        assert!((first..=CHANGES).all(is_known), "a change is neither there nor reported");
+    }
+    assert!(log != whole.log || lost.is_empty(), "damage is reported where there is none");
+    let (file, bytes, version) = &whole.blob;
+    fs::write(file, damaged(bytes, input)).expect("a content");
+    let content = journal.content(version).expect("a damaged content can be read");
+    assert!(content.is_none_or(|content| content == b"text 3\n"), "a content is not what it was");
+    fs::write(file, bytes).expect("a content");
+    let workspace = workspace(&whole.directory);
+    let id = change(&journal, &workspace, &whole.directory, "other", 0);
+    assert!(id > CHANGES, "the number {id} is given twice");
+    fs::write(state.join("last"), &whole.last).expect("a number");
+    format!("{} of {CHANGES} read, {} of the input", entries.len(), read.entries.len())
+}
+
+fn make() -> Whole {
+    let directory = scratch();
+    fs::create_dir(directory.path().join("ws")).expect("a workspace");
+    let state = directory.path().join("state");
+    let journal = Journal::open(&state, Caps::default()).expect("the journal");
+    let workspace = workspace(&directory);
+    for number in 1..=CHANGES {
+        assert_eq!(change(&journal, &workspace, &directory, "file", number), number);
+    }
+    let version = Version::of(&"text 3\n".into(), 0o644);
+    let file = state.join("blobs").join(version.hash.to_string());
+    let bytes = fs::read(&file).expect("a content");
+    let last = fs::read(state.join("last")).expect("a number");
+    let log = fs::read(state.join("log")).expect("a log");
+    let entries = journal.entries().expect("changes");
+    Whole { directory, log, last, blob: (file, bytes, version), entries }
+}
+
+fn workspace(directory: &TempDir) -> Workspace {
+    let root = Root::open(directory.path().join("ws"), RootMode::ReadWrite).expect("a root");
+    Workspace::new(vec![root]).expect("a workspace")
+}
+
+/// Makes a change of a file; answers its number.
+fn change(
+    journal: &Journal,
+    workspace: &Workspace,
+    directory: &TempDir,
+    name: &str,
+    number: u64,
+) -> u64 {
+    let place = workspace.resolve(&workspace.top(), Path::new(name)).expect("a place");
+    let now = format!("text {number}\n");
+    let step = match fs::read(directory.path().join("ws").join(name)) {
+        Ok(was) => Step::replace(place, was, now),
+        Err(_) => Step::create(place, now),
+    };
+    let change = Change::new(vec![step]);
+    let locks = change.lock().expect("a lock");
+    let keeper = Keeper { journal, about: About { tool: "Edit".into(), ..About::default() } };
+    change.commit(&locks, Some(keeper)).expect("a change").id.expect("a number")
+}
