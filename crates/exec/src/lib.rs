@@ -67,4 +67,7 @@ pub use sandbox::{Limits, Network, Sandbox};
 pub use touch::Touch;
 pub use wire::Ending;
 pub use witness::Witness;
-pub use worker::{NotConfined, Worker, WorkerError, WorkerLimits, confine, serve};
+pub use worker::{
+    Conversation, NotConfined, Worker, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces,
+    confine, serve, serve_conversation,
+};
