@@ -25,6 +25,7 @@ pub struct Target {
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    Target { name: "backtrack", run: targets::backtrack },
     Target { name: "command", run: targets::command },
     Target { name: "decode", run: targets::decode },
     Target { name: "git_config", run: targets::git_config },

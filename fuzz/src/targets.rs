@@ -1,5 +1,6 @@
 //! One file a target.
 
+mod backtrack;
 mod command;
 mod damage;
 mod decode;
@@ -16,6 +17,7 @@ mod secrets;
 mod splice;
 mod terminal;
 
+pub(crate) use backtrack::backtrack;
 pub(crate) use command::command;
 pub(crate) use decode::decode;
 pub(crate) use git_config::git_config;

@@ -66,4 +66,7 @@ pub use refusal::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
 pub use sandbox::level::{Enforced, Level};
 pub use sandbox::{HeldPath, Limits, Network, Sandbox};
 pub use wire::Ending;
-pub use worker::{NotConfined, Worker, WorkerError, WorkerLimits, confine, serve};
+pub use worker::{
+    Conversation, NotConfined, Worker, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces,
+    confine, serve, serve_conversation,
+};

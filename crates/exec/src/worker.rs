@@ -1,9 +1,11 @@
 //! A child with limits that works on bytes: the parent's side is here, the child's is [`confine()`].
 
 mod confine;
+mod conversation;
 mod error;
 mod limits;
 mod pipes;
+mod places;
 mod serve;
 
 use std::ffi::OsString;
@@ -16,11 +18,13 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 pub use confine::{NotConfined, confine};
+pub use conversation::Conversation;
 pub use error::WorkerError;
 pub use limits::WorkerLimits;
-pub use serve::serve;
+pub use places::{WorkerPlace, WorkerPlaces};
+pub use serve::{serve, serve_conversation};
 
-use self::pipes::{Pipes, Progress};
+use self::pipes::{AtEnd, Pipes, Progress};
 
 /// How long a wish to cancel may go unseen.
 const GLANCE: Duration = Duration::from_millis(10);
@@ -45,7 +49,7 @@ impl Worker {
     /// the first byte of the input.
     pub fn run(&self, input: &[u8], cancelled: &dyn Fn() -> bool) -> Result<Vec<u8>, WorkerError> {
         let started = Instant::now();
-        let mut running = Running::start(self)?;
+        let mut running = Running::start(self, AtEnd::Close)?;
         let watched = running.watch(&self.limits, input, started, cancelled);
         let (output, complaint) = running.pipes.take();
         let status = running.end()?;
@@ -58,6 +62,7 @@ impl Worker {
 }
 
 /// A child that has been started; it does not outlive this.
+#[derive(Debug)]
 struct Running {
     child: Child,
     /// Names the process for sure, where its number might be given to another.
@@ -67,14 +72,15 @@ struct Running {
 }
 
 impl Running {
-    fn start(worker: &Worker) -> Result<Running, WorkerError> {
+    fn start(worker: &Worker, at_end: AtEnd) -> Result<Running, WorkerError> {
         let mut command = Command::new(&worker.program);
         command.args(&worker.arguments).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(WorkerError::NotStarted)?;
         let pid = Pid::from_child(&child);
-        let prepared = limits::impose(pid, &worker.limits)
-            .and_then(|()| Ok((pidfd_open(pid, PidfdFlags::empty())?, Pipes::of(&mut child)?)));
+        let prepared = limits::impose(pid, &worker.limits).and_then(|()| {
+            Ok((pidfd_open(pid, PidfdFlags::empty())?, Pipes::of(&mut child, at_end)?))
+        });
         match prepared {
             Ok((handle, pipes)) => Ok(Running { child, handle, pid, pipes }),
             Err(error) => {
@@ -104,11 +110,32 @@ impl Running {
                 return Err(WorkerError::TimedOut);
             }
             let (max_output, patience) = (limits.output_bytes, left.min(GLANCE));
-            let progress = self.pipes.pump(&self.handle, &mut unwritten, max_output, patience)?;
+            let progress = self.pump(&mut unwritten, max_output, patience)?;
             if progress == Progress::Ended {
                 return Ok(());
             }
         }
+    }
+
+    /// Moves what can be moved, or waits for so long.
+    fn pump(
+        &mut self,
+        unwritten: &mut &[u8],
+        max_output: usize,
+        patience: Duration,
+    ) -> Result<Progress, WorkerError> {
+        self.pipes.pump(&self.handle, unwritten, max_output, patience)
+    }
+
+    /// What it has answered since this was last asked for.
+    fn take_answer(&mut self) -> Vec<u8> {
+        self.pipes.take_answer()
+    }
+
+    /// Whether it has ended by itself, and then what it still had to say is heard.
+    fn has_ended(&mut self) -> bool {
+        let ended = self.pump(&mut [].as_slice(), usize::MAX, Duration::ZERO);
+        ended.is_ok_and(|progress| progress == Progress::Ended)
     }
 
     /// Kills what is left of it, and reaps it.

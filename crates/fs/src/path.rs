@@ -16,6 +16,8 @@ const MAX_NAME_BYTES: usize = 255;
 pub(crate) struct Requested {
     pub(crate) absolute: bool,
     pub(crate) names: Vec<OsString>,
+    /// It ends with a slash, or with `.` behind one: as for the kernel, only a directory fits.
+    pub(crate) names_directory: bool,
 }
 
 impl Requested {
@@ -42,7 +44,8 @@ impl Requested {
         if names.iter().any(|name| name.len() > MAX_NAME_BYTES) {
             return invalid("a name in the path is longer than 255 bytes");
         }
-        Ok(Requested { absolute: bytes.first() == Some(&b'/'), names })
+        let names_directory = bytes.ends_with(b"/") || bytes.ends_with(b"/.");
+        Ok(Requested { absolute: bytes.first() == Some(&b'/'), names, names_directory })
     }
 }
 
@@ -55,6 +58,13 @@ mod tests {
         let requested = Requested::parse(Path::new("./a//b/./../c/")).unwrap();
         assert_eq!(requested.names, ["a", "b", "..", "c"]);
         assert!(!requested.absolute);
+    }
+
+    #[test]
+    fn a_slash_at_the_end_names_a_directory() {
+        let names_directory = |path| Requested::parse(Path::new(path)).unwrap().names_directory;
+        assert!(["a/", "a//", "a/.", "/", "a/./"].into_iter().all(names_directory));
+        assert!(!["a", ".", "..", "a/..", "a/b.", ".a"].into_iter().any(names_directory));
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub(crate) fn resolve(
     path: &Path,
 ) -> Result<Place, FsError> {
     let requested = Requested::parse(path)?;
+    let names_directory = requested.names_directory;
     let mut pending: Vec<OsString> = requested.names.into_iter().rev().collect();
     let root = if requested.absolute {
         enter_root(roots, Vec::new(), &mut pending).ok_or_else(|| outside(path))?
@@ -39,11 +40,24 @@ pub(crate) fn resolve(
         pending.extend(path_names(&directory.relative).into_iter().rev());
         directory.root.clone()
     };
-    if let Some(place) = resolve_at_once(roots, &root, &pending) {
+    let at_once = resolve_at_once(roots, &root, &pending);
+    if let Some(place) = at_once.filter(|place| !names_directory || is_directory(place)) {
         return Ok(place);
     }
-    Walk { roots, path, root, real: Vec::new(), links: Vec::new(), last_link: PathBuf::new() }
-        .run(pending)
+    let walk = Walk {
+        roots,
+        path,
+        root,
+        real: Vec::new(),
+        links: Vec::new(),
+        last_link: PathBuf::new(),
+        names_directory,
+    };
+    walk.run(pending)
+}
+
+fn is_directory(place: &Place) -> bool {
+    place.kind == Some(FileKind::Directory)
 }
 
 /// The answer in one call to the kernel, for what exists and has neither links nor `..` in its path.
@@ -66,6 +80,8 @@ struct Walk<'a> {
     /// The links that were followed, from their root, each with the names that came after it.
     links: Vec<PathBuf>,
     last_link: PathBuf,
+    /// Only a directory may be at the end.
+    names_directory: bool,
 }
 
 impl Walk<'_> {
@@ -95,6 +111,9 @@ impl Walk<'_> {
             here = found;
         }
         let stat = self.stat(&here)?;
+        if self.names_directory && FileKind::of(&stat) != FileKind::Directory {
+            return Err(self.ends_with_slash());
+        }
         Ok(self.arrive(Some(stat)))
     }
 
@@ -126,6 +145,7 @@ impl Walk<'_> {
         let target = rustix::fs::readlinkat(link, "", Vec::new())
             .map_err(|errno| self.error("leads through a link that cannot be read", errno))?;
         let target = Requested::parse(Path::new(OsStr::from_bytes(target.as_bytes())))?;
+        self.names_directory |= target.names_directory;
         if target.absolute {
             return self.restart(target.names, pending);
         }
@@ -149,6 +169,10 @@ impl Walk<'_> {
         self.real.push(name);
         if pending.iter().any(|name| name == "..") {
             return Err(FsError::new(FsErrorKind::NotFound, self.path, "does not exist"));
+        }
+        if self.names_directory {
+            let detail = "does not exist; a path that ends with a slash names a directory";
+            return Err(FsError::new(FsErrorKind::NotFound, self.path, detail));
         }
         self.real.extend(pending.into_iter().rev());
         Ok(self.arrive(None))
@@ -176,6 +200,13 @@ impl Walk<'_> {
     fn not_a_directory(&self) -> FsError {
         let file: PathBuf = self.real.iter().collect();
         let detail = format!("does not exist: {} is not a directory", file.display());
+        FsError::new(FsErrorKind::NotFound, self.path, detail)
+    }
+
+    fn ends_with_slash(&self) -> FsError {
+        let file: PathBuf = self.real.iter().collect();
+        let detail =
+            format!("does not exist: {} is a file, and the path ends with a slash", file.display());
         FsError::new(FsErrorKind::NotFound, self.path, detail)
     }
 

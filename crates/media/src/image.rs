@@ -7,6 +7,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits};
+use serde::{Deserialize, Serialize};
 
 /// What a picture may be at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,29 +16,53 @@ pub struct ImageLimits {
     pub side: u32,
     /// Bytes, as it is given out.
     pub bytes: usize,
-    /// Bytes of memory that decoding may take.
-    pub memory: u64,
+    /// Pixels that are decoded, as the file's header says them.
+    pub pixels: u64,
 }
 
 /// A picture that can be shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
-    /// The media type of its bytes.
-    pub media_type: &'static str,
-    /// The picture: those that were given, if they fit as they are.
-    pub bytes: Vec<u8>,
+    /// What its bytes are.
+    pub format: PictureFormat,
+    /// The picture, if it was made anew (of one that moves, its first frame); otherwise it is what was given.
+    #[serde(skip)]
+    pub remade: Option<Vec<u8>>,
     /// Width and height that the file has, before it is turned upright.
     pub original: (u32, u32),
     /// Width and height as it is given out.
     pub shown: (u32, u32),
     /// Whether it had to be turned or mirrored to be upright.
     pub turned: bool,
-    /// Whether it was made anew; of one that moves, that is the first frame.
-    pub remade: bool,
+}
+
+/// The formats that models take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PictureFormat {
+    /// PNG.
+    Png,
+    /// JPEG.
+    Jpeg,
+    /// GIF.
+    Gif,
+    /// WebP.
+    WebP,
+}
+
+impl PictureFormat {
+    /// Its media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            PictureFormat::Png => "image/png",
+            PictureFormat::Jpeg => "image/jpeg",
+            PictureFormat::Gif => "image/gif",
+            PictureFormat::WebP => "image/webp",
+        }
+    }
 }
 
 /// Why there is no picture.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ImageError {
     /// It is none of the formats that can be shown.
     Unknown,
@@ -50,27 +75,29 @@ pub enum ImageError {
 /// Quality of JPEGs that are made anew: what is lost is not seen.
 const JPEG_QUALITY: u8 = 85;
 
-/// Bytes that a pixel takes while it is worked on, at most.
+/// Bytes that a pixel of a decoded picture takes, at most.
 const PIXEL_BYTES: u64 = 16;
 
+/// What a decoder needs besides, for tables and compressed parts.
+const DECODER_BYTES: u64 = 64 << 20;
+
 /// Makes a picture fit, which may mean to leave it as it is. It is decoded in any case.
-pub fn picture(bytes: Vec<u8>, limits: ImageLimits) -> Result<Picture, ImageError> {
-    let (format, orientation, image) = decode(&bytes, limits)?;
+pub fn picture(bytes: &[u8], limits: ImageLimits) -> Result<Picture, ImageError> {
+    let (decoded, orientation, image) = decode(bytes, limits)?;
     let original = (image.width(), image.height());
     let turned = orientation != Orientation::NoTransforms;
     let fits = original.0.max(original.1) <= limits.side && bytes.len() <= limits.bytes;
-    if let (true, false, Some(media_type)) = (fits, turned, shown_as_it_is(format)) {
-        let shown = original;
-        return Ok(Picture { media_type, bytes, original, shown, turned, remade: false });
+    if let (true, false, Some(format)) = (fits, turned, shown_as_it_is(decoded)) {
+        return Ok(Picture { format, remade: None, original, shown: original, turned });
     }
     let mut image = image;
     image.apply_orientation(orientation);
     if image.width().max(image.height()) > limits.side {
         image = image.resize(limits.side, limits.side, FilterType::Triangle);
     }
-    let (image, media_type, bytes) = encode(image, format, limits.bytes)?;
+    let (image, format, bytes) = encode(image, decoded, limits.bytes)?;
     let shown = (image.width(), image.height());
-    Ok(Picture { media_type, bytes, original, shown, turned, remade: true })
+    Ok(Picture { format, remade: Some(bytes), original, shown, turned })
 }
 
 fn decode(
@@ -83,11 +110,11 @@ fn decode(
         .map_err(|error| ImageError::Broken(error.to_string()))?;
     let format = reader.format().ok_or(ImageError::Unknown)?;
     let mut decoding = Limits::default();
-    decoding.max_alloc = Some(limits.memory);
+    decoding.max_alloc = Some(limits.pixels.saturating_mul(PIXEL_BYTES) + DECODER_BYTES);
     reader.limits(decoding);
     let mut decoder = reader.into_decoder().map_err(broken)?;
     let (width, height) = decoder.dimensions();
-    if u64::from(width) * u64::from(height) > limits.memory / PIXEL_BYTES {
+    if u64::from(width) * u64::from(height) > limits.pixels {
         return Err(ImageError::TooLarge(width, height));
     }
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
@@ -95,31 +122,31 @@ fn decode(
     Ok((format, orientation, image))
 }
 
-/// The media type of a format that models take as it is.
-fn shown_as_it_is(format: ImageFormat) -> Option<&'static str> {
+/// The same format, if models take it as it is.
+fn shown_as_it_is(format: ImageFormat) -> Option<PictureFormat> {
     match format {
-        ImageFormat::Png => Some("image/png"),
-        ImageFormat::Jpeg => Some("image/jpeg"),
-        ImageFormat::Gif => Some("image/gif"),
-        ImageFormat::WebP => Some("image/webp"),
+        ImageFormat::Png => Some(PictureFormat::Png),
+        ImageFormat::Jpeg => Some(PictureFormat::Jpeg),
+        ImageFormat::Gif => Some(PictureFormat::Gif),
+        ImageFormat::WebP => Some(PictureFormat::WebP),
         _ => None,
     }
 }
 
-/// The picture in as many bytes as it may have, with their media type: without loss if it had none,
+/// The picture in as many bytes as it may have, with their format: without loss if it had none,
 /// as a JPEG if that is too much, and smaller if that is too.
 fn encode(
     mut image: DynamicImage,
     format: ImageFormat,
     most: usize,
-) -> Result<(DynamicImage, &'static str, Vec<u8>), ImageError> {
+) -> Result<(DynamicImage, PictureFormat, Vec<u8>), ImageError> {
     let broken = |error: image::ImageError| ImageError::Broken(error.to_string());
     loop {
         if format != ImageFormat::Jpeg {
             let mut bytes = Vec::new();
             image.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png).map_err(broken)?;
             if bytes.len() <= most {
-                return Ok((image, "image/png", bytes));
+                return Ok((image, PictureFormat::Png, bytes));
             }
         }
         let mut bytes = Vec::new();
@@ -128,7 +155,7 @@ fn encode(
         let smaller = |side: u32| (side / 4 * 3).max(1);
         let (width, height) = (smaller(image.width()), smaller(image.height()));
         if bytes.len() <= most || (width, height) == (1, 1) {
-            return Ok((image, "image/jpeg", bytes));
+            return Ok((image, PictureFormat::Jpeg, bytes));
         }
         image = image.resize_exact(width, height, FilterType::Triangle);
     }

@@ -14,6 +14,7 @@ use crate::nature::is_strange;
 use crate::ordered::in_order;
 use crate::pattern::Pattern;
 use crate::stop::Stop;
+use crate::stream;
 
 /// What to look for, and where.
 pub struct Grep<'a> {
@@ -27,8 +28,11 @@ pub struct Grep<'a> {
     pub letters: &'static dyn Letters,
     /// Who knows which files need not be looked into.
     pub tables: Option<&'a Tables>,
-    /// Larger files are not looked into.
+    /// Larger files are not held in memory.
     pub max_bytes: u64,
+    /// Larger files are looked into window by window, unless matches may go over lines; if not, they are left
+    /// out.
+    pub streams: bool,
     /// What is wanted of each file.
     pub keep: Keep,
     /// When to stop.
@@ -39,6 +43,18 @@ pub struct Grep<'a> {
 pub trait Letters: Sync {
     /// The letters of bytes that are not plain UTF-8 with lines that end in `\n`.
     fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b>;
+
+    /// Reads a text that begins like this piece by piece; nothing, if it is no text.
+    fn pieces(&self, beginning: &[u8]) -> Option<Box<dyn Pieces>>;
+}
+
+/// A text that comes in pieces.
+pub trait Pieces {
+    /// The name of its encoding, if that is not UTF-8.
+    fn encoding(&self) -> Option<&'static str>;
+
+    /// The letters of the next piece in UTF-8 as far as it goes, lines ended by `\n`.
+    fn feed<'b>(&mut self, bytes: &'b [u8], is_last: bool) -> Cow<'b, [u8]>;
 }
 
 /// What bytes turned out to be.
@@ -77,8 +93,12 @@ pub struct Looked {
     pub searched: u64,
     /// Files that were not.
     pub skipped: Skipped,
-    /// Lines that the bounded engine gave up on.
-    pub gave_up: u64,
+    /// Lines of which nothing is known, because the pattern backtracks too much there.
+    pub undecided: u64,
+    /// The first files that have such lines, each with the numbers of the first of them.
+    pub undecided_lines: Vec<(std::path::PathBuf, Vec<u64>)>,
+    /// Files that have such lines.
+    pub undecided_files: u64,
     /// Whether all files were looked at.
     pub complete: bool,
 }
@@ -152,24 +172,24 @@ fn note_outcome(
     outcome: Outcome,
     take: &mut impl FnMut(FileId, Hits, Stamp) -> bool,
 ) -> bool {
-    let skipped = &mut looked.skipped;
     match outcome {
         Outcome::Found(hits, stamp) => {
-            looked.searched += 1;
-            looked.gave_up += hits.gave_up;
-            if hits.count > 0 {
-                return take(file, hits, stamp);
-            }
+            note_undecided(looked, grep, file, &hits);
+            let stopped = hits.stopped;
+            looked.searched += u64::from(!stopped);
+            looked.complete &= !stopped;
+            let goes_on = hits.count == 0 || take(file, hits, stamp);
+            return goes_on && !stopped;
         }
         Outcome::Nothing => looked.searched += 1,
-        Outcome::Binary => skipped.binary += 1,
+        Outcome::Binary => looked.skipped.binary += 1,
         Outcome::Large(_) => {
-            skipped.large += 1;
-            note(&mut skipped.large_names, grep.listing, file);
+            looked.skipped.large += 1;
+            note(&mut looked.skipped.large_names, grep.listing, file);
         }
         Outcome::Unreadable => {
-            skipped.unreadable += 1;
-            note(&mut skipped.unreadable_names, grep.listing, file);
+            looked.skipped.unreadable += 1;
+            note(&mut looked.skipped.unreadable_names, grep.listing, file);
         }
         Outcome::Gone => {}
         Outcome::Stopped => {
@@ -178,6 +198,18 @@ fn note_outcome(
         }
     }
     true
+}
+
+fn note_undecided(looked: &mut Looked, grep: &Grep<'_>, file: FileId, hits: &Hits) {
+    let undecided = &hits.undecided;
+    if undecided.count == 0 {
+        return;
+    }
+    looked.undecided += undecided.count;
+    looked.undecided_files += 1;
+    if looked.undecided_lines.len() < NAMED {
+        looked.undecided_lines.push((grep.listing.path(file), undecided.first.clone()));
+    }
 }
 
 /// Looks into one file once more, for other lines than before.
@@ -218,19 +250,26 @@ impl<'a> Reader<'a> {
             self.buffer = Vec::new();
         }
         let mut buffer = std::mem::take(&mut self.buffer);
-        let outcome = match self.known(file, &mut buffer) {
-            Some(known) => known,
-            None => self.take(file, &mut buffer).map_or_else(
-                |outcome| *outcome,
-                |stamp| match self.search(&buffer, keep) {
-                    Some(hits) if hits.count > 0 || hits.gave_up > 0 => Outcome::Found(hits, stamp),
-                    Some(_) => Outcome::Nothing,
-                    None => Outcome::Binary,
-                },
-            ),
-        };
+        let outcome = self
+            .known(file, &mut buffer)
+            .unwrap_or_else(|| self.look_into(file, keep, &mut buffer));
         self.buffer = buffer;
         outcome
+    }
+
+    fn look_into(&mut self, file: FileId, keep: Keep, buffer: &mut Vec<u8>) -> Outcome {
+        let stamp = match self.take(file, buffer).map_err(|outcome| *outcome) {
+            Ok(stamp) => stamp,
+            Err(Outcome::Large(stamp)) if self.grep.streams && !self.grep.pattern.multiline => {
+                return self.stream(file, stamp, keep, buffer);
+            }
+            Err(outcome) => return outcome,
+        };
+        match self.search(buffer, keep) {
+            Some(hits) if hits.is_nothing() => Outcome::Nothing,
+            Some(hits) => Outcome::Found(hits, stamp),
+            None => Outcome::Binary,
+        }
     }
 
     /// What the index knows of a file, if it is just what the index has read. Where it knows only in which
@@ -269,6 +308,15 @@ impl<'a> Reader<'a> {
             Ok(Taken::TooLarge(stamp)) => Err(Outcome::Large(stamp).into()),
             Ok(Taken::NotRegular) | Err(FsErrorKind::NotFound) => Err(Outcome::Gone.into()),
             Err(_) => Err(Outcome::Unreadable.into()),
+        }
+    }
+
+    /// Looks into a file that is too large to be read whole.
+    fn stream(&mut self, file: FileId, stamp: Stamp, keep: Keep, buffer: &mut Vec<u8>) -> Outcome {
+        let (grep, name) = (self.grep, self.grep.listing.name(file));
+        match self.open(file) {
+            Some(directory) => stream::search(grep, directory, name, stamp, keep, buffer),
+            None => Outcome::Unreadable,
         }
     }
 

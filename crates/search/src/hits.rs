@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use grep_matcher::{LineMatchKind, Matcher};
 
+use crate::backtrack::{Backtracker, Found};
 use crate::pattern::{Engine, Pattern};
 use crate::rank::is_definition;
 use crate::stop::Stop;
@@ -37,13 +38,35 @@ pub struct Hits {
     pub count: u64,
     /// Whether one of the first hits looks like the definition of what was looked for.
     pub definition: bool,
-    /// Lines where the trying engine took too many steps, and nothing is known.
-    pub gave_up: u64,
+    /// Lines of which nothing is known, because the pattern backtracks too much there. Where matches go over
+    /// lines, one stands for all that come behind it.
+    pub undecided: Undecided,
+    /// Time was over before the end of the text.
+    pub stopped: bool,
     /// The lines to show, in order.
     pub lines: Vec<ShownLine>,
     /// The encoding of the text, if it is not UTF-8.
     pub encoding: Option<&'static str>,
 }
+
+impl Hits {
+    /// Whether the whole text is known to have no match.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.count == 0 && self.undecided.count == 0 && !self.stopped
+    }
+}
+
+/// Lines of which nothing is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Undecided {
+    /// How many.
+    pub count: u64,
+    /// The numbers of the first, from 1.
+    pub first: Vec<u64>,
+}
+
+/// So many lines of which nothing is known are named.
+const NAMED_LINES: usize = 3;
 
 /// A line to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,24 +100,14 @@ const DEFINITION_HITS: u64 = 50;
 
 /// Looks for a pattern in a text whose lines end with `\n`.
 pub(crate) fn find(pattern: &Pattern, text: &[u8], keep: Keep, stop: &Stop<'_>) -> Hits {
-    let mut finding =
-        Finding { text, keep, hits: Hits::default(), counted: 0, number: 1, shown_to: 0, owed: 0 };
-    match &pattern.engine {
-        Engine::Linear(matcher) if pattern.multiline => over_lines(
-            text,
-            |at| matcher.find_at(text, at).ok().flatten().map(|found| found.start()..found.end()),
-            &mut finding,
-        ),
-        Engine::Linear(matcher) => line_by_line(text, matcher, &mut finding),
-        Engine::Bounded(regex) => bounded(text, regex, pattern.multiline, &mut finding, stop),
-    }
-    finding.end();
-    finding.hits
+    let mut finding = Finding::new(keep);
+    finding.find(pattern, text, 0, stop);
+    finding.finish()
 }
 
 /// Finds one line after the other; the engine may tell only where one might be.
-fn line_by_line(text: &[u8], matcher: &impl Matcher, finding: &mut Finding<'_>) {
-    let mut at = 0;
+fn line_by_line(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut In<'_>) {
+    let mut at = from;
     while at < text.len() {
         let Ok(Some(kind)) = matcher.find_candidate_line(&text[at..]) else { return };
         let (offset, is_certain) = match kind {
@@ -110,7 +123,7 @@ fn line_by_line(text: &[u8], matcher: &impl Matcher, finding: &mut Finding<'_>) 
         if !is_certain && !matcher.is_match(inner).unwrap_or(false) {
             continue;
         }
-        let needs_place = finding.needs_place();
+        let needs_place = finding.state.needs_place();
         let place = || match matcher.find(inner) {
             Ok(Some(found)) => found.start()..found.end(),
             _ => 0..0,
@@ -123,141 +136,210 @@ fn line_by_line(text: &[u8], matcher: &impl Matcher, finding: &mut Finding<'_>) 
 }
 
 /// Finds matches that may go over several lines.
-fn over_lines(
-    text: &[u8],
-    mut find_at: impl FnMut(usize) -> Option<Range<usize>>,
-    finding: &mut Finding<'_>,
-) {
-    let mut at = 0;
+fn over_lines(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut In<'_>) {
+    let mut at = from;
     while at <= text.len() {
-        let Some(found) = find_at(at) else { return };
-        at = if found.is_empty() { found.end + 1 } else { found.end };
-        let first = line_around(text, found.start);
-        if first.start >= text.len() {
+        let Ok(Some(found)) = matcher.find_at(text, at) else { return };
+        at = if found.is_empty() { found.end() + 1 } else { found.end() };
+        if !finding.matched(found.start()..found.end()) {
             return;
-        }
-        // The end of the last line is not the beginning of another.
-        let last = line_around(text, found.end.max(found.start + 1) - 1);
-        if !finding.hit(first.start..last.end, found) {
-            return;
-        }
-    }
-}
-
-/// The same with the engine that works on letters and may give up.
-fn bounded(
-    text: &[u8],
-    regex: &fancy_regex::Regex,
-    multiline: bool,
-    finding: &mut Finding<'_>,
-    stop: &Stop<'_>,
-) {
-    if multiline {
-        let Ok(letters) = std::str::from_utf8(text) else { return };
-        let mut gave_up = 0;
-        let find_at = |at: usize| {
-            let at = (at..=letters.len()).find(|&at| letters.is_char_boundary(at))?;
-            match regex.find_from_pos(letters, at) {
-                Ok(found) => found.map(|found| found.range()),
-                Err(_) => {
-                    gave_up += 1;
-                    None
-                }
-            }
-        };
-        over_lines(text, find_at, finding);
-        finding.hits.gave_up = gave_up;
-        return;
-    }
-    let mut at = 0;
-    while at < text.len() && !stop.now() {
-        let line = line_around(text, at);
-        at = line.end + 1;
-        let inner = String::from_utf8_lossy(&text[line.clone()]);
-        let inner = inner.strip_suffix('\r').unwrap_or(&inner);
-        match regex.find(inner) {
-            Ok(None) => {}
-            Err(_) => finding.hits.gave_up += 1,
-            Ok(Some(found)) => {
-                let place = line.start + found.start()..line.start + found.end();
-                if !finding.hit(line, place) {
-                    return;
-                }
-            }
         }
     }
 }
 
 /// The line that a place is in, without its `\n`.
-fn line_around(text: &[u8], at: usize) -> Range<usize> {
+pub(crate) fn line_around(text: &[u8], at: usize) -> Range<usize> {
     let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |before| before + 1);
     let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |after| at + after);
     start..end
 }
 
-struct Finding<'a> {
-    text: &'a [u8],
+/// What was found so far, in one text or in several windows of a larger one.
+#[derive(Debug)]
+pub(crate) struct Finding {
     keep: Keep,
     hits: Hits,
     /// Where line numbers are counted up to, and the number there.
     counted: usize,
     number: u64,
+    /// The same for lines that are named only.
+    named: (usize, u64),
     /// Lines up to here are shown already.
     shown_to: usize,
     /// Lines still to be shown after the last hit.
     owed: u64,
 }
 
-impl Finding<'_> {
+impl Finding {
+    pub(crate) fn new(keep: Keep) -> Finding {
+        let (hits, named) = (Hits::default(), (0, 1));
+        Finding { keep, hits, counted: 0, number: 1, named, shown_to: 0, owed: 0 }
+    }
+
+    /// Looks for a pattern in a text, from a line on.
+    pub(crate) fn find(&mut self, pattern: &Pattern, text: &[u8], from: usize, stop: &Stop<'_>) {
+        let mut finding = In { state: self, text };
+        if finding.state.wants_hits() {
+            match &pattern.engine {
+                Engine::Linear(matcher) if pattern.multiline => {
+                    over_lines(text, from, matcher, &mut finding);
+                }
+                Engine::Linear(matcher) => line_by_line(text, from, matcher, &mut finding),
+                Engine::Backtracking(backtracker) => {
+                    finding.backtrack(backtracker, from, pattern.multiline, stop);
+                }
+            }
+        }
+        finding.pay(text.len());
+    }
+
+    /// All of it.
+    pub(crate) fn finish(self) -> Hits {
+        self.hits
+    }
+
+    /// Whether no further line is of use.
+    pub(crate) fn is_enough(&self) -> bool {
+        !self.wants_hits() && self.owed == 0
+    }
+
+    /// Whether time was over before the end of a text.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.hits.stopped
+    }
+
+    /// Whether nothing was passed yet.
+    pub(crate) fn is_at_beginning(&self) -> bool {
+        self.number == 1 && self.counted == 0
+    }
+
+    /// Where the lines begin that may be shown before a hit that comes behind this text.
+    pub(crate) fn start_of_context(&self, text: &[u8]) -> usize {
+        let mut start = text.len();
+        for _ in 0..self.keep.before {
+            if start == 0 {
+                break;
+            }
+            start = line_around(text, start - 1).start;
+        }
+        start
+    }
+
+    /// Lets go of the beginning of a text: from here on it begins behind that.
+    pub(crate) fn forget(&mut self, text: &[u8], bytes: usize) {
+        let lines = |from: usize| {
+            memchr::memchr_iter(b'\n', text.get(from..bytes).unwrap_or_default()).count() as u64
+        };
+        self.number += lines(self.counted);
+        self.named.1 += lines(self.named.0);
+        self.counted = self.counted.saturating_sub(bytes);
+        self.named.0 = self.named.0.saturating_sub(bytes);
+        self.shown_to = self.shown_to.saturating_sub(bytes);
+    }
+
+    /// Notes that nothing is known of the line at a place.
+    pub(crate) fn pass_over(&mut self, text: &[u8], at: usize) {
+        In { state: self, text }.undecided(at..text.len());
+    }
+
+    fn wants_hits(&self) -> bool {
+        self.hits.count < self.keep.count_to
+    }
+
     /// Whether it matters where in its line the next hit is.
     fn needs_place(&self) -> bool {
         let shown = self.hits.count >= self.keep.skip
             && self.hits.count < self.keep.skip.saturating_add(self.keep.most);
         shown || (!self.hits.definition && self.hits.count < DEFINITION_HITS)
     }
+}
+
+/// What is found in one text or window.
+struct In<'a> {
+    state: &'a mut Finding,
+    text: &'a [u8],
+}
+
+impl In<'_> {
+    fn backtrack(
+        &mut self,
+        backtracker: &Backtracker,
+        from: usize,
+        multiline: bool,
+        stop: &Stop<'_>,
+    ) {
+        let text = &self.text[from..];
+        let most = self.state.keep.count_to - self.state.hits.count;
+        let looked_to = backtracker.look(text, multiline, most, stop, &mut |found| match found {
+            Found::Match(place) => self.matched(place.start + from..place.end + from),
+            Found::Undecided(line) => self.undecided(line.start + from..line.end + from),
+        });
+        self.state.hits.stopped = looked_to < text.len();
+    }
+
+    /// Takes a match, which may go over several lines; answers whether another is of use.
+    fn matched(&mut self, place: Range<usize>) -> bool {
+        let first = line_around(self.text, place.start);
+        if first.start >= self.text.len() {
+            return false;
+        }
+        // The end of the last line is not the beginning of another.
+        let last = line_around(self.text, place.end.max(place.start + 1) - 1);
+        self.hit(first.start..last.end, place)
+    }
+
+    /// Notes a line of which nothing is known; answers whether more is of use.
+    fn undecided(&mut self, line: Range<usize>) -> bool {
+        let undecided = &mut self.state.hits.undecided;
+        undecided.count += 1;
+        if undecided.first.len() < NAMED_LINES {
+            let (counted, number) = &mut self.state.named;
+            let passed = self.text.get(*counted..line.start).unwrap_or_default();
+            *number += memchr::memchr_iter(b'\n', passed).count() as u64;
+            *counted = line.start;
+            undecided.first.push(*number);
+        }
+        true
+    }
 
     /// Takes a hit; answers whether another is of use.
     fn hit(&mut self, lines: Range<usize>, place: Range<usize>) -> bool {
-        let at = self.hits.count;
-        self.hits.count += 1;
-        if !self.hits.definition && at < DEFINITION_HITS {
-            self.hits.definition = is_definition(self.text, &lines, &place);
+        let at = self.state.hits.count;
+        self.state.hits.count += 1;
+        if !self.state.hits.definition && at < DEFINITION_HITS {
+            self.state.hits.definition = is_definition(self.text, &lines, &place);
         }
-        let wanted = at >= self.keep.skip && at - self.keep.skip < self.keep.most;
+        let wanted = at >= self.state.keep.skip && at - self.state.keep.skip < self.state.keep.most;
         if wanted {
             self.pay(lines.start);
             self.show_before(lines.start);
             self.show_match(&lines, place.start);
-            self.owed = self.keep.after;
+            self.state.owed = self.state.keep.after;
         } else {
             self.pay(lines.start);
-            self.owed = 0;
+            self.state.owed = 0;
         }
-        self.hits.count < self.keep.count_to
+        self.state.hits.count < self.state.keep.count_to
     }
 
     /// Shows what is owed after the last hit, up to the next one.
     fn pay(&mut self, until: usize) {
-        while self.owed > 0 && self.shown_to < until.min(self.text.len()) {
-            let line = line_around(self.text, self.shown_to);
+        while self.state.owed > 0 && self.state.shown_to < until.min(self.text.len()) {
+            let line = line_around(self.text, self.state.shown_to);
             self.push(line, None);
-            self.owed -= 1;
+            self.state.owed -= 1;
         }
-    }
-
-    fn end(&mut self) {
-        self.pay(self.text.len());
     }
 
     fn show_before(&mut self, until: usize) {
         let mut start = until;
-        for _ in 0..self.keep.before {
-            if start <= self.shown_to {
+        for _ in 0..self.state.keep.before {
+            if start <= self.state.shown_to {
                 break;
             }
             start = line_around(self.text, start - 1).start;
         }
-        let mut start = start.max(self.shown_to);
+        let mut start = start.max(self.state.shown_to);
         while start < until {
             let line = line_around(self.text, start);
             start = line.end + 1;
@@ -266,7 +348,7 @@ impl Finding<'_> {
     }
 
     fn show_match(&mut self, lines: &Range<usize>, place: usize) {
-        let mut start = lines.start.max(self.shown_to);
+        let mut start = lines.start.max(self.state.shown_to);
         let mut shown = 0;
         while start < self.text.len() && start <= lines.end && shown < MAX_MATCH_LINES {
             let line = line_around(self.text, start);
@@ -278,14 +360,14 @@ impl Finding<'_> {
     }
 
     fn push(&mut self, line: Range<usize>, place: Option<usize>) {
-        let passed = &self.text[self.counted..line.start];
-        self.number += memchr::memchr_iter(b'\n', passed).count() as u64;
-        self.counted = line.start;
-        self.shown_to = (line.end + 1).min(self.text.len());
+        let passed = &self.text[self.state.counted..line.start];
+        self.state.number += memchr::memchr_iter(b'\n', passed).count() as u64;
+        self.state.counted = line.start;
+        self.state.shown_to = (line.end + 1).min(self.text.len());
         let bytes = &self.text[line];
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let hit = place.map(|_| self.hits.count - 1);
-        self.hits.lines.push(shown(self.number, bytes, place, hit));
+        let hit = place.map(|_| self.state.hits.count - 1);
+        self.state.hits.lines.push(shown(self.state.number, bytes, place, hit));
     }
 }
 

@@ -7,6 +7,7 @@
 //!
 //! Nothing here knows tools or replies. In which encoding a text is, the caller knows ([`Letters`]).
 
+mod backtrack;
 mod candidate;
 mod filter;
 mod glob;
@@ -30,23 +31,25 @@ mod rules;
 mod slot;
 mod spots;
 mod stop;
+mod stream;
 mod times;
 mod walk;
 mod watch_state;
 mod watching;
 
+pub use backtrack::{InThisProcess, Process, Processes, Unanswered, answer_questions};
 pub use candidate::Candidate;
 pub use filter::{FileFilter, FilterError, type_names};
 pub use glob::{Glob, GlobError, SplitGlob};
-pub use grep::{Grep, Letters, Looked, Outcome, Reading, Skipped, grep, look_again};
-pub use hits::{Hits, Keep, ShownLine};
+pub use grep::{Grep, Letters, Looked, Outcome, Pieces, Reading, Skipped, grep, look_again};
+pub use hits::{Hits, Keep, ShownLine, Undecided};
 pub use hot::Tables;
 pub use ignored::Ignored;
 pub use index::{IndexSettings, IndexStatus};
 pub use left_out::walk_left_out;
 pub use listing::{FileId, Listing, Pruned};
 pub use ordered::in_order;
-pub use pattern::{Pattern, PatternError, Understood, Wanted};
+pub use pattern::{Choice, Pattern, PatternError, Understood, Wanted};
 pub use rank::Rank;
 pub use stop::Stop;
 pub use walk::{VERSION_CONTROL, Walk, walk};

@@ -1,10 +1,12 @@
 //! What to look for: a pattern made ready, by the engine that can match it.
 //!
-//! The engine is the one that takes linear time. What it cannot do at all, looking around and referring
-//! back, goes to one that tries and takes back, with a bound on its steps. What is no pattern is taken
-//! as the text it is, and who asked is told.
+//! The engine is the one that takes linear time. What it does not have, look-around and references back, goes
+//! to one that backtracks, in a process of its own. What is no pattern is taken as the text it is, and the
+//! caller is told.
 
 use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
 
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -12,7 +14,10 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::ast::ErrorKind;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
+use crate::backtrack::{Backtracker, Found, Processes, Unready};
+use crate::hits::line_around;
 use crate::plan::Plan;
+use crate::stop::Stop;
 
 /// What somebody wants to find.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +58,7 @@ struct Source {
 #[derive(Debug)]
 pub(crate) enum Engine {
     Linear(RegexMatcher),
-    Bounded(Box<fancy_regex::Regex>),
+    Backtracking(Backtracker),
 }
 
 /// How a pattern was understood.
@@ -61,7 +66,7 @@ pub(crate) enum Engine {
 pub enum Understood {
     /// As it was meant.
     AsWritten,
-    /// With the engine that tries and takes back.
+    /// With the engine that backtracks.
     WithLookAround,
     /// As plain text, since it is no pattern.
     AsText {
@@ -70,6 +75,15 @@ pub enum Understood {
         /// Where, in characters from 1.
         column: usize,
     },
+}
+
+/// Why a line is handed out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Choice {
+    /// It matches.
+    Matches,
+    /// Nothing is known of it: the pattern backtracks too much there.
+    Undecided,
 }
 
 /// Why nothing can be looked for.
@@ -88,12 +102,13 @@ const MAX_CACHE_BYTES: usize = 64 << 20;
 /// How deep groups may be nested.
 const MAX_NESTING: u32 = 200;
 
-/// Steps that the trying engine may take for one line: a tenth of a second or so.
-const MAX_STEPS: usize = 500_000;
-
 impl Pattern {
-    /// Makes a pattern ready.
-    pub fn new(wanted: Wanted<'_>) -> Result<Pattern, PatternError> {
+    /// Makes a pattern ready. One that has look-around runs in `processes`.
+    pub fn new(
+        wanted: Wanted<'_>,
+        processes: &Arc<dyn Processes>,
+        stop: &Stop<'_>,
+    ) -> Result<Pattern, PatternError> {
         if wanted.pattern.len() > MAX_PATTERN_BYTES {
             let message = format!(
                 "the pattern has {} bytes, more than the {MAX_PATTERN_BYTES} allowed",
@@ -106,7 +121,7 @@ impl Pattern {
         }
         match parse(&wanted) {
             Ok(hir) => Pattern::linear(wanted, wanted.pattern, &hir, Understood::AsWritten),
-            Err(Unparsed::LookAround) => Pattern::bounded(wanted),
+            Err(Unparsed::LookAround) => Pattern::backtracking(wanted, processes, stop),
             Err(Unparsed::TooLarge) => Err(too_large()),
             Err(Unparsed::Wrong { why, column }) => {
                 Pattern::text(wanted, Understood::AsText { why, column })
@@ -114,11 +129,16 @@ impl Pattern {
         }
     }
 
-    /// The same once more, for another thread.
+    /// The same once more, for another thread that has time; nothing, if it runs in a process.
     pub(crate) fn again(&self) -> Option<Pattern> {
         let Source { pattern, literal, ignore_case, multiline } = &self.source;
         let (literal, ignore_case, multiline) = (*literal, *ignore_case, *multiline);
-        Pattern::new(Wanted { pattern, literal, ignore_case, multiline }).ok()
+        let wanted = Wanted { pattern, literal, ignore_case, multiline };
+        if literal || matches!(self.understood, Understood::AsText { .. }) {
+            return Pattern::text(wanted, self.understood.clone()).ok();
+        }
+        let hir = parse(&wanted).ok()?;
+        Pattern::linear(wanted, pattern, &hir, Understood::AsWritten).ok()
     }
 
     /// How it was understood.
@@ -126,11 +146,39 @@ impl Pattern {
         &self.understood
     }
 
-    /// Whether it is found in a line, or in any other text. What takes too many steps is not.
-    pub fn is_in(&self, text: &str) -> bool {
+    /// Which lines of a text match, in their order, each without its end, and of which nothing is known.
+    /// `most` matches are enough. Answers up to where the text was looked at: to its end, or as far as it was
+    /// wanted, unless time was over before.
+    pub fn choose_lines(
+        &self,
+        text: &str,
+        most: u64,
+        stop: &Stop<'_>,
+        mut take: impl FnMut(Range<usize>, Choice),
+    ) -> usize {
+        let line = |at: usize| line_around(text.as_bytes(), at);
         match &self.engine {
-            Engine::Linear(matcher) => matcher.is_match(text.as_bytes()).unwrap_or(false),
-            Engine::Bounded(regex) => regex.is_match(text).unwrap_or(false),
+            Engine::Backtracking(backtracker) => {
+                backtracker.look(text.as_bytes(), false, most, stop, &mut |found| {
+                    match found {
+                        Found::Match(place) => take(line(place.start), Choice::Matches),
+                        Found::Undecided(line) => take(line, Choice::Undecided),
+                    }
+                    true
+                })
+            }
+            Engine::Linear(matcher) => {
+                let (mut at, mut matches) = (0, 0);
+                while at < text.len() && matches < most {
+                    let line = line(at);
+                    at = line.end + 1;
+                    if matcher.is_match(text[line.clone()].as_bytes()).unwrap_or(false) {
+                        matches += 1;
+                        take(line, Choice::Matches);
+                    }
+                }
+                text.len()
+            }
         }
     }
 
@@ -171,27 +219,30 @@ impl Pattern {
         Ok(Pattern { engine, multiline, ascii, plan, source, understood })
     }
 
-    fn bounded(wanted: Wanted<'_>) -> Result<Pattern, PatternError> {
+    fn backtracking(
+        wanted: Wanted<'_>,
+        processes: &Arc<dyn Processes>,
+        stop: &Stop<'_>,
+    ) -> Result<Pattern, PatternError> {
         let case = if wanted.ignore_case { "i" } else { "" };
         let lines = if wanted.multiline { "ms" } else { "m" };
         let pattern = format!("(?{case}{lines}:{})", wanted.pattern);
-        let built = fancy_regex::RegexBuilder::new(&pattern)
-            .backtrack_limit(MAX_STEPS)
-            .delegate_size_limit(MAX_COMPILED_BYTES)
-            .delegate_dfa_size_limit(MAX_CACHE_BYTES)
-            .build();
-        match built {
-            Ok(regex) => Ok(Pattern {
-                engine: Engine::Bounded(Box::new(regex)),
+        match Backtracker::new(pattern, processes, stop) {
+            Ok(backtracker) => Ok(Pattern {
+                engine: Engine::Backtracking(backtracker),
                 multiline: wanted.multiline,
                 ascii: false,
                 plan: Plan::All,
                 source: wanted.into(),
                 understood: Understood::WithLookAround,
             }),
-            Err(error) => {
-                Pattern::text(wanted, Understood::AsText { why: error.to_string(), column: 1 })
+            Err(Unready::Wrong(why)) => {
+                Pattern::text(wanted, Understood::AsText { why, column: 1 })
             }
+            Err(Unready::TooLarge) => Err(too_large()),
+            Err(Unready::NoProcess(why)) => Err(PatternError(format!(
+                "a pattern with look-around cannot be searched for: {why}"
+            ))),
         }
     }
 }
@@ -286,15 +337,24 @@ impl std::error::Error for PatternError {}
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
+    use crate::backtrack::InThisProcess;
 
     fn wanted(pattern: &str) -> Wanted<'_> {
         Wanted { pattern, literal: false, ignore_case: false, multiline: false }
     }
 
+    fn ready(pattern: &str) -> Result<Pattern, PatternError> {
+        let never = || false;
+        let stop = Stop::new(Instant::now() + Duration::from_secs(120), &never);
+        Pattern::new(wanted(pattern), &InThisProcess::shared(), &stop)
+    }
+
     #[test]
     fn each_pattern_finds_its_engine() {
-        let understood = |pattern: &str| Pattern::new(wanted(pattern)).unwrap().understood.clone();
+        let understood = |pattern: &str| ready(pattern).unwrap().understood.clone();
         assert_eq!(understood(r"\bword\b"), Understood::AsWritten);
         assert_eq!(understood("(?<=x)y"), Understood::WithLookAround);
         assert_eq!(understood(r"(a)\1"), Understood::WithLookAround);
@@ -305,7 +365,7 @@ mod tests {
     #[test]
     fn what_would_take_all_memory_is_refused() {
         for bomb in ["(?:a{1000}){1000}", r"\p{L}{5000}", &"(".repeat(500), &"x".repeat(1 << 20)] {
-            let built = Pattern::new(wanted(bomb)).map(|pattern| pattern.understood);
+            let built = ready(bomb).map(|pattern| pattern.understood);
             let as_text = matches!(built, Ok(Understood::AsText { .. }));
             assert!(built.is_err() || as_text, "{}", &bomb[..10]);
         }
@@ -313,7 +373,7 @@ mod tests {
 
     #[test]
     fn ascii_is_told_from_the_rest() {
-        let ascii = |pattern: &str| Pattern::new(wanted(pattern)).unwrap().ascii;
+        let ascii = |pattern: &str| ready(pattern).unwrap().ascii;
         assert!(ascii("[A-Z]+_RESUME") && ascii("^struct x$"));
         assert!(!ascii("a.c") && !ascii(r"\w") && !ascii("é") && !ascii(r"\bx"));
     }

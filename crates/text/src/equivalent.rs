@@ -116,8 +116,11 @@ impl Equivalent {
     }
 }
 
+/// No more places are looked for than this.
+pub const MAX_EQUIVALENTS: usize = 100_000;
+
 /// The places at which `wanted` stands in `text`, at the lowest rung that has one; none, if no rung
-/// has. `terminator` is the byte that ends the lines of `text`.
+/// has. At most [`MAX_EQUIVALENTS`]. `terminator` is the byte that ends the lines of `text`.
 pub fn find_equivalents(text: &[u8], terminator: u8, wanted: &Wanted) -> Vec<Equivalent> {
     for rung in Rung::ALL {
         let Some(anchor) = Anchor::of(wanted, rung) else { continue };

@@ -27,13 +27,13 @@ pub use clip::{Clipped, clip_line, clip_lines};
 pub use diff::{Diff, changed_lines, unified_diff};
 pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
-pub use equivalent::{Equivalent, Rung, Wanted, find_equivalents};
+pub use equivalent::{Equivalent, MAX_EQUIVALENTS, Rung, Wanted, find_equivalents};
 pub use excerpt::{Excerpt, ExcerptOptions, Shown};
 pub use invisible::{hidden_in, invisible_name};
-pub use lines::{Line, LineCount, LineWindow, Window, split_lines};
+pub use lines::{Line, LineCount, LineWindow, Window, each_line, split_lines};
 pub use locate::{find_all, find_another, line_numbers};
 pub use merge::{Conflict, merge};
-pub use nearest::{Nearest, nearest_block};
+pub use nearest::{Likeness, Nearest, nearest_block};
 pub use numbered::without_line_numbers;
 pub use patch::{
     Applied, Divergence, FileAction, FilePatch, Hunk, HunkFate, HunkLine, Misfit, Patch,

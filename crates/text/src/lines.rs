@@ -46,10 +46,14 @@ impl Line {
 
 /// The lines of a text without their ends. A `\r` before `\n` is of the end, not of the line.
 pub fn split_lines(text: &[u8], terminator: u8) -> Vec<&[u8]> {
+    each_line(text, terminator).collect()
+}
+
+/// The same one by one, for a text whose lines would take more memory than itself.
+pub fn each_line(text: &[u8], terminator: u8) -> impl Iterator<Item = &[u8]> + Clone {
     let text = text.strip_suffix(&[terminator]).unwrap_or(text);
-    text.split(|&byte| byte == terminator)
-        .map(|line| line.strip_suffix(b"\r").filter(|_| terminator == b'\n').unwrap_or(line))
-        .collect()
+    text.split(move |&byte| byte == terminator)
+        .map(move |line| line.strip_suffix(b"\r").filter(|_| terminator == b'\n').unwrap_or(line))
 }
 
 /// Counts the lines of a text that is fed in chunks, at the speed of memory.

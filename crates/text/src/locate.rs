@@ -1,12 +1,12 @@
 //! Where a string stands in a file, exactly. Nothing here guesses.
 
 /// The byte offsets at which `needle` stands in `haystack`, left to right, not overlapping: the
-/// places where it can be replaced. An empty needle stands nowhere.
-pub fn find_all(haystack: &[u8], needle: &[u8]) -> Vec<usize> {
+/// places where it can be replaced, `most` at most. An empty needle stands nowhere.
+pub fn find_all(haystack: &[u8], needle: &[u8], most: usize) -> Vec<usize> {
     if needle.is_empty() {
         return Vec::new();
     }
-    memchr::memmem::find_iter(haystack, needle).collect()
+    memchr::memmem::find_iter(haystack, needle).take(most).collect()
 }
 
 /// The first place after `first` at which `needle` stands, also one that overlaps the place at
@@ -34,9 +34,10 @@ mod tests {
 
     #[test]
     fn every_place_is_found_once() {
-        assert_eq!(find_all(b"aXaXa", b"aX"), [0, 2]);
-        assert_eq!(find_all(b"aaaa", b"aa"), [0, 2]);
-        assert_eq!(find_all(b"aaaa", b""), [0usize; 0]);
+        assert_eq!(find_all(b"aXaXa", b"aX", usize::MAX), [0, 2]);
+        assert_eq!(find_all(b"aaaa", b"aa", usize::MAX), [0, 2]);
+        assert_eq!(find_all(b"aaaa", b"aa", 1), [0]);
+        assert_eq!(find_all(b"aaaa", b"", usize::MAX), [0usize; 0]);
         assert_eq!(find_another(b"aaa", b"aa", 0), Some(1));
         assert_eq!(find_another(b"aab", b"aa", 0), None);
         assert_eq!(line_numbers(b"a\nb\nc", &[0, 1, 4], b'\n'), [1, 1, 3]);

@@ -2,7 +2,18 @@
 
 use std::collections::HashMap;
 
-use crate::lines::split_lines;
+use crate::lines::{each_line, split_lines};
+
+/// What a file has that is like the text that was looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Likeness<'a> {
+    /// This block.
+    Block(Nearest<'a>),
+    /// Nothing that is much alike.
+    Nothing,
+    /// No line of it; the file is too large to be searched for lines that are only alike.
+    NoLine,
+}
 
 /// The block of a file that is most like the text that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,21 +40,28 @@ const LIKENESS: f64 = 0.5;
 const COMMON_LINE: usize = 200;
 
 /// Finds the block of `text` that is most like `wanted`, for people and models to look at. Blanks at
-/// both ends of a line do not count. Nothing much alike: no block.
-pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Option<Nearest<'a>> {
-    let file = split_lines(text, terminator);
+/// both ends of a line do not count. The memory for it does not grow with the text.
+pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Likeness<'a> {
     let wanted = split_lines(wanted, terminator);
     let compared = &wanted[..wanted.len().min(COMPARED_LINES)];
-    let small = file.len().saturating_mul(compared.len()) <= MAX_PAIRS;
-    let start = if small { most_alike(&file, compared) } else { most_shared(&file, &wanted) }?;
-    let end = (start + wanted.len()).min(file.len());
-    let block = &file[start..end];
-    let at = (0..wanted.len()).find(|&at| block.get(at) != wanted.get(at))?;
-    Some(Nearest {
-        first_line: start as u64 + 1,
-        lines: block.to_vec(),
-        differs: ((start + at) as u64 + 1, wanted[at], block.get(at).copied()),
-    })
+    let lines = memchr::memchr_iter(terminator, text).count() + 1;
+    let is_small = lines.saturating_mul(compared.len()) <= MAX_PAIRS;
+    let start = match is_small {
+        true => most_alike(&split_lines(text, terminator), compared),
+        false => most_shared(each_line(text, terminator), &wanted),
+    };
+    let block = |start: usize| {
+        let block: Vec<&[u8]> =
+            each_line(text, terminator).skip(start).take(wanted.len()).collect();
+        let at = (0..wanted.len()).find(|&at| block.get(at) != wanted.get(at))?;
+        let differs = ((start + at) as u64 + 1, wanted[at], block.get(at).copied());
+        Some(Nearest { first_line: start as u64 + 1, lines: block, differs })
+    };
+    match start.and_then(block) {
+        Some(nearest) => Likeness::Block(nearest),
+        None if is_small => Likeness::Nothing,
+        None => Likeness::NoLine,
+    }
 }
 
 /// The start of the block whose lines are most like the wanted ones, the first of equals.
@@ -75,12 +93,15 @@ fn likeness(have: &[u8], want: &[u8]) -> f64 {
 
 /// For large files: each line that is also a wanted one votes for the start of the block that would
 /// put it in its place. Linear, but blind to lines that are only alike.
-fn most_shared(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
-    let mut places: HashMap<&[u8], Vec<usize>> = HashMap::new();
-    for (at, line) in file.iter().enumerate() {
-        let line = line.trim_ascii();
-        if !line.is_empty() {
-            places.entry(line).or_default().push(at);
+fn most_shared<'a>(file: impl Iterator<Item = &'a [u8]>, wanted: &[&'a [u8]]) -> Option<usize> {
+    let inked = wanted.iter().map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
+    let mut places: HashMap<&[u8], Vec<usize>> = inked.map(|line| (line, Vec::new())).collect();
+    for (at, line) in file.enumerate() {
+        // What is more common than that counts no more.
+        if let Some(places) = places.get_mut(line.trim_ascii())
+            && places.len() <= COMMON_LINE
+        {
+            places.push(at);
         }
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
@@ -101,10 +122,17 @@ fn most_shared(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
 mod tests {
     use super::*;
 
+    fn block<'a>(text: &'a [u8], wanted: &'a [u8]) -> Nearest<'a> {
+        match nearest_block(text, wanted, b'\n') {
+            Likeness::Block(nearest) => nearest,
+            other => panic!("{other:?}"),
+        }
+    }
+
     #[test]
     fn the_block_with_most_lines_in_place_wins_and_the_first_difference_is_named() {
         let text = b"fn f() {\n    1\n}\n\nfn g() {\n    2\n    3\n}\n";
-        let nearest = nearest_block(text, b"fn g() {\n    2\n    4\n}\n", b'\n').unwrap();
+        let nearest = block(text, b"fn g() {\n    2\n    4\n}\n");
         assert_eq!(nearest.first_line, 5);
         assert_eq!(nearest.lines.len(), 4);
         assert_eq!(nearest.differs, (7, b"    4".as_slice(), Some(b"    3".as_slice())));
@@ -112,14 +140,14 @@ mod tests {
 
     #[test]
     fn indentation_alone_is_a_difference() {
-        let nearest = nearest_block(b"\tx = 1\n", b"    x = 1", b'\n').unwrap();
+        let nearest = block(b"\tx = 1\n", b"    x = 1");
         assert_eq!(nearest.differs, (1, b"    x = 1".as_slice(), Some(b"\tx = 1".as_slice())));
     }
 
     #[test]
     fn a_block_without_a_line_in_common_is_found_by_likeness() {
         let text = b"def f(x):\n    return x+1\n\ndef g(x):\n    return x+1\n";
-        let nearest = nearest_block(text, b"def f(y):\n    return y+1", b'\n').unwrap();
+        let nearest = block(text, b"def f(y):\n    return y+1");
         assert_eq!(nearest.first_line, 1);
         assert_eq!(nearest.differs.0, 1);
     }
@@ -131,12 +159,19 @@ mod tests {
         let mut wanted = file[300..310].to_vec();
         wanted[4] = b"something else";
         assert_eq!(most_alike(&file, &wanted), Some(300));
-        assert_eq!(most_shared(&file, &wanted), Some(300));
+        assert_eq!(most_shared(file.into_iter(), &wanted), Some(300));
     }
 
     #[test]
     fn nothing_alike_is_nothing_to_show() {
-        assert_eq!(nearest_block(b"a\nb\n", b"cccc\ndddd\n", b'\n'), None);
-        assert_eq!(nearest_block(b"", b"c", b'\n'), None);
+        assert_eq!(nearest_block(b"a\nb\n", b"cccc\ndddd\n", b'\n'), Likeness::Nothing);
+        assert_eq!(nearest_block(b"", b"c", b'\n'), Likeness::Nothing);
+    }
+
+    #[test]
+    fn of_a_large_text_only_lines_that_are_the_same_are_found() {
+        let text = [&b"\n".repeat(MAX_PAIRS)[..], b"one\ntwo\n"].concat();
+        assert_eq!(nearest_block(&text, b"onE", b'\n'), Likeness::NoLine);
+        assert_eq!(block(&text, b"one\ntwO").first_line, MAX_PAIRS as u64 + 1);
     }
 }

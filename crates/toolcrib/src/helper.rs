@@ -4,15 +4,26 @@
 //! A host that wants this calls [`run_helper`] first thing in its `main`, and tells the runtime where
 //! its program is ([`crate::RuntimeBuilder::helper`]).
 
-use std::ffi::OsString;
-use std::process::ExitCode;
-use std::time::Duration;
+mod matching;
+mod pdf;
+mod picture;
 
-use toolcrib_exec::{Worker, WorkerError, WorkerLimits, keep, serve};
-use toolcrib_media::{PdfError, PdfText, read_pdf};
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use toolcrib_exec::{
+    Worker, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces, keep, serve, serve_conversation,
+};
+use toolcrib_search::answer_questions;
 
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
+
+pub(crate) use self::matching::MatchingProcesses;
+pub(crate) use self::pdf::pdf_text;
+pub(crate) use self::picture::fitting_picture;
 
 /// The argument by which the program knows that it was started as a helper.
 const ARGUMENT: &str = "toolcrib-helper";
@@ -20,13 +31,16 @@ const ARGUMENT: &str = "toolcrib-helper";
 /// The arguments of a helper that keeps a command.
 pub(crate) const KEEP: [&str; 2] = [ARGUMENT, "keep"];
 
-/// What reading a PDF may cost. A bomb takes a few seconds of one processor, not the server.
-const PDF_LIMITS: WorkerLimits = WorkerLimits {
-    memory_bytes: 2 << 30,
-    cpu_seconds: 10,
-    wall: Duration::from_secs(20),
-    output_bytes: 16 << 20,
-};
+/// The first word of what else a helper does.
+const PDF: &str = "pdf";
+const PICTURE: &str = "picture";
+const MATCH: &str = "match";
+
+/// Decoders that run at once: each may take a gigabyte.
+static DECODERS: WorkerPlaces = WorkerPlaces::new(4);
+
+/// A call waits no longer than this for a decoder; common clients give up after a minute.
+const LONGEST_WAIT: Duration = Duration::from_secs(40);
 
 /// Does a helper's work, if these are the arguments of one, and answers the code to exit with; nothing,
 /// if the program was started for something else.
@@ -52,40 +66,51 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
         return Some(keep());
     }
     let task: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
-    let pdf = match task.as_slice() {
-        [task, first, last, chars] if task == "pdf" => {
-            first.parse().ok().zip(last.parse().ok()).zip(chars.parse().ok())
+    let task: Vec<&str> = task.iter().map(String::as_str).collect();
+    let done = match task.as_slice() {
+        [PDF, task @ ..] => pdf::Task::parse(task).map(|task| serve(|bytes| task.run(bytes))),
+        [PICTURE, task @ ..] => {
+            picture::parse(task).map(|fit| serve(|bytes| picture::run(&bytes, fit)))
         }
+        [MATCH] => Some(serve_conversation(answer_questions)),
         _ => None,
     };
-    let Some(((first, last), chars)) = pdf else { return Some(ExitCode::from(2)) };
-    Some(serve(move |bytes| {
-        serde_json::to_vec(&read_pdf(bytes, first..=last, chars)).map_err(|error| error.to_string())
-    }))
+    Some(done.unwrap_or(ExitCode::from(2)))
 }
 
-/// The text of some pages of a PDF, read by a helper.
-pub(crate) fn pdf_text(
-    cx: &Cx<'_>,
-    pdf: &[u8],
-    (first, last): (u32, u32),
-    chars: usize,
-) -> Result<Result<PdfText, PdfError>, Error> {
-    let program = cx.runtime().helper().ok_or_else(|| {
-        Error::new(ErrorKind::Unsupported, "this host has no helper to read a PDF with")
-            .hint("A program that embeds toolcrib calls run_helper and RuntimeBuilder::helper.")
-    })?;
-    let words = ["pdf".into(), first.to_string(), last.to_string(), chars.to_string()];
-    let arguments = std::iter::once(ARGUMENT.into()).chain(words.map(OsString::from)).collect();
-    let worker = Worker { program: program.to_owned(), arguments, limits: PDF_LIMITS };
-    let cancelled = || cx.check_cancelled().is_err();
-    let answer = worker.run(pdf, &cancelled).map_err(|error| failed(cx, &error))?;
-    serde_json::from_slice(&answer).map_err(|error| {
-        Error::new(ErrorKind::Internal, format!("the helper's answer is not understood: {error}"))
+/// A place for a decoder, as soon as one is free. Held while the file is in memory, too.
+pub(crate) fn place_to_decode(cx: &Cx<'_>) -> Result<WorkerPlace<'static>, Error> {
+    let began = Instant::now();
+    let cancelled = || cx.check_cancelled().is_err() || began.elapsed() >= LONGEST_WAIT;
+    DECODERS.take(&cancelled).ok_or_else(|| match cx.check_cancelled() {
+        Err(cancelled) => cancelled,
+        Ok(()) => Error::new(ErrorKind::Limit, "too many pictures and PDFs are read at once")
+            .hint("Nothing was read. Try again when other calls have been answered."),
     })
 }
 
-fn failed(cx: &Cx<'_>, error: &WorkerError) -> Error {
+/// What a helper answers to some bytes.
+fn ask(
+    cx: &Cx<'_>,
+    what: &str,
+    words: Vec<String>,
+    limits: WorkerLimits,
+    bytes: &[u8],
+) -> Result<Vec<u8>, Error> {
+    let program = cx.runtime().helper().ok_or_else(|| {
+        Error::new(ErrorKind::Unsupported, format!("this host has no helper to read a {what} with"))
+            .hint("A program that embeds toolcrib calls run_helper and RuntimeBuilder::helper.")
+    })?;
+    let cancelled = || cx.check_cancelled().is_err();
+    worker(program, words, limits).run(bytes, &cancelled).map_err(|error| failed(cx, what, &error))
+}
+
+fn worker(program: &Path, words: Vec<String>, limits: WorkerLimits) -> Worker {
+    let arguments = std::iter::once(ARGUMENT.to_owned()).chain(words).map(OsString::from).collect();
+    Worker { program: program.to_owned(), arguments, limits }
+}
+
+fn failed(cx: &Cx<'_>, what: &str, error: &WorkerError) -> Error {
     if let Err(cancelled) = cx.check_cancelled() {
         return cancelled;
     }
@@ -95,6 +120,9 @@ fn failed(cx: &Cx<'_>, error: &WorkerError) -> Error {
         WorkerError::NotStarted(_) | WorkerError::Lost(_) => ErrorKind::Io,
         _ => ErrorKind::Unsupported,
     };
-    Error::new(kind, format!("the PDF could not be read: {error}"))
-        .hint("It is read in a process of its own, with limits. Fewer pages may do.")
+    Error::new(kind, format!("the {what} could not be read: {error}"))
+}
+
+fn not_understood(error: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Internal, format!("the helper's answer is not understood: {error}"))
 }

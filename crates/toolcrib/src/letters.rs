@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use toolcrib_search::{Letters, Reading};
-use toolcrib_text::{Detector, Survey};
+use toolcrib_search::{Letters, Pieces, Reading};
+use toolcrib_text::{Detector, Survey, Transcoder};
 
 /// Reads what Read reads.
 pub(crate) struct AsRead;
@@ -24,14 +24,58 @@ impl Letters for AsRead {
         letters.extend_from_slice(&stream.feed(b"", true));
         Reading::Text(with_line_feeds(letters.into()), Some(encoding.name()))
     }
+
+    fn pieces(&self, beginning: &[u8]) -> Option<Box<dyn Pieces>> {
+        let (survey, mut detector) = (Survey::of(beginning), Detector::default());
+        detector.feed(beginning);
+        if survey.looks_binary() && !detector.may_be_utf16() {
+            return None;
+        }
+        let encoding = detector.finish(&survey);
+        let letters = encoding.stream().feed(beginning, false).into_owned();
+        Some(Box::new(InPieces {
+            stream: encoding.stream(),
+            encoding: (!encoding.is_utf8()).then(|| encoding.name()),
+            ends_with_cr: ends_with_cr(&letters),
+        }))
+    }
+}
+
+/// A large text; what it begins with tells its encoding and its line ends, as for Read.
+struct InPieces {
+    stream: Transcoder,
+    encoding: Option<&'static str>,
+    ends_with_cr: bool,
+}
+
+impl Pieces for InPieces {
+    fn encoding(&self) -> Option<&'static str> {
+        self.encoding
+    }
+
+    fn feed<'b>(&mut self, bytes: &'b [u8], is_last: bool) -> Cow<'b, [u8]> {
+        let mut letters = self.stream.feed(bytes, is_last);
+        if self.ends_with_cr {
+            cr_to_lf(&mut letters);
+        }
+        letters
+    }
 }
 
 /// Where no line ends with `\n`, `\r` ends one.
 fn with_line_feeds(mut letters: Cow<'_, [u8]>) -> Cow<'_, [u8]> {
-    if !letters.contains(&b'\n') && letters.contains(&b'\r') {
-        for byte in letters.to_mut().iter_mut().filter(|byte| **byte == b'\r') {
-            *byte = b'\n';
-        }
+    if ends_with_cr(&letters) {
+        cr_to_lf(&mut letters);
     }
     letters
+}
+
+fn ends_with_cr(letters: &[u8]) -> bool {
+    !letters.contains(&b'\n') && letters.contains(&b'\r')
+}
+
+fn cr_to_lf(letters: &mut Cow<'_, [u8]>) {
+    for byte in letters.to_mut().iter_mut().filter(|byte| **byte == b'\r') {
+        *byte = b'\n';
+    }
 }

@@ -23,8 +23,8 @@ pub struct Limits {
     /// Bytes of a picture in a reply. In base64 it is a third more, and 5 MB is where common models
     /// refuse the whole conversation.
     pub shown_picture_bytes: usize,
-    /// Bytes of memory that decoding a picture may take.
-    pub picture_memory: u64,
+    /// Pixels of a picture that is decoded, whatever it is made to fit in.
+    pub picture_pixels: u64,
     /// Bytes of a PDF that is read.
     pub pdf_bytes: u64,
     /// Bytes of a notebook that is read.
@@ -46,7 +46,7 @@ impl Default for Limits {
             picture_bytes: 10_000_000,
             picture_side: 2_000,
             shown_picture_bytes: 3_750_000,
-            picture_memory: 2 << 30,
+            picture_pixels: 50_000_000,
             pdf_bytes: 50_000_000,
             notebook_bytes: 20_000_000,
             search_bytes: 10 << 20,

@@ -16,7 +16,7 @@ const OTHER: &str = "note: ";
 /// The openings of notes, behind the bracket.
 const OPENINGS: &[&str] = &[
     OTHER,
-    "a command made ",
+    "a change could not be recorded",
     "a value that looks secret ",
     "changed ",
     "completed, ",
@@ -29,12 +29,10 @@ const OPENINGS: &[&str] = &[
     "killed, ",
     "killed]",
     "listens on port ",
-    "made what can make ",
     "modified ",
     "network is off",
     "no new output]",
     "no output]",
-    "not all that it changed ",
     "not kept, ",
     "nothing confined ",
     "pending]",

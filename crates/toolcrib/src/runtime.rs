@@ -285,7 +285,8 @@ impl RuntimeBuilder {
     }
 
     /// The host's own program, whose `main` calls [`crate::run_helper`]: what must not take the host with
-    /// it is done in a child of it. Without one, PDFs are not read and commands not run.
+    /// it is done in a child of it. Without one, PDFs and pictures are not read,
+    /// commands not run, and patterns with look-around not searched for.
     pub fn helper(mut self, program: impl Into<PathBuf>) -> Self {
         self.helper = Some(program.into());
         self

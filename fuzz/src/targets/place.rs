@@ -2,16 +2,20 @@
 
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use toolcrib::{Call, Caps, Error, Options, Profile, Reply, Runtime, Session};
+use toolcrib::{Call, Caps, Error, Limits, Options, Profile, Reply, Runtime, Session};
 
 /// Where a file system without a disk usually is: syncing to one would be all that is measured.
 const MEMORY: &str = "/dev/shm";
 
 /// Calls after which a place is made anew, so that its journal stays short.
 const CALLS: usize = 500;
+
+/// Less than usual, so that more is tried.
+const SEARCH_TIME: Duration = Duration::from_secs(1);
 
 /// This very program, which answers as a helper if it is started as one.
 const OURSELVES: &str = "/proc/self/exe";
@@ -61,6 +65,7 @@ fn make() -> Place {
         .root(directory.path().join("ws"))
         .journal(directory.path().join("state"), Caps::default())
         .profile(Profile::Open)
+        .limits(Limits { search_time: SEARCH_TIME, ..Limits::default() })
         .helper(OURSELVES)
         .build()
         .expect("a runtime");

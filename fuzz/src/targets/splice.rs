@@ -44,7 +44,7 @@ pub(crate) fn splice(input: &[u8]) -> String {
 /// Where the text stands letter for letter, what was before it and behind it is still there, and
 /// between them the new one, its line ends aside.
 fn check_exact(was: &[u8], now: &[u8], old: &str, new: &str) {
-    let [at] = find_all(was, old.as_bytes())[..] else { return };
+    let [at] = find_all(was, old.as_bytes(), usize::MAX)[..] else { return };
     let (before, behind) = (&was[..at], &was[at + old.len()..]);
     let between = now.strip_prefix(before).and_then(|rest| rest.strip_suffix(behind));
     let between = between.unwrap_or_else(|| panic!("other bytes have changed: {now:?}"));

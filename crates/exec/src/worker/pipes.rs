@@ -19,12 +19,23 @@ const MAX_COMPLAINT: usize = 4 << 10;
 const CHUNK: usize = 64 << 10;
 
 /// The three pipes of a child, as long as they are open, and what came out of two of them.
+#[derive(Debug)]
 pub(super) struct Pipes {
+    at_end: AtEnd,
     input: Option<ChildStdin>,
     output: Option<ChildStdout>,
     complaint: Option<ChildStderr>,
     answered: Vec<u8>,
     complained: Vec<u8>,
+}
+
+/// What becomes of the input's pipe when everything is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AtEnd {
+    /// It is closed: that is how the child learns that this was all.
+    Close,
+    /// More will come.
+    StayOpen,
 }
 
 /// What a child is after some of its bytes went through.
@@ -45,8 +56,9 @@ enum Flow {
 }
 
 impl Pipes {
-    pub(super) fn of(child: &mut Child) -> Result<Pipes, Errno> {
+    pub(super) fn of(child: &mut Child, at_end: AtEnd) -> Result<Pipes, Errno> {
         let pipes = Pipes {
+            at_end,
             input: child.stdin.take(),
             output: child.stdout.take(),
             complaint: child.stderr.take(),
@@ -67,9 +79,11 @@ impl Pipes {
         max_output: usize,
         patience: Duration,
     ) -> Result<Progress, WorkerError> {
-        let ended = self.wait(process, patience)?;
-        if let Some(input) = &mut self.input
+        let has_more = !unwritten.is_empty() || self.at_end == AtEnd::Close;
+        let ended = self.wait(process, has_more, patience)?;
+        if let Some(input) = self.input.as_mut().filter(|_| has_more)
             && let Flow::Closed = write(input, unwritten).map_err(WorkerError::Lost)?
+            && (self.at_end == AtEnd::Close || !unwritten.is_empty())
         {
             self.input = None;
         }
@@ -95,10 +109,21 @@ impl Pipes {
         (std::mem::take(&mut self.answered), std::mem::take(&mut self.complained))
     }
 
+    /// What it answered since this was last asked for.
+    pub(super) fn take_answer(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.answered)
+    }
+
     /// Whether the process has ended: then everything it wrote is in the pipes.
-    fn wait(&self, process: &OwnedFd, patience: Duration) -> Result<bool, WorkerError> {
+    fn wait(
+        &self,
+        process: &OwnedFd,
+        has_more: bool,
+        patience: Duration,
+    ) -> Result<bool, WorkerError> {
         let mut waited_for = vec![PollFd::new(process, PollFlags::IN)];
-        waited_for.extend(self.input.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
+        let input = self.input.as_ref().filter(|_| has_more);
+        waited_for.extend(input.map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
         waited_for.extend(self.output.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         waited_for.extend(self.complaint.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         let timeout = Timespec {
@@ -117,7 +142,7 @@ fn do_not_wait(pipe: &impl AsFd) -> Result<(), Errno> {
     fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)
 }
 
-/// Writes what fits. An empty rest closes the pipe: that is how the child learns that this was all.
+/// Writes what fits. An empty rest may close the pipe.
 fn write(pipe: &mut impl Write, rest: &mut &[u8]) -> io::Result<Flow> {
     while !rest.is_empty() {
         match pipe.write(rest) {

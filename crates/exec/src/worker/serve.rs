@@ -1,6 +1,6 @@
 //! The child's side of a worker: everything given up, then bytes in, bytes out.
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
 use super::confine;
@@ -13,16 +13,28 @@ pub fn serve(work: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, String>) -> ExitCode 
     match answer(work) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
-            let _ = std::io::stderr().write_all(why.as_bytes());
+            let _ = io::stderr().write_all(why.as_bytes());
             ExitCode::FAILURE
         }
     }
 }
 
+/// The same for a worker that is asked several times: `work` reads questions and writes answers until there
+/// are no more.
+pub fn serve_conversation(
+    work: impl FnOnce(&mut dyn Read, &mut dyn Write) -> io::Result<()>,
+) -> ExitCode {
+    let _ = confine();
+    match work(&mut io::stdin().lock(), &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
 fn answer(work: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, String>) -> Result<(), String> {
     let mut input = Vec::new();
-    std::io::stdin().read_to_end(&mut input).map_err(|error| error.to_string())?;
+    io::stdin().read_to_end(&mut input).map_err(|error| error.to_string())?;
     let output = work(input)?;
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = io::stdout().lock();
     stdout.write_all(&output).and_then(|()| stdout.flush()).map_err(|error| error.to_string())
 }

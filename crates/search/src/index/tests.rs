@@ -10,7 +10,8 @@ use toolcrib_fs::{Root, RootMode, Workspace};
 
 use super::segment::Builder;
 use super::*;
-use crate::grep::{Letters, Reading};
+use crate::backtrack::InThisProcess;
+use crate::grep::{Letters, Pieces, Reading};
 use crate::nature::Nature;
 use crate::pattern::Wanted;
 use crate::stop::Stop;
@@ -21,6 +22,10 @@ struct AsIs;
 impl Letters for AsIs {
     fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b> {
         Reading::Text(bytes.into(), None)
+    }
+
+    fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn Pieces>> {
+        None
     }
 }
 
@@ -37,7 +42,7 @@ fn an_index_that_misses_a_match_is_turned_off() {
         walk(&Walk { tree: &tree, start, ignored: false, named: &[], own: &[], stop: &stop });
     let work = || Work { directories: walked.directories.clone(), letters: &AsIs, is_kept: true };
     let wanted = Wanted { pattern: "word", literal: true, ignore_case: false, multiline: false };
-    let pattern = Pattern::new(wanted).unwrap();
+    let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).unwrap();
     let stamp = tree.stamp(Path::new("f")).unwrap();
 
     for (said, is_right) in [("a word\n", true), ("nothing of it\n", false)] {

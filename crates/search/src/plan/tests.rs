@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::*;
+use crate::backtrack::InThisProcess;
 use crate::gram;
 use crate::hits::{Keep, find};
-use crate::pattern::{Pattern, Wanted};
+use crate::pattern::{Pattern, PatternError, Wanted};
 use crate::stop::Stop;
 
 /// The grams and pairs of a text, with the line's end that an index puts behind it.
@@ -36,7 +37,13 @@ impl Has {
 }
 
 fn ready(pattern: &str, ignore_case: bool, multiline: bool) -> Option<Pattern> {
-    Pattern::new(Wanted { pattern, literal: false, ignore_case, multiline }).ok()
+    made(Wanted { pattern, literal: false, ignore_case, multiline }).ok()
+}
+
+fn made(wanted: Wanted<'_>) -> Result<Pattern, PatternError> {
+    let never = || false;
+    let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+    Pattern::new(wanted, &InThisProcess::shared(), &stop)
 }
 
 fn matches(pattern: &Pattern, text: &[u8]) -> bool {
@@ -137,7 +144,7 @@ proptest! {
     fn a_piece_of_a_text_is_found_by_its_plan(text in a_text(), from in 0_usize..40, length in 1_usize..9, ignore_case: bool) {
         let piece: String = text.chars().skip(from).take(length).collect();
         let wanted = Wanted { pattern: &piece, literal: true, ignore_case, multiline: true };
-        let ready = Pattern::new(wanted).unwrap();
+        let ready = made(wanted).unwrap();
         prop_assert!(Has::of(text.as_bytes()).meets(&ready.plan), "{:?}", ready.plan);
     }
 }

@@ -1,11 +1,13 @@
 //! Which lines match, against another engine that is asked line by line.
 
+use std::borrow::Cow;
 use std::fs;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use toolcrib_search::{
-    Grep, Keep, Letters, Listing, Pattern, Reading, ShownLine, Stop, Wanted, grep,
+    Grep, Hits, InThisProcess, Keep, Letters, Listing, Looked, Pattern, Pieces, Reading, ShownLine,
+    Stop, Wanted, grep,
 };
 
 use crate::tree::Grove;
@@ -16,34 +18,61 @@ impl Letters for Plain {
     fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b> {
         Reading::Text(bytes.into(), None)
     }
+
+    fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn Pieces>> {
+        Some(Box::new(Plain))
+    }
+}
+
+impl Pieces for Plain {
+    fn encoding(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn feed<'b>(&mut self, bytes: &'b [u8], _is_last: bool) -> Cow<'b, [u8]> {
+        bytes.into()
+    }
 }
 
 /// How many hits, and the lines that are shown.
 fn find(text: &str, pattern: &str, multiline: bool, keep: Keep) -> (u64, Vec<ShownLine>) {
+    let hits = find_in(text.as_bytes(), pattern, multiline, keep, 1 << 20).0;
+    (hits.count, hits.lines)
+}
+
+/// What is found in a file that is held whole if it has no more than so many bytes.
+fn find_in(
+    text: &[u8],
+    pattern: &str,
+    multiline: bool,
+    keep: Keep,
+    max_bytes: u64,
+) -> (Hits, Looked) {
     let grove = Grove::new();
     fs::write(grove.path().join("f"), text).unwrap();
     let listing = Listing::of_file("f".as_ref());
     let wanted = Wanted { pattern, literal: false, ignore_case: false, multiline };
-    let pattern = Pattern::new(wanted).unwrap();
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+    let stop = Stop::new(Instant::now() + Duration::from_secs(120), &never);
+    let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).unwrap();
     let search = Grep {
         tree: &grove.tree,
         listing: &listing,
         pattern: &pattern,
         letters: &Plain,
         tables: None,
-        max_bytes: 1 << 20,
+        max_bytes,
+        streams: true,
         keep,
         stop: &stop,
     };
     let files = listing.choose(|_| true, |_| true);
-    let mut found = (0, Vec::new());
-    grep(&search, &files, |_, hits, _| {
-        found = (hits.count, hits.lines);
+    let mut found = Hits::default();
+    let looked = grep(&search, &files, |_, hits, _| {
+        found = hits;
         true
     });
-    found
+    (found, looked)
 }
 
 const ALL: Keep = Keep { skip: 0, most: u64::MAX, count_to: u64::MAX, before: 0, after: 0 };
@@ -97,6 +126,37 @@ proptest! {
         let expected = engine.find_iter(&text).count() as u64;
         prop_assert_eq!(find(&text, "b.a", true, ALL).0, expected);
     }
+}
+
+#[test]
+fn a_large_file_is_found_to_say_the_same_window_by_window() {
+    // Lines over the ends of windows, one longer than a window, and no end of the last.
+    let mut text: Vec<u8> = Vec::new();
+    for number in 0..200_000_u32 {
+        text.extend(format!("line {number} {}\n", "x".repeat((number % 40) as usize)).bytes());
+    }
+    text.extend(b"y".repeat(5 << 20));
+    text.extend(b" line 7\nthe last line 199999");
+    for pattern in ["line [0-9]*99 ", "line 199999", "(?<=y )line"] {
+        for keep in [
+            Keep { before: 2, after: 3, ..ALL },
+            Keep { most: 10, count_to: 11, ..ALL },
+            Keep { skip: 1_000, most: 5, before: 1, after: 1, ..ALL },
+            Keep::count(1),
+        ] {
+            let whole = find_in(&text, pattern, false, keep, u64::MAX);
+            assert_eq!(find_in(&text, pattern, false, keep, 0), whole, "{pattern} {keep:?}");
+        }
+    }
+}
+
+#[test]
+fn a_line_too_long_to_be_held_is_undecided_and_the_others_are_searched() {
+    let text = [b"word\n", b"a".repeat(40 << 20).as_slice(), b" word\nno\nword\n"].concat();
+    let (hits, looked) = find_in(&text, "word", false, ALL, 0);
+    let numbers: Vec<u64> = hits.lines.iter().map(|line| line.number).collect();
+    assert_eq!((numbers, hits.undecided.first), (vec![1, 4], vec![2]));
+    assert_eq!((looked.searched, looked.undecided, looked.undecided_files), (1, 1, 1));
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use toolcrib_search::{
-    Grep, Hits, IndexSettings, Keep, Letters, Looked, Pattern, Reading, Stop, Tables, Wanted, grep,
+    Grep, Hits, InThisProcess, IndexSettings, Keep, Letters, Looked, Pattern, Pieces, Reading,
+    Stop, Tables, Wanted, grep,
 };
 
 use crate::patterns::a_pattern;
@@ -30,6 +31,10 @@ impl Letters for Half {
         };
         let letters = if letters.contains('\n') { letters } else { letters.replace('\r', "\n") };
         Reading::Text(letters.into_bytes().into(), is_latin.then_some("Latin-1"))
+    }
+
+    fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn Pieces>> {
+        None
     }
 }
 
@@ -58,9 +63,9 @@ pub(crate) fn age() {
 
 /// What a search finds, with the tables or on a fresh walk.
 pub(crate) fn ask(grove: &Grove, wanted: Wanted<'_>, tables: Option<&Tables>) -> Option<Answer> {
-    let pattern = Pattern::new(wanted).ok()?;
     let never = || false;
     let stop = Stop::new(Instant::now() + Duration::from_secs(600), &never);
+    let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).ok()?;
     grove.with_listing(tables, |listing| {
         let search = Grep {
             tree: &grove.tree,
@@ -69,6 +74,7 @@ pub(crate) fn ask(grove: &Grove, wanted: Wanted<'_>, tables: Option<&Tables>) ->
             letters: &Half,
             tables,
             max_bytes: 100_000,
+            streams: false,
             keep: Keep { skip: 0, most: 5, count_to: u64::MAX, before: 1, after: 1 },
             stop: &stop,
         };

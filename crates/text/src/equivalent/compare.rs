@@ -7,11 +7,41 @@ use memchr::memmem;
 use super::anchor::{Anchor, BLANKS};
 use super::fold::{prefix_len, suffix_len};
 use super::indent::{Reindent, blanks_before, indent_of};
-use super::{Equivalent, Rung, Wanted};
+use super::{Equivalent, MAX_EQUIVALENTS, Rung, Wanted};
 
-/// Lines that are looked at for one rung; a text made to cost more than this is not looked for
-/// further, and is then not found.
-const MAX_LINES: usize = 1_000_000;
+/// What is looked at for one rung; a text made to cost more than this is not looked for further, and is then
+/// not found.
+struct Budget {
+    lines: usize,
+    /// Places where the anchor stands.
+    hits: usize,
+    /// Bytes of lines, which are scanned for their ends.
+    bytes: usize,
+}
+
+impl Default for Budget {
+    /// A second or so.
+    fn default() -> Self {
+        Budget { lines: 1_000_000, hits: 20_000_000, bytes: 4 << 30 }
+    }
+}
+
+impl Budget {
+    /// Takes a line of so many bytes; nothing, if there is no more to take.
+    fn line(&mut self, bytes: usize) -> Option<()> {
+        self.lines = self.lines.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        (!self.is_used_up()).then_some(())
+    }
+
+    fn hit(&mut self) {
+        self.hits = self.hits.saturating_sub(1);
+    }
+
+    fn is_used_up(&self) -> bool {
+        self.lines == 0 || self.hits == 0 || self.bytes == 0
+    }
+}
 
 /// A search at one rung.
 #[derive(Clone, Copy)]
@@ -26,36 +56,50 @@ impl Compare<'_> {
     /// The places at which the wanted text stands, from left to right.
     pub(super) fn places(&self, anchor: &Anchor<'_>) -> Vec<Equivalent> {
         let mut found: Vec<Equivalent> = Vec::new();
-        let mut budget = MAX_LINES;
+        let mut budget = Budget::default();
+        // Many hits may be in one long line: its ends are found once.
+        let (mut line, mut next_line) = (0..0, 0);
         for hit in memmem::find_iter(self.text, anchor.piece.as_bytes()) {
-            let Some(lines) = self.place(hit, anchor, &mut budget) else { continue };
+            budget.hit();
+            if budget.is_used_up() {
+                return Vec::new();
+            }
+            if hit >= next_line {
+                let found = self.line_at(self.line_start(hit));
+                (line, next_line) = (found.content, found.next.unwrap_or(usize::MAX));
+            }
+            let Some(lines) = self.place(line.clone(), hit, anchor, &mut budget) else { continue };
             let place = Equivalent { rung: self.rung, lines };
             if found.last() != Some(&place) {
                 found.push(place);
             }
+            if found.len() == MAX_EQUIVALENTS {
+                break;
+            }
         }
-        if budget == 0 { Vec::new() } else { found }
+        found
     }
 
-    /// What stands for each line, if the anchor's piece at `hit` is part of the wanted text.
+    /// What stands for each line, if the anchor's piece at `hit`, in this line, is part of the wanted text.
     fn place(
         &self,
+        line: Range<usize>,
         hit: usize,
         anchor: &Anchor<'_>,
-        budget: &mut usize,
+        budget: &mut Budget,
     ) -> Option<Vec<Range<usize>>> {
-        let mut start = self.line_start(hit);
         if self.wanted.lines.len() == 1 && !self.rung.indents() {
-            return self.within_line(start, hit, anchor).map(|line| vec![line]);
+            return self.within_line(line, hit, anchor).map(|line| vec![line]);
         }
+        let mut start = line.start;
         for _ in 0..anchor.line {
-            *budget = budget.checked_sub(1)?;
-            start = self.line_start(start.checked_sub(1)?);
+            let before = self.line_start(start.checked_sub(1)?);
+            budget.line(start - before)?;
+            start = before;
         }
         let mut lines = Vec::new();
         let mut next = Some(start);
         for (at, wanted) in self.wanted.lines.iter().enumerate() {
-            *budget = budget.checked_sub(1)?;
             let Some(start) = next else {
                 // The file's last line is not ended, the wanted text is: nothing else is missing.
                 let nothing_left = wanted.is_empty() && at + 1 == self.wanted.lines.len();
@@ -63,6 +107,7 @@ impl Compare<'_> {
                 break;
             };
             let line = self.line_at(start);
+            budget.line(line.content.len())?;
             lines.push(self.line(at, wanted, line.content)?);
             next = line.next;
         }
@@ -83,10 +128,14 @@ impl Compare<'_> {
     }
 
     /// A text of one line: it may begin and end anywhere in a line of the file.
-    fn within_line(&self, start: usize, hit: usize, anchor: &Anchor<'_>) -> Option<Range<usize>> {
+    fn within_line(
+        &self,
+        line: Range<usize>,
+        hit: usize,
+        anchor: &Anchor<'_>,
+    ) -> Option<Range<usize>> {
         let wanted = &self.wanted.lines[0];
         let folds = self.rung.folds();
-        let line = self.line_at(start).content;
         let before = suffix_len(self.text.get(line.start..hit)?, &wanted[..anchor.at], folds)?;
         let rest = &wanted[anchor.at..];
         let file = self.text.get(hit..line.end)?;

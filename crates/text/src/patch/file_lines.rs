@@ -2,12 +2,16 @@
 
 use std::ops::Range;
 
+/// Lines from one milestone to the next.
+const APART: usize = 64;
+
 /// A file as its lines.
 #[derive(Debug, Clone)]
 pub(super) struct FileLines<'a> {
     pub(super) text: &'a [u8],
-    /// Where each line begins, and where the last ends.
-    bounds: Vec<usize>,
+    /// Where every so many-th line begins: to note all would take more memory than a file of short lines.
+    milestones: Vec<usize>,
+    len: usize,
     pub(super) terminator: u8,
     /// All lines end in `\r\n` and the patch has no `\r`: then a `\r` at a line's end is no letter.
     pub(super) hides_cr: bool,
@@ -15,21 +19,27 @@ pub(super) struct FileLines<'a> {
 
 impl<'a> FileLines<'a> {
     pub(super) fn new(text: &'a [u8], terminator: u8, hides_cr: bool) -> FileLines<'a> {
-        let mut bounds = vec![0];
-        bounds.extend(memchr::memchr_iter(terminator, text).map(|at| at + 1));
-        if bounds.last() != Some(&text.len()) {
-            bounds.push(text.len());
+        let (mut milestones, mut ended) = (vec![0], 0);
+        for end in memchr::memchr_iter(terminator, text) {
+            ended += 1;
+            if ended % APART == 0 {
+                milestones.push(end + 1);
+            }
         }
-        FileLines { text, bounds, terminator, hides_cr }
+        let is_ended = text.last().is_none_or(|last| *last == terminator);
+        let len = ended + usize::from(!is_ended);
+        FileLines { text, milestones, len, terminator, hides_cr }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.bounds.len() - 1
+        self.len
     }
 
     /// A line with its end.
     fn whole(&self, at: usize) -> &'a [u8] {
-        &self.text[self.bounds[at]..self.bounds[at + 1]]
+        let rest = &self.text[self.start(at)..];
+        let end = memchr::memchr(self.terminator, rest).map_or(rest.len(), |end| end + 1);
+        &rest[..end]
     }
 
     /// A line without its end.
@@ -48,7 +58,13 @@ impl<'a> FileLines<'a> {
 
     /// Where a line begins, in bytes; behind the last, where the text ends.
     pub(super) fn start(&self, at: usize) -> usize {
-        self.bounds[at]
+        let milestone = self.milestones.get(at / APART).copied().unwrap_or(self.text.len());
+        match at % APART {
+            0 => milestone,
+            behind => memchr::memchr_iter(self.terminator, &self.text[milestone..])
+                .nth(behind - 1)
+                .map_or(self.text.len(), |end| milestone + end + 1),
+        }
     }
 
     /// Whether the last line is ended.
@@ -58,12 +74,53 @@ impl<'a> FileLines<'a> {
 
     /// Where lines stand in the text, without their ends.
     pub(super) fn ranges(&self, start: usize, count: usize) -> Vec<Range<usize>> {
-        let range = |at: usize| self.bounds[at]..self.bounds[at] + self.line(at).len();
-        (start..start + count).map(range).collect()
+        let mut from = self.start(start);
+        let lines = (start..start + count).map(|at| {
+            let range = from..from + self.line(at).len();
+            from += self.whole(at).len();
+            range
+        });
+        lines.collect()
     }
 
     /// All of them, without their ends.
     pub(super) fn lines(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
-        (0..self.len()).map(|at| self.line(at))
+        let mut rest = self.text;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let end = memchr::memchr(self.terminator, rest);
+            let line = &rest[..end.unwrap_or(rest.len())];
+            rest = end.map_or(&[], |end| &rest[end + 1..]);
+            Some(line.strip_suffix(b"\r").filter(|_| self.hides_cr).unwrap_or(line))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_found_by_its_number() {
+        let full = format!("{}b", "a\n".repeat(APART - 1));
+        let file = FileLines::new(full.as_bytes(), b'\n', false);
+        assert_eq!((file.len(), file.start(APART)), (APART, full.len()));
+        for (text, count) in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n\n", 2)] {
+            assert_eq!(FileLines::new(text.as_bytes(), b'\n', false).len(), count, "{text:?}");
+        }
+        for ended in ["", "\r\n"] {
+            let lines: Vec<String> = (0..200).map(|number| "x".repeat(number % 7)).collect();
+            let text = lines.join("\r\n") + ended;
+            let file = FileLines::new(text.as_bytes(), b'\n', true);
+            assert_eq!(file.len(), 200);
+            assert!(file.lines().eq(lines.iter().map(String::as_bytes)));
+            for (at, line) in lines.iter().enumerate() {
+                assert_eq!(file.line(at), line.as_bytes());
+                assert_eq!(&text[file.ranges(at, 1)[0].clone()], line);
+            }
+            assert_eq!(file.start(200), text.len());
+        }
     }
 }

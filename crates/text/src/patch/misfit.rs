@@ -18,6 +18,8 @@ pub enum Why {
     NotFound {
         /// Where what is most like them stands.
         nearest: Option<Divergence>,
+        /// The file was not searched for lines that are only alike, since it is too large.
+        too_large_to_compare: bool,
         /// The only line at which it would fit with fewer lines of context.
         with_less_context: Option<u64>,
     },
@@ -51,6 +53,13 @@ pub enum Why {
     NoIndentation {
         /// The line at which they begin.
         line: u64,
+    },
+    /// It is not at the line that its header says, and the file has too many lines to look for it elsewhere.
+    TooManyLines {
+        /// How many lines the file has.
+        lines: u64,
+        /// How many it may have.
+        most: u64,
     },
     /// The file repeats itself so often that looking for a place was given up.
     TooRepetitive,

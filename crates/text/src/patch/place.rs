@@ -21,7 +21,7 @@ use super::file_lines::FileLines;
 use super::hunk::Hunk;
 use super::misfit::{Divergence, Misfit, Why};
 use crate::equivalent::{Reindent, Rung};
-use crate::nearest::nearest_block;
+use crate::nearest::{Likeness, nearest_block};
 
 /// How a hunk's lines are compared with the file's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,31 +43,38 @@ pub(super) struct Placed {
 /// Lines at both ends of a hunk that are left out to see where it would fit then.
 const LESS_CONTEXT: usize = 3;
 
+/// A file of more lines is not searched: numbers for its lines would take more memory than most files.
+const MAX_LINES: usize = 8_000_000;
+
 /// Finds the places of all hunks, in their order.
 pub(super) fn place(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Result<Vec<Placed>, Misfit> {
     match at_their_lines(file, hunks) {
-        Some(placed) => Ok(placed),
-        None => Search::new(file, hunks).run(),
+        Ok(placed) => Ok(placed),
+        Err(hunk) if file.len() > MAX_LINES => {
+            let (lines, most) = (file.len() as u64, MAX_LINES as u64);
+            Err(Misfit { hunk, why: Why::TooManyLines { lines, most } })
+        }
+        Err(_) => Search::new(file, hunks).run(),
     }
 }
 
-/// Each hunk at the line that its header says, if all fit there.
-fn at_their_lines(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Option<Vec<Placed>> {
+/// Each hunk at the line that its header says, if all fit there; else the first that does not.
+fn at_their_lines(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Result<Vec<Placed>, usize> {
     let mut placed = Vec::with_capacity(hunks.len());
     let mut floor = 0;
-    for hunk in hunks {
-        let start = hunk.before.filter(|&start| start >= floor)?;
+    for (at, hunk) in hunks.iter().enumerate() {
+        let start = hunk.before.filter(|&start| start >= floor).ok_or(at)?;
         let sides = Sides::of(hunk);
-        if !stands(file, start, &sides.old) || !ends_rightly(file, hunk, start, sides.old.len()) {
-            return None;
-        }
-        if stands_already(file, &sides, start) {
-            return None;
+        let fits = stands(file, start, &sides.old)
+            && ends_rightly(file, hunk, start, sides.old.len())
+            && !stands_already(file, &sides, start);
+        if !fits {
+            return Err(at);
         }
         floor = start + sides.old.len();
         placed.push(Placed { start, fit: Fit::Exact, already: false });
     }
-    Some(placed)
+    Ok(placed)
 }
 
 /// A side of a hunk.
@@ -382,12 +389,17 @@ impl<'f, 'a> Search<'f, 'a> {
     fn not_found(&mut self, at: usize) -> Why {
         let wanted = self.sides[at].old.join("\n");
         let nearest = nearest_block(self.file.text, wanted.as_bytes(), self.file.terminator);
-        let nearest = nearest.map(|nearest| {
-            let (line, expected, found) = nearest.differs;
-            let (expected, found) = (expected.to_vec(), found.map(<[u8]>::to_vec));
-            Divergence { begins: nearest.first_line, line, expected, found }
-        });
-        Why::NotFound { nearest, with_less_context: self.with_less_context(at) }
+        let too_large_to_compare = nearest == Likeness::NoLine;
+        let nearest = match nearest {
+            Likeness::Block(nearest) => {
+                let (line, expected, found) = nearest.differs;
+                let (expected, found) = (expected.to_vec(), found.map(<[u8]>::to_vec));
+                Some(Divergence { begins: nearest.first_line, line, expected, found })
+            }
+            Likeness::Nothing | Likeness::NoLine => None,
+        };
+        let with_less_context = self.with_less_context(at);
+        Why::NotFound { nearest, too_large_to_compare, with_less_context }
     }
 
     /// The only line at which a hunk would fit if fewer lines around what it changes had to stand there.

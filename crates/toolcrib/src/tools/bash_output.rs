@@ -1,5 +1,6 @@
 //! BashOutput: what a command wrote, and waiting for it.
 
+mod sieve;
 mod wanted;
 
 use std::time::{Duration, Instant};
@@ -8,9 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_exec::{Job, Snapshot};
 use toolcrib_policy::Access;
-use toolcrib_search::{Pattern, Understood, Wanted};
+use toolcrib_search::{Pattern, Stop, Understood, Wanted};
 use toolcrib_text::{Excerpt, ExcerptOptions, Secrets, Shown};
 
+use self::sieve::{Left, Sieve};
 use self::wanted::LineRange;
 use super::bash::how;
 use super::changes::Changes;
@@ -18,6 +20,7 @@ use super::shell_output::{each_line, excerpt, last_line, masked_note, whole_char
 use crate::cancel::Progress;
 use crate::cx::{Cx, trouble};
 use crate::error::Error;
+use crate::helper::MatchingProcesses;
 use crate::notes::{bracketed, escapes};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
@@ -74,7 +77,7 @@ impl Tool for BashOutput {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let job = cx.job(&self.bash_id)?;
-        let filter = self.filter.as_deref().map(pattern).transpose()?;
+        let filter = self.filter.as_deref().map(|filter| pattern(cx, filter)).transpose()?;
         let lines = self.lines.as_deref().map(LineRange::parse).transpose()?;
         let wait_for = self.wait_for.unwrap_or(WaitFor::None);
         if wait_for == WaitFor::Regex && filter.is_none() {
@@ -93,12 +96,13 @@ impl Tool for BashOutput {
             false => whole_characters(&job, &secrets, now.written),
         };
         let looked = Look { from: from.min(end), end, filter: filter.as_ref(), lines };
-        let (shown, masked) = looked.at(cx, &job, &secrets);
+        let (shown, masked, left) = looked.at(cx, &job, &secrets);
+        cx.check_cancelled()?;
         if filter.is_none() && lines.is_none() {
             cx.shell()?.read_to(&self.bash_id, end);
         }
         let changes = Changes::of_job(cx, &job)?;
-        let output = Output { shown, masked, changes: &changes };
+        let output = Output { shown, masked, left, changes: &changes };
         let reply = answer(&job, &now, output, end, waited, wait_for);
         Ok(reply.with_all(changes.facts()))
     }
@@ -139,7 +143,11 @@ fn wait(cx: &Cx<'_>, job: &Job, secrets: &Secrets, waiting: &Waiting<'_>) -> Res
             WaitFor::Output => {}
             WaitFor::Regex => {
                 let found = waiting.filter.is_some_and(|filter| {
-                    look_for(filter, job, secrets, (&mut looked_to, now.written))
+                    let end = began.checked_add(waiting.timeout).unwrap_or(began);
+                    let cancel = cx.cancel();
+                    let cancelled = || cancel.is_cancelled();
+                    let sieve = Sieve::new(filter, Stop::new(end, &cancelled), 1);
+                    look_for(sieve, job, secrets, (&mut looked_to, now.written))
                 });
                 if found {
                     return Ok(Waited::Done);
@@ -171,18 +179,19 @@ fn wait(cx: &Cx<'_>, job: &Job, secrets: &Secrets, waiting: &Waiting<'_>) -> Res
     }
 }
 
-/// Whether a line that came since matches. Lines that are whole are not looked at again.
+/// Whether a line that came since matches, or may. Lines that are whole are not looked at again.
 fn look_for(
-    filter: &Pattern,
+    mut sieve: Sieve<'_>,
     job: &Job,
     secrets: &Secrets,
     (looked_to, end): (&mut u64, u64),
 ) -> bool {
     let mut found = false;
     each_line(job, secrets, *looked_to..end, |line| {
-        found = filter.is_in(line);
+        sieve.line(line, &mut |_| found = true);
         !found
     });
+    sieve.finish(&mut |_| found = true);
     let (from, last) = job.read(end.saturating_sub(4096).max(*looked_to), 4096);
     if let Some(newline) = last.iter().rposition(|&byte| byte == b'\n') {
         *looked_to = from + newline as u64 + 1;
@@ -199,8 +208,8 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// What is shown, and how many values in it were masked.
-    fn at(&self, cx: &Cx<'_>, job: &Job, secrets: &Secrets) -> (Shown, usize) {
+    /// What is shown, how many values in it were masked, and of which lines it is not known whether they match.
+    fn at(&self, cx: &Cx<'_>, job: &Job, secrets: &Secrets) -> (Shown, usize, Left) {
         let options = ExcerptOptions {
             chars: cx.limits().reply_chars * 3 / 4,
             line_chars: cx.limits().line_chars,
@@ -208,33 +217,43 @@ impl Look<'_> {
             tail_lines: self.lines.and_then(LineRange::last),
         };
         if self.filter.is_none() && self.lines.is_none() {
-            return excerpt(job, secrets, self.from..self.end, options);
+            let (shown, masked) = excerpt(job, secrets, self.from..self.end, options);
+            return (shown, masked, Left::default());
         }
         let mut excerpt = Excerpt::new(options);
+        let cancel = cx.cancel();
+        let cancelled = || cancel.is_cancelled();
+        let stop = || Stop::new(cx.search_until(), &cancelled);
+        let mut sieve = self.filter.map(|filter| Sieve::new(filter, stop(), u64::MAX));
         let mut number = 0;
         let masked = each_line(job, secrets, self.from..self.end, |line| {
             number += 1;
             let wanted = self.lines.is_none_or(|lines| lines.contains(number));
-            if wanted && self.filter.is_none_or(|filter| filter.is_in(line)) {
-                excerpt.line(line);
+            match &mut sieve {
+                _ if !wanted => {}
+                None => excerpt.line(line),
+                Some(sieve) => sieve.line(line, &mut |line| excerpt.line(line)),
             }
             self.lines.is_none_or(|lines| !lines.is_past(number))
         });
-        (excerpt.finish(), masked)
+        let left = sieve.map(|sieve| sieve.finish(&mut |line| excerpt.line(line)));
+        (excerpt.finish(), masked, left.unwrap_or_default())
     }
 }
 
-/// What is shown of an output, how many values in it were masked, and what was changed meanwhile.
+/// What is shown of an output, how many values in it were masked, which lines are not decided, and what was
+/// changed meanwhile.
 struct Output<'a> {
     shown: Shown,
     masked: usize,
+    left: Left,
     changes: &'a Changes,
 }
 
 fn answer(
     job: &Job,
     now: &Snapshot,
-    Output { shown, masked, changes }: Output<'_>,
+    Output { shown, masked, left, changes }: Output<'_>,
     cursor: u64,
     waited: Waited,
     wait_for: WaitFor,
@@ -244,6 +263,7 @@ fn answer(
         text.push_str("[no new output]\n");
     }
     let escaped = escapes(&text);
+    text.extend(left.notes().map(bracketed));
     text.extend(masked_note(masked).map(bracketed));
     text.extend(escaped.iter().map(|(note, _)| bracketed(note)));
     text.push_str(&bracketed(state(job, now)));
@@ -271,6 +291,7 @@ fn answer(
         .with("status", now.status.name())
         .with("cursor", cursor)
         .with("lines", shown.lines)
+        .with("undecided_lines", left.count())
         .with("truncated", shown.left_out > 0)
         .with("dropped_bytes", now.gap.end - now.gap.start)
         .with("timed_out", matches!(waited, Waited::TimedOut));
@@ -308,10 +329,13 @@ pub(super) fn state(job: &Job, now: &Snapshot) -> String {
     }
 }
 
-fn pattern(filter: &str) -> Result<Pattern, Error> {
+fn pattern(cx: &Cx<'_>, filter: &str) -> Result<Pattern, Error> {
     let wanted = Wanted { pattern: filter, literal: false, ignore_case: false, multiline: false };
-    let pattern =
-        Pattern::new(wanted).map_err(|error| Error::invalid(format!("`filter`: {error}")))?;
+    let cancel = cx.cancel();
+    let cancelled = || cancel.is_cancelled();
+    let stop = Stop::new(cx.search_until(), &cancelled);
+    let pattern = Pattern::new(wanted, &MatchingProcesses::of(cx), &stop)
+        .map_err(|error| Error::invalid(format!("`filter`: {error}")))?;
     match pattern.understood() {
         Understood::AsText { why, column } => Err(Error::invalid(format!(
             "`filter` is no regular expression: {why}, at character {column}"

@@ -17,6 +17,9 @@ use crate::seen::Seen;
 /// Lines of occurrences that a reply names; of more, the number.
 const LISTED_LINES: usize = 20;
 
+/// A text that is in a file more often is not replaced: to note where takes more memory than the file.
+const MAX_PLACES: usize = 4_000_000;
+
 /// Other names that callers use for the fields of an edit.
 pub(super) const ALIASES: &[(&str, &str)] = &[
     ("path", "file_path"),
@@ -119,7 +122,10 @@ impl Replacement<'_> {
         shown: &str,
     ) -> Result<(Vec<Spot>, Matched), Error> {
         let old = endings.adapt(self.old);
-        let places = find_all(was, old.as_bytes());
+        let places = find_all(was, old.as_bytes(), MAX_PLACES + 1);
+        if places.len() > MAX_PLACES {
+            return Err(too_many(shown));
+        }
         if !places.is_empty() {
             let places = self.choose(was, endings, &old, places, shown)?;
             let spot = |at| Spot { range: at..at + old.len(), new: None };
@@ -168,7 +174,7 @@ impl Replacement<'_> {
             return None;
         }
         let (old, new) = (endings.adapt(self.old), endings.adapt(self.new));
-        let mut starts = find_all(new.as_bytes(), old.as_bytes()).into_iter();
+        let mut starts = find_all(new.as_bytes(), old.as_bytes(), MAX_PLACES).into_iter();
         let stands = starts.find_map(|within| {
             let start = spot.range.start.checked_sub(within)?;
             was.get(start..start + new.len()).filter(|there| *there == new.as_bytes())?;
@@ -282,6 +288,12 @@ fn ambiguous(shown: &str, lines: &[u64]) -> Error {
     several(format!("`old_string` is in {shown} {total} times"), lines).hint(format!(
         "Nothing was done. Add lines around it so that one place fits, or give near_line, or set replace_all to replace all {total}."
     ))
+}
+
+fn too_many(shown: &str) -> Error {
+    let message = format!("`old_string` is in {shown} more than {MAX_PLACES} times");
+    Error::new(ErrorKind::TooLarge, message)
+        .hint("Nothing was done. Replace a longer text, or use a command such as sed.")
 }
 
 /// The error for a text that stands at several lines.

@@ -78,9 +78,13 @@ pub(super) fn hunk_name(hunk: &Hunk<'_>, at: usize, total: usize) -> String {
 fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
     let none = String::new();
     match why {
-        Why::NotFound { nearest, with_less_context } => {
+        Why::NotFound { nearest, too_large_to_compare, with_less_context } => {
             let mut detail = match nearest {
                 Some(nearest) => describe(nearest),
+                None if *too_large_to_compare => {
+                    "None of its lines is in the file, which is too large for a closer comparison.\n"
+                        .to_owned()
+                }
                 None => "Nothing in the file is like it.\n".to_owned(),
             };
             if let Some(line) = with_less_context {
@@ -139,6 +143,17 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
                 "fits {shown} at line {line} but for its indentation, and it is not plain how to indent what it adds"
             );
             (ErrorKind::NoMatch, says, none, "Copy the indentation from the file.")
+        }
+        Why::TooManyLines { lines, most } => {
+            let says = format!(
+                "is not at its line in {shown}, which has {lines} lines, too many to look for it elsewhere (at most {most})"
+            );
+            (
+                ErrorKind::TooLarge,
+                says,
+                none,
+                "Give the exact line numbers, use Edit, or a command.",
+            )
         }
         Why::TooRepetitive => {
             let says = format!("could not be placed: {shown} has its lines too often");

@@ -95,7 +95,11 @@ impl Search<'_> {
     /// The file that the pattern names letter by letter, wildcards or not: `app/[id]/page.tsx`.
     fn plain_file(&self) -> Result<Option<Matches>, Error> {
         let rest = self.asked.split.rest.as_deref().unwrap_or_default();
-        let path = self.asked.start().join(rest);
+        // To join nothing would add a slash, and only a directory is named with one.
+        let path = match rest {
+            "" => self.asked.start().to_owned(),
+            rest => self.asked.start().join(rest),
+        };
         if rest.contains('*') || path.as_os_str().len() > 4_000 {
             return Ok(None);
         }

@@ -1,17 +1,21 @@
 //! What is asked for, understood.
 
-use toolcrib_search::{FileFilter, FilterError, Pattern, Wanted, type_names};
+use std::sync::Arc;
+
+use toolcrib_search::{FileFilter, FilterError, Pattern, Processes, Stop, Wanted, type_names};
 use toolcrib_text::visible_name;
 
 use super::{Grep, OutputMode, Sort};
 use crate::cx::{Cx, Ground};
 use crate::error::{Error, ErrorKind};
+use crate::helper::MatchingProcesses;
 use crate::near::near;
 
 /// What is asked for.
 pub(super) struct Asked {
     pub(super) text: String,
     pub(super) pattern: Pattern,
+    pub(super) processes: Arc<dyn Processes>,
     pub(super) literal: bool,
     pub(super) ignore_case: bool,
     pub(super) ground: Ground,
@@ -42,10 +46,11 @@ impl Grep {
             OutputMode::Content | OutputMode::Count => Sort::Path,
         };
         let context = self.context.unwrap_or(0);
+        let processes = MatchingProcesses::of(cx);
         Ok(Asked {
             text: self.pattern.clone(),
-            pattern: self
-                .ready(self.literal.unwrap_or(false), self.ignore_case.unwrap_or(false))?,
+            pattern: self.ready(cx, &processes)?,
+            processes,
             literal: self.literal.unwrap_or(false),
             ignore_case: self.ignore_case.unwrap_or(false),
             ground: cx.ground(self.path())?,
@@ -65,10 +70,17 @@ impl Grep {
         })
     }
 
-    fn ready(&self, literal: bool, ignore_case: bool) -> Result<Pattern, Error> {
-        let multiline = self.multiline.unwrap_or(false);
-        let wanted = Wanted { pattern: &self.pattern, literal, ignore_case, multiline };
-        Pattern::new(wanted).map_err(|error| {
+    fn ready(&self, cx: &Cx<'_>, processes: &Arc<dyn Processes>) -> Result<Pattern, Error> {
+        let wanted = Wanted {
+            pattern: &self.pattern,
+            literal: self.literal.unwrap_or(false),
+            ignore_case: self.ignore_case.unwrap_or(false),
+            multiline: self.multiline.unwrap_or(false),
+        };
+        let cancel = cx.cancel();
+        let cancelled = || cancel.is_cancelled();
+        let stop = Stop::new(cx.search_until(), &cancelled);
+        Pattern::new(wanted, processes, &stop).map_err(|error| {
             Error::new(ErrorKind::Limit, format!("`pattern`: {error}")).hint(
                 "Repeat less, or look for a part of it: what comes near is easily told apart by reading.",
             )

@@ -104,8 +104,12 @@ impl<'a> Search<'a> {
             pattern,
             letters: &AsRead,
             tables: Some(self.cx.tables()),
-            // What is named is searched, as long as it can be held.
-            max_bytes: if named { limits.edit_bytes } else { limits.search_bytes },
+            // What is named is searched: window by window, or whole if matches may go over lines.
+            max_bytes: match named && pattern.multiline() {
+                true => limits.edit_bytes,
+                false => limits.search_bytes,
+            },
+            streams: named,
             keep,
             stop,
         }
@@ -157,13 +161,7 @@ impl<'a> Search<'a> {
             let names = self.left_out().names(&skipped.unreadable_names, skipped.unreadable);
             unseen.push(format!("{} cannot be read: {names}", counted(skipped.unreadable, "file")));
         }
-        if looked.gave_up > 0 {
-            unseen.push(format!(
-                "{} took too many steps and {} not decided: a pattern without look-around has no such bound",
-                counted(looked.gave_up, "line"),
-                if looked.gave_up == 1 { "was" } else { "were" },
-            ));
-        }
+        unseen.extend(self.undecided(looked));
         if self.unchosen.kept_back > 0 {
             let files = counted(self.unchosen.kept_back, "file");
             unseen.push(format!("{files} kept back by the user's rules"));
@@ -179,6 +177,37 @@ impl<'a> Search<'a> {
         unseen
     }
 
+    /// Which lines the pattern backtracks too much on.
+    fn undecided(&self, looked: &Looked) -> Option<String> {
+        if looked.undecided == 0 {
+            return None;
+        }
+        let tree = &self.asked.ground.tree;
+        let named = looked.undecided_lines.iter().map(|(path, lines)| {
+            let lines: Vec<String> = lines.iter().map(u64::to_string).collect();
+            format!("{}:{}", self.cx.show_in(tree, path), lines.join(","))
+        });
+        let mut named: Vec<String> = named.collect();
+        let listed: u64 = looked.undecided_lines.iter().map(|(_, lines)| lines.len() as u64).sum();
+        if listed < looked.undecided {
+            named.push("…".to_owned());
+        }
+        // Where matches go over lines, nothing is known of what comes behind the one that is named.
+        let from = if self.asked.pattern.multiline() { "from " } else { "" };
+        let why = match self.asked.pattern.understood() {
+            Understood::WithLookAround => {
+                "the pattern backtracks too much there; one without look-around never does"
+            }
+            _ => "longer than a line may be that is searched",
+        };
+        Some(format!(
+            "not decided: {from}{} in {} ({}); {why}",
+            counted(looked.undecided, "line"),
+            counted(looked.undecided_files, "file"),
+            named.join(", "),
+        ))
+    }
+
     /// What it cost, and what was skipped, for programs.
     pub(super) fn facts(&self, reply: Reply, looked: &Looked) -> Reply {
         let skipped = &looked.skipped;
@@ -187,6 +216,7 @@ impl<'a> Search<'a> {
             .with("offset", self.asked.offset)
             .with("head_limit", self.asked.limit)
             .with("files_searched", looked.searched)
+            .with("undecided_lines", looked.undecided)
             .with(
                 "files_skipped",
                 json!({
@@ -205,7 +235,7 @@ impl<'a> Search<'a> {
         self.listing.complete
             && looked.complete
             && self.unchosen.kept_back == 0
-            && looked.gave_up + looked.skipped.unreadable == 0
+            && looked.undecided + looked.skipped.unreadable == 0
             && self.pruned.unreadable + self.pruned.too_deep == 0
     }
 

@@ -21,9 +21,11 @@ const PATTERN_CHARS: usize = 200;
 pub(super) fn reply(search: &Search<'_>, looked: &Looked) -> Reply {
     let asked = search.asked;
     let pattern = clip_line(&visible_name(asked.text.as_bytes()), PATTERN_CHARS);
-    let files = counted(looked.searched, "file");
     let mut text = search.header();
-    text += &format!("No match for `{pattern}` in {files}.\n");
+    text += &match (looked.searched, asked.ground.is_file()) {
+        (0, true) => format!("Not searched for `{pattern}`.\n"),
+        (files, _) => format!("No match for `{pattern}` in {}.\n", counted(files, "file")),
+    };
     let mut notes = skipped(search, looked);
     notes.extend(second_look(search));
     notes.extend(search.unseen(looked));
@@ -72,10 +74,11 @@ fn skipped(search: &Search<'_>, looked: &Looked) -> Vec<String> {
     }
     if skipped.large > 0 {
         let names = search.left_out().names(&skipped.large_names, skipped.large);
-        notes.push(format!(
-            "{} skipped as too large ({names}): as path it is searched",
-            counted(skipped.large, "file")
-        ));
+        let files = counted(skipped.large, "file");
+        notes.push(match search.asked.ground.is_file() {
+            true => format!("{names} is too large for matches over several lines: without multiline it is searched"),
+            false => format!("{files} skipped as too large ({names}): as path it is searched"),
+        });
     }
     if search.unchosen.hidden > 0 {
         notes.push(format!(
@@ -93,7 +96,8 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
     let time = (search.began.elapsed() / 2).clamp(LEAST_LOOK, LONGEST_LOOK);
     let stop = search.stop.not_after(Instant::now() + time);
     let again = |text: &str, literal: bool, ignore_case: bool, multiline: bool| {
-        let pattern = Pattern::new(Wanted { pattern: text, literal, ignore_case, multiline });
+        let wanted = Wanted { pattern: text, literal, ignore_case, multiline };
+        let pattern = Pattern::new(wanted, &asked.processes, &stop);
         first_match(search, &pattern.ok()?, None, &stop)
     };
     let multiline = asked.pattern.multiline();

@@ -7,7 +7,7 @@ use super::page::FOOTER_CHARS;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::file::OpenFile;
-use crate::helper::pdf_text;
+use crate::helper::{pdf_text, place_to_decode};
 use crate::reply::Reply;
 use crate::tools::hidden::Hidden;
 use crate::words::counted;
@@ -21,6 +21,7 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, pages: Option<&str>) -> Result<
         None => (1, DEFAULT_PAGES),
         Some(pages) => range(pages).ok_or_else(|| no_range(pages))?,
     };
+    let _place = place_to_decode(cx)?;
     let bytes = file.read_all(cx.limits().pdf_bytes).map_err(|error| {
         error.hint("PDFs of this size are not read. Split it, and read a part.")
     })?;

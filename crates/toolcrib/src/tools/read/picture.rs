@@ -1,34 +1,38 @@
 //! A picture, made to fit into a reply.
 
-use toolcrib_media::{ImageError, ImageLimits, picture};
+use toolcrib_media::{ImageError, ImageLimits};
 
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::file::OpenFile;
+use crate::helper::{fitting_picture, place_to_decode};
 use crate::reply::{Picture, Reply};
 
 /// Reads a picture.
 pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Reply, Error> {
     let limits = cx.limits();
+    let _place = place_to_decode(cx)?;
     let bytes = file.read_all(limits.picture_bytes).map_err(|error| {
         error.hint("Pictures of this size are not read. Make a smaller copy and read that.")
     })?;
     let fit = ImageLimits {
         side: limits.picture_side,
         bytes: limits.shown_picture_bytes,
-        memory: limits.picture_memory,
+        pixels: limits.picture_pixels,
     };
-    let shown = picture(bytes, fit).map_err(|error| broken(file, media_type, error))?;
+    let shown =
+        fitting_picture(cx, &bytes, fit)?.map_err(|error| broken(cx, file, media_type, error))?;
     let (width, height) = shown.original;
     let mut says = format!("{}: {media_type}, {width}x{height}", file.shown());
     if shown.turned {
         says += ", turned upright";
     }
-    if shown.remade {
+    let is_remade = shown.remade.is_some();
+    if is_remade {
         let (width, height) = shown.shown;
-        says += &format!(", shown as {} of {width}x{height}", shown.media_type);
+        says += &format!(", shown as {} of {width}x{height}", shown.format.media_type());
     }
-    if shown.remade && media_type == "image/gif" {
+    if is_remade && media_type == "image/gif" {
         says += " (its first frame)";
     }
     Ok(Reply::new(says + "\n")
@@ -39,15 +43,24 @@ pub(super) fn read(cx: &Cx<'_>, file: &OpenFile, media_type: &str) -> Result<Rep
         .with("height", height)
         .with("shown_width", shown.shown.0)
         .with("shown_height", shown.shown.1)
-        .picture(Picture { media_type: shown.media_type, bytes: shown.bytes }))
+        .picture(Picture {
+            media_type: shown.format.media_type(),
+            bytes: shown.remade.unwrap_or(bytes),
+        }))
 }
 
-fn broken(file: &OpenFile, media_type: &str, error: ImageError) -> Error {
+fn broken(cx: &Cx<'_>, file: &OpenFile, media_type: &str, error: ImageError) -> Error {
     let shown = file.shown();
     match error {
         ImageError::TooLarge(width, height) => {
-            let message = format!("{shown} is {width}x{height}, too much to decode");
-            Error::new(ErrorKind::TooLarge, message).hint("Make a smaller copy and read that.")
+            let pixels = u64::from(width) * u64::from(height);
+            let most = cx.limits().picture_pixels;
+            let message = format!(
+                "{shown} is {width}x{height}: {pixels} pixels, more than the {most} that are decoded"
+            );
+            Error::new(ErrorKind::TooLarge, message).hint(
+                "Make a smaller copy with a command (convert, magick, ffmpeg, sips) and read that.",
+            )
         }
         ImageError::Unknown | ImageError::Broken(_) => {
             let why = match error {

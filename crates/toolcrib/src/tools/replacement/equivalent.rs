@@ -1,8 +1,8 @@
 //! A text that is not in the file letter for letter, but is but for what says nothing.
 
 use toolcrib_text::{
-    EndingFinder, Endings, Equivalent, Rung, Wanted, find_equivalents, line_numbers,
-    without_line_numbers,
+    EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, Rung, Wanted, find_equivalents,
+    line_numbers, without_line_numbers,
 };
 
 use super::{Replacement, Spot, several};
@@ -119,6 +119,7 @@ fn in_several(was: &[u8], endings: Endings, shown: &str, places: &[Equivalent]) 
     let lines = line_numbers(was, &starts, endings.terminator());
     let but = places.first().map_or("", |place| place.rung().words());
     let total = lines.len();
-    several(format!("`old_string` is not in {shown} letter for letter; but for {but} it is, {total} times"), &lines)
+    let at_least = if total == MAX_EQUIVALENTS { "at least " } else { "" };
+    several(format!("`old_string` is not in {shown} letter for letter; but for {but} it is, {at_least}{total} times"), &lines)
         .hint("Nothing was done. Copy the text as it stands, with lines around it so that one place fits; near_line and replace_all hold for exact text only.")
 }

@@ -1,8 +1,8 @@
 //! Why a text is not in a file, as far as that can be told.
 
 use toolcrib_text::{
-    Line, Nearest, Survey, Wanted, clip_line, find_all, find_equivalents, line_numbers,
-    nearest_block, show_invisible, split_lines, visible, without_line_numbers,
+    Likeness, Line, Nearest, Survey, Wanted, clip_line, each_line, find_all, find_equivalents,
+    line_numbers, nearest_block, show_invisible, split_lines, visible, without_line_numbers,
 };
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -14,6 +14,8 @@ const MAX_BLOCK_LINES: usize = 20;
 const MAX_CHARS: usize = 200;
 /// Characters that are shown before the first that differs, in a line that is longer.
 const CHARS_BEFORE: usize = 60;
+/// Lines that are compared to find out whether only blank ones differ.
+const MAX_COMPARED_LINES: usize = 1_000_000;
 /// A shorter text is in many files anyway; that it is there says little.
 const TELLING_CHARS: usize = 16;
 
@@ -24,7 +26,11 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
             .hint("Nothing was done. An empty old_string puts text into an empty file.");
     }
     let survey = &Survey::of(text);
-    let nearest = nearest_block(text, old.as_bytes(), survey.terminator());
+    let likeness = nearest_block(text, old.as_bytes(), survey.terminator());
+    let nearest = match &likeness {
+        Likeness::Block(nearest) => Some(nearest),
+        Likeness::Nothing | Likeness::NoLine => None,
+    };
     let applied = applied(text, survey, new);
     let telling = new.contains('\n') || new.trim().chars().count() >= TELLING_CHARS;
     match applied {
@@ -33,7 +39,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
                 "`old_string` is not in {shown}, and `new_string` already is{but}, at line {line}"
             );
             Error::new(ErrorKind::AlreadyApplied, message)
-                .detail(nearest.as_ref().map(describe).unwrap_or_default())
+                .detail(nearest.map(describe).unwrap_or_default())
                 .hint("Nothing was done. If that line is the change you meant, it was made before: go on.")
                 .with("line", line)
         }
@@ -42,10 +48,17 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
                 format!(" (`new_string` is there{but}, at line {line})")
             });
             let message = format!("`old_string` is not in {shown}{there}");
-            let nothing = "Nothing in the file is like it.".to_owned();
+            let detail = match &likeness {
+                Likeness::Block(nearest) => describe(nearest),
+                Likeness::Nothing => "Nothing in the file is like it.".to_owned(),
+                Likeness::NoLine => {
+                    "None of its lines is in the file, which is too large for a closer comparison."
+                        .to_owned()
+                }
+            };
             Error::new(ErrorKind::NoMatch, message)
-                .detail(nearest.as_ref().map_or(nothing, describe))
-                .hint(hint(text, old, survey, nearest.as_ref()))
+                .detail(detail)
+                .hint(hint(text, old, survey, nearest))
         }
     }
 }
@@ -57,7 +70,7 @@ fn applied(text: &[u8], survey: &Survey, new: &str) -> Option<(u64, String)> {
     }
     let terminator = survey.terminator();
     let line = |place| line_numbers(text, &[place], terminator).first().copied();
-    if let Some(&place) = find_all(text, survey.endings().adapt(new).as_bytes()).first() {
+    if let Some(&place) = find_all(text, survey.endings().adapt(new).as_bytes(), 1).first() {
         return Some((line(place)?, String::new()));
     }
     let places = find_equivalents(text, terminator, &Wanted::new(new));
@@ -111,7 +124,8 @@ fn hint(text: &[u8], old: &str, survey: &Survey, nearest: Option<&Nearest<'_>>) 
     };
     let hint = if without_line_numbers(old).is_some() {
         "`old_string` seems to hold the line numbers that Read shows: leave them out, in `new_string` too."
-    } else if old.contains("\\n") && !find_all(text, old.replace("\\n", "\n").as_bytes()).is_empty()
+    } else if old.contains("\\n")
+        && !find_all(text, old.replace("\\n", "\n").as_bytes(), 1).is_empty()
     {
         "`\\n` in `old_string` is a backslash and an n; with real newlines it would be there."
     } else if wanted.iter().any(|line| is_elision(line)) {
@@ -140,13 +154,26 @@ fn is_elision(line: &[u8]) -> bool {
 /// Whether the lines that say something stand in the file in this order, with nothing between them but
 /// blank lines.
 fn same_but_for_blank_lines(text: &[u8], old: &str, terminator: u8) -> bool {
-    let said = |text: &'_ [u8], terminator| -> Vec<Vec<u8>> {
-        let lines = split_lines(text, terminator).into_iter();
-        let said = lines.map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty());
-        said.map(<[u8]>::to_vec).collect()
-    };
-    let (file, wanted) = (said(text, terminator), said(old.as_bytes(), b'\n'));
-    !wanted.is_empty() && file.windows(wanted.len()).any(|lines| lines == wanted)
+    fn said(text: &[u8], terminator: u8) -> impl Iterator<Item = &[u8]> + Clone {
+        each_line(text, terminator).map(<[u8]>::trim_ascii_end).filter(|line| !line.is_empty())
+    }
+    let wanted: Vec<&[u8]> = said(old.as_bytes(), b'\n').collect();
+    let Some((first, rest)) = wanted.split_first() else { return false };
+    let (mut file, mut compared) = (said(text, terminator), 0);
+    while let Some(line) = file.next() {
+        let mut following = file.clone();
+        let mut is_next = |wanted: &&[u8]| {
+            compared += 1;
+            following.next() == Some(wanted)
+        };
+        if line == *first && rest.iter().all(&mut is_next) {
+            return true;
+        }
+        if compared > MAX_COMPARED_LINES {
+            return false;
+        }
+    }
+    false
 }
 
 fn without_blanks(line: &[u8]) -> Vec<u8> {

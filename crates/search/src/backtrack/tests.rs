@@ -1,0 +1,128 @@
+//! Any process may fall silent or end at any point: every line is then decided or undecided, once.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use proptest::prelude::*;
+
+use super::engine::Engine;
+use super::*;
+
+/// Processes that match, but end where a line has an `x`, and when they have said so many bytes.
+#[derive(Debug)]
+struct Failing {
+    says_at_most: usize,
+    started: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct FailingProcess {
+    engine: Engine,
+    says_at_most: usize,
+}
+
+impl Processes for Failing {
+    fn start(&self, _wait: Option<&Stop<'_>>) -> Result<Option<Box<dyn Process>>, String> {
+        self.started.fetch_add(1, Ordering::Relaxed);
+        let says_at_most = self.says_at_most;
+        Ok(Some(Box::new(FailingProcess { engine: Engine::default(), says_at_most })))
+    }
+}
+
+impl Process for FailingProcess {
+    fn ask(
+        &mut self,
+        question: [&[u8]; 2],
+        _longest_silence: Duration,
+        _stop: &Stop<'_>,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(), Unanswered> {
+        let mut answer = Vec::new();
+        self.engine.answer(&mut question.concat().as_slice(), &mut answer).unwrap();
+        // What is not said carefully may be lost.
+        let is_careful = question[0][1] & 2 != 0;
+        let said = if is_careful { answer.len() } else { answer.len().min(self.says_at_most) };
+        let from = u32::from_le_bytes(question[0][6..10].try_into().unwrap()) as usize;
+        let fatal = question[1].iter().skip(from).position(|&byte| byte == b'x');
+        let fatal = fatal.map(|at| line_around(question[1], from + at).start);
+        for record in answer[..said].chunks_exact(9) {
+            let mut one = Answers::default();
+            one.feed(record);
+            let is_behind = |at: usize| fatal.is_some_and(|fatal| at > fatal);
+            let ends = match one.next() {
+                Some(Answer::At(at) | Answer::Match { start: at, .. }) => is_behind(at),
+                Some(Answer::Done) => fatal.is_some(),
+                _ => false,
+            };
+            if ends {
+                return Err(Unanswered::Ended);
+            }
+            if take(record) {
+                return Ok(());
+            }
+        }
+        Err(Unanswered::Silent)
+    }
+}
+
+/// What is found in a text by processes that end after so many bytes.
+fn look(text: &str, pattern: &str, says_at_most: usize) -> (Vec<Found>, usize) {
+    let never = || false;
+    let stop = Stop::new(Instant::now() + Duration::from_secs(120), &never);
+    let failing = Arc::new(Failing { says_at_most, started: AtomicUsize::new(0) });
+    let processes: Arc<dyn Processes> = failing.clone();
+    let backtracker = Backtracker::new(pattern.to_owned(), &processes, &stop).unwrap();
+    let mut found = Vec::new();
+    let looked_to = backtracker.look(text.as_bytes(), false, u64::MAX, &stop, &mut |one| {
+        found.push(one);
+        true
+    });
+    assert_eq!(looked_to, text.len());
+    (found, failing.started.load(Ordering::Relaxed))
+}
+
+proptest! {
+    #[test]
+    fn lines_are_decided_or_undecided_whatever_processes_do(
+        text in "[abx\n]{0,40}",
+        says_at_most in 9_usize..60,
+    ) {
+        let (found, started) = look(&text, "(?<=a)b", says_at_most);
+        let mut expected = Vec::new();
+        let mut start = 0;
+        for line in text.split('\n') {
+            let end = start + line.len();
+            if line.contains('x') {
+                expected.push(Found::Undecided(start..end));
+            } else if let Some(at) = line.find("ab") {
+                expected.push(Found::Match(start + at + 1..start + at + 2));
+            }
+            start = end + 1;
+        }
+        prop_assert_eq!(found, expected);
+        prop_assert!(started <= 3 + 2 * text.len());
+    }
+}
+
+#[test]
+fn broken_bytes_do_not_move_a_match() {
+    let never = || false;
+    let stop = Stop::new(Instant::now() + Duration::from_secs(120), &never);
+    let ready = Backtracker::new("(?<=a)b".to_owned(), &InThisProcess::shared(), &stop).unwrap();
+    for multiline in [false, true] {
+        let mut found = Vec::new();
+        ready.look(b"\xff\n\xff\xfeab\xff ab\n", multiline, 1, &stop, &mut |one| {
+            found.push(one);
+            true
+        });
+        assert_eq!(found, [Found::Match(5..6)], "{multiline}");
+    }
+}
+
+#[test]
+fn a_pattern_that_is_none_says_why() {
+    let never = || false;
+    let stop = Stop::new(Instant::now() + Duration::from_secs(120), &never);
+    let wrong = Backtracker::new("(?<=a".to_owned(), &InThisProcess::shared(), &stop);
+    assert!(matches!(wrong, Err(Unready::Wrong(reason)) if !reason.is_empty()));
+}

@@ -1,0 +1,77 @@
+//! Processes that match patterns which backtrack.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolcrib_exec::{Conversation, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces};
+use toolcrib_search::{Process, Processes, Stop, Unanswered};
+
+use super::{MATCH, worker};
+use crate::cx::Cx;
+
+/// So many run at once, for all searches together.
+static MATCHERS: WorkerPlaces = WorkerPlaces::new(8);
+
+/// What matching may cost: a file and what a pattern remembers of it. How long a line may take is said with each
+/// question; the limit on the processor ends a process whose host was killed.
+const LIMITS: WorkerLimits = WorkerLimits {
+    memory_bytes: 1 << 30,
+    cpu_seconds: 60,
+    wall: Duration::from_secs(60),
+    output_bytes: 16 << 20,
+};
+
+/// Starts such processes, where the host has a helper.
+#[derive(Debug)]
+pub(crate) struct MatchingProcesses {
+    program: Option<PathBuf>,
+}
+
+impl MatchingProcesses {
+    /// For the patterns of a call.
+    pub(crate) fn of(cx: &Cx<'_>) -> Arc<dyn Processes> {
+        let program = cx.runtime().helper().map(ToOwned::to_owned);
+        Arc::new(MatchingProcesses { program })
+    }
+}
+
+impl Processes for MatchingProcesses {
+    fn start(&self, wait: Option<&Stop<'_>>) -> Result<Option<Box<dyn Process>>, String> {
+        let Some(program) = &self.program else {
+            return Err("this host has no helper to match it in".to_owned());
+        };
+        let place = match wait {
+            Some(stop) => MATCHERS.take(&|| stop.now()),
+            None => MATCHERS.try_take(),
+        };
+        let Some(place) = place else { return Ok(None) };
+        let conversation = worker(program, vec![MATCH.to_owned()], LIMITS).converse();
+        let conversation = conversation.map_err(|error| error.to_string())?;
+        Ok(Some(Box::new(Matcher { conversation, _place: place })))
+    }
+}
+
+/// One of them. It ends before its place is free again.
+#[derive(Debug)]
+struct Matcher {
+    conversation: Conversation,
+    _place: WorkerPlace<'static>,
+}
+
+impl Process for Matcher {
+    fn ask(
+        &mut self,
+        question: [&[u8]; 2],
+        longest_silence: Duration,
+        stop: &Stop<'_>,
+        take: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(), Unanswered> {
+        let asked = self.conversation.ask(&question, longest_silence, &|| stop.now(), take);
+        asked.map_err(|error| match error {
+            WorkerError::Cancelled => Unanswered::Stopped,
+            WorkerError::TimedOut => Unanswered::Silent,
+            _ => Unanswered::Ended,
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! The text of a PDF.
+
+use std::time::Duration;
+
+use toolcrib_exec::WorkerLimits;
+use toolcrib_media::{PdfError, PdfText, read_pdf};
+
+use super::{PDF, ask, not_understood};
+use crate::cx::Cx;
+use crate::error::Error;
+
+/// What reading a PDF may cost. A bomb takes a few seconds of one processor, not the server.
+const LIMITS: WorkerLimits = WorkerLimits {
+    memory_bytes: 2 << 30,
+    cpu_seconds: 10,
+    wall: Duration::from_secs(20),
+    output_bytes: 16 << 20,
+};
+
+/// Which pages, and how much of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Task {
+    first: u32,
+    last: u32,
+    chars: usize,
+}
+
+impl Task {
+    pub(super) fn parse(words: &[&str]) -> Option<Task> {
+        let [first, last, chars] = words else { return None };
+        Some(Task {
+            first: first.parse().ok()?,
+            last: last.parse().ok()?,
+            chars: chars.parse().ok()?,
+        })
+    }
+
+    /// The child's side.
+    pub(super) fn run(self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+        let text = read_pdf(bytes, self.first..=self.last, self.chars);
+        serde_json::to_vec(&text).map_err(|error| error.to_string())
+    }
+}
+
+/// The text of some pages of a PDF.
+pub(crate) fn pdf_text(
+    cx: &Cx<'_>,
+    pdf: &[u8],
+    (first, last): (u32, u32),
+    chars: usize,
+) -> Result<Result<PdfText, PdfError>, Error> {
+    let words = vec![PDF.to_owned(), first.to_string(), last.to_string(), chars.to_string()];
+    let answer = ask(cx, "PDF", words, LIMITS, pdf).map_err(|error| {
+        error.hint("It is read in a process of its own, with limits. Fewer pages may do.")
+    })?;
+    serde_json::from_slice(&answer).map_err(|error| not_understood(&error))
+}
