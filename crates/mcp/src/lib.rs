@@ -7,12 +7,15 @@
 
 mod approve;
 mod call_line;
+mod calls;
+mod client;
 mod convert;
 mod handler;
 mod http;
 mod instructions;
 mod lines;
 mod progress;
+mod request;
 mod state;
 mod stdio;
 mod turns;

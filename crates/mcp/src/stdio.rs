@@ -38,7 +38,7 @@ pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeE
     let threads = Handler::threads().map_err(|error| failed(&error))?;
     let (turns, crew) = Turns::new(threads);
     let handler = Handler::new(runtime, options)?.taking(turns);
-    let calls = handler.calls();
+    let (calls, client) = (handler.calls(), handler.sole_client());
     let served = crew.serve(async move {
         let (input, output) = stdio_pipes();
         let service = match serve_server(handler, Lines::new(input, output)).await {
@@ -54,5 +54,7 @@ pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeE
     });
     calls.cancel_all();
     calls.wait(GRACE);
+    // On this thread, so that the session has ended its commands before the process exits.
+    drop(client);
     served.map_err(|error| failed(&error))?
 }
