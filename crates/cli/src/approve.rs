@@ -1,5 +1,6 @@
 //! Asking the person at the terminal.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -29,20 +30,17 @@ impl Approver for Terminal {
 
 impl Terminal {
     fn ask_on(&self, question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> {
-        let mut text = question.wants();
-        if let Some(preview) = question.preview {
-            text += &print::diff(preview.diff_text());
-        }
-        text += &question.because();
-        say(&text)?;
+        let mut parts = Parts::new(question);
+        say(&format!("{}{}", parts.next(), question.because()))?;
         let can_keep = self.rules.is_some();
         let always = question.always.filter(|_| can_keep);
         let never = question.never.filter(|_| can_keep);
         let (a, v) = (always.map_or("", |_| "[a]lways, "), never.map_or("", |_| "ne[v]er, "));
         loop {
+            let m = if parts.is_over() { "" } else { "[m]ore, " };
             let line = prompt(
                 &format!(
-                    "Allow? [y]es, for this [s]ession, {a}[n]o, {v}or no with a word to the agent (n …): "
+                    "Allow? {m}[y]es, for this [s]ession, {a}[n]o, {v}or no with a word to the agent (n …): "
                 ),
                 input,
             )?;
@@ -50,6 +48,7 @@ impl Terminal {
             let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
             let rest = rest.trim().to_owned();
             match (word.to_lowercase().as_str(), always, never) {
+                ("m" | "more", ..) if !parts.is_over() => say(&parts.next())?,
                 ("y" | "yes", ..) => return Ok(Answer::Allow),
                 ("s" | "session", ..) => return Ok(Answer::AllowForSession),
                 ("n" | "no", ..) => return Ok(Answer::Deny(rest)),
@@ -86,6 +85,33 @@ impl Terminal {
             }
         }
         Ok(true)
+    }
+}
+
+/// What a call would do, shown part by part.
+struct Parts {
+    left: VecDeque<String>,
+    colours: print::DiffColours,
+}
+
+impl Parts {
+    fn new(question: &Question<'_>) -> Self {
+        Parts { left: question.parts().into(), colours: print::DiffColours::default() }
+    }
+
+    /// The next part, with how much follows.
+    fn next(&mut self) -> String {
+        let part = self.left.pop_front().unwrap_or_default();
+        let mut text = self.colours.paint(&part);
+        if !self.is_over() {
+            let lines: usize = self.left.iter().map(|part| part.lines().count()).sum();
+            text += &format!("[{lines} more lines are not shown; m shows the next]\n");
+        }
+        text
+    }
+
+    fn is_over(&self) -> bool {
+        self.left.is_empty()
     }
 }
 

@@ -36,6 +36,7 @@ mod listing;
 mod lock;
 mod path;
 mod place;
+mod private_file;
 mod random;
 mod resolve;
 mod root;
@@ -59,6 +60,7 @@ pub use journal::{
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
 pub use place::Place;
+pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;
 pub use root::{Root, RootMode, real_path};
 pub use shelf::{Shelf, ShelfLock, Shelved, ShelvedFile};

@@ -17,7 +17,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
 use toolcrib::{Call, Cancel, Category, Dialect, Error, Options, Reply, Runtime, ToolInfo};
 
-use crate::approve::{Answered, Way, digest, input_answer, input_request};
+use crate::approve::{Answered, Asked, Page, Way, input_answer, input_request};
 use crate::calls::Calls;
 use crate::client::Client;
 use crate::convert::{self, Manner};
@@ -213,7 +213,7 @@ impl Handler {
             Way::Answered(answered) => answered.open(),
             _ => None,
         };
-        match question.and_then(|question| self.ask(&tool, &arguments, &question)) {
+        match question.and_then(|question| self.ask(&tool, &arguments, question)) {
             Some(question) => Ok(question.into()),
             None => Ok(self.result(&tool, &outcome).into()),
         }
@@ -225,9 +225,14 @@ impl Handler {
     }
 
     /// The answer that is a question.
-    fn ask(&self, tool: &str, arguments: &Value, question: &str) -> Option<InputRequiredResult> {
-        let state = self.seal.seal(digest(question), &bound_to(tool, arguments))?;
-        let input = input_request(question)?;
+    fn ask(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        (asked, page): (Asked, Page),
+    ) -> Option<InputRequiredResult> {
+        let state = self.seal.seal(asked, &bound_to(tool, arguments))?;
+        let input = input_request(&page)?;
         let inputs = std::iter::once((PERMISSION.to_owned(), input)).collect();
         Some(InputRequiredResult::new(Some(inputs), Some(state)))
     }

@@ -123,7 +123,7 @@ impl Policy {
         verdict: &Verdict,
         decision: Decision,
     ) -> Option<Proposal> {
-        let proposal = Proposal::new(&verdict.asks, decision)?;
+        let proposal = Proposal::new(&verdict.asks, accesses, decision)?;
         let rules = self.rules.clone().and(Rules::parse(&proposal.text()).ok()?);
         let then = self.clone().rules(rules).decide_from(directory, accesses, &Remembered::new());
         (then.decision == decision).then_some(proposal)

@@ -106,7 +106,10 @@ pub use sandbox::SandboxSettings;
 pub use session::Session;
 pub use tool::{Category, Hints, Tool};
 pub use toolcrib_exec::{Attempt, Network, ask_for_more_handles};
-pub use toolcrib_fs::{Caps, Content, HardLinks, Recovered, RecoveryOutcome, random_bytes};
+pub use toolcrib_fs::{
+    Caps, Content, HardLinks, PrivateFile, PrivateFileError, Recovered, RecoveryOutcome,
+    random_bytes,
+};
 pub use toolcrib_policy::{
     Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Profile, Proposal,
     Protection, Remembered, Role, RuleError, Rules, Touched, Trouble, Understood, UnknownProfile,
