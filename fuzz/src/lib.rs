@@ -27,8 +27,10 @@ pub struct Target {
 pub const TARGETS: &[Target] = &[
     Target { name: "command", run: targets::command },
     Target { name: "decode", run: targets::decode },
+    Target { name: "http", run: targets::http },
     Target { name: "hunks", run: targets::hunks },
     Target { name: "locate", run: targets::locate },
+    Target { name: "mcp", run: targets::mcp },
     Target { name: "notebook", run: targets::notebook },
     Target { name: "patch", run: targets::patch },
     Target { name: "pdf", run: targets::pdf },

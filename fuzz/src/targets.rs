@@ -2,8 +2,10 @@
 
 mod command;
 mod decode;
+mod http;
 mod hunks;
 mod locate;
+mod mcp;
 mod notebook;
 mod patch;
 mod pdf;
@@ -14,8 +16,10 @@ mod terminal;
 
 pub(crate) use command::command;
 pub(crate) use decode::decode;
+pub(crate) use http::http;
 pub(crate) use hunks::hunks;
 pub(crate) use locate::locate;
+pub(crate) use mcp::mcp;
 pub(crate) use notebook::notebook;
 pub(crate) use patch::patch;
 pub(crate) use pdf::pdf;

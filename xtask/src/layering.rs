@@ -69,8 +69,14 @@ const PLACES: &[Place] = &[
     },
     Place {
         name: "toolcrib-fuzz",
-        may_use: &["toolcrib", "toolcrib-media", "toolcrib-policy", "toolcrib-text"],
-        reason: "tries the leaves that take a stranger's bytes, and the trunk; nobody uses it",
+        may_use: &[
+            "toolcrib",
+            "toolcrib-mcp",
+            "toolcrib-media",
+            "toolcrib-policy",
+            "toolcrib-text",
+        ],
+        reason: "tries the crates that take a stranger's bytes, and the trunk; nobody uses it",
     },
     Place {
         name: "xtask",

@@ -134,3 +134,40 @@ fn prompt(question: &str, input: &mut impl BufRead) -> io::Result<Option<String>
 fn say(text: &str) -> io::Result<()> {
     anstream::stderr().write_all(text.as_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use toolcrib::Access;
+
+    use super::*;
+
+    #[test]
+    fn a_long_question_is_shown_part_by_part() {
+        let accesses: Vec<Access> =
+            (0..1_000).map(|number| Access::Write(format!("/w/{number}").into())).collect();
+        let question = Question {
+            tool: "ApplyPatch",
+            accesses: &accesses,
+            rule: "profile:cautious:write",
+            why: "it asks",
+            remedy: "",
+            always: None,
+            never: None,
+            preview: None,
+        };
+        let mut parts = Parts::new(&question);
+        let first = parts.next();
+        assert!(first.len() < 5_000 && first.contains("more lines are not shown"), "{first}");
+        let mut all = first;
+        while !parts.is_over() {
+            all += &parts.next();
+        }
+        for number in 0..1_000 {
+            assert!(all.contains(&format!("  write /w/{number}\n")), "{number}");
+        }
+        let terminal = Terminal { rules: None };
+        let answered = |typed: &str| terminal.ask_on(&question, &mut typed.as_bytes()).unwrap();
+        assert_eq!(answered("m\nm\ny\n"), Answer::Allow);
+        assert_eq!(answered("m\nn no\n"), Answer::Deny("no".to_owned()));
+    }
+}

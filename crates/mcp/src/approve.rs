@@ -123,7 +123,9 @@ impl Page {
             text += &format!("[part {} of {}", part + 1, parts.len());
             text += &match parts[part + 1..].iter().map(|part| part.lines().count()).sum() {
                 0_usize => "]\n".to_owned(),
-                lines => format!("; {lines} more lines are not shown: answer `more` for the next]\n"),
+                lines => {
+                    format!("; {lines} more lines are not shown: answer `more` for the next]\n")
+                }
             };
         }
         Page { text: text + &question.because() + &question.for_good(), is_last }

@@ -28,8 +28,7 @@ use toolcrib::Runtime;
 
 use self::body::Holding;
 use self::connections::{Connection, Connections};
-use self::guard::{Guard, Refusal};
-use self::names::Names;
+pub use self::guard::{Guard, Refusal};
 use self::sessions::Sessions;
 use self::strict_heads::{NextHead, StrictHeads};
 pub use self::token::{Token, TokenError};
@@ -84,13 +83,12 @@ pub fn serve_handler(
     let failed = |error: &dyn Display| ServeError::new(error);
     let handler = Arc::new(handler);
     let port = http.listener.port().map_err(|error| failed(&error))?;
-    let names = Names::new(&http.hosts, port)
-        .map_err(|name| failed(&format!("`{name}` is not a name of a host, or NAME:PORT")))?;
+    let guard = Guard::new(http.token, &http.hosts, port).map_err(|error| failed(&error))?;
     let threads = Handler::threads().map_err(|error| failed(&error))?;
     let sessions = Arc::new(Sessions::new());
     let service =
         StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config());
-    let door = Arc::new(Door { guard: Guard::new(http.token, names), sessions, service });
+    let door = Arc::new(Door { guard, sessions, service });
     threads.block_on(accept(http.listener, door)).map_err(|error| failed(&error))
 }
 

@@ -21,5 +21,7 @@ mod stdio;
 mod turns;
 
 pub use handler::{Handler, ServeOptions};
-pub use http::{HttpOptions, Listener, Token, TokenError, serve_handler, serve_http};
-pub use stdio::{ServeError, serve_stdio};
+pub use http::{
+    Guard, HttpOptions, Listener, Refusal, Token, TokenError, serve_handler, serve_http,
+};
+pub use stdio::{ServeError, serve_socket, serve_stdio};

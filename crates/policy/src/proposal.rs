@@ -184,7 +184,11 @@ mod tests {
         assert_eq!(proposed(&one).as_deref(), Some(line));
         let two = proposed(&writes(&["/w/ws/a.txt", "/w/ws/b.txt"])).unwrap();
         assert!(two.contains("a.txt") && two.contains("b.txt"), "{two}");
-        assert_eq!(proposed(&[Access::WriteAny]), None, "no rule is about files that nobody knows yet");
+        assert_eq!(
+            proposed(&[Access::WriteAny]),
+            None,
+            "no rule is about files that nobody knows yet"
+        );
         assert_eq!(proposed(&writes(&["/w/ws/a*"])), None);
         let many: Vec<String> = (0..=MAX_RULES).map(|number| format!("/w/ws/{number}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();

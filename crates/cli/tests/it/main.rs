@@ -8,9 +8,11 @@
 )]
 
 mod cases;
+mod dry_run;
 mod few_handles;
 mod hostile_input;
 mod http;
+mod http_sessions;
 mod index;
 mod install;
 mod mcp;

@@ -29,25 +29,32 @@ const SINGLE: [HeaderName; 6] = [
     SHARED_SESSION,
 ];
 
-pub(super) struct Guard {
+/// Decides which requests a server answers.
+pub struct Guard {
     token: Token,
     names: Names,
 }
 
 /// Why a request goes no further, as it is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) status: StatusCode,
-    pub(super) sentence: &'static str,
+pub struct Refusal {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// Its body: what to do instead.
+    pub sentence: &'static str,
 }
 
 impl Guard {
-    pub(super) fn new(token: Token, names: Names) -> Self {
-        Guard { token, names }
+    /// A guard for a server at a port of this machine, or at a socket without one. `hosts` are the names of
+    /// proxies in front of it, as in [`super::HttpOptions`]; the error is one that is not a name.
+    pub fn new(token: Token, hosts: &[String], port: Option<u16>) -> Result<Self, String> {
+        let names = Names::new(hosts, port)
+            .map_err(|name| format!("`{name}` is not a name of a host, or NAME:PORT"))?;
+        Ok(Guard { token, names })
     }
 
     /// Decides on a request by its head.
-    pub(super) fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+    pub fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
         let (headers, target) = (request.headers(), request.uri());
         if !bearer(headers).is_some_and(|given| self.token.is(given)) {
             return refuse(
@@ -134,8 +141,7 @@ mod tests {
 
     fn guard() -> (Guard, String) {
         let token = "0123456789".repeat(5);
-        let names = Names::new(&[], Some(8765)).unwrap();
-        (Guard::new(Token::new(&token).unwrap(), names), token)
+        (Guard::new(Token::new(&token).unwrap(), &[], Some(8765)).unwrap(), token)
     }
 
     fn check(target: &str, more: &[(&str, &str)]) -> u16 {

@@ -42,8 +42,7 @@ impl Names {
         }
         for proxy in proxies {
             let (name, port) = split(proxy).ok_or_else(|| proxy.clone())?;
-            let only =
-                Port::Only { port: port.unwrap_or(TLS_PORT), optional: port.is_none() };
+            let only = Port::Only { port: port.unwrap_or(TLS_PORT), optional: port.is_none() };
             origins.push(origin("https", &name, port.unwrap_or(TLS_PORT), TLS_PORT));
             hosts.push(Host { name, port: only });
         }

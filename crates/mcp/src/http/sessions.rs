@@ -237,10 +237,7 @@ mod tests {
             let shared = headers("toolcrib-session", "work");
             let one = client(&shared, &here).unwrap();
             assert!(Arc::ptr_eq(&one, &client(&shared, &there).unwrap()));
-            assert!(!Arc::ptr_eq(
-                &one,
-                &client(&headers("toolcrib-session", "w"), &here).unwrap()
-            ));
+            assert!(!Arc::ptr_eq(&one, &client(&headers("toolcrib-session", "w"), &here).unwrap()));
             let (id, _transport) = sessions.create_session().await.unwrap();
             let own = headers("mcp-session-id", &id);
             let known = client(&own, &here).unwrap();
