@@ -148,6 +148,7 @@ mod tests {
         let question = Question {
             tool: "ApplyPatch",
             accesses: &accesses,
+            directory: "/w".as_ref(),
             rule: "profile:cautious:write",
             why: "it asks",
             remedy: "",

@@ -1,5 +1,7 @@
 //! Asking whoever is there.
 
+use std::path::Path;
+
 use toolcrib_policy::{Access, Proposal};
 use toolcrib_text::{clip_line, visible_name};
 
@@ -29,6 +31,8 @@ pub struct Question<'a> {
     pub tool: &'a str,
     /// What it would touch, on real paths.
     pub accesses: &'a [Access],
+    /// Where a command of the call would begin.
+    pub directory: &'a Path,
     /// The rule that asks.
     pub rule: &'a str,
     /// Why that rule asks.
@@ -56,6 +60,11 @@ impl Question<'_> {
         let mut text = format!("{} wants to:\n", visible_name(self.tool.as_bytes()));
         for access in self.accesses {
             text += &format!("  {}\n", visible_name(access.to_string().as_bytes()));
+            // The same command is another one elsewhere.
+            if let Access::Command(_) = access {
+                let directory = visible_name(self.directory.as_os_str().as_encoded_bytes());
+                text += &format!("  in {directory}\n");
+            }
         }
         text + self.preview.map_or("", |preview| preview.diff_text())
     }

@@ -107,6 +107,7 @@ impl Asking<'_> {
         let question = Question {
             tool: self.tool,
             accesses: self.accesses,
+            directory: self.directory,
             rule,
             why,
             remedy,

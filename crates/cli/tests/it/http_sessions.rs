@@ -93,7 +93,7 @@ impl<'a> Client<'a> {
         }
         let answer = self.send("POST", &message("tools/call", params));
         let data = answer.lines().filter_map(|line| line.strip_prefix("data: "));
-        let found = data.filter_map(|data| serde_json::from_str::<Value>(data).ok()).last();
+        let found = data.filter_map(|data| serde_json::from_str::<Value>(data).ok()).next_back();
         let found = found.unwrap_or_else(|| panic!("{answer}"));
         found["result"]["content"][0]["text"].as_str().unwrap_or(&answer).to_owned()
     }

@@ -217,6 +217,17 @@ fn a_long_question_by_a_request_comes_in_parts_to_its_end() {
 }
 
 #[test]
+fn a_question_about_a_command_says_where_it_would_run() {
+    let mut workspace = workspace(&["--profile", "cautious"]);
+    let params = json!({"name": "Bash", "arguments": {"command": "touch new"}});
+    let asked = workspace.door.request("tools/call", params, json!({"elicitation": {}}));
+    let (text, _) = question(&asked["result"]["inputRequests"]["permission"]["params"]);
+    let root = workspace.directory.path().canonicalize().unwrap().join("ws");
+    let expected = format!("Bash wants to:\n  run touch new\n  in {}\n", root.display());
+    assert!(text.starts_with(&expected), "{text}");
+}
+
+#[test]
 fn no_is_no() {
     let mut workspace = workspace(&["--profile", "cautious"]);
     for response in
