@@ -9,10 +9,13 @@ use rmcp::service::RequestContext;
 use tokio::runtime::Handle;
 use toolcrib::{Runtime, Session};
 
+use crate::calls::Calls;
+
 /// One client. Its session begins with its first call, and ends when nothing refers to the client any more.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
     session: OnceLock<Session>,
+    calls: Calls,
 }
 
 impl Client {
@@ -23,6 +26,11 @@ impl Client {
 
     pub(crate) fn session(&self, runtime: &Runtime) -> &Session {
         self.session.get_or_init(|| runtime.session())
+    }
+
+    /// Its calls that run.
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.calls
     }
 }
 

@@ -18,7 +18,6 @@ use tokio::sync::{Semaphore, oneshot};
 use toolcrib::{Call, Cancel, Category, Dialect, Error, Options, Reply, Runtime, ToolInfo};
 
 use crate::approve::{Answered, Asked, Page, Way, input_answer, input_request};
-use crate::calls::Calls;
 use crate::client::Client;
 use crate::convert::{self, Manner};
 use crate::instructions::instructions;
@@ -63,7 +62,7 @@ const ASKS_BY_ANSWERING: &str = "2026-07-28";
 /// What a client asks, answered by the tools of a runtime. Public for who wraps it in a handler that answers
 /// more.
 pub struct Handler {
-    shared: Arc<Shared>,
+    runtime: Arc<Runtime>,
     tools: Vec<Tool>,
     options: ServeOptions,
     seal: Seal,
@@ -72,12 +71,6 @@ pub struct Handler {
     running: Arc<Semaphore>,
     /// Where short calls are made, if not where all others are.
     turns: Option<Turns>,
-}
-
-/// What calls on other threads hold.
-struct Shared {
-    runtime: Runtime,
-    calls: Calls,
 }
 
 impl Handler {
@@ -100,9 +93,9 @@ impl Handler {
         let tools =
             convert::tools(&runtime, options.manner()).map_err(|error| ServeError::new(&error))?;
         let seal = Seal::new().map_err(|error| ServeError::new(&error))?;
-        let shared = Arc::new(Shared { runtime, calls: Calls::default() });
+        let runtime = Arc::new(runtime);
         let running = Arc::new(Semaphore::new(Self::THREADS));
-        Ok(Handler { shared, tools, options, seal, sole: Arc::default(), running, turns: None })
+        Ok(Handler { runtime, tools, options, seal, sole: Arc::default(), running, turns: None })
     }
 
     /// The same, with short calls made in turns.
@@ -114,7 +107,7 @@ impl Handler {
     /// than not; otherwise by one of its own.
     fn begin(&self, tool: &str, job: Job) {
         let looks = |tool: &ToolInfo<'_>| tool.category == Category::File && tool.hints.read_only;
-        let is_short = self.shared.runtime.tool_named(tool).is_some_and(|tool| looks(&tool));
+        let is_short = self.runtime.tool_named(tool).is_some_and(|tool| looks(&tool));
         let left = match &self.turns {
             Some(turns) if is_short => turns.hand_in(job),
             _ => Err(job),
@@ -127,10 +120,6 @@ impl Handler {
     /// The client of a transport that has one client only.
     pub(crate) fn sole_client(&self) -> Arc<Client> {
         self.sole.clone()
-    }
-
-    pub(crate) fn calls(&self) -> Calls {
-        self.shared.calls.clone()
     }
 
     /// How the client of this call can be asked.
@@ -183,7 +172,7 @@ impl Handler {
             () = context.ct.cancelled() => return Ok(cancelled().into()),
         };
         let work = Work {
-            shared: self.shared.clone(),
+            runtime: self.runtime.clone(),
             client: Client::of(&context).unwrap_or_else(|| self.sole.clone()),
             call: Call::new(tool.clone(), arguments.clone()),
             dry_run,
@@ -220,7 +209,7 @@ impl Handler {
     }
 
     fn result(&self, name: &str, outcome: &Result<Reply, Error>) -> CallToolResult {
-        let tool = self.shared.runtime.tool_named(name).map(|tool| tool.name);
+        let tool = self.runtime.tool_named(name).map(|tool| tool.name);
         convert::result(self.options.manner(), tool, outcome)
     }
 
@@ -333,7 +322,7 @@ impl ServerHandler for Handler {
 
 /// One call, as a thread makes it.
 struct Work {
-    shared: Arc<Shared>,
+    runtime: Arc<Runtime>,
     client: Arc<Client>,
     call: Call,
     dry_run: bool,
@@ -344,7 +333,7 @@ struct Work {
 
 impl Work {
     fn run(self) -> Result<Reply, Error> {
-        let _listed = self.shared.calls.add(self.cancel.clone());
+        let _listed = self.client.calls().add(self.cancel.clone());
         let reporter = &self.reporter;
         let options = Options {
             dry_run: self.dry_run,
@@ -352,8 +341,7 @@ impl Work {
             approver: &*self.way,
             progress: &|progress| reporter.tell(progress),
         };
-        let runtime = &self.shared.runtime;
-        runtime.call(self.client.session(runtime), self.call, options)
+        self.runtime.call(self.client.session(&self.runtime), self.call, options)
     }
 }
 

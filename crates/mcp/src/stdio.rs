@@ -65,7 +65,7 @@ where
     let threads = Handler::threads().map_err(|error| failed(&error))?;
     let (turns, crew) = Turns::new(threads);
     let handler = Handler::new(runtime, options)?.taking(turns);
-    let (calls, client) = (handler.calls(), handler.sole_client());
+    let client = handler.sole_client();
     let served = crew.serve(async move {
         let (input, output) = streams().map_err(|error| failed(&error))?;
         let service = match serve_server(handler, Lines::new(input, output)).await {
@@ -79,8 +79,8 @@ where
             Err(error) => Err(failed(&error)),
         }
     });
-    calls.cancel_all();
-    calls.wait(GRACE);
+    client.calls().end();
+    client.calls().wait(GRACE);
     // On this thread, so that the session has ended its commands before the process exits.
     drop(client);
     served.map_err(|error| failed(&error))?

@@ -165,7 +165,7 @@ fn the_commands_of_a_session_end_with_it() {
     let in_background = json!({"command": command, "run_in_background": true});
     let begin = |client: &mut Client<'_>| {
         client.call("Bash", in_background.clone());
-        while std::fs::read(&beat).is_ok_and(|beat| beat.is_empty()) || !beat.exists() {
+        while !std::fs::read(&beat).is_ok_and(|beat| !beat.is_empty()) {
             std::thread::sleep(Duration::from_millis(20));
         }
     };
@@ -187,6 +187,21 @@ fn the_commands_of_a_session_end_with_it() {
     begin(&mut gone);
     drop(gone);
     wait_for_the_end();
+    // A call that waits for its command ends too.
+    let mut waiting = Client::with_session(&server);
+    let mut other =
+        Client { headers: waiting.headers.clone(), version: None, ..Client::modern(&server) };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let params = json!({"name": "Bash", "arguments": {"command": command}});
+            waiting.send("POST", &message("tools/call", params))
+        });
+        while !std::fs::read(&beat).is_ok_and(|beat| !beat.is_empty()) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert_eq!(status(&other.send("DELETE", &json!({}))), "202");
+        wait_for_the_end();
+    });
 }
 
 #[test]

@@ -223,7 +223,7 @@ fn a_question_about_a_command_says_where_it_would_run() {
     let asked = workspace.door.request("tools/call", params, json!({"elicitation": {}}));
     let (text, _) = question(&asked["result"]["inputRequests"]["permission"]["params"]);
     let root = workspace.directory.path().canonicalize().unwrap().join("ws");
-    let expected = format!("Bash wants to:\n  run touch new\n  in {}\n", root.display());
+    let expected = format!("Bash wants to:\n  run touch new\n  in {}", root.display());
     assert!(text.starts_with(&expected), "{text}");
 }
 

@@ -75,13 +75,16 @@ impl Sessions {
         headers: &HeaderMap,
         connection: &Arc<Client>,
     ) -> Option<Arc<Client>> {
-        if let Some(name) = headers.get(SHARED_SESSION) {
-            let name = name.to_str().ok().filter(|name| is_name(name))?;
-            return Some(self.shared(name));
-        }
+        // Also where it shares another: the session of the protocol is in use.
         let id = headers.get(PROTOCOL_SESSION).and_then(|id| id.to_str().ok());
-        let known = id.and_then(|id| self.used(&Key::Protocol(id.into())));
-        Some(known.unwrap_or_else(|| connection.clone()))
+        let own = id.and_then(|id| self.used(&Key::Protocol(id.into())));
+        match headers.get(SHARED_SESSION) {
+            Some(name) => {
+                let name = name.to_str().ok().filter(|name| is_name(name))?;
+                Some(self.shared(name))
+            }
+            None => Some(own.unwrap_or_else(|| connection.clone())),
+        }
     }
 
     fn shared(&self, name: &str) -> Arc<Client> {
@@ -107,7 +110,7 @@ impl Sessions {
         let ended = oldest.flatten().and_then(|key| clients.remove_entry(&key));
         clients.insert(key, Known { client: client.clone(), used: Instant::now() });
         drop(clients);
-        self.end(ended.into_iter().map(|(key, _)| key));
+        self.end(ended);
         client
     }
 
@@ -127,12 +130,13 @@ impl Sessions {
         let is_over = |known: &Known| now.duration_since(known.used) >= MAX_IDLE;
         let ended: Vec<_> = clients.extract_if(|_, known| is_over(known)).collect();
         drop(clients);
-        self.end(ended.into_iter().map(|(key, _)| key));
+        self.end(ended);
     }
 
-    /// Ends the sessions of the protocol that clients were known by.
-    fn end(&self, ended: impl Iterator<Item = Key>) {
-        for key in ended {
+    /// Ends clients: the calls that they still make, and the sessions of the protocol that they were known by.
+    fn end(&self, ended: impl IntoIterator<Item = (Key, Known)>) {
+        for (key, known) in ended {
+            known.client.calls().end();
             if let Key::Protocol(id) = key {
                 let protocol = self.protocol.clone();
                 // A session that is gone already needs no end.
@@ -171,12 +175,16 @@ impl SessionManager for Sessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        self.protocol.has_session(id).await
+        // What was ended here is over, even if the protocol's own manager does not know it yet.
+        let is_known = self.lock().contains_key(&Key::Protocol(id.clone()));
+        Ok(is_known && self.protocol.has_session(id).await?)
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         let ended = self.lock().remove(&Key::Protocol(id.clone()));
-        drop(ended);
+        if let Some(known) = ended {
+            known.client.calls().end();
+        }
         self.protocol.close_session(id).await
     }
 
@@ -281,7 +289,8 @@ mod tests {
             assert!(sessions.used(&Key::Protocol(id.clone())).is_none());
             assert!(sessions.used(&Key::Shared("used".to_owned())).is_some());
             drop(used);
-            while sessions.has_session(&id).await.unwrap() {
+            assert!(!sessions.has_session(&id).await.unwrap());
+            while sessions.protocol.has_session(&id).await.unwrap() {
                 tokio::task::yield_now().await;
             }
         });
