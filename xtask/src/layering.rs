@@ -72,12 +72,13 @@ const PLACES: &[Place] = &[
         may_use: &[
             "toolcrib",
             "toolcrib-fs",
+            "toolcrib-mcp",
             "toolcrib-media",
             "toolcrib-policy",
             "toolcrib-search",
             "toolcrib-text",
         ],
-        reason: "tries the leaves that take a stranger's bytes, and the trunk; nobody uses it",
+        reason: "tries the crates that take a stranger's bytes, and the trunk; nobody uses it",
     },
     Place {
         name: "xtask",

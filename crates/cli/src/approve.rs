@@ -1,5 +1,6 @@
 //! Asking the person at the terminal.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -29,20 +30,17 @@ impl Approver for Terminal {
 
 impl Terminal {
     fn ask_on(&self, question: &Question<'_>, input: &mut impl BufRead) -> io::Result<Answer> {
-        let mut text = question.wants();
-        if let Some(preview) = question.preview {
-            text += &print::diff_to_decide_on(preview.diff_text());
-        }
-        text += &question.because();
-        say(&text)?;
+        let mut parts = Parts::new(question);
+        say(&format!("{}{}", parts.next(), question.because()))?;
         let can_keep = self.rules.is_some();
         let always = question.always.filter(|_| can_keep);
         let never = question.never.filter(|_| can_keep);
         let (a, v) = (always.map_or("", |_| "[a]lways, "), never.map_or("", |_| "ne[v]er, "));
         loop {
+            let m = if parts.is_over() { "" } else { "[m]ore, " };
             let line = prompt(
                 &format!(
-                    "Allow? [y]es, for this [s]ession, {a}[n]o, {v}or no with a word to the agent (n …): "
+                    "Allow? {m}[y]es, for this [s]ession, {a}[n]o, {v}or no with a word to the agent (n …): "
                 ),
                 input,
             )?;
@@ -50,6 +48,7 @@ impl Terminal {
             let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
             let rest = rest.trim().to_owned();
             match (word.to_lowercase().as_str(), always, never) {
+                ("m" | "more", ..) if !parts.is_over() => say(&parts.next())?,
                 ("y" | "yes", ..) => return Ok(Answer::Allow),
                 ("s" | "session", ..) => return Ok(Answer::AllowForSession),
                 ("n" | "no", ..) => return Ok(Answer::Deny(rest)),
@@ -89,6 +88,33 @@ impl Terminal {
     }
 }
 
+/// What a call would do, shown part by part.
+struct Parts {
+    left: VecDeque<String>,
+    colours: print::DiffColours,
+}
+
+impl Parts {
+    fn new(question: &Question<'_>) -> Self {
+        Parts { left: question.parts().into(), colours: print::DiffColours::default() }
+    }
+
+    /// The next part, with how much follows.
+    fn next(&mut self) -> String {
+        let part = self.left.pop_front().unwrap_or_default();
+        let mut text = self.colours.paint(&part);
+        if !self.is_over() {
+            let lines: usize = self.left.iter().map(|part| part.lines().count()).sum();
+            text += &format!("[{lines} more lines are not shown; m shows the next]\n");
+        }
+        text
+    }
+
+    fn is_over(&self) -> bool {
+        self.left.is_empty()
+    }
+}
+
 /// Asks yes or no; anything but yes is no.
 pub(crate) fn confirm(question: &str) -> io::Result<bool> {
     let answer = prompt(&format!("{question} [y/N] "), &mut io::stdin().lock())?;
@@ -107,4 +133,42 @@ fn prompt(question: &str, input: &mut impl BufRead) -> io::Result<Option<String>
 
 fn say(text: &str) -> io::Result<()> {
     anstream::stderr().write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib::Access;
+
+    use super::*;
+
+    #[test]
+    fn a_long_question_is_shown_part_by_part() {
+        let accesses: Vec<Access> =
+            (0..1_000).map(|number| Access::Write(format!("/w/{number}").into())).collect();
+        let question = Question {
+            tool: "ApplyPatch",
+            accesses: &accesses,
+            directory: "/w".as_ref(),
+            rule: "profile:cautious:write",
+            why: "it asks",
+            remedy: "",
+            always: None,
+            never: None,
+            preview: None,
+        };
+        let mut parts = Parts::new(&question);
+        let first = parts.next();
+        assert!(first.len() < 5_000 && first.contains("more lines are not shown"), "{first}");
+        let mut all = first;
+        while !parts.is_over() {
+            all += &parts.next();
+        }
+        for number in 0..1_000 {
+            assert!(all.contains(&format!("  write /w/{number}\n")), "{number}");
+        }
+        let terminal = Terminal { rules: None };
+        let answered = |typed: &str| terminal.ask_on(&question, &mut typed.as_bytes()).unwrap();
+        assert_eq!(answered("m\nm\ny\n"), Answer::Allow);
+        assert_eq!(answered("m\nn no\n"), Answer::Deny("no".to_owned()));
+    }
 }

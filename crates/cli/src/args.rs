@@ -205,7 +205,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// A further name by which requests may call us: that of a proxy on this machine. Repeatable
+    /// A further name by which requests may call us: NAME or NAME:PORT of a proxy or tunnel. Repeatable
     #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
     pub(crate) allow_hosts: Vec<String>,
 }
@@ -252,7 +252,10 @@ directory that it may see.
 
 With --http it serves over HTTP instead, to programs of this machine that bring the token: each request needs
 `Authorization: Bearer TOKEN`. The file with the token is named on standard error at the start; it is made if
-it is not there.\
+it is not there.
+
+Over HTTP each client has its own session, with its working directory and its commands. Clients that send the same
+header `Toolcrib-Session: NAME` share one. A session ends after an hour without use.\
 ";
 
 const RUN: &str = "\

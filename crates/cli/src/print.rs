@@ -36,7 +36,7 @@ pub(crate) fn reply(reply: &Reply) -> io::Result<()> {
 pub(crate) fn preview(reply: &Reply) -> io::Result<()> {
     let mut text = plain(reply.output().trim_end());
     text.push('\n');
-    text += &diff_to_decide_on(reply.diff_text());
+    text += &DiffColours::default().paint(reply.diff_text());
     anstream::stdout().write_all(text.as_bytes())
 }
 
@@ -103,42 +103,55 @@ pub(crate) fn recovered(recovered: &[Recovered]) {
 
 /// A diff in colour.
 pub(crate) fn diff(diff: &str) -> String {
-    coloured(diff, visible_content)
+    DiffColours::default().paint_with(diff, visible_content)
 }
 
-/// A diff in colour that a person is about to decide on: every invisible character is shown.
-pub(crate) fn diff_to_decide_on(diff: &str) -> String {
-    coloured(diff, plain)
+/// Colours for a diff that comes in parts.
+#[derive(Default)]
+pub(crate) struct DiffColours {
+    /// Lines of a hunk that are still to come; outside a hunk, lines are headers.
+    old: u64,
+    new: u64,
 }
 
-fn coloured(diff: &str, shown: fn(&str) -> String) -> String {
-    let mut text = String::new();
-    // Lines of a hunk that are still to come; outside a hunk, lines are headers.
-    let (mut old, mut new) = (0_u64, 0_u64);
-    for line in diff.lines() {
-        let style = match line.as_bytes().first() {
-            Some(b'+') if new > 0 => {
-                new -= 1;
+impl DiffColours {
+    /// The next part of a diff that a person is about to decide on, in colour: every invisible character is
+    /// shown.
+    pub(crate) fn paint(&mut self, part: &str) -> String {
+        self.paint_with(part, plain)
+    }
+
+    fn paint_with(&mut self, part: &str, shown: fn(&str) -> String) -> String {
+        let mut text = String::new();
+        for line in part.lines() {
+            let style = self.style(line);
+            let _ = writeln!(text, "{style}{}{style:#}", shown(line));
+        }
+        text
+    }
+
+    fn style(&mut self, line: &str) -> Style {
+        match line.as_bytes().first() {
+            Some(b'+') if self.new > 0 => {
+                self.new -= 1;
                 ADDED
             }
-            Some(b'-') if old > 0 => {
-                old -= 1;
+            Some(b'-') if self.old > 0 => {
+                self.old -= 1;
                 REMOVED
             }
-            Some(b' ') if old + new > 0 => {
-                (old, new) = (old.saturating_sub(1), new.saturating_sub(1));
+            Some(b' ') if self.old + self.new > 0 => {
+                (self.old, self.new) = (self.old.saturating_sub(1), self.new.saturating_sub(1));
                 Style::new()
             }
             Some(b'@') => {
-                (old, new) = hunk_lengths(line);
+                (self.old, self.new) = hunk_lengths(line);
                 HUNK
             }
             Some(b'+' | b'-') => NAME,
             _ => Style::new(),
-        };
-        let _ = writeln!(text, "{style}{}{style:#}", shown(line));
+        }
     }
-    text
 }
 
 /// The numbers of lines in `@@ -1,3 +1,4 @@`.

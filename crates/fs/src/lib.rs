@@ -36,6 +36,7 @@ mod lock;
 mod path;
 mod place;
 mod private;
+mod private_file;
 mod random;
 mod registry;
 mod resolve;
@@ -60,6 +61,7 @@ pub use journal::{
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
 pub use place::Place;
+pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;
 pub use registry::Registry;
 pub use root::{Root, RootMode, real_path};

@@ -7,6 +7,7 @@ use rmcp::model::{
     ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, InputRequest,
 };
 use rmcp::service::RequestContext;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use toolcrib::{Answer, Approver, Question};
@@ -23,10 +24,35 @@ pub(crate) enum Way {
 
 /// What a client has answered already, and what is still to be asked.
 pub(crate) struct Answered {
-    /// The digest of the question that was answered, and the answer.
-    pub(crate) before: Option<(String, Answer)>,
-    /// The question that nobody has answered yet.
-    pub(crate) open: Mutex<Option<String>>,
+    /// The question that was answered, and what was chosen.
+    pub(crate) before: Option<(Asked, Chosen)>,
+    /// What is to be asked: it has no answer yet.
+    pub(crate) open: Mutex<Option<(Asked, Page)>>,
+}
+
+/// What a client was asked, as it is known again when the answer comes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Asked {
+    /// A digest of the whole question, with all that would change.
+    pub(crate) question: String,
+    /// The part of it that was shown.
+    pub(crate) part: usize,
+}
+
+/// What a client chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    Answer(Answer),
+    /// To see the next part first.
+    More,
+}
+
+/// One part of a question, as a client shows it.
+#[derive(Debug, Clone)]
+pub(crate) struct Page {
+    text: String,
+    /// Whether it is the last.
+    is_last: bool,
 }
 
 impl Approver for Way {
@@ -34,14 +60,22 @@ impl Approver for Way {
         match self {
             Way::Nobody => Answer::NobodyThere,
             Way::Request { context, runtime } => {
-                let Some(form) = form(&question.text()) else { return Answer::NobodyThere };
-                let asked = async {
-                    tokio::select! {
-                        asked = context.peer.create_elicitation(form) => asked.ok(),
-                        () = context.ct.cancelled() => None,
+                let parts = question.parts();
+                for part in 0..parts.len() {
+                    let Some(form) = form(&Page::new(question, &parts, part)) else { break };
+                    let asked = async {
+                        tokio::select! {
+                            asked = context.peer.create_elicitation(form) => asked.ok(),
+                            () = context.ct.cancelled() => None,
+                        }
+                    };
+                    match runtime.block_on(asked).map(|result| chosen(&result)) {
+                        None => break,
+                        Some(Chosen::Answer(answer)) => return answer,
+                        Some(Chosen::More) => {}
                     }
-                };
-                runtime.block_on(asked).map_or(Answer::NobodyThere, |result| answer(&result))
+                }
+                Answer::NobodyThere
             }
             Way::Answered(answered) => answered.answer(question),
         }
@@ -53,56 +87,93 @@ impl Approver for Way {
 }
 
 impl Answered {
-    /// The answer to this very question, if it came. Otherwise the question is kept, and what the call
+    /// The answer to this very question, if it came. Otherwise what is to be asked is kept, and what the call
     /// says meanwhile does not matter.
     fn answer(&self, question: &Question<'_>) -> Answer {
-        let text = question.text();
-        match &self.before {
-            Some((asked, answer)) if *asked == digest(&text) => answer.clone(),
-            _ => {
-                *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-                Answer::NobodyThere
+        let parts = question.parts();
+        let digest = digest(question, &parts);
+        let part = match &self.before {
+            Some((asked, Chosen::Answer(answer))) if asked.question == digest => {
+                return answer.clone();
             }
-        }
+            Some((asked, Chosen::More)) if asked.question == digest => asked.part + 1,
+            _ => 0,
+        };
+        let part = part.min(parts.len() - 1);
+        let page = Page::new(question, &parts, part);
+        let open = (Asked { question: digest, part }, page);
+        *self.open.lock().unwrap_or_else(PoisonError::into_inner) = Some(open);
+        Answer::NobodyThere
     }
 
-    /// The question that nobody has answered, if there was one.
-    pub(crate) fn open(&self) -> Option<String> {
+    /// What is to be asked, if there is something.
+    pub(crate) fn open(&self) -> Option<(Asked, Page)> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
+impl Page {
+    fn new(question: &Question<'_>, parts: &[String], part: usize) -> Self {
+        let is_last = part + 1 >= parts.len();
+        let mut text = parts.get(part).cloned().unwrap_or_default();
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        if parts.len() > 1 {
+            text += &format!("[part {} of {}", part + 1, parts.len());
+            text += &match parts[part + 1..].iter().map(|part| part.lines().count()).sum() {
+                0_usize => "]\n".to_owned(),
+                lines => {
+                    format!("; {lines} more lines are not shown: answer `more` for the next]\n")
+                }
+            };
+        }
+        Page { text: text + &question.because() + &question.for_good(), is_last }
+    }
+}
+
 /// A question in a few bytes, by which it is known again.
-pub(crate) fn digest(question: &str) -> String {
-    blake3::hash(question.as_bytes()).to_hex().to_string()
+fn digest(question: &Question<'_>, parts: &[String]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(part.as_bytes());
+    }
+    hasher.update(question.because().as_bytes());
+    hasher.finalize().to_hex().to_string()
 }
 
 /// The question as an input that a client is to fetch.
-pub(crate) fn input_request(question: &str) -> Option<InputRequest> {
-    Some(InputRequest::Elicitation(ElicitRequest::new(form(question)?)))
+pub(crate) fn input_request(page: &Page) -> Option<InputRequest> {
+    Some(InputRequest::Elicitation(ElicitRequest::new(form(page)?)))
 }
 
 /// What a client answered to it.
-pub(crate) fn input_answer(response: &Value) -> Answer {
+pub(crate) fn input_answer(response: &Value) -> Chosen {
     match serde_json::from_value(response.clone()) {
-        Ok(result) => answer(&result),
-        Err(_) => Answer::Deny("The answer was not understood.".to_owned()),
+        Ok(result) => chosen(&result),
+        Err(_) => Chosen::Answer(Answer::Deny("The answer was not understood.".to_owned())),
     }
 }
 
 /// The question as a form with one field.
-fn form(question: &str) -> Option<ElicitRequestParams> {
+fn form(page: &Page) -> Option<ElicitRequestParams> {
+    let mut answers = vec!["once", "session", "no"];
+    let mut names = vec!["Yes, this once", "Yes, for this session", "No"];
+    if !page.is_last {
+        answers.push("more");
+        names.push("Show more first");
+    }
     let form = json!({
         "mode": "form",
-        "message": question,
+        "message": page.text,
         "requestedSchema": {
             "type": "object",
             "properties": {
                 "answer": {
                     "type": "string",
                     "title": "Allow?",
-                    "enum": ["once", "session", "no"],
-                    "enumNames": ["Yes, this once", "Yes, for this session", "No"],
+                    "enum": answers,
+                    "enumNames": names,
                 },
             },
             "required": ["answer"],
@@ -111,11 +182,12 @@ fn form(question: &str) -> Option<ElicitRequestParams> {
     serde_json::from_value(form).ok()
 }
 
-fn answer(result: &ElicitResult) -> Answer {
+fn chosen(result: &ElicitResult) -> Chosen {
     let chosen = result.content.as_ref().and_then(|content| content.get("answer")?.as_str());
     match (&result.action, chosen) {
-        (ElicitationAction::Accept, Some("once")) => Answer::Allow,
-        (ElicitationAction::Accept, Some("session")) => Answer::AllowForSession,
-        _ => Answer::Deny(String::new()),
+        (ElicitationAction::Accept, Some("once")) => Chosen::Answer(Answer::Allow),
+        (ElicitationAction::Accept, Some("session")) => Chosen::Answer(Answer::AllowForSession),
+        (ElicitationAction::Accept, Some("more")) => Chosen::More,
+        _ => Chosen::Answer(Answer::Deny(String::new())),
     }
 }

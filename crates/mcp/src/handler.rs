@@ -1,9 +1,6 @@
 //! What is asked of the server, and its answers.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use rmcp::model::{
     CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult,
@@ -18,14 +15,14 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, oneshot};
-use toolcrib::{
-    Call, Cancel, Category, Dialect, Error, Options, Reply, Runtime, Session, ToolInfo,
-};
+use toolcrib::{Call, Cancel, Category, Dialect, Error, Options, Reply, Runtime, ToolInfo};
 
-use crate::approve::{Answered, Way, digest, input_answer, input_request};
+use crate::approve::{Answered, Asked, Page, Way, input_answer, input_request};
+use crate::client::Client;
 use crate::convert::{self, Manner};
 use crate::instructions::instructions;
 use crate::progress::Reporter;
+use crate::request::{Request, wants_dry_run};
 use crate::state::{Opened, Seal, bound_to};
 use crate::stdio::ServeError;
 use crate::turns::{Job, Turns};
@@ -65,51 +62,40 @@ const ASKS_BY_ANSWERING: &str = "2026-07-28";
 /// What a client asks, answered by the tools of a runtime. Public for who wraps it in a handler that answers
 /// more.
 pub struct Handler {
-    shared: Arc<Shared>,
+    runtime: Arc<Runtime>,
     tools: Vec<Tool>,
     options: ServeOptions,
     seal: Seal,
+    /// The client of a transport that has one client only.
+    sole: Arc<Client>,
     running: Arc<Semaphore>,
     /// Where short calls are made, if not where all others are.
     turns: Option<Turns>,
-}
-
-/// What calls on other threads hold.
-struct Shared {
-    runtime: Runtime,
-    session: Session,
-    calls: Calls,
-}
-
-/// The calls that run, so that all of them can be told to end.
-#[derive(Clone, Default)]
-pub(crate) struct Calls {
-    running: Arc<Mutex<HashMap<u64, Arc<Cancel>>>>,
-    ended: Arc<Condvar>,
-    last: Arc<AtomicU64>,
 }
 
 impl Handler {
     /// More calls than this at a time wait for their turn.
     const THREADS: usize = 64;
 
+    /// Threads that end the sessions of clients that are gone, however many calls run.
+    const ENDING_THREADS: usize = 4;
+
     /// What messages are read and written on, and the threads that calls run on.
     pub(crate) fn threads() -> std::io::Result<tokio::runtime::Runtime> {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .max_blocking_threads(Self::THREADS)
+            .max_blocking_threads(Self::THREADS + Self::ENDING_THREADS)
             .build()
     }
 
-    /// A handler, with one session for all who ask it.
+    /// A handler. Requests over HTTP belong to the session of their client; all others share one.
     pub fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, ServeError> {
         let tools =
             convert::tools(&runtime, options.manner()).map_err(|error| ServeError::new(&error))?;
         let seal = Seal::new().map_err(|error| ServeError::new(&error))?;
-        let session = runtime.session();
-        let shared = Arc::new(Shared { runtime, session, calls: Calls::default() });
+        let runtime = Arc::new(runtime);
         let running = Arc::new(Semaphore::new(Self::THREADS));
-        Ok(Handler { shared, tools, options, seal, running, turns: None })
+        Ok(Handler { runtime, tools, options, seal, sole: Arc::default(), running, turns: None })
     }
 
     /// The same, with short calls made in turns.
@@ -121,7 +107,7 @@ impl Handler {
     /// than not; otherwise by one of its own.
     fn begin(&self, tool: &str, job: Job) {
         let looks = |tool: &ToolInfo<'_>| tool.category == Category::File && tool.hints.read_only;
-        let is_short = self.shared.runtime.tool_named(tool).is_some_and(|tool| looks(&tool));
+        let is_short = self.runtime.tool_named(tool).is_some_and(|tool| looks(&tool));
         let left = match &self.turns {
             Some(turns) if is_short => turns.hand_in(job),
             _ => Err(job),
@@ -131,15 +117,15 @@ impl Handler {
         }
     }
 
-    pub(crate) fn calls(&self) -> Calls {
-        self.shared.calls.clone()
+    /// The client of a transport that has one client only.
+    pub(crate) fn sole_client(&self) -> Arc<Client> {
+        self.sole.clone()
     }
 
     /// How the client of this call can be asked.
     fn way(
         &self,
-        request: &CallToolRequestParams,
-        arguments: &Value,
+        request: &Request,
         context: &RequestContext<RoleServer>,
     ) -> Result<Way, ErrorData> {
         let can = context.client_capabilities().is_some_and(|client| client.elicitation.is_some());
@@ -151,8 +137,8 @@ impl Handler {
                 Way::Request { context: Box::new(context.clone()), runtime: Handle::current() }
             }
             (true, true) => {
-                let call = bound_to(&request.name, arguments);
-                let state = request.request_state.as_ref();
+                let call = bound_to(&request.tool, &request.arguments);
+                let state = request.state.as_ref();
                 let asked = match state.map(|state| self.seal.open(state, &call)) {
                     None | Some(Opened::Void) => None,
                     Some(Opened::Question(asked)) => Some(asked),
@@ -161,7 +147,7 @@ impl Handler {
                         return Err(ErrorData::invalid_params(message, None));
                     }
                 };
-                let response = request.input_responses.as_ref().and_then(|all| all.get(PERMISSION));
+                let response = request.responses.as_ref().and_then(|all| all.get(PERMISSION));
                 let before =
                     asked.zip(response).map(|(asked, response)| (asked, input_answer(response)));
                 Way::Answered(Box::new(Answered { before, open: Mutex::new(None) }))
@@ -169,16 +155,16 @@ impl Handler {
         })
     }
 
-    /// One call, from what a client sent to what it gets.
+    /// One call, from what a client sent to what it gets. Every call of every transport is made here, so that
+    /// each has the same options.
     async fn call(
         &self,
-        request: CallToolRequestParams,
+        request: Request,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut request = request;
-        let arguments = Value::Object(request.arguments.take().unwrap_or_default());
-        let way = Arc::new(self.way(&request, &arguments, &context)?);
-        let tool = request.name.into_owned();
+        let dry_run = self.options.dry_run || wants_dry_run(&context.meta)?;
+        let way = Arc::new(self.way(&request, &context)?);
+        let Request { tool, arguments, .. } = request;
         let reporter =
             Arc::new(Reporter::new(context.peer.clone(), context.meta.get_progress_token()));
         let permit = tokio::select! {
@@ -186,9 +172,10 @@ impl Handler {
             () = context.ct.cancelled() => return Ok(cancelled().into()),
         };
         let work = Work {
-            shared: self.shared.clone(),
+            runtime: self.runtime.clone(),
+            client: Client::of(&context).unwrap_or_else(|| self.sole.clone()),
             call: Call::new(tool.clone(), arguments.clone()),
-            dry_run: self.options.dry_run || wants_dry_run(&context),
+            dry_run,
             way: way.clone(),
             reporter: reporter.clone(),
             cancel: Arc::default(),
@@ -215,21 +202,26 @@ impl Handler {
             Way::Answered(answered) => answered.open(),
             _ => None,
         };
-        match question.and_then(|question| self.ask(&tool, &arguments, &question)) {
+        match question.and_then(|question| self.ask(&tool, &arguments, question)) {
             Some(question) => Ok(question.into()),
             None => Ok(self.result(&tool, &outcome).into()),
         }
     }
 
     fn result(&self, name: &str, outcome: &Result<Reply, Error>) -> CallToolResult {
-        let tool = self.shared.runtime.tool_named(name).map(|tool| tool.name);
+        let tool = self.runtime.tool_named(name).map(|tool| tool.name);
         convert::result(self.options.manner(), tool, outcome)
     }
 
     /// The answer that is a question.
-    fn ask(&self, tool: &str, arguments: &Value, question: &str) -> Option<InputRequiredResult> {
-        let state = self.seal.seal(digest(question), &bound_to(tool, arguments))?;
-        let input = input_request(question)?;
+    fn ask(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        (asked, page): (Asked, Page),
+    ) -> Option<InputRequiredResult> {
+        let state = self.seal.seal(asked, &bound_to(tool, arguments))?;
+        let input = input_request(&page)?;
         let inputs = std::iter::once((PERMISSION.to_owned(), input)).collect();
         Some(InputRequiredResult::new(Some(inputs), Some(state)))
     }
@@ -304,39 +296,23 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> impl Future<Output = Result<CallToolResponse, ErrorData>> + Send {
-        Box::pin(self.call(request, context))
+        Box::pin(self.call(Request::typed(request), context))
     }
 
-    /// A call whose arguments are no object is no call to the protocol's types. An object in a string is
-    /// taken as what it says; for anything else the answer says what it should be.
+    /// A call that is none to the protocol's types, most often because its arguments are not an object.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let params = request.params.unwrap_or_default();
-        let name = params.get("name").and_then(Value::as_str);
-        let Some(tool) = name.filter(|_| request.method == CallToolRequestMethod::VALUE) else {
+        if request.method != CallToolRequestMethod::VALUE {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
-        };
-        let arguments = params.get("arguments").cloned().unwrap_or_default();
-        let result = match arguments.as_str().map(serde_json::from_str) {
-            Some(Ok(arguments)) => {
-                let mut call = CallToolRequestParams::new(tool.to_owned());
-                call.arguments = Some(arguments);
-                match self.call_tool(call, context).await? {
-                    CallToolResponse::InputRequired(question) => serde_json::to_value(question),
-                    CallToolResponse::Complete(result) => serde_json::to_value(result),
-                    _ => Ok(Value::Null),
-                }
-            }
-            // It fails where its arguments are decoded, before anything is touched.
-            _ => {
-                let call = Call::new(tool, arguments);
-                let outcome =
-                    self.shared.runtime.call(&self.shared.session, call, Options::default());
-                serde_json::to_value(self.result(tool, &outcome))
-            }
+        }
+        let response = Box::pin(self.call(Request::untyped(request.params)?, context)).await?;
+        let result = match response {
+            CallToolResponse::InputRequired(question) => serde_json::to_value(question),
+            CallToolResponse::Complete(result) => serde_json::to_value(result),
+            _ => Ok(Value::Null),
         };
         result
             .map(CustomResult::new)
@@ -344,14 +320,10 @@ impl ServerHandler for Handler {
     }
 }
 
-/// Whether a program asked that this call only tells what it would do.
-fn wants_dry_run(context: &RequestContext<RoleServer>) -> bool {
-    context.meta.get("toolcrib/dry_run").and_then(Value::as_bool) == Some(true)
-}
-
 /// One call, as a thread makes it.
 struct Work {
-    shared: Arc<Shared>,
+    runtime: Arc<Runtime>,
+    client: Arc<Client>,
     call: Call,
     dry_run: bool,
     way: Arc<Way>,
@@ -361,7 +333,7 @@ struct Work {
 
 impl Work {
     fn run(self) -> Result<Reply, Error> {
-        let _listed = self.shared.calls.add(self.cancel.clone());
+        let _listed = self.client.calls().add(self.cancel.clone());
         let reporter = &self.reporter;
         let options = Options {
             dry_run: self.dry_run,
@@ -369,43 +341,7 @@ impl Work {
             approver: &*self.way,
             progress: &|progress| reporter.tell(progress),
         };
-        self.shared.runtime.call(&self.shared.session, self.call, options)
-    }
-}
-
-impl Calls {
-    fn add(&self, cancel: Arc<Cancel>) -> Listed<'_> {
-        let id = self.last.fetch_add(1, Ordering::Relaxed);
-        self.lock().insert(id, cancel);
-        Listed { calls: self, id }
-    }
-
-    /// Tells every call to end.
-    pub(crate) fn cancel_all(&self) {
-        self.lock().values().for_each(|cancel| cancel.cancel());
-    }
-
-    /// Waits until none is left, but not for longer.
-    pub(crate) fn wait(&self, longest: Duration) {
-        // What a call did not do by then it does not do.
-        let _ = self.ended.wait_timeout_while(self.lock(), longest, |calls| !calls.is_empty());
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, Arc<Cancel>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A call is listed as long as this lives.
-struct Listed<'a> {
-    calls: &'a Calls,
-    id: u64,
-}
-
-impl Drop for Listed<'_> {
-    fn drop(&mut self) {
-        self.calls.lock().remove(&self.id);
-        self.calls.ended.notify_all();
+        self.runtime.call(self.client.session(&self.runtime), self.call, options)
     }
 }
 

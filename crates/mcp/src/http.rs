@@ -1,6 +1,11 @@
 //! The server over HTTP: for programs of this machine, and only for those that hold the token.
 
+mod body;
+mod connections;
 mod guard;
+mod names;
+mod sessions;
+mod strict_heads;
 mod token;
 
 use std::convert::Infallible;
@@ -9,19 +14,25 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::BodyExt as _;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
 use rmcp::ServerHandler;
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolcrib::Runtime;
 
-use self::guard::Guard;
+use self::body::Holding;
+use self::connections::{Connection, Connections};
+pub use self::guard::{Guard, Refusal};
+use self::sessions::Sessions;
+use self::strict_heads::{NextHead, StrictHeads};
 pub use self::token::{Token, TokenError};
+use crate::client::Client;
 use crate::handler::{Handler, ServeOptions};
 use crate::lines::MAX_MESSAGE_BYTES;
 use crate::stdio::ServeError;
@@ -33,7 +44,8 @@ pub struct HttpOptions {
     pub listener: Listener,
     /// What every request must bring.
     pub token: Token,
-    /// Names, besides those of this machine itself, under which a proxy on it is reached.
+    /// Names, besides those of this machine itself, under which a proxy on it is reached: `NAME` for one at the
+    /// usual port of TLS, or `NAME:PORT`.
     pub hosts: Vec<String>,
 }
 
@@ -47,20 +59,11 @@ pub enum Listener {
     Unix(std::os::unix::net::UnixListener),
 }
 
-/// More clients than this at a time wait at the door.
-const MAX_CONNECTIONS: usize = 128;
-
-/// Who has not said what they want by then is sent away.
-const HEADER_TIME: Duration = Duration::from_secs(10);
-
 /// More than any honest head of a request.
 const MAX_HEADER_BYTES: usize = 64 << 10;
 
 /// After a connection could not be taken, most likely because there are too many files open.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// The names of this machine that lead nowhere else.
-const OWN_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// Serves MCP over HTTP until the process is ended.
 pub fn serve_http(
@@ -80,30 +83,20 @@ pub fn serve_handler(
     let failed = |error: &dyn Display| ServeError::new(error);
     let handler = Arc::new(handler);
     let port = http.listener.port().map_err(|error| failed(&error))?;
+    let guard = Guard::new(http.token, &http.hosts, port).map_err(|error| failed(&error))?;
     let threads = Handler::threads().map_err(|error| failed(&error))?;
-    let door = Arc::new(Door {
-        guard: Guard::new(http.token),
-        service: StreamableHttpService::new(
-            move || Ok(handler.clone()),
-            Arc::new(LocalSessionManager::default()),
-            config(&http.hosts, port),
-        ),
-    });
+    let sessions = Arc::new(Sessions::new());
+    let service =
+        StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config());
+    let door = Arc::new(Door { guard, sessions, service });
     threads.block_on(accept(http.listener, door)).map_err(|error| failed(&error))
 }
 
-/// What the protocol's own layer checks: the names by which it is called, and that no page of a browser
-/// calls it.
-fn config(hosts: &[String], port: Option<u16>) -> StreamableHttpServerConfig {
-    let own_origins = port.into_iter().flat_map(|port| {
-        ["localhost", "127.0.0.1", "[::1]"].map(|host| format!("http://{host}:{port}"))
-    });
-    let origins = own_origins.chain(hosts.iter().map(|host| format!("https://{host}:443")));
-    let names = OWN_NAMES.into_iter().chain(hosts.iter().map(String::as_str));
+/// How the protocol's own layer is to be. The guard has compared `Host` and `Origin` before it is asked.
+fn config() -> StreamableHttpServerConfig {
     StreamableHttpServerConfig::default()
-        .with_allowed_hosts(names)
-        .with_allowed_origins(origins)
-        .enforce_origin_validation()
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
         .with_max_request_body_bytes(MAX_MESSAGE_BYTES)
 }
 
@@ -111,22 +104,28 @@ async fn accept<H: ServerHandler>(
     listener: Listener,
     door: Arc<Door<H>>,
 ) -> io::Result<Infallible> {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let connections = Arc::new(Connections::default());
     let socket = Socket::of(listener)?;
+    let swept = door.clone();
+    tokio::spawn(async move { swept.sessions.sweep().await });
     loop {
-        let permit = permit(&room).await?;
         let door = door.clone();
         let opened = match &socket {
             Socket::Tcp(tcp) => tcp.accept().await.map(|(stream, _)| {
                 // Answers are small, and somebody waits for each.
                 let _ = stream.set_nodelay(true);
-                door.open(stream, permit);
+                door.open(stream, connections.open());
             }),
-            Socket::Unix(unix) => unix.accept().await.map(|(stream, _)| door.open(stream, permit)),
+            Socket::Unix(unix) => {
+                unix.accept().await.map(|(stream, _)| door.open(stream, connections.open()))
+            }
         };
         if opened.is_err() {
+            connections.close_oldest_unauthenticated();
             tokio::time::sleep(PAUSE).await;
         }
+        // Many connections at once must not keep those that are open from being served.
+        tokio::task::yield_now().await;
     }
 }
 
@@ -151,41 +150,68 @@ impl Socket {
     }
 }
 
-async fn permit(room: &Arc<Semaphore>) -> io::Result<OwnedSemaphorePermit> {
-    room.clone().acquire_owned().await.map_err(io::Error::other)
-}
-
 struct Door<H> {
     guard: Guard,
-    service: StreamableHttpService<Arc<H>, LocalSessionManager>,
+    sessions: Arc<Sessions>,
+    service: StreamableHttpService<Arc<H>, Sessions>,
 }
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
 
 impl<H: ServerHandler> Door<H> {
     /// Serves one connection, beside the others.
     fn open(
         self: Arc<Self>,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-        permit: OwnedSemaphorePermit,
+        connection: Arc<Connection>,
     ) {
+        let (stream, next_head) = StrictHeads::new(stream);
+        let client = Arc::new(Client::default());
+        let to_close = connection.clone();
         let service = service_fn(move |request| {
-            let door = self.clone();
+            let (door, connection) = (self.clone(), connection.clone());
+            let (client, next_head) = (client.clone(), next_head.clone());
             async move {
-                Ok::<_, Infallible>(match door.guard.refuse(&request) {
-                    Some(refusal) => refusal.map(|body| body.boxed()),
-                    None => door.service.handle(request).await,
-                })
+                let answered = door.answer(request, &connection, &client, &next_head).await;
+                let refused = |refusal: Refusal| refusal.response().map(|body| body.boxed());
+                Ok::<_, Infallible>(answered.unwrap_or_else(refused))
             }
         });
         tokio::spawn(async move {
-            // What goes wrong on a connection is told to who is at its other end, or nobody is there.
-            let _ = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(HEADER_TIME)
+            let served = http1::Builder::new()
                 .max_buf_size(MAX_HEADER_BYTES)
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
-            drop(permit);
+                .serve_connection(TokioIo::new(stream), service);
+            // What goes wrong on a connection is told to who is at its other end, or nobody is there.
+            tokio::select! {
+                _ = served => {}
+                () = to_close.to_be_closed() => {}
+            }
         });
+    }
+
+    /// Answers a request, if it may be asked at all.
+    async fn answer(
+        &self,
+        request: Request<Incoming>,
+        connection: &Arc<Connection>,
+        client: &Arc<Client>,
+        next_head: &NextHead,
+    ) -> Result<Answer, Refusal> {
+        self.guard.check(&request)?;
+        let busy = connection.begin_request().map_err(|_| Refusal {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            sentence: "Every connection is busy. Try again later.",
+        })?;
+        let client = self.sessions.client(request.headers(), client).ok_or(Refusal {
+            status: StatusCode::BAD_REQUEST,
+            sentence: "Toolcrib-Session has 1 to 64 letters, digits, `-`, `_` or `.`.",
+        })?;
+        let (mut head, body) = request.into_parts();
+        head.extensions.insert(client.clone());
+        let body = body::read(body).await?;
+        next_head.follows();
+        let answer = self.service.handle(Request::from_parts(head, Full::new(body))).await;
+        Ok(answer.map(|body| Holding::new(body, (busy, client)).boxed()))
     }
 }
 

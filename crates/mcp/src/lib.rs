@@ -7,16 +7,21 @@
 
 mod approve;
 mod call_line;
+mod calls;
+mod client;
 mod convert;
 mod handler;
 mod http;
 mod instructions;
 mod lines;
 mod progress;
+mod request;
 mod state;
 mod stdio;
 mod turns;
 
 pub use handler::{Handler, ServeOptions};
-pub use http::{HttpOptions, Listener, Token, TokenError, serve_handler, serve_http};
-pub use stdio::{ServeError, serve_stdio};
+pub use http::{
+    Guard, HttpOptions, Listener, Refusal, Token, TokenError, serve_handler, serve_http,
+};
+pub use stdio::{ServeError, serve_socket, serve_stdio};

@@ -1,32 +1,34 @@
 //! A question that waits for its answer in the hands of the client: sealed, so that it comes back as it
 //! was, for the same call, soon, and once.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rmcp::model::{RequestStateCodec, RequestStateError, SealOptions};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolcrib::random_bytes;
 
+use crate::approve::Asked;
+
 /// A person may think for so long.
 const VALID_FOR: Duration = Duration::from_secs(10 * 60);
 
-/// More answers than anybody gives in that time. Should there be more, all that wait become void.
+/// More answers than anybody gives in that time. Should there be more, further ones are void until then.
 const MAX_USED: usize = 10_000;
 
 /// Seals questions, and opens each once.
 pub(crate) struct Seal {
     codec: RequestStateCodec,
-    used: Mutex<HashSet<[u8; 16]>>,
+    /// Those that came back, and when.
+    used: Mutex<HashMap<[u8; 16], Instant>>,
 }
 
-/// What was asked.
+/// What is sealed.
 #[derive(Serialize, Deserialize)]
-struct Asked {
-    /// A digest of the question as it was shown, with what would change.
-    question: String,
+struct Sealed {
+    asked: Asked,
     /// Tells this question from the same one asked again.
     nonce: [u8; 16],
 }
@@ -39,32 +41,35 @@ impl Seal {
         Ok(Seal { codec, used: Mutex::default() })
     }
 
-    /// Seals a question, by its digest, about a call.
-    pub(crate) fn seal(&self, question: String, call: &[u8]) -> Option<String> {
-        let asked = Asked { question, nonce: random_bytes().ok()? };
+    /// Seals a question about a call.
+    pub(crate) fn seal(&self, asked: Asked, call: &[u8]) -> Option<String> {
+        let asked = Sealed { asked, nonce: random_bytes().ok()? };
         let options = SealOptions::new().associated_data(call).ttl(VALID_FOR);
         self.codec.seal_json_with(&asked, &options).ok()
     }
 
     /// What comes back from a client.
     pub(crate) fn open(&self, state: &str, call: &[u8]) -> Opened {
-        let asked: Asked = match self.codec.open_json_with(state, call) {
-            Ok(asked) => asked,
+        let sealed: Sealed = match self.codec.open_json_with(state, call) {
+            Ok(sealed) => sealed,
             Err(RequestStateError::Expired) => return Opened::Void,
             Err(_) => return Opened::Forged,
         };
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        match used.len() < MAX_USED && used.insert(asked.nonce) {
-            true => Opened::Question(asked.question),
-            false => Opened::Void,
+        if used.len() >= MAX_USED {
+            used.retain(|_, at| at.elapsed() <= VALID_FOR);
         }
+        if used.len() >= MAX_USED || used.insert(sealed.nonce, Instant::now()).is_some() {
+            return Opened::Void;
+        }
+        Opened::Question(sealed.asked)
     }
 }
 
 /// A sealed question that came back.
 pub(crate) enum Opened {
-    /// The digest of the question: it was sealed for this call, lately, and comes back for the first time.
-    Question(String),
+    /// It was sealed for this call, lately, and comes back for the first time.
+    Question(Asked),
     /// It was sealed for this call, and is too old or was answered before: the question is asked anew.
     Void,
     /// It was not sealed for this call, or not by us.

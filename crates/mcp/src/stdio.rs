@@ -1,10 +1,11 @@
-//! The server on standard input and output: as long as somebody is at the other end.
+//! The server for one client, on standard input and output or on a socket: until the client closes its end.
 
-use std::fmt;
 use std::time::Duration;
+use std::{fmt, io};
 
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server};
 use rmcp::transport::io::stdio_pipes;
+use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib::Runtime;
 
 use crate::handler::{Handler, ServeOptions};
@@ -34,15 +35,41 @@ impl std::error::Error for ServeError {}
 
 /// Serves MCP on standard input and output until the input ends.
 pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeError> {
+    serve_lines(runtime, options, || Ok(stdio_pipes()))
+}
+
+/// The same on a connected socket, for one client.
+#[allow(clippy::disallowed_types, reason = "a door is given its streams")]
+pub fn serve_socket(
+    runtime: Runtime,
+    options: ServeOptions,
+    socket: std::os::unix::net::UnixStream,
+) -> Result<(), ServeError> {
+    serve_lines(runtime, options, || {
+        socket.set_nonblocking(true)?;
+        tokio::net::UnixStream::from_std(socket).map(tokio::net::UnixStream::into_split)
+    })
+}
+
+/// Serves messages that come and go as lines. The streams are made where they can be waited for.
+fn serve_lines<R, W>(
+    runtime: Runtime,
+    options: ServeOptions,
+    streams: impl FnOnce() -> io::Result<(R, W)> + Send + 'static,
+) -> Result<(), ServeError>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     let failed = ServeError::new;
     let threads = Handler::threads().map_err(|error| failed(&error))?;
     let (turns, crew) = Turns::new(threads);
     let handler = Handler::new(runtime, options)?.taking(turns);
-    let calls = handler.calls();
+    let client = handler.sole_client();
     let served = crew.serve(async move {
-        let (input, output) = stdio_pipes();
+        let (input, output) = streams().map_err(|error| failed(&error))?;
         let service = match serve_server(handler, Lines::new(input, output)).await {
-            // Who only asked what we are has gone again.
+            // A client that only asked what this server is has gone again.
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             service => service.map_err(|error| failed(&error))?,
         };
@@ -52,7 +79,9 @@ pub fn serve_stdio(runtime: Runtime, options: ServeOptions) -> Result<(), ServeE
             Err(error) => Err(failed(&error)),
         }
     });
-    calls.cancel_all();
-    calls.wait(GRACE);
+    client.calls().end();
+    client.calls().wait(GRACE);
+    // On this thread, so that the session has ended its commands before the process exits.
+    drop(client);
     served.map_err(|error| failed(&error))?
 }

@@ -123,10 +123,19 @@ impl Policy {
         verdict: &Verdict,
         decision: Decision,
     ) -> Option<Proposal> {
-        let proposal = Proposal::new(&verdict.asks, decision)?;
-        let rules = self.rules.clone().and(Rules::parse(&proposal.text()).ok()?);
-        let then = self.clone().rules(rules).decide_from(directory, accesses, &Remembered::new());
+        let proposal = Proposal::new(&verdict.asks, accesses, decision)?;
+        let then = self.clone().with(&proposal);
+        let then = then.decide_from(directory, accesses, &Remembered::new());
         (then.decision == decision).then_some(proposal)
+    }
+
+    /// With rules that were proposed, and that a person has agreed to.
+    #[must_use]
+    pub fn with(self, agreed: &Proposal) -> Self {
+        match Rules::parse(&agreed.text()) {
+            Ok(rules) => Policy { rules: self.rules.and(rules), ..self },
+            Err(_) => self,
+        }
     }
 
     /// Whether a rule keeps a file back that a call did not name: one that it comes upon beneath a

@@ -3,9 +3,12 @@
 
 use std::path::Path;
 
-use crate::access::Effect;
+use crate::access::{Access, Effect};
 use crate::asked::{Asked, Remembered};
 use crate::decide::Decision;
+
+/// A person reads no more rules than these before saying "always".
+const MAX_RULES: usize = 20;
 
 /// Rules that decide on all that was asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,11 +27,27 @@ struct Proposed {
 }
 
 impl Proposal {
-    /// A rule for each thing that was asked about; nothing, if there is one that no rule can be about.
-    pub(crate) fn new(asks: &Remembered, decision: Decision) -> Option<Proposal> {
-        let rules = asks.iter().map(|asked| Proposed::new(asked, decision));
-        let rules = rules.collect::<Option<Vec<Proposed>>>().filter(|rules| !rules.is_empty())?;
-        Some(Proposal { rules })
+    /// A rule for each thing that was asked about; nothing, if there is one that no rule can be about, or too
+    /// many. Where a profile asks about all files, the rules are for the files of this call alone.
+    pub(crate) fn new(
+        asks: &Remembered,
+        accesses: &[Access],
+        decision: Decision,
+    ) -> Option<Proposal> {
+        let mut rules = Vec::new();
+        for asked in asks {
+            match asked {
+                Asked::Effect(effect) => {
+                    for access in accesses.iter().filter(|access| access.effect() == *effect) {
+                        let file = Asked::Path(*effect, access.path()?.to_owned());
+                        rules.push(Proposed::new(&file, decision)?);
+                    }
+                }
+                asked => rules.push(Proposed::new(asked, decision)?),
+            }
+        }
+        rules.dedup();
+        (1..=MAX_RULES).contains(&rules.len()).then_some(Proposal { rules })
     }
 
     /// The rules as a file has them.
@@ -92,14 +111,7 @@ impl Proposed {
                 let covers = format!("commands that name {host}, {everywhere}");
                 ("network", "hosts", host.clone(), covers)
             }
-            Asked::Effect(Effect::Read) => {
-                ("read", "paths", "**".to_owned(), format!("reading every file {everywhere}"))
-            }
-            Asked::Effect(Effect::Write) => {
-                let covers = format!("changing every file {everywhere}, but for protected ones");
-                ("edit", "paths", "**".to_owned(), covers)
-            }
-            Asked::Effect(Effect::Reach | Effect::Command) | Asked::Script(_) => return None,
+            Asked::Effect(_) | Asked::Script(_) => return None,
         };
         Some(Proposed { decision, kind, key, pattern, covers })
     }
@@ -151,9 +163,36 @@ mod tests {
     use crate::rule::Rules;
 
     fn proposed(asked: Asked) -> Option<String> {
-        let proposal = Proposal::new(&Remembered::from([asked]), Decision::Allow)?;
+        let proposal = Proposal::new(&Remembered::from([asked]), &[], Decision::Allow)?;
         assert_eq!(proposal.covers().count(), 1);
         Some(proposal.text())
+    }
+
+    #[test]
+    fn where_a_profile_asks_about_all_files_the_rules_are_for_those_of_the_call() {
+        let asks = Remembered::from([Asked::Effect(Effect::Write)]);
+        let writes = |paths: &[&str]| -> Vec<Access> {
+            paths.iter().map(|path| Access::Write(path.into())).collect()
+        };
+        let proposed = |accesses: &[Access]| {
+            let proposal = Proposal::new(&asks, accesses, Decision::Allow)?;
+            Some(proposal.line())
+        };
+        let mut one = writes(&["/w/ws/a.txt"]);
+        one.push(Access::Read("/w/ws/b.txt".into()));
+        let line = r#"decision = "allow", kind = "edit", paths = ["/w/ws/a.txt"]"#;
+        assert_eq!(proposed(&one).as_deref(), Some(line));
+        let two = proposed(&writes(&["/w/ws/a.txt", "/w/ws/b.txt"])).unwrap();
+        assert!(two.contains("a.txt") && two.contains("b.txt"), "{two}");
+        assert_eq!(
+            proposed(&[Access::WriteAny]),
+            None,
+            "no rule is about files that nobody knows yet"
+        );
+        assert_eq!(proposed(&writes(&["/w/ws/a*"])), None);
+        let many: Vec<String> = (0..=MAX_RULES).map(|number| format!("/w/ws/{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(proposed(&writes(&many)), None);
     }
 
     #[test]
@@ -170,7 +209,7 @@ mod tests {
             Asked::Redirection("/w/ws/a \"b\".txt".into()),
             Asked::External("/etc/x".into()),
             Asked::Host("example.com".into()),
-            Asked::Effect(Effect::Read),
+            Asked::Path(Effect::Read, "/w/ws/a.txt".into()),
         ] {
             let text = proposed(asked).unwrap();
             assert_eq!(Rules::parse(&text).map(|rules| rules.count()), Ok(1), "{text}");

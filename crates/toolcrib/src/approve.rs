@@ -1,9 +1,17 @@
 //! Asking whoever is there.
 
+use std::path::Path;
+
 use toolcrib_policy::{Access, Proposal};
-use toolcrib_text::{visible_lines, visible_name};
+use toolcrib_text::{clip_line, visible_lines, visible_name};
 
 use crate::reply::Reply;
+
+/// What a person is shown at once of what a call would do. A client may show it in a small window.
+const PART_CHARS: usize = 3_000;
+
+/// Why a question is asked, and what would allow it, are sentences; a long name in them is cut.
+const MAX_SENTENCE_CHARS: usize = 500;
 
 /// Somebody who can be asked: a person at a terminal, a client, a library user's callback.
 pub trait Approver: Sync {
@@ -23,6 +31,8 @@ pub struct Question<'a> {
     pub tool: &'a str,
     /// What it would touch, on real paths.
     pub accesses: &'a [Access],
+    /// Where a command of the call would begin.
+    pub directory: &'a Path,
     /// The rule that asks.
     pub rule: &'a str,
     /// Why that rule asks.
@@ -39,40 +49,57 @@ pub struct Question<'a> {
 }
 
 impl Question<'_> {
-    /// The question in words: what the tool wants to touch, what would change, why it is asked, and what
-    /// would allow it for good. Each name is on one line, whatever is in it: no name can write a question
-    /// of its own.
-    pub fn text(&self) -> String {
-        let mut text = self.wants();
-        if let Some(preview) = self.preview {
-            text += &visible_lines(preview.diff_text());
-        }
-        text + &self.because() + &self.for_good()
+    /// What the tool wants to touch and what would change, in parts that a person can be shown one after the
+    /// other. Each name is on one line, whatever is in it: no name can write a question of its own.
+    pub fn parts(&self) -> Vec<String> {
+        parts(&self.wants())
     }
 
-    /// The tool, and what it would touch.
-    pub fn wants(&self) -> String {
+    /// The tool, what it would touch, and what would change.
+    fn wants(&self) -> String {
         let mut text = format!("{} wants to:\n", visible_name(self.tool.as_bytes()));
         for access in self.accesses {
             text += &format!("  {}\n", visible_name(access.to_string().as_bytes()));
+            // The same command is another one elsewhere.
+            if let Access::Command(_) = access {
+                let directory = visible_name(self.directory.as_os_str().as_encoded_bytes());
+                text += &format!("  in {directory}\n");
+            }
         }
-        text
+        text + &self.preview.map_or_else(String::new, |preview| visible_lines(preview.diff_text()))
     }
 
     /// Why somebody is asked.
     pub fn because(&self) -> String {
-        let asked = format!("Asked because {} ({}).", self.why, self.rule);
-        visible_name(asked.as_bytes()) + "\n"
+        sentence(&format!("Asked because {} ({}).", self.why, self.rule))
     }
 
     /// What would allow it without a question.
-    fn for_good(&self) -> String {
-        let allows = match self.always {
-            Some(rules) => format!("this in rules.toml: {}", rules.line()),
+    pub fn for_good(&self) -> String {
+        let rules = self.always.map(Proposal::line).filter(|line| line.len() < MAX_SENTENCE_CHARS);
+        let allows = match rules {
+            Some(rules) => format!("this in rules.toml: {rules}"),
             None => self.remedy.to_owned(),
         };
-        format!("What allows it always: {}\n", visible_name(allows.as_bytes()))
+        sentence(&format!("What allows it always: {allows}"))
     }
+}
+
+fn sentence(text: &str) -> String {
+    format!("{}\n", visible_name(clip_line(text, MAX_SENTENCE_CHARS).as_bytes()))
+}
+
+/// A text in parts of at most [`PART_CHARS`] characters: whole lines, unless one alone is longer.
+fn parts(text: &str) -> Vec<String> {
+    let (mut parts, mut rest) = (Vec::new(), text);
+    while let Some((limit, _)) = rest.char_indices().nth(PART_CHARS) {
+        let cut = rest[..limit].rfind('\n').map_or(limit, |newline| newline + 1);
+        let (part, behind) = rest.split_at(cut);
+        parts.push(part.to_owned());
+        rest = behind;
+    }
+    parts.push(rest.to_owned());
+    parts
 }
 
 /// What was answered.
@@ -132,5 +159,23 @@ impl Approver for Nobody {
 impl<F: Fn(&Question<'_>) -> Answer + Sync> Approver for F {
     fn ask(&self, question: &Question<'_>) -> Answer {
         self(question)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_bounded_and_nothing_is_missing() {
+        let lines: String = (0..2_000).map(|number| format!("+line {number}\n")).collect();
+        let long = format!("short\n{}\nend", "ä".repeat(10_000));
+        for text in ["", "one\n", lines.as_str(), long.as_str()] {
+            let parts = parts(text);
+            assert_eq!(parts.concat(), text);
+            assert!(parts.iter().all(|part| part.chars().count() <= PART_CHARS));
+            assert!(parts.len() <= text.len() / PART_CHARS * 2 + 1);
+        }
+        assert!(parts(&lines).iter().all(|part| part.ends_with('\n')), "lines stay whole");
     }
 }

@@ -110,7 +110,8 @@ pub use session::Session;
 pub use tool::{Category, Hints, Tool};
 pub use toolcrib_exec::{Attempt, Network, ask_for_more_handles};
 pub use toolcrib_fs::{
-    Caps, Content, DamagedChanges, HardLinks, Recovered, RecoveryOutcome, Registry, random_bytes,
+    Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,
+    RecoveryOutcome, Registry, random_bytes,
 };
 pub use toolcrib_policy::{
     Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Profile, Proposal,

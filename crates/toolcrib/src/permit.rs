@@ -88,7 +88,8 @@ struct Asking<'a> {
 impl Asking<'_> {
     /// What the policy says, with what was answered before in this session.
     fn decide(&self) -> Verdict {
-        let verdict = self.policy.decide_from(self.directory, self.all, &self.session.remembered());
+        let policy = self.session.policy(self.policy);
+        let verdict = policy.decide_from(self.directory, self.all, &self.session.remembered());
         match verdict.decision == Decision::Ask && self.session.has_refused(&verdict.asks) {
             false => verdict,
             true => Verdict {
@@ -107,6 +108,7 @@ impl Asking<'_> {
         let question = Question {
             tool: self.tool,
             accesses: self.accesses,
+            directory: self.directory,
             rule,
             why,
             remedy,
@@ -123,13 +125,24 @@ impl Asking<'_> {
             // Who does not want the answer any more is not told that somebody said no.
             _ if options.cancel.is_cancelled() => options.cancel.check(),
             Answer::Allow => Ok(()),
-            Answer::AllowForSession | Answer::AllowAlways => {
+            Answer::AllowForSession => {
                 self.session.remember(verdict.asks.clone());
+                Ok(())
+            }
+            Answer::AllowAlways => {
+                // Only for what the person was shown as the rule.
+                match always {
+                    Some(rules) => self.session.agree(rules),
+                    None => self.session.remember(verdict.asks.clone()),
+                }
                 Ok(())
             }
             Answer::Deny(word) => no(word),
             Answer::DenyAlways(word) => {
-                self.session.refuse(verdict.asks.clone());
+                match never {
+                    Some(rules) => self.session.agree(rules),
+                    None => self.session.refuse(verdict.asks.clone()),
+                }
                 no(word)
             }
             Answer::NobodyThere => {

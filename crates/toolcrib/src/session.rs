@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use toolcrib_fs::Place;
-use toolcrib_policy::Remembered;
+use toolcrib_policy::{Policy, Proposal, Remembered};
 
 use crate::cancel::Cancel;
 use crate::error::Error;
@@ -19,6 +19,9 @@ const MAX_SEEN: usize = 10_000;
 /// More answers than a person gives. Beyond, each question is asked again.
 const MAX_REMEMBERED: usize = 10_000;
 
+/// More rules than a person agrees to. Beyond, each question is asked again.
+const MAX_AGREED: usize = 100;
+
 /// How long a wish to cancel may go unseen while another question is open.
 const GLANCE: Duration = Duration::from_millis(50);
 
@@ -30,6 +33,8 @@ pub struct Session {
     directory: Place,
     remembered: Mutex<Remembered>,
     refused: Mutex<Remembered>,
+    /// Rules that hold always, and were agreed to since the session began.
+    agreed: Mutex<Vec<Proposal>>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
     /// Files that were named as ones that run later.
     named: Mutex<HashSet<PathBuf>>,
@@ -46,6 +51,7 @@ impl Session {
             directory,
             remembered: Mutex::default(),
             refused: Mutex::default(),
+            agreed: Mutex::default(),
             seen: Mutex::default(),
             named: Mutex::default(),
             asking: Mutex::default(),
@@ -86,6 +92,19 @@ impl Session {
         if all.len() < MAX_REMEMBERED {
             all.extend(asked);
         }
+    }
+
+    /// Keeps rules that were agreed to.
+    pub(crate) fn agree(&self, rules: Proposal) {
+        let mut all = lock(&self.agreed);
+        if all.len() < MAX_AGREED {
+            all.push(rules);
+        }
+    }
+
+    /// A policy, with the rules that were agreed to.
+    pub(crate) fn policy(&self, policy: &Policy) -> Policy {
+        lock(&self.agreed).iter().fold(policy.clone(), Policy::with)
     }
 
     /// Whether something of this was refused for good.

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use toolcrib_fs::{Root, RootMode, Shelf, Tree, Workspace};
 use toolcrib_search::{
-    Grep, IndexSettings, Keep, Letters, Pattern, Reading, Stop, Tables, Walk, Wanted, grep, walk,
+    Grep, InThisProcess, IndexSettings, Keep, Letters, Pattern, Pieces, Reading, Stop, Tables,
+    Walk, Wanted, grep, walk,
 };
 
 use super::damage::{damaged, damaged_in_place};
@@ -81,6 +82,10 @@ impl Letters for Plain {
     fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b> {
         Reading::Text(bytes.into(), None)
     }
+
+    fn pieces(&self, _: &[u8]) -> Option<Box<dyn Pieces>> {
+        None
+    }
 }
 
 impl Indexed {
@@ -98,7 +103,7 @@ fn search(tree: &Tree, tables: Option<&Tables>) -> Vec<Vec<PathBuf>> {
     let files = listing.choose(|_| true, |file| !file.is_link());
     let of_pattern = |pattern: &&str| {
         let wanted = Wanted { pattern, literal: true, ignore_case: false, multiline: false };
-        let pattern = Pattern::new(wanted).expect("a pattern");
+        let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).expect("a pattern");
         let keep = Keep { skip: 0, most: 5, count_to: u64::MAX, before: 0, after: 0 };
         let (listing, letters, stop) = (&listing, &Plain, &stop);
         let search = Grep {
@@ -108,6 +113,7 @@ fn search(tree: &Tree, tables: Option<&Tables>) -> Vec<Vec<PathBuf>> {
             letters,
             tables,
             max_bytes: 100_000,
+            streams: false,
             keep,
             stop,
         };

@@ -2,25 +2,27 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::{PROGRAM, home_of_its_own, text, toolcrib};
 
-struct Server {
-    directory: tempfile::TempDir,
-    child: Child,
+pub(crate) struct Server {
+    pub(crate) directory: tempfile::TempDir,
+    pub(crate) child: Child,
     /// What it said when it began to serve.
     said: String,
-    token: String,
+    pub(crate) token: String,
 }
 
 impl Server {
-    fn start(address: &str, flags: &[&str]) -> Server {
+    pub(crate) fn start(address: &str, flags: &[&str]) -> Server {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("ws")).unwrap();
         std::fs::write(directory.path().join("ws/a.txt"), "one\n").unwrap();
@@ -30,20 +32,24 @@ impl Server {
         Server { directory, child, said, token }
     }
 
-    fn port(&self) -> &str {
+    pub(crate) fn port(&self) -> &str {
         let rest = self.said.split("http://127.0.0.1:").nth(1).unwrap();
         rest.split('/').next().unwrap()
     }
 
     /// Sends a request as it is, and reads the answer's head and as much of its body as comes at once.
-    fn ask(&self, request: &str) -> String {
+    pub(crate) fn ask(&self, request: &str) -> String {
+        exchange(self.connect(), request)
+    }
+
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(format!("127.0.0.1:{}", self.port())).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        exchange(stream, request)
+        stream
     }
 
     /// A POST of a call that reads the file, with other headers in place of the right ones.
-    fn post(&self, replaced: &[(&str, Option<&str>)]) -> String {
+    pub(crate) fn post(&self, replaced: &[(&str, Option<&str>)]) -> String {
         self.ask(&self.request("/mcp", replaced))
     }
 
@@ -57,7 +63,7 @@ impl Server {
         post(path, &headers, &read_call("a.txt"))
     }
 
-    fn bearer(&self) -> String {
+    pub(crate) fn bearer(&self) -> String {
         format!("Bearer {}", self.token)
     }
 }
@@ -84,7 +90,7 @@ fn serve(top: &Path, address: &str, flags: &[&str]) -> (Child, String) {
     (child, said)
 }
 
-fn read_call(file: &str) -> Value {
+pub(crate) fn read_call(file: &str) -> Value {
     json!({
         "jsonrpc": "2.0",
         "id": 1,
@@ -100,7 +106,7 @@ fn read_call(file: &str) -> Value {
     })
 }
 
-fn right_headers<'a>(host: &'a str, bearer: &'a str) -> Vec<(&'a str, Option<&'a str>)> {
+pub(crate) fn right_headers<'a>(host: &'a str, bearer: &'a str) -> Vec<(&'a str, Option<&'a str>)> {
     vec![
         ("Host", Some(host)),
         ("Authorization", Some(bearer)),
@@ -113,7 +119,7 @@ fn right_headers<'a>(host: &'a str, bearer: &'a str) -> Vec<(&'a str, Option<&'a
     ]
 }
 
-fn post(path: &str, headers: &[(&str, Option<&str>)], body: &Value) -> String {
+pub(crate) fn post(path: &str, headers: &[(&str, Option<&str>)], body: &Value) -> String {
     let body = body.to_string();
     let mut request = format!("POST {path} HTTP/1.1\r\nContent-Length: {}\r\n", body.len());
     for (name, value) in headers {
@@ -132,7 +138,7 @@ fn exchange(mut stream: impl Read + Write, request: &str) -> String {
     String::from_utf8(answer).unwrap()
 }
 
-fn status(answer: &str) -> &str {
+pub(crate) fn status(answer: &str) -> &str {
     answer.split(' ').nth(1).unwrap_or(answer)
 }
 
@@ -144,7 +150,28 @@ fn who_brings_the_token_is_served() {
     assert!(answer.contains(r#""text":"     1\tone\n""#), "{answer}");
     let own = format!("http://127.0.0.1:{}", server.port());
     assert_eq!(status(&server.post(&[("Origin", Some(&own))])), "200");
-    assert_eq!(status(&server.post(&[("Host", Some("127.0.0.1:4711"))])), "200", "a tunnel");
+    assert_eq!(status(&server.post(&[("Sec-Fetch-Site", Some("same-origin"))])), "200");
+}
+
+#[test]
+fn a_proxy_or_a_tunnel_is_named() {
+    let server = Server::start(
+        "localhost:0",
+        &["--allow-host", "127.0.0.1:4711", "--allow-host", "tools.example"],
+    );
+    for (expected, host) in [
+        ("200", "127.0.0.1:4711"),
+        ("200", "tools.example"),
+        ("200", "tools.example:443"),
+        ("403", "127.0.0.1:4712"),
+        ("403", "tools.example:4711"),
+    ] {
+        assert_eq!(status(&server.post(&[("Host", Some(host))])), expected, "{host}");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let words = ["serve", "--http", "0", "--state", "state", "--allow-host", "https://x"];
+    let output = toolcrib(directory.path(), &words, b"");
+    assert!(text(&output.stderr).contains("`https://x` is not a name"), "{output:?}");
 }
 
 #[test]
@@ -166,6 +193,12 @@ fn everybody_else_is_refused_before_a_tool_runs() {
         ("403", "Origin", Some("http://localhost:1")),
         ("403", "Host", Some("evil.example")),
         ("403", "Host", Some("localhost.evil.example")),
+        ("403", "Host", Some("127.0.0.1:1")),
+        ("403", "Host", Some("")),
+        ("400", "Host", None),
+        ("403", "Sec-Fetch-Site", Some("cross-site")),
+        ("403", "Sec-Fetch-Site", Some("same-site")),
+        ("400", "Toolcrib-Session", Some("not a name")),
         ("415", "Content-Type", Some("text/plain")),
         ("415", "Content-Type", Some("application/x-www-form-urlencoded")),
         ("415", "Content-Type", None),
@@ -178,6 +211,83 @@ fn everybody_else_is_refused_before_a_tool_runs() {
     let answer = server.ask(&server.request(&in_the_address, &[("Authorization", None)]));
     assert_eq!(status(&answer), "401");
     assert_eq!(status(&server.ask(&server.request("/", &[]))), "404");
+}
+
+#[test]
+fn what_two_programs_could_read_differently_is_refused() {
+    let server = Server::start("localhost:0", &[]);
+    let own = format!("http://localhost:{}", server.port());
+    let right = server.request("/mcp", &[("Origin", Some(&own))]);
+    assert_eq!(status(&server.ask(&right)), "200");
+    let with = |line: &str| right.replacen("\r\n", &format!("\r\n{line}\r\n"), 1);
+    for line in [
+        "Host: evil.example",
+        "Host: localhost",
+        "Origin: https://evil.example",
+        "Sec-Fetch-Site: none\r\nSec-Fetch-Site: cross-site",
+        "Content-Type: text/plain",
+        "Toolcrib-Session: a\r\nToolcrib-Session: b",
+    ] {
+        let answer = server.ask(&with(line));
+        assert_eq!(status(&answer), "400", "{line}: {answer}");
+    }
+    let absolute = right.replacen("POST /mcp", "POST http://evil.example/mcp", 1);
+    assert_eq!(status(&server.ask(&absolute)), "400");
+    let own_absolute = right.replacen("POST /mcp", &format!("POST {own}/mcp"), 1);
+    assert_eq!(status(&server.ask(&own_absolute)), "400");
+    assert_eq!(status(&server.ask(&right.replacen("\r\nHost", "\nHost", 1))), "400");
+    assert_eq!(status(&server.ask(&right.replacen("\r\n\r\n", "\r\n\n", 1))), "400");
+    let mut headers = right.lines().filter(|line| !line.starts_with("Content-Length"));
+    let head: String =
+        headers.by_ref().take_while(|line| !line.is_empty()).map(|l| format!("{l}\r\n")).collect();
+    let chunked = format!("{head}Transfer-Encoding: chunked\r\n\r\n");
+    let body = read_call("a.txt").to_string();
+    let whole = format!("{chunked}{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    assert_eq!(status(&server.ask(&whole)), "200");
+    let bad = server.ask(&format!("{chunked}zz\r\n{body}\r\n0\r\n\r\n"));
+    assert_eq!(status(&bad), "400", "{bad}");
+}
+
+/// Neither a request without the token nor half a request keeps its connection from others.
+#[test]
+fn connections_without_the_token_starve_nobody() {
+    let server = Server::start("localhost:0", &[]);
+    let over = AtomicBool::new(false);
+    let half = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nX: ";
+    let whole = "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    std::thread::scope(|scope| {
+        for (connections, sent) in [(80, whole), (80, whole), (100, half), (100, half)] {
+            let (server, over) = (&server, &over);
+            scope.spawn(move || {
+                let mut open: Vec<TcpStream> = Vec::new();
+                while !over.load(Ordering::Relaxed) {
+                    open.resize_with(connections, || server.connect());
+                    // Those that the server has closed are opened anew.
+                    open.retain_mut(|stream| {
+                        let _ = stream.set_nonblocking(true);
+                        let sent = stream.write_all(sent.as_bytes()).is_ok();
+                        sent && !matches!(stream.read(&mut [0; 4096]), Ok(0))
+                    });
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            });
+        }
+        let answers: Vec<String> = (0..20).map(|_| server.post(&[])).collect();
+        over.store(true, Ordering::Relaxed);
+        for answer in answers {
+            assert_eq!(status(&answer), "200", "{answer}");
+        }
+    });
+}
+
+#[test]
+fn a_refusal_ends_its_connection() {
+    let server = Server::start("localhost:0", &[]);
+    // No `Connection: close`: that the answer ends is the server's doing.
+    let answer = server.ask("GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_eq!(status(&answer), "401");
+    let answer = server.ask(&server.request("/", &[("Connection", None)]));
+    assert_eq!(status(&answer), "404");
 }
 
 /// The protocol's own suite sees this only in a server that has tools made up for it.
@@ -268,6 +378,43 @@ fn a_socket_at_a_path_is_served_the_same() {
         let answer = exchange(UnixStream::connect(&path).unwrap(), &request);
         assert_eq!(status(&answer), expected, "{answer}");
     }
+}
+
+#[test]
+fn a_token_file_that_others_can_reach_is_refused_with_what_to_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let top = directory.path();
+    let made = Server::start("localhost:0", &[]).token.clone();
+    let write = |name: &str, mode: u32| {
+        let path = top.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &made).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    write("group", 0o640);
+    write("real", 0o600);
+    std::os::unix::fs::symlink("real", top.join("link")).unwrap();
+    write("named", 0o600);
+    std::fs::hard_link(top.join("named"), top.join("twice")).unwrap();
+    write("shared/token", 0o600);
+    std::fs::set_permissions(top.join("shared"), std::fs::Permissions::from_mode(0o1777)).unwrap();
+    let fifo = Command::new("mkfifo").arg(top.join("fifo")).status().unwrap();
+    assert!(fifo.success());
+    for (file, problem) in [
+        ("group", "chmod 600"),
+        ("link", "symbolic link"),
+        ("twice", "hard link"),
+        ("shared/token", "which others can write"),
+        ("shared/new", "which others can write"),
+        ("fifo", "not a regular file"),
+    ] {
+        let words = ["serve", "--http", "0", "--state", "state", "--token-file", file];
+        let output = toolcrib(top, &words, b"");
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        let said = text(&output.stderr);
+        assert!(said.contains(problem) && said.contains(file), "{file}: {said}");
+    }
+    assert!(!top.join("shared/new").exists());
 }
 
 #[test]

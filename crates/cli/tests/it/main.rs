@@ -8,10 +8,12 @@
 )]
 
 mod cases;
+mod dry_run;
 mod few_handles;
 mod hidden;
 mod hostile_input;
 mod http;
+mod http_sessions;
 mod index;
 mod install;
 mod mcp;

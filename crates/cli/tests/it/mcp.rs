@@ -112,10 +112,13 @@ fn a_client_of_today_is_asked_by_an_answer_and_what_it_says_counts_once() {
     assert_eq!(asked["resultType"], "input_required");
     let question = asked["inputRequests"]["permission"]["params"]["message"].as_str().unwrap();
     assert!(question.contains("-one\n+two\n"), "it shows what would change: {question}");
-    let rule = "Asked because the profile `cautious` asks before changing files of the workspace \
-                (profile:cautious:write).\nWhat allows it always: this in rules.toml: decision = \
-                \"allow\", kind = \"edit\", paths = [\"**\"]\n";
-    assert!(question.ends_with(rule), "and which rule asks, and which would not: {question}");
+    let rule = format!(
+        "Asked because the profile `cautious` asks before changing files of the workspace \
+         (profile:cautious:write).\nWhat allows it always: this in rules.toml: decision = \
+         \"allow\", kind = \"edit\", paths = [\"{}\"]\n",
+        workspace.directory.path().canonicalize().unwrap().join("ws/a.txt").display()
+    );
+    assert!(question.ends_with(&rule), "and which rule asks, and which would not: {question}");
     assert_eq!(workspace.content(), "one\n");
     let state = asked["requestState"].clone();
 
@@ -146,6 +149,82 @@ fn an_answer_to_another_diff_is_no_answer() {
     let answered = json!({"requestState": asked["requestState"], "inputResponses": yes()});
     assert_eq!(workspace.edit(answered)["resultType"], "input_required");
     assert_eq!(workspace.content(), "one\nmore\n");
+}
+
+/// The text of a question, and the answers that it takes.
+fn question(params: &Value) -> (String, Vec<String>) {
+    let answers = &params["requestedSchema"]["properties"]["answer"]["enum"];
+    let answers = answers.as_array().unwrap().iter().map(|answer| answer.as_str().unwrap().into());
+    (params["message"].as_str().unwrap().to_owned(), answers.collect())
+}
+
+fn write_of_many_lines() -> Value {
+    let lines: String = (0..30_000).map(|number| format!("line {number}\n")).collect();
+    json!({"name": "Write", "arguments": {"file_path": "new.txt", "content": lines}})
+}
+
+#[test]
+fn a_long_question_comes_in_parts() {
+    let mut workspace = workspace(&["--profile", "cautious"]);
+    let mut write = |more: Value| {
+        let mut params = write_of_many_lines();
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        workspace.door.request("tools/call", params, json!({"elicitation": {}}))["result"].clone()
+    };
+    let mut asked = write(json!({}));
+    for part in 1..4 {
+        let (text, answers) = question(&asked["inputRequests"]["permission"]["params"]);
+        assert!(text.len() < 8_000, "{} bytes", text.len());
+        assert!(text.contains(&format!("[part {part} of ")), "{text}");
+        assert!(text.contains("more lines are not shown: answer `more`"), "{text}");
+        assert_eq!(text.contains("+line 0\n"), part == 1, "{text}");
+        assert!(text.contains("new.txt\"]"), "always is about this file alone: {text}");
+        assert_eq!(answers, ["once", "session", "no", "more"]);
+        let more = json!({"permission": {"action": "accept", "content": {"answer": "more"}}});
+        asked = write(json!({"requestState": asked["requestState"], "inputResponses": more}));
+    }
+    let done = write(json!({"requestState": asked["requestState"], "inputResponses": yes()}));
+    assert_eq!(done["isError"], false, "{done}");
+    let written = std::fs::read(workspace.directory.path().join("ws/new.txt")).unwrap();
+    assert!(written.ends_with(b"line 29999\n"));
+}
+
+#[test]
+fn a_long_question_by_a_request_comes_in_parts_to_its_end() {
+    let mut workspace = workspace(&["--profile", "cautious"]);
+    workspace.initialize("2025-11-25", json!({"elicitation": {}}));
+    let call = json!({"jsonrpc": "2.0", "id": "call", "method": "tools/call", "params": write_of_many_lines()});
+    workspace.send(call);
+    let mut shown = String::new();
+    let done = loop {
+        let asked = workspace.door.receive();
+        if asked.get("id") == Some(&"call".into()) {
+            break asked;
+        }
+        let (text, answers) = question(&asked["params"]);
+        assert!(text.len() < 8_000, "{} bytes", text.len());
+        shown += &text;
+        let answer = if answers.contains(&"more".to_owned()) { "more" } else { "once" };
+        let result = json!({"action": "accept", "content": {"answer": answer}});
+        workspace.send(json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}));
+    };
+    assert_eq!(done["result"]["isError"], false, "{done:?}");
+    let mut lines = shown.lines();
+    for number in 0..30_000 {
+        let line = format!("+line {number}");
+        assert!(lines.any(|shown| shown == line), "{line} was not shown");
+    }
+}
+
+#[test]
+fn a_question_about_a_command_says_where_it_would_run() {
+    let mut workspace = workspace(&["--profile", "cautious"]);
+    let params = json!({"name": "Bash", "arguments": {"command": "touch new"}});
+    let asked = workspace.door.request("tools/call", params, json!({"elicitation": {}}));
+    let (text, _) = question(&asked["result"]["inputRequests"]["permission"]["params"]);
+    let root = workspace.directory.path().canonicalize().unwrap().join("ws");
+    let expected = format!("Bash wants to:\n  run touch new\n  in {}", root.display());
+    assert!(text.starts_with(&expected), "{text}");
 }
 
 #[test]

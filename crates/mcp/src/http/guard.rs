@@ -1,47 +1,123 @@
-//! Who may ask at all. Looked at before anything of a request's body is read.
+//! Which requests go any further. Decided on the head alone, before anything of the body is read.
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN,
+    WWW_AUTHENTICATE,
+};
 use hyper::{Method, Request, Response, StatusCode};
 
+use super::names::Names;
+use super::sessions::SHARED_SESSION;
 use super::token::Token;
 
 /// The one path there is.
 const PATH: &str = "/mcp";
 
-pub(super) struct Guard {
+/// Where a browser says that a request comes from.
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Headers that mean something here, and nothing when there are two of them: programs on the way may go by the
+/// other one.
+const SINGLE: [HeaderName; 6] = [
+    HOST,
+    ORIGIN,
+    FETCH_SITE,
+    CONTENT_TYPE,
+    HeaderName::from_static("mcp-session-id"),
+    SHARED_SESSION,
+];
+
+/// Decides which requests a server answers.
+pub struct Guard {
     token: Token,
+    names: Names,
+}
+
+/// Why a request goes no further, as it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// Its body: what to do instead.
+    pub sentence: &'static str,
 }
 
 impl Guard {
-    pub(super) fn new(token: Token) -> Self {
-        Guard { token }
+    /// A guard for a server at a port of this machine, or at a socket without one. `hosts` are the names of
+    /// proxies in front of it, as in [`super::HttpOptions`]; the error is one that is not a name.
+    pub fn new(token: Token, hosts: &[String], port: Option<u16>) -> Result<Self, String> {
+        let names = Names::new(hosts, port)
+            .map_err(|name| format!("`{name}` is not a name of a host, or NAME:PORT"))?;
+        Ok(Guard { token, names })
     }
 
-    /// The answer to a request that goes no further.
-    pub(super) fn refuse<B>(&self, request: &Request<B>) -> Option<Response<Full<Bytes>>> {
-        let headers = request.headers();
+    /// Decides on a request by its head.
+    pub fn check<B>(&self, request: &Request<B>) -> Result<(), Refusal> {
+        let (headers, target) = (request.headers(), request.uri());
         if !bearer(headers).is_some_and(|given| self.token.is(given)) {
-            let mut refusal = say(
+            return refuse(
                 StatusCode::UNAUTHORIZED,
                 "The token is missing or wrong. Send `Authorization: Bearer TOKEN`; toolcrib serve \
                  names the file with the token when it starts.",
             );
-            refusal.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            return Some(refusal);
         }
-        if request.uri().path() != PATH {
-            return Some(say(StatusCode::NOT_FOUND, "MCP is at /mcp."));
+        // A target with a host in it would speak against the Host header.
+        if target.scheme().is_some() || target.authority().is_some() {
+            return refuse(StatusCode::BAD_REQUEST, "Send the path alone as the target: /mcp.");
+        }
+        if target.path() != PATH {
+            return refuse(StatusCode::NOT_FOUND, "MCP is at /mcp.");
+        }
+        if SINGLE.iter().any(|name| headers.get_all(name).iter().nth(1).is_some()) {
+            return refuse(StatusCode::BAD_REQUEST, "A header that may come once came twice.");
+        }
+        let Some(host) = headers.get(HOST) else {
+            return refuse(StatusCode::BAD_REQUEST, "The Host header is missing.");
+        };
+        if !host.to_str().is_ok_and(|host| self.names.is_host(host)) {
+            return refuse(
+                StatusCode::FORBIDDEN,
+                "The Host header is not a name of this server. Use the address that toolcrib serve \
+                 names when it starts, or start it with --allow-host.",
+            );
+        }
+        let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or_default());
+        if !origin.is_none_or(|origin| self.names.is_origin(origin)) {
+            return refuse(StatusCode::FORBIDDEN, "Requests from that Origin are not answered.");
+        }
+        let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
+        if !matches!(site, None | Some(b"none" | b"same-origin")) {
+            return refuse(StatusCode::FORBIDDEN, "Requests from other sites are not answered.");
         }
         // A page in a browser can send other types to anywhere without being asked.
         if request.method() == Method::POST && !is_json(headers) {
-            return Some(say(
+            return refuse(
                 StatusCode::UNSUPPORTED_MEDIA_TYPE,
                 "Send `Content-Type: application/json`.",
-            ));
+            );
         }
-        None
+        Ok(())
+    }
+}
+
+fn refuse(status: StatusCode, sentence: &'static str) -> Result<(), Refusal> {
+    Err(Refusal { status, sentence })
+}
+
+impl Refusal {
+    /// The answer. The connection ends with it, so that the next request without the token costs a new one.
+    pub(super) fn response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::new(Bytes::from_static(self.sentence.as_bytes())));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
     }
 }
 
@@ -59,10 +135,69 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
 }
 
-fn say(status: StatusCode, sentence: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from_static(sentence.as_bytes())));
-    *response.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, plain);
-    response
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard() -> (Guard, String) {
+        let token = "0123456789".repeat(5);
+        (Guard::new(Token::new(&token).unwrap(), &[], Some(8765)).unwrap(), token)
+    }
+
+    fn check(target: &str, more: &[(&str, &str)]) -> u16 {
+        let (guard, token) = guard();
+        let mut request = Request::builder().method("POST").uri(target);
+        let usual = [
+            ("host", "localhost:8765".to_owned()),
+            ("authorization", format!("Bearer {token}")),
+            ("content-type", "application/json".to_owned()),
+        ];
+        for (name, value) in usual {
+            request = request.header(name, value);
+        }
+        for (name, value) in more {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(()).unwrap();
+        guard.check(&request).map_or_else(|refusal| refusal.status.as_u16(), |()| 200)
+    }
+
+    #[test]
+    fn a_header_that_comes_twice_means_nothing() {
+        assert_eq!(check("/mcp", &[]), 200);
+        for (name, value) in [
+            ("host", "localhost:8765"),
+            ("host", "evil.example"),
+            ("content-type", "application/json"),
+        ] {
+            assert_eq!(check("/mcp", &[(name, value)]), 400, "{name}: {value}");
+        }
+        let own = "http://localhost:8765";
+        assert_eq!(check("/mcp", &[("origin", own)]), 200);
+        assert_eq!(check("/mcp", &[("origin", own), ("origin", "https://evil.example")]), 400);
+        assert_eq!(check("/mcp", &[("authorization", "Bearer x")]), 401);
+    }
+
+    #[test]
+    fn a_target_has_no_host_in_it() {
+        for target in ["http://evil.example/mcp", "http://localhost:8765/mcp", "localhost:8765"] {
+            assert_eq!(check(target, &[]), 400, "{target}");
+        }
+        assert_eq!(check("/mcp/", &[]), 404);
+        assert_eq!(check("*", &[]), 404);
+    }
+
+    #[test]
+    fn a_page_of_another_site_is_refused_by_what_its_browser_says() {
+        for (site, expected) in [
+            ("none", 200),
+            ("same-origin", 200),
+            ("same-site", 403),
+            ("cross-site", 403),
+            ("", 403),
+            ("None", 403),
+        ] {
+            assert_eq!(check("/mcp", &[("sec-fetch-site", site)]), expected, "{site}");
+        }
+    }
 }

@@ -157,23 +157,34 @@ fn questions_come_one_after_the_other_and_waiting_can_be_cancelled() {
 }
 
 #[test]
-fn never_holds_for_the_session_too() {
-    let (_directory, runtime) = workspace();
-    let calls = vec![edit("one", "two"), edit("one", "two")];
-    let (replies, asked) = ask(&runtime, calls, Answer::DenyAlways("Leave it.".into()));
-    assert!(replies.iter().all(Result::is_err));
-    assert_eq!(asked.len(), 1);
-    let again = replies[1].as_ref().unwrap_err();
-    assert!(again.message().contains("refused for good"), "{again}");
+fn always_and_never_hold_in_the_session_for_the_files_of_the_rule() {
+    let elsewhere =
+        || Call::new("Edit", json!({"file_path": "b.txt", "old_string": "one", "new_string": "2"}));
+    let calls = || vec![edit("one", "two"), edit("two", "one"), elsewhere()];
+    for (answer, is_allowed) in
+        [(Answer::AllowAlways, true), (Answer::DenyAlways("Leave it.".into()), false)]
+    {
+        let (directory, runtime) = workspace();
+        std::fs::write(directory.path().join("b.txt"), "one\n").unwrap();
+        let (replies, asked) = ask(&runtime, calls(), answer);
+        assert!(replies.iter().all(|reply| reply.is_ok() == is_allowed), "{replies:?}");
+        assert_eq!(asked.len(), 2, "the other file is asked about: {asked:?}");
+        if let Err(again) = &replies[1] {
+            assert!(again.message().contains("a rule of yours forbids it"), "{again}");
+        }
+    }
 }
 
 #[test]
 fn nobody_there_is_told_which_rule_would_allow_it() {
-    let (_directory, runtime) = workspace();
+    let (directory, runtime) = workspace();
     let error = runtime.call(&runtime.session(), edit("one", "two"), Options::default());
     let error = error.unwrap_err();
     assert_eq!(error.metadata()["rule"], "profile:cautious:write");
-    let expected = "with profile = \"workspace\", or always with this in rules.toml: \
-                    decision = \"allow\", kind = \"edit\", paths = [\"**\"].";
-    assert!(error.hint_text().ends_with(expected), "{}", error.hint_text());
+    let expected = format!(
+        "with profile = \"workspace\", or always with this in rules.toml: \
+         decision = \"allow\", kind = \"edit\", paths = [\"{}\"].",
+        directory.path().canonicalize().unwrap().join("a.txt").display()
+    );
+    assert!(error.hint_text().ends_with(&expected), "{}", error.hint_text());
 }

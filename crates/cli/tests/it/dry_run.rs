@@ -1,0 +1,192 @@
+//! `--dry-run`: no message of any transport changes a file, whatever form the message has.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::http::{Server, post, right_headers};
+use crate::{PROGRAM, home_of_its_own, text, toolcrib};
+
+const FLAGS: [&str; 6] = ["--root", "ws", "--state", "state", "--profile", "open"];
+
+/// A workspace with a change that could be undone.
+fn prepare(top: &Path) {
+    std::fs::create_dir_all(top.join("ws")).unwrap();
+    std::fs::write(top.join("ws/a.txt"), "one\n").unwrap();
+    let edit = r#"{"file_path": "a.txt", "old_string": "one", "new_string": "two"}"#;
+    let made = toolcrib(top, &[&["call", "Edit", edit], &FLAGS[..]].concat(), b"");
+    assert!(made.status.success(), "{}", text(&made.stdout));
+}
+
+fn assert_unchanged(top: &Path) {
+    assert_eq!(std::fs::read_to_string(top.join("ws/a.txt")).unwrap(), "two\n");
+    let names: Vec<_> = std::fs::read_dir(top.join("ws")).unwrap().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+}
+
+/// Calls that change something, and what is like one.
+fn odd_params() -> Vec<Value> {
+    let mut all = Vec::new();
+    let write = json!({"file_path": "b.txt", "content": "x\n"});
+    let command = json!({"command": "echo x > c.txt"});
+    let tools = [("Undo", json!({})), ("Write", write), ("Bash", command)];
+    for (tool, arguments) in &tools {
+        let params = json!({"name": tool, "arguments": arguments});
+        let with = |field: &str, value: Value| {
+            let mut params = params.clone();
+            params[field] = value;
+            params
+        };
+        all.push(params.clone());
+        all.push(with("arguments", arguments.to_string().into()));
+        all.push(with("arguments", json!([arguments])));
+        all.push(with("arguments", Value::Null));
+        all.push(with("arguments", 5.into()));
+        all.push(with("arguments", "".into()));
+        all.push(with("requestState", 5.into()));
+        all.push(with("requestState", "x".into()));
+        all.push(with("requestState", json!({"x": []})));
+        all.push(with("inputResponses", json!([])));
+        all.push(with("inputResponses", json!({"permission": 5})));
+        all.push(with("other", json!({"dry_run": false})));
+        all.push(with("_meta", json!({"toolcrib/dry_run": false})));
+        all.push(with("_meta", json!({"toolcrib/dry_run": "no"})));
+        all.push(with("_meta", json!({"progressToken": []})));
+        all.push(with("name", tool.to_lowercase().into()));
+        all.push(json!([params]));
+    }
+    all.push(json!({"name": "Undo"}));
+    all
+}
+
+/// The messages of MCP that carry them.
+fn messages() -> Vec<Value> {
+    let mut id = 0;
+    let mut next = || {
+        id += 1;
+        id
+    };
+    let call = |id: i32, params: &Value| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+    let mut all = Vec::new();
+    for params in odd_params() {
+        all.push(call(next(), &params));
+        let mut modern = call(next(), &params);
+        if let Some(params) = modern["params"].as_object_mut() {
+            let mut meta = params.get("_meta").cloned().unwrap_or_else(|| json!({}));
+            meta["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
+            meta["io.modelcontextprotocol/clientCapabilities"] = json!({"elicitation": {}});
+            params.insert("_meta".to_owned(), meta);
+        }
+        all.push(modern);
+        let mut more = call(next(), &params);
+        more["result"] = json!({});
+        all.push(more);
+    }
+    all
+}
+
+fn initialize() -> Value {
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    });
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
+}
+
+#[test]
+fn standard_input_and_output() {
+    let directory = tempfile::tempdir().unwrap();
+    let top = directory.path();
+    prepare(top);
+    let mut server = Command::new(PROGRAM)
+        .args(["serve", "--dry-run"])
+        .args(FLAGS)
+        .current_dir(top)
+        .envs(home_of_its_own())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = server.stdin.take().unwrap();
+    let mut stdout = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut send = |message: &Value| writeln!(stdin, "{message}").unwrap();
+    send(&initialize());
+    stdout.next().unwrap().unwrap();
+    send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    for message in messages() {
+        // Neither a call without an id nor a message that has a result besides is answered; the calls behind them
+        // give them time.
+        let mut notification = message.clone();
+        notification.as_object_mut().unwrap().remove("id");
+        send(&notification);
+        send(&message);
+        while message.get("result").is_none() {
+            let answer: Value = serde_json::from_str(&stdout.next().unwrap().unwrap()).unwrap();
+            if answer["id"] == message["id"] {
+                break;
+            }
+        }
+    }
+    drop(stdin);
+    for line in stdout {
+        line.unwrap();
+    }
+    server.wait().unwrap();
+    assert_unchanged(top);
+}
+
+#[test]
+fn http() {
+    let server = Server::start("localhost:0", &["--dry-run", "--profile", "open"]);
+    prepare(server.directory.path());
+    let bearer = server.bearer();
+    let mut headers = right_headers("localhost", &bearer);
+    headers.retain(|(name, _)| !name.to_ascii_lowercase().starts_with("mcp-"));
+    let begun = server.ask(&post("/mcp", &headers, &initialize()));
+    let session = begun.split("mcp-session-id: ").nth(1).unwrap().split('\r').next().unwrap();
+    for message in messages() {
+        let name = message["params"]["name"].as_str().unwrap_or("Undo").to_owned();
+        for in_session in [true, false] {
+            let mut headers = headers.clone();
+            match in_session {
+                true => headers.push(("Mcp-Session-Id", Some(session))),
+                false => headers.extend([
+                    ("MCP-Protocol-Version", Some("2026-07-28")),
+                    ("Mcp-Method", Some("tools/call")),
+                    ("Mcp-Name", Some(name.as_str())),
+                ]),
+            }
+            let answer = server.ask(&post("/mcp", &headers, &message));
+            assert!(answer.starts_with("HTTP/1.1 "), "{message}: {answer}");
+            assert!(!answer.starts_with("HTTP/1.1 5"), "{message}: {answer}");
+        }
+    }
+    assert_unchanged(server.directory.path());
+}
+
+#[test]
+fn lines_and_single_calls() {
+    let directory = tempfile::tempdir().unwrap();
+    let top = directory.path();
+    prepare(top);
+    let mut lines = String::new();
+    for params in odd_params() {
+        let (tool, args) = (&params["name"], &params["arguments"]);
+        lines += &format!("{}\n", json!({"id": 1, "tool": tool, "args": args}));
+        lines +=
+            &format!("{}\n", json!({"tool": tool, "args": args, "dry_run": false, "wait": true}));
+        lines += &format!("{}\n", json!({"tool": tool, "args": args, "dry_run": "false"}));
+        lines += &format!("{params}\n");
+    }
+    let run = toolcrib(top, &[&["run", "--dry-run"], &FLAGS[..]].concat(), lines.as_bytes());
+    assert_eq!(text(&run.stdout).lines().count(), lines.lines().count());
+    assert_unchanged(top);
+    for params in odd_params().iter().filter(|params| params["name"] == "Undo") {
+        let args = params["arguments"].to_string();
+        toolcrib(top, &[&["call", "Undo", &args, "--dry-run"], &FLAGS[..]].concat(), b"");
+    }
+    assert_unchanged(top);
+}

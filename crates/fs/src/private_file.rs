@@ -1,0 +1,240 @@
+//! A small file that holds a secret: it is used only if no other user can read it, write it or put another in
+//! its place.
+
+use std::fmt;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, fstat, open, openat};
+use rustix::fs::{renameat_with, unlinkat};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+use crate::random;
+
+/// A file in its directory, which is open and was found to be private.
+#[derive(Debug)]
+pub struct PrivateFile {
+    directory: OwnedFd,
+    name: PathBuf,
+}
+
+/// Why a file is not used. Each sentence is about the file, and says what to do.
+#[derive(Debug)]
+pub enum PrivateFileError {
+    /// The system says so.
+    Io(io::Error),
+    /// Others could know or choose what is in it.
+    NotPrivate(String),
+}
+
+impl PrivateFile {
+    /// Opens the directory of a file, making it if it is not there, and looks at who may change it.
+    pub fn locate(path: &Path) -> Result<PrivateFile, PrivateFileError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(not_private("is not a path to a file"));
+        };
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = open(parent, flags, Mode::empty())?;
+        check_directory(&fstat(&directory)?, parent)?;
+        Ok(PrivateFile { directory, name: name.into() })
+    }
+
+    /// Reads at most `max` bytes; nothing, if there is no such file.
+    pub fn read(&self, max: u64) -> Result<Option<Vec<u8>>, PrivateFileError> {
+        // Neither a link is followed nor is a pipe waited for.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = match openat(&self.directory, &self.name, flags, Mode::empty()) {
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::LOOP) => {
+                return Err(not_private("is a symbolic link; name the file itself"));
+            }
+            Err(Errno::NXIO) => return Err(not_private(NO_FILE)),
+            opened => opened?,
+        };
+        check_file(&fstat(&opened)?)?;
+        let mut content = Vec::new();
+        File::from(opened).take(max).read_to_end(&mut content)?;
+        Ok(Some(content))
+    }
+
+    /// Puts a new file in place, whole and for its owner alone. Leaves one that is there as it is.
+    pub fn create(&self, content: &[u8]) -> Result<(), PrivateFileError> {
+        let draft = format!(".draft-{}", random::hex::<8>()?);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let made = openat(&self.directory, &draft, flags, Mode::RUSR | Mode::WUSR)?;
+        let written = File::from(made).write_all(content).and_then(|()| {
+            let flags = RenameFlags::NOREPLACE;
+            Ok(renameat_with(&self.directory, &draft, &self.directory, &self.name, flags)?)
+        });
+        if written.is_err() {
+            // It is of no use to anybody.
+            let _ = unlinkat(&self.directory, &draft, AtFlags::empty());
+        }
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+const NO_FILE: &str = "is not a regular file; remove it, or name another";
+
+fn check_file(stat: &Stat) -> Result<(), PrivateFileError> {
+    let problem = match () {
+        () if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => NO_FILE,
+        () if stat.st_uid != geteuid().as_raw() => {
+            "belongs to another user, who knows what is in it; remove it, or name another"
+        }
+        () if stat.st_mode & 0o077 != 0 => {
+            "can be read or written by others; `chmod 600` it if that was never used, or remove it for a new one"
+        }
+        () if stat.st_nlink != 1 => {
+            "has another name (a hard link), under which others may reach it; remove it for a new one"
+        }
+        () => return Ok(()),
+    };
+    Err(not_private(problem))
+}
+
+/// Who can write a directory can put another file in the place of this one. The sticky bit of `/tmp` does not
+/// help: it lets others make the file first.
+fn check_directory(stat: &Stat, path: &Path) -> Result<(), PrivateFileError> {
+    let (owner, directory) = (stat.st_uid, path.display());
+    if owner != geteuid().as_raw() && owner != 0 {
+        let problem = format!("is in {directory}, which belongs to another user; name another");
+        return Err(PrivateFileError::NotPrivate(problem));
+    }
+    if stat.st_mode & 0o022 != 0 {
+        let problem = format!(
+            "is in {directory}, which others can write; `chmod go-w` it, or name a file elsewhere"
+        );
+        return Err(PrivateFileError::NotPrivate(problem));
+    }
+    Ok(())
+}
+
+fn not_private(problem: &str) -> PrivateFileError {
+    PrivateFileError::NotPrivate(problem.to_owned())
+}
+
+impl fmt::Display for PrivateFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PrivateFileError::Io(error) => write!(f, "{error}"),
+            PrivateFileError::NotPrivate(problem) => f.write_str(problem),
+        }
+    }
+}
+
+impl std::error::Error for PrivateFileError {}
+
+impl From<io::Error> for PrivateFileError {
+    fn from(error: io::Error) -> Self {
+        PrivateFileError::Io(error)
+    }
+}
+
+impl From<Errno> for PrivateFileError {
+    fn from(errno: Errno) -> Self {
+        PrivateFileError::Io(errno.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    fn refusal(path: &Path) -> String {
+        let read = PrivateFile::locate(path).and_then(|file| file.read(100));
+        read.unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_is_made_once_and_is_its_owners_alone() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("new/secret");
+        let file = PrivateFile::locate(&path).unwrap();
+        assert!(file.read(100).unwrap().is_none());
+        file.create(b"one").unwrap();
+        file.create(b"two").unwrap();
+        assert_eq!(file.read(100).unwrap().unwrap(), b"one");
+        assert_eq!(file.read(2).unwrap().unwrap(), b"on");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn a_file_that_others_can_reach_is_not_read() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("secret");
+        PrivateFile::locate(&path).unwrap().create(b"one").unwrap();
+        for mode in [0o640, 0o604, 0o620, 0o602, 0o610] {
+            set_mode(&path, mode);
+            assert!(refusal(&path).contains("chmod 600"), "{mode:o}");
+        }
+        set_mode(&path, 0o600);
+        let link = top.path().join("link");
+        symlink(&path, &link).unwrap();
+        assert!(refusal(&link).contains("symbolic link"));
+        fs::hard_link(&path, top.path().join("other")).unwrap();
+        assert!(refusal(&path).contains("hard link"));
+        assert!(refusal(top.path().join("other").as_path()).contains("hard link"));
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let top = tempfile::tempdir().unwrap();
+        let fifo = top.path().join("fifo");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
+        assert!(refusal(&fifo).contains("not a regular file"));
+        let socket = top.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        assert!(refusal(&socket).contains("not a regular file"));
+        let directory = top.path().join("directory");
+        fs::create_dir(&directory).unwrap();
+        assert!(refusal(&directory).contains("not a regular file"));
+    }
+
+    #[test]
+    fn a_directory_that_others_can_write_holds_no_secret() {
+        let top = tempfile::tempdir().unwrap();
+        let directory = top.path().join("shared");
+        fs::create_dir(&directory).unwrap();
+        let path = directory.join("secret");
+        PrivateFile::locate(&path).unwrap().create(b"one").unwrap();
+        for mode in [0o777, 0o1777, 0o770, 0o707] {
+            set_mode(&directory, mode);
+            assert!(refusal(&path).contains("others can write"), "{mode:o}");
+        }
+        set_mode(&directory, 0o755);
+        assert!(PrivateFile::locate(&path).unwrap().read(100).is_ok());
+    }
+
+    #[test]
+    fn a_file_or_directory_of_another_user_is_refused() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("secret");
+        PrivateFile::locate(&path).unwrap().create(b"one").unwrap();
+        std::os::unix::fs::chown(&path, Some(1234), None).unwrap();
+        assert!(refusal(&path).contains("another user"));
+        std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+        std::os::unix::fs::chown(top.path(), Some(1234), None).unwrap();
+        assert!(refusal(&path).contains("another user"));
+    }
+}
