@@ -88,15 +88,6 @@ impl Reply {
         facts.into_iter().fold(self, |reply, (key, value)| reply.with(key, value))
     }
 
-    /// The number of the change in the journal, by which it can be undone.
-    #[must_use]
-    pub(crate) fn with_change(self, id: Option<u64>) -> Self {
-        match id {
-            Some(id) => self.with("change", id),
-            None => self,
-        }
-    }
-
     /// What it says, without the diff.
     pub fn output(&self) -> &str {
         &self.output

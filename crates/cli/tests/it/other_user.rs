@@ -96,6 +96,7 @@ fn a_file_in_a_directory_that_is_not_ours_is_written_in_place() {
     let reply = workspace.edit("d/a.txt", &[]);
     assert_eq!(reply["success"], true, "{reply}");
     assert!(reply["output"].as_str().unwrap().contains("written in place"), "{reply}");
+    assert_eq!(reply["metadata"]["written_in_place"], true, "{reply}");
     assert_eq!(std::fs::read(workspace.path("ws/d/a.txt")).unwrap(), b"two\n");
     let new = json!({"file_path": "d/new.txt", "content": "x"});
     for flags in [&["--dry-run"][..], &[]] {

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use toolcrib_fs::{
     About, Change, Committed, Content, FsErrorKind, Keeper, Locks, NewMode, Place, Step,
 };
@@ -50,6 +51,10 @@ pub struct Changed {
     pub id: Option<u64>,
     /// What its caller should know, each a sentence.
     pub notes: Vec<String>,
+    /// A file had another name (hard link), which keeps the old content.
+    pub hard_link_broken: bool,
+    /// A file was written in place, not replaced at once.
+    pub in_place: bool,
 }
 
 impl Cx<'_> {
@@ -234,7 +239,7 @@ impl Cx<'_> {
                 }
             }
         }
-        Ok(Changed { id: committed.id, notes: notes(&committed) })
+        Ok(Changed::of(&committed))
     }
 
     /// Notes what the files say that are changed, and holds them to what somebody agreed to.
@@ -266,15 +271,29 @@ fn step((edit, place): (FileEdit, Place)) -> Step {
     }
 }
 
-fn notes(committed: &Committed) -> Vec<String> {
-    let mut notes = Vec::new();
-    if committed.files.iter().any(|file| file.hard_link_broken) {
-        notes.push("It had another name (hard link), which keeps the old content.".to_owned());
+impl Changed {
+    fn of(committed: &Committed) -> Changed {
+        let hard_link_broken = committed.files.iter().any(|file| file.hard_link_broken);
+        let in_place = committed.files.iter().any(|file| file.in_place);
+        let mut notes = Vec::new();
+        if hard_link_broken {
+            notes.push("It had another name (hard link), which keeps the old content.".to_owned());
+        }
+        if in_place {
+            notes.push(
+                "It was written in place, not replaced at once: a reader in that moment may have seen half of it.".to_owned(),
+            );
+        }
+        Changed { id: committed.id, notes, hard_link_broken, in_place }
     }
-    if committed.files.iter().any(|file| file.in_place) {
-        notes.push(
-            "It was written in place, not replaced at once: a reader in that moment may have seen half of it.".to_owned(),
-        );
+
+    /// What programs should know: its number, by which it can be undone, and how files were written, where that
+    /// was not by replacing them whole under their only name.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, Value)> {
+        let mut facts = Vec::new();
+        facts.extend(self.id.map(|id| ("change", id.into())));
+        facts.extend(self.hard_link_broken.then(|| ("hard_link_broken", true.into())));
+        facts.extend(self.in_place.then(|| ("written_in_place", true.into())));
+        facts
     }
-    notes
 }

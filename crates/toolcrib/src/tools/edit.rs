@@ -97,6 +97,6 @@ impl Edit {
             .with("added_lines", diff.added)
             .with("removed_lines", diff.removed)
             .with("hash", now.hash().short())
-            .with_change(changed.id)
+            .with_all(changed.facts())
     }
 }

@@ -83,14 +83,14 @@ impl Tool for MultiEdit {
         let mut says =
             format!("{did} {}: {}.", shown.join(", "), counted(total as u64, "replacement"));
         let matched = shown.iter().zip(&made).flat_map(|(shown, made)| notes(shown, made));
-        matched.chain(changed.notes).for_each(|note| says += &format!(" {note}"));
+        matched.chain(changed.notes.clone()).for_each(|note| says += &format!(" {note}"));
         let results: Vec<Value> =
             shown.iter().zip(&made).map(|(shown, made)| result(shown, made)).collect();
         Ok(Reply::new(says)
             .diff(diff)
             .with("total_replacements", total)
             .with("results", results)
-            .with_change(changed.id))
+            .with_all(changed.facts()))
     }
 }
 

@@ -187,7 +187,7 @@ impl NotebookEdit {
             .with("added_lines", diff.added)
             .with("removed_lines", diff.removed)
             .with("hash", now.hash().short())
-            .with_change(changed.id);
+            .with_all(changed.facts());
         match &edited.id {
             Some(id) => reply.with("cell_id", id.as_str()),
             None => reply,

@@ -57,7 +57,7 @@ impl Tool for Undo {
         let files = plan.edits.len();
         let restored: Vec<String> =
             plan.restored.iter().map(|path| cx.show(path)).collect::<Result<_, _>>()?;
-        let changed = cx.commit(plan.edits, plan.undoes, &plan.restored, &plan.directories)?.id;
+        let changed = cx.commit(plan.edits, plan.undoes, &plan.restored, &plan.directories)?;
         let did =
             if cx.dry_run() { "Dry run, nothing written. Would take back" } else { "Took back" };
         let mut says = did.to_owned();
@@ -88,7 +88,7 @@ impl Tool for Undo {
             .diff(diff)
             .with("undone", ids)
             .with("files", files)
-            .with_change(changed))
+            .with_all(changed.facts()))
     }
 }
 

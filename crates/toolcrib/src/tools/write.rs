@@ -107,7 +107,7 @@ fn reply(cx: &Cx<'_>, shown: &str, updated: &Updated, notes: &[String]) -> Reply
         .with("added_lines", diff.added)
         .with("removed_lines", diff.removed)
         .with("hash", now.hash().short())
-        .with_change(changed.id);
+        .with_all(changed.facts());
     // Who wrote a new file knows what is in it; who is to agree to it does not.
     if created && !cx.dry_run() { reply } else { reply.diff(diff.text) }
 }

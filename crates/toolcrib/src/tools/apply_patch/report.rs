@@ -38,7 +38,7 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed) -> Reply {
         .with("already_applied", modified == 0)
         .with("added_lines", diff.added)
         .with("removed_lines", diff.removed)
-        .with_change(changed.id)
+        .with_all(changed.facts())
 }
 
 /// What was done, or would be, a line a file.
