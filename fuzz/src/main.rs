@@ -25,7 +25,7 @@ use toolcrib_fuzz::Target;
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 fn main() -> ExitCode {
-    // As a child of ourselves, to read a PDF.
+    // As a child of ourselves, to read a PDF or to match a pattern.
     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
         return code;
     }

@@ -40,7 +40,8 @@ const DEFAULT_SEED: u64 = 1;
 const SMOKE_EXECUTIONS: u64 = 2_000;
 
 /// Those of which each execution starts a process or writes files, and how many are enough for CI.
-const SLOW: &[(&str, u64)] = &[("index", 100), ("journal", 600), ("pdf", 150), ("splice", 600)];
+const SLOW: &[(&str, u64)] =
+    &[("backtrack", 300), ("index", 100), ("journal", 600), ("pdf", 150), ("splice", 600)];
 
 /// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {

@@ -97,8 +97,10 @@ fn most_shared<'a>(file: impl Iterator<Item = &'a [u8]>, wanted: &[&'a [u8]]) ->
     let inked = wanted.iter().map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
     let mut places: HashMap<&[u8], Vec<usize>> = inked.map(|line| (line, Vec::new())).collect();
     for (at, line) in file.enumerate() {
-        // What is more common than that counts no more.
-        if let Some(places) = places.get_mut(line.trim_ascii())
+        let line = line.trim_ascii();
+        // What is more common than that counts no more; blank lines are not looked up at all.
+        if !line.is_empty()
+            && let Some(places) = places.get_mut(line)
             && places.len() <= COMMON_LINE
         {
             places.push(at);
