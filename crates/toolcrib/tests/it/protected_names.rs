@@ -283,8 +283,9 @@ fn the_git_directory_is_found_where_it_is() {
     fs::create_dir_all(here.ws("b")).unwrap();
     fs::write(here.ws("b/.git"), "gitdir: ../other/g.git\n").unwrap();
     fs::create_dir_all(here.ws("here/.githooks")).unwrap();
-    fs::write(here.ws("here/shared.gitconfig"), "").unwrap();
-    let config = "[core]\n\tbare = false\n\thooksPath = .githooks\n[include]\n\tpath = ../shared.gitconfig\n";
+    fs::write(here.ws("here/team.gitconfig"), "").unwrap();
+    let config =
+        "[core]\n\tbare = false\n\thooksPath = .githooks\n[include]\n\tpath = ../team.gitconfig\n";
     fs::write(here.ws("here/.git/config"), config).unwrap();
     fs::hard_link(here.ws("here/.git/config"), here.ws("here/hl")).unwrap();
     for name in [
@@ -292,7 +293,7 @@ fn the_git_directory_is_found_where_it_is() {
         "other/g.git/hooks/pre-commit",
         "a/.git/hooks/pre-commit",
         "here/.githooks/pre-commit",
-        "here/shared.gitconfig",
+        "here/team.gitconfig",
         "here/hl",
     ] {
         let before = fs::read(here.ws(name)).ok();
