@@ -17,6 +17,7 @@ use crate::handover;
 use crate::job::Job;
 use crate::sandbox::Confinement;
 use crate::supervise::Supervised;
+use crate::supervise::review::Staging;
 use crate::wire::{Notice, take_notice};
 
 /// What is read of one output before the others have their turn.
@@ -38,6 +39,7 @@ pub(crate) struct Poller {
     /// What the thread does first.
     prepare: fn() -> io::Result<()>,
     running: Mutex<Option<Running>>,
+    staging: Mutex<Option<Arc<Staging>>>,
 }
 
 /// What a command is held to, who decides about its changes, and the thread that asks.
@@ -68,19 +70,19 @@ struct Sources {
 }
 
 /// Something that is read from: a command's output, what its keeper says, its calls that wait for the
-/// supervisor, or the files that it has closed and that are to be reviewed.
+/// supervisor, or the files that commands have closed and that are to be reviewed.
 #[derive(Debug)]
 enum Source {
     Output(OwnedFd, Arc<Job>),
     Keeper(UnixStream, Mutex<Vec<u8>>, Arc<Job>, Option<Supervision>),
-    Calls(Arc<Supervised>),
-    ClosedFiles(OwnedFd, Arc<Supervised>),
+    Calls(Supervised),
+    ClosedFiles(Arc<Staging>),
 }
 
 impl Poller {
     /// A thread to be, of this name, and what it does first.
     pub(crate) fn new(name: &'static str, prepare: fn() -> io::Result<()>) -> Poller {
-        Poller { name, prepare, running: Mutex::default() }
+        Poller { name, prepare, running: Mutex::default(), staging: Mutex::default() }
     }
 
     /// Looks after a job from now on.
@@ -98,9 +100,18 @@ impl Poller {
 
     /// Performs the calls of a command from now on.
     fn supervise(&self, supervised: Supervised) -> io::Result<()> {
-        let (shared, supervised) = (self.begun()?, Arc::new(supervised));
-        shared.add(Source::ClosedFiles(supervised.closed_files()?, supervised.clone()))?;
-        shared.add(Source::Calls(supervised))
+        self.begun()?.add(Source::Calls(supervised))
+    }
+
+    /// The files of all commands that are reviewed when they are closed.
+    fn staging(&self) -> io::Result<Arc<Staging>> {
+        let mut staging = lock(&self.staging);
+        if let Some(staging) = &*staging {
+            return Ok(staging.clone());
+        }
+        let made = Arc::new(Staging::new()?);
+        self.begun()?.add(Source::ClosedFiles(made.clone()))?;
+        Ok(staging.insert(made).clone())
     }
 
     fn begun(&self) -> io::Result<Arc<Shared>> {
@@ -169,22 +180,9 @@ impl Shared {
             Source::Output(output, _) => epoll::add(&self.epoll, output, data, EventFlags::IN),
             Source::Keeper(control, ..) => epoll::add(&self.epoll, control, data, EventFlags::IN),
             Source::Calls(calls) => epoll::add(&self.epoll, calls, data, EventFlags::IN),
-            Source::ClosedFiles(files, _) => epoll::add(&self.epoll, files, data, EventFlags::IN),
+            Source::ClosedFiles(files) => epoll::add(&self.epoll, files, data, EventFlags::IN),
         };
         Ok(added.inspect_err(|_| self.remove(number))?)
-    }
-
-    /// Forgets what tells of the files of a command that is over.
-    fn forget_closed_files(&self, over: &Arc<Supervised>) {
-        let is_of =
-            |source: &Source| matches!(source, Source::ClosedFiles(_, of) if Arc::ptr_eq(of, over));
-        lock(&self.sources).by_number.retain(|_, source| {
-            let forgotten = is_of(source);
-            if let (Source::ClosedFiles(files, _), true) = (&**source, forgotten) {
-                let _ = epoll::delete(&self.epoll, files);
-            }
-            !forgotten
-        });
     }
 
     fn remove(&self, number: u64) {
@@ -203,8 +201,8 @@ impl Shared {
                 hear(control, &mut lock(received), job, supervision.as_ref(), chunk)
             }
             Source::Calls(calls) => calls.attend(),
-            Source::ClosedFiles(_, supervised) => {
-                supervised.publish();
+            Source::ClosedFiles(files) => {
+                files.publish();
                 true
             }
         };
@@ -221,9 +219,8 @@ impl Shared {
                 Source::Calls(calls) => {
                     let _ = epoll::delete(&self.epoll, calls);
                     calls.over();
-                    self.forget_closed_files(calls);
                 }
-                Source::ClosedFiles(files, _) => drop(epoll::delete(&self.epoll, files)),
+                Source::ClosedFiles(_) => {}
             }
             self.remove(number);
         }
@@ -290,8 +287,8 @@ fn begin_to_supervise(descriptors: Vec<OwnedFd>, job: &Arc<Job>, supervision: &S
     let mut descriptors = descriptors.into_iter();
     let calls = descriptors.next().ok_or(io::ErrorKind::UnexpectedEof.into());
     let begun = calls.and_then(|calls| {
-        let (job, guard) = (job.clone(), guard.clone());
-        Supervised::new(calls, job, confinement, guard, descriptors.next())
+        let (job, guard, staging) = (job.clone(), guard.clone(), poller.staging()?);
+        Ok(Supervised::new(calls, job, confinement, guard, descriptors.next(), staging))
     });
     if let Err(error) = begun.and_then(|supervised| poller.supervise(supervised)) {
         guard.unseen(&error);

@@ -45,6 +45,8 @@ pub enum Unwritable {
     ReadOnly,
     /// It is protected, within what may be written.
     Protected,
+    /// It is part of a repository that was there before the commands.
+    Repository,
     /// It is hidden.
     Hidden,
     /// It is a directory that leads to what is protected or hidden, and stays where it is.

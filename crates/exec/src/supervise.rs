@@ -24,7 +24,7 @@ mod open;
 pub(crate) mod operation;
 mod perform;
 mod resolve;
-mod review;
+pub(crate) mod review;
 mod socket;
 
 use std::collections::{HashSet, VecDeque};
@@ -32,7 +32,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, openat2};
@@ -65,14 +65,16 @@ pub(crate) struct Supervised {
     guard: Arc<dyn Guard>,
     sandbox: Sandbox,
     level: Level,
-    /// What may be written where no mount holds the rest, under its real names.
-    written: Vec<PathBuf>,
+    /// The workspace and the caches, under their real names.
+    shared: Vec<PathBuf>,
+    /// The directory of the session, under its real name.
+    tmp: PathBuf,
     /// The root of the files as the command sees them.
     root: OnceLock<OwnedFd>,
     credentials: OnceLock<Credentials>,
     sockets: Listening,
     waiters: Waiters,
-    staging: Mutex<Staging>,
+    staging: Arc<Staging>,
     told: Mutex<HashSet<Refusal>>,
 }
 
@@ -106,29 +108,29 @@ impl Supervised {
         confinement: &Confinement,
         guard: Arc<dyn Guard>,
         sockets: Option<OwnedFd>,
-    ) -> io::Result<Supervised> {
+        staging: Arc<Staging>,
+    ) -> Supervised {
         answer_promptly(&calls);
         let (sandbox, level) = (confinement.sandbox.clone(), confinement.level);
-        let mut written = Vec::new();
-        if level == Level::Landlock {
-            let all = confinement.written().chain([sandbox.tmp.as_path()]);
-            written.extend(all.filter_map(|path| std::fs::canonicalize(path).ok()));
-        }
-        let shared = sandbox.network == Network::All || !level.has_view();
-        Ok(Supervised {
+        let real = |path: &Path| std::fs::canonicalize(path).ok();
+        let shared: Vec<PathBuf> = confinement.written().filter_map(real).collect();
+        let tmp = real(&sandbox.tmp).unwrap_or_default();
+        let shares_network = sandbox.network == Network::All || !level.has_view();
+        Supervised {
             calls: Arc::new(calls),
             job,
             guard,
             sandbox,
             level,
-            written,
+            shared,
+            tmp,
             root: OnceLock::new(),
             credentials: OnceLock::new(),
-            sockets: Listening::new(sockets, shared),
+            sockets: Listening::new(sockets, shares_network),
             waiters: Waiters::default(),
-            staging: Mutex::new(Staging::new()?),
+            staging,
             told: Mutex::default(),
-        })
+        }
     }
 
     /// Answers the calls that wait now. Answers whether there may be more.
@@ -146,31 +148,17 @@ impl Supervised {
             }
             let Some(waiting) = queue.pop_front() else { break };
             // A file that was closed before this call was made is in its place before the call is.
-            self.publish();
+            self.staging.publish();
             self.answer(&waiting);
         }
         let ready = self.ready();
         !ready.contains(PollFlags::HUP) || ready.contains(PollFlags::IN)
     }
 
-    /// Puts files in their place that were written and closed, after a review.
-    pub(crate) fn publish(&self) {
-        for closed in self.staging().take_closed() {
-            if let Err(refusal) = closed.publish(|path, content| self.guard.review(path, content)) {
-                self.tell(refusal);
-            }
-        }
-    }
-
-    /// Ready when a file was written and closed that is to be reviewed.
-    pub(crate) fn closed_files(&self) -> io::Result<OwnedFd> {
-        self.staging().as_fd().try_clone_to_owned()
-    }
-
     /// No process of the command is left.
     pub(crate) fn over(&self) {
         self.waiters.wake();
-        self.publish();
+        self.staging.publish();
         self.guard.over();
     }
 
@@ -212,12 +200,13 @@ impl Supervised {
         call.perform(operation)
     }
 
-    fn has_no_network(&self) -> bool {
-        self.sandbox.network == Network::None
+    /// Whether other programs find a file under this path, too: it is in the workspace, or in a cache.
+    fn is_shared(&self, path: &Path) -> bool {
+        self.shared.iter().any(|top| path.starts_with(top))
     }
 
-    fn staging(&self) -> MutexGuard<'_, Staging> {
-        self.staging.lock().unwrap_or_else(PoisonError::into_inner)
+    fn has_no_network(&self) -> bool {
+        self.sandbox.network == Network::None
     }
 
     /// Tells what was refused, each once.
@@ -316,7 +305,8 @@ impl Call<'_> {
     fn check_writable(&self, deed: Option<Deed>, path: &Path) -> rustix::io::Result<()> {
         let supervised = self.supervised;
         if supervised.level != Level::Landlock
-            || supervised.written.iter().any(|top| path.starts_with(top))
+            || supervised.is_shared(path)
+            || path.starts_with(&supervised.tmp)
         {
             return Ok(());
         }

@@ -140,7 +140,7 @@ fn supervised(confinement: &Confinement) -> Result<Rules, BackendError> {
         rules.push((libc::SYS_socket, Vec::new()));
         return Ok(rules);
     }
-    rules.push((libc::SYS_connect, Vec::new()));
+    rules.extend(whole(&[libc::SYS_connect, libc::SYS_bind]));
     if confinement.sandbox.network == Network::None {
         // To an address, and not to the peer that it is connected to already.
         let address = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;

@@ -249,10 +249,24 @@ pub(crate) fn let_return_descriptor(
 /// Connects a socket to an address of any family.
 #[expect(unsafe_code, reason = "no crate that we have takes an address as bytes")]
 pub(crate) fn connect(socket: impl AsFd, address: &[u8]) -> rustix::io::Result<()> {
-    let length = libc::socklen_t::try_from(address.len()).unwrap_or(0);
-    let number = socket.as_fd().as_raw_fd();
+    let (number, length) = (socket.as_fd().as_raw_fd(), address_length(address));
     // SAFETY: the address is as long as it is said to be, is only read, and outlives the call.
-    let answer = unsafe { libc::connect(number, address.as_ptr().cast(), length) };
+    outcome(unsafe { libc::connect(number, address.as_ptr().cast(), length) })
+}
+
+/// Binds a socket to an address of any family.
+#[expect(unsafe_code, reason = "no crate that we have takes an address as bytes")]
+pub(crate) fn bind(socket: impl AsFd, address: &[u8]) -> rustix::io::Result<()> {
+    let (number, length) = (socket.as_fd().as_raw_fd(), address_length(address));
+    // SAFETY: the address is as long as it is said to be, is only read, and outlives the call.
+    outcome(unsafe { libc::bind(number, address.as_ptr().cast(), length) })
+}
+
+fn address_length(address: &[u8]) -> libc::socklen_t {
+    libc::socklen_t::try_from(address.len()).unwrap_or(0)
+}
+
+fn outcome(answer: libc::c_int) -> rustix::io::Result<()> {
     if answer == 0 {
         return Ok(());
     }

@@ -1,5 +1,8 @@
-//! Landlock: who may open what, held by the kernel whatever the mounts are. The second wall where there
-//! are namespaces, and the first where there are none.
+//! Landlock: which files a command may open, held by the kernel whatever the mounts are. The second wall where
+//! there are namespaces, and the first where there are none.
+//!
+//! A command may change no file at all by itself: the [supervisor](crate::supervise) performs those calls, and
+//! is not held to these rules. So a call that changes files and is not supervised is refused, whatever it is.
 
 use std::fs;
 use std::io;
@@ -19,6 +22,8 @@ const EXECUTE: u64 = 1;
 const WRITE_FILE: u64 = 1 << 1;
 const READ_FILE: u64 = 1 << 2;
 const READ_DIRECTORY: u64 = 1 << 3;
+/// Making a local socket with a name.
+const MAKE_SOCKET: u64 = 1 << 9;
 /// Everything of the first version: besides those above, removing and making names.
 const FIRST: u64 = (1 << 13) - 1;
 /// Renaming and linking from one directory to another, since version 2.
@@ -62,8 +67,8 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), Failure> {
     if confinement.level.has_view() {
         // What is hidden is covered by a mount already.
         rules.allow(Path::new("/"), EXECUTE | READ_FILE | READ_DIRECTORY)?;
-        for top in ["/tmp", "/var/tmp", "/run", "/dev"] {
-            rules.allow(Path::new(top), u64::MAX)?;
+        for top in ["/tmp", "/var/tmp", "/run", "/dev/shm"] {
+            rules.allow(Path::new(top), MAKE_SOCKET)?;
         }
     } else {
         rules.allow(Path::new("/"), READ_DIRECTORY)?;
@@ -72,15 +77,14 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), Failure> {
         for path in around(&hidden) {
             rules.allow(&path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
         }
-        rules.allow(&confinement.sandbox.tmp, u64::MAX)?;
-        for device in ["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts"] {
-            let device = Path::new("/dev").join(device);
-            rules.allow(&device, READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEVICE)?;
+        rules
+            .allow(&confinement.sandbox.tmp, EXECUTE | READ_FILE | READ_DIRECTORY | MAKE_SOCKET)?;
+        for path in confinement.written() {
+            rules.allow(path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
         }
     }
-    for path in confinement.written() {
-        rules.allow(path, u64::MAX)?;
-    }
+    // A terminal is opened by the supervisor, and told how to behave by the command.
+    rules.allow(Path::new("/dev"), READ_FILE | IOCTL_DEVICE)?;
     plainly("hold it to Landlock's rules", landlock_restrict(&rules.set))
 }
 

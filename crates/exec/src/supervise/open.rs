@@ -68,7 +68,16 @@ impl Call<'_> {
             FileType::Directory if has(flags, libc::O_CREAT) => Err(Errno::ISDIR),
             FileType::RegularFile => self.open_regular(&found, flags, mode),
             FileType::CharacterDevice => self.open_device(target, flags),
-            FileType::Fifo => self.open_in_thread(target, flags),
+            FileType::Fifo => {
+                // A pipe has no path.
+                if let Some(path) = found.path().ok().filter(|path| path.is_absolute())
+                    && changes(flags)
+                {
+                    self.check_writable(None, &path)?;
+                }
+                self.open_in_thread(target, flags)
+            }
+            FileType::BlockDevice if !has(flags, libc::O_PATH) => Err(Errno::ACCESS),
             FileType::Symlink if !has(flags, libc::O_PATH) => Err(Errno::LOOP),
             _ => self.reopen(target, flags).map(|file| answer(file, flags)),
         }

@@ -60,6 +60,10 @@ pub(super) enum Operation {
         descriptor: i32,
         address: Vec<u8>,
     },
+    Bind {
+        descriptor: i32,
+        address: Vec<u8>,
+    },
     /// A datagram to an address. It is only looked at.
     Send {
         address: Vec<u8>,
@@ -173,6 +177,11 @@ impl Operation {
                 let length = usize::try_from(arguments[2].min(ADDRESS_BYTES)).unwrap_or(0);
                 let address = memory.bytes(arguments[1], length)?;
                 Operation::Connect { descriptor: number(0) as i32, address }
+            }
+            libc::SYS_bind => {
+                let length = usize::try_from(arguments[2].min(ADDRESS_BYTES)).unwrap_or(0);
+                let address = memory.bytes(arguments[1], length)?;
+                Operation::Bind { descriptor: number(0) as i32, address }
             }
             libc::SYS_sendto => {
                 let length = usize::try_from(arguments[5].min(ADDRESS_BYTES)).unwrap_or(0);

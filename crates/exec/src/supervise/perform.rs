@@ -43,6 +43,7 @@ impl Call<'_> {
                 self.change_mode(&self.resolver.descriptor(descriptor)?, mode)
             }
             Operation::Connect { descriptor, address } => return self.connect(descriptor, address),
+            Operation::Bind { descriptor, address } => return self.bind(descriptor, &address),
             Operation::Send { address } => return Ok(self.send(&address)),
             Operation::MakeSocket { family } => return Ok(self.refuse_socket(family)),
         }?;

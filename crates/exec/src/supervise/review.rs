@@ -7,8 +7,10 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{
@@ -21,21 +23,23 @@ use super::caller::{Credentials, reopening_path};
 use super::open::answer;
 use super::resolve::Found;
 use super::{Answer, Call};
+use crate::guard::Guard;
+use crate::job::Job;
 use crate::random::random_word;
 use crate::refusal::{Refusal, Unwritable};
 
 /// More than a configuration that people write has.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// As many files are written at a time by one command.
+/// As many files are written at a time.
 const MAX_STAGED: usize = 256;
 
-/// The files of a command that are being written and not reviewed yet.
+/// The files of all commands that are being written and not reviewed yet.
 #[derive(Debug)]
-pub(super) struct Staging {
+pub(crate) struct Staging {
     /// Tells when the last descriptor of one was closed.
     closed: OwnedFd,
-    by_watch: HashMap<i32, Staged>,
+    by_watch: Mutex<HashMap<i32, Staged>>,
 }
 
 #[derive(Debug)]
@@ -43,6 +47,8 @@ struct Staged {
     /// The file in memory that the command writes.
     content: OwnedFd,
     destination: Destination,
+    guard: Arc<dyn Guard>,
+    job: Arc<Job>,
 }
 
 #[derive(Debug)]
@@ -53,34 +59,30 @@ struct Destination {
     credentials: Credentials,
 }
 
-/// A file that was closed: its path, and its content or why there is none.
-pub(super) struct Closed {
-    destination: Destination,
-    content: Result<(Vec<u8>, Mode), Errno>,
-}
-
 impl Staging {
-    pub(super) fn new() -> rustix::io::Result<Staging> {
+    pub(crate) fn new() -> io::Result<Staging> {
         let closed = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        Ok(Staging { closed, by_watch: HashMap::new() })
+        Ok(Staging { closed, by_watch: Mutex::default() })
     }
 
-    /// The files that were closed since this was asked last.
-    pub(super) fn take_closed(&mut self) -> Vec<Closed> {
+    /// Puts files in their place that were closed since this was asked last, after a review.
+    pub(crate) fn publish(&self) {
         let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
         let mut reader = inotify::Reader::new(&self.closed, &mut buffer);
-        let mut closed = Vec::new();
         while let Ok(event) = reader.next() {
             if !event.events().contains(ReadFlags::CLOSE_WRITE) {
                 continue;
             }
-            if let Some(staged) = self.by_watch.remove(&event.wd()) {
+            let staged = self.lock().remove(&event.wd());
+            if let Some(staged) = staged {
                 let _ = inotify::remove_watch(&self.closed, event.wd());
-                let content = read(&staged.content);
-                closed.push(Closed { destination: staged.destination, content });
+                staged.publish();
             }
         }
-        closed
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<i32, Staged>> {
+        self.by_watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,29 +92,30 @@ impl AsFd for Staging {
     }
 }
 
-impl Closed {
+impl Staged {
     /// Asks for a review, and puts the content in its place.
-    pub(super) fn publish(
-        self,
-        review: impl FnOnce(&Path, &[u8]) -> Result<(), Unwritable>,
-    ) -> Result<(), Refusal> {
-        let Closed { destination, content } = self;
-        let refused = |why| Refusal::Write(destination.path.clone(), why);
-        let (content, mode) = content.map_err(|_| refused(Unwritable::Protected))?;
-        review(&destination.path, &content).map_err(refused)?;
-        let Destination { parent, name, credentials, .. } = &destination;
-        let put = || put(parent, name, &content, mode, RenameFlags::empty());
-        // A directory that is gone by now is no refusal.
-        let _ = credentials.hold(put);
-        Ok(())
+    fn publish(self) {
+        let Destination { parent, name, path, credentials } = self.destination;
+        let reviewed =
+            read(&self.content).map_err(|_| Unwritable::Protected).and_then(|(content, mode)| {
+                self.guard.review(&path, &content).map(|()| (content, mode))
+            });
+        match reviewed {
+            Ok((content, mode)) => {
+                let put = || put(&parent, &name, &content, mode, RenameFlags::empty());
+                // A directory that is gone by now is no refusal.
+                let _ = credentials.hold(put);
+            }
+            Err(why) => self.job.refused(Refusal::Write(path, why)),
+        }
     }
 }
 
 impl Call<'_> {
     /// Opens a file in memory in the place of one whose content is reviewed.
     pub(super) fn stage(&self, found: &Found, flags: u32, mode: u32) -> rustix::io::Result<Answer> {
-        let mut staging = self.supervised.staging();
-        if staging.by_watch.len() >= MAX_STAGED {
+        let staging = &self.supervised.staging;
+        if staging.lock().len() >= MAX_STAGED {
             return Err(Errno::MFILE);
         }
         let (parent, name) = found.place()?;
@@ -138,7 +141,8 @@ impl Call<'_> {
             path: found.path()?,
             credentials: self.credentials,
         };
-        staging.by_watch.insert(watch, Staged { content, destination });
+        let (guard, job) = (self.supervised.guard.clone(), self.supervised.job.clone());
+        staging.lock().insert(watch, Staged { content, destination, guard, job });
         Ok(answer(given, flags))
     }
 }

@@ -4,16 +4,30 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_getfl, fstat, openat2};
 use rustix::io::Errno;
+use rustix::process::{chdir, fchdir};
 
 use super::address::{self, Reached};
-use super::caller::{Base, reopening_path};
+use super::caller::{Base, reopening_path, set_umask};
 use super::listening::SocketName;
+use super::perform::access;
 use super::resolve::GivenPath;
 use super::{Answer, Call};
+use crate::guard::{FileAction, NodeKind};
 use crate::refusal::Refusal;
-use crate::sandbox::connect;
+use crate::sandbox::{bind, connect};
+
+/// Whether this process finds the same directory under the path of a name in it.
+fn is_same_here(path: &Path, parent: &OwnedFd) -> bool {
+    let identity = |status: rustix::fs::Stat| (status.st_dev, status.st_ino);
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    let here =
+        path.parent().and_then(|above| openat2(CWD, above, flags, Mode::empty(), resolve).ok());
+    let here = here.and_then(|here| fstat(here).ok()).map(identity);
+    here.is_some() && here == fstat(parent).ok().map(identity)
+}
 
 /// Families of the network.
 const INTERNET: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
@@ -66,6 +80,40 @@ impl Call<'_> {
             }
         })?;
         Ok(target)
+    }
+
+    /// Gives a local socket a name. In directories of the session, which no other program uses, the kernel
+    /// goes on with the call. In the workspace, where Landlock refuses that, the name is decided on.
+    pub(super) fn bind(&self, descriptor: i32, address: &[u8]) -> rustix::io::Result<Answer> {
+        let Some(Reached::Path(path)) = address::parse(address) else {
+            return Ok(Answer::Continue);
+        };
+        let given = GivenPath { base: Base::WorkingDirectory, path };
+        let found = self.resolver.resolve(&given, false)?;
+        let path = found.path()?;
+        if !self.supervised.is_shared(&path) {
+            return Ok(Answer::Continue);
+        }
+        if found.target.is_some() {
+            return Err(Errno::ADDRINUSE);
+        }
+        let socket = self.caller.duplicate(descriptor)?;
+        self.check_waiting()?;
+        self.ask_without_review(&[access(&path, &found, FileAction::Create(NodeKind::Special))])?;
+        let (parent, name) = found.place()?;
+        set_umask(self.caller.umask());
+        // The socket keeps the name that it is bound by. The directory of this thread is its own.
+        let (directory, name) = match given.path.is_absolute() && is_same_here(&given.path, parent)
+        {
+            true => (None, given.path.clone()),
+            false => (Some(parent), name.into()),
+        };
+        if let Some(directory) = directory {
+            fchdir(directory)?;
+        }
+        let bound = self.credentials.hold(|| bind(&socket, &address::of_path(&name)));
+        let _ = chdir("/");
+        bound.map(|()| Answer::Value(0))
     }
 
     fn check_own(&self, name: &SocketName) -> rustix::io::Result<()> {

@@ -132,7 +132,7 @@ impl PathRules {
                 return rule;
             }
             if self.is_removed_by_accident(&tree, &relative, access, program) {
-                return Rule::Refused(Unwritable::Protected);
+                return Rule::Refused(Unwritable::Repository);
             }
         }
         if access.action != FileAction::Remove

@@ -76,6 +76,9 @@ fn remedy(why: Unwritable) -> &'static str {
         Unwritable::Protected => {
             "protected: it can make programs run code, or a rule says so; allow_protected in config.toml, or the rule"
         }
+        Unwritable::Repository => {
+            "part of a repository that no command of this session made; only git removes from it, or you; allow_protected in config.toml"
+        }
         Unwritable::Hidden => "hidden from commands",
         Unwritable::Holding => {
             "holds something protected, and stays where it is; allow_protected in config.toml, or the rule"
@@ -113,6 +116,7 @@ fn reason(why: Unwritable) -> &'static str {
         Unwritable::Outside => "outside",
         Unwritable::ReadOnly => "read_only",
         Unwritable::Protected => "protected",
+        Unwritable::Repository => "repository",
         Unwritable::Hidden => "hidden",
         Unwritable::Holding => "holds_protected",
     }

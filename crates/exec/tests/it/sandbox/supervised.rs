@@ -373,3 +373,31 @@ fn what_the_kernel_refuses_to_a_command_it_refuses_to_the_supervisor() {
     let ran = bench.run("ulimit -n 3; exec 3> new 4> new2 5> new3; echo x");
     assert!(ran.output.contains("Too many open files"), "{}", ran.output);
 }
+
+/// Landlock refuses every change that is not supervised: a command has no right to change anything itself.
+#[test]
+fn a_socket_gets_a_name_only_where_it_may() {
+    for bench in Bench::with_every_view() {
+        fs::create_dir_all(bench.path("ws/.git/hooks")).unwrap();
+        if bench.passes("id -u") != "0\n" {
+            bench.give_to(NOBODY);
+        }
+        let lines = r#"
+import os, socket
+def bind(name):
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.bind(name); return s.getsockname() == name
+    except OSError as error:
+        return type(error).__name__
+here = os.getcwd()
+print(bind("mine.sock"), bind(here + "/other.sock"), bind("/tmp/in-tmp.sock"))
+print(bind(".git/hooks/x"), bind(here + "/.git/config"), bind("mine.sock"), bind("/etc/x"))
+print(oct(os.stat("mine.sock").st_mode & 0o777))
+"#;
+        let script = format!("umask 022; /usr/bin/python3 - <<'END'{lines}END");
+        let expected = "True True True\nPermissionError PermissionError OSError";
+        let out = bench.passes(&script);
+        assert!(out.starts_with(expected) && out.ends_with("0o755\n"), "{out}");
+    }
+}
