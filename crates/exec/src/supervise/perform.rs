@@ -82,7 +82,9 @@ impl Call<'_> {
         }
         let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         let removed = self.credentials.hold(|| unlinkat(parent, &name, flags));
-        self.told(Some(Deed::Remove), Some(path), removed)
+        // That a name is not there is no refusal.
+        let path = found.target.is_some().then_some(path);
+        self.told(Some(Deed::Remove), path, removed)
     }
 
     fn rename(&self, from: &GivenPath, to: &GivenPath, flags: u32) -> rustix::io::Result<()> {

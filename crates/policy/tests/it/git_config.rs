@@ -227,6 +227,7 @@ fn what_git_writes_by_itself_is_harmless() {
 	logallrefupdates = true
 [remote "origin"]
 	url = git@github.com:me/it.git
+	pushurl = ../beside.git
 	fetch = +refs/heads/*:refs/remotes/origin/*
 [branch "main"]
 	remote = origin
@@ -292,11 +293,8 @@ fn what_runs_a_program_is_dangerous() {
         "[remote \"origin\"]uploadpack=touch X;git-upload-pack #]",
         "[remote \"origin\"]vcs=e",
         "[remote \"origin\"]url=ext\":\":sh -c id",
-        "[remote \"origin\"]url=./evil.git",
         "[remote \"origin\"]url",
-        "[remote \"origin\"]pushurl=file:///w/ws/evil.git",
-        "[branch \"main\"]remote=evil",
-        "[branch \"main\"]pushRemote=./evil.git",
+        "[branch \"main\"]remote=ext::id",
         "[remote]pushDefault=ext::id",
         "[submodule \"x\"]update=!cmd #]",
         "[submodule \"x\"]url=-u./e",
