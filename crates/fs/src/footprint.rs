@@ -80,6 +80,8 @@ pub struct Settled {
     pub failed: Option<FsError>,
     /// Directories that were renamed and had more files in them than are kept.
     pub incomplete: Vec<PathBuf>,
+    /// Files that were modified and have other names (hard links), which were modified with them.
+    pub shared: Vec<PathBuf>,
 }
 
 /// A file that has changed.
@@ -171,6 +173,10 @@ impl Footprint {
                     None => continue,
                 },
             };
+            let is_shared = matches!(spot.look(), Standing::File { stamp } if stamp.is_shared);
+            if is_shared && file.action == Action::Modified {
+                settled.shared.push(path.clone());
+            }
             settled.files.push(file);
             changes.extend(change);
         }

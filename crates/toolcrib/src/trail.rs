@@ -9,8 +9,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use toolcrib_exec::{FileAccess, FileAction};
 use toolcrib_fs::{About, ChangedFile, Footprint, Measure, Settled, Tree, Workspace, Worth};
 use toolcrib_search::{Ignored, VERSION_CONTROL};
+use toolcrib_text::visible_name;
 
 use crate::runtime::Runtime;
+
+/// As many files with other names are named.
+const MAX_SHARED: usize = 3;
 
 /// What one command changes: told by the thread that lets its calls wait, asked for by calls.
 #[derive(Debug)]
@@ -104,6 +108,17 @@ impl Left {
     fn add(&mut self, settled: Settled) {
         self.files.extend(settled.files);
         self.ids.extend(settled.id);
+        let shared = settled.shared.iter().take(MAX_SHARED);
+        self.troubles.extend(shared.map(|path| {
+            format!(
+                "{} has other names (hard links) with the same content: Undo restores this name only",
+                visible_name(path.as_os_str().as_encoded_bytes())
+            )
+        }));
+        if settled.shared.len() > MAX_SHARED {
+            let more = settled.shared.len() - MAX_SHARED;
+            self.troubles.push(format!("{more} more of the modified files have other names"));
+        }
         self.troubles.extend(settled.incomplete.iter().map(|directory| {
             format!(
                 "{} was renamed and has more files than are kept: Undo does not bring all of them back",

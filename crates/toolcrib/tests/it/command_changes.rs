@@ -118,6 +118,18 @@ fn whatever_a_command_does_undo_takes_back() {
         ("perl -pi -e 's/fn/pub fn/' src/lib.rs src/deep/down.rs", 0, 2, 0),
         ("(sleep 0.1; echo late > late) & wait", 1, 0, 0),
         ("f=$(mktemp ./t.XXXX); echo x > $f; mv $f a.txt", 0, 1, 0),
+        ("exec 3< a.txt; echo gone > /dev/fd/3", 0, 1, 0),
+        ("python3 -c \"open('/dev/stdin', 'w').write('x')\" < a.txt", 0, 1, 0),
+        ("exec 9< a.txt; echo gone | tee /dev/fd/9 > /dev/null", 0, 1, 0),
+        ("exec 3< a.txt; echo gone > /proc/thread-self/fd/3", 0, 1, 0),
+        ("exec 3< a.txt; echo gone > /proc/../proc/self/fd/3", 0, 1, 0),
+        ("ln -s /proc/self/fd/3 /tmp/l; exec 3< a.txt; echo gone > /tmp/l", 0, 1, 0),
+        (
+            "ln -s $PWD /tmp/d; ln -s /tmp/d/a.txt /tmp/m; echo gone > /tmp/m; rm /tmp/d /tmp/m",
+            0,
+            1,
+            0,
+        ),
     ] {
         let place = Place::new();
         let before = place.tree();
@@ -134,6 +146,46 @@ fn whatever_a_command_does_undo_takes_back() {
             |tree: Tree| tree.into_iter().filter(|(_, of)| of.1.is_some()).collect::<Tree>();
         assert_eq!(files(again), files(after), "{command}");
     }
+}
+
+/// A descriptor or a mapping that a process still has when the reply is given.
+#[test]
+fn what_is_written_after_the_reply_is_recorded() {
+    for write in [
+        "exec 3>> a.txt; (until [ -f go ]; do sleep 0.01; done; echo late >&3; rm go) > /dev/null 2>&1 &",
+        "python3 -c 'import mmap, os, time\nf = open(\"a.txt\", \"r+b\"); m = mmap.mmap(f.fileno(), 0); m[0:1] = b\"O\"\nwhile not os.path.exists(\"go\"): time.sleep(0.01)\nm[0:3] = b\"xxx\"; m.flush(); os.remove(\"go\")' > /dev/null 2>&1 & sleep 0.3",
+    ] {
+        let place = Place::new();
+        let before = fs::read(place.path("a.txt")).unwrap();
+        let reply = place.call("Bash", json!({"command": write})).unwrap();
+        let job = reply.metadata()["bash_id"].as_str().unwrap().to_owned();
+        fs::write(place.path("go"), "").unwrap();
+        while place.path("go").exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // The last process has written, and is about to end.
+        let mut said = String::new();
+        for _ in 0..2_000 {
+            said += place.call("BashOutput", json!({"bash_id": job})).unwrap().output();
+            if said.contains("modified a.txt") {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(said.contains("modified a.txt"), "{said}");
+        assert_ne!(fs::read(place.path("a.txt")).unwrap(), before);
+        while fs::read(place.path("a.txt")).unwrap() != before {
+            place.call("Undo", json!({})).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_file_with_other_names_is_named() {
+    let place = Place::new();
+    fs::hard_link(place.path("a.txt"), place.path("docs/hard")).unwrap();
+    let reply = place.bash("echo x > a.txt");
+    assert!(reply.output().contains("a.txt has other names"), "{}", reply.output());
 }
 
 #[test]
