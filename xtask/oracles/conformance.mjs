@@ -42,8 +42,10 @@ async function serve(program, words) {
   const token = fs.readFileSync(file, 'utf8').trim();
   const proxy = http.createServer((request, response) => {
     const headers = { ...request.headers, authorization: `Bearer ${token}` };
-    // The server's own origin is that of the port which it has itself.
-    if (headers.origin) headers.origin = headers.origin.replace(`:${proxy.address().port}`, `:${port}`);
+    // The server's own name and origin have the port which it has itself.
+    for (const name of ['host', 'origin']) {
+      if (headers[name]) headers[name] = headers[name].replace(`:${proxy.address().port}`, `:${port}`);
+    }
     const options = { host: '127.0.0.1', port, method: request.method, path: request.url, headers };
     const onward = http.request(options, (answer) => {
       response.writeHead(answer.statusCode, answer.headers);

@@ -64,10 +64,11 @@ impl Canaries {
             in_tmp.path().to_owned(),
             in_tmp.path().join("socket"),
             at("out/socket"),
-            top.path().to_owned(),
         ] {
             fs::set_permissions(open, fs::Permissions::from_mode(0o777))?;
         }
+        // A state directory is not used below one that others can write.
+        fs::set_permissions(top.path(), fs::Permissions::from_mode(0o755))?;
         let tcp = TcpListener::bind("127.0.0.1:0")?;
         tcp.set_nonblocking(true)?;
         let udp = UdpSocket::bind("127.0.0.1:0")?;

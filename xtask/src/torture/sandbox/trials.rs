@@ -10,6 +10,8 @@ pub(super) fn run(trial: &mut Trial, report: &mut Report) -> Result<()> {
     for (what, attempt) in [
         ("X04 a link planted for Write", planted as fn(&mut Trial) -> Result<Option<String>>),
         ("X08 a new repository that runs something", new_repository),
+        ("X10 protected names by every way", protected_names),
+        ("X12 local sockets by every name", local_sockets),
         ("X31 words that ask for less", asked),
         ("X32 /tmp is the session's", tmp),
         ("D01 what is missing is said", said),
@@ -49,6 +51,79 @@ fn new_repository(trial: &mut Trial) -> Result<Option<String>> {
     ];
     let left: Vec<&str> = left.into_iter().flatten().collect();
     Ok((!left.is_empty()).then(|| format!("{} is still there: {reply}", left.join(", "))))
+}
+
+/// Ways to make `.envrc` or `.vscode/tasks.json`. `$E` and `$V` are those names, which the text does not show.
+const PROTECTED: &[&str] = &[
+    "echo evil > $E",
+    "echo evil > x; mv x $E",
+    "echo evil > x; ln x $E",
+    "ln -s x $E",
+    "cp x $E; install x $E; dd if=x of=$E",
+    "exec 3<> x; ln -L /proc/self/fd/3 $E; ln -L /dev/fd/3 $E",
+    "mkdir vs; echo evil > vs/tasks.json; mv vs ${V%/*}; ln -s vs ${V%/*}; mv -T vs ${V%/*}",
+    "mkdir -p ${V%/*}; echo evil > t; mv t $V; ln t $V; cp t $V; mv -T --exchange t $V",
+    "mkdir q; cd q; ln -s .. up; echo evil > up/$E; echo evil > /proc/self/cwd/../$E",
+    "python3 -c 'import os,sys; d=os.open(\".\", os.O_RDONLY); os.close(os.open(sys.argv[1], os.O_CREAT|os.O_WRONLY, dir_fd=d))' $E",
+    "python3 -c 'import os,sys; f=os.open(\".\", os.O_TMPFILE|os.O_RDWR); os.link(f\"/proc/self/fd/{f}\", sys.argv[1], follow_symlinks=True)' $E",
+    "python3 -c 'import socket,sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' $E",
+    "mknod $E p; mkfifo $E; mkdir $E",
+    "(sleep 0.2; echo evil > $E) > /dev/null 2>&1 & disown",
+    r#"python3 - $E <<'END'
+import ctypes, os, sys, threading
+sys.setswitchinterval(1e-5)
+libc = ctypes.CDLL(None)
+name = sys.argv[1].encode()
+path = ctypes.create_string_buffer(b"x" + name[1:])
+done = False
+def flip():
+    while not done:
+        path[0] = name[:1]; path[0] = b"x"
+thread = threading.Thread(target=flip); thread.start()
+for _ in range(300):
+    f = libc.creat(path, 0o600)
+    if f >= 0: os.close(f)
+    libc.mkdir(path, 0o700); libc.symlink(b"y", path); libc.rename(b"x", path); libc.rmdir(path); libc.unlink(path)
+done = True
+thread.join()
+END"#,
+];
+
+fn protected_names(trial: &mut Trial) -> Result<Option<String>> {
+    for script in PROTECTED {
+        let script = format!("E=$(echo .envrc); V=$(echo .vscode/tasks.json); {script}");
+        trial.bash(&format!("rm -rf work; mkdir work; cd work; {script}; sleep 0.3; true"))?;
+        let work = trial.canaries.workspace().join("work");
+        let made = [".envrc", "q/../.envrc", ".vscode/tasks.json"];
+        let made = made.iter().find(|name| work.join(name).symlink_metadata().is_ok());
+        if let Some(name) = made {
+            return Ok(Some(format!("{name} was made by: {script}")));
+        }
+        trial.bash("cd .. || true")?;
+    }
+    Ok(None)
+}
+
+/// A server outside whose socket is in the workspace, found by names that the kernel does not list.
+fn local_sockets(trial: &mut Trial) -> Result<Option<String>> {
+    let workspace = trial.canaries.workspace();
+    let names = ["socket", "renamed", "linked"].map(|name| workspace.join(name));
+    let server = std::os::unix::net::UnixListener::bind(&names[0])?;
+    std::fs::hard_link(&names[0], &names[2])?;
+    std::fs::rename(&names[0], &names[1])?;
+    server.set_nonblocking(true)?;
+    for name in ["renamed", "linked", "./renamed", "/proc/self/cwd/linked"] {
+        trial.bash(&format!(
+            "python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{name}\")'; python3 -c 'import socket; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b\"x\", \"{name}\")'; true"
+        ))?;
+        if server.accept().is_ok() {
+            return Ok(Some(format!("{name} was reached")));
+        }
+    }
+    for name in &names[1..] {
+        std::fs::remove_file(name)?;
+    }
+    Ok(None)
 }
 
 fn asked(trial: &mut Trial) -> Result<Option<String>> {
