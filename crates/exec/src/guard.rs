@@ -14,8 +14,9 @@ pub trait Guard: Send + Sync + fmt::Debug {
     /// as it says itself.
     fn decide(&self, accesses: &[FileAccess], program: &dyn Fn() -> Option<PathBuf>) -> Verdict;
 
-    /// Judges the content that a file is about to have, after [`Verdict::Review`].
-    fn review(&self, path: &Path, content: &[u8]) -> Result<(), Unwritable>;
+    /// Judges the content that a file is about to have, after [`Verdict::Review`] or [`Verdict::Renew`]. If
+    /// `is_new`, content that is there already counts for nothing.
+    fn review(&self, path: &Path, content: &[u8], is_new: bool) -> Result<(), Unwritable>;
 
     /// Decides whether a file may be read. It is asked only if [`crate::Sandbox::supervise_reads`] is set.
     fn may_read(&self, path: &Path) -> bool;
@@ -71,7 +72,7 @@ pub enum NodeKind {
 }
 
 /// The answer of a [`Guard`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The call is made.
     Allow,
@@ -85,6 +86,9 @@ pub enum Verdict {
     /// The content decides: [`Guard::review`] is asked when it is complete, and until then the name has its
     /// old content. It is for regular files that are written or renamed to their name.
     Review,
+    /// The call is made after these files were reviewed and replaced by copies. Those that are not there are
+    /// passed over.
+    Renew(Vec<PathBuf>),
 }
 
 /// A guard that allows everything.
@@ -96,7 +100,7 @@ impl Guard for AllowAll {
         Verdict::Allow
     }
 
-    fn review(&self, _: &Path, _: &[u8]) -> Result<(), Unwritable> {
+    fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), Unwritable> {
         Ok(())
     }
 

@@ -193,7 +193,8 @@ impl Supervised {
                 *self.credentials.get_or_init(|| credentials)
             }
         };
-        let resolver = Resolver { caller, root };
+        let has_own_processes = self.level.has_view();
+        let resolver = Resolver { caller, root, credentials, has_own_processes };
         let call = Call { supervised: self, waiting, caller, credentials, resolver };
         // Another thread may have got the number of one that has ended. Whatever was read is its own then.
         call.check_waiting()?;
@@ -269,6 +270,10 @@ impl Call<'_> {
                 }
                 Err(Errno::ACCESS)
             }
+            Verdict::Renew(paths) => {
+                paths.iter().try_for_each(|path| review::renew(self, path))?;
+                Ok(Verdict::Allow)
+            }
             verdict => Ok(verdict),
         }
     }
@@ -291,7 +296,7 @@ impl Call<'_> {
     fn ask_without_review(&self, accesses: &[FileAccess]) -> rustix::io::Result<()> {
         match self.ask(accesses)? {
             Verdict::Allow => Ok(()),
-            Verdict::Review | Verdict::Refuse { .. } => {
+            Verdict::Review | Verdict::Refuse { .. } | Verdict::Renew(_) => {
                 if let Some(access) = accesses.last() {
                     let (deed, path) = (deed(&access.action), access.path.clone());
                     self.supervised.tell(refusal(deed, path, Unwritable::Protected));

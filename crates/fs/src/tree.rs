@@ -73,6 +73,12 @@ impl Tree {
         Directory::beneath(&self.root, relative)
     }
 
+    /// Whether something may have a path from the root. If it cannot be known, it may.
+    pub fn may_have(&self, relative: &Path) -> bool {
+        let found = beneath::stat(self.root.handle(), relative.as_os_str());
+        !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
+    }
+
     /// The stamp of something by its path from the root, in one call. Only to see whether it is still what
     /// it was: what is opened afterwards is opened as strictly as ever.
     pub fn stamp(&self, relative: &Path) -> Option<Stamp> {

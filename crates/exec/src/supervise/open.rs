@@ -90,7 +90,8 @@ impl Call<'_> {
         let path = found.path()?;
         let (parent, name) = found.place()?;
         let made = access(&path, found, FileAction::Create(NodeKind::File));
-        if self.ask(std::slice::from_ref(&made))? == Verdict::Review {
+        let writes = flags & libc::O_ACCMODE as u32 != libc::O_RDONLY as u32;
+        if self.ask(std::slice::from_ref(&made))? == Verdict::Review && writes {
             let mode = mode & !self.caller.umask().as_raw_mode();
             return self.stage(found, flags, mode);
         }
@@ -128,10 +129,11 @@ impl Call<'_> {
         }
         // A file that the kernel makes up is on a mount that is read-only, and has no content to keep.
         let path = self.path_of_target(found)?.filter(|_| !is_on_proc(target));
-        if let Some(path) = &path
-            && self.ask(&[access(path, found, FileAction::Write)])? == Verdict::Review
-        {
-            return self.stage(found, flags, mode);
+        if let Some(path) = &path {
+            self.check_readable(path, flags)?;
+            if self.ask(&[access(path, found, FileAction::Write)])? == Verdict::Review {
+                return self.stage(found, flags, mode);
+            }
         }
         if path.is_none() && !self.supervised.level.has_view() && is_on_proc(target) {
             return Err(Errno::ACCESS);
@@ -148,6 +150,13 @@ impl Call<'_> {
             None => opened,
         };
         opened.map(|file| answer(file, flags))
+    }
+
+    /// A file that is opened to be written may be opened to be read as well.
+    fn check_readable(&self, path: &std::path::Path, flags: u32) -> rustix::io::Result<()> {
+        let only_writes = flags & libc::O_ACCMODE as u32 == libc::O_WRONLY as u32;
+        let asks = self.supervised.sandbox.supervise_reads && !only_writes;
+        if asks && !self.supervised.guard.may_read(path) { Err(Errno::ACCESS) } else { Ok(()) }
     }
 
     fn open_to_read(
@@ -175,7 +184,10 @@ impl Call<'_> {
         if number == TERMINAL {
             return self.open_terminal(flags);
         }
-        if has(flags, libc::O_PATH) || DEVICES.contains(&number) || TERMINALS.contains(&number.0) {
+        // Without a view of its own, a command would find the terminals of other programs.
+        let own_terminals = self.supervised.level.has_view();
+        let is_terminal = own_terminals && TERMINALS.contains(&number.0);
+        if has(flags, libc::O_PATH) || DEVICES.contains(&number) || is_terminal {
             // A terminal never becomes the one that controls this process.
             let flags = flags | libc::O_NOCTTY.unsigned_abs();
             return self.reopen(device, flags).map(|file| answer(file, flags));

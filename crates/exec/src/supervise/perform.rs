@@ -101,12 +101,17 @@ impl Call<'_> {
         let source = from.kind().map(node_kind).ok_or(Errno::NOENT)?;
         self.check_not_mounted(Deed::Rename, &from, &from_path)?;
         self.check_not_mounted(Deed::Rename, &to, &to_path)?;
+        let source_is_directory = source == NodeKind::Directory;
         let mut accesses = vec![
             access(&from_path, &from, FileAction::RenameFrom),
             access(&to_path, &to, FileAction::RenameTo(source)),
         ];
         if flags.contains(RenameFlags::EXCHANGE) {
             let target = to.kind().map(node_kind).ok_or(Errno::NOENT)?;
+            // As on file systems that cannot: all that is in them would have to be decided on twice.
+            if source_is_directory || target == NodeKind::Directory {
+                return Err(Errno::INVAL);
+            }
             accesses.push(access(&to_path, &to, FileAction::RenameFrom));
             accesses.push(access(&from_path, &from, FileAction::RenameTo(target)));
         }

@@ -15,7 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::caller::{Base, Caller, path_of};
+use super::caller::{Base, Caller, Credentials, path_of};
 
 /// As many symbolic links as the kernel follows in one path.
 const MAX_LINKS: usize = 40;
@@ -91,6 +91,9 @@ impl Found {
 pub(super) struct Resolver<'a> {
     pub(super) caller: Caller,
     pub(super) root: &'a OwnedFd,
+    pub(super) credentials: Credentials,
+    /// The command sees only its own processes.
+    pub(super) has_own_processes: bool,
 }
 
 impl Resolver<'_> {
@@ -113,7 +116,10 @@ impl Resolver<'_> {
         } else {
             let flags = OPEN | OFlags::DIRECTORY;
             let directory_path = OsStr::from_bytes(directory);
-            match openat2(&start, directory_path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+            let resolve = ResolveFlags::NO_SYMLINKS;
+            let open = || openat2(&start, directory_path, flags, Mode::empty(), resolve);
+            // A directory that the command may not search is closed here, too.
+            match self.credentials.hold(open) {
                 Err(Errno::LOOP) => return self.walk(start, bytes, follow, slash),
                 opened => opened?,
             }
@@ -153,7 +159,8 @@ impl Resolver<'_> {
                 return Ok(Found { place: Some((here, ".".into())), target, slash });
             };
             let is_last = pending.is_empty();
-            let next = match openat(&here, &name, OPEN | OFlags::NOFOLLOW, Mode::empty()) {
+            let open = || openat(&here, &name, OPEN | OFlags::NOFOLLOW, Mode::empty());
+            let next = match self.credentials.hold(open) {
                 Err(Errno::NOENT) if is_last => {
                     return Ok(Found { place: Some((here, name)), target: None, slash });
                 }
@@ -175,6 +182,7 @@ impl Resolver<'_> {
                 Some(text) => text,
                 // A link of `/proc` to an open file.
                 None => {
+                    self.check_own_process(&here)?;
                     let target = openat(&here, &name, OPEN, Mode::empty())?;
                     if is_last {
                         return Ok(Found { place: None, target: Some(target), slash });
@@ -188,6 +196,18 @@ impl Resolver<'_> {
             }
             pending.extend(names(&text));
         }
+    }
+
+    /// Fails for the links of a process that the command does not see where it has a view of its own: this
+    /// process may follow them, and the command may not.
+    fn check_own_process(&self, directory: &OwnedFd) -> rustix::io::Result<()> {
+        if self.has_own_processes {
+            return Ok(());
+        }
+        let path = path_of(directory)?;
+        let process = path.iter().nth(2).and_then(|name| name.to_str());
+        let own = self.caller.own_process();
+        if own.is_some() && own.as_deref() == process { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
     /// The text of a link; nothing, if the kernel leads it somewhere by itself.

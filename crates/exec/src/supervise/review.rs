@@ -14,12 +14,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{
-    AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, RenameFlags, fchmod, fstat, memfd_create,
-    openat, renameat_with, unlinkat,
+    AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, RenameFlags, ResolveFlags, fchmod, fstat,
+    memfd_create, openat, openat2, renameat_with, unlinkat,
 };
 use rustix::io::{Errno, pread, write};
 
-use super::caller::{Credentials, reopening_path};
+use super::caller::{Credentials, path_of, reopening_path};
 use super::open::answer;
 use super::resolve::Found;
 use super::{Answer, Call};
@@ -96,10 +96,16 @@ impl Staged {
     /// Asks for a review, and puts the content in its place.
     fn publish(self) {
         let Destination { parent, name, path, credentials } = self.destination;
-        let reviewed =
-            read(&self.content).map_err(|_| Unwritable::Protected).and_then(|(content, mode)| {
-                self.guard.review(&path, &content).map(|()| (content, mode))
-            });
+        // Its directory may have another name by now, under which other rules hold.
+        let is_in_place = path_of(&parent).is_ok_and(|above| above.join(&name) == path);
+        let content = if is_in_place { read(&self.content) } else { Err(Errno::STALE) };
+        let reviewed = match content {
+            Ok((content, mode)) => {
+                let reviewed = self.guard.review(&path, &content, false);
+                reviewed.map(|()| (content, mode))
+            }
+            Err(_) => Err(Unwritable::Protected),
+        };
         match reviewed {
             Ok((content, mode)) => {
                 let put = || put(&parent, &name, &content, mode, RenameFlags::empty());
@@ -114,6 +120,13 @@ impl Staged {
 impl Call<'_> {
     /// Opens a file in memory in the place of one whose content is reviewed.
     pub(super) fn stage(&self, found: &Found, flags: u32, mode: u32) -> rustix::io::Result<Answer> {
+        // Only a descriptor that can write is heard of when it is closed.
+        let access = flags & libc::O_ACCMODE as u32;
+        let truncates = flags & libc::O_TRUNC as u32 != 0;
+        if let (Some(target), true) = (&found.target, access == libc::O_RDONLY as u32) {
+            let file = if truncates { Err(Errno::ACCESS) } else { self.reopen(target, flags) };
+            return file.map(|file| answer(file, flags));
+        }
         let staging = &self.supervised.staging;
         if staging.lock().len() >= MAX_STAGED {
             return Err(Errno::MFILE);
@@ -124,10 +137,11 @@ impl Call<'_> {
         let mut mode = Mode::from_raw_mode(mode & 0o777);
         if let Some(target) = &found.target {
             let existing = reopening_path(target);
-            let open = || openat(CWD, existing, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let open = || openat(CWD, existing, flags, Mode::empty());
             let (old, old_mode) = read(&self.credentials.hold(open)?)?;
             mode = old_mode;
-            if flags & libc::O_TRUNC as u32 == 0 {
+            if !truncates {
                 write_all(&content, &old)?;
             }
         }
@@ -161,12 +175,36 @@ pub(super) fn rename(
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = || openat(CWD, reopening_path(source), flags, Mode::empty());
     let (content, mode) = read(&call.credentials.hold(open)?)?;
-    if let Err(why) = call.supervised.guard.review(path, &content) {
+    if let Err(why) = call.supervised.guard.review(path, &content, false) {
         call.supervised.tell(Refusal::Write(path.to_owned(), why));
         return Err(Errno::ACCESS);
     }
     let flags = if replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
     call.credentials.hold(|| put(parent, name, &content, mode, flags))
+}
+
+/// Puts a reviewed copy of a file in its own place: descriptors, mappings and other names of it lead elsewhere
+/// from then on.
+pub(super) fn renew(call: &Call<'_>, path: &Path) -> rustix::io::Result<()> {
+    let Some((parent, name)) = path.parent().zip(path.file_name()) else {
+        return Err(Errno::ACCESS);
+    };
+    let parent = parent.strip_prefix("/").unwrap_or(parent);
+    let resolve = ResolveFlags::NO_SYMLINKS;
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = || openat2(call.resolver.root, parent, directory, Mode::empty(), resolve);
+    let parent = call.credentials.hold(open)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let open = || openat(&parent, name, flags, Mode::empty());
+    let (content, mode) = match call.credentials.hold(open) {
+        Err(Errno::NOENT) => return Ok(()),
+        file => read(&file?)?,
+    };
+    if let Err(why) = call.supervised.guard.review(path, &content, true) {
+        call.supervised.tell(Refusal::Write(path.to_owned(), why));
+        return Err(Errno::ACCESS);
+    }
+    call.credentials.hold(|| put(&parent, name, &content, mode, RenameFlags::empty()))
 }
 
 /// Makes a file with a content at a name, at once.

@@ -221,7 +221,7 @@ impl Guard for Protect {
         Verdict::Allow
     }
 
-    fn review(&self, _: &Path, _: &[u8]) -> Result<(), Unwritable> {
+    fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), Unwritable> {
         Ok(())
     }
 

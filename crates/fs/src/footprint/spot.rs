@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::beneath;
 use crate::content::Content;
@@ -48,8 +49,11 @@ impl Spot {
     }
 
     pub(super) fn look(&self) -> Standing {
-        let Ok(stat) = beneath::stat(self.root.handle(), self.relative.as_os_str()) else {
-            return Standing::Nothing;
+        let stat = match beneath::stat(self.root.handle(), self.relative.as_os_str()) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Standing::Nothing,
+            // A directory that may not be searched, for one.
+            Err(_) => return Standing::Other,
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Standing::File { stamp: Stamp::of(&stat) },

@@ -111,7 +111,7 @@ impl<'a> Cx<'a> {
         }
         let sandbox = sandbox(self.runtime, settings, &tmp);
         let trail = Arc::new(Trail::begin(self.runtime, self.about.clone()));
-        let guard = CommandGuard::new(self.runtime.path_rules().clone(), trail.clone());
+        let guard = CommandGuard::new(self.runtime.path_rules().clone(), trail.clone(), &tmp);
         let guard = Arc::new(guard);
         let job = jobs.start_within(&sandbox, &command, guard.clone());
         let job = job.map_err(|error| trouble(&error))?;

@@ -30,6 +30,8 @@ const CONFIGURATIONS: [&str; 2] = ["config", "config.worktree"];
 const HOOKS: &str = "hooks";
 const OBJECTS: &str = "objects";
 const REFS: &str = "refs";
+/// The git directories of submodules are beneath it.
+const SUBMODULES: &str = "modules";
 /// Names the directory that a worktree shares objects, references and configuration with.
 const COMMON: &str = "commondir";
 
@@ -92,7 +94,8 @@ pub(super) fn is_git_directory(tree: &Tree, directory: &Path) -> bool {
 /// Whether a directory has all that git asks of it, if one more name were there.
 pub(super) fn is_complete(tree: &Tree, directory: &Path, more: Option<&OsStr>) -> bool {
     let has = |name: &str| {
-        more.is_some_and(|more| more == name) || tree.stamp(&directory.join(name)).is_some()
+        more.is_some_and(|more| more.eq_ignore_ascii_case(name))
+            || tree.may_have(&directory.join(name))
     };
     (has(OBJECTS) && has(REFS)) || has(COMMON)
 }
@@ -101,14 +104,14 @@ pub(super) fn is_complete(tree: &Tree, directory: &Path, more: Option<&OsStr>) -
 pub(super) fn is_clean(tree: &Tree, directory: &Path) -> bool {
     let harmless = |name: &&str| {
         let path = directory.join(name);
-        tree.stamp(&path).is_none()
+        !tree.may_have(&path)
             || read(tree, &path).is_some_and(|new| dangers(&path, None, &new).is_empty())
     };
     CONFIGURATIONS.iter().all(harmless) && has_only_examples(tree, &directory.join(HOOKS))
 }
 
 fn has_only_examples(tree: &Tree, hooks: &Path) -> bool {
-    if tree.stamp(hooks).is_none() {
+    if !tree.may_have(hooks) {
         return true;
     }
     // A link in its place is no directory.
@@ -126,10 +129,32 @@ fn has_only_examples(tree: &Tree, hooks: &Path) -> bool {
 /// The variables of a new configuration that can make git run something and that the old one does not have.
 pub(super) fn dangers(path: &Path, old: Option<&[u8]>, new: &[u8]) -> Vec<String> {
     let depth = path.iter().count().saturating_sub(1);
-    match git_config::judge(old, new, depth) {
+    let mut dangers = match git_config::judge(old, new, depth) {
         Ok(verdict) => verdict.dangerous,
-        Err(error) => vec![error.to_string()],
+        Err(error) => return vec![error.to_string()],
+    };
+    // Only submodules have one. Elsewhere it could lead out of the workspace through a link.
+    let is_submodule = path.iter().any(|name| name == SUBMODULES);
+    let work_trees = |text: &[u8]| {
+        let variables = git_config::parse(text).unwrap_or_default();
+        let is_one = |one: &git_config::Variable| one.section == "core" && one.name == "worktree";
+        variables.into_iter().filter(is_one).map(|one| one.value).collect::<Vec<_>>()
+    };
+    let old = old.map(work_trees).unwrap_or_default();
+    if !is_submodule && work_trees(new).iter().any(|value| !old.contains(value)) {
+        dangers.push("core.worktree".to_owned());
     }
+    dangers
+}
+
+/// The configurations of a directory.
+pub(super) fn configurations(directory: &Path) -> Vec<PathBuf> {
+    CONFIGURATIONS.iter().map(|name| directory.join(name)).collect()
+}
+
+/// Whether a directory may be the work tree of a repository.
+pub(super) fn may_be_work_tree(tree: &Tree, work_tree: &Path) -> bool {
+    tree.may_have(&work_tree.join(USUAL_NAME))
 }
 
 /// The directory of the repository that a work tree belongs to, given from the root.
@@ -149,10 +174,14 @@ pub(super) fn of_work_tree(tree: &Tree, work_tree: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Paths that the configuration of a repository has git run, or read more configuration from. They are given
-/// from the root, as the configuration of the work tree's user has them.
-pub(super) fn named_paths(tree: &Tree, work_tree: &Path, directory: &Path) -> Vec<PathBuf> {
-    let Some(text) = read(tree, &directory.join(CONFIGURATIONS[0])) else { return Vec::new() };
+/// Paths that the configuration of a repository has git run, or read more configuration from, given from the
+/// root. Nothing, if the configuration cannot be read.
+pub(super) fn named_paths(tree: &Tree, work_tree: &Path, directory: &Path) -> Option<Vec<PathBuf>> {
+    let configuration = directory.join(CONFIGURATIONS[0]);
+    if !tree.may_have(&configuration) {
+        return Some(Vec::new());
+    }
+    let text = read(tree, &configuration)?;
     let variables = git_config::parse(&text).unwrap_or_default();
     let path = |variable: &git_config::Variable| {
         let from = match (variable.section.as_str(), variable.name.as_str()) {
@@ -163,7 +192,8 @@ pub(super) fn named_paths(tree: &Tree, work_tree: &Path, directory: &Path) -> Ve
         let value = String::from_utf8(variable.value.clone()?).ok()?;
         beneath_root(tree, from, Path::new(&value))
     };
-    variables.iter().filter_map(path).filter(|path| !path.as_os_str().is_empty()).collect()
+    let paths = variables.iter().filter_map(path).filter(|path| !path.as_os_str().is_empty());
+    Some(paths.collect())
 }
 
 /// A path that was given from a directory, as a path from the root; nothing, if it leads out.

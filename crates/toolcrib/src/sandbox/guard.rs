@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use toolcrib_exec::{FileAccess, Guard, Unwritable, Verdict};
+use toolcrib_fs::{Root, RootMode, Tree, Workspace};
 
 use super::path_rules::{PathRules, Rule};
 use crate::trail::Trail;
@@ -17,16 +18,56 @@ const MAX_EXPLAINED: usize = 5;
 pub(crate) struct CommandGuard {
     rules: Arc<PathRules>,
     trail: Arc<Trail>,
+    /// The session's own directory, which other programs find under another path.
+    tmp: Option<Workspace>,
     /// The contents that were refused: the path, and what was wrong.
     refused: Mutex<Vec<(PathBuf, Vec<String>)>>,
 }
 
 impl CommandGuard {
     /// Of a command that is about to begin.
-    pub(crate) fn new(rules: Arc<PathRules>, trail: Arc<Trail>) -> CommandGuard {
+    pub(crate) fn new(rules: Arc<PathRules>, trail: Arc<Trail>, tmp: &Path) -> CommandGuard {
         // The user may have changed configurations since.
         rules.forget_named();
-        CommandGuard { rules, trail, refused: Mutex::default() }
+        let tmp = Root::open(tmp, RootMode::ReadWrite).ok();
+        let tmp = tmp.and_then(|tmp| Workspace::new(vec![tmp]).ok());
+        CommandGuard { rules, trail, tmp, refused: Mutex::default() }
+    }
+
+    /// The place of a path in the session's own directory, and the path under which the command finds that.
+    fn in_tmp(&self, path: &Path) -> Option<(Tree, PathBuf, PathBuf)> {
+        if self.rules.is_in_workspace(path) {
+            return None;
+        }
+        let tree = self.tmp.as_ref()?.trees().next()?;
+        let real = tree.path().to_owned();
+        let tops = ["/tmp", "/var/tmp"].map(PathBuf::from).into_iter().chain([real]);
+        let top = tops.into_iter().find(|top| path.starts_with(top))?;
+        let relative = path.strip_prefix(&top).ok()?.to_owned();
+        Some((tree, relative, top))
+    }
+
+    /// The rule for one access. In the session's own directory only git directories matter: a file that
+    /// points to one leads other programs there.
+    fn rule(
+        &self,
+        number: usize,
+        accesses: &[FileAccess],
+        program: &dyn Fn() -> Option<PathBuf>,
+    ) -> Rule {
+        let Some(access) = accesses.get(number) else { return Rule::Allowed };
+        let Some((tree, relative, top)) = self.in_tmp(&access.path) else {
+            return self.rules.rule(access, accesses, program);
+        };
+        match self.rules.in_git_directory(&tree, &relative, access) {
+            Rule::Renewed(paths) => Rule::Renewed(
+                paths
+                    .iter()
+                    .filter_map(|path| Some(top.join(path.strip_prefix(tree.path()).ok()?)))
+                    .collect(),
+            ),
+            rule => rule,
+        }
     }
 
     /// The contents that were refused since this was asked last: the path, and what was wrong.
@@ -38,19 +79,23 @@ impl CommandGuard {
 impl Guard for CommandGuard {
     fn decide(&self, accesses: &[FileAccess], program: &dyn Fn() -> Option<PathBuf>) -> Verdict {
         let mut verdict = Verdict::Allow;
-        for (number, access) in accesses.iter().enumerate() {
-            match self.rules.rule(access, accesses, program) {
+        for number in 0..accesses.len() {
+            match self.rule(number, accesses, program) {
                 Rule::Allowed => {}
                 Rule::Refused(why) => return Verdict::Refuse { access: number, why },
                 Rule::Reviewed => verdict = Verdict::Review,
+                Rule::Renewed(paths) => verdict = Verdict::Renew(paths),
             }
         }
         self.trail.touched(accesses);
         verdict
     }
 
-    fn review(&self, path: &Path, content: &[u8]) -> Result<(), Unwritable> {
-        let dangers = self.rules.dangers(path, content);
+    fn review(&self, path: &Path, content: &[u8], is_new: bool) -> Result<(), Unwritable> {
+        let dangers = match self.in_tmp(path) {
+            Some((tree, relative, _)) => self.rules.dangers_in(&tree, &relative, content, is_new),
+            None => self.rules.dangers(path, content, is_new),
+        };
         if dangers.is_empty() {
             return Ok(());
         }

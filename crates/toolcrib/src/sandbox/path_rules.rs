@@ -20,9 +20,11 @@ const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 const MAX_RENAMED: usize = 50_000;
 
 /// The answer about one access.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Rule {
     Allowed,
+    /// Allowed once these files were reviewed and replaced by copies.
+    Renewed(Vec<PathBuf>),
     Refused(Unwritable),
     /// The content decides.
     Reviewed,
@@ -59,6 +61,11 @@ impl PathRules {
         PathRules { workspace, caches, policy, protection, hidden, linked, made, named }
     }
 
+    /// Whether a path lies in a root.
+    pub(super) fn is_in_workspace(&self, path: &Path) -> bool {
+        self.workspace.tree_of(path).is_some()
+    }
+
     /// Whether rules deny files to be read that commands could otherwise read.
     pub(crate) fn deny_reading(&self) -> bool {
         self.policy.denies_files(Effect::Read)
@@ -78,9 +85,17 @@ impl PathRules {
         }
         let is_linked = self.linked.iter().any(|linked| path.starts_with(linked));
         let part = git_directory::part_of(&tree, &relative);
+        // The directories on the way are made, too.
+        let makes_structure = relative.ancestors().any(|made| {
+            !made.as_os_str().is_empty()
+                && !tree.may_have(made)
+                && matches!(git_directory::part_of(&tree, made), Some((directory, Part::Structure))
+                    if self.complete(&tree, &directory, made) != Rule::Allowed)
+        });
         is_linked
+            || makes_structure
             || part.is_some_and(|(_, part)| part != Part::Structure)
-            || self.is_named(&tree, &relative)
+            || self.is_named(&tree, &relative, false)
             || self.has_protected_name(&tree, &relative)
     }
 
@@ -135,8 +150,15 @@ impl PathRules {
                 return Rule::Refused(Unwritable::Repository);
             }
         }
+        let replaces = matches!(
+            access.action,
+            FileAction::RenameFrom
+                | FileAction::RenameTo(_)
+                | FileAction::Create(NodeKind::Symlink)
+        );
         if access.action != FileAction::Remove
-            && (self.is_named(&tree, &relative) || self.has_protected_name(&tree, &relative))
+            && (self.is_named(&tree, &relative, replaces)
+                || self.has_protected_name(&tree, &relative))
         {
             return Rule::Refused(Unwritable::Protected);
         }
@@ -144,28 +166,54 @@ impl PathRules {
     }
 
     /// What is wrong with the new content of a file that is reviewed; nothing, if it may be so.
-    pub(super) fn dangers(&self, path: &Path, new: &[u8]) -> Vec<String> {
+    pub(super) fn dangers(&self, path: &Path, new: &[u8], is_new: bool) -> Vec<String> {
         let place = self.workspace.tree_of(path);
         let place = place.or_else(|| self.caches.as_ref()?.tree_of(path));
         let Some((tree, relative)) = place else { return Vec::new() };
+        self.dangers_in(&tree, &relative, new, is_new)
+    }
+
+    /// The same for a path from the root of a tree.
+    pub(super) fn dangers_in(
+        &self,
+        tree: &Tree,
+        relative: &Path,
+        new: &[u8],
+        is_new: bool,
+    ) -> Vec<String> {
         self.forget_named();
         if relative.file_name().is_some_and(|name| name == "hgrc") {
             return mercurial_dangers(new);
         }
-        let old = git_directory::read(&tree, &relative);
-        git_directory::dangers(&relative, old.as_deref(), new)
+        let old = git_directory::read(tree, relative).filter(|_| !is_new);
+        git_directory::dangers(relative, old.as_deref(), new)
     }
 
     /// The rule for a part of a git directory.
-    fn in_git_directory(&self, tree: &Tree, relative: &Path, access: &FileAccess) -> Rule {
+    pub(super) fn in_git_directory(
+        &self,
+        tree: &Tree,
+        relative: &Path,
+        access: &FileAccess,
+    ) -> Rule {
         let Some((directory, part)) = git_directory::part_of(tree, relative) else {
             return Rule::Allowed;
         };
         if self.protection.allows(relative) {
             return Rule::Allowed;
         }
+        let moves = matches!(access.action, FileAction::Remove | FileAction::RenameFrom);
+        if part == Part::Structure && moves {
+            // Git itself never does this to a repository in use.
+            let in_use = relative.file_name().is_some_and(|name| name != "commondir")
+                && git_directory::is_complete(tree, &directory, None)
+                && !self.was_made(&tree.path().join(&directory));
+            return if in_use { Rule::Refused(Unwritable::Repository) } else { Rule::Allowed };
+        }
         let new = match &access.action {
             FileAction::Remove => return Rule::Allowed,
+            // Git tries whether modes can be changed.
+            FileAction::ChangeMode if part == Part::Configuration => return Rule::Allowed,
             FileAction::Write => Some(NodeKind::File),
             FileAction::Create(kind) | FileAction::RenameTo(kind) => Some(kind.clone()),
             FileAction::RenameFrom | FileAction::Link | FileAction::ChangeMode => None,
@@ -193,8 +241,11 @@ impl PathRules {
         if !git_directory::is_clean(tree, directory) {
             return Rule::Refused(Unwritable::Protected);
         }
-        lock(&self.made).insert(tree.path().join(directory));
-        Rule::Allowed
+        let directory = tree.path().join(directory);
+        let configurations = git_directory::configurations(&directory);
+        lock(&self.made).insert(directory);
+        // A command may still have them open, or have other names for them.
+        Rule::Renewed(configurations)
     }
 
     /// Whether a repository that no command made is being removed by a program that knows nothing of it, as
@@ -284,7 +335,7 @@ impl PathRules {
                 rests().iter().any(|rest| {
                     // A pattern for more than one name is not looked for.
                     rest.as_os_str().as_encoded_bytes().iter().any(|byte| b"*?".contains(byte))
-                        || tree.stamp(&from.join(rest)).is_some()
+                        || tree.may_have(&from.join(rest))
                 })
             }
             _ => false,
@@ -294,28 +345,35 @@ impl PathRules {
     /// Whether something protected would lose its place with a directory that is renamed.
     fn holds_protected(&self, tree: &Tree, relative: &Path) -> bool {
         let rests = self.protection.protected_beneath(relative);
-        rests.iter().any(|rest| tree.stamp(&relative.join(rest)).is_some())
+        rests.iter().any(|rest| tree.may_have(&relative.join(rest)))
     }
 
-    /// Whether the configuration of a repository around a path has git run it, or read it.
-    fn is_named(&self, tree: &Tree, relative: &Path) -> bool {
-        relative.ancestors().skip(1).any(|work_tree| {
-            let named = self.named_in(tree, work_tree);
-            named.iter().any(|named| relative.starts_with(named))
+    /// Whether the configuration of a repository around a path has git run it, or read it. A path that
+    /// `replaces` another is also one above such a path. If it cannot be known, it is one.
+    fn is_named(&self, tree: &Tree, relative: &Path, replaces: bool) -> bool {
+        relative.ancestors().skip(1).any(|work_tree| match self.named_in(tree, work_tree) {
+            Some(named) => named.iter().any(|named| {
+                relative.starts_with(named) || (replaces && named.starts_with(relative))
+            }),
+            None => true,
         })
     }
 
-    fn named_in(&self, tree: &Tree, work_tree: &Path) -> Arc<Vec<PathBuf>> {
+    fn named_in(&self, tree: &Tree, work_tree: &Path) -> Option<Arc<Vec<PathBuf>>> {
         let key = tree.path().join(work_tree);
         if let Some(known) = lock(&self.named).get(&key) {
-            return known.clone();
+            return Some(known.clone());
         }
-        let directory = git_directory::of_work_tree(tree, work_tree);
-        let named =
-            directory.map(|directory| git_directory::named_paths(tree, work_tree, &directory));
-        let named = Arc::new(named.unwrap_or_default());
+        let named = match git_directory::of_work_tree(tree, work_tree) {
+            Some(directory) => git_directory::named_paths(tree, work_tree, &directory)?,
+            // A file that points out of the root has no configuration in it.
+            None if tree.stamp(&work_tree.join(".git")).is_some() => Vec::new(),
+            None if git_directory::may_be_work_tree(tree, work_tree) => return None,
+            None => Vec::new(),
+        };
+        let named = Arc::new(named);
         lock(&self.named).insert(key, named.clone());
-        named
+        Some(named)
     }
 
     /// Has the configurations read again: a command has begun, or one was changed.

@@ -361,3 +361,99 @@ fn what_commands_plant_is_not_run_outside() {
     assert_eq!(runtime.call(&session, call, Options::default()).unwrap().output(), "1\n");
     assert!(!top.path().join("ESCAPED").exists());
 }
+
+/// Ways that were found by reading the source, each with the directory in which git is run then.
+#[test]
+fn no_way_around_a_review() {
+    let here = Sandboxed::new();
+    let evil_text =
+        format!("[core]\\n\\tfsmonitor = touch {}/MARK; false\\n", here.top.path().display());
+    let python = |lines: &str| {
+        let lines = lines.replace("EVIL", &evil_text);
+        format!("cat > s.py <<'END'\nimport os\nfrom os import *\n{lines}\nEND\npython3 s.py")
+    };
+    let make = "def w(p, t):\n  f = open(p, O_CREAT|O_WRONLY|O_TRUNC, 0o644); write(f, t.encode()); close(f)\ndef head(d):\n  w(d+'/HEAD', 'ref: refs/heads/main\\n')\n";
+    for (directory, lines) in [
+        // A descriptor, another name and a mapping of a configuration, across the completion of its directory.
+        (
+            "p1",
+            "mkdir('d1'); head('d1'); f = open('d1/config', O_RDWR|O_CREAT); mkdir('d1/objects'); mkdir('d1/refs'); write(f, 'EVIL'.encode()); mkdir('p1'); w('p1/.git', 'gitdir: ../d1')",
+        ),
+        (
+            "p2",
+            "mkdir('d2'); head('d2'); w('d2/config', ''); link('d2/config', 'notes'); mkdir('d2/objects'); mkdir('d2/refs'); w('notes', 'EVIL'); mkdir('p2'); w('p2/.git', 'gitdir: ../d2')",
+        ),
+        (
+            "p3",
+            "import mmap; mkdir('d3'); head('d3'); t = '#' * 200; w('d3/config', t); f = open('d3/config', O_RDWR); m = mmap.mmap(f, 200); mkdir('d3/objects'); mkdir('d3/refs'); e = 'EVIL'.encode(); m[:len(e)] = e; m.flush(); mkdir('p3'); w('p3/.git', 'gitdir: ../d3')",
+        ),
+        // The session's own directory, by the path that other programs find it under.
+        (
+            "p4",
+            "import re; real = [l.split()[3] for l in __builtins__.open('/proc/self/mountinfo') if l.split()[4] == '/tmp'][0]; mkdir('/tmp/g'); head('/tmp/g'); w('/tmp/g/config', 'EVIL'); mkdir('p4'); w('p4/.git', 'gitdir: ' + real + '/g'); mkdir('/tmp/g/objects'); mkdir('/tmp/g/refs')",
+        ),
+        // A directory that this program may not look into.
+        (
+            "p5",
+            "makedirs('a5/p5'); chdir('a5/p5'); a = open('..', O_RDONLY); fchmod(a, 0); w('config', 'EVIL'); head('.'); mkdir('objects'); mkdir('refs'); fchmod(a, 0o755)",
+        ),
+    ] {
+        let script = python(&format!("{make}for x in [1]:\n  {}", lines.replace("; ", "\n  ")));
+        here.says(&script);
+        let directory = if directory == "p5" { "a5/p5" } else { directory };
+        if here.ws(directory).exists() {
+            here.git_runs_nothing(directory);
+        }
+    }
+    // A directory with a protected file gets its name by no exchange.
+    here.says(&python("import ctypes\nmkdir('.vscod'); mkdir('vs'); f = open('vs/mcp.json', O_CREAT|O_WRONLY); close(f)\nctypes.CDLL(None).renameat2(-100, b'.vscode', -100, b'vs', 2)\nctypes.CDLL(None).renameat2(-100, b'vs', -100, b'.vscode', 2)"));
+    assert!(!here.ws(".vscode/mcp.json").exists());
+    // A staged file is not published under another name of its directory.
+    here.says(&python("makedirs('c/objects'); makedirs('c/refs'); f = open('c/config', O_CREAT|O_WRONLY); write(f, b'[user]\\nname = x\\n'); rename('c/refs', 'c/r'); rename('c', '.cargo'); close(f)"));
+    assert!(!here.ws(".cargo/config").exists());
+    // File tools make no git directory.
+    for (name, content) in [
+        ("y/HEAD", "ref: refs/heads/main\n"),
+        ("y/config", "[core]\n\tfsmonitor = x\n"),
+        ("y/objects/a", ""),
+        ("y/refs/a", ""),
+    ] {
+        let _ = here.call("Write", json!({"file_path": name, "content": content}));
+    }
+    assert!(!(here.ws("y/objects").exists() && here.ws("y/refs").exists()));
+}
+
+/// Outside, git finds out whether modes can be changed by changing that of its configuration.
+#[test]
+fn a_new_repository_is_as_it_is_outside() {
+    let here = Sandboxed::new();
+    here.bash("git init -q fresh && chmod 755 fresh && git clone -q fresh cloned 2>/dev/null")
+        .unwrap();
+    for name in ["fresh", "cloned"] {
+        let config = here.read(&format!("ws/{name}/.git/config"));
+        assert!(config.contains("filemode = true"), "{config}");
+    }
+}
+
+/// Paths that the user's configuration names, and the directories above them.
+#[test]
+fn what_the_configuration_names_is_not_replaced() {
+    let here = Sandboxed::new();
+    fs::write(here.ws(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let config =
+        "[core]\n\tbare = false\n\thooksPath = tools/hooks\n[include]\n\tpath = ../conf/x.cfg\n";
+    fs::write(here.ws(".git/config"), config).unwrap();
+    fs::create_dir_all(here.ws("tools/hooks")).unwrap();
+    fs::create_dir_all(here.ws("conf")).unwrap();
+    for command in [
+        "mv tools t2",
+        "mkdir -p t3/hooks; echo x > t3/hooks/pre-commit; mv -T t3 tools",
+        "mv conf c2",
+        "echo x > tools/hooks/pre-commit",
+        "echo x > conf/x.cfg",
+        "rmdir conf; ln -s c3 conf",
+    ] {
+        here.refused(command);
+    }
+    assert!(!here.ws("tools/hooks/pre-commit").exists() && !here.ws("conf/x.cfg").exists());
+}

@@ -60,11 +60,7 @@ impl Canaries {
             socket.set_nonblocking(true)?;
         }
         // Who may not reach them must not be kept from it by something else.
-        for open in [
-            in_tmp.path().to_owned(),
-            in_tmp.path().join("socket"),
-            at("out/socket"),
-        ] {
+        for open in [in_tmp.path().to_owned(), in_tmp.path().join("socket"), at("out/socket")] {
             fs::set_permissions(open, fs::Permissions::from_mode(0o777))?;
         }
         // A state directory is not used below one that others can write.

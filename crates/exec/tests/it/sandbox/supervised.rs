@@ -24,7 +24,7 @@ impl Guard for Notes {
         Verdict::Allow
     }
 
-    fn review(&self, _: &Path, _: &[u8]) -> Result<(), Unwritable> {
+    fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), Unwritable> {
         Ok(())
     }
 
@@ -257,7 +257,7 @@ impl Guard for Reviewer {
         if accesses.iter().any(is_reviewed) { Verdict::Review } else { Verdict::Allow }
     }
 
-    fn review(&self, _: &Path, content: &[u8]) -> Result<(), Unwritable> {
+    fn review(&self, _: &Path, content: &[u8], _: bool) -> Result<(), Unwritable> {
         let evil = content.windows(4).any(|window| window == b"evil");
         if evil { Err(Unwritable::Protected) } else { Ok(()) }
     }
