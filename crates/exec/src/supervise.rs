@@ -193,8 +193,8 @@ impl Supervised {
                 *self.credentials.get_or_init(|| credentials)
             }
         };
-        let has_own_processes = self.level.has_view();
-        let resolver = Resolver { caller, root, credentials, has_own_processes };
+        let keeper = (!self.level.has_view()).then(|| self.job.keeper());
+        let resolver = Resolver { caller, root, credentials, keeper };
         let call = Call { supervised: self, waiting, caller, credentials, resolver };
         // Another thread may have got the number of one that has ended. Whatever was read is its own then.
         call.check_waiting()?;

@@ -111,6 +111,23 @@ impl Caller {
     }
 }
 
+/// More generations than a command has.
+const MAX_GENERATIONS: usize = 1_000;
+
+/// Whether a process was started by another, or by one that it started, and so on.
+pub(super) fn is_beneath(process: i32, ancestor: i32) -> bool {
+    let mut process = process;
+    for _ in 0..MAX_GENERATIONS {
+        let parent = Caller { thread: process }.status_field("PPid:");
+        match parent.and_then(|parent| parent.parse().ok()) {
+            Some(parent) if parent == ancestor => return true,
+            Some(parent) if parent > 1 => process = parent,
+            _ => return false,
+        }
+    }
+    false
+}
+
 fn last_word(field: &str) -> Option<String> {
     field.split_ascii_whitespace().last().map(str::to_owned)
 }

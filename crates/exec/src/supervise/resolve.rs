@@ -15,7 +15,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::caller::{Base, Caller, Credentials, path_of};
+use super::caller::{Base, Caller, Credentials, is_beneath, path_of};
 
 /// As many symbolic links as the kernel follows in one path.
 const MAX_LINKS: usize = 40;
@@ -92,8 +92,8 @@ pub(super) struct Resolver<'a> {
     pub(super) caller: Caller,
     pub(super) root: &'a OwnedFd,
     pub(super) credentials: Credentials,
-    /// The command sees only its own processes.
-    pub(super) has_own_processes: bool,
+    /// The process above all those of the command, if it sees others, too.
+    pub(super) keeper: Option<i32>,
 }
 
 impl Resolver<'_> {
@@ -198,16 +198,14 @@ impl Resolver<'_> {
         }
     }
 
-    /// Fails for the links of a process that the command does not see where it has a view of its own: this
-    /// process may follow them, and the command may not.
+    /// Fails for the links of a process that is not the command's: the supervisor may follow them, and the
+    /// command may not.
     fn check_own_process(&self, directory: &OwnedFd) -> rustix::io::Result<()> {
-        if self.has_own_processes {
-            return Ok(());
-        }
+        let Some(keeper) = self.keeper else { return Ok(()) };
         let path = path_of(directory)?;
-        let process = path.iter().nth(2).and_then(|name| name.to_str());
-        let own = self.caller.own_process();
-        if own.is_some() && own.as_deref() == process { Ok(()) } else { Err(Errno::ACCESS) }
+        let process = path.iter().nth(2).and_then(|name| name.to_str()?.parse().ok());
+        let is_own = process.is_some_and(|process| is_beneath(process, keeper));
+        if is_own { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
     /// The text of a link; nothing, if the kernel leads it somewhere by itself.
