@@ -18,7 +18,7 @@ use crate::probe;
 use crate::sandbox::level::{Enforced, Level};
 use crate::sandbox::space::Space;
 use crate::sandbox::{Confinement, Sandbox};
-use crate::supervise::caller::have_own_umask;
+use crate::supervise::caller::stand_alone;
 use crate::tmp::SessionTmp;
 use crate::wire::Ending;
 
@@ -50,7 +50,7 @@ impl Shells {
     /// The same with no newer version of Landlock than this, as on an older system.
     pub fn with_landlock(landlock: i64, launcher: Launcher, logs: LogLimits) -> Arc<Shells> {
         let poller = Poller::new("toolcrib-jobs", || Ok(()));
-        let supervisor = Arc::new(Poller::new("toolcrib-supervisor", have_own_umask));
+        let supervisor = Arc::new(Poller::new("toolcrib-supervisor", stand_alone));
         let (room, enforced) = (LogRoom::new(logs), OnceLock::new());
         let keepers = Keepers::new(launcher);
         Arc::new(Shells { keepers, room, poller, supervisor, landlock, enforced })

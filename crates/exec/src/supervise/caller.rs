@@ -1,5 +1,6 @@
 //! The thread that makes a supervised call: its descriptors, its working directory and its credentials.
 
+use std::cell::Cell;
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -164,14 +165,32 @@ impl Credentials {
     }
 }
 
-/// Sets the mask of this thread for new files. The thread has its own, see [`have_own_umask`].
-pub(super) fn set_umask(mask: Mode) {
-    umask(mask);
+thread_local! {
+    /// Whether this thread has a file creation mask and a working directory of its own.
+    static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Gives this thread a file creation mask and a working directory of its own.
-pub(crate) fn have_own_umask() -> io::Result<()> {
-    nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).map_err(io::Error::from)
+/// Gives this thread a file creation mask and a working directory of its own. In containers that refuse this,
+/// the supervisor does without.
+pub(crate) fn stand_alone() -> io::Result<()> {
+    let alone = nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok();
+    IS_ALONE.set(alone);
+    Ok(())
+}
+
+/// Whether this thread has a working directory of its own.
+pub(super) fn is_alone() -> bool {
+    IS_ALONE.get()
+}
+
+/// Has new files made with a mask. Where this thread shares its own with others, the answer is the mode to be
+/// set afterwards.
+pub(super) fn prepare_mode(mode: Mode, mask: Mode) -> Option<Mode> {
+    if is_alone() {
+        umask(mask);
+        return None;
+    }
+    Some(mode - mask)
 }
 
 /// The path under which this process can open a descriptor again.

@@ -4,11 +4,11 @@ use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, fcntl_getfl, fcntl_setfl, fstat, openat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, fchmod, fcntl_getfl, fcntl_setfl, fstat, openat, unlinkat,
 };
 use rustix::io::Errno;
 
-use super::caller::{reopening_path, set_umask};
+use super::caller::{prepare_mode, reopening_path};
 use super::perform::access;
 use super::resolve::{Found, GivenPath, is_on_proc};
 use super::{Answer, Call};
@@ -62,7 +62,6 @@ impl Call<'_> {
         }
         match kind {
             FileType::Directory if is_temporary => {
-                set_umask(self.caller.umask());
                 self.open_at(target, OsStr::new("."), flags, mode, &found)
             }
             FileType::Directory if has(flags, libc::O_CREAT) => Err(Errno::ISDIR),
@@ -95,7 +94,6 @@ impl Call<'_> {
             let mode = mode & !self.caller.umask().as_raw_mode();
             return self.stage(found, flags, mode);
         }
-        set_umask(self.caller.umask());
         let answer = self.open_at(parent, &name, flags | libc::O_NOFOLLOW as u32, mode, found)?;
         self.still_allowed(parent, &path, &made, || {
             self.credentials.hold(|| unlinkat(parent, &name, AtFlags::empty()))
@@ -115,7 +113,12 @@ impl Call<'_> {
         self.check_writable(None, &path)?;
         let own = OFlags::from_bits_retain(flags) | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(mode & 0o7777);
-        let opened = self.credentials.hold(|| openat(parent, name, own, mode));
+        let later = prepare_mode(mode, self.caller.umask());
+        let opened = self.credentials.hold(|| {
+            let file = openat(parent, name, own, mode)?;
+            later.map_or(Ok(()), |mode| fchmod(&file, mode))?;
+            Ok(file)
+        });
         Ok(answer(self.told(None, Some(path), opened)?, flags))
     }
 

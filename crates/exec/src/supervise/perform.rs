@@ -9,7 +9,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::caller::{path_of, reopening_path, set_umask};
+use super::caller::{path_of, prepare_mode, reopening_path};
 use super::operation::Operation;
 use super::resolve::{Found, GivenPath};
 use super::review;
@@ -172,19 +172,25 @@ impl Call<'_> {
     }
 
     fn make_directory(&self, at: &GivenPath, mode: u32) -> rustix::io::Result<()> {
-        set_umask(self.caller.umask());
         let mode = Mode::from_raw_mode(mode & MODE);
-        self.make(at, NodeKind::Directory, |parent, name| mkdirat(parent, name, mode))
+        let later = prepare_mode(mode, self.caller.umask());
+        self.make(at, NodeKind::Directory, |parent, name| {
+            mkdirat(parent, name, mode)?;
+            later.map_or(Ok(()), |mode| chmodat(parent, name, mode, AtFlags::empty()))
+        })
     }
 
     fn make_node(&self, at: &GivenPath, mode: u32, device: u64) -> rustix::io::Result<()> {
-        set_umask(self.caller.umask());
         let kind = match mode & libc::S_IFMT {
             0 => FileType::RegularFile,
             kind => FileType::from_raw_mode(kind),
         };
         let mode = Mode::from_raw_mode(mode & MODE);
-        self.make(at, node_kind(kind), |parent, name| mknodat(parent, name, kind, mode, device))
+        let later = prepare_mode(mode, self.caller.umask());
+        self.make(at, node_kind(kind), |parent, name| {
+            mknodat(parent, name, kind, mode, device)?;
+            later.map_or(Ok(()), |mode| chmodat(parent, name, mode, AtFlags::empty()))
+        })
     }
 
     /// Makes a new name.

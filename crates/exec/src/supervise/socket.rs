@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::process::{chdir, fchdir};
 
 use super::address::{self, Reached};
-use super::caller::{Base, reopening_path, set_umask};
+use super::caller::{Base, is_alone, prepare_mode, reopening_path};
 use super::listening::SocketName;
 use super::perform::access;
 use super::resolve::GivenPath;
@@ -101,18 +101,23 @@ impl Call<'_> {
         self.check_waiting()?;
         self.ask_without_review(&[access(&path, &found, FileAction::Create(NodeKind::Special))])?;
         let (parent, name) = found.place()?;
-        set_umask(self.caller.umask());
+        let _ = prepare_mode(Mode::empty(), self.caller.umask());
         // The socket keeps the name that it is bound by. The directory of this thread is its own.
         let (directory, name) = match given.path.is_absolute() && is_same_here(&given.path, parent)
         {
             true => (None, given.path.clone()),
             false => (Some(parent), name.into()),
         };
+        if directory.is_some() && !is_alone() {
+            return Err(Errno::ACCESS);
+        }
         if let Some(directory) = directory {
             fchdir(directory)?;
         }
         let bound = self.credentials.hold(|| bind(&socket, &address::of_path(&name)));
-        let _ = chdir("/");
+        if directory.is_some() {
+            let _ = chdir("/");
+        }
         bound.map(|()| Answer::Value(0))
     }
 

@@ -97,7 +97,7 @@ pub(super) const ATTACKS: &[Attack] = &[
             "mkdir e && mv -T --exchange .git e",
             "f=$(echo deep/er/.git/config); echo evil >> $f",
             "f=$(echo deep/er/.git/hooks/post-checkout); echo evil > $f",
-            "mv deep shallow && echo $WORD",
+            "mv deep shallow; f=$(echo shallow/er/.git/hooks/post-checkout); echo evil > $f; mv shallow deep",
         ],
     ),
     at_every_level(
