@@ -1,6 +1,6 @@
 //! The thread that makes a supervised call: its descriptors, its working directory and its credentials.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, open, statx};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open, umask};
+use rustix::process::{
+    Pid, PidfdFlags, PidfdGetfdFlags, getegid, geteuid, pidfd_getfd, pidfd_open, umask,
+};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
 /// A thread of a command that waits for the answer to a call.
@@ -149,23 +151,33 @@ impl Credentials {
         self,
         perform: impl FnOnce() -> rustix::io::Result<T>,
     ) -> rustix::io::Result<T> {
-        let held = capabilities(None).ok().filter(|sets| !sets.effective.is_empty());
+        // Nothing else changes those of this thread.
+        let held = CAPABILITIES.with(|held| {
+            let own = || capabilities(None).ok().filter(|sets| !sets.effective.is_empty());
+            *held.get_or_init(own)
+        });
         let Some(held) = held else { return perform() };
-        let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
-        let previous_group = setfsgid(group);
-        let previous_user = setfsuid(user);
+        let own = Credentials { user: geteuid().as_raw(), group: getegid().as_raw() };
+        if self != own {
+            setfsgid(Gid::from_raw(self.group));
+            setfsuid(Uid::from_raw(self.user));
+        }
         let none = CapabilitySets { effective: CapabilitySet::empty(), ..held };
         let dropped = set_capabilities(None, none);
         let outcome = dropped.map(|()| perform());
         // The permitted capabilities are still there, so this cannot fail.
         let _ = set_capabilities(None, held);
-        setfsuid(previous_user);
-        setfsgid(previous_group);
+        if self != own {
+            setfsuid(Uid::from_raw(own.user));
+            setfsgid(Gid::from_raw(own.group));
+        }
         outcome?
     }
 }
 
 thread_local! {
+    /// The capabilities of this thread, if it has any.
+    static CAPABILITIES: OnceCell<Option<CapabilitySets>> = const { OnceCell::new() };
     /// Whether this thread has a file creation mask and a working directory of its own.
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }
