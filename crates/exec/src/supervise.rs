@@ -148,7 +148,9 @@ impl Supervised {
             }
             let Some(waiting) = queue.pop_front() else { break };
             // A file that was closed before this call was made is in its place before the call is.
-            self.staging.publish();
+            if self.staging.is_in_use() {
+                self.staging.publish();
+            }
             self.answer(&waiting);
         }
         let ready = self.ready();

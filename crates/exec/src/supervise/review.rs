@@ -65,6 +65,11 @@ impl Staging {
         Ok(Staging { closed, by_watch: Mutex::default() })
     }
 
+    /// Whether a file is being written. Most commands write none, and each of their calls asks.
+    pub(super) fn is_in_use(&self) -> bool {
+        !self.lock().is_empty()
+    }
+
     /// Puts files in their place that were closed since this was asked last, after a review.
     pub(crate) fn publish(&self) {
         let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
