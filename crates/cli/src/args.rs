@@ -11,7 +11,7 @@ use crate::commands::{Client, ListenAt};
 
 /// Hands for a coding agent: files that cannot be lost, errors that help.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "toolcrib", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -27,7 +27,7 @@ impl Args {
         let is_root =
             |word: &OsString| word == "--root" || word.as_encoded_bytes().starts_with(b"--root=");
         let given = words.filter(is_root).count();
-        if given > self.common.roots.len() {
+        if given > self.common.named_roots.len() {
             return Err("give all --root flags before the command, or all after it".to_owned());
         }
         Ok(())
@@ -48,10 +48,10 @@ was wrong.";
 /// What every command takes.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Common {
-    /// A directory that the tools may see; `DIR:ro` for reading only. Repeatable; relative paths in
-    /// calls begin at the first
-    #[arg(long = "root", value_name = "DIR", global = true, default_value = ".")]
-    pub(crate) roots: Vec<RootArg>,
+    /// A directory that the tools may see, by default the current one; `DIR:ro` for reading only.
+    /// Repeatable; relative paths in calls begin at the first
+    #[arg(long = "root", value_name = "DIR", global = true)]
+    named_roots: Vec<RootArg>,
 
     /// How much may happen without a question: read-only, cautious, workspace (the default) or open
     #[arg(long, value_name = "NAME", global = true)]
@@ -82,6 +82,21 @@ pub(crate) struct Common {
     pub(crate) text: bool,
 }
 
+impl Common {
+    /// The directories that the tools may see: those that were named, else the current one.
+    pub(crate) fn roots(&self) -> Vec<RootArg> {
+        match self.named_roots.as_slice() {
+            [] => vec![RootArg::from(".")],
+            named => named.to_vec(),
+        }
+    }
+
+    /// The directories that were named.
+    pub(crate) fn named_roots(&self) -> &[RootArg] {
+        &self.named_roots
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make one call and print its reply
@@ -98,9 +113,10 @@ pub(crate) enum Command {
     /// Serve the tools over MCP, on standard input and output
     #[command(long_about = SERVE)]
     Serve(ServeArgs),
-    /// Put an entry for this program into a client's own configuration
+    /// Register Toolcrib with an MCP client (claude, codex, cursor, …)
+    #[command(long_about = INSTALL)]
     Install(InstallArgs),
-    /// Take that entry out again
+    /// Remove Toolcrib from an MCP client
     Uninstall {
         /// The client
         client: Client,
@@ -178,10 +194,13 @@ pub(crate) enum Command {
 pub(crate) struct InstallArgs {
     /// The client
     pub(crate) client: Client,
-    /// Only show what would be written, and where
+    /// Also switch off the client's own file and shell tools, where it has a setting for that
+    #[arg(long)]
+    pub(crate) exclusive: bool,
+    /// Only show what would be written, and where; the same as --dry-run
     #[arg(long)]
     pub(crate) print: bool,
-    /// Flags for `toolcrib serve`, behind `--`: the client will start it with them
+    /// More flags for `toolcrib serve`, after `--`
     #[arg(last = true, value_name = "FLAG")]
     pub(crate) flags: Vec<String>,
 }
@@ -257,6 +276,15 @@ it is not there.
 Over HTTP each client has its own session, with its working directory and its commands. Clients that send the same
 header `Toolcrib-Session: NAME` share one. A session ends after an hour without use.\
 ";
+
+const INSTALL: &str = "\
+Register Toolcrib with an MCP client: write an entry into the client's user configuration, which keeps everything
+else. The server is started once first, as the client would; if it does not answer, nothing is written.
+
+--root, --profile, --config, --rules and --state are passed on to `toolcrib serve` in the entry, with absolute
+paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --dialect camel
+
+`toolcrib uninstall CLIENT` removes what was written.";
 
 const RUN: &str = "\
 Answer calls, one JSON object a line, until the input ends. One session for all of them.

@@ -17,12 +17,13 @@ mod tools;
 pub(crate) use self::install::Client;
 pub(crate) use self::serve::ListenAt;
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use toolcrib::{Profile, Rules, Runtime, SandboxSettings};
 
-use crate::args::{Args, Command, Common, PolicyCommand};
+use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
 use crate::{print, rules, wide_roots};
 
@@ -72,7 +73,7 @@ fn runtime(common: &Common) -> Result<Runtime, String> {
 /// The same, for a program that may have been started without the environment that its user has in a
 /// terminal. `own` is what no tool touches, besides our configuration and our state.
 fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, String> {
-    for warning in wide_roots::warnings(&common.roots) {
+    for warning in wide_roots::warnings(&common.roots()) {
         print::warning(&warning);
     }
     let shell = std::env::var_os("SHELL").map(PathBuf::from);
@@ -84,6 +85,7 @@ fn runtime_with(
     own: &[PathBuf],
     login_shell: Option<PathBuf>,
 ) -> Result<Runtime, String> {
+    make_configuration_directory(common);
     let config = Config::read(common.config.as_deref())?;
     let profile = config.profile(common)?;
     let rules = rules::read(common, &config)?;
@@ -92,6 +94,21 @@ fn runtime_with(
     registry::record(&claimed);
     let sandbox = config.sandbox()?;
     build(common, &config, (profile, rules, sandbox), own, login_shell)
+}
+
+/// Makes the default configuration directory if it is missing inside a root. It is protected there, but only
+/// if it exists: a command could make a missing one, or a directory or symlink above it, with rules of its own.
+fn make_configuration_directory(common: &Common) {
+    let Some(directory) = config::directory() else { return };
+    let above = directory.ancestors().find_map(|above| above.canonicalize().ok());
+    let is_inside = |root: &RootArg| {
+        let root = root.directory.canonicalize().ok();
+        root.zip(above.as_ref()).is_some_and(|(root, above)| above.starts_with(root))
+    };
+    if !directory.exists() && common.roots().iter().any(is_inside) {
+        // Where this fails, a command of the same user fails too.
+        let _ = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+    }
 }
 
 /// A runtime for the operator's own commands: who typed them has answered every question, and sees what is
@@ -123,7 +140,7 @@ fn build(
     if let Some(shell) = login_shell {
         builder = builder.login_shell(shell);
     }
-    for root in &common.roots {
+    for root in common.roots() {
         let directory = as_spelled(&root.directory);
         builder = match root.read_only {
             true => builder.read_only_root(directory),

@@ -59,6 +59,11 @@ pub(crate) fn usage_error(message: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
+/// What a command answers, on standard output.
+pub(crate) fn answer(message: &str) {
+    let _ = anstream::stdout().write_all(format!("{}\n", plain(message)).as_bytes());
+}
+
 /// Something that is good to know, on standard error.
 pub(crate) fn note(message: &str) {
     let _ = anstream::stderr().write_all(format!("{}\n", plain(message)).as_bytes());

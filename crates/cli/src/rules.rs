@@ -20,7 +20,7 @@ pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
     let mut rules = match own_file(common) {
         Some((path, named)) => match text(&path) {
             Ok(text) => {
-                outside_workspace(common, &path)?;
+                out_of_reach(common, &path)?;
                 Rules::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?
             }
             Err(error) if !named && error.kind() == std::io::ErrorKind::NotFound => {
@@ -54,7 +54,7 @@ pub(crate) fn files(common: &Common, config: &Config) -> Vec<PathBuf> {
 pub(crate) fn to_add_to(common: &Common) -> Option<PathBuf> {
     let (path, _) = own_file(common)?;
     let there = path.ancestors().find(|above| above.exists()).unwrap_or(&path);
-    outside_workspace(common, there).is_ok().then_some(path)
+    out_of_reach(common, there).is_ok().then_some(path)
 }
 
 /// The user's own file, and whether it was named.
@@ -76,17 +76,29 @@ fn text(path: &Path) -> std::io::Result<String> {
     Ok(text)
 }
 
-/// What an agent can write must not rule what it may do.
-fn outside_workspace(common: &Common, path: &Path) -> Result<(), String> {
+/// Rules that an agent could write would not restrict it.
+fn out_of_reach(common: &Common, path: &Path) -> Result<(), String> {
     let real = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
-    for root in &common.roots {
-        if root.directory.canonicalize().is_ok_and(|root| real.starts_with(root)) {
+    for root in common.roots() {
+        let Ok(root) = root.directory.canonicalize() else { continue };
+        if real.starts_with(&root) && !is_protected(&real, &root) {
             return Err(format!(
-                "{}: rules lie outside the workspace, where no agent writes; move the file to where the \
-                 configuration is",
+                "{}: this rules file is inside the workspace, where an agent could change it. Move it out of the \
+                 workspace, or name a project directory with --root.",
                 path.display()
             ));
         }
     }
     Ok(())
+}
+
+/// Whether a real path is in the default configuration directory, which no tool or command writes. Behind a
+/// symlink in the root it is not: a command could put another directory in the place of the symlink.
+fn is_protected(real: &Path, root: &Path) -> bool {
+    let Some(directory) = config::directory() else { return false };
+    let spelled = directory.ancestors().find_map(|above| {
+        let rest = directory.strip_prefix(above).ok()?;
+        above.canonicalize().is_ok_and(|above| above == root).then(|| root.join(rest))
+    });
+    spelled.is_some_and(|directory| real.starts_with(directory))
 }

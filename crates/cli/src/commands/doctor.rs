@@ -17,12 +17,13 @@ use crate::config::{self, Config};
 use crate::{print, rules, wide_roots};
 
 type Finding = (&'static str, Result<String, String>);
+type Clients = Result<Vec<String>, String>;
 
 /// Fails where a server would not start or commands would be refused, where the state directory is open to
 /// others, and where an attempt got out of the sandbox, at any level.
 pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     let runtime = super::runtime(common);
-    let findings: [Finding; 8] = [
+    let findings: [Finding; 7] = [
         ("program", program()),
         ("configuration", configuration(common)),
         ("profile", profile(common)),
@@ -33,8 +34,8 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
         ),
         ("workspace", runtime.as_ref().map(|_| roots(common)).map_err(String::clone)),
         ("index", runtime.as_ref().map_err(String::clone).and_then(indexes)),
-        ("clients", clients()),
     ];
+    let clients = clients();
     let mut checkup = runtime
         .ok()
         .map(|runtime| runtime.check_up().map_err(|error| error.text().to_string()))
@@ -43,26 +44,48 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
         checkup.missing.extend(surroundings::not_enforced(common));
     }
     let printed = match print::for_people(common) {
-        true => print_table(&findings, checkup.as_ref()),
-        false => writeln!(io::stdout(), "{}", object(&findings, checkup.as_ref())),
+        true => print_table(&findings, &clients, checkup.as_ref()),
+        false => writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref())),
     };
     printed.map_err(|error| error.to_string())?;
     let well = findings.iter().all(|(_, found)| found.is_ok())
+        && clients.is_ok()
         && checkup.as_ref().is_some_and(sandbox::is_well);
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn print_table(findings: &[Finding], checkup: Option<&Checkup>) -> io::Result<()> {
+fn print_table(
+    findings: &[Finding],
+    clients: &Clients,
+    checkup: Option<&Checkup>,
+) -> io::Result<()> {
     findings.iter().try_for_each(|(what, found)| print::finding(what, found))?;
+    match clients.as_deref() {
+        Ok([]) => print::finding(
+            "clients",
+            &Ok("none yet; `toolcrib install CLIENT` adds one".to_owned()),
+        )?,
+        Ok(installed) => {
+            for (row, client) in installed.iter().enumerate() {
+                print::finding(if row == 0 { "clients" } else { "" }, &Ok(client.clone()))?;
+            }
+        }
+        Err(problem) => print::finding("clients", &Err(problem.clone()))?,
+    }
     checkup.map_or(Ok(()), sandbox::print_table)
 }
 
-fn object(findings: &[Finding], checkup: Option<&Checkup>) -> Value {
+fn object(findings: &[Finding], clients: &Clients, checkup: Option<&Checkup>) -> Value {
     let told = |(what, found): &Finding| match found {
         Ok(is) => ((*what).to_owned(), Value::from(is.as_str())),
         Err(problem) => ((*what).to_owned(), serde_json::json!({"problem": problem})),
     };
     let mut object: Map<String, Value> = findings.iter().map(told).collect();
+    let clients = match clients {
+        Ok(installed) => installed.as_slice().into(),
+        Err(problem) => serde_json::json!({"problem": problem}),
+    };
+    object.insert("clients".to_owned(), clients);
     object.insert("sandbox".to_owned(), checkup.map_or(Value::Null, sandbox::object));
     object.into()
 }
@@ -140,8 +163,8 @@ fn roots(common: &Common) -> String {
     let shown = |root: &crate::args::RootArg| {
         format!("{}{}", root.directory.display(), if root.read_only { " (read only)" } else { "" })
     };
-    let roots = common.roots.iter().map(shown).collect::<Vec<_>>().join(", ");
-    let warnings = wide_roots::warnings(&common.roots).into_iter();
+    let roots = common.roots().iter().map(shown).collect::<Vec<_>>().join(", ");
+    let warnings = wide_roots::warnings(&common.roots()).into_iter();
     warnings.fold(roots, |text, warning| format!("{text}; WARNING: {warning}"))
 }
 
@@ -150,11 +173,9 @@ fn indexes(runtime: &Runtime) -> Result<String, String> {
     Ok(roots.iter().map(index::sentence).collect::<Vec<_>>().join("; "))
 }
 
-fn clients() -> Result<String, String> {
+/// The clients that have the entry, each with the file that it is in.
+fn clients() -> Clients {
     let installed = install::installed()?;
-    if installed.is_empty() {
-        return Ok("none yet; `toolcrib install CLIENT` adds one".to_owned());
-    }
     let shown = installed.iter().map(|(title, file)| format!("{title} ({})", file.display()));
-    Ok(shown.collect::<Vec<_>>().join(", "))
+    Ok(shown.collect())
 }

@@ -19,7 +19,7 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
         program: (env!("CARGO_BIN_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
         dialect: args.dialect,
         structured: args.structured,
-        roots: common.roots.iter().map(|root| root.directory.display().to_string()).collect(),
+        roots: common.roots().iter().map(|root| root.directory.display().to_string()).collect(),
     };
     let served = match &args.http {
         None => serve_stdio(super::runtime_for_program(common, &[])?, options),

@@ -8,17 +8,31 @@ use crate::{PROGRAM, text};
 /// A client, where it keeps its servers, and what a user may have there already.
 const CLIENTS: [(&str, &str, &str); 8] = [
     ("claude", ".claude.json", "{\n  \"numStartups\": 7,\n  \"mcpServers\": {}\n}\n"),
-    ("codex", ".codex/config.toml", "model = 'x' # mine\n"),
+    ("codex", ".codex/config.toml", "model = 'x' # mine\nsandbox_mode = \"workspace-write\"\n"),
     ("vscode", ".config/Code/User/mcp.json", "{\n\t\"servers\": {\n\t\t\"x\": {}\n\t}\n}\n"),
     ("cursor", ".cursor/mcp.json", "{ \"mcpServers\": { \"x\": { \"command\": \"y\" } } }"),
     ("zed", ".config/zed/settings.json", "// Zed settings\n{\n  \"vim_mode\": true, // mine\n}\n"),
     ("gemini", ".gemini/settings.json", "{\"theme\": \"dark\"}\n"),
-    ("opencode", ".config/opencode/opencode.json", "{\n  \"model\": \"x\"\n}\n"),
+    (
+        "opencode",
+        ".config/opencode/opencode.json",
+        "{\n  \"model\": \"x\",\n  \"permission\": {\n    \"bash\": {\n      \"git *\": \"allow\"\n    }\n  }\n}\n",
+    ),
     (
         "goose",
         ".config/goose/config.yaml",
         "GOOSE_MODEL: x\nextensions:\n  developer:\n    enabled: true\n",
     ),
+];
+
+/// The clients with settings that switch off their own tools, and where these are, if elsewhere.
+const EXCLUSIVE: [(&str, &str, &str); 6] = [
+    ("claude", ".claude/settings.json", "claude-code.md"),
+    ("codex", ".codex/config.toml", "codex.md"),
+    ("gemini", ".gemini/policies/toolcrib.toml", "gemini-cli.md"),
+    ("opencode", ".config/opencode/opencode.json", "opencode.md"),
+    ("zed", ".config/zed/settings.json", "zed.md"),
+    ("goose", ".config/goose/config.yaml", "goose.md"),
 ];
 
 fn toolcrib(home: &Path, words: &[&str]) -> Output {
@@ -33,22 +47,36 @@ fn toolcrib(home: &Path, words: &[&str]) -> Output {
         .unwrap()
 }
 
+/// The standard output of a command that does what it is asked.
+fn answer(home: &Path, words: &[&str]) -> String {
+    let done = toolcrib(home, words);
+    assert!(done.status.success(), "{words:?}: {}", text(&done.stderr));
+    text(&done.stdout).to_owned()
+}
+
+fn put(path: &Path, content: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+fn without_blanks(text: &str) -> String {
+    text.replace([' ', '\n', '\t'], "")
+}
+
 #[test]
 fn each_client_gets_an_entry_that_works_and_keeps_all_else() {
     for (client, file, before) in CLIENTS {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(file);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, before).unwrap();
+        put(&path, before);
 
-        let shown = toolcrib(home.path(), &["install", client, "--print"]);
-        assert!(text(&shown.stdout).contains("serve"), "{client}: {shown:?}");
+        let shown = answer(home.path(), &["install", client, "--print"]);
+        assert!(shown.contains("serve"), "{client}: {shown}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "{client}: only shown");
 
-        let installed = toolcrib(home.path(), &["install", client, "--", "--profile", "cautious"]);
-        let said = text(&installed.stderr);
-        assert!(installed.status.success(), "{client}: {said}");
-        assert!(said.contains("the server answers with"), "{client}: {said}");
+        let words = ["install", client, "--profile", "cautious"];
+        let said = answer(home.path(), &words);
+        assert!(said.contains("The server answers with"), "{client}: {said}");
         let after = std::fs::read_to_string(&path).unwrap();
         for word in [PROGRAM, "serve", "cautious", "toolcrib"] {
             assert!(after.contains(word), "{client}: {word} in {after}");
@@ -60,23 +88,128 @@ fn each_client_gets_an_entry_that_works_and_keeps_all_else() {
         let doctor = toolcrib(home.path(), &["doctor", "--text"]);
         assert!(text(&doctor.stdout).contains(file), "{client}: {doctor:?}");
 
-        let again = toolcrib(home.path(), &["install", client, "--", "--profile", "cautious"]);
-        assert!(again.status.success(), "{client}: {again:?}");
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), after, "{client}: twice is once");
+        let again = answer(home.path(), &words);
+        assert!(again.starts_with("Already installed; nothing was changed."), "{client}: {again}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), after, "{client}: installed twice");
 
-        assert!(toolcrib(home.path(), &["uninstall", client]).status.success());
-        let taken_back = std::fs::read_to_string(&path).unwrap();
-        assert!(!taken_back.contains("toolcrib"), "{client}: {taken_back}");
+        answer(home.path(), &["uninstall", client]);
+        let removed = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(without_blanks(&removed), without_blanks(before), "{client}");
+        let nothing = answer(home.path(), &["uninstall", client]);
+        assert!(nothing.contains("nothing was changed"), "{client}: {nothing}");
     }
 }
 
 #[test]
-fn a_client_without_a_configuration_gets_one() {
+fn a_client_without_a_configuration_gets_one_and_a_warning() {
     for (client, file, _) in CLIENTS {
         let home = tempfile::tempdir().unwrap();
+        let shown = answer(home.path(), &["install", client, "--print"]);
+        assert!(shown.contains("serve") && shown.contains("Nothing was written."), "{shown}");
+        let is_made = |name: &str| home.path().join(name).exists();
+        assert!(!is_made(file) && !is_made(".state"), "{client}: --print writes nothing");
         let installed = toolcrib(home.path(), &["install", client]);
-        assert!(installed.status.success(), "{client}: {}", text(&installed.stderr));
+        let (said, warned) = (text(&installed.stdout), text(&installed.stderr));
+        assert!(installed.status.success(), "{client}: {warned}");
+        assert!(warned.contains("was not found on this machine"), "{client}: {said} {warned}");
         assert!(std::fs::read_to_string(home.path().join(file)).unwrap().contains("serve"));
+        answer(home.path(), &["uninstall", client]);
+        assert!(!is_made(file), "{client}: a file that install made is removed");
+    }
+}
+
+#[test]
+fn a_program_that_is_found_is_no_reason_for_a_warning() {
+    let home = tempfile::tempdir().unwrap();
+    put(&home.path().join("bin/claude"), "");
+    let installed = Command::new(PROGRAM)
+        .args(["install", "claude"])
+        .current_dir(home.path())
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", home.path().join("bin"))
+        .output()
+        .unwrap();
+    assert!(installed.status.success() && !text(&installed.stderr).contains("was not found"));
+}
+
+#[test]
+fn flags_are_passed_to_the_server_with_absolute_paths() {
+    let home = tempfile::tempdir().unwrap();
+    let top = home.path().canonicalize().unwrap();
+    std::fs::create_dir_all(top.join("ws/sub")).unwrap();
+    put(&top.join("cfg/config.toml"), "");
+    put(&top.join("cfg/rules.toml"), "");
+    let flags = [
+        "--root",
+        "ws",
+        "--root=ws/sub:ro",
+        "--profile",
+        "read-only",
+        "--config",
+        "cfg/config.toml",
+        "--rules",
+        "cfg/rules.toml",
+        "--state",
+        "st",
+        "--",
+        "--dialect",
+        "camel",
+    ];
+    answer(&top, &[&["install", "claude"][..], &flags].concat());
+    let written: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(top.join(".claude.json")).unwrap()).unwrap();
+    let path = |name: &str| top.join(name).to_str().unwrap().to_owned();
+    let expected = [
+        "serve".to_owned(),
+        "--root".to_owned(),
+        path("ws"),
+        "--root".to_owned(),
+        path("ws/sub") + ":ro",
+        "--profile".to_owned(),
+        "read-only".to_owned(),
+        "--config".to_owned(),
+        path("cfg/config.toml"),
+        "--rules".to_owned(),
+        path("cfg/rules.toml"),
+        "--state".to_owned(),
+        path("st"),
+        "--dialect".to_owned(),
+        "camel".to_owned(),
+    ];
+    assert_eq!(written["mcpServers"]["toolcrib"]["args"], serde_json::json!(expected));
+    // A client that names its project by a variable is not given it besides.
+    let shown = answer(&top, &["install", "cursor", "--root", "ws", "--print"]);
+    assert!(shown.contains(&path("ws")) && !shown.contains("workspaceFolder"), "{shown}");
+    let shown = answer(&top, &["install", "cursor", "--print"]);
+    assert!(shown.contains("${workspaceFolder}"), "{shown}");
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let shown = answer(home.path(), &["install", "claude", "--exclusive", "--dry-run"]);
+    assert!(shown.contains("mcpServers") && shown.contains("\"Bash\""), "{shown}");
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+    answer(home.path(), &["install", "claude"]);
+    let before = std::fs::read(home.path().join(".claude.json")).unwrap();
+    answer(home.path(), &["uninstall", "claude", "--dry-run"]);
+    assert_eq!(std::fs::read(home.path().join(".claude.json")).unwrap(), before);
+}
+
+#[test]
+fn a_server_that_does_not_answer_is_not_installed_and_its_messages_are_shown() {
+    let home = tempfile::tempdir().unwrap();
+    for (flags, message) in
+        [(["--root", "missing"], "missing"), (["--rules", "no-rules.toml"], "no-rules.toml")]
+    {
+        let words = [&["install", "claude"][..], &flags].concat();
+        let refused = toolcrib(home.path(), &words);
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains("did not answer") && said.contains(message), "{said}");
+        assert!(said.contains("Nothing was written."), "{said}");
+        assert!(!home.path().join(".claude.json").exists(), "{said}");
     }
 }
 
@@ -84,11 +217,108 @@ fn a_client_without_a_configuration_gets_one() {
 fn a_configuration_that_is_broken_stays_and_the_reply_says_what_to_write() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join(".cursor/mcp.json");
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(&path, "{ broken").unwrap();
+    put(&path, "{ broken");
     let refused = toolcrib(home.path(), &["install", "cursor"]);
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
-    assert!(said.contains("by hand, under `mcpServers`"), "{said}");
+    assert!(said.contains("by hand:\n{") && said.contains("mcpServers"), "{said}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{ broken");
+}
+
+#[test]
+fn exclusive_switches_off_a_clients_own_tools_and_uninstall_puts_them_back() {
+    for (client, settings, _) in EXCLUSIVE {
+        let home = tempfile::tempdir().unwrap();
+        let (_, file, before) = CLIENTS.into_iter().find(|(name, ..)| *name == client).unwrap();
+        put(&home.path().join(file), before);
+        let mine = "{\n  \"permissions\": {\n    \"deny\": [\n      \"Bash\",\n      \"WebFetch\"\n    ]\n  }\n}\n";
+        if client == "claude" {
+            put(&home.path().join(settings), mine);
+        }
+        let said = answer(home.path(), &["install", client, "--exclusive"]);
+        assert!(said.contains("are switched off in"), "{client}: {said}");
+        let path = home.path().join(settings);
+        let after = std::fs::read_to_string(&path).unwrap();
+        let off = match client {
+            "claude" => "\"Write\"",
+            "codex" => "[features]\nshell_tool = false\nview_image = false\n",
+            "gemini" => "decision = \"deny\"",
+            "opencode" => "\"bash\": \"deny\"",
+            "zed" => "\"default_profile\": \"toolcrib\"",
+            _ => "developer:\n    enabled: false",
+        };
+        assert!(after.contains(off), "{client}: {after}");
+        let again = answer(home.path(), &["install", client, "--exclusive"]);
+        assert!(again.starts_with("Already installed"), "{client}: {again}");
+        // Of a list, the user's own items stay.
+        answer(home.path(), &["uninstall", client]);
+        let entry = std::fs::read_to_string(home.path().join(file)).unwrap();
+        assert_eq!(without_blanks(&entry), without_blanks(before), "{client}");
+        match client {
+            "claude" => assert_eq!(std::fs::read_to_string(&path).unwrap(), mine),
+            "gemini" => assert!(!path.exists()),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn a_client_without_such_a_setting_says_so() {
+    for client in ["vscode", "cursor"] {
+        let home = tempfile::tempdir().unwrap();
+        let refused = toolcrib(home.path(), &["install", client, "--exclusive"]);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = text(&refused.stderr);
+        assert!(said.contains("has no setting") && said.contains("docs/clients/"), "{said}");
+        assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0, "nothing was written");
+        let said = answer(home.path(), &["install", client]);
+        assert!(said.contains("Use only Toolcrib's tools"), "{said}");
+    }
+}
+
+/// The pages show what the program writes.
+#[test]
+fn the_pages_have_the_snippets_that_install_prints() {
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/clients");
+    for (client, settings, page) in EXCLUSIVE {
+        let home = tempfile::tempdir().unwrap();
+        let said = answer(home.path(), &["install", client]);
+        let (_, snippet) = said.split_once(&format!("{settings}:\n\n")).expect(&said);
+        let (snippet, _) = snippet.split_once("\nMore: ").unwrap();
+        let page = std::fs::read_to_string(pages.join(page)).unwrap();
+        assert!(page.contains(snippet.trim_end()), "{client}: the page lacks\n{snippet}");
+    }
+    let names = CLIENTS.map(|(client, ..)| format!("toolcrib install {client}"));
+    let overview = std::fs::read_to_string(pages.join("README.md")).unwrap();
+    assert!(names.iter().all(|name| overview.contains(name.as_str())), "{overview}");
+    let headings = [
+        "Install",
+        "Verify",
+        "Use only Toolcrib's tools",
+        "Approve once",
+        "Options",
+        "Uninstall",
+        "Troubleshooting",
+    ];
+    for page in std::fs::read_dir(&pages).unwrap().map(|page| page.unwrap().path()) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let found: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+        assert!(page.ends_with("README.md") || found == headings, "{}: {found:?}", page.display());
+    }
+}
+
+#[test]
+fn a_doctor_lists_one_client_a_line() {
+    let home = tempfile::tempdir().unwrap();
+    for client in ["claude", "codex"] {
+        answer(home.path(), &["install", client]);
+    }
+    let doctor = toolcrib(home.path(), &["doctor", "--text"]);
+    let lines: Vec<&str> = text(&doctor.stdout).lines().collect();
+    let at = lines.iter().position(|line| line.starts_with("clients ")).unwrap();
+    assert!(lines[at].contains("Claude Code ("), "{}", lines[at]);
+    assert!(lines[at + 1].starts_with("              Codex ("), "{}", lines[at + 1]);
+    let doctor = toolcrib(home.path(), &["doctor", "--json"]);
+    let told: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    assert_eq!(told["clients"].as_array().unwrap().len(), 2, "{told}");
 }

@@ -27,6 +27,12 @@ fn help_shows_what_there_is_and_how_to_begin() {
 }
 
 #[test]
+fn the_version_has_the_name_of_the_program() {
+    let version = toolcrib(Path::new("."), &["--version"], b"");
+    assert_eq!(text(&version.stdout), concat!("toolcrib ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
 fn completions_know_the_commands() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = toolcrib(Path::new("."), &["completions", shell], b"");

@@ -90,6 +90,79 @@ fn a_file_of_rules_that_is_wrong_stops_the_start() {
     }
 }
 
+/// A home that is the workspace, not in /tmp: commands have another one.
+fn home() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn in_home(home: &Path, words: &[&str]) -> (i32, String) {
+    let output = Command::new(crate::PROGRAM)
+        .args(words)
+        .current_dir(home)
+        .env_clear()
+        .env("HOME", home)
+        .env("PATH", "/usr/bin:/bin")
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+}
+
+#[test]
+fn rules_in_their_default_place_hold_and_stay_where_the_home_is_the_workspace() {
+    let home = home();
+    let rules = home.path().join(".config/toolcrib/rules.toml");
+    std::fs::create_dir_all(rules.parent().unwrap()).unwrap();
+    std::fs::write(&rules, SECRETS).unwrap();
+    std::fs::write(home.path().join(".env"), "K=secret\n").unwrap();
+    let (code, text) = in_home(home.path(), &["call", "LS"]);
+    assert_eq!(code, 0, "{text}");
+    let (code, text) = in_home(home.path(), &["call", "Read", r#"{"file_path": ".env"}"#]);
+    assert!(code == 1 && text.contains("rule:secrets"), "{text}");
+    let path = ".config/toolcrib/rules.toml";
+    for (tool, args) in [
+        ("Read", serde_json::json!({"file_path": path})),
+        ("Write", serde_json::json!({"file_path": path, "content": ""})),
+        ("Bash", serde_json::json!({"command": format!("cat {path}; : > {path}; rm {path}")})),
+        ("Bash", serde_json::json!({"command": "mv .config/toolcrib x"})),
+        ("Bash", serde_json::json!({"command": "mv .config x && mkdir -p .config/toolcrib"})),
+        ("Bash", serde_json::json!({"command": "rm -r .config"})),
+    ] {
+        let (_, text) = in_home(home.path(), &["call", tool, &args.to_string()]);
+        assert!(!text.contains("secrets live there"), "{tool} {args} {text}");
+        assert_eq!(std::fs::read_to_string(&rules).unwrap(), SECRETS, "{tool} {args} {text}");
+    }
+}
+
+#[test]
+fn a_command_does_not_make_a_missing_configuration_directory() {
+    for command in [
+        "mkdir -p .config/toolcrib && echo > .config/toolcrib/rules.toml",
+        "mkdir -p evil/toolcrib && echo > evil/toolcrib/rules.toml && ln -s evil .config",
+        "mkdir -p evil/toolcrib && echo > evil/toolcrib/rules.toml && mv -T evil .config",
+        "mkdir -p evil && echo > evil/rules.toml && mkdir -p .config && mv -T evil .config/toolcrib",
+    ] {
+        let home = home();
+        let args = serde_json::json!({"command": command}).to_string();
+        let (_, text) = in_home(home.path(), &["call", "Bash", &args]);
+        assert!(!home.path().join(".config/toolcrib/rules.toml").exists(), "{command}: {text}");
+    }
+}
+
+#[test]
+fn rules_elsewhere_in_the_workspace_or_behind_a_symlink_in_it_are_refused() {
+    let home = home();
+    std::fs::create_dir_all(home.path().join("elsewhere/toolcrib")).unwrap();
+    std::fs::write(home.path().join("elsewhere/toolcrib/rules.toml"), "").unwrap();
+    let named = ["--rules", "elsewhere/toolcrib/rules.toml", "call", "LS"];
+    std::os::unix::fs::symlink("elsewhere", home.path().join(".config")).unwrap();
+    for words in [&named[..], &["call", "LS"]] {
+        let (code, text) = in_home(home.path(), words);
+        assert_eq!(code, 2, "{text}");
+        assert!(text.contains("is inside the workspace") && text.contains("--root"), "{text}");
+    }
+}
+
 #[test]
 fn a_project_narrows_from_a_place_that_the_operator_names() {
     let place = Place::new("");

@@ -20,7 +20,7 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 /// What is not enforced because of where the roots are, each as a sentence.
 pub(super) fn not_enforced(common: &Common) -> Vec<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let roots: Vec<PathBuf> = common.roots.iter().map(|root| real(&root.directory)).collect();
+    let roots: Vec<PathBuf> = common.roots().iter().map(|root| real(&root.directory)).collect();
     let home = config::home().map(|home| real(&home));
     let mounts = std::fs::read(MOUNTS).map(|list| mount_points(&list)).unwrap_or_default();
     let mut sentences = mounts_within(&roots, &mounts);

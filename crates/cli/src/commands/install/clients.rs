@@ -1,9 +1,11 @@
-//! The clients that we know, and where and how each keeps its list of servers.
+//! The clients that `install` knows, and where and how each keeps its list of servers.
 
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
+
+use super::settings::Form;
 
 /// A program that uses MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -33,20 +35,11 @@ pub(super) struct Start {
     pub(super) arguments: Vec<String>,
 }
 
-/// How a configuration is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
-    /// JSON, comments and trailing commas allowed.
-    Json,
-    Toml,
-    Yaml,
-}
-
 /// The user's directories.
 pub(super) struct Places {
     pub(super) home: PathBuf,
     pub(super) config: PathBuf,
-    /// Where an environment variable says that a client keeps its things.
+    /// The value of an environment variable that is not empty.
     pub(super) variable: fn(&str) -> Option<PathBuf>,
 }
 
@@ -137,20 +130,54 @@ impl Client {
     /// What the user does then.
     pub(super) fn next(self) -> &'static str {
         match self {
-            Client::Claude => {
-                "Start Claude Code in a project; /mcp shows toolcrib. To have it use these tools alone \
-                 for files: claude --disallowedTools Read Edit Write Glob Grep NotebookEdit"
-            }
-            Client::Codex => "Start codex in a project; /mcp shows toolcrib.",
+            Client::Claude => "Start claude in a project; /mcp lists toolcrib.",
+            Client::Codex => "Start codex in a project; /mcp lists toolcrib.",
             Client::Vscode => {
                 "In VS Code, run `MCP: List Servers` and start toolcrib; its tools are in agent mode."
             }
-            Client::Cursor => "Restart Cursor; Settings, MCP shows toolcrib.",
-            Client::Zed => "In Zed, the agent panel's settings show toolcrib.",
-            Client::Gemini => "Start gemini in a project; /mcp shows toolcrib.",
-            Client::Opencode => "Start opencode in a project; `opencode mcp list` shows toolcrib.",
-            Client::Goose => "Start goose in a project; `goose configure` shows toolcrib.",
+            Client::Cursor => "Restart Cursor; Settings, Tools & MCP lists toolcrib.",
+            Client::Zed => "In Zed, the agent panel's settings list toolcrib.",
+            Client::Gemini => "Start gemini in a project; /mcp lists toolcrib.",
+            Client::Opencode => "Start opencode in a project; `opencode mcp list` lists toolcrib.",
+            Client::Goose => "Start goose in a project; `goose configure` lists toolcrib.",
         }
+    }
+
+    /// The page about this client.
+    pub(super) fn page(self) -> &'static str {
+        match self {
+            Client::Claude => "docs/clients/claude-code.md",
+            Client::Codex => "docs/clients/codex.md",
+            Client::Vscode => "docs/clients/vscode.md",
+            Client::Cursor => "docs/clients/cursor.md",
+            Client::Zed => "docs/clients/zed.md",
+            Client::Gemini => "docs/clients/gemini-cli.md",
+            Client::Opencode => "docs/clients/opencode.md",
+            Client::Goose => "docs/clients/goose.md",
+        }
+    }
+
+    /// Whether the client seems to be installed: its program is on the PATH, or, of one with windows, which
+    /// need not be there, its directory of settings exists.
+    pub(super) fn is_found(self, places: &Places) -> bool {
+        let (programs, directory): (&[&str], Option<PathBuf>) = match self {
+            Client::Claude => (&["claude"], None),
+            Client::Codex => (&["codex"], None),
+            Client::Gemini => (&["gemini"], None),
+            Client::Opencode => (&["opencode"], None),
+            Client::Goose => (&["goose"], None),
+            Client::Vscode => {
+                (&["code"], Some(application_support(&places.home, &places.config).join("Code")))
+            }
+            Client::Cursor => (&["cursor", "cursor-agent"], Some(places.home.join(".cursor"))),
+            Client::Zed => {
+                (&["zed", "zeditor", "zedit", "zed-editor"], Some(places.config.join("zed")))
+            }
+        };
+        let path = (places.variable)("PATH").unwrap_or_default();
+        let mut on_path = std::env::split_paths(&path)
+            .flat_map(|directory| programs.iter().map(move |program| directory.join(program)));
+        on_path.any(|program| program.is_file()) || directory.is_some_and(|there| there.is_dir())
     }
 }
 

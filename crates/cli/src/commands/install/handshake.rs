@@ -1,7 +1,7 @@
-//! Starts the server as a client would, and asks it what it has.
+//! Starts the server as a client would, and asks it for its tools.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Command, Stdio};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{ChildStderr, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -9,10 +9,16 @@ use serde_json::{Value, json};
 
 use super::clients::{Client, Start};
 
-/// Who has not answered by then will not.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A server that has not answered by then is taken to be broken.
+const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many tools the server has, by its own answer.
+/// Its messages have come by then; a process that it left behind could keep the pipe open.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// So much of its messages is shown.
+const MAX_MESSAGE_BYTES: u64 = 4_096;
+
+/// How many tools the server has, by its own answer; else why it does not answer.
 pub(super) fn count_tools(client: Client, start: &Start) -> Result<usize, String> {
     let here = std::env::current_dir().map_err(|error| error.to_string())?;
     let real = |argument: &String| match client.project() {
@@ -23,9 +29,10 @@ pub(super) fn count_tools(client: Client, start: &Start) -> Result<usize, String
         .args(start.arguments.iter().map(real))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| format!("{} does not start: {error}", start.program))?;
+    let messages = child.stderr.take().map(messages);
     let (input, output) = (child.stdin.take(), child.stdout.take());
     let (tell, answered) = mpsc::channel();
     std::thread::spawn(move || {
@@ -41,7 +48,30 @@ pub(super) fn count_tools(client: Client, start: &Start) -> Result<usize, String
     let _ = child.wait();
     let answer: Option<Value> = answer.ok().and_then(|line| serde_json::from_str(&line).ok());
     let tools = answer.as_ref().and_then(|answer| answer["result"]["tools"].as_array());
-    tools.map(Vec::len).ok_or_else(|| "it starts, and does not answer as a server does".to_owned())
+    tools.map(Vec::len).ok_or_else(|| {
+        let said = messages.and_then(|messages| messages.recv_timeout(LAST_WORDS).ok());
+        let said = said.unwrap_or_default();
+        let words = start.arguments.join(" ");
+        format!(
+            "`{} {words}` started, but did not answer. Its messages:\n{}",
+            start.program,
+            if said.trim().is_empty() { "(none)" } else { said.trim() }
+        )
+    })
+}
+
+/// The beginning of what the server writes to its standard error, once it has ended.
+fn messages(stderr: ChildStderr) -> mpsc::Receiver<String> {
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = Vec::new();
+        let mut stderr = stderr.take(MAX_MESSAGE_BYTES);
+        let _ = stderr.read_to_end(&mut text);
+        let _ = tell.send(String::from_utf8_lossy(&text).into_owned());
+        // The rest is taken, so that the server does not wait for a reader.
+        let _ = std::io::copy(&mut stderr.into_inner(), &mut std::io::sink());
+    });
+    told
 }
 
 fn question() -> Value {

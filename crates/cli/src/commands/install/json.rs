@@ -1,47 +1,82 @@
-//! One entry of a JSON file, set or taken out; every other byte stays, comments too.
+//! Settings of a JSON file by their paths; every other byte stays, comments too.
 
 use jsonc_parser::ParseOptions;
-use jsonc_parser::cst::{CstInputValue, CstRootNode};
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstRootNode};
 use serde_json::Value;
 
-/// The text with the entry `name` in the object at `key` set, or taken out if there is none to set.
-pub(super) fn with(
-    text: &str,
-    key: &str,
-    name: &str,
-    entry: Option<&Value>,
-) -> Result<String, String> {
-    let root =
-        CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())?;
-    let top = root.object_value_or_create().ok_or("it is no JSON object")?;
-    match entry {
-        Some(entry) => {
-            let servers = top
-                .object_value_or_create(key)
-                .ok_or_else(|| format!("`{key}` in it is no object"))?;
-            match servers.get(name) {
-                Some(old) => old.set_value(input(entry)),
-                None => drop(servers.append(name, input(entry))),
-            }
-        }
-        None => {
-            if let Some(old) = top.object_value(key).and_then(|servers| servers.get(name)) {
-                old.remove();
-            }
-        }
-    }
-    let mut text = root.to_string();
-    if !text.ends_with('\n') && entry.is_some() && text.lines().count() > 1 {
-        text.push('\n');
-    }
-    Ok(text)
+/// The value at a path of keys.
+pub(super) fn get(text: &str, path: &[String]) -> Option<Value> {
+    let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
+    let (name, above) = path.split_last()?;
+    object_at(root.object_value()?, above)?.get(name)?.to_serde_value()
 }
 
-/// Whether the entry is there.
-pub(super) fn has(text: &str, key: &str, name: &str) -> bool {
+/// The text with the value at a path set. Objects above it are created. Of a list that is there, only the
+/// items that differ are added and removed.
+pub(super) fn set(text: &str, path: &[String], value: &Value) -> Result<String, String> {
+    let root = parse(text)?;
+    let (name, above) = path.split_last().ok_or("it has no such setting")?;
+    let mut object = root.object_value_or_create().ok_or("it is not a JSON object")?;
+    for key in above {
+        object = object
+            .object_value_or_create(key)
+            .ok_or_else(|| format!("`{key}` in it is not an object"))?;
+    }
+    match (object.get(name), value) {
+        (None, _) => drop(object.append(name, input(value))),
+        (Some(old), Value::Array(items)) => match old.array_value() {
+            Some(array) => set_items(&array, items),
+            None => old.set_value(input(value)),
+        },
+        (Some(old), _) => old.set_value(input(value)),
+    }
+    let mut new = root.to_string();
+    if text.is_empty() && !new.ends_with('\n') {
+        new.push('\n');
+    }
+    Ok(new)
+}
+
+/// The text without the value at a path.
+pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
+    let root = parse(text)?;
+    let (name, above) = path.split_last().ok_or("it has no such setting")?;
+    let object = root.object_value().and_then(|top| object_at(top, above));
+    if let Some(old) = object.and_then(|object| object.get(name)) {
+        old.remove();
+    }
+    Ok(root.to_string())
+}
+
+/// Whether nothing is set.
+pub(super) fn is_empty(text: &str) -> bool {
     let root = CstRootNode::parse(text, &ParseOptions::default()).ok();
-    let servers = root.and_then(|root| root.object_value()?.object_value(key));
-    servers.is_some_and(|servers| servers.get(name).is_some())
+    let has_comment = text.contains("//") || text.contains("/*");
+    !has_comment
+        && root.is_some_and(|root| {
+            root.value().is_none()
+                || root.object_value().is_some_and(|top| top.properties().is_empty())
+        })
+}
+
+fn parse(text: &str) -> Result<CstRootNode, String> {
+    CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| error.to_string())
+}
+
+fn object_at(top: CstObject, path: &[String]) -> Option<CstObject> {
+    path.iter().try_fold(top, |object, key| object.object_value(key))
+}
+
+fn set_items(array: &CstArray, items: &[Value]) {
+    for node in array.elements() {
+        if node.to_serde_value().is_none_or(|old| !items.contains(&old)) {
+            node.remove();
+        }
+    }
+    let kept: Vec<Value> = array.elements().iter().filter_map(CstNode::to_serde_value).collect();
+    for item in items.iter().filter(|item| !kept.contains(item)) {
+        array.append(input(item));
+    }
 }
 
 fn input(value: &Value) -> CstInputValue {
@@ -63,40 +98,53 @@ mod tests {
 
     use super::*;
 
+    fn path(keys: &[&str]) -> Vec<String> {
+        keys.iter().map(|key| (*key).to_owned()).collect()
+    }
+
     #[test]
-    fn an_entry_is_set_and_taken_out_and_nothing_else_changes() {
+    fn an_entry_is_set_and_removed_and_nothing_else_changes() {
         let text = "{\n  // mine\n  \"theme\": \"dark\", // and this\n  \"mcpServers\": {\n    \"other\": {\"command\": \"x\"},\n  },\n}\n";
-        let set = with(
-            text,
-            "mcpServers",
-            "toolcrib",
-            Some(&json!({"command": "/t", "args": ["serve"]})),
-        )
-        .unwrap();
-        assert!(has(&set, "mcpServers", "toolcrib"), "{set}");
+        let entry = path(&["mcpServers", "toolcrib"]);
+        let value = json!({"command": "/t", "args": ["serve"]});
+        let added = set(text, &entry, &value).unwrap();
+        assert_eq!(get(&added, &entry), Some(value), "{added}");
         for kept in ["// mine\n", "// and this\n", "\"other\": {\"command\": \"x\"}"] {
-            assert!(set.contains(kept), "{set}");
+            assert!(added.contains(kept), "{added}");
         }
-        let out = with(&set, "mcpServers", "toolcrib", None).unwrap();
-        assert!(!has(&out, "mcpServers", "toolcrib"));
-        assert_eq!(out.replace([' ', '\n'], ""), text.replace([' ', '\n'], ""));
+        let removed = remove(&added, &entry).unwrap();
+        assert_eq!(get(&removed, &entry), None);
+        assert_eq!(removed.replace([' ', '\n'], ""), text.replace([' ', '\n'], ""));
     }
 
     #[test]
-    fn an_entry_that_is_there_is_replaced_not_doubled() {
+    fn an_existing_entry_is_replaced() {
         let text = "{\"mcpServers\": {\"toolcrib\": {\"command\": \"old\"}}}";
-        let set = with(text, "mcpServers", "toolcrib", Some(&json!({"command": "new"}))).unwrap();
-        assert!(set.contains("new") && !set.contains("old"), "{set}");
-        assert_eq!(set.matches("toolcrib").count(), 1);
+        let entry = path(&["mcpServers", "toolcrib"]);
+        let new = set(text, &entry, &json!({"command": "new"})).unwrap();
+        assert!(new.contains("new") && !new.contains("old"), "{new}");
+        assert_eq!(new.matches("toolcrib").count(), 1);
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_made_and_one_that_is_broken_is_refused() {
-        let made = with("", "servers", "toolcrib", Some(&json!({"command": "/t"}))).unwrap();
+    fn a_list_keeps_its_other_items_and_their_comments() {
+        let text = "{\n  \"deny\": [\n    \"A\", // mine\n    \"B\"\n  ]\n}\n";
+        let deny = path(&["deny"]);
+        let more = set(text, &deny, &json!(["A", "B", "C"])).unwrap();
+        assert!(more.contains("\"A\", // mine\n"), "{more}");
+        assert_eq!(get(&more, &deny), Some(json!(["A", "B", "C"])));
+        assert_eq!(set(&more, &deny, &json!(["A", "B"])).unwrap(), text);
+    }
+
+    #[test]
+    fn a_missing_file_is_created_and_a_broken_one_is_refused() {
+        let entry = path(&["servers", "toolcrib"]);
+        let made = set("", &entry, &json!({"command": "/t"})).unwrap();
         let value: Value = serde_json::from_str(&made).unwrap();
         assert_eq!(value["servers"]["toolcrib"]["command"], "/t");
         for broken in ["{", "[]", "{\"servers\": 7}"] {
-            assert!(with(broken, "servers", "toolcrib", Some(&json!({}))).is_err(), "{broken}");
+            assert!(set(broken, &entry, &json!({})).is_err(), "{broken}");
         }
+        assert!(is_empty("{\n}\n") && is_empty("") && !is_empty(&made) && !is_empty("// x\n{}"));
     }
 }

@@ -1,64 +1,171 @@
-//! One entry of a mapping at the top of a YAML file, set or taken out by its lines; every other byte
-//! stays. What is not written in lines, one key each, is refused: to guess at somebody's YAML is worse
-//! than to say what to write.
+//! Entries of a mapping at the top of a YAML file, set or removed by their lines; every other byte stays. YAML
+//! that is not written in lines, one key each, is refused: a wrong guess would damage the user's file.
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-/// The text with the entry `name` in the mapping `key` set, or taken out if there is none to set.
-pub(super) fn with(
-    text: &str,
-    key: &str,
-    name: &str,
-    entry: Option<&Value>,
-) -> Result<String, String> {
-    if text.contains('\t') || text.lines().any(|line| line == "---" || line.starts_with('%')) {
-        return Err("it is YAML of a kind that we do not change".to_owned());
-    }
-    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let head = format!("{key}:");
-    let found = lines.iter().position(|line| line.trim_end() == head);
-    if found.is_none() && lines.iter().any(|line| line.starts_with(&head)) {
-        return Err(format!("`{key}` in it is not written as lines of their own"));
-    }
-    let indent = found.map_or(2, |at| indent_below(&lines[at + 1..]).unwrap_or(2));
-    if indent == 0 {
-        return Err(format!("`{key}` in it is a list, not a mapping"));
-    }
-    if let Some(at) = found {
-        let own = format!("{:indent$}{name}:", "");
-        if let Some(first) = lines[at + 1..].iter().position(|line| line.trim_end() == own) {
-            let first = at + 1 + first;
-            let body = lines[first + 1..].iter();
-            let length =
-                body.take_while(|line| !is_blank(line) && indent_of(line) > indent).count();
-            lines.drain(first..=first + length);
+/// The value at a path: of an entry, its fields that are scalars or lists on one line.
+pub(super) fn get(text: &str, path: &[String]) -> Option<Value> {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let (key, name) = (path.first()?, path.get(1));
+    let mapping = find_mapping(&lines, key).ok()??;
+    let Some(name) = name else { return Some(Value::Object(Map::new())) };
+    let entry = mapping.entry(&lines, name)?;
+    let mut fields = Map::new();
+    for line in &lines[entry.start + 1..entry.end] {
+        if let Some((field, value)) = line.trim().split_once(": ") {
+            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+            fields.insert(field.to_owned(), value);
         }
     }
-    let Some(entry) = entry else { return Ok(lines.concat()) };
-    let block = block(name, entry, indent);
-    match found {
-        Some(at) => {
-            let mut before = lines[..=at].concat();
-            if !before.ends_with('\n') {
-                before.push('\n');
-            }
-            Ok(before + &block + &lines[at + 1..].concat())
-        }
-        None => {
-            let mut text = lines.concat();
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            Ok(format!("{text}{head}\n{block}"))
-        }
+    match path.get(2) {
+        Some(field) => fields.remove(field),
+        None => Some(Value::Object(fields)),
     }
 }
 
-/// Whether the entry is there.
-pub(super) fn has(text: &str, key: &str, name: &str) -> bool {
-    with(text, key, name, None).is_ok_and(|without| without != text)
+/// The text with an entry, or one field of an entry that is there, set.
+pub(super) fn set(text: &str, path: &[String], value: &Value) -> Result<String, String> {
+    refuse_other_yaml(text)?;
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    match path {
+        [key, name] => set_entry(&lines, key, name, value),
+        [key, name, field] => {
+            let mapping = find_mapping(&lines, key)?.ok_or_else(|| format!("it has no `{key}`"))?;
+            let entry = mapping.entry(&lines, name).ok_or_else(|| format!("it has no `{name}`"))?;
+            Ok(set_field(&lines, &entry, field, value))
+        }
+        _ => Err("only entries of a mapping at its top can be set".to_owned()),
+    }
+}
+
+/// The text without an entry, a field of one, or a mapping that has no entries.
+pub(super) fn remove(text: &str, path: &[String]) -> Result<String, String> {
+    refuse_other_yaml(text)?;
+    let mut lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let Some(mapping) = path.first().map(|key| find_mapping(&lines, key)).transpose()?.flatten()
+    else {
+        return Ok(text.to_owned());
+    };
+    match path {
+        [_] => drop(lines.remove(mapping.at)),
+        [_, name] => {
+            if let Some(entry) = mapping.entry(&lines, name) {
+                lines.drain(entry.start..entry.end);
+            }
+        }
+        [_, name, field] => {
+            let entry = mapping.entry(&lines, name);
+            let line = entry.and_then(|entry| field_line(&lines, &entry, field));
+            line.map(|line| lines.remove(line));
+        }
+        _ => {}
+    }
+    Ok(lines.concat())
+}
+
+/// Whether nothing is set.
+pub(super) fn is_empty(text: &str) -> bool {
+    text.trim().is_empty()
+}
+
+/// Whether a mapping has no lines.
+pub(super) fn is_empty_mapping(text: &str, key: &str) -> bool {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let mapping = find_mapping(&lines, key).ok().flatten();
+    mapping.is_some_and(|mapping| {
+        let next = lines[mapping.at + 1..].iter().find(|line| !line.trim().is_empty());
+        next.is_none_or(|line| indent_of(line) == 0)
+    })
+}
+
+/// A mapping: the line of its key, and how far its entries are indented.
+struct Mapping {
+    at: usize,
+    indent: usize,
+}
+
+/// The lines of an entry, the first with its name.
+struct Entry {
+    start: usize,
+    end: usize,
+    indent: usize,
+}
+
+impl Mapping {
+    fn entry(&self, lines: &[&str], name: &str) -> Option<Entry> {
+        let own = format!("{:1$}{name}:", "", self.indent);
+        let end = lines[self.at + 1..]
+            .iter()
+            .position(|line| !is_blank(line) && indent_of(line) == 0)
+            .map_or(lines.len(), |length| self.at + 1 + length);
+        let within = &lines[self.at + 1..end];
+        let start = self.at + 1 + within.iter().position(|line| line.trim_end() == own)?;
+        let body = lines[start + 1..end].iter();
+        let length = body.take_while(|line| !is_blank(line) && indent_of(line) > self.indent);
+        Some(Entry { start, end: start + 1 + length.count(), indent: self.indent })
+    }
+}
+
+fn find_mapping(lines: &[&str], key: &str) -> Result<Option<Mapping>, String> {
+    let head = format!("{key}:");
+    let Some(at) = lines.iter().position(|line| line.trim_end() == head) else {
+        return match lines.iter().any(|line| line.starts_with(&head)) {
+            true => Err(format!("`{key}` in it is not written as lines of their own")),
+            false => Ok(None),
+        };
+    };
+    match indent_below(&lines[at + 1..]).unwrap_or(2) {
+        0 => Err(format!("`{key}` in it is a list, not a mapping")),
+        indent => Ok(Some(Mapping { at, indent })),
+    }
+}
+
+fn refuse_other_yaml(text: &str) -> Result<(), String> {
+    match text.contains('\t') || text.lines().any(|line| line == "---" || line.starts_with('%')) {
+        true => Err("it has YAML that this program does not edit (tabs, `---`, `%`)".to_owned()),
+        false => Ok(()),
+    }
+}
+
+fn set_entry(lines: &[&str], key: &str, name: &str, value: &Value) -> Result<String, String> {
+    let Some(mapping) = find_mapping(lines, key)? else {
+        let mut text = lines.concat();
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        return Ok(format!("{text}{key}:\n{}", block(name, value, 2)));
+    };
+    let block = block(name, value, mapping.indent);
+    let (start, end) = match mapping.entry(lines, name) {
+        Some(entry) => (entry.start, entry.end),
+        None => (mapping.at + 1, mapping.at + 1),
+    };
+    let mut before = lines[..start].concat();
+    if !before.ends_with('\n') {
+        before.push('\n');
+    }
+    Ok(before + &block + &lines[end..].concat())
+}
+
+fn set_field(lines: &[&str], entry: &Entry, field: &str, value: &Value) -> String {
+    let first = lines[entry.start + 1..entry.end].first();
+    let indent = first.map_or(entry.indent + 2, |line| indent_of(line));
+    let new = format!("{:indent$}{field}: {value}\n", "");
+    let (start, end) = match field_line(lines, entry, field) {
+        Some(line) => (line, line + 1),
+        None => (entry.start + 1, entry.start + 1),
+    };
+    lines[..start].concat() + &new + &lines[end..].concat()
+}
+
+fn field_line(lines: &[&str], entry: &Entry, field: &str) -> Option<usize> {
+    let head = format!("{field}:");
+    let within = &lines[entry.start + 1..entry.end];
+    let indent = indent_of(within.first()?);
+    let is_field = |line: &&str| indent_of(line) == indent && line.trim_start().starts_with(&head);
+    Some(entry.start + 1 + within.iter().position(is_field)?)
 }
 
 /// The entry as lines. A scalar of JSON is one of YAML.
@@ -70,7 +177,7 @@ fn block(name: &str, entry: &Value, indent: usize) -> String {
     text
 }
 
-/// How far the lines of a mapping stand in; nothing, if it has none.
+/// How far the lines of a mapping are indented; nothing, if it has none.
 fn indent_below(lines: &[&str]) -> Option<usize> {
     let first = lines.iter().find(|line| !is_blank(line))?;
     let indent = indent_of(first);
@@ -95,35 +202,58 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn an_entry_is_set_and_taken_out_and_nothing_else_changes() {
-        let entry = json!({"enabled": true, "cmd": "/t", "args": ["serve"]});
-        let block = "toolcrib:\n      enabled: true\n      cmd: \"/t\"\n      args: [\"serve\"]\n";
-        let text = "A: 1\nextensions:\n    # mine\n    developer:\n        enabled: true\nB: 2";
-        let set = with(text, "extensions", "toolcrib", Some(&entry)).unwrap();
-        assert!(set.contains(&format!("extensions:\n    {block}    # mine\n")), "{set}");
-        assert!(has(&set, "extensions", "toolcrib") && !has(text, "extensions", "toolcrib"));
-        assert_eq!(with(&set, "extensions", "toolcrib", None).unwrap(), text);
-        assert_eq!(with(&set, "extensions", "toolcrib", Some(&entry)).unwrap(), set);
+    fn path(keys: &[&str]) -> Vec<String> {
+        keys.iter().map(|key| (*key).to_owned()).collect()
     }
 
     #[test]
-    fn a_mapping_that_is_not_there_is_made() {
-        let entry = json!({"enabled": true});
+    fn an_entry_is_set_and_removed_and_nothing_else_changes() {
+        let entry = json!({"enabled": true, "cmd": "/t", "args": ["serve"]});
+        let ours = path(&["extensions", "toolcrib"]);
+        let block = "toolcrib:\n      enabled: true\n      cmd: \"/t\"\n      args: [\"serve\"]\n";
+        let text = "A: 1\nextensions:\n    # mine\n    developer:\n        enabled: true\nB: 2";
+        let added = set(text, &ours, &entry).unwrap();
+        assert!(added.contains(&format!("extensions:\n    {block}    # mine\n")), "{added}");
+        assert_eq!((get(&added, &ours), get(text, &ours)), (Some(entry.clone()), None));
+        assert_eq!(remove(&added, &ours).unwrap(), text);
+        assert_eq!(set(&added, &ours, &entry).unwrap(), added);
+    }
+
+    #[test]
+    fn a_field_is_set_and_put_back() {
+        let text = "extensions:\n  developer:\n    type: builtin\n    enabled: true\n  x:\n    enabled: true\n";
+        let field = path(&["extensions", "developer", "enabled"]);
+        let off = set(text, &field, &json!(false)).unwrap();
+        assert_eq!(off, text.replacen("enabled: true", "enabled: false", 1));
+        assert_eq!(get(&off, &field), Some(json!(false)));
+        assert_eq!(set(&off, &field, &json!(true)).unwrap(), text);
+        assert!(set("A: 1\n", &field, &json!(true)).is_err());
+    }
+
+    #[test]
+    fn a_missing_mapping_is_created_and_an_empty_one_removed() {
+        let (ours, entry) = (path(&["extensions", "toolcrib"]), json!({"enabled": true}));
         for (text, expected) in [
             ("", "extensions:\n  toolcrib:\n    enabled: true\n"),
             ("A: 1", "A: 1\nextensions:\n  toolcrib:\n    enabled: true\n"),
             ("extensions:\nA: 1\n", "extensions:\n  toolcrib:\n    enabled: true\nA: 1\n"),
         ] {
-            assert_eq!(with(text, "extensions", "toolcrib", Some(&entry)).unwrap(), expected);
+            let added = set(text, &ours, &entry).unwrap();
+            assert_eq!(added, expected);
+            let removed = remove(&added, &ours).unwrap();
+            assert!(is_empty_mapping(&removed, "extensions"), "{removed}");
+            let nothing = remove(&removed, &path(&["extensions"])).unwrap();
+            assert_eq!(nothing.trim(), text.replace("extensions:\n", "").trim());
         }
+        assert!(!is_empty_mapping("extensions:\n  x:\n    enabled: true\n", "extensions"));
     }
 
     #[test]
-    fn what_is_written_otherwise_is_refused() {
+    fn other_yaml_is_refused() {
+        let ours = path(&["extensions", "toolcrib"]);
         for text in ["extensions: {}\n", "extensions:\n- type: x\n", "---\na: 1\n", "a:\n\tb: 1\n"]
         {
-            assert!(with(text, "extensions", "toolcrib", Some(&json!({}))).is_err(), "{text}");
+            assert!(set(text, &ours, &json!({})).is_err(), "{text}");
         }
     }
 }

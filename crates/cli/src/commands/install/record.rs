@@ -1,0 +1,49 @@
+//! What `install` wrote for each client, in the state directory: `uninstall` puts exactly that back.
+
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+
+use super::settings::Written;
+use crate::config;
+
+/// A record is far smaller.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// What was written for a client; nothing, if there is no record.
+pub(super) fn read(client: &str) -> Result<Vec<Written>, String> {
+    let Some(file) = file(client) else { return Ok(Vec::new()) };
+    let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
+    match std::fs::metadata(&file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(at(&error)),
+        Ok(about) if about.len() > MAX_BYTES => return Err(at(&"the record is too large")),
+        Ok(_) => {}
+    }
+    let text = std::fs::read_to_string(&file).map_err(|error| at(&error))?;
+    serde_json::from_str(&text).map_err(|error| at(&error))
+}
+
+/// Keeps a record, or drops one that is empty.
+pub(super) fn write(client: &str, written: &[Written]) -> Result<(), String> {
+    let file = file(client).ok_or("there is no state directory to note the change in")?;
+    let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", file.display());
+    if written.is_empty() {
+        return match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(at(&error)),
+            _ => Ok(()),
+        };
+    }
+    let text = serde_json::to_string(written).map_err(|error| at(&error))?;
+    let directory = file.parent().ok_or_else(|| at(&"is not a file"))?;
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(directory).map_err(|error| at(&error))?;
+    let draft = file.with_extension("draft");
+    std::fs::write(&draft, text)
+        .and_then(|()| std::fs::rename(&draft, &file))
+        .map_err(|error| at(&error))
+}
+
+/// In the default state directory, whichever `--state` the server is to have: `uninstall` is not told it.
+fn file(client: &str) -> Option<PathBuf> {
+    Some(config::state_directory()?.join("clients").join(format!("{client}.json")))
+}

@@ -1,0 +1,266 @@
+//! Settings that are written into a client's file, and how they are put back.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{json, toml, yaml};
+
+/// The format of a settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Form {
+    /// JSON, comments and trailing commas allowed.
+    Json,
+    Toml,
+    Yaml,
+}
+
+impl Form {
+    pub(super) fn get(self, text: &str, path: &[String]) -> Option<Value> {
+        match self {
+            Form::Json => json::get(text, path),
+            Form::Toml => toml::get(text, path),
+            Form::Yaml => yaml::get(text, path),
+        }
+    }
+
+    fn set(self, text: &str, path: &[String], value: &Value) -> Result<String, String> {
+        match self {
+            Form::Json => json::set(text, path, value),
+            Form::Toml => toml::set(text, path, value),
+            Form::Yaml => yaml::set(text, path, value),
+        }
+    }
+
+    pub(super) fn remove(self, text: &str, path: &[String]) -> Result<String, String> {
+        match self {
+            Form::Json => json::remove(text, path),
+            Form::Toml => toml::remove(text, path),
+            Form::Yaml => yaml::remove(text, path),
+        }
+    }
+
+    /// Whether a file of this text sets nothing.
+    pub(super) fn is_empty(self, text: &str) -> bool {
+        match self {
+            Form::Json => json::is_empty(text),
+            Form::Toml => toml::is_empty(text),
+            Form::Yaml => yaml::is_empty(text),
+        }
+    }
+
+    fn is_empty_container(self, text: &str, path: &[String]) -> bool {
+        match (self, path) {
+            (Form::Yaml, [key]) => yaml::is_empty_mapping(text, key),
+            _ => match self.get(text, path) {
+                Some(Value::Object(fields)) => fields.is_empty(),
+                Some(Value::Array(items)) => items.is_empty(),
+                _ => false,
+            },
+        }
+    }
+}
+
+/// One setting.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Setting {
+    /// The value at a path of keys.
+    Value(Vec<String>, Value),
+    /// Items of the list at a path; others in the list stay.
+    Items(Vec<String>, Vec<String>),
+}
+
+impl Setting {
+    pub(super) fn value(path: &[&str], value: impl Into<Value>) -> Setting {
+        Setting::Value(keys(path), value.into())
+    }
+
+    pub(super) fn items(path: &[&str], items: &[&str]) -> Setting {
+        Setting::Items(keys(path), keys(items))
+    }
+
+    fn path(&self) -> &[String] {
+        match self {
+            Setting::Value(path, _) | Setting::Items(path, _) => path,
+        }
+    }
+}
+
+pub(super) fn keys(path: &[&str]) -> Vec<String> {
+    path.iter().map(|key| (*key).to_owned()).collect()
+}
+
+/// What was written into one file, for `uninstall` to put it back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Written {
+    pub(super) file: PathBuf,
+    pub(super) form: Form,
+    /// The file did not exist before.
+    pub(super) created: bool,
+    pub(super) steps: Vec<Step>,
+}
+
+/// One change of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Step {
+    /// An object or list that did not exist before.
+    Container(Vec<String>),
+    Value {
+        path: Vec<String>,
+        before: Option<Value>,
+        after: Value,
+    },
+    Items {
+        path: Vec<String>,
+        added: Vec<String>,
+    },
+}
+
+impl Written {
+    pub(super) fn new(file: &Path, form: Form, created: bool) -> Written {
+        Written { file: file.to_owned(), form, created, steps: Vec::new() }
+    }
+
+    /// The text with the settings, and what that changes is noted.
+    pub(super) fn apply(&mut self, text: &str, settings: &[Setting]) -> Result<String, String> {
+        settings.iter().try_fold(text.to_owned(), |text, setting| self.apply_one(&text, setting))
+    }
+
+    fn apply_one(&mut self, text: &str, setting: &Setting) -> Result<String, String> {
+        let (form, path) = (self.form, setting.path());
+        let before = form.get(text, path);
+        let (after, step) = match setting {
+            Setting::Value(_, value) => {
+                let path = path.to_vec();
+                (value.clone(), Step::Value { path, before: before.clone(), after: value.clone() })
+            }
+            Setting::Items(_, items) => {
+                let mut all = match &before {
+                    Some(Value::Array(all)) => all.clone(),
+                    None => Vec::new(),
+                    Some(_) => return Err(format!("`{}` in it is not a list", path.join("."))),
+                };
+                let is_missing = |item: &&String| !all.contains(&Value::from(item.as_str()));
+                let added: Vec<String> = items.iter().filter(is_missing).cloned().collect();
+                all.extend(added.iter().map(|item| Value::from(item.as_str())));
+                (Value::Array(all), Step::Items { path: path.to_vec(), added })
+            }
+        };
+        if before.as_ref() == Some(&after) {
+            return Ok(text.to_owned());
+        }
+        for length in 1..path.len() + usize::from(matches!(setting, Setting::Items(..))) {
+            if form.get(text, &path[..length]).is_none() {
+                self.note(Step::Container(path[..length].to_vec()));
+            }
+        }
+        self.note(step);
+        form.set(text, path, &after)
+    }
+
+    /// Notes a step. What was there before the first of several steps for a path counts.
+    fn note(&mut self, step: Step) {
+        let old = self.steps.iter_mut().find(|old| old.path() == step.path());
+        match (old, step) {
+            (Some(Step::Value { after: old, .. }), Step::Value { after, .. }) => *old = after,
+            (Some(Step::Items { added: old, .. }), Step::Items { added, .. }) => old.extend(added),
+            (Some(Step::Container(_)), Step::Container(_)) => {}
+            (_, step) => self.steps.push(step),
+        }
+    }
+
+    /// The text with everything put back that is still as it was written.
+    pub(super) fn revert(&self, text: &str) -> Result<String, String> {
+        self.steps.iter().rev().try_fold(text.to_owned(), |text, step| self.revert_one(&text, step))
+    }
+
+    fn revert_one(&self, text: &str, step: &Step) -> Result<String, String> {
+        let form = self.form;
+        match step {
+            Step::Container(path) if form.is_empty_container(text, path) => form.remove(text, path),
+            Step::Value { path, before, after } if form.get(text, path).as_ref() == Some(after) => {
+                match before {
+                    Some(before) => form.set(text, path, before),
+                    None => form.remove(text, path),
+                }
+            }
+            Step::Items { path, added } => match form.get(text, path) {
+                Some(Value::Array(all)) => {
+                    let is_ours = |item: &Value| {
+                        item.as_str().is_some_and(|item| added.iter().any(|added| added == item))
+                    };
+                    let others = all.into_iter().filter(|item| !is_ours(item)).collect();
+                    form.set(text, path, &Value::Array(others))
+                }
+                _ => Ok(text.to_owned()),
+            },
+            _ => Ok(text.to_owned()),
+        }
+    }
+}
+
+impl Step {
+    fn path(&self) -> (&[String], bool) {
+        match self {
+            Step::Container(path) => (path, true),
+            Step::Value { path, .. } | Step::Items { path, .. } => (path, false),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Applies settings and reverts them, through the record's JSON.
+    fn there_and_back(form: Form, text: &str, settings: &[Setting]) -> (String, String) {
+        let mut written = Written::new(Path::new("/x"), form, text.is_empty());
+        let after = written.apply(text, settings).unwrap();
+        let again = written.apply(&after, settings).unwrap();
+        assert_eq!(again, after, "applied twice");
+        let record = serde_json::to_string(&written).unwrap();
+        let back = serde_json::from_str::<Written>(&record).unwrap().revert(&after).unwrap();
+        (after, back)
+    }
+
+    #[test]
+    fn what_was_there_before_is_there_again() {
+        let deny = [Setting::items(&["permissions", "deny"], &["Bash", "Read"])];
+        for text in [
+            "{\n  \"permissions\": {\n    \"deny\": [\n      \"Bash\"\n    ]\n  }\n}\n",
+            "{\n  \"permissions\": {\n    \"deny\": []\n  }\n}\n",
+            "{\n  \"model\": \"x\"\n}\n",
+        ] {
+            let (after, back) = there_and_back(Form::Json, text, &deny);
+            assert!(after.contains("\"Bash\"") && after.contains("\"Read\""), "{after}");
+            assert_eq!(back.replace([' ', '\n'], ""), text.replace([' ', '\n'], ""), "{after}");
+        }
+        let off = [
+            Setting::value(&["sandbox_mode"], "read-only"),
+            Setting::value(&["features", "shell_tool"], false),
+        ];
+        for text in ["", "# mine\nsandbox_mode = \"x\" # y\n", "[features]\nshell_tool = true\n"] {
+            let (after, back) = there_and_back(Form::Toml, text, &off);
+            assert!(after.contains("shell_tool = false"), "{after}");
+            assert_eq!(back, text);
+        }
+        let entry = json!({"enabled": true});
+        let yaml = [Setting::value(&["extensions", "toolcrib"], entry)];
+        for text in ["", "A: 1\n", "extensions:\n  x:\n    enabled: true\n"] {
+            assert_eq!(there_and_back(Form::Yaml, text, &yaml).1, text);
+        }
+    }
+
+    #[test]
+    fn a_value_that_the_user_changed_since_stays() {
+        let mut written = Written::new(Path::new("/x"), Form::Json, false);
+        let after = written.apply("{\"a\": 1}", &[Setting::value(&["a"], 2)]).unwrap();
+        let changed = after.replace('2', "3");
+        assert_eq!(written.revert(&changed).unwrap(), changed);
+    }
+}

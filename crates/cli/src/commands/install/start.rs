@@ -1,0 +1,45 @@
+//! How a client is to start the server.
+
+use std::path::Path;
+
+use super::clients::{Client, Start};
+use crate::args::{Common, RootArg};
+
+/// This very program, wherever it lies, with the flags that `install` was given. Paths are made absolute: the
+/// client starts the server elsewhere.
+pub(super) fn start(client: Client, common: &Common, flags: &[String]) -> Result<Start, String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
+    let program = program.to_str().ok_or("this program's path is not UTF-8")?.to_owned();
+    let mut arguments = vec!["serve".to_owned()];
+    let mut add = |flag: &str, value: String| arguments.extend([flag.to_owned(), value]);
+    for RootArg { directory, read_only } in common.named_roots() {
+        add("--root", absolute(directory)? + if *read_only { ":ro" } else { "" });
+    }
+    let is_root = |flag: &String| flag == "--root" || flag.starts_with("--root=");
+    let names_roots = !common.named_roots().is_empty() || flags.iter().any(is_root);
+    if let Some(project) = client.project().filter(|_| !names_roots) {
+        add("--root", project.to_owned());
+    }
+    if let Some(profile) = common.profile {
+        add("--profile", profile.to_string());
+    }
+    let files =
+        [("--config", &common.config), ("--rules", &common.rules), ("--state", &common.state)];
+    for (flag, path) in files {
+        if let Some(path) = path {
+            add(flag, absolute(path)?);
+        }
+    }
+    arguments.extend_from_slice(flags);
+    Ok(Start { program, arguments })
+}
+
+/// An absolute path. One that begins with a variable of the client's, such as `${workspaceFolder}`, stays.
+fn absolute(path: &Path) -> Result<String, String> {
+    let at = |problem: &dyn std::fmt::Display| format!("{}: {problem}", path.display());
+    let whole = match path.as_os_str().as_encoded_bytes().starts_with(b"${") {
+        true => path.to_owned(),
+        false => std::path::absolute(path).map_err(|error| at(&error))?,
+    };
+    whole.to_str().map(str::to_owned).ok_or_else(|| at(&"the path is not UTF-8"))
+}
