@@ -3,7 +3,9 @@
 Usage: agents.py PATH-OF-TOOLCRIB NODE_MODULES
 
 Each agent gets a home of its own and its own command lists its servers; Codex also makes a call, and
-answers a question. Prints a line an agent; fails at the first that does not find us.
+answers a question. After `toolcrib install --exclusive`, the request that each agent sends to its model, which is a
+server on loopback that refuses everything, has none of the agent's own file and shell tools. Prints a line an agent;
+fails at the first that does not find us.
 """
 
 import json
@@ -11,6 +13,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 BINARY, MODULES = sys.argv[1], Path(sys.argv[2])
@@ -25,7 +29,7 @@ LISTS = {
 }
 
 
-def home_of(client: str, top: Path) -> dict[str, str]:
+def home_of(client: str, top: Path, *more: str) -> dict[str, str]:
     """A home with us in the client's configuration, and a workspace that it trusts."""
     workspace = top / "ws"
     workspace.mkdir()
@@ -38,7 +42,7 @@ def home_of(client: str, top: Path) -> dict[str, str]:
         "HOME": str(top),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     }
-    flags = ["--", "--root", str(workspace), "--profile", "cautious"]
+    flags = ["--root", str(workspace), "--profile", "cautious", *more]
     install = [BINARY, "install", client, *flags]
     subprocess.run(install, env=environment, cwd=workspace, check=True, capture_output=True)
     return environment
@@ -57,6 +61,106 @@ def finds_us(client: str) -> None:
         if answers not in line:
             sys.exit(f"{client} does not find us: {said}")
         print(f"{client}: {line.strip()}")
+
+
+class Model(BaseHTTPRequestHandler):
+    """A model that notes which tools it is offered, and refuses every request."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        try:
+            for tool in json.loads(body).get("tools", []):
+                offered = tool.get("functionDeclarations", [tool.get("function", tool)])
+                self.server.tools.update(one.get("name", one.get("type")) for one in offered)
+        except ValueError:
+            pass
+        refusal = b'{"error": {"type": "invalid_request_error", "message": "no model", "code": 400}}'
+        self.send_response(400)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(refusal)))
+        self.end_headers()
+        self.wfile.write(refusal)
+
+    do_GET = do_POST
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+# Per agent: a session of one request, and its own tools that read, write or run, which must be gone. Codex keeps
+# apply_patch, which its sandbox keeps from writing.
+SESSIONS = {
+    "claude": ([CLAUDE, "-p", "hi"], ["Bash", "Edit", "Monitor", "NotebookEdit", "Read", "Write"]),
+    "opencode": (
+        [MODULES / ".bin/opencode", "run", "hi"],
+        ["bash", "edit", "glob", "grep", "list", "read", "write", "apply_patch"],
+    ),
+    "gemini": (
+        [MODULES / ".bin/gemini", "--yolo", "-p", "hi"],
+        ["glob", "grep_search", "list_directory", "read_file", "replace", "run_shell_command", "write_file"],
+    ),
+    "codex": (
+        [MODULES / ".bin/codex", "exec", "--skip-git-repo-check", "hi"],
+        ["exec_command", "write_stdin", "shell", "shell_command", "view_image"],
+    ),
+}
+
+
+def point_at(client: str, url: str, top: Path, environment: dict[str, str]) -> None:
+    """Has an agent take its model from `url`."""
+    environment |= {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": url}
+    environment |= {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": url}
+    if client == "gemini":
+        file = top / ".gemini/settings.json"
+        settings = json.loads(file.read_text())
+        settings["security"] = {"auth": {"selectedType": "gemini-api-key"}}
+        file.write_text(json.dumps(settings))
+    if client == "opencode":
+        file = top / ".config/opencode/opencode.json"
+        options = {"baseURL": f"{url}/v1", "apiKey": "none"}
+        models = {"m": {"name": "m", "tool_call": True}}
+        package = "@ai-sdk/openai-compatible"
+        none = {"npm": package, "name": "none", "options": options, "models": models}
+        settings = json.loads(file.read_text())
+        settings |= {"model": "none/m", "small_model": "none/m", "provider": {"none": none}}
+        file.write_text(json.dumps(settings))
+    if client == "codex":
+        file = top / ".codex/config.toml"
+        provider = f'[model_providers.none]\nname = "none"\nbase_url = "{url}/v1"\nwire_api = "responses"\n'
+        retries = "request_max_retries = 0\nstream_max_retries = 0\n"
+        model = 'model = "gpt-5.5"\nmodel_provider = "none"\n'
+        file.write_text(model + file.read_text() + "\n" + provider + retries)
+
+
+def has_only_our_tools(client: str) -> None:
+    words, own = SESSIONS[client]
+    model = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    model.tools = set()
+    threading.Thread(target=model.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as directory:
+        top = Path(directory)
+        environment = home_of(client, top, "--exclusive")
+        point_at(client, f"http://127.0.0.1:{model.server_port}", top, environment)
+        done = subprocess.run(
+            words,
+            env=environment,
+            cwd=top / "ws",
+            text=True,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=120,
+        )
+        removed = [BINARY, "uninstall", client]
+        subprocess.run(removed, env=environment, cwd=top / "ws", check=True, capture_output=True)
+    model.shutdown()
+    # Codex offers the tools of MCP servers through a tool of its own.
+    ours = {name for name in model.tools if "toolcrib" in name or name == "tool_search"}
+    left = model.tools & set(own)
+    if left or not ours:
+        sys.exit(f"{client} offers {sorted(model.tools)}: {done.stdout}{done.stderr}")
+    print(f"{client}: its own tools are off; {len(model.tools - ours)} others")
 
 
 class Codex:
@@ -96,7 +200,7 @@ class Codex:
 def codex_calls_and_is_asked() -> None:
     with tempfile.TemporaryDirectory() as directory:
         top = Path(directory)
-        environment = home_of("codex", top)
+        environment = home_of("codex", top, "--exclusive")
         codex = Codex(environment, top / "ws")
         try:
             codex.request("initialize", {"clientInfo": {"name": "trial", "title": "trial", "version": "0"}})
@@ -118,4 +222,5 @@ def codex_calls_and_is_asked() -> None:
 
 for name in LISTS:
     finds_us(name)
+    has_only_our_tools(name)
 codex_calls_and_is_asked()

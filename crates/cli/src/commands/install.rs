@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use etcetera::BaseStrategy as _;
+use serde_json::Value;
 
 pub(crate) use self::clients::Client;
-use self::clients::Places;
+use self::clients::{Places, Start};
 use self::exclusive::Exclusive;
-use self::settings::{Setting, Written, keys};
+use self::settings::{Form, Setting, Written, keys};
 use self::writer::FileChange;
 use crate::args::{Common, InstallArgs};
 use crate::print;
@@ -31,43 +32,15 @@ const NAME: &str = "toolcrib";
 pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, String> {
     let (client, places) = (args.client, places()?);
     let start = start::start(client, common, &args.flags)?;
-    let file = client.file(&places);
-    let text = writer::read(&file)?.unwrap_or_default();
-    let exclusive = client.exclusive(&places, &text);
-    let mut records = record::read(&word(client))?;
-    let entry = client.entry(&start);
-    let mut plan = vec![(file.clone(), client.form(), vec![entry_setting(client, entry)])];
-    match (&exclusive, args.exclusive) {
-        (Some(Exclusive { file, form, settings, .. }), true) => {
-            match plan.iter_mut().find(|(other, ..)| other == file) {
-                Some((.., all)) => all.extend_from_slice(settings),
-                None => plan.push((file.clone(), *form, settings.clone())),
-            }
-        }
-        (None, true) => return Err(no_exclusive_setting(client)),
-        (_, false) => {}
-    }
     let is_found = client.is_found(&places);
+    let plan = plan(client, &places, &start, args.exclusive)?;
+    let mut records = record::read(&word(client))?;
     let mut changes = Vec::new();
-    for (file, form, settings) in &plan {
-        changes.extend(FileChange::of(file, |before| {
-            let index = records.iter().position(|record| record.file == *file);
-            let index = index.unwrap_or_else(|| {
-                records.push(Written::new(file, *form, before.is_none()));
-                records.len() - 1
-            });
-            let text = before.unwrap_or_default();
-            let new = records[index].apply(text, settings).map_err(|problem| {
-                let by_hand = Written::new(file, *form, true).apply("", settings);
-                format!("{problem}\nAdd this by hand:\n{}", by_hand.unwrap_or_default().trim_end())
-            })?;
-            Ok(Some(new))
-        })?);
+    for target in &plan {
+        changes.extend(target.change(&mut records)?);
     }
     if args.print || common.dry_run {
-        changes.iter().try_for_each(FileChange::show)?;
-        print::answer("Nothing was written.");
-        return Ok(ExitCode::SUCCESS);
+        return show(&changes);
     }
     let tools = handshake::count_tools(client, &start)
         .map_err(|problem| format!("{problem}\nNothing was written."))?;
@@ -75,27 +48,97 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
         record::write(&word(client), &records)?;
     }
     changes.iter().try_for_each(FileChange::write)?;
+    let (title, word) = (client.title(), word(client));
     let done = match changes.as_slice() {
         [] => "Already installed; nothing was changed".to_owned(),
-        _ => format!("{}: installed in {}", client.title(), file.display()),
+        _ => format!("{title}: installed in {}", client.file(&places).display()),
     };
     print::answer(&format!("{done}. The server answers with {tools} tools.\n{}", client.next()));
-    print::answer(&match args.exclusive {
-        true => exclusive.map_or(String::new(), |exclusive| {
-            let (title, file) = (client.title(), exclusive.file.display());
-            let off = format!("{title}'s own file and shell tools are switched off in {file}.");
-            exclusive.remains.into_iter().fold(off, |text, rest| format!("{text} {rest}"))
-        }),
-        false => own_tools_stay(client, &places)?,
-    });
-    let word = word(client);
+    print::answer(&own_tools(client, &places)?);
     print::answer(&format!("More: {}. To remove it: toolcrib uninstall {word}", client.page()));
     if !is_found {
         print::warning(&format!(
-            "{} was not found on this machine. The entry is used once it is installed.",
-            client.title()
+            "{title} was not found on this machine. The entry is used once it is installed."
         ));
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A file and the settings that it is to have.
+struct Target {
+    file: PathBuf,
+    form: Form,
+    settings: Vec<Setting>,
+}
+
+impl Target {
+    /// The change that gives the file its settings, which is noted in the records; nothing, if it has them.
+    fn change(&self, records: &mut Vec<Written>) -> Result<Option<FileChange>, String> {
+        let Target { file, form, settings } = self;
+        FileChange::of(file, |before| {
+            let index = records.iter().position(|record| record.file == *file);
+            let index = index.unwrap_or_else(|| {
+                records.push(Written::new(file, *form, before.is_none()));
+                records.len() - 1
+            });
+            let new = records[index].apply(before.unwrap_or_default(), settings);
+            new.map(Some).map_err(|problem| {
+                let by_hand = Written::new(file, *form, true).apply("", settings);
+                format!("{problem}\nAdd this by hand:\n{}", by_hand.unwrap_or_default().trim_end())
+            })
+        })
+    }
+}
+
+/// What `install` is to write, a file each.
+fn plan(
+    client: Client,
+    places: &Places,
+    start: &Start,
+    exclusive: bool,
+) -> Result<Vec<Target>, String> {
+    let (file, form) = (client.file(places), client.form());
+    let text = writer::read(&file)?.unwrap_or_default();
+    let path = [client.servers(), NAME];
+    let entry = with_other_fields(client.entry(start), form.get(&text, &keys(&path)), form);
+    let mut entry = Target { file, form, settings: vec![Setting::value(&path, entry)] };
+    if !exclusive {
+        return Ok(vec![entry]);
+    }
+    let Some(Exclusive { file, form, settings, .. }) = client.exclusive(places, &text) else {
+        return Err(format!(
+            "{} has no setting that switches off its own tools. Without --exclusive, the entry is written. See \"Use \
+             only Toolcrib's tools\" in {}.",
+            client.title(),
+            client.page()
+        ));
+    };
+    if entry.file == file {
+        entry.settings.extend(settings);
+        return Ok(vec![entry]);
+    }
+    Ok(vec![entry, Target { file, form, settings }])
+}
+
+/// The entry with the fields that the user has added to an existing one, such as a timeout.
+fn with_other_fields(entry: Value, existing: Option<Value>, form: Form) -> Value {
+    match (entry, existing) {
+        // Of YAML, not every field is understood.
+        (Value::Object(ours), Some(Value::Object(mut all))) if form != Form::Yaml => {
+            all.extend(ours);
+            Value::Object(all)
+        }
+        (entry, _) => entry,
+    }
+}
+
+fn show(changes: &[FileChange]) -> Result<ExitCode, String> {
+    changes.iter().try_for_each(FileChange::show)?;
+    print::answer(if changes.is_empty() {
+        "Nothing would change."
+    } else {
+        "Nothing was written."
+    });
     Ok(ExitCode::SUCCESS)
 }
 
@@ -124,9 +167,7 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
         })?);
     }
     if common.dry_run {
-        changes.iter().try_for_each(FileChange::show)?;
-        print::answer("Nothing was written.");
-        return Ok(ExitCode::SUCCESS);
+        return show(&changes);
     }
     changes.iter().try_for_each(FileChange::write)?;
     record::write(&word(client), &[])?;
@@ -155,36 +196,29 @@ fn is_installed(client: Client, file: &Path) -> bool {
     std::fs::read_to_string(file).is_ok_and(|text| client.form().get(&text, &entry).is_some())
 }
 
-fn entry_setting(client: Client, entry: serde_json::Value) -> Setting {
-    Setting::value(&[client.servers(), NAME], entry)
-}
-
-/// Says that the client's own tools remain, which no sandbox of Toolcrib's confines, and how to switch them off.
-fn own_tools_stay(client: Client, places: &Places) -> Result<String, String> {
+/// Whether the client has tools of its own, which Toolcrib does not confine, and how to switch them off.
+fn own_tools(client: Client, places: &Places) -> Result<String, String> {
     let title = client.title();
-    let Some(exclusive) = client.exclusive(places, "") else {
+    let text = writer::read(&client.file(places))?.unwrap_or_default();
+    let Some(exclusive) = client.exclusive(places, &text) else {
         return Ok(format!(
             "{title} keeps its own file and shell tools, and has no setting to switch them off: see \"Use only \
              Toolcrib's tools\" in {}.",
             client.page()
         ));
     };
+    let file = exclusive.file.display();
+    if exclusive.is_set()? {
+        let off = format!("{title}'s own file and shell tools are switched off in {file}.");
+        return Ok(exclusive.remains.into_iter().fold(off, |text, rest| format!("{text} {rest}")));
+    }
+    let snippet = client.exclusive(places, "").map(|exclusive| exclusive.snippet());
     Ok(format!(
         "{title} keeps its own file and shell tools, which Toolcrib does not confine. To switch them off, run \
-         `toolcrib install {} --exclusive`, or add to {}:\n\n{}",
+         `toolcrib install {} --exclusive`, or add to {file}:\n\n{}",
         word(client),
-        exclusive.file.display(),
-        exclusive.snippet()?
+        snippet.transpose()?.unwrap_or_default()
     ))
-}
-
-fn no_exclusive_setting(client: Client) -> String {
-    format!(
-        "{} has no setting that switches off its own tools. Without --exclusive, the entry is written. See \"Use \
-         only Toolcrib's tools\" in {}.",
-        client.title(),
-        client.page()
-    )
 }
 
 fn places() -> Result<Places, String> {

@@ -186,6 +186,29 @@ fn flags_are_passed_to_the_server_with_absolute_paths() {
 }
 
 #[test]
+fn fields_that_the_user_added_to_the_entry_stay() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join(".codex/config.toml");
+    answer(home.path(), &["install", "codex"]);
+    let mut text = std::fs::read_to_string(&file).unwrap();
+    text.push_str("default_tools_approval_mode = \"approve\"\n");
+    std::fs::write(&file, text).unwrap();
+    answer(home.path(), &["install", "codex", "--profile", "cautious"]);
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("approval_mode = \"approve\"") && text.contains("cautious"), "{text}");
+}
+
+#[test]
+fn a_settings_file_behind_a_symlink_is_changed_where_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let (link, real) = (home.path().join(".claude.json"), home.path().join("dotfiles/claude.json"));
+    put(&real, "{}\n");
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    answer(home.path(), &["install", "claude"]);
+    assert!(link.is_symlink() && std::fs::read_to_string(&real).unwrap().contains("serve"));
+}
+
+#[test]
 fn a_dry_run_writes_nothing() {
     let home = tempfile::tempdir().unwrap();
     let shown = answer(home.path(), &["install", "claude", "--exclusive", "--dry-run"]);
@@ -248,8 +271,11 @@ fn exclusive_switches_off_a_clients_own_tools_and_uninstall_puts_them_back() {
             _ => "developer:\n    enabled: false",
         };
         assert!(after.contains(off), "{client}: {after}");
-        let again = answer(home.path(), &["install", client, "--exclusive"]);
-        assert!(again.starts_with("Already installed"), "{client}: {again}");
+        for words in [&["install", client, "--exclusive"][..], &["install", client]] {
+            let again = answer(home.path(), words);
+            assert!(again.starts_with("Already installed"), "{client}: {again}");
+            assert!(again.contains("are switched off in"), "{client}: {again}");
+        }
         // Of a list, the user's own items stay.
         answer(home.path(), &["uninstall", client]);
         let entry = std::fs::read_to_string(home.path().join(file)).unwrap();

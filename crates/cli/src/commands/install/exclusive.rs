@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::clients::{Client, Places};
 use super::settings::{Form, Setting, Written, keys};
+use super::writer;
 
 /// Settings that switch off a client's own tools.
 pub(super) struct Exclusive {
@@ -17,6 +18,13 @@ pub(super) struct Exclusive {
 }
 
 impl Exclusive {
+    /// Whether the file has all of the settings.
+    pub(super) fn is_set(&self) -> Result<bool, String> {
+        let text = writer::read(&self.file)?.unwrap_or_default();
+        let applied = Written::new(&self.file, self.form, false).apply(&text, &self.settings);
+        Ok(applied.is_ok_and(|applied| applied == text))
+    }
+
     /// The settings as they stand in a file that has nothing else.
     pub(super) fn snippet(&self) -> Result<String, String> {
         Written::new(&self.file, self.form, true).apply("", &self.settings)
