@@ -131,7 +131,7 @@ fn a_damaged_change_is_reported_everywhere_and_its_number_is_not_given_again() {
         .collect();
     assert_eq!(ids, [4, 2, 1]);
     let undone: Value =
-        serde_json::from_slice(&run(top.path(), &["undo", "2"], "").stdout).unwrap();
+        serde_json::from_slice(&run(top.path(), &["undo", "2", "--json"], "").stdout).unwrap();
     assert!(undone.to_string().contains("change"), "{undone}");
 }
 
