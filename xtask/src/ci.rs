@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::{
-    bench, clients, deny, docs, formats, fuzz, layering, nearest, notebooks, packages, process,
-    tidy, torture,
+    bench, book, clients, deny, docs, formats, fuzz, layering, nearest, notebooks, packages,
+    process, tidy, torture,
 };
 
 struct Step {
@@ -52,7 +52,8 @@ const STEPS: &[Step] = &[
         what: "the library can be embedded as its example does it",
         run: || cargo(&["run", "--quiet", "--locked", "-p", "toolcrib", "--example", "embed"]),
     },
-    Step { name: "docs", what: "docs/tools.md says what the tools say", run: docs::check },
+    Step { name: "docs", what: "the generated pages of docs/ are current", run: docs::check },
+    Step { name: "book", what: "mdBook builds docs/", run: book::build },
     Step {
         name: "formats",
         what: "the APIs' own client libraries take our tool definitions",

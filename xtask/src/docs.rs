@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: docs/tools.md, written by the product from its tools' own doc comments.
+//! `cargo xtask docs`: the generated pages of docs/, written by the product itself.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,37 +6,47 @@ use std::path::PathBuf;
 use crate::error::{Result, no_arguments};
 use crate::{process, workspace};
 
-/// The task: writes the file.
+/// Each generated page, and the arguments with which the product prints it.
+const PAGES: &[(&str, &[&str])] = &[
+    ("tools.md", &["tools", "--format", "markdown"]),
+    ("cli.md", &["reference", "cli"]),
+    ("configuration.md", &["reference", "configuration"]),
+    ("protected-and-hidden.md", &["reference", "protected-and-hidden"]),
+];
+
+/// The task: writes the pages.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("docs", arguments)?;
-    fs::write(path(), generate()?)?;
-    println!("wrote docs/tools.md");
+    for (page, words) in PAGES {
+        fs::write(path(page), generate(words)?)?;
+        println!("wrote docs/{page}");
+    }
     Ok(())
 }
 
-/// Fails, with the first line that differs, if the file is not what would be written now.
+/// Fails, with the first line that differs, if a page is not what would be written now.
 pub(crate) fn check() -> Result<()> {
-    let written = fs::read_to_string(path())
-        .map_err(|error| format!("docs/tools.md: {error}; `cargo xtask docs` writes it"))?;
-    match first_difference(&written, &generate()?) {
-        None => Ok(()),
-        Some(difference) => {
+    for (page, words) in PAGES {
+        let written = fs::read_to_string(path(page))
+            .map_err(|error| format!("docs/{page}: {error}; `cargo xtask docs` writes it"))?;
+        if let Some(difference) = first_difference(&written, &generate(words)?) {
             println!("{difference}");
-            Err("docs/tools.md is stale: `cargo xtask docs` writes it anew".into())
+            return Err(format!("docs/{page} is stale: `cargo xtask docs` writes it anew").into());
         }
     }
+    Ok(())
 }
 
-fn path() -> PathBuf {
-    workspace::root().join("docs").join("tools.md")
+fn path(page: &str) -> PathBuf {
+    workspace::root().join("docs").join(page)
 }
 
-fn generate() -> Result<String> {
-    let words = ["run", "--quiet", "--locked", "-p", "toolcrib-cli", "--"];
-    process::capture(process::cargo(&words).args(["tools", "--format", "markdown"]))
+fn generate(words: &[&str]) -> Result<String> {
+    let run = ["run", "--quiet", "--locked", "-p", "toolcrib-cli", "--"];
+    process::capture(process::cargo(&run).args(words))
 }
 
-/// Nothing when the two are equal to the last byte.
+/// `None` if the two are equal to the last byte.
 fn first_difference(written: &str, generated: &str) -> Option<String> {
     if written == generated {
         return None;

@@ -13,6 +13,7 @@
 )]
 
 mod bench;
+mod book;
 mod ci;
 mod clients;
 mod conversation;
@@ -30,6 +31,7 @@ mod notebooks;
 mod oracle;
 mod packages;
 mod peers;
+mod picture;
 mod process;
 mod product;
 mod python;
@@ -77,8 +79,15 @@ const TASKS: &[Task] = &[
     Task {
         name: "docs",
         arguments: "",
-        what: "writes docs/tools.md from the tools' own doc comments",
+        what: "writes the generated pages of docs/",
         run: docs::run,
+    },
+    Task { name: "book", arguments: "", what: "builds docs/ with mdBook", run: book::run },
+    Task {
+        name: "picture",
+        arguments: "",
+        what: "writes docs/demo.svg: a command deletes files, and undo restores them",
+        run: picture::run,
     },
     Task {
         name: "formats",

@@ -21,12 +21,22 @@ pub(crate) fn server() -> Result<PathBuf> {
     program("rust-mcp-filesystem", "rust-mcp-filesystem")
 }
 
+/// mdBook, without its web server and its search index.
+pub(crate) fn mdbook() -> Result<PathBuf> {
+    program_with("mdbook", "mdbook", &["--no-default-features"])
+}
+
 fn program(package: &str, name: &str) -> Result<PathBuf> {
+    program_with(package, name, &[])
+}
+
+fn program_with(package: &str, name: &str, flags: &[&str]) -> Result<PathBuf> {
     let root = workspace::cache_directory()?.join("peers");
     let program = root.join("bin").join(name);
     if !program.exists() {
         println!("   installing {package} from crates.io");
         let mut command = process::cargo(&["install", "--quiet", "--locked", package]);
+        command.args(flags);
         process::run(command.arg("--root").arg(&root).env("CARGO_TARGET_DIR", root.join("build")))?;
         // What it took to build it is many times its size.
         let _ = std::fs::remove_dir_all(root.join("build"));

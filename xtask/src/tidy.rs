@@ -4,6 +4,7 @@
 //! reported: a number is no substitute for looking.
 
 mod length;
+mod links;
 mod rules;
 
 use std::fs;
@@ -43,7 +44,8 @@ pub(crate) fn check() -> Result<()> {
     for report in files.iter().flat_map(length::worth_a_look) {
         println!("worth a look: {report}");
     }
-    let problems = rules::problems(&files);
+    let mut problems = rules::problems(&files);
+    problems.extend(links::broken(&files));
     for problem in &problems {
         println!("{problem}");
     }

@@ -1,15 +1,15 @@
-//! What can be said on the command line.
+//! The command line.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use toolcrib::{Dialect, Profile};
 
-use crate::commands::{Client, ListenAt};
+use crate::commands::{Client, ListenAt, Page};
 
-/// Hands for a coding agent: files that cannot be lost, errors that help.
+/// Tools for AI coding agents: undoable changes, confined commands, replies that help.
 #[derive(Debug, Parser)]
 #[command(name = "toolcrib", version, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -20,8 +20,16 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// Flags may stand before the command or after it. Given on both sides, the parser would take the
-    /// last ones and drop the others without a word, and with them a `:ro`.
+    /// Parses the command line. The help of a subcommand leaves out the global options, which `toolcrib --help` lists.
+    pub(crate) fn parse_command_line() -> Self {
+        let mut command = Args::command();
+        command.build();
+        let command = command.mut_subcommands(without_global_options);
+        Args::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+
+    /// Rejects `--root` flags on both sides of the command. The parser would silently keep only the last ones, and a
+    /// dropped `:ro` would widen access.
     pub(crate) fn check_roots(&self, words: impl Iterator<Item = OsString>) -> Result<(), String> {
         let words = words.take_while(|word| word != "--");
         let is_root =
@@ -34,6 +42,14 @@ impl Args {
     }
 }
 
+fn without_global_options(command: clap::Command) -> clap::Command {
+    let hidden = |argument: Arg| {
+        let is_global = argument.is_global_set();
+        argument.hide(is_global)
+    };
+    command.mut_args(hidden).mut_subcommands(without_global_options)
+}
+
 const EXAMPLES: &str = "\
 Examples:
   toolcrib call Read '{\"file_path\": \"README.md\", \"limit\": 20}'
@@ -42,42 +58,41 @@ Examples:
   toolcrib tools --format anthropic
   toolcrib log; toolcrib show 7; toolcrib undo 7
 
-Exit codes: 0 the call did what was asked, 1 it did not (the reply says why), 2 the command line
-was wrong.";
+Exit codes: 0 success, 1 the call failed (the reply says why), 2 the command line was wrong.";
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct Common {
-    /// A directory that the tools may see, by default the current one; `DIR:ro` for reading only.
-    /// Repeatable; relative paths in calls begin at the first
+    /// A directory that the tools may change [default: the current one]; `DIR:ro` is read-only. Repeatable; relative
+    /// paths in calls start at the first
     #[arg(long = "root", value_name = "DIR", global = true)]
     named_roots: Vec<RootArg>,
 
-    /// How much may happen without a question: read-only, cautious, workspace (the default) or open
+    /// Approval profile: read-only, cautious, workspace (default) or open
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) profile: Option<Profile>,
 
-    /// The configuration; the default is toolcrib/config.toml in $XDG_CONFIG_HOME, if it is there
+    /// Configuration file [default: $XDG_CONFIG_HOME/toolcrib/config.toml, if it exists]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) config: Option<PathBuf>,
 
-    /// The rules; the default is toolcrib/rules.toml in $XDG_CONFIG_HOME, if it is there
+    /// Rules file [default: $XDG_CONFIG_HOME/toolcrib/rules.toml, if it exists]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) rules: Option<PathBuf>,
 
-    /// Where the journal is; the default is toolcrib in $XDG_STATE_HOME
+    /// Directory of the journal and the index [default: $XDG_STATE_HOME/toolcrib]
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) state: Option<PathBuf>,
 
-    /// Tell what would be done, with the diff, and touch nothing
+    /// Check the call and show its diff, but change nothing
     #[arg(long, global = true)]
     pub(crate) dry_run: bool,
 
-    /// Print the reply as one JSON object; the default when the output is no terminal
+    /// Print JSON
     #[arg(long, global = true, conflicts_with = "text")]
     pub(crate) json: bool,
 
-    /// Print for people; the default on a terminal
+    /// Print text, also where `call` would print JSON because stdout is not a terminal
     #[arg(long, global = true)]
     pub(crate) text: bool,
 }
@@ -99,21 +114,21 @@ impl Common {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make one call and print its reply
+    /// Call a tool and print its reply
     Call {
-        /// The tool, as `toolcrib tools` lists it
+        /// Name of the tool; `toolcrib tools` lists them
         tool: String,
-        /// Its arguments as a JSON object, or `-` to read them from standard input
+        /// Arguments as a JSON object, or `-` to read them from stdin
         #[arg(value_name = "JSON", default_value = "{}")]
         args: String,
     },
-    /// Answer calls, one JSON object a line, until the input ends
+    /// Serve calls as JSON lines on stdin and stdout
     #[command(long_about = RUN)]
     Run,
-    /// Serve the tools over MCP, on standard input and output
+    /// Serve MCP over stdio or HTTP
     #[command(long_about = SERVE)]
     Serve(ServeArgs),
-    /// Register Toolcrib with an MCP client (claude, codex, cursor, …)
+    /// Register Toolcrib with an MCP client
     #[command(long_about = INSTALL)]
     Install(InstallArgs),
     /// Remove Toolcrib from an MCP client
@@ -121,75 +136,84 @@ pub(crate) enum Command {
         /// The client
         client: Client,
     },
-    /// Tell what is in force here, and try to get out of the sandbox
+    /// Show the effective configuration and test the sandbox
     Doctor,
     /// List the tools
     Tools {
-        /// The words of the tools: toolcrib (the default), codex or camel
+        /// Preset of tool and field names: toolcrib, codex or camel
         #[arg(long, value_name = "NAME", default_value_t)]
         dialect: Dialect,
-        /// The form: what an API takes for its `tools`, or a page of Markdown
+        /// Print definitions in the format of an API, or as Markdown
         #[arg(long, value_name = "FORM")]
         format: Option<FormatArg>,
     },
-    /// List the changes that were made here, the newest first
+    /// List the recorded changes, newest first
     Log {
-        /// How many
+        /// Number of entries
         #[arg(long, short = 'n', value_name = "N", default_value_t = 20)]
         limit: usize,
-        /// List what was decided on calls instead: by which rule, and who answered what
+        /// List permission decisions instead of changes
         #[arg(long)]
         decisions: bool,
     },
     /// Show a change with its diff
     Show {
-        /// Its number, as `toolcrib log` lists it
+        /// Id of the change, from `toolcrib log`
         id: u64,
     },
-    /// Show what all changes together have changed, from before the first to now
+    /// Show the combined diff of all recorded changes
     Diff {
-        /// Only since this change, itself included
+        /// Start with this change
         since: Option<u64>,
     },
-    /// Take back a change; what others have changed since stays
+    /// Undo a change; later edits are kept
     Undo {
-        /// Its number; the default is the last change
+        /// Id of the change [default: the last one]
         id: Option<u64>,
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
     },
-    /// Take back the last undo
+    /// Redo the last undone change
     Redo {
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
     },
-    /// Show which rule decides, before anything is done
+    /// Show which rule decides on a command or call, without running it
     Policy {
         #[command(subcommand)]
         command: PolicyCommand,
     },
-    /// Show, build or drop the index that searches keep of large roots
+    /// Show, build or delete the search index
     Index {
         #[command(subcommand)]
         command: IndexCommand,
     },
-    /// List the commands that running servers and sessions of this user have under way
+    /// List the running commands of all sessions of this user
     Jobs,
-    /// End such a command, and all that it started
+    /// Kill a running command and its child processes
     Kill {
-        /// Its id, as `toolcrib jobs` lists it
+        /// Id of the command, from `toolcrib jobs`
         id: String,
     },
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions {
         /// The shell
         shell: Shell,
     },
+    /// Print a generated page of the documentation, or write the man pages
+    #[command(hide = true)]
+    Reference {
+        /// The page, as Markdown
+        page: Option<Page>,
+        /// Write the man pages to this directory
+        #[arg(long, value_name = "DIR")]
+        man: Option<PathBuf>,
+    },
 }
 
-/// What to install.
+/// Arguments of `install`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InstallArgs {
     /// The client
@@ -197,7 +221,7 @@ pub(crate) struct InstallArgs {
     /// Also switch off the client's own file and shell tools, where it has a setting for that
     #[arg(long)]
     pub(crate) exclusive: bool,
-    /// Only show what would be written, and where; the same as --dry-run
+    /// Show the change without writing it; the same as --dry-run
     #[arg(long)]
     pub(crate) print: bool,
     /// More flags for `toolcrib serve`, after `--`
@@ -205,76 +229,75 @@ pub(crate) struct InstallArgs {
     pub(crate) flags: Vec<String>,
 }
 
-/// How to serve.
+/// Arguments of `serve`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServeArgs {
-    /// The words of the tools: toolcrib (the default), codex, or camel, whose results are objects
+    /// Preset of tool and field names: toolcrib, codex or camel; camel returns structured results
     #[arg(long, value_name = "NAME", default_value_t)]
     pub(crate) dialect: Dialect,
 
-    /// Give results as objects too, with their schemas. Several clients then hide the text from the model
+    /// Return structured results as well. Several clients then hide the text from the model
     #[arg(long)]
     pub(crate) structured: bool,
 
-    /// Serve over HTTP: a port, an address of this machine such as 127.0.0.1:8765, or unix:PATH
+    /// Serve HTTP instead of stdio: a port, a loopback address such as 127.0.0.1:8765, or unix:PATH
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<ListenAt>,
 
-    /// The file with the token that requests must bring; the default is http-token where the journal is
+    /// File with the bearer token [default: http-token in the state directory]
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// A further name by which requests may call us: NAME or NAME:PORT of a proxy or tunnel. Repeatable
+    /// Additional allowed Host header: NAME or NAME:PORT of a proxy or tunnel. Repeatable
     #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
     pub(crate) allow_hosts: Vec<String>,
 }
 
-/// What to do with the index of each root.
+/// Subcommands of `index`.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum IndexCommand {
-    /// How many files are in it, and how large it is
+    /// Show how many files are indexed, and the size of the index
     Status,
-    /// Read what is not in it yet, for the servers to come; they would do so by themselves
+    /// Build or update the index now (servers also do this in the background)
     Build,
-    /// Remove it; nothing is lost but time
+    /// Delete the index (it can be rebuilt)
     Drop,
 }
 
-/// The questions that a policy answers.
+/// Subcommands of `policy`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Read a file of rules, and say what is wrong with it
+    /// Validate a rules file
     Check {
-        /// The file
+        /// Rules file
         file: PathBuf,
     },
-    /// Decide on a call, and do not make it
+    /// Show the decision on a call
     Explain {
-        /// The tool, as `toolcrib tools` lists it
+        /// Name of the tool; `toolcrib tools` lists them
         tool: String,
-        /// Its arguments as a JSON object
+        /// Arguments as a JSON object
         #[arg(value_name = "JSON", default_value = "{}")]
         args: String,
     },
-    /// Decide on a shell command, and do not run it: what it would run, write and read, and by which rule
+    /// Show how a shell command is parsed, and the decision on it
     Test {
-        /// The command, as one word
+        /// The shell command (quote it)
         command: String,
     },
 }
 
 const SERVE: &str = "\
-Serve the tools over MCP, on standard input and output, until the input ends.
+Serve MCP over stdio until stdin ends.
 
-A client starts it by itself: the command in its configuration is `toolcrib serve`, with `--root DIR` for each
-directory that it may see.
+MCP clients start this command; `toolcrib install CLIENT` registers it. Pass `--root DIR` for each directory that
+the agent may change.
 
-With --http it serves over HTTP instead, to programs of this machine that bring the token: each request needs
-`Authorization: Bearer TOKEN`. The file with the token is named on standard error at the start; it is made if
-it is not there.
+With --http it serves HTTP to programs of this machine. Each request needs `Authorization: Bearer TOKEN`. The
+server prints the path of the token file at the start, and creates the file if it does not exist.
 
-Over HTTP each client has its own session, with its working directory and its commands. Clients that send the same
-header `Toolcrib-Session: NAME` share one. A session ends after an hour without use.\
+Over HTTP each client has its own session, with its working directory and jobs. Clients that send the same header
+`Toolcrib-Session: NAME` share one. A session ends after an hour without use.\
 ";
 
 const INSTALL: &str = "\
@@ -287,16 +310,15 @@ paths. Flags that only `serve` has go after `--`: toolcrib install claude -- --d
 `toolcrib uninstall CLIENT` removes what was written.";
 
 const RUN: &str = "\
-Answer calls, one JSON object a line, until the input ends. One session for all of them.
+Serve calls as JSON lines on stdin and stdout until stdin ends. All calls share one session.
 
-A line in:   {\"id\": 1, \"tool\": \"Read\", \"args\": {\"file_path\": \"README.md\"}}
-A line out:  {\"id\": 1, \"success\": true, \"output\": \"…\", \"metadata\": {…}}
-or           {\"id\": 1, \"success\": false, \"error\": {\"kind\": \"…\", \"message\": \"…\", \"hint\": \"…\"}, …}
+Request:   {\"id\": 1, \"tool\": \"Read\", \"args\": {\"file_path\": \"README.md\"}}
+Reply:     {\"id\": 1, \"success\": true, \"output\": \"…\", \"metadata\": {…}}
+or         {\"id\": 1, \"success\": false, \"error\": {\"kind\": \"…\", \"message\": \"…\", \"hint\": \"…\"}, …}
 
-`id` is any JSON value and comes back as it was. Replies may come out of order; a line with
-\"wait\": true holds the lines after it until its reply is out. A line with \"dry_run\": true only
-tells what it would do. A line that is no call gets a reply of kind `invalid` with \"id\": null,
-and the next line is answered.";
+`id` is any JSON value; the reply repeats it. Replies may come out of order. \"wait\": true delays
+the following lines until the reply is written. \"dry_run\": true changes nothing. A malformed
+line gets a reply of kind `invalid` with \"id\": null.";
 
 /// `DIR` or `DIR:ro`.
 #[derive(Debug, Clone)]
@@ -314,18 +336,18 @@ impl From<&str> for RootArg {
     }
 }
 
-/// The forms in which tools can be listed.
+/// Output formats of `tools`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum FormatArg {
-    /// The result of MCP's tools/list
+    /// MCP's tools/list result
     Mcp,
-    /// OpenAI's chat completions, and what is compatible with them
+    /// OpenAI chat completions and compatible APIs
     Openai,
-    /// Anthropic's messages
+    /// Anthropic messages
     Anthropic,
-    /// Gemini's generateContent
+    /// Gemini generateContent
     Gemini,
-    /// A page for people
+    /// A Markdown page
     Markdown,
 }
 

@@ -9,12 +9,14 @@ mod index;
 mod install;
 mod jobs;
 mod policy;
+mod reference;
 mod registry;
 mod run;
 mod serve;
 mod tools;
 
 pub(crate) use self::install::Client;
+pub(crate) use self::reference::Page;
 pub(crate) use self::serve::ListenAt;
 
 use std::os::unix::fs::DirBuilderExt as _;
@@ -62,6 +64,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         Command::Jobs => jobs::jobs(common),
         Command::Kill { id } => jobs::kill(common, id),
         Command::Completions { shell } => completions::completions(*shell),
+        Command::Reference { page, man } => reference::reference(*page, man.as_deref()),
     }
 }
 

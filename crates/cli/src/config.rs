@@ -1,10 +1,13 @@
 //! The operator's configuration. A file that does not parse, or says something that we do not know,
 //! stops the start: to run on with fewer rules than were written would be worse.
 
+mod keys;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::BaseStrategy;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib::{
     Caps, HardLinks, IndexSettings, Limits, Network, Profile, Protection, SandboxSettings,
@@ -14,35 +17,36 @@ use crate::args::Common;
 use crate::{caches, hidden};
 
 /// What `config.toml` may say.
-#[derive(Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Config {
-    /// The profile, where no flag says otherwise.
+    /// The [profile](profiles.md): `read-only`, `cautious`, `workspace` or `open`. `--profile` overrides it.
     profile: Option<String>,
-    /// Paths in calls must be absolute, and replies show them so.
+    /// Calls must give absolute paths, and replies show absolute paths.
     #[serde(default)]
     pub(crate) absolute_paths: bool,
-    /// What becomes of a changed file's other names: `break` or `write_through`.
+    /// Hard links of a changed file: `break` gives the changed name a new file, `write_through` writes in place, through
+    /// names elsewhere too.
     #[serde(default)]
     hard_links: HardLinksWord,
-    /// Files that are not written, besides those that never are.
+    /// More [protected files](protected-and-hidden.md): path patterns; `*` matches within one component.
     #[serde(default)]
     protect: Vec<String>,
-    /// Files that may be written although they are protected.
+    /// Exceptions to the protected files.
     #[serde(default)]
     allow_protected: Vec<String>,
-    /// Hidden places that commands and file tools may see: absolute, or beneath the home.
+    /// [Hidden paths](protected-and-hidden.md) that commands and file tools may see: absolute, or relative to the home.
     #[serde(default)]
     allow_hidden: Vec<String>,
-    /// A project's rules, which may only narrow: an absolute path.
+    /// A file of [rules](rules.md) that may only add restrictions: an absolute path.
     pub(crate) project_rules: Option<PathBuf>,
-    /// Whom commands in the sandbox may talk to: `none`, or `all`.
+    /// Network access of commands: `none` (loopback within the session only) or `all`.
     #[serde(default)]
     network: NetworkWord,
-    /// Build tools whose caches commands may write, by name.
+    /// Build tools whose caches commands may write: `cargo`, `rustup`, `npm`, `pnpm`, `yarn`, `pip`, `uv`, `go`, `maven`, `gradle`.
     #[serde(default)]
     caches: Vec<String>,
-    /// Megabytes that the journal keeps.
+    /// Size limit of the journal in MB. The oldest changes are dropped first.
     journal_megabytes: Option<u64>,
     /// Days for which the journal keeps a change.
     journal_days: Option<u64>,
@@ -50,29 +54,29 @@ pub(crate) struct Config {
     reply_chars: Option<usize>,
     /// Characters shown of one line.
     line_chars: Option<usize>,
-    /// Megabytes of a file that is edited.
+    /// Largest file that is edited, in MB.
     edit_megabytes: Option<u64>,
-    /// Megabytes of a picture that is read.
+    /// Largest image that is read, in MB.
     picture_megabytes: Option<u64>,
-    /// Pixels on the longer side of a picture in a reply.
+    /// Longer side of an image in a reply, in pixels.
     picture_side: Option<u32>,
-    /// Megabytes of a PDF that is read.
+    /// Largest PDF that is read, in MB.
     pdf_megabytes: Option<u64>,
-    /// Megabytes of a notebook that is read.
+    /// Largest notebook that is read, in MB.
     notebook_megabytes: Option<u64>,
-    /// Megabytes of a file that a search over many looks into.
+    /// Largest file that a search over many files reads, in MB.
     search_megabytes: Option<u64>,
-    /// Seconds that a search takes at most.
+    /// Time limit of a search in seconds. The reply has the matches found so far.
     search_seconds: Option<u64>,
-    /// Files that a directory has at least, for searches to keep an index of it.
+    /// Roots with at least this many files are indexed. Smaller ones, from 64 files, are indexed if they are searched often.
     index_files: Option<u64>,
-    /// Megabytes that such an index may take, in memory and in files; with 0 there is none.
+    /// Size limit of an index in MB. 0 turns indexing off.
     index_megabytes: Option<u64>,
-    /// Directories that may be watched for it, of all that the system allows.
+    /// Directories watched for changes. The default is half of the user's inotify limit.
     index_watches: Option<usize>,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum HardLinksWord {
     #[default]
@@ -80,7 +84,7 @@ enum HardLinksWord {
     WriteThrough,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum NetworkWord {
     #[default]

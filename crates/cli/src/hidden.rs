@@ -76,6 +76,21 @@ fn opened_path(word: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
+/// The hidden paths beneath a home, by kind.
+pub(crate) fn by_kind() -> &'static [(&'static str, &'static [&'static str])] {
+    IN_HOME
+}
+
+/// The hidden paths that are in no home.
+pub(crate) fn of_system() -> &'static [&'static str] {
+    OF_SYSTEM
+}
+
+/// Variables that name a hidden path, and the part of it beneath the named directory.
+pub(crate) fn by_variable() -> impl Iterator<Item = (&'static str, &'static str)> {
+    RELOCATED.iter().copied()
+}
+
 /// The places of one home, for the check that no cache is among them.
 #[cfg(test)]
 pub(crate) fn in_home() -> impl Iterator<Item = &'static str> {

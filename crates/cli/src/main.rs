@@ -22,14 +22,12 @@ mod wide_roots;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
         return code;
     }
     toolcrib::ask_for_more_handles();
-    let args = args::Args::parse();
+    let args = args::Args::parse_command_line();
     let outcome = args.check_roots(std::env::args_os()).and_then(|()| commands::run(args));
     match outcome {
         Ok(code) => code,

@@ -19,8 +19,13 @@ pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default();
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const HINT: Style = AnsiColor::Green.on_default().bold();
 
-/// Whether a reply is printed for people.
+/// Whether a command prints text. Every command does unless `--json` is given; only `call` differs.
 pub(crate) fn for_people(common: &Common) -> bool {
+    !common.json
+}
+
+/// Whether `call` prints text: programs that run it in a pipe want the whole reply as JSON.
+pub(crate) fn call_for_people(common: &Common) -> bool {
     common.text || (!common.json && io::stdout().is_terminal())
 }
 

@@ -158,6 +158,11 @@ impl Protection {
         rests
     }
 
+    /// All patterns of protected files.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        self.protected.iter().map(|pattern| pattern.text.as_str())
+    }
+
     /// The protected paths that name one file each.
     pub fn plain_paths(&self) -> Vec<PathBuf> {
         let is_plain = |pattern: &&Pattern| !pattern.text.contains(['*', '?']);

@@ -39,6 +39,11 @@
 //! fn main() {}
 //! ```
 
+/// Compiles the example of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding-rust.md")]
+struct EmbeddingPage;
+
 #[macro_use]
 #[expect(unused_macros, reason = "they are there to be found in place of the usual ones")]
 mod silence;

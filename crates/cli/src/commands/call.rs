@@ -21,7 +21,7 @@ pub(crate) fn call(
     let outcome = read_args(args)?
         .and_then(|args| runtime.call(&runtime.session(), Call::new(tool, args), options));
     let printed = match &outcome {
-        _ if !print::for_people(common) => {
+        _ if !print::call_for_people(common) => {
             writeln!(io::stdout(), "{}", Value::Object(to_json(&outcome)))
         }
         Ok(reply) => print::reply(reply),

@@ -9,7 +9,7 @@ use crate::{text, toolcrib};
 
 fn index(workspace: &Path, state: &Path, word: &str) -> Value {
     let state = format!("--state={}", state.display());
-    let output = toolcrib(workspace, &["index", word, &state], b"");
+    let output = toolcrib(workspace, &["index", word, "--json", &state], b"");
     assert!(output.status.success(), "{}", text(&output.stderr));
     serde_json::from_slice::<Value>(&output.stdout).unwrap()[0].clone()
 }

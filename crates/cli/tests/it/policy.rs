@@ -70,7 +70,7 @@ fn what_a_rule_denies_is_denied_to_every_tool_and_in_every_spelling() {
     assert!(text.contains("1 file kept back by the user's rules"), "{text}");
     let (code, _) = place.run(&["call", "Read", r#"{"file_path": "a.txt"}"#]);
     assert_eq!(code, 0);
-    let (_, text) = place.run(&["policy", "test", "cp .env x; cat x"]);
+    let (_, text) = place.run(&["policy", "test", "--json", "cp .env x; cat x"]);
     assert!(
         text.starts_with(r#"{"decision":"deny","rule":"rule:secrets","why":"secrets live there""#),
         "{text}"
@@ -189,7 +189,7 @@ fn decisions_are_listed_for_the_operator() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].contains("allow") && lines[0].contains("/a.txt"), "{text}");
     assert!(lines[1].contains("deny") && lines[1].contains("rule:secrets"), "{text}");
-    let (_, json) = place.run(&["log", "--decisions", "-n", "1"]);
+    let (_, json) = place.run(&["log", "--decisions", "--json", "-n", "1"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["total"], &json["complete"]), (&2.into(), &false.into()));
     assert_eq!(json["decisions"][0]["rule"], "profile:workspace:read");

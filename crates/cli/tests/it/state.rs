@@ -107,16 +107,22 @@ fn a_damaged_change_is_reported_everywhere_and_its_number_is_not_given_again() {
     std::fs::write(&log, bytes).unwrap();
     let expected = "change 3 is damaged: its line in the journal does not match its checksum";
     assert!(text(&run(top.path(), &["log", "--text"], "").stdout).contains(expected));
-    let told: Value = serde_json::from_slice(&run(top.path(), &["log"], "").stdout).unwrap();
+    let told: Value =
+        serde_json::from_slice(&run(top.path(), &["log", "--json"], "").stdout).unwrap();
     assert_eq!((&told["total"], &told["damaged"][0]["first"]), (&2.into(), &3.into()));
-    for words in [&["show", "3"][..], &["undo", "3"], &["call", "History", "{\"id\": 3}"]] {
+    for words in [
+        &["show", "3", "--json"][..],
+        &["undo", "3", "--json"],
+        &["call", "History", "{\"id\": 3}"],
+    ] {
         let output = run(top.path(), words, "");
         assert!(!output.status.success(), "{words:?}");
         assert!(text(&output.stdout).contains(expected), "{}", text(&output.stdout));
     }
     assert!(text(&run(top.path(), &["call", "History", "{}"], "").stdout).contains(expected));
     edit(top.path(), 3);
-    let told: Value = serde_json::from_slice(&run(top.path(), &["log"], "").stdout).unwrap();
+    let told: Value =
+        serde_json::from_slice(&run(top.path(), &["log", "--json"], "").stdout).unwrap();
     let ids: Vec<u64> = told["changes"]
         .as_array()
         .unwrap()
@@ -125,7 +131,7 @@ fn a_damaged_change_is_reported_everywhere_and_its_number_is_not_given_again() {
         .collect();
     assert_eq!(ids, [4, 2, 1]);
     let undone: Value =
-        serde_json::from_slice(&run(top.path(), &["undo", "2"], "").stdout).unwrap();
+        serde_json::from_slice(&run(top.path(), &["undo", "2", "--json"], "").stdout).unwrap();
     assert!(undone.to_string().contains("change"), "{undone}");
 }
 
@@ -139,7 +145,8 @@ fn a_last_line_that_was_cut_off_later_is_reported() {
     let expected = "change 3 is damaged: its line in the journal is missing";
     assert!(text(&run(top.path(), &["log", "--text"], "").stdout).contains(expected));
     edit(top.path(), 3);
-    let told: Value = serde_json::from_slice(&run(top.path(), &["log"], "").stdout).unwrap();
+    let told: Value =
+        serde_json::from_slice(&run(top.path(), &["log", "--json"], "").stdout).unwrap();
     assert_eq!(told["changes"][0]["id"], 4);
     assert!(told["damaged"].to_string().contains(expected), "{told}");
 }

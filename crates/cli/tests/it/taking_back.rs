@@ -21,7 +21,7 @@ fn the_operator_sees_what_was_done_and_takes_it_back() {
     edit(workspace, "one", "two");
     edit(workspace, "two", "three");
 
-    let log: Value = serde_json::from_slice(&run(&["log"]).stdout).unwrap();
+    let log: Value = serde_json::from_slice(&run(&["log", "--json"]).stdout).unwrap();
     let changes = log["changes"].as_array().unwrap();
     assert_eq!((changes.len(), &log["complete"]), (2, &Value::Bool(true)));
     assert_eq!(changes[0]["tool"], "Edit");
@@ -57,7 +57,8 @@ fn another_workspace_has_its_own_history() {
         std::fs::write(workspace.path().join("a.txt"), "one\n").unwrap();
     }
     edit(one.path(), "one", "two");
-    let log: Value = serde_json::from_slice(&toolcrib(two.path(), &["log"], b"").stdout).unwrap();
+    let log: Value =
+        serde_json::from_slice(&toolcrib(two.path(), &["log", "--json"], b"").stdout).unwrap();
     assert_eq!(log["total"], 0);
     assert_eq!(toolcrib(two.path(), &["undo"], b"").status.code(), Some(1));
 }
@@ -115,7 +116,8 @@ fn what_a_command_had_done_when_its_server_was_killed_can_be_taken_back() {
     server.kill().unwrap();
     server.wait().unwrap();
 
-    let log: Value = serde_json::from_slice(&toolcrib(workspace, &["log"], b"").stdout).unwrap();
+    let log: Value =
+        serde_json::from_slice(&toolcrib(workspace, &["log", "--json"], b"").stdout).unwrap();
     assert_eq!(log["changes"][0]["tool"], "Bash", "{log}");
     assert!(toolcrib(workspace, &["undo"], b"").status.success());
     assert_eq!(std::fs::read_to_string(workspace.join("a.txt")).unwrap(), "one\n");

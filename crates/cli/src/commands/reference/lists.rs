@@ -1,0 +1,26 @@
+//! The page of hidden paths and protected files, from the tables that are enforced.
+
+use crate::hidden;
+
+pub(super) fn page() -> String {
+    let mut page = super::generated("Hidden paths and protected files");
+    page += "\n## Protected files\n\nTools and commands do not write these files, because other programs run their content \
+             by themselves. A pattern applies at any depth and to everything beneath it; `*` matches within one component. \
+             Case and invisible characters are ignored. `protect` adds patterns, `allow_protected` removes them.\n\n";
+    page += &list(toolcrib::Protection::default().patterns());
+    page += "\n## Hidden paths\n\nTools and commands do not see these paths. `allow_hidden` opens single ones.\n";
+    for (kind, paths) in hidden::by_kind() {
+        page += &format!("\n### In a home: {kind}\n\n{}", list(paths.iter().copied()));
+    }
+    page += &format!("\n### Of the system\n\n{}", list(hidden::of_system().iter().copied()));
+    page += "\n### Named by a variable\n\nThe path that the variable names, or the path beneath it.\n\n";
+    page += &list(hidden::by_variable().map(|(name, beneath)| match beneath {
+        "" => format!("${name}"),
+        beneath => format!("${name}/{beneath}"),
+    }));
+    page
+}
+
+fn list(items: impl Iterator<Item = impl AsRef<str>>) -> String {
+    items.map(|item| format!("- `{}`\n", item.as_ref())).collect()
+}

@@ -1,0 +1,67 @@
+//! The keys of `config.toml` as a table, for the reference page.
+
+use schemars::schema_for;
+use toolcrib::{Caps, IndexSettings, Limits, Profile};
+
+use super::Config;
+
+const MEGABYTE: u64 = 1_000_000;
+const DAY: u64 = 24 * 60 * 60;
+
+impl Config {
+    /// Each key, its default as TOML, and its description. A key without a default has an empty string.
+    pub(crate) fn keys() -> Vec<(String, String, String)> {
+        let schema = schema_for!(Config);
+        let properties = schema.get("properties").and_then(|value| value.as_object());
+        let rows = properties.into_iter().flatten().map(|(key, property)| {
+            let described = property.get("description").and_then(|text| text.as_str());
+            let description = described.unwrap_or_default().replace('\n', " ");
+            (key.clone(), default(key), description)
+        });
+        rows.collect()
+    }
+}
+
+fn default(key: &str) -> String {
+    let (limits, caps, index) = (Limits::default(), Caps::default(), IndexSettings::default());
+    let number = match key {
+        "journal_megabytes" => caps.bytes / MEGABYTE,
+        "journal_days" => caps.age.as_secs() / DAY,
+        "reply_chars" => limits.reply_chars as u64,
+        "line_chars" => limits.line_chars as u64,
+        "edit_megabytes" => limits.edit_bytes / MEGABYTE,
+        "picture_megabytes" => limits.picture_bytes / MEGABYTE,
+        "picture_side" => u64::from(limits.picture_side),
+        "pdf_megabytes" => limits.pdf_bytes / MEGABYTE,
+        "notebook_megabytes" => limits.notebook_bytes / MEGABYTE,
+        "search_megabytes" => limits.search_bytes / MEGABYTE,
+        "search_seconds" => limits.search_time.as_secs(),
+        "index_files" => index.least_files,
+        "index_megabytes" => index.max_bytes / MEGABYTE,
+        "profile" => return format!("{:?}", Profile::default().name()),
+        "absolute_paths" => return "false".to_owned(),
+        "hard_links" => return "\"break\"".to_owned(),
+        "network" => return "\"none\"".to_owned(),
+        "protect" | "allow_protected" | "allow_hidden" | "caches" => return "[]".to_owned(),
+        _ => return String::new(),
+    };
+    number.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_described_and_every_default_parses() {
+        let keys = Config::keys();
+        assert!(keys.len() > 20);
+        for (key, default, description) in keys {
+            assert!(description.ends_with('.'), "{key}: {description:?}");
+            if !default.is_empty() {
+                let text = format!("{key} = {default}");
+                assert!(toml::from_str::<Config>(&text).is_ok(), "{text}");
+            }
+        }
+    }
+}
