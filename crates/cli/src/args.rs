@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use toolcrib::{Dialect, Profile};
+use toolcrib::{Dialect, Outside, Profile};
 
 use crate::commands::{Client, ListenAt};
 
@@ -56,6 +56,11 @@ pub(crate) struct Common {
     /// How much may happen without a question: read-only, cautious, workspace (the default) or open
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) profile: Option<Profile>,
+
+    /// What file tools may do outside the roots: read, ask (before reading) or deny. By default the
+    /// profiles workspace and open read, cautious asks, and read-only denies
+    #[arg(long, value_name = "WORD", global = true)]
+    pub(crate) outside: Option<Outside>,
 
     /// The configuration; the default is toolcrib/config.toml in $XDG_CONFIG_HOME, if it is there
     #[arg(long, value_name = "FILE", global = true)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 use serde::Deserialize;
 use toolcrib::{
-    Caps, HardLinks, IndexSettings, Limits, Network, Profile, Protection, SandboxSettings,
+    Caps, HardLinks, IndexSettings, Limits, Network, Outside, Profile, Protection, SandboxSettings,
 };
 
 use crate::args::Common;
@@ -19,6 +19,8 @@ use crate::{caches, hidden};
 pub(crate) struct Config {
     /// The profile, where no flag says otherwise.
     profile: Option<String>,
+    /// What file tools may do outside the roots, where no flag says otherwise: `read`, `ask` or `deny`.
+    outside: Option<String>,
     /// Paths in calls must be absolute, and replies show them so.
     #[serde(default)]
     pub(crate) absolute_paths: bool,
@@ -120,6 +122,15 @@ impl Config {
         }
     }
 
+    /// What file tools may do outside the roots: a flag beats the file, and the file the profile.
+    pub(crate) fn outside(&self, common: &Common, profile: Profile) -> Result<Outside, String> {
+        match (common.outside, &self.outside) {
+            (Some(outside), _) => Ok(outside),
+            (None, Some(word)) => word.parse().map_err(|error| format!("{error}")),
+            (None, None) => Ok(Outside::of(profile)),
+        }
+    }
+
     pub(crate) fn limits(&self) -> Limits {
         let usual = Limits::default();
         Limits {
@@ -197,6 +208,9 @@ impl Config {
         if let Some(name) = &config.profile {
             name.parse::<Profile>().map_err(|error| at(error.to_string()))?;
         }
+        if let Some(word) = &config.outside {
+            word.parse::<Outside>().map_err(|error| at(error.to_string()))?;
+        }
         config.protection().map_err(at)?;
         if config.project_rules.as_ref().is_some_and(|path| path.is_relative()) {
             return Err(at("project_rules is a relative path; write where it begins".to_owned()));
@@ -267,6 +281,7 @@ mod tests {
             ("profil = \"open\"", "unknown field `profil`"),
             ("\n\nprofile = open", "line 3"),
             ("profile = \"openn\"", "no profile `openn`; there are: read-only"),
+            ("outside = \"write\"", "outside is read, ask or deny, not `write`"),
             ("reply_chars = 10", "at least 2000"),
             ("reply_chars = -1", "invalid value"),
             ("protect = [\"a//b\"]", "is no pattern"),
