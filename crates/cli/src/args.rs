@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use toolcrib::{Dialect, Profile};
+use toolcrib::{Dialect, Outside, Profile};
 
 use crate::commands::{Client, ListenAt, Page};
 
@@ -71,6 +71,11 @@ pub(crate) struct Common {
     /// Approval profile: read-only, cautious, workspace (default) or open
     #[arg(long, value_name = "NAME", global = true)]
     pub(crate) profile: Option<Profile>,
+
+    /// What file tools may do outside the roots: read, ask or deny [default: read in workspace and open, ask in
+    /// cautious, deny in read-only]
+    #[arg(long, value_name = "WORD", global = true)]
+    pub(crate) outside: Option<Outside>,
 
     /// Configuration file [default: $XDG_CONFIG_HOME/toolcrib/config.toml, if it exists]
     #[arg(long, value_name = "FILE", global = true)]

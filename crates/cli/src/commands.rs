@@ -131,6 +131,8 @@ fn build(
 ) -> Result<Runtime, String> {
     let mut builder = Runtime::builder()
         .profile(profile)
+        .outside(config.outside(common, profile)?)
+        .notices(print::note)
         .rules(rules)
         .limits(config.limits())
         .index(config.index())

@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib::{
-    Caps, HardLinks, IndexSettings, Limits, Network, Profile, Protection, SandboxSettings,
+    Caps, HardLinks, IndexSettings, Limits, Network, Outside, Profile, Protection, SandboxSettings,
 };
 
 use crate::args::Common;
@@ -22,6 +22,9 @@ use crate::{caches, hidden};
 pub(crate) struct Config {
     /// The [profile](profiles.md): `read-only`, `cautious`, `workspace` or `open`. `--profile` overrides it.
     profile: Option<String>,
+    /// What file tools may do outside the roots: `read`, `ask` or `deny`. The default depends on the
+    /// [profile](profiles.md). Writing there [asks](design/outside-the-workspace.md). `--outside` overrides it.
+    outside: Option<String>,
     /// Calls must give absolute paths, and replies show absolute paths.
     #[serde(default)]
     pub(crate) absolute_paths: bool,
@@ -124,6 +127,15 @@ impl Config {
         }
     }
 
+    /// What file tools may do outside the roots: a flag beats the file, and the file the profile.
+    pub(crate) fn outside(&self, common: &Common, profile: Profile) -> Result<Outside, String> {
+        match (common.outside, &self.outside) {
+            (Some(outside), _) => Ok(outside),
+            (None, Some(word)) => word.parse().map_err(|error| format!("{error}")),
+            (None, None) => Ok(Outside::of(profile)),
+        }
+    }
+
     pub(crate) fn limits(&self) -> Limits {
         let usual = Limits::default();
         Limits {
@@ -201,6 +213,9 @@ impl Config {
         if let Some(name) = &config.profile {
             name.parse::<Profile>().map_err(|error| at(error.to_string()))?;
         }
+        if let Some(word) = &config.outside {
+            word.parse::<Outside>().map_err(|error| at(error.to_string()))?;
+        }
         config.protection().map_err(at)?;
         if config.project_rules.as_ref().is_some_and(|path| path.is_relative()) {
             return Err(at("project_rules is a relative path; write where it begins".to_owned()));
@@ -271,6 +286,7 @@ mod tests {
             ("profil = \"open\"", "unknown field `profil`"),
             ("\n\nprofile = open", "line 3"),
             ("profile = \"openn\"", "no profile `openn`; there are: read-only"),
+            ("outside = \"write\"", "outside is read, ask or deny, not `write`"),
             ("reply_chars = 10", "at least 2000"),
             ("reply_chars = -1", "invalid value"),
             ("protect = [\"a//b\"]", "is no pattern"),

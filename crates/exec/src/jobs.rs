@@ -170,6 +170,12 @@ impl Jobs {
         Ok(tmp.as_ref().map_or_else(PathBuf::new, |tmp| tmp.path().to_owned()))
     }
 
+    /// The same directory, if it was made.
+    pub fn made_tmp(&self) -> Option<PathBuf> {
+        let tmp = self.tmp.lock().unwrap_or_else(PoisonError::into_inner);
+        tmp.as_ref().map(|tmp| tmp.path().to_owned())
+    }
+
     /// The namespaces of this session; made for the first command that needs them.
     fn space(&self) -> Result<Arc<Space>, JobError> {
         let mut space = self.space.lock().unwrap_or_else(PoisonError::into_inner);

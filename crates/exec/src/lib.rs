@@ -64,7 +64,7 @@ pub use launch::Launcher;
 pub use log::LogLimits;
 pub use refusal::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
 pub use sandbox::level::{Enforced, Level};
-pub use sandbox::{HeldPath, Limits, Network, Sandbox};
+pub use sandbox::{HeldPath, Limits, Network, SESSION_TMP, Sandbox};
 pub use wire::Ending;
 pub use worker::{
     Conversation, NotConfined, Worker, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces,

@@ -44,6 +44,9 @@ pub(crate) use self::kernel::{
 use self::level::Level;
 use self::space::Space;
 
+/// Where commands that have a view of their own find the directory of their session.
+pub const SESSION_TMP: [&str; 2] = ["/tmp", "/var/tmp"];
+
 /// What a command may see and touch. What is not named here can be read, as far as the user can, and not
 /// be written.
 #[derive(Debug, Clone, PartialEq, Eq)]

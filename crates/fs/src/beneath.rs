@@ -26,13 +26,13 @@ pub(crate) fn open(
 ) -> Result<OwnedFd, Errno> {
     let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
     if OPENAT2_MISSING.load(Ordering::Relaxed) {
-        return open_by_steps(root, relative, flags, mode);
+        return open_by_steps(root, relative, flags, mode, &|_| true).and_then(found);
     }
     match open_at_once(root, relative, flags, mode) {
         // EPERM is also what a filter answers that does not know the call. The steps find out: a
         // kernel that means it says it again.
         Err(Errno::NOSYS | Errno::PERM) => {
-            let opened = open_by_steps(root, relative, flags, mode);
+            let opened = open_by_steps(root, relative, flags, mode, &|_| true).and_then(found);
             if opened.is_ok() {
                 OPENAT2_MISSING.store(true, Ordering::Relaxed);
             }
@@ -40,6 +40,23 @@ pub(crate) fn open(
         }
         answer => answer,
     }
+}
+
+/// The same, name by name: `admits` is asked about each directory on the way and about what is opened in the
+/// end. Nothing, if it does not admit one of them.
+pub(crate) fn open_admitted(
+    root: BorrowedFd<'_>,
+    relative: &Path,
+    flags: OFlags,
+    admits: &dyn Fn(BorrowedFd<'_>) -> bool,
+) -> Result<Option<OwnedFd>, Errno> {
+    let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+    open_by_steps(root, relative, flags, Mode::empty(), admits)
+}
+
+/// What was opened where everything is admitted.
+fn found(opened: Option<OwnedFd>) -> Result<OwnedFd, Errno> {
+    opened.ok_or(Errno::ACCESS)
 }
 
 /// The handle of one name in a directory, whatever it is, a link included, without opening it.
@@ -84,7 +101,8 @@ fn open_by_steps(
     relative: &Path,
     flags: OFlags,
     mode: Mode,
-) -> Result<OwnedFd, Errno> {
+    admits: &dyn Fn(BorrowedFd<'_>) -> bool,
+) -> Result<Option<OwnedFd>, Errno> {
     let names: Vec<_> = relative.components().map(|name| name.as_os_str()).collect();
     let Some((last, parents)) = names.split_last() else {
         return Err(Errno::NOENT);
@@ -96,17 +114,22 @@ fn open_by_steps(
         let next =
             rustix::io::retry_on_intr(|| rustix::fs::openat(from, *name, flags, Mode::empty()));
         // With these flags a link is ENOTDIR; say what it is.
-        directory = Some(match next {
+        let next = match next {
             Err(Errno::NOTDIR) if is_link(from, name) => return Err(Errno::LOOP),
             answer => answer?,
-        });
+        };
+        if !admits(next.as_fd()) {
+            return Ok(None);
+        }
+        directory = Some(next);
     }
     let from = directory.as_ref().map_or(root, |fd| fd.as_fd());
     if flags.contains(OFlags::PATH) && is_link(from, last) {
         return Err(Errno::LOOP);
     }
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rustix::io::retry_on_intr(|| rustix::fs::openat(from, *last, flags, mode))
+    let opened = rustix::io::retry_on_intr(|| rustix::fs::openat(from, *last, flags, mode))?;
+    Ok(admits(opened.as_fd()).then_some(opened))
 }
 
 fn is_link(directory: BorrowedFd<'_>, name: &std::ffi::OsStr) -> bool {
@@ -146,7 +169,8 @@ mod tests {
             for (path, expected) in cases {
                 let path = Path::new(path);
                 let at_once = open_at_once(root.as_fd(), path, flags, Mode::empty()).map(drop);
-                let by_steps = open_by_steps(root.as_fd(), path, flags, Mode::empty()).map(drop);
+                let by_steps = open_by_steps(root.as_fd(), path, flags, Mode::empty(), &|_| true);
+                let by_steps = by_steps.map(drop);
                 assert_eq!((at_once, by_steps), (expected, expected), "{path:?} {flags:?}");
             }
         }

@@ -14,6 +14,8 @@ pub enum FsErrorKind {
     Invalid,
     /// It lies outside every root, or a link leads there.
     Outside,
+    /// It is closed to tools, under whatever name.
+    Closed,
     /// There is nothing at the path.
     NotFound,
     /// A directory, where a file is needed.
@@ -42,6 +44,7 @@ pub struct FsError {
     kind: FsErrorKind,
     path: PathBuf,
     detail: String,
+    outside: bool,
 }
 
 impl FsError {
@@ -50,7 +53,17 @@ impl FsError {
         path: impl Into<PathBuf>,
         detail: impl Into<String>,
     ) -> Self {
-        FsError { kind, path: path.into(), detail: detail.into() }
+        FsError { kind, path: path.into(), detail: detail.into(), outside: false }
+    }
+
+    /// The error for what is closed.
+    pub(crate) fn closed(path: impl Into<PathBuf>) -> Self {
+        FsError::new(FsErrorKind::Closed, path, "is closed to these tools")
+    }
+
+    /// The same error, found out by looking outside the workspace.
+    pub(crate) fn found_outside(self) -> Self {
+        FsError { outside: true, ..self }
     }
 
     /// The error for an errno, by what it means for a file.
@@ -82,6 +95,11 @@ impl FsError {
     /// What went wrong, to branch on.
     pub fn kind(&self) -> FsErrorKind {
         self.kind
+    }
+
+    /// Whether it tells something about what lies outside the workspace.
+    pub fn tells_of_outside(&self) -> bool {
+        self.outside
     }
 
     /// The path, as far as it was understood.

@@ -4,10 +4,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::place::Place;
 
@@ -72,8 +71,7 @@ impl ReadFile {
     pub fn open(place: &Place) -> Result<ReadFile, FsError> {
         require_file(place, place.kind())?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let handle = beneath::open(place.root.handle(), &place.relative, flags, Mode::empty())
-            .map_err(|errno| FsError::from_errno(place.path(), "cannot be opened", errno))?;
+        let handle = place.root.open_beneath(&place.relative, flags, "cannot be opened")?;
         let stat = rustix::fs::fstat(&handle)
             .map_err(|errno| FsError::from_errno(place.path(), "cannot be looked at", errno))?;
         require_file(place, Some(FileKind::of(&stat)))?;

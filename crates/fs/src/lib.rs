@@ -23,6 +23,7 @@ compile_error!("toolcrib-fs has no way yet to confine files on this system; Linu
 
 mod beneath;
 mod change;
+mod closed;
 mod content;
 mod errno;
 mod error;
@@ -49,6 +50,7 @@ mod watch;
 mod workspace;
 
 pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, NewMode, Step};
+pub use closed::Closed;
 pub use content::Content;
 pub use error::{FsError, FsErrorKind};
 pub use file::{FileKind, ReadFile};
@@ -64,7 +66,7 @@ pub use place::Place;
 pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;
 pub use registry::Registry;
-pub use root::{Root, RootMode, real_path};
+pub use root::{Root, RootKind, RootMode, real_path};
 pub use shelf::{Shelf, ShelfLock, Shelved, ShelvedFile};
 pub use tree::{Stamp, Taken, Tree};
 pub use watch::{IsDirectory, Notice, Unwatched, Watch, Watcher};

@@ -4,20 +4,24 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use crate::beneath;
+use crate::closed::Closed;
 use crate::error::FsError;
 use crate::place::Place;
-use crate::root::Root;
+use crate::root::{Root, join};
 
 /// A directory, open.
 #[derive(Debug)]
 pub struct Directory {
     handle: OwnedFd,
     path: PathBuf,
+    /// What in it is not opened.
+    closed: Option<Arc<Closed>>,
 }
 
 /// What a name in a directory stands for.
@@ -44,11 +48,10 @@ impl Directory {
 
     /// Opens a directory by the real names that lead to it from a root.
     pub(crate) fn beneath(root: &Root, relative: &Path) -> Result<Directory, FsError> {
-        let path = root.path().join(relative);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let handle = beneath::open(root.handle(), relative, flags, Mode::empty())
-            .map_err(|errno| FsError::from_errno(&path, "cannot be listed", errno))?;
-        Ok(Directory { handle, path })
+        let handle = root.open_beneath(relative, flags, "cannot be listed")?;
+        let path = join(root.path(), relative);
+        Ok(Directory { handle, path, closed: root.closed().cloned() })
     }
 
     pub(crate) fn handle(&self) -> &OwnedFd {
@@ -68,7 +71,15 @@ impl Directory {
             rustix::fs::openat(&self.handle, name, flags, Mode::empty())
         })
         .map_err(|errno| FsError::from_errno(&path, "cannot be listed", errno))?;
-        Ok(Directory { handle, path })
+        if !self.admits(&handle) {
+            return Err(FsError::closed(path));
+        }
+        Ok(Directory { handle, path, closed: self.closed.clone() })
+    }
+
+    /// Whether something in it may be opened.
+    pub(crate) fn admits(&self, handle: &OwnedFd) -> bool {
+        self.closed.as_ref().is_none_or(|closed| closed.admits(handle.as_fd()))
     }
 
     /// Gives each name and what it stands for to `take`, in no order, until it answers that it has

@@ -4,8 +4,12 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::OFlags;
+
+use crate::beneath::permissions;
+use crate::error::FsError;
 use crate::file::FileKind;
-use crate::root::Root;
+use crate::root::{Root, RootKind, join};
 
 /// Where a path really leads: real names beneath a root, no link among them, proven by walking there.
 /// What happens at the place afterwards follows no link, so it happens there or nowhere.
@@ -15,14 +19,44 @@ pub struct Place {
     pub(crate) relative: PathBuf,
     pub(crate) kind: Option<FileKind>,
     pub(crate) mode: Option<u32>,
-    /// The links that were followed, from their root, each with the names that came after it.
-    pub(crate) links: Vec<PathBuf>,
+    /// The links that were followed, each with its root and the names that came after it.
+    pub(crate) links: Vec<(Arc<Root>, PathBuf)>,
 }
 
 impl Place {
     /// The absolute path, for people and for policies.
     pub fn path(&self) -> PathBuf {
-        self.root.path().join(&self.relative)
+        join(self.root.path(), &self.relative)
+    }
+
+    /// The absolute path under which the journal knows it. It differs from [`Place::path`] in the temporary
+    /// directory of a session, which other sessions have another one of.
+    pub fn location(&self) -> PathBuf {
+        join(self.root.location(), &self.relative)
+    }
+
+    /// Whether it lies outside the workspace and the session's own directories.
+    pub fn is_outside(&self) -> bool {
+        self.root.kind() == RootKind::System
+    }
+
+    /// The same place, in a root that may be written though it be that of the system.
+    pub fn for_writing(self) -> Result<Place, FsError> {
+        Ok(Place { root: Arc::new(self.root.for_writing()?), ..self })
+    }
+
+    /// The directory that it is in; the root itself is in none that may be seen.
+    pub fn parent(&self) -> Option<Place> {
+        let (parent, _) = self.split()?;
+        let opened = self.root.open_beneath(parent, OFlags::PATH, "cannot be looked at").ok();
+        let stat = opened.and_then(|opened| rustix::fs::fstat(&opened).ok());
+        Some(Place {
+            root: self.root.clone(),
+            relative: parent.to_owned(),
+            kind: stat.as_ref().map(FileKind::of),
+            mode: stat.as_ref().map(|stat| permissions(stat).as_raw_mode()),
+            links: Vec::new(),
+        })
     }
 
     /// The root it is in.
@@ -53,7 +87,14 @@ impl Place {
     /// The paths from their roots that lead here: through each link, and the real one. A rule about names
     /// holds for all of them.
     pub fn names_on_the_way(&self) -> impl Iterator<Item = &Path> {
-        self.links.iter().map(PathBuf::as_path).chain([self.relative.as_path()])
+        let links = self.links.iter().map(|(_, path)| path.as_path());
+        links.chain([self.relative.as_path()])
+    }
+
+    /// The same as absolute paths.
+    pub fn paths_on_the_way(&self) -> impl Iterator<Item = PathBuf> {
+        let links = self.links.iter().map(|(root, path)| join(root.path(), path));
+        links.chain([self.path()])
     }
 
     /// Whether this is `other`, or beneath it.

@@ -1,5 +1,8 @@
 //! From the names of a path to a [`Place`], link by link, never leaving the roots.
 //!
+//! The root directory of the system may be among the roots. Then no path leads outside; a walk that comes to
+//! the path of another root goes on there, as at a mount point, and nothing that is closed is passed.
+//!
 //! Most paths have no link and no `..` in them: one call to the kernel proves that, and the path is
 //! its own answer. Otherwise the names are walked one at a time from the root's handle. A link's
 //! target is read and put before the names still to go; an absolute target, or one that climbs above
@@ -20,7 +23,7 @@ use crate::error::{FsError, FsErrorKind};
 use crate::file::FileKind;
 use crate::path::Requested;
 use crate::place::Place;
-use crate::root::{Root, path_names};
+use crate::root::{Root, RootKind, path_names};
 
 /// As many as the kernel follows.
 const MAX_LINKS: usize = 40;
@@ -44,7 +47,7 @@ pub(crate) fn resolve(
     if let Some(place) = at_once.filter(|place| !names_directory || is_directory(place)) {
         return Ok(place);
     }
-    let walk = Walk {
+    let mut walk = Walk {
         roots,
         path,
         root,
@@ -53,7 +56,10 @@ pub(crate) fn resolve(
         last_link: PathBuf::new(),
         names_directory,
     };
-    walk.run(pending)
+    walk.run(pending).map_err(|error| match walk.root.kind() {
+        RootKind::System => error.found_outside(),
+        _ => error,
+    })
 }
 
 fn is_directory(place: &Place) -> bool {
@@ -62,7 +68,12 @@ fn is_directory(place: &Place) -> bool {
 
 /// The answer in one call to the kernel, for what exists and has neither links nor `..` in its path.
 fn resolve_at_once(roots: &[Arc<Root>], root: &Arc<Root>, pending: &[OsString]) -> Option<Place> {
-    if pending.iter().any(|name| name == "..") {
+    // What may be closed is looked at name by name, and so is what may lead into the session's own root.
+    let holds_session = |other: &Arc<Root>| {
+        other.kind() == RootKind::Session && other.path().starts_with(root.path())
+    };
+    let by_steps = root.kind() != RootKind::Workspace || roots.iter().any(holds_session);
+    if by_steps || pending.iter().any(|name| name == "..") {
         return None;
     }
     let relative: PathBuf = pending.iter().rev().collect();
@@ -77,8 +88,8 @@ struct Walk<'a> {
     root: Arc<Root>,
     /// The real names from the root to where the walk stands.
     real: Vec<OsString>,
-    /// The links that were followed, from their root, each with the names that came after it.
-    links: Vec<PathBuf>,
+    /// The links that were followed, each with its root and the names that came after it.
+    links: Vec<(Arc<Root>, PathBuf)>,
     last_link: PathBuf,
     /// Only a directory may be at the end.
     names_directory: bool,
@@ -86,7 +97,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Walks the names, the next one last in the list.
-    fn run(mut self, mut pending: Vec<OsString>) -> Result<Place, FsError> {
+    fn run(&mut self, mut pending: Vec<OsString>) -> Result<Place, FsError> {
         let mut here = self.open_here()?;
         while let Some(name) = pending.pop() {
             if name == ".." {
@@ -97,11 +108,21 @@ impl Walk<'_> {
                 here = self.open_here()?;
                 continue;
             }
+            if let Some(root) = self.root_at(&name) {
+                self.root = root;
+                self.real.clear();
+                here = self.open_here()?;
+                continue;
+            }
             let found = match beneath::peek(here.as_fd(), &name) {
                 Err(Errno::NOENT) => return self.missing(name, pending),
                 Err(Errno::NOTDIR) => return Err(self.not_a_directory()),
                 answer => answer.map_err(|errno| self.error("cannot be looked at", errno))?,
             };
+            if self.root.closed().is_some_and(|closed| !closed.admits(found.as_fd())) {
+                let here = self.root.path().join(self.real.iter().collect::<PathBuf>());
+                return Err(FsError::closed(here.join(name)));
+            }
             if FileType::from_raw_mode(self.stat(&found)?.st_mode) == FileType::Symlink {
                 self.follow(&found, &name, &mut pending)?;
                 here = self.open_here()?;
@@ -117,6 +138,17 @@ impl Walk<'_> {
         Ok(self.arrive(Some(stat)))
     }
 
+    /// The other root whose path is that of this name here.
+    fn root_at(&self, name: &OsStr) -> Option<Arc<Root>> {
+        if self.roots.len() < 2 {
+            return None;
+        }
+        let mut names = path_names(self.root.path());
+        names.extend(self.real.iter().cloned());
+        names.push(name.to_owned());
+        self.roots.iter().find(|root| root.is_at(&names)).cloned()
+    }
+
     /// One up. Above the root it goes on only if some root is there.
     fn climb(&mut self, pending: &mut Vec<OsString>) -> Result<(), FsError> {
         if self.real.pop().is_some() {
@@ -124,7 +156,9 @@ impl Walk<'_> {
         }
         // The root's real path has no links, so its parent is the real one.
         let mut names = path_names(self.root.path());
-        names.pop();
+        if names.pop().is_none() {
+            return Ok(());
+        }
         self.restart(names, pending)
     }
 
@@ -140,7 +174,8 @@ impl Walk<'_> {
             return Err(FsError::new(FsErrorKind::Io, self.path, detail));
         }
         let before = self.real.iter().map(OsString::as_os_str).chain([name]);
-        self.links.push(before.chain(pending.iter().rev().map(OsString::as_os_str)).collect());
+        let way = before.chain(pending.iter().rev().map(OsString::as_os_str)).collect();
+        self.links.push((self.root.clone(), way));
         self.last_link = self.real.iter().map(OsString::as_os_str).chain([name]).collect();
         let target = rustix::fs::readlinkat(link, "", Vec::new())
             .map_err(|errno| self.error("leads through a link that cannot be read", errno))?;
@@ -165,7 +200,7 @@ impl Walk<'_> {
     }
 
     /// Nothing has this name: the place can be created, if only plain names follow.
-    fn missing(mut self, name: OsString, pending: Vec<OsString>) -> Result<Place, FsError> {
+    fn missing(&mut self, name: OsString, pending: Vec<OsString>) -> Result<Place, FsError> {
         self.real.push(name);
         if pending.iter().any(|name| name == "..") {
             return Err(FsError::new(FsErrorKind::NotFound, self.path, "does not exist"));
@@ -178,15 +213,14 @@ impl Walk<'_> {
         Ok(self.arrive(None))
     }
 
-    fn arrive(self, stat: Option<Stat>) -> Place {
+    fn arrive(&mut self, stat: Option<Stat>) -> Place {
         let relative = self.real.iter().collect();
-        innermost(self.roots, &self.root, relative, stat, self.links)
+        innermost(self.roots, &self.root, relative, stat, std::mem::take(&mut self.links))
     }
 
     fn open_here(&self) -> Result<OwnedFd, FsError> {
         let relative: PathBuf = self.real.iter().collect();
-        beneath::open(self.root.handle(), &relative, OFlags::PATH, Mode::empty())
-            .map_err(|errno| self.error("cannot be looked at", errno))
+        self.root.open_beneath(&relative, OFlags::PATH, "cannot be looked at")
     }
 
     fn stat(&self, handle: &OwnedFd) -> Result<Stat, FsError> {
@@ -226,12 +260,20 @@ fn outside(path: &Path) -> FsError {
 
 /// Follows an absolute path, given by its first names and those pending, down to where it enters a
 /// root; what is left to walk there is put back. Above the roots nothing on disk is looked at, so
-/// nothing about it can be told.
+/// nothing about it can be told. If the whole system is a root, every path is in one from its first name on:
+/// the walk begins in the innermost root that the names before the first `..` lead into.
 fn enter_root(
     roots: &[Arc<Root>],
-    mut names: Vec<OsString>,
+    first: Vec<OsString>,
     pending: &mut Vec<OsString>,
 ) -> Option<Arc<Root>> {
+    pending.extend(first.into_iter().rev());
+    let mut names = Vec::new();
+    if roots.iter().any(|root| root.kind() == RootKind::System) {
+        while let Some(name) = pending.pop_if(|name| name != "..") {
+            names.push(name);
+        }
+    }
     loop {
         if let Some((root, rest)) = find_root(roots, &names) {
             pending.extend(rest.iter().rev().cloned());
@@ -261,7 +303,7 @@ fn innermost(
     root: &Arc<Root>,
     relative: PathBuf,
     stat: Option<Stat>,
-    links: Vec<PathBuf>,
+    links: Vec<(Arc<Root>, PathBuf)>,
 ) -> Place {
     let names = path_names(&root.path().join(&relative));
     let (root, relative) = match find_root(roots, &names) {

@@ -19,7 +19,7 @@ use crate::error::{FsError, FsErrorKind};
 use crate::file::{FileKind, is_made_up};
 use crate::listing::Directory;
 use crate::place::Place;
-use crate::root::Root;
+use crate::root::{Root, RootKind};
 
 /// All that is beneath a root.
 #[derive(Debug, Clone)]
@@ -68,6 +68,11 @@ impl Tree {
         self.root.path()
     }
 
+    /// Why tools may reach it.
+    pub fn kind(&self) -> RootKind {
+        self.root.kind()
+    }
+
     /// Opens a directory by the real names that lead to it from the root.
     pub fn directory(&self, relative: &Path) -> Result<Directory, FsError> {
         Directory::beneath(&self.root, relative)
@@ -108,6 +113,9 @@ impl Directory {
     ) -> Result<Taken, FsErrorKind> {
         buffer.clear();
         let handle = self.open_file(name)?;
+        if !self.admits(&handle) {
+            return Err(FsErrorKind::Closed);
+        }
         let stat = rustix::fs::fstat(&handle).map_err(kind)?;
         let stamp = Stamp::of(&stat);
         if FileKind::of(&stat) != FileKind::File || (stamp.size == 0 && is_made_up(&handle)) {
@@ -134,6 +142,9 @@ impl Directory {
         mut look: impl FnMut(u64, &[u8]) -> bool,
     ) -> Result<bool, FsErrorKind> {
         let handle = self.open_file(name)?;
+        if !self.admits(&handle) {
+            return Err(FsErrorKind::Closed);
+        }
         let is_same = || rustix::fs::fstat(&handle).is_ok_and(|stat| Stamp::of(&stat) == *expected);
         if !is_same() {
             return Ok(false);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::{FsError, FsErrorKind};
 use crate::place::Place;
 use crate::resolve;
-use crate::root::Root;
+use crate::root::{Root, join};
 use crate::tree::Tree;
 
 /// All that the tools may see of the file system.
@@ -36,6 +36,14 @@ impl Workspace {
         Ok(Workspace { roots: roots.into_iter().map(Arc::new).collect() })
     }
 
+    /// The same workspace with further roots, which lie behind its own where both have the same path.
+    #[must_use]
+    pub fn with(&self, others: impl IntoIterator<Item = Arc<Root>>) -> Workspace {
+        let others = others.into_iter();
+        let others = others.filter(|other| self.roots().all(|root| root.path() != other.path()));
+        Workspace { roots: self.roots.iter().cloned().chain(others).collect() }
+    }
+
     /// The roots, in the order given.
     pub fn roots(&self) -> impl Iterator<Item = &Root> {
         self.roots.iter().map(Arc::as_ref)
@@ -62,10 +70,15 @@ impl Workspace {
         resolve::resolve(&self.roots, directory, path)
     }
 
-    /// Whether a real path lies in some root, whatever is there now.
-    pub fn contains(&self, path: &Path) -> bool {
-        let names = crate::root::path_names(path);
-        self.roots.iter().any(|root| root.names_beneath(&names).is_some())
+    /// The path under which tools find what the journal knows by `location`; nothing, if that lies in no root.
+    pub fn seen_path(&self, location: &Path) -> Option<PathBuf> {
+        let seen = |root: &Arc<Root>| {
+            let beneath = location.strip_prefix(root.location()).ok()?;
+            Some((root.location().as_os_str().len(), join(root.path(), beneath)))
+        };
+        // The first of the innermost: `max_by_key` would take the last.
+        let innermost = self.roots.iter().rev().filter_map(seen).max_by_key(|(length, _)| *length);
+        innermost.map(|(_, path)| path)
     }
 
     /// The tree of the innermost root that a real path lies in, and the way from there.
@@ -88,12 +101,5 @@ impl Workspace {
             true => Err(FsError::new(FsErrorKind::Stale, path, "leads through a link now")),
             false => Ok(place),
         }
-    }
-
-    /// The directory that a place is in; the root itself is in none that may be seen.
-    pub fn parent(&self, place: &Place) -> Option<Place> {
-        let (parent, _) = place.split()?;
-        let path = place.root.path().join(parent);
-        self.resolve(&self.top(), &path).ok()
     }
 }

@@ -15,8 +15,10 @@ pub enum Asked {
     Effect(Effect),
     /// A path that a rule asks about.
     Path(Effect, PathBuf),
-    /// What is outside the workspace.
+    /// What is outside the workspace, for commands.
     External(PathBuf),
+    /// What is outside the workspace, for file tools: this path and what is beneath it.
+    Outside(Effect, PathBuf),
     /// A command with its arguments, and the variables that are set for it.
     Command(Vec<String>),
     /// A file that a redirection writes.
@@ -25,4 +27,17 @@ pub enum Asked {
     Host(String),
     /// A whole script, letter for letter: one that is not understood is only the same as itself.
     Script(String),
+}
+
+impl Asked {
+    /// Whether it was answered before, by an answer to the same or to more.
+    pub fn is_covered_by(&self, answers: &Remembered) -> bool {
+        let covers = |answer: &Asked| match (answer, self) {
+            (Asked::Outside(answered, above), Asked::Outside(asked, path)) => {
+                answered >= asked && path.starts_with(above)
+            }
+            _ => false,
+        };
+        answers.contains(self) || answers.iter().any(covers)
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::access::{Access, Effect};
 use crate::asked::{Asked, Remembered};
 use crate::command::{Surroundings, Understood, understand};
+use crate::outside::{Outside, opened_by_writing};
 use crate::profile::Profile;
 use crate::proposal::Proposal;
 use crate::protect::Protection;
@@ -58,6 +59,9 @@ pub struct Policy {
     roots: Vec<PathBuf>,
     protection: Protection,
     confined: bool,
+    outside: Option<Outside>,
+    /// The directories that are not outside; if there are none, nothing is.
+    inside: Vec<PathBuf>,
 }
 
 impl Policy {
@@ -83,6 +87,29 @@ impl Policy {
     #[must_use]
     pub fn protection(self, protection: Protection) -> Self {
         Policy { protection, ..self }
+    }
+
+    /// With what file tools may do outside, where it is not what the profile says.
+    #[must_use]
+    pub fn outside(self, outside: Outside) -> Self {
+        Policy { outside: Some(outside), ..self }
+    }
+
+    /// With directories that do not lie outside: the roots by every name, and the session's own.
+    #[must_use]
+    pub fn inside(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.inside.extend(directories);
+        self
+    }
+
+    /// The profile.
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// What file tools may do outside.
+    pub fn on_outside(&self) -> Outside {
+        self.outside.unwrap_or(Outside::of(self.profile))
     }
 
     /// Whether commands run in a sandbox that keeps them inside the workspace. It is then the sandbox that
@@ -141,8 +168,11 @@ impl Policy {
     /// Whether a rule keeps a file back that a call did not name: one that it comes upon beneath a
     /// directory, where nobody can be asked about each.
     pub fn keeps_back(&self, path: &Path) -> bool {
-        let rule = self.rules.for_path(Kind::Read, path, &self.around(Path::new("")));
-        rule.is_some_and(|rule| rule.decision != Decision::Allow)
+        let around = self.around(Path::new(""));
+        let outside = || self.rules.for_path(Kind::External, path, &around);
+        let outside = (!self.is_inside(path)).then(outside).flatten();
+        let rule = self.rules.for_path(Kind::Read, path, &around);
+        rule.into_iter().chain(outside).any(|rule| rule.decision != Decision::Allow)
     }
 
     /// Whether a rule denies files to be read, or to be written.
@@ -165,7 +195,7 @@ impl Policy {
 
     /// Whether there are rules on files that are read at all.
     pub fn has_rules_on_reading(&self) -> bool {
-        self.rules.has(Kind::Read)
+        self.rules.has(Kind::Read) || self.rules.has(Kind::External)
     }
 
     /// What is seen in a command that starts in `directory`.
@@ -185,7 +215,7 @@ impl Policy {
         match access {
             Access::Read(path) => {
                 let rule = self.rules.for_path(Kind::Read, path, around);
-                vec![self.by_rule_or_profile(rule, Effect::Read, Some(path))]
+                vec![self.on_file(rule, Effect::Read, path, around)]
             }
             Access::Write(path) => {
                 // To edit is to read, so what may not be read may not be edited; but who may read may
@@ -194,7 +224,7 @@ impl Policy {
                 let read = read.filter(|rule| rule.decision != Decision::Allow);
                 let edit = self.rules.for_path(Kind::Edit, path, around);
                 let strictest = edit.into_iter().chain(read).max_by_key(|rule| rule.decision);
-                vec![self.by_rule_or_profile(strictest, Effect::Write, Some(path))]
+                vec![self.on_file(strictest, Effect::Write, path, around)]
             }
             Access::WriteAny => vec![self.by_profile(Effect::Write)],
             Access::Reach(words) => {
@@ -205,6 +235,65 @@ impl Policy {
             }
             Access::Command(text) => script::parts(self, text, around),
         }
+    }
+
+    /// A file of the workspace, or one that lies outside.
+    fn on_file(
+        &self,
+        rule: Option<&Rule>,
+        effect: Effect,
+        path: &Path,
+        around: &Surroundings,
+    ) -> Part {
+        if self.is_inside(path) {
+            return self.by_rule_or_profile(rule, effect, Some(path));
+        }
+        let outside = self.by_outside(effect, path);
+        let external = self.rules.for_path(Kind::External, path, around);
+        // Commands that are allowed to name a directory are still held by the sandbox; tools that write are not.
+        let external =
+            external.filter(|rule| effect == Effect::Read || rule.decision != Decision::Allow);
+        match (rule.into_iter().chain(external).max_by_key(|rule| rule.decision), &outside.asked) {
+            (Some(rule), Some(asked)) if outside.verdict.decision != Decision::Deny => {
+                Part::by(rule, asked.clone())
+            }
+            _ => outside,
+        }
+    }
+
+    /// Whether a path does not lie outside the workspace.
+    pub fn is_inside(&self, path: &Path) -> bool {
+        self.inside.is_empty() || self.inside.iter().any(|inside| path.starts_with(inside))
+    }
+
+    /// What is said about a file outside that no rule is about.
+    fn by_outside(&self, effect: Effect, path: &Path) -> Part {
+        let (setting, shown) = (self.on_outside(), path.display());
+        let decision = setting.decision(self.profile, effect);
+        let held: Vec<&Path> = self.roots.iter().chain(&self.home).map(PathBuf::as_path).collect();
+        let opened = match effect {
+            Effect::Read => path.to_owned(),
+            _ => opened_by_writing(path, &held),
+        };
+        let profile = self.profile;
+        let why = match (decision, effect) {
+            (Decision::Allow, _) => {
+                format!("{shown} is outside the workspace, which the profile `{profile}` allows")
+            }
+            (Decision::Deny, _) => format!("{shown} is outside the workspace"),
+            (_, Effect::Read) => format!("{shown} is outside the workspace"),
+            _ => format!(
+                "{shown} is outside the workspace; yes opens {} to file tools for this session",
+                opened.display()
+            ),
+        };
+        let remedy = match (decision, effect) {
+            (Decision::Allow, _) => String::new(),
+            (_, Effect::Read) => "outside = \"read\"".to_owned(),
+            _ => format!("--root {}", path.parent().unwrap_or(path).display()),
+        };
+        let rule = format!("outside:{}", effect.name());
+        Part::new(decision, &rule, &why, &remedy).asking(Asked::Outside(effect, opened))
     }
 
     fn by_rule_or_profile(&self, rule: Option<&Rule>, effect: Effect, path: Option<&Path>) -> Part {
@@ -299,7 +388,7 @@ fn strictest(parts: impl Iterator<Item = Part>, remembered: &Remembered) -> Opti
     for Part { mut verdict, asked } in parts {
         if verdict.decision == Decision::Ask {
             match asked {
-                Some(asked) if remembered.contains(&asked) => {
+                Some(asked) if asked.is_covered_by(remembered) => {
                     let rule = match &asked {
                         Asked::Effect(effect) => format!("session:{}", effect.name()),
                         _ => "session".to_owned(),

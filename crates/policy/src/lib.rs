@@ -11,6 +11,7 @@ mod danger;
 mod decide;
 pub mod git_config;
 mod name;
+mod outside;
 mod profile;
 mod proposal;
 mod protect;
@@ -26,6 +27,7 @@ pub use command::{
 pub use danger::{Danger, danger};
 pub use decide::{Decision, Policy, Verdict};
 pub use name::name_fits;
+pub use outside::{Outside, UnknownOutside};
 pub use profile::{Profile, UnknownProfile};
 pub use proposal::Proposal;
 pub use protect::Protection;

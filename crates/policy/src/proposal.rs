@@ -80,11 +80,11 @@ impl Proposed {
     fn new(asked: &Asked, decision: Decision) -> Option<Proposed> {
         let everywhere = "in every workspace";
         let (kind, key, pattern, covers) = match asked {
-            Asked::Path(Effect::Read, path) => {
+            Asked::Path(Effect::Read, path) | Asked::Outside(Effect::Read, path) => {
                 let path = as_written(path)?;
                 ("read", "paths", path.to_owned(), format!("reading {path} and all beneath it"))
             }
-            Asked::Path(_, path) | Asked::Redirection(path) => {
+            Asked::Path(_, path) | Asked::Outside(_, path) | Asked::Redirection(path) => {
                 let path = as_written(path)?;
                 let covers = format!(
                     "changing {path} and all beneath it, by tools and by redirections of commands"

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
-use toolcrib::Profile;
+use toolcrib::{Outside, Profile};
 
 use crate::document::{Document, Segment};
 use crate::door::Door;
@@ -17,6 +17,8 @@ use crate::step::{FileBlock, Step};
 pub struct Setup {
     /// The profile.
     pub profile: Profile,
+    /// What file tools may do outside, where it is not what the profile says.
+    pub outside: Option<Outside>,
     /// Whether the workspace may only be read.
     pub read_only: bool,
     /// Whether paths must be absolute.
@@ -36,12 +38,25 @@ impl Setup {
             format!("absolute_paths = {}\nhard_links = \"{hard_links}\"\n", self.absolute_paths);
         std::fs::write(&config, written).expect("the directory of the case can be written");
         let mode = if self.read_only { ":ro" } else { "" };
-        vec![
+        let outside = self.outside.map(|outside| format!("--outside={outside}"));
+        let flags = [
             format!("--root={}{mode}", workspace.display()),
             format!("--profile={}", self.profile.name()),
             format!("--config={}", config.display()),
             format!("--state={}", self.state.display()),
-        ]
+        ];
+        flags.into_iter().chain(outside).collect()
+    }
+
+    /// The environment of a program: a home beside the workspace, and what programs keep elsewhere.
+    pub(crate) fn variables(&self, workspace: &Path) -> [(&'static str, PathBuf); 2] {
+        let kept = self.state.with_file_name("kept");
+        [("HOME", Setup::home(workspace)), ("XDG_STATE_HOME", kept)]
+    }
+
+    /// The home of the case's user.
+    pub(crate) fn home(workspace: &Path) -> PathBuf {
+        workspace.with_file_name("home")
     }
 
     fn parse(&self, body: &str) -> Result<Setup, String> {
@@ -50,6 +65,9 @@ impl Setup {
             match line.split_once(": ") {
                 Some(("profile", name)) => {
                     setup.profile = name.parse().map_err(|error| format!("{error}"))?;
+                }
+                Some(("outside", word)) => {
+                    setup.outside = Some(word.parse().map_err(|error| format!("{error}"))?);
                 }
                 Some(("root", "ro")) => setup.read_only = true,
                 Some(("paths", "absolute")) => setup.absolute_paths = true,
@@ -100,7 +118,8 @@ fn run_case<D: Door>(
     document: Document,
     open: &impl Fn(&Path, &Setup) -> D,
 ) -> Result<Document, String> {
-    let top = tempfile::tempdir().map_err(|error| error.to_string())?;
+    // Not in /tmp: commands and file tools have another one.
+    let top = tempfile::tempdir_in(scratch()?).map_err(|error| error.to_string())?;
     let own = tempfile::tempdir().map_err(|error| error.to_string())?;
     let workspace = top.path().join("ws");
     std::fs::create_dir(&workspace).map_err(|error| error.to_string())?;
@@ -119,6 +138,15 @@ fn run_case<D: Door>(
         running.segment(segment)?;
     }
     running.finish()
+}
+
+/// Where cargo's own temporary directory is.
+fn scratch() -> Result<PathBuf, String> {
+    let tests = std::env::current_exe().map_err(|error| error.to_string())?;
+    let target = tests.ancestors().nth(3).ok_or("the test is not in target/debug/deps")?;
+    let scratch = target.join("tmp");
+    std::fs::create_dir_all(&scratch).map_err(|error| error.to_string())?;
+    Ok(scratch)
 }
 
 struct Running<'a, D, O: Fn(&Path, &Setup) -> D> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Map, Value, json};
-use toolcrib::{Call, Caps, HardLinks, Options, Runtime, Session};
+use toolcrib::{Call, Caps, HardLinks, Options, Runtime, SandboxSettings, Session};
 
 use crate::case::Setup;
 
@@ -33,7 +33,16 @@ impl InProcessDoor {
             .absolute_paths(setup.absolute_paths)
             .hard_links(hard_links)
             .journal(&setup.state, Caps::default())
+            .home(Setup::home(workspace))
+            .sandbox(SandboxSettings {
+                hidden: vec![Setup::home(workspace).join(".ssh")],
+                ..SandboxSettings::default()
+            })
             .helper(helper());
+        let builder = match setup.outside {
+            Some(outside) => builder.outside(outside),
+            None => builder,
+        };
         let builder = match setup.read_only {
             true => builder.read_only_root(workspace),
             false => builder.root(workspace),
@@ -63,12 +72,14 @@ impl Door for InProcessDoor {
 pub struct CallDoor {
     program: PathBuf,
     flags: Vec<String>,
+    variables: [(&'static str, PathBuf); 2],
 }
 
 impl CallDoor {
     /// Opens the door to a workspace.
     pub fn open(program: impl Into<PathBuf>, workspace: &Path, setup: &Setup) -> CallDoor {
-        CallDoor { program: program.into(), flags: setup.flags(workspace) }
+        let (flags, variables) = (setup.flags(workspace), setup.variables(workspace));
+        CallDoor { program: program.into(), flags, variables }
     }
 }
 
@@ -78,6 +89,7 @@ impl Door for CallDoor {
             .args(["call", tool, "-", "--json"])
             .args(&self.flags)
             .args(dry_run.then_some("--dry-run"))
+            .envs(self.variables.clone())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -107,6 +119,7 @@ impl RunDoor {
         let mut process = Command::new(program.as_ref())
             .arg("run")
             .args(setup.flags(workspace))
+            .envs(setup.variables(workspace))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -155,14 +168,23 @@ pub struct McpDoor {
 impl McpDoor {
     /// Opens the door to a workspace.
     pub fn open(program: impl AsRef<Path>, workspace: &Path, setup: &Setup) -> McpDoor {
-        McpDoor::with_flags(program, setup.flags(workspace))
+        McpDoor::start(program, setup.flags(workspace), &setup.variables(workspace))
     }
 
     /// Opens the door with the flags of the program.
     pub fn with_flags(program: impl AsRef<Path>, flags: Vec<String>) -> McpDoor {
+        McpDoor::start(program, flags, &[])
+    }
+
+    fn start(
+        program: impl AsRef<Path>,
+        flags: Vec<String>,
+        variables: &[(&'static str, PathBuf)],
+    ) -> McpDoor {
         let mut process = Command::new(program.as_ref())
             .arg("serve")
             .args(flags)
+            .envs(variables.to_vec())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

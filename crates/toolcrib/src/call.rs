@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use serde_json::Value;
 use toolcrib_fs::About;
 use toolcrib_policy::{Access, Decision, Effect};
-use toolcrib_text::Secrets;
+use toolcrib_text::{Secrets, visible_name};
 
 use crate::approve::{Approver, Nobody};
 use crate::cancel::{Cancel, Progress};
@@ -109,7 +109,7 @@ impl Runtime {
                 reply
             }))
         };
-        let requested = as_done(grant.requested(session), options.dry_run);
+        let requested = as_done(grant.requested(), options.dry_run);
         let touched = (record.accesses.as_slice(), requested.as_slice());
         let permission = permit(self, session, row.entry.name, touched, options, preview);
         let verdict = permission.verdict;
@@ -123,6 +123,7 @@ impl Runtime {
         record.answered = permission.answered;
         self.keep_decision(session, secrets, record);
         permission.permitted?;
+        grant.check()?;
         options.cancel.check()?;
         let mut cx = Cx::begin(self, session, &grant, options, about).agreed(agreed);
         let outcome = tool.run(&mut cx);
@@ -130,6 +131,13 @@ impl Runtime {
         if options.dry_run {
             return Ok(reply.with("dry_run", true));
         }
+        let opened = permission.opened.iter().filter(|_| self.is_sandboxed());
+        let reply = opened.fold(reply, |reply, path| {
+            let path = visible_name(path.as_os_str().as_encoded_bytes());
+            reply.note(format!(
+                "[{path} is open to file tools for this session; commands still cannot write there]"
+            ))
+        });
         Ok(told(self, session, cx.into_basis().into_keys().collect(), reply))
     }
 
@@ -164,7 +172,7 @@ impl Runtime {
         let beyond_files =
             |access: &Access| matches!(access.effect(), Effect::Reach | Effect::Command);
         let reaches = grant.accesses().iter().any(beyond_files);
-        if reaches || row.entry.hints.read_only || options.dry_run {
+        if reaches || row.entry.hints.read_only || options.dry_run || grant.check().is_err() {
             return Ok(None);
         }
         let tool = decode(&row.entry, row.schema(), args)?;
@@ -173,9 +181,12 @@ impl Runtime {
         match tool.run(&mut cx) {
             // Whole: what somebody agrees to is not cut.
             Ok(reply) => Ok(Some((reply, cx.into_basis()))),
+            // Whether it may be written at all is the first question.
+            Err(_) if grant.writes_outside() => Ok(None),
             Err(error) => {
                 let reads = as_done(grant.accesses(), true);
-                let verdict = self.policy().decide(&reads, &session.remembered());
+                let verdict =
+                    self.policy_for(session, &reads).decide(&reads, &session.remembered());
                 if verdict.decision == Decision::Allow { Err(error) } else { Ok(None) }
             }
         }

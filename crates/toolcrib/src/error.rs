@@ -94,6 +94,12 @@ impl Error {
         Error { parts: Box::new(parts) }
     }
 
+    /// The refusal of what lies outside the workspace.
+    pub(crate) fn outside(shown: &str) -> Self {
+        Error::new(ErrorKind::OutsideWorkspace, format!("{shown} is outside the workspace"))
+            .hint(OUTSIDE)
+    }
+
     /// The caller's own mistake.
     pub fn invalid(message: impl Into<String>) -> Self {
         Error::new(ErrorKind::Invalid, message)
@@ -197,10 +203,10 @@ impl Error {
                     "Give a path inside the workspace, relative to its directory or absolute.",
                 );
             }
-            FsErrorKind::Outside => (
-                ErrorKind::OutsideWorkspace,
-                "Use a path inside the workspace, relative to its directory. The operator can open another \
-                 directory with --root DIR, or DIR:ro for reading only.",
+            FsErrorKind::Outside => (ErrorKind::OutsideWorkspace, OUTSIDE),
+            FsErrorKind::Closed => (
+                ErrorKind::Protected,
+                "It belongs to the kernel, or it is another name of a place with keys, tokens or history.",
             ),
             FsErrorKind::NotFound => {
                 (ErrorKind::NotFound, "Check the path; LS shows what is there.")
@@ -240,6 +246,9 @@ impl Error {
         Error::new(kind, message).hint(hint)
     }
 }
+
+const OUTSIDE: &str = "Use a path inside the workspace, relative to its directory. The operator can open \
+                       another directory with --root DIR, or DIR:ro for reading only.";
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -35,7 +35,7 @@ impl Runtime {
         let row = self.table().find(&call.tool)?;
         let tool = decode(&row.entry, row.schema(), call.args)?;
         let grant = Grant::resolve(self, session, tool.access())?;
-        Ok(self.explain_accesses(session, grant.accesses(), grant.requested(session)))
+        Ok(self.explain_accesses(session, grant.accesses(), grant.requested()))
     }
 
     /// Decides on a shell command and does not run it.
@@ -50,7 +50,7 @@ impl Runtime {
         requested: Vec<Access>,
     ) -> Explanation {
         let directory = command_directory(session, &accesses);
-        let policy = self.policy_for(&accesses);
+        let policy = self.policy_for(session, &accesses);
         let all = [accesses.as_slice(), requested.as_slice()].concat();
         let Verdict { decision, rule, why, remedy, .. } =
             policy.decide_from(&directory, &all, &session.remembered());

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use toolcrib_fs::{Directory, Place};
-use toolcrib_policy::{Access, Effect};
+use toolcrib_fs::{Directory, FsErrorKind, Place};
+use toolcrib_policy::{Access, Effect, Outside};
 use toolcrib_text::visible_name;
 
 use crate::error::{Error, ErrorKind};
@@ -19,6 +19,8 @@ pub(crate) struct Grant {
     granted: Vec<Granted>,
     /// Which of them name a path: a patch may name thousands, and asks for each again and again.
     by_path: HashMap<PathBuf, Vec<usize>>,
+    /// What was found out by looking outside, and is told only after a question was answered.
+    untold: Option<Error>,
 }
 
 /// One access, as the tool said it and where it leads.
@@ -26,6 +28,28 @@ pub(crate) struct Grant {
 struct Granted {
     said: Access,
     place: Option<Place>,
+    /// The path that was meant, by its letters alone, if it is one.
+    meant: Option<PathBuf>,
+}
+
+/// Why a path leads nowhere that may be touched.
+#[derive(Debug)]
+pub(crate) struct Unresolved {
+    error: Error,
+    /// It tells something about what lies outside the workspace.
+    tells_of_outside: bool,
+}
+
+impl From<Error> for Unresolved {
+    fn from(error: Error) -> Self {
+        Unresolved { error, tells_of_outside: false }
+    }
+}
+
+impl From<Unresolved> for Error {
+    fn from(unresolved: Unresolved) -> Self {
+        unresolved.error
+    }
 }
 
 impl Grant {
@@ -35,10 +59,21 @@ impl Grant {
         session: &Session,
         accesses: Vec<Access>,
     ) -> Result<Grant, Error> {
+        let asks = runtime.policy().on_outside() == Outside::Ask;
+        let mut untold = None;
         let granted = accesses.into_iter().map(|said| {
-            let place = said.path().map(|path| resolve(runtime, session, said.effect(), path));
-            let place = place.transpose()?;
-            Ok(Granted { said, place })
+            let Some(path) = said.path() else {
+                return Ok(Granted { said, place: None, meant: None });
+            };
+            let meant = Some(requested(runtime, session, path)?);
+            let place = match resolve(runtime, session, said.effect(), path) {
+                Err(unresolved) if asks && unresolved.tells_of_outside => {
+                    untold.get_or_insert(unresolved.error);
+                    None
+                }
+                place => Some(place?),
+            };
+            Ok(Granted { said, place, meant })
         });
         let granted: Vec<Granted> = granted.collect::<Result<_, Error>>()?;
         let mut by_path: HashMap<PathBuf, Vec<usize>> = HashMap::new();
@@ -47,24 +82,38 @@ impl Grant {
         {
             by_path.entry(path.to_owned()).or_default().push(at);
         }
-        Ok(Grant { granted, by_path })
+        Ok(Grant { granted, by_path, untold })
+    }
+
+    /// What went wrong outside the workspace, once it may be told.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.untold.clone().map_or(Ok(()), Err)
+    }
+
+    /// Whether the call writes outside the workspace, or may.
+    pub(crate) fn writes_outside(&self) -> bool {
+        let is_outside = |place: &Option<Place>| place.as_ref().is_none_or(Place::is_outside);
+        self.granted
+            .iter()
+            .any(|granted| matches!(granted.said, Access::Write(_)) && is_outside(&granted.place))
     }
 
     /// The accesses on real paths, as policies and people see them.
     pub(crate) fn accesses(&self) -> Vec<Access> {
         let real = |granted: &Granted| match &granted.place {
             Some(place) => granted.said.at(place.path()),
-            None => granted.said.clone(),
+            None => {
+                granted.meant.iter().fold(granted.said.clone(), |said, path| said.at(path.clone()))
+            }
         };
         self.granted.iter().map(real).collect()
     }
 
     /// What else a policy is asked about: the paths as they were requested, where they lead elsewhere. A
     /// link to a file is no way around a rule, and neither is a rule about the link's own name.
-    pub(crate) fn requested(&self, session: &Session) -> Vec<Access> {
+    pub(crate) fn requested(&self) -> Vec<Access> {
         let requested = |granted: &Granted| {
-            let place = granted.place.as_ref()?;
-            let path = without_dots(&session.directory().path().join(granted.said.path()?));
+            let (place, path) = (granted.place.as_ref()?, granted.meant.clone()?);
             (path != place.path()).then(|| granted.said.at(path))
         };
         self.granted.iter().filter_map(requested).collect()
@@ -87,7 +136,11 @@ impl Grant {
         let place = resolve(runtime, session, effect, path)?;
         let around = |granted: &Granted| match &granted.place {
             Some(around) => place.is_within(around),
-            None => granted.said == Access::WriteAny,
+            // A tool that finds out what it writes stays in the workspace, but for what the session changed.
+            None => {
+                let changed = || session.has_changed_outside(&place.path());
+                granted.said == Access::WriteAny && (!place.is_outside() || changed())
+            }
         };
         if self.granted.iter().filter(covers).any(around) {
             return Ok(place);
@@ -108,7 +161,7 @@ pub(crate) fn resolve(
     session: &Session,
     effect: Effect,
     path: &Path,
-) -> Result<Place, Error> {
+) -> Result<Place, Unresolved> {
     let place = resolve_any(runtime, session, effect, path)?;
     if effect == Effect::Write
         && let Some(pattern) =
@@ -122,16 +175,17 @@ pub(crate) fn resolve(
             .hint(format!(
                 "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
             ))
-            .with("protected_by", pattern));
+            .with("protected_by", pattern)
+            .into());
     }
-    if effect == Effect::Write && runtime.path_rules().refuses_writing(&place.path()) {
+    if effect == Effect::Write && runtime.path_rules().refuses_writing(&place) {
         let shown = visible_name(path.as_os_str().as_encoded_bytes());
         let message =
             format!("{shown} is protected: git runs it, or takes its configuration from it");
         let pattern = visible_name(place.relative().as_os_str().as_encoded_bytes());
         return Err(Error::new(ErrorKind::Protected, message).hint(format!(
             "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
-        )));
+        )).into());
     }
     Ok(place)
 }
@@ -141,32 +195,52 @@ pub(crate) fn resolve_any(
     runtime: &Runtime,
     session: &Session,
     effect: Effect,
-    path: &Path,
-) -> Result<Place, Error> {
+    given: &Path,
+) -> Result<Place, Unresolved> {
+    let path = &*runtime.expand_home(given)?;
     let shown = |path: &Path| visible_name(path.as_os_str().as_encoded_bytes());
     let is_here = path == Path::new(".") || path.as_os_str().is_empty();
     if runtime.absolute_paths() && path.is_relative() && !is_here {
         let absolute = session.directory().path().join(path);
         return Err(Error::invalid(format!("the path {} is not absolute", shown(path)))
-            .hint(format!("Use {} if that is what you mean.", shown(&absolute))));
+            .hint(format!("Use {} if that is what you mean.", shown(&absolute)))
+            .into());
     }
+    let requested = requested(runtime, session, given)?;
     // As the caller spelled it: for what lies outside, nothing more may be told.
-    let place = runtime
-        .workspace()
-        .resolve(session.directory(), path)
-        .map_err(|error| Error::from_fs(&shown(error.path()), &error))?;
+    let place = runtime.find(session, session.directory(), path).map_err(|error| {
+        let told = match error.kind() {
+            FsErrorKind::Closed => {
+                let mut names = [error.path(), &requested].into_iter();
+                let reason = names.find_map(|path| runtime.closed(session, path));
+                let unknown = || Error::from_fs(&shown(path), &error);
+                reason.map_or_else(unknown, |reason| hidden(&shown(path), &reason))
+            }
+            _ => Error::from_fs(&shown(error.path()), &error),
+        };
+        Unresolved { error: told, tells_of_outside: error.tells_of_outside() }
+    })?;
     let place = match effect {
-        Effect::Read => lookalike_of(runtime, &place).unwrap_or(place),
-        // What is to be written gets the name that was given.
+        Effect::Read => lookalike_of(runtime, session, &place).unwrap_or(place),
+        // What is to be written gets the name that was given. Whether it may be written outside is asked.
+        _ if place.is_outside() => {
+            let path = shown(path);
+            place.for_writing().map_err(|error| Error::from_fs(&path, &error))?
+        }
         _ => place,
     };
-    // By the name that was given too: it may have become a link since the runtime was built.
-    let requested = without_dots(&session.directory().path().join(path));
-    let reason = [place.path(), requested].iter().find_map(|path| runtime.hidden().reason(path));
-    if let Some(reason) = reason {
-        return Err(hidden(&shown(path), &reason));
+    // By the names on the way too: one of them may have become a link since the runtime was built.
+    let mut names: Vec<PathBuf> = place.paths_on_the_way().collect();
+    names.push(requested);
+    if let Some(reason) = names.iter().find_map(|path| runtime.closed(session, path)) {
+        return Err(hidden(&shown(path), &reason).into());
     }
     Ok(place)
+}
+
+/// A path as it was requested, by its letters alone.
+fn requested(runtime: &Runtime, session: &Session, path: &Path) -> Result<PathBuf, Error> {
+    Ok(without_dots(&session.directory().path().join(runtime.expand_home(path)?)))
 }
 
 /// The refusal of a hidden place.
@@ -187,13 +261,22 @@ fn hidden(shown: &str, reason: &Reason) -> Error {
                 ))
                 .with("hidden_by", place)
         }
+        Reason::System(directory) => {
+            let directory = directory.display();
+            Error::new(ErrorKind::Protected, format!("{shown} is not open to file tools")).hint(
+                format!("No file tool looks into {directory}. Bash may show what you need of it."),
+            )
+        }
     }
 }
 
 /// The one file beside a missing one whose name looks the same, if there is one.
-fn lookalike_of(runtime: &Runtime, place: &Place) -> Option<Place> {
+fn lookalike_of(runtime: &Runtime, session: &Session, place: &Place) -> Option<Place> {
+    if place.is_outside() && runtime.policy().on_outside() != Outside::Read {
+        return None;
+    }
     let name = place.relative().file_name().filter(|_| place.kind().is_none())?.to_str()?;
-    let parent = runtime.workspace().parent(place).filter(|parent| parent.kind().is_some())?;
+    let parent = place.parent().filter(|parent| parent.kind().is_some())?;
     let mut names = Vec::new();
     let listed = Directory::open(&parent).and_then(|directory| {
         directory.each(|name, _| {
@@ -203,7 +286,7 @@ fn lookalike_of(runtime: &Runtime, place: &Place) -> Option<Place> {
     });
     listed.ok()?;
     let found = lookalike(name, names.iter().map(String::as_str))?;
-    runtime.workspace().resolve(&parent, Path::new(found)).ok()
+    runtime.find(session, &parent, Path::new(found)).ok()
 }
 
 /// A path without `.` and `..`, by its letters alone.

@@ -15,7 +15,7 @@ pub(crate) struct Hidden {
     /// What other servers have recorded as theirs.
     registry: Option<Registry>,
     roots: Vec<PathBuf>,
-    /// Those in the roots, by the real paths of their directories and by their own.
+    /// The user's secrets, by the real paths of their directories and by their own.
     secrets: HashSet<PathBuf>,
 }
 
@@ -26,11 +26,12 @@ pub(crate) enum Reason {
     Own,
     /// It lies in this place, which is said to hold secrets.
     Secret(PathBuf),
+    /// It lies in this directory of the system, which is closed to file tools.
+    System(PathBuf),
 }
 
 impl Hidden {
-    /// `own` are real paths. A secret place that holds a root, or is one, is not hidden: the operator has
-    /// opened it.
+    /// `own` are real paths. A root in a secret place is not hidden: the operator has opened it.
     pub(crate) fn new(
         own: Vec<PathBuf>,
         secrets: &[PathBuf],
@@ -38,11 +39,7 @@ impl Hidden {
         workspace: &Workspace,
     ) -> Hidden {
         let roots: Vec<PathBuf> = workspace.roots().map(|root| root.path().to_owned()).collect();
-        let is_inside = |path: &PathBuf| {
-            roots.iter().any(|root| path.starts_with(root)) && !holds_any(path, &roots)
-        };
-        let secrets = secrets.iter().flat_map(|path| [named_path(path), real_path(path)]);
-        let secrets = secrets.filter(is_inside).collect();
+        let secrets = secrets.iter().flat_map(|path| [named_path(path), real_path(path)]).collect();
         Hidden { own, registry, roots, secrets }
     }
 
@@ -52,11 +49,18 @@ impl Hidden {
         self.own.iter().chain(self.of_others(&recorded)).cloned().collect()
     }
 
-    /// Everything, for a walk that leaves it out; always in the same order.
+    /// Everything, always in the same order.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
         let mut secrets: Vec<PathBuf> = self.secrets.iter().cloned().collect();
         secrets.sort();
         [self.own(), secrets].concat()
+    }
+
+    /// What is beneath a directory, for a walk that leaves it out.
+    pub(crate) fn beneath(&self, directory: &Path) -> Vec<PathBuf> {
+        let mut all = self.all();
+        all.retain(|path| path.starts_with(directory) && path != directory);
+        all
     }
 
     /// Why a real path is hidden, if it is.
@@ -66,7 +70,10 @@ impl Hidden {
         if own.any(|own| path.starts_with(own)) {
             return Some(Reason::Own);
         }
-        let mut around = path.ancestors();
+        // From the innermost root on, the operator has opened it.
+        let root = self.roots.iter().filter(|root| path.starts_with(root));
+        let root = root.max_by_key(|root| root.components().count());
+        let mut around = path.ancestors().take_while(|path| root.is_none_or(|root| root != path));
         around.find(|path| self.secrets.contains(*path)).map(|path| Reason::Secret(path.to_owned()))
     }
 

@@ -1,14 +1,17 @@
 //! What was done, as people and models read it.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use toolcrib_fs::{Changes, DamagedChanges, Entry, FileChange, Journal, Place, ReadFile, Version};
+use toolcrib_fs::{
+    Changes, DamagedChanges, Entry, FileChange, Journal, KeptPath, Place, ReadFile, Version,
+};
 use toolcrib_text::{Diff, unified_diff};
 
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
+use crate::session::Session;
 use crate::words::counted;
 
 /// A change that was made in this workspace.
@@ -74,6 +77,21 @@ impl Runtime {
 
     /// The same, with the changes that are damaged.
     pub fn change_log(&self) -> Result<ChangeLog, Error> {
+        self.changes_known(|file| self.workspace().seen_path(file), |_| false)
+    }
+
+    /// The same, with what a session has changed in its own directories and outside the workspace.
+    pub(crate) fn session_changes(&self, session: &Session) -> Result<ChangeLog, Error> {
+        let workspace = self.workspace().with(session.opened_roots().iter().cloned());
+        self.changes_known(|file| workspace.seen_path(file), |id| session.made_outside(id))
+    }
+
+    /// The changes of files that are seen at a path, or that were made outside, with these paths.
+    fn changes_known(
+        &self,
+        seen_path: impl Fn(&Path) -> Option<PathBuf>,
+        made_outside: impl Fn(u64) -> bool,
+    ) -> Result<ChangeLog, Error> {
         let Changes { entries, damaged } =
             self.journal_there()?.changes().map_err(|error| journal_error(&error))?;
         // From the newest back: what a change that stands takes back, does not stand.
@@ -93,10 +111,14 @@ impl Runtime {
             // A change without files is an undo of what was so already; it is where that is.
             let is_here = match entry.files.as_slice() {
                 [] => entry.about.undoes.iter().any(|of| here.contains(of)),
-                files => files.iter().all(|file| self.workspace().contains(&file.path())),
+                files => {
+                    made_outside(entry.id)
+                        || files.iter().all(|file| seen_path(&file.path()).is_some())
+                }
             };
             if is_here {
                 here.insert(entry.id);
+                let entry = with_paths(entry, &seen_path);
                 history.push(self.history_entry(undone.contains(&entry.id), is_undo, entry));
             }
         }
@@ -207,6 +229,19 @@ impl Runtime {
             entry,
         }
     }
+}
+
+/// A change with the paths under which tools find its files.
+fn with_paths(entry: Entry, seen_path: &impl Fn(&Path) -> Option<PathBuf>) -> Entry {
+    let files = entry.files.iter().map(|file| match seen_path(&file.path()) {
+        Some(path) => file.at(&path),
+        None => file.clone(),
+    });
+    let directories = entry.directories.iter().map(|made| match seen_path(&made.path()) {
+        Some(path) => KeptPath::new(&path),
+        None => made.clone(),
+    });
+    Entry { files: files.collect(), directories: directories.collect(), ..entry }
 }
 
 impl HistoryEntry {

@@ -68,11 +68,13 @@ mod indexing;
 mod json;
 mod kept;
 mod later;
+mod leftovers;
 mod letters;
 mod limits;
 mod near;
 mod notes;
 mod permit;
+mod reach;
 mod record;
 mod reply;
 mod runtime;
@@ -119,9 +121,9 @@ pub use toolcrib_fs::{
     RecoveryOutcome, Registry, random_bytes,
 };
 pub use toolcrib_policy::{
-    Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Profile, Proposal,
-    Protection, Remembered, Role, RuleError, Rules, Touched, Trouble, Understood, UnknownProfile,
-    WhyNot, Word,
+    Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Outside, Profile,
+    Proposal, Protection, Remembered, Role, RuleError, Rules, Touched, Trouble, Understood,
+    UnknownOutside, UnknownProfile, WhyNot, Word,
 };
 pub use toolcrib_search::{IndexSettings, IndexStatus};
 pub use toolcrib_text::{visible, visible_content, visible_lines, visible_name};

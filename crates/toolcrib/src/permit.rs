@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_policy::{Access, Decision, Policy, Verdict};
+use toolcrib_policy::{Access, Asked, Decision, Effect, Policy, Remembered, Verdict};
+use toolcrib_text::visible_name;
 
 use crate::approve::{Answer, Answered, Question};
 use crate::call::Options;
@@ -18,6 +19,8 @@ pub(crate) struct Permission {
     pub(crate) answered: Option<Answered>,
     /// Whether the call may go on.
     pub(crate) permitted: Result<(), Error>,
+    /// What the answer opened to file tools outside the workspace.
+    pub(crate) opened: Vec<PathBuf>,
 }
 
 /// Where a command of a call would begin: in the directory that the call says it reads, or where the last
@@ -43,7 +46,7 @@ pub(crate) fn permit(
 ) -> Permission {
     let all = [accesses, requested].concat();
     let directory = command_directory(session, accesses);
-    let policy = runtime.policy_for(accesses);
+    let policy = runtime.policy_for(session, accesses);
     let asking =
         Asking { policy: &policy, directory: &directory, all: &all, session, tool, accesses };
     let by_itself = |verdict: Verdict| {
@@ -51,7 +54,7 @@ pub(crate) fn permit(
             Decision::Allow => Ok(()),
             Decision::Ask | Decision::Deny => Err(denied(tool, &verdict, "", "")),
         };
-        Permission { verdict, answered: None, permitted }
+        Permission { verdict, answered: None, permitted, opened: Vec::new() }
     };
     let verdict = asking.decide();
     if verdict.decision != Decision::Ask {
@@ -60,7 +63,8 @@ pub(crate) fn permit(
     let _turn = match session.asking(options.cancel) {
         Ok(turn) => turn,
         Err(cancelled) => {
-            return Permission { verdict, answered: None, permitted: Err(cancelled) };
+            let (answered, permitted) = (None, Err(cancelled));
+            return Permission { verdict, answered, permitted, opened: Vec::new() };
         }
     };
     // While this call waited for its turn, the answer to another one may have settled it.
@@ -70,7 +74,10 @@ pub(crate) fn permit(
     }
     match preview() {
         Ok(preview) => asking.ask(verdict, preview.as_ref(), options),
-        Err(error) => Permission { verdict, answered: None, permitted: Err(error) },
+        Err(error) => {
+            let (answered, permitted) = (None, Err(error));
+            Permission { verdict, answered, permitted, opened: Vec::new() }
+        }
     }
 }
 
@@ -121,10 +128,16 @@ impl Asking<'_> {
         let no = |word: &str| {
             Err(denied(self.tool, &verdict, &format!("the answer was no. {word}"), ""))
         };
+        let is_writing = |asked: &&Asked| matches!(asked, Asked::Outside(Effect::Write, _));
+        let opened: Remembered = verdict.asks.iter().filter(is_writing).cloned().collect();
         let permitted = match &answer {
             // Who does not want the answer any more is not told that somebody said no.
             _ if options.cancel.is_cancelled() => options.cancel.check(),
-            Answer::Allow => Ok(()),
+            Answer::Allow => {
+                // To write a file outside is to open its directory: the question has said so.
+                self.session.remember(opened.clone());
+                Ok(())
+            }
             Answer::AllowForSession => {
                 self.session.remember(verdict.asks.clone());
                 Ok(())
@@ -145,6 +158,7 @@ impl Asking<'_> {
                 }
                 no(word)
             }
+            Answer::NobodyThere if !opened.is_empty() => Err(self.outside()),
             Answer::NobodyThere => {
                 let rules = always.map_or(String::new(), |rules| {
                     format!(", or always with this in rules.toml: {}", rules.line())
@@ -152,7 +166,29 @@ impl Asking<'_> {
                 Err(denied(self.tool, &verdict, "there is nobody here to ask.", &rules))
             }
         };
-        Permission { verdict, answered, permitted }
+        let opened = match &permitted {
+            Ok(()) => opened.into_iter().filter_map(opened_path).collect(),
+            Err(_) => Vec::new(),
+        };
+        Permission { verdict, answered, permitted, opened }
+    }
+
+    /// The refusal of a call that writes outside.
+    fn outside(&self) -> Error {
+        let is_outside = |access: &&Access| {
+            let path = access.path().filter(|_| access.effect() == Effect::Write);
+            path.is_some_and(|path| !self.policy.is_inside(path))
+        };
+        let path =
+            self.all.iter().find(is_outside).and_then(Access::path).unwrap_or(self.directory);
+        Error::outside(&visible_name(path.as_os_str().as_encoded_bytes())).nothing_written()
+    }
+}
+
+fn opened_path(asked: Asked) -> Option<PathBuf> {
+    match asked {
+        Asked::Outside(_, path) => Some(path),
+        _ => None,
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use toolcrib_fs::{
     Caps, HardLinks, Journal, Place, Recovered, Registry, Root, RootMode, Workspace, real_path,
 };
-use toolcrib_policy::{Access, Effect, Policy, Profile, Protection, Rules};
+use toolcrib_policy::{Access, Effect, Outside, Policy, Profile, Protection, Rules};
 use toolcrib_search::{IndexSettings, Tables};
 use toolcrib_text::{Secrets, visible_name};
 
@@ -21,7 +21,7 @@ use crate::limits::Limits;
 use crate::record::{Record, Recorder};
 use crate::sandbox::PathRules;
 use crate::sandbox::SandboxSettings;
-use crate::session::Session;
+use crate::session::{NoticeSink, Session};
 use crate::shell::{EnvironmentSource, ShellHost, ShellSettings};
 use crate::state::States;
 use crate::table::Table;
@@ -48,6 +48,8 @@ pub struct Runtime {
     sessions: AtomicU64,
     tables: Tables,
     decision_keeping: DecisionKeeping,
+    home: Option<PathBuf>,
+    notice: Option<NoticeSink>,
 }
 
 impl Runtime {
@@ -66,7 +68,7 @@ impl Runtime {
     pub fn session(&self) -> Session {
         let id = self.sessions.fetch_add(1, Ordering::Relaxed) + 1;
         let shell = self.shell_host.as_ref().map(ShellHost::session);
-        Session::new(id, self.workspace.top(), shell)
+        Session::new(id, self.workspace.top(), shell, self.notice.clone())
     }
 
     pub(crate) fn table(&self) -> &Table {
@@ -83,13 +85,20 @@ impl Runtime {
 
     /// The rules that decide on a call. Whether commands are confined is found out by trying, so only for
     /// calls that run one.
-    pub(crate) fn policy_for(&self, accesses: &[Access]) -> Cow<'_, Policy> {
+    pub(crate) fn policy_for(&self, session: &Session, accesses: &[Access]) -> Cow<'_, Policy> {
         let runs = accesses.iter().any(|access| access.effect() == Effect::Command);
         let confined = runs && self.shell_host.as_ref().is_some_and(ShellHost::confines);
-        match confined {
-            true => Cow::Owned(Policy::clone(&self.policy).confined(true)),
-            false => Cow::Borrowed(&self.policy),
+        let own = session.opened_roots();
+        if !confined && own.is_empty() {
+            return Cow::Borrowed(&self.policy);
         }
+        let own = own.iter().flat_map(|root| root.spellings());
+        Cow::Owned(Policy::clone(&self.policy).confined(confined).inside(own))
+    }
+
+    /// The user's home directory, if the host has named it.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
     }
 
     pub(crate) fn limits(&self) -> &Limits {
@@ -199,6 +208,8 @@ pub struct RuntimeBuilder {
     login_shell: Option<PathBuf>,
     sandbox: SandboxSettings,
     index: IndexSettings,
+    outside: Option<Outside>,
+    notice: Option<NoticeSink>,
 }
 
 impl RuntimeBuilder {
@@ -226,7 +237,21 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The user's home directory: what `~` means in rules and in commands.
+    /// What file tools may read outside the roots. Usually the profile decides: in `workspace` and `open` they
+    /// read what commands may read, in `cautious` somebody is asked, in `read-only` nothing is read.
+    pub fn outside(mut self, outside: Outside) -> Self {
+        self.outside = Some(outside);
+        self
+    }
+
+    /// Who is told what a person should know when there is no reply to say it in: at the end of a session,
+    /// that files in its own `/tmp` were removed with it.
+    pub fn notices(mut self, sink: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.notice = Some(Arc::new(sink));
+        self
+    }
+
+    /// The user's home directory: what `~` means in paths, in rules and in commands.
     pub fn home(mut self, directory: impl Into<PathBuf>) -> Self {
         self.home = Some(directory.into());
         self
@@ -364,10 +389,14 @@ impl RuntimeBuilder {
             journal.as_ref().map(|journal| journal.recover(&workspace).unwrap_or_default());
         let recovered = recovered.unwrap_or_default();
         let places = workspace.roots().map(|root| root.path().to_owned()).collect();
-        let policy = Policy::new(self.profile)
+        let mut policy = Policy::new(self.profile)
             .rules(self.rules)
-            .places(places, self.home)
+            .places(places, self.home.clone())
+            .inside(workspace.roots().flat_map(Root::spellings))
             .protection(self.protection.clone());
+        if let Some(outside) = self.outside {
+            policy = policy.outside(outside);
+        }
         let policy = Arc::new(policy);
         let path_rules = PathRules::new(
             workspace.clone(),
@@ -395,6 +424,8 @@ impl RuntimeBuilder {
             sessions: AtomicU64::new(0),
             tables: Tables::new(self.index, indexes),
             decision_keeping: DecisionKeeping::default(),
+            home: self.home,
+            notice: self.notice,
         })
     }
 }

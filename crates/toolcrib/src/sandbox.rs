@@ -11,7 +11,7 @@ pub(crate) use self::path_rules::PathRules;
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_exec::{Enforced, HeldPath, Level, Network, Sandbox};
+use toolcrib_exec::{Enforced, HeldPath, Level, Network, SESSION_TMP, Sandbox};
 use toolcrib_fs::{Root, RootMode};
 
 use crate::error::{Error, ErrorKind};
@@ -103,7 +103,7 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
 
 /// Where a command finds the session's own directory: with a view of its own, in the usual place.
 pub(crate) fn seen_tmp(level: Level, tmp: &Path) -> &Path {
-    if level.has_view() { Path::new("/tmp") } else { tmp }
+    if level.has_view() { Path::new(SESSION_TMP[0]) } else { tmp }
 }
 
 /// Whether this system confines commands well enough.

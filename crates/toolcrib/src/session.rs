@@ -1,15 +1,17 @@
 //! One agent's stay: where it is, and what it was allowed.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use toolcrib_fs::Place;
+use toolcrib_fs::{Place, Root};
 use toolcrib_policy::{Policy, Proposal, Remembered};
 
 use crate::cancel::Cancel;
 use crate::error::Error;
+use crate::leftovers;
 use crate::seen::Seen;
 use crate::shell::SessionShell;
 
@@ -27,7 +29,6 @@ const GLANCE: Duration = Duration::from_millis(50);
 
 /// One agent's stay. Calls of one session may run at the same time; answers end with it, and so do the
 /// commands that it started.
-#[derive(Debug)]
 pub struct Session {
     id: u64,
     directory: Place,
@@ -42,10 +43,36 @@ pub struct Session {
     asking: Mutex<bool>,
     answered: Condvar,
     shell: Option<SessionShell>,
+    /// Its own directories, once they are needed.
+    own_roots: OnceLock<Vec<Arc<Root>>>,
+    changed_outside: Mutex<ChangedOutside>,
+    notice: Option<NoticeSink>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Whom a host lets know what a person should, when no reply is left to say it in.
+pub(crate) type NoticeSink = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What a session has changed outside the workspace.
+#[derive(Debug, Default)]
+struct ChangedOutside {
+    /// The numbers of the changes in the journal.
+    ids: HashSet<u64>,
+    paths: HashSet<PathBuf>,
 }
 
 impl Session {
-    pub(crate) fn new(id: u64, directory: Place, shell: Option<SessionShell>) -> Self {
+    pub(crate) fn new(
+        id: u64,
+        directory: Place,
+        shell: Option<SessionShell>,
+        notice: Option<NoticeSink>,
+    ) -> Self {
         Session {
             id,
             directory,
@@ -57,6 +84,9 @@ impl Session {
             asking: Mutex::default(),
             answered: Condvar::new(),
             shell,
+            own_roots: OnceLock::new(),
+            changed_outside: Mutex::default(),
+            notice,
         }
     }
 
@@ -72,6 +102,35 @@ impl Session {
     /// Its commands; nothing, where the host has no helper to run any.
     pub(crate) fn shell(&self) -> Option<&SessionShell> {
         self.shell.as_ref()
+    }
+
+    /// Its own directories, opened the first time.
+    pub(crate) fn own_roots(&self, open: impl FnOnce() -> Vec<Arc<Root>>) -> &[Arc<Root>] {
+        self.own_roots.get_or_init(open)
+    }
+
+    /// Its own directories, as far as they were opened.
+    pub(crate) fn opened_roots(&self) -> &[Arc<Root>] {
+        self.own_roots.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Files outside the workspace were changed.
+    pub(crate) fn changed_outside(&self, id: Option<u64>, paths: Vec<PathBuf>) {
+        let mut changed = lock(&self.changed_outside);
+        if changed.paths.len() < MAX_SEEN {
+            changed.ids.extend(id);
+            changed.paths.extend(paths);
+        }
+    }
+
+    /// Whether this change in the journal was made outside, by this session.
+    pub(crate) fn made_outside(&self, id: u64) -> bool {
+        lock(&self.changed_outside).ids.contains(&id)
+    }
+
+    /// Whether this session has changed a path outside, or something beneath it.
+    pub(crate) fn has_changed_outside(&self, path: &Path) -> bool {
+        lock(&self.changed_outside).paths.iter().any(|changed| changed.starts_with(path))
     }
 
     pub(crate) fn remembered(&self) -> Remembered {
@@ -148,6 +207,16 @@ impl Session {
         }
         *asking = true;
         Ok(Turn { session: self })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let tmp = self.shell.as_ref().and_then(|shell| shell.jobs().made_tmp());
+        let left = tmp.and_then(|tmp| leftovers::in_directory(&tmp));
+        if let (Some(left), Some(notice)) = (left, &self.notice) {
+            notice(&left.sentence());
+        }
     }
 }
 

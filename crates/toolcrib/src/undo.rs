@@ -133,7 +133,8 @@ fn made_by_change(
 impl Today {
     fn of(cx: &Cx<'_>, path: &Path) -> Result<Today, Error> {
         let writable = resolve(cx.runtime(), cx.session(), Effect::Write, path);
-        let is_protected = writable.is_err_and(|error| error.kind() == ErrorKind::Protected);
+        let is_protected =
+            writable.is_err_and(|error| Error::from(error).kind() == ErrorKind::Protected);
         let was = cx.read(path)?;
         Ok(Today { now: was.clone(), was, mode: None, is_protected, left: None })
     }

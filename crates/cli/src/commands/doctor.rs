@@ -23,10 +23,11 @@ type Clients = Result<Vec<String>, String>;
 /// others, and where an attempt got out of the sandbox, at any level.
 pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     let runtime = super::runtime(common);
-    let findings: [Finding; 7] = [
+    let findings: [Finding; 8] = [
         ("program", program()),
         ("configuration", configuration(common)),
         ("profile", profile(common)),
+        ("outside", outside(common)),
         ("rules", rules(common)),
         (
             "journal",
@@ -108,6 +109,12 @@ fn configuration(common: &Common) -> Result<String, String> {
 
 fn profile(common: &Common) -> Result<String, String> {
     Ok(Config::read(common.config.as_deref())?.profile(common)?.to_string())
+}
+
+/// What file tools may do outside the roots.
+fn outside(common: &Common) -> Result<String, String> {
+    let config = Config::read(common.config.as_deref())?;
+    Ok(config.outside(common, config.profile(common)?)?.to_string())
 }
 
 /// Where the journal is, and how large. A problem, if decisions cannot be logged there.

@@ -22,6 +22,7 @@ mod other_user;
 mod pages;
 mod people;
 mod policy;
+mod session_tmp;
 mod state;
 mod taking_back;
 

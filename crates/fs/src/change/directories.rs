@@ -41,7 +41,7 @@ impl MadeDirectories {
 
     /// What was made, each before those in it.
     pub(super) fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        self.made.iter().map(|(root, relative)| root.path().join(relative))
+        self.made.iter().map(|(root, relative)| root.location().join(relative))
     }
 
     pub(super) fn keep(mut self) {

@@ -139,7 +139,7 @@ impl<'a> Prepared<'a> {
     pub(super) fn file_change(&self) -> FileChange {
         let before = self.step.was.as_ref().map(|was| Version::of(was, self.mode_before));
         let after = self.step.now.as_ref().map(|now| Version::of(now, self.mode_after));
-        let mut change = FileChange::new(&self.step.place.path(), before, after);
+        let mut change = FileChange::new(&self.step.place.location(), before, after);
         change.in_place = matches!(self.way, Way::InPlace);
         change
     }

@@ -140,6 +140,12 @@ impl FileChange {
     pub fn path(&self) -> PathBuf {
         self.path.path()
     }
+
+    /// The same change, of a file at another path.
+    #[must_use]
+    pub fn at(&self, path: &Path) -> FileChange {
+        FileChange { path: KeptPath::new(path), ..self.clone() }
+    }
 }
 
 impl Version {

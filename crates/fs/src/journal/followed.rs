@@ -100,7 +100,7 @@ impl Journal {
             let note = Followed { directory: self.directory.clone(), name, file, token };
             let files: Vec<FileChange> =
                 entries.into_iter().flat_map(|entry| entry.files).collect();
-            if !files.iter().all(|file| workspace.contains(&file.path())) {
+            if !files.iter().all(|file| workspace.seen_path(&file.path()).is_some()) {
                 continue;
             }
             if self.entries()?.iter().any(|done| done.token == note.token) {

@@ -48,6 +48,11 @@ impl Journal {
         let shared = FlockOperation::NonBlockingLockShared;
         let _not_while_collecting = self.hold("collecting", shared, PATIENCE)?;
         for (entry, pending) in self.interrupted()? {
+            // The temporary directory of a session, which is beside the journal, ends with its process.
+            if entry.files.iter().all(|file| file.path().starts_with(self.directory())) {
+                pending.remove();
+                continue;
+            }
             let places = entry.files.iter().map(|file| workspace.resolve_real(&file.path()));
             let Ok(places) = places.collect::<Result<Vec<_>, _>>() else { continue };
             let about = entry.about.clone();

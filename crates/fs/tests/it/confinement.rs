@@ -1,8 +1,9 @@
 //! What is inside, what is outside, and that nothing else is.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use toolcrib_fs::{FsErrorKind, ReadFile, Root, RootMode, Workspace};
+use toolcrib_fs::{Closed, FsErrorKind, ReadFile, Root, RootKind, RootMode, Workspace};
 
 use crate::Tree;
 
@@ -177,4 +178,55 @@ fn a_swapped_directory_never_lets_a_read_out() {
         done.store(true, std::sync::atomic::Ordering::Relaxed);
         assert!(inside > 0, "the race was never won by an honest read");
     });
+}
+
+#[test]
+fn with_the_system_as_a_root_every_path_leads_somewhere_and_other_roots_stay_what_they_are() {
+    let tree = Tree::new();
+    let session = tree.path("session");
+    std::fs::create_dir(&session).unwrap();
+    std::fs::write(session.join("mine"), "mine").unwrap();
+    std::os::unix::fs::symlink(tree.path("ws/a/f"), session.join("in")).unwrap();
+    std::os::unix::fs::symlink("/proc/self/root", session.join("proc")).unwrap();
+    let seen_at = tree.path("seen/tmp");
+    std::fs::create_dir_all(&seen_at).unwrap();
+    std::fs::write(seen_at.join("real"), "real").unwrap();
+    let root = Root::open(tree.path("ws"), RootMode::ReadWrite).unwrap();
+    let (out, keys) = (tree.path("out"), tree.path("keys"));
+    std::fs::create_dir(&keys).unwrap();
+    std::fs::write(keys.join("key"), "secret").unwrap();
+    std::fs::hard_link(keys.join("key"), out.join("hard")).unwrap();
+    let closed = Closed::of([keys.as_path(), &keys.join("key")]);
+    let others = [Root::of_session(&session, &seen_at), Root::of_system(closed)];
+    let others = others.map(|root| Arc::new(root.unwrap()));
+    let workspace = Workspace::new(vec![root]).unwrap().with(others);
+    let read = |path: &Path| {
+        let place = workspace.resolve(&workspace.top(), path)?;
+        let bytes = ReadFile::open(&place)?.read_all(100)?;
+        Ok((place.root().kind(), String::from_utf8(bytes).unwrap()))
+    };
+    let read = |path: &Path| read(path).map_err(|error: toolcrib_fs::FsError| error.kind());
+    for (path, kind, says) in [
+        (out.join("canary"), RootKind::System, "canary"),
+        (out.join("../ws/a/f"), RootKind::Workspace, "inside"),
+        (seen_at.join("mine"), RootKind::Session, "mine"),
+        (seen_at.join("in"), RootKind::Workspace, "inside"),
+        (seen_at.join("../tmp/mine"), RootKind::Session, "mine"),
+        ("../seen/./tmp/mine".into(), RootKind::Session, "mine"),
+    ] {
+        assert_eq!(read(&path), Ok((kind, says.to_owned())), "{path:?}");
+    }
+    for (path, kind) in [
+        (seen_at.join("real"), FsErrorKind::NotFound),
+        (keys.join("key"), FsErrorKind::Closed),
+        (out.join("hard"), FsErrorKind::Closed),
+        (seen_at.join("proc/etc/passwd"), FsErrorKind::Closed),
+        ("/proc/self/environ".into(), FsErrorKind::Closed),
+        ("/../../etc/none".into(), FsErrorKind::NotFound),
+    ] {
+        assert_eq!(read(&path), Err(kind), "{path:?}");
+    }
+    let place = workspace.resolve(&workspace.top(), &seen_at.join("mine")).unwrap();
+    assert_eq!((place.path(), place.location()), (seen_at.join("mine"), session.join("mine")));
+    assert_eq!(workspace.seen_path(&place.location()), Some(place.path()));
 }

@@ -187,6 +187,9 @@ impl Cx<'_> {
         // The call must have said that it writes whatever a change has written.
         self.place(Effect::Write, Path::new("."))?;
         let place = resolve_any(self.runtime, self.session, Effect::Write, path)?;
+        if place.is_outside() && !self.session.has_changed_outside(&place.path()) {
+            return Err(Error::outside(&self.show_place(&place)));
+        }
         if !place.through_link() {
             return Ok(place);
         }
@@ -214,6 +217,8 @@ impl Cx<'_> {
             .iter()
             .map(|(edit, place)| (place.path(), edit.now.as_ref().map(Seen::of)))
             .collect();
+        let outside = edits.iter().map(|(_, place)| place).filter(|place| place.is_outside());
+        let outside: Vec<PathBuf> = outside.map(Place::path).collect();
         let change = Change::new(edits.into_iter().map(step).collect())
             .hard_links(self.runtime.hard_links())
             .unneeded_directories(unneeded);
@@ -232,6 +237,9 @@ impl Cx<'_> {
             }
         })?;
         if !self.dry_run() {
+            if !outside.is_empty() {
+                self.session.changed_outside(committed.id, outside);
+            }
             for (path, now) in saw {
                 match now {
                     Some(now) => self.session().saw(path, now),

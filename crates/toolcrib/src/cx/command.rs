@@ -140,8 +140,8 @@ impl<'a> Cx<'a> {
     /// show it, or what is wrong with it.
     pub(crate) fn carry_directory(&self, ended_in: &Path) -> Result<String, String> {
         let outside = || visible_name(ended_in.as_os_str().as_encoded_bytes());
-        let resolved = self.runtime.workspace().resolve(self.session.directory(), ended_in);
-        let place = resolved.map_err(|_| outside())?;
+        let resolved = self.runtime.find(self.session, self.session.directory(), ended_in);
+        let place = resolved.ok().filter(|place| !place.is_outside()).ok_or_else(outside)?;
         if let Ok(shell) = self.shell() {
             shell.carry_directory(place.path());
         }
@@ -190,8 +190,9 @@ impl<'a> Cx<'a> {
         let top = self.session.directory();
         let Some(carried) = shell.carried().directory else { return top.clone() };
         let is_there = |path: &PathBuf| {
-            let place = self.runtime.workspace().resolve(top, path).ok()?;
-            (place.kind() == Some(FileKind::Directory)).then_some(place)
+            let place = self.runtime.find(self.session, top, path).ok()?;
+            let is_inside = place.kind() == Some(FileKind::Directory) && !place.is_outside();
+            is_inside.then_some(place)
         };
         if let Some(place) = is_there(&carried) {
             return place;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Directory, FileKind, FsError, Place, ReadFile};
+use toolcrib_fs::{Directory, FileKind, FsError, Place, ReadFile, RootKind};
 use toolcrib_policy::Effect;
 use toolcrib_text::visible_name;
 
@@ -48,7 +48,7 @@ impl Cx<'_> {
 
     /// Why no tool shows what is at a real path, if none does.
     pub(crate) fn hidden(&self, path: &Path) -> Option<Reason> {
-        self.runtime.hidden().reason(path)
+        self.runtime.closed(self.session, path)
     }
 
     /// The real path, by which the session knows what it has seen.
@@ -96,7 +96,17 @@ impl Cx<'_> {
     }
 
     pub(super) fn near_names(&self, place: &Place) -> String {
-        let Some(parent) = self.runtime.workspace().parent(place) else {
+        let near = self.names_beside(place);
+        match place.root().kind() {
+            RootKind::Session => {
+                format!("{near} {} is this session's own.", place.root().path().display())
+            }
+            RootKind::Workspace | RootKind::System => near,
+        }
+    }
+
+    fn names_beside(&self, place: &Place) -> String {
+        let Some(parent) = place.parent() else {
             return "There is nothing above it that may be seen.".to_owned();
         };
         if parent.kind().is_none() {

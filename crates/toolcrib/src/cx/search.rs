@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use toolcrib_fs::{FileKind, Place, Tree};
+use toolcrib_fs::{FileKind, Place, RootKind, Tree};
 use toolcrib_policy::Effect;
-use toolcrib_search::{Listing, Tables, Walk};
+use toolcrib_search::{Listing, Tables, Walk, walk};
 
 use super::Cx;
 use crate::cancel::Cancel;
@@ -38,8 +38,16 @@ impl<'a> Cx<'a> {
         let place = self.place(Effect::Read, path.as_ref())?;
         match place.kind() {
             Some(FileKind::File | FileKind::Directory) => {
-                let hidden = self.runtime.hidden().all();
-                Ok(Ground { tree: Tree::around(&place), place, hidden })
+                let tree = Tree::around(&place);
+                let hidden = match tree.kind() {
+                    RootKind::Workspace => self.runtime.hidden().beneath(tree.path()),
+                    RootKind::Session => Vec::new(),
+                    RootKind::System => {
+                        let closed = self.runtime.closed_directories();
+                        [self.runtime.hidden().all(), closed].concat()
+                    }
+                };
+                Ok(Ground { tree, place, hidden })
             }
             Some(_) => {
                 let message =
@@ -61,9 +69,14 @@ impl<'a> Cx<'a> {
 
     /// Whether a link, by its path from a root, leads to a file that may be seen.
     pub(crate) fn leads_to_file(&self, tree: &Tree, link: &Path) -> bool {
-        let workspace = self.runtime.workspace();
-        workspace.resolve(&workspace.top(), &tree.path().join(link)).is_ok_and(|place| {
-            place.kind() == Some(FileKind::File) && self.hidden(&place.path()).is_none()
+        let (top, link) = (self.session.directory(), tree.path().join(link));
+        let found = match tree.kind() {
+            RootKind::Workspace => self.runtime.workspace().resolve(top, &link),
+            RootKind::Session | RootKind::System => self.runtime.find(self.session, top, &link),
+        };
+        found.is_ok_and(|place| {
+            let closed = || place.paths_on_the_way().any(|path| self.hidden(&path).is_some());
+            place.kind() == Some(FileKind::File) && !closed()
         })
     }
 
@@ -78,13 +91,14 @@ impl<'a> Cx<'a> {
     }
 
     /// Lists a tree, by what earlier calls have listed where that still holds.
-    pub(crate) fn list_tree(&self, walk: &Walk<'_>) -> Listing {
-        self.runtime.tables().list(walk)
+    pub(crate) fn list_tree(&self, asked: &Walk<'_>) -> Listing {
+        self.tables(asked.tree).map_or_else(|| walk(asked), |tables| tables.list(asked))
     }
 
-    /// What is known of files without looking into them.
-    pub(crate) fn tables(&self) -> &'a Tables {
-        self.runtime.tables()
+    /// What is known of the files of a tree without looking into them. Of what lies outside the workspace nothing
+    /// is kept, and nothing is watched.
+    pub(crate) fn tables(&self, tree: &Tree) -> Option<&'a Tables> {
+        (tree.kind() == RootKind::Workspace).then(|| self.runtime.tables())
     }
 
     /// The flag that ends the call, for threads.

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolcrib_exec::{FileAccess, Guard, Unwritable, Verdict};
+use toolcrib_exec::{FileAccess, Guard, SESSION_TMP, Unwritable, Verdict};
 use toolcrib_fs::{Root, RootMode, Tree, Workspace};
 
 use super::path_rules::{PathRules, Rule};
@@ -41,7 +41,7 @@ impl CommandGuard {
         }
         let tree = self.tmp.as_ref()?.trees().next()?;
         let real = tree.path().to_owned();
-        let tops = ["/tmp", "/var/tmp"].map(PathBuf::from).into_iter().chain([real]);
+        let tops = SESSION_TMP.map(PathBuf::from).into_iter().chain([real]);
         let top = tops.into_iter().find(|top| path.starts_with(top))?;
         let relative = path.strip_prefix(&top).ok()?.to_owned();
         Some((tree, relative, top))

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolcrib_exec::{FileAccess, FileAction, NodeKind, Unwritable};
-use toolcrib_fs::{EntryKind, RootMode, Tree, Workspace};
+use toolcrib_fs::{EntryKind, Place, RootMode, Tree, Workspace};
 use toolcrib_policy::{Effect, Policy, Protection};
 
 use super::git_directory::{self, Part};
@@ -76,15 +76,15 @@ impl PathRules {
         self.hidden.reason(path).is_none() && !self.policy.denies_file(Effect::Read, path)
     }
 
-    /// Whether a file tool must not write a real path for a reason that the patterns of protected names do
+    /// Whether a file tool must not write a place for a reason that the patterns of protected names do
     /// not show: it is a part of a git directory, or another name of a protected file.
-    pub(crate) fn refuses_writing(&self, path: &Path) -> bool {
-        let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
-        if self.protection.allows(&relative) {
+    pub(crate) fn refuses_writing(&self, place: &Place) -> bool {
+        let (tree, relative, path) = (Tree::around(place), place.relative(), place.path());
+        if self.protection.allows(relative) {
             return false;
         }
         let is_linked = self.linked.iter().any(|linked| path.starts_with(linked));
-        let part = git_directory::part_of(&tree, &relative);
+        let part = git_directory::part_of(&tree, relative);
         // The directories on the way are made, too.
         let makes_structure = relative.ancestors().any(|made| {
             !made.as_os_str().is_empty()
@@ -95,8 +95,8 @@ impl PathRules {
         is_linked
             || makes_structure
             || part.is_some_and(|(_, part)| part != Part::Structure)
-            || self.is_named(&tree, &relative, false)
-            || self.has_protected_name(&tree, &relative)
+            || self.is_named(&tree, relative, false)
+            || self.has_protected_name(&tree, relative)
     }
 
     /// The rule for one of the accesses of a call. `program` tells which program makes it.

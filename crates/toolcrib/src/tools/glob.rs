@@ -92,12 +92,15 @@ impl Glob {
         let path = self.path.as_deref().filter(|path| !path.is_empty());
         let split = SplitGlob::of(&self.pattern);
         match self.leads_elsewhere(&split) {
+            true if split.prefix.starts_with('~') => split.prefix.into(),
             true => Path::new(path.unwrap_or("")).join(&split.prefix),
             false => path.unwrap_or(".").into(),
         }
     }
 
     fn leads_elsewhere(&self, split: &SplitGlob) -> bool {
-        Path::new(&split.prefix).is_absolute() || split.prefix.split('/').any(|name| name == "..")
+        let prefix = Path::new(&split.prefix);
+        let is_home = prefix.starts_with("~");
+        prefix.is_absolute() || is_home || split.prefix.split('/').any(|name| name == "..")
     }
 }

@@ -33,7 +33,7 @@ impl Tool for History {
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
-        let log = cx.runtime().change_log()?;
+        let log = cx.runtime().session_changes(cx.session())?;
         if let Some(id) = self.id {
             let change = log.find(id).map_err(|error| match error.kind() {
                 ErrorKind::NotFound => {

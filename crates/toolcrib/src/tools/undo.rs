@@ -38,7 +38,7 @@ impl Tool for Undo {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         cx.journal()?;
-        let log = cx.runtime().change_log()?;
+        let log = cx.runtime().session_changes(cx.session())?;
         let changes = self.choose(&log)?;
         let plan = Plan::of(cx, &changes, &log.changes)?;
         let left: Vec<String> =

@@ -13,6 +13,8 @@ mod command_changes;
 mod hidden;
 mod large_files;
 mod large_patches;
+mod one_tmp;
+mod outside;
 mod own_tools;
 mod permission;
 mod properties;

@@ -9,11 +9,8 @@ use rustix::fs::fstat;
 use rustix::io::Errno;
 
 use super::protect::{Hold, Roots, open};
-use crate::sandbox::{HeldPath, Network, Sandbox};
+use crate::sandbox::{HeldPath, Network, SESSION_TMP, Sandbox};
 use crate::step::{Failure, at};
-
-/// Where the session's own directory is found.
-const TMP: [&str; 2] = ["/tmp", "/var/tmp"];
 
 /// Sockets of the system's services are there, and little else: it is seen empty.
 const RUN: &str = "/run";
@@ -101,7 +98,7 @@ impl Plan {
         let there = sandbox.hidden.iter().filter(|path| path.exists());
         let hidden = there.filter_map(|path| fs::canonicalize(path).ok());
         let (inside, outside): (Vec<_>, Vec<_>) = hidden.partition(|path| roots.contain(path));
-        let replaced = [RUN, DEV].into_iter().chain(TMP);
+        let replaced = [RUN, DEV].into_iter().chain(SESSION_TMP);
         let unseen = |path: &PathBuf| replaced.clone().any(|top| path.starts_with(top));
         let outside = outside.into_iter().filter(|path| !unseen(path));
 
@@ -163,7 +160,7 @@ fn kept(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
 /// The session's own directory, for each name under which programs expect one.
 fn private(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
     let tmp = real(&sandbox.tmp)?;
-    let places = TMP.iter().filter_map(|path| fs::canonicalize(path).ok());
+    let places = SESSION_TMP.iter().filter_map(|path| fs::canonicalize(path).ok());
     let source = || Source { path: tmp.clone(), identity: None };
     Ok(places.map(|path| Layer { path, seen: Seen::AsItIs(source()) }).collect())
 }

@@ -103,7 +103,7 @@ impl<'a> Search<'a> {
             listing: &self.listing,
             pattern,
             letters: &AsRead,
-            tables: Some(self.cx.tables()),
+            tables: self.cx.tables(&self.asked.ground.tree),
             // What is named is searched: window by window, or whole if matches may go over lines.
             max_bytes: match named && pattern.multiline() {
                 true => limits.edit_bytes,
@@ -155,7 +155,8 @@ impl<'a> Search<'a> {
     /// What could not be looked at, each in words.
     pub(super) fn unseen(&self, looked: &Looked) -> Vec<String> {
         let mut unseen = self.left_out().unseen();
-        unseen.extend(self.cx.tables().take_alarm(&self.asked.ground.tree));
+        let tree = &self.asked.ground.tree;
+        unseen.extend(self.cx.tables(tree).and_then(|tables| tables.take_alarm(tree)));
         let skipped = &looked.skipped;
         if skipped.unreadable > 0 {
             let names = self.left_out().names(&skipped.unreadable_names, skipped.unreadable);

@@ -124,6 +124,7 @@ impl Tree {
             let hidden = cx.hidden(&directory.path().join(name)).map(|reason| match reason {
                 Reason::Own => "this program's own, not shown",
                 Reason::Secret(_) => "hidden: keys, tokens or history",
+                Reason::System(_) => "not open to file tools",
             });
             match opened {
                 _ if hidden.is_some() => {
