@@ -321,3 +321,35 @@ fn pids_of(word: &str) -> Vec<i32> {
     };
     pids.filter(has).collect()
 }
+
+/// The exit of a shell and its output come by different ways. The thread that moves both is busy here.
+#[test]
+fn an_exit_is_told_after_all_that_the_shell_wrote() {
+    let jobs = jobs();
+    let flood = jobs.start(&command("yes flood")).unwrap();
+    for round in 0..60 {
+        let held = round % 2 == 1;
+        let left = if held { format!("sleep {} & ", unlikely(900)) } else { String::new() };
+        let script = format!("{left}head -c 400000 /dev/zero | tr '\\0' x; printf END");
+        let job = jobs.start(&command(&script)).unwrap();
+        let now = job.wait(LONG, |now| !now.status.is_running());
+        assert_eq!(now.written, 400_003, "{script}");
+        assert_eq!(now.closed, !held, "{script}");
+        job.end(Ending::Immediate, Status::Killed);
+    }
+    flood.end(Ending::Immediate, Status::Killed);
+}
+
+#[test]
+fn a_shell_tells_the_exit_codes_of_its_last_pipeline() {
+    let jobs = jobs();
+    for (script, codes, last) in [
+        ("(exit 3) | cat | tail -1", vec![3, 0, 0], "tail -1"),
+        ("false | true; exit 0", vec![1, 0], "exit 0"),
+        ("set -u; false | true\ntrue", vec![0], "true"),
+        ("yes | head -1 > /dev/null", vec![141, 0], "head -1 > /dev/null"),
+    ] {
+        let left = finished(&jobs, script).snapshot().ended.unwrap().left.unwrap();
+        assert_eq!((left.pipe_codes, left.last_command.as_str()), (codes, last), "{script}");
+    }
+}
