@@ -15,7 +15,8 @@ fn jobs() -> Jobs {
 }
 
 fn jobs_with(logs: LogLimits, max: usize) -> Jobs {
-    let launcher = Launcher { program: example_path("keeper"), arguments: Vec::new() };
+    let launcher =
+        Launcher { program: example_path("keeper"), arguments: Vec::new(), workspace: None };
     Shells::new(launcher, logs).session(max)
 }
 
@@ -216,7 +217,8 @@ fn trouble_of_ours_is_no_exit_code() {
     );
     let no_shell = Command { shell: "/nonexistent".into(), ..command("true") };
     assert!(start(no_shell).to_string().starts_with("could not start the shell /nonexistent"));
-    let launcher = Launcher { program: "/nonexistent".into(), arguments: Vec::new() };
+    let launcher =
+        Launcher { program: "/nonexistent".into(), arguments: Vec::new(), workspace: None };
     let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
     let error = Shells::new(launcher, logs).session(5).start(&command("true")).unwrap_err();
     assert_eq!(error, JobError::NotLaunched { errno: 2 });
@@ -283,8 +285,11 @@ fn a_command_that_kills_its_keeper_is_told_and_does_not_live_on() {
 #[test]
 fn one_keeper_waits_for_the_next_command_and_is_no_job() {
     let word = format!("ahead-{}", std::process::id());
-    let launcher =
-        Launcher { program: example_path("keeper"), arguments: vec![word.clone().into()] };
+    let launcher = Launcher {
+        program: example_path("keeper"),
+        arguments: vec![word.clone().into()],
+        workspace: None,
+    };
     let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 20, directory: None };
     let shells = Shells::new(launcher, logs);
     let jobs = shells.session(10);
