@@ -165,6 +165,9 @@ pub(crate) enum Command {
     Kill {
         /// Its id, as `toolcrib jobs` lists it
         id: String,
+        /// Do not ask, though it belongs to another workspace
+        #[arg(long, short)]
+        yes: bool,
     },
     /// Print a completion script for a shell
     Completions {
