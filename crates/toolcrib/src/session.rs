@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use toolcrib_exec::Ending;
 use toolcrib_fs::Place;
 use toolcrib_policy::{Policy, Proposal, Remembered};
 
@@ -42,6 +43,7 @@ pub struct Session {
     asking: Mutex<bool>,
     answered: Condvar,
     shell: Option<SessionShell>,
+    one_call: bool,
 }
 
 impl Session {
@@ -57,7 +59,28 @@ impl Session {
             asking: Mutex::default(),
             answered: Condvar::new(),
             shell,
+            one_call: false,
         }
+    }
+
+    /// Says that the session ends with its first call, so that no reply promises what comes after it.
+    pub fn for_one_call(mut self) -> Session {
+        self.one_call = true;
+        self
+    }
+
+    pub(crate) fn is_for_one_call(&self) -> bool {
+        self.one_call
+    }
+
+    /// Ends all commands that run; answers how many. They are given two seconds to end by themselves.
+    pub fn end_commands(&self) -> usize {
+        self.shell.as_ref().map_or(0, |shell| shell.jobs().kill_all(Ending::Polite))
+    }
+
+    /// Forgets the commands that ended so long ago, and their output; answers how many.
+    pub fn forget_commands(&self, age: Duration) -> usize {
+        self.shell.as_ref().map_or(0, |shell| shell.jobs().clean_up(age))
     }
 
     /// Its number, for records.
