@@ -102,21 +102,23 @@ const OF_ANOTHER: [&str; 9] = [
 ];
 
 /// An editor that says what to do without one. git and others run it by a shell; those that take it for the
-/// name of a program fail at once too.
-const NO_EDITOR: &str = "sh -c 'echo \"no editor: there is no terminal. Give the text in the command (git commit -m TEXT, git commit --amend --no-edit), or keep it as it is with GIT_EDITOR=true (GIT_EDITOR=true git rebase --continue)\" >&2; exit 1' editor";
+/// name of a program fail at once too. The words are in a variable, since git repeats the command.
+const NO_EDITOR: &str = "sh -c 'echo \"$TOOLCRIB_NO_EDITOR\" >&2; exit 1' editor";
+const NO_EDITOR_WORDS: &str = "no editor: there is no terminal. Give the text in the command (git commit -m TEXT, git commit --amend --no-edit), or keep it as it is with GIT_EDITOR=true (GIT_EDITOR=true git rebase --continue)";
 
 /// The same for the list of an interactive rebase.
-const NO_SEQUENCE_EDITOR: &str = "sh -c 'echo \"no editor: there is no terminal. Set GIT_SEQUENCE_EDITOR to a command that edits the list of commits (sed -i 2s/pick/squash/), or to true to take it as it is\" >&2; exit 1' editor";
+const NO_LIST_EDITOR: &str = "sh -c 'echo \"$TOOLCRIB_NO_LIST_EDITOR\" >&2; exit 1' editor";
+const NO_LIST_EDITOR_WORDS: &str = "no editor: there is no terminal. Set GIT_SEQUENCE_EDITOR to a command that edits the list of commits (sed -i 2s/pick/squash/), or to true to take it as it is";
 
 /// What every command gets, whatever the user has: nothing waits for a person, nothing draws.
-const FIXED: [(&str, &str); 19] = [
+const FIXED: [(&str, &str); 21] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("EDITOR", NO_EDITOR),
     ("GCM_INTERACTIVE", "never"),
     ("GIT_ASKPASS", "/bin/false"),
     ("GIT_EDITOR", NO_EDITOR),
     ("GIT_PAGER", "cat"),
-    ("GIT_SEQUENCE_EDITOR", NO_SEQUENCE_EDITOR),
+    ("GIT_SEQUENCE_EDITOR", NO_LIST_EDITOR),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("MANPAGER", "cat"),
     ("NO_COLOR", "1"),
@@ -128,6 +130,8 @@ const FIXED: [(&str, &str); 19] = [
     ("SUDO_ASKPASS", "/bin/false"),
     ("SYSTEMD_PAGER", "cat"),
     ("TERM", "dumb"),
+    ("TOOLCRIB_NO_EDITOR", NO_EDITOR_WORDS),
+    ("TOOLCRIB_NO_LIST_EDITOR", NO_LIST_EDITOR_WORDS),
     ("VISUAL", NO_EDITOR),
 ];
 

@@ -125,6 +125,8 @@ impl LoginProbe {
         if let Some(kept) = kept {
             shared.tell(Loaded::Variables(Arc::new(kept.variables)));
         }
+        // Found by trying, which the first command would have to wait for.
+        self.shells.enforced();
         if !run {
             return;
         }
