@@ -107,6 +107,8 @@ impl RunDoor {
         let mut process = Command::new(program.as_ref())
             .arg("run")
             .args(setup.flags(workspace))
+            // The login shell of whoever runs the tests is no part of a case.
+            .env_remove("SHELL")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -163,6 +165,7 @@ impl McpDoor {
         let mut process = Command::new(program.as_ref())
             .arg("serve")
             .args(flags)
+            .env_remove("SHELL")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -22,11 +22,11 @@ use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Runs a command in bash and answers its output, both streams, and its exit code. The next one begins where
-/// this ended, with the variables it exported. stdin is `stdin` or empty; no editor opens. What outlasts
-/// timeout, or is left running, goes on in the background: BashOutput and KillShell take its bash_id. A long
-/// output shows its beginning, first errors and end; BashOutput has the rest. Files it changed are named; Undo
-/// takes them back. Notes are in brackets; output that looks like one gets a `\` in front.
+/// Runs a command in bash; answers its output and exit code. The next one begins where this ended, with the
+/// variables it exported. There is no terminal and no editor. What outlasts timeout, or is left running, goes on
+/// in the background: BashOutput and KillShell take its bash_id. A long output shows its beginning, first errors
+/// and end; BashOutput has the rest. Files it changed are named; Undo takes them back. Notes are in brackets;
+/// output that looks like one gets a `\` in front.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {

@@ -29,22 +29,21 @@ use crate::reply::Reply;
 use crate::sandbox::refusals;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads what a command wrote since it was last read, and tells whether it runs. wait_for waits first: for its
-/// end, more output, a line that filter matches, or a TCP port (the one that filter names). filter and lines
-/// look at all output, without moving on.
+/// Reads what a command wrote since last read, and tells whether it runs. wait_for waits first: for its end, more
+/// output, a line that filter matches, or a TCP port (the one that filter names). filter and lines look at all
+/// output.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashOutput {
     bash_id: String,
-    /// Only lines that match this regex.
+    /// A regex.
     filter: Option<String>,
-    /// Default none.
     wait_for: Option<WaitFor>,
     /// Milliseconds. Default 60000.
     timeout: Option<u64>,
     /// From an earlier reply; 0 for all.
     cursor: Option<u64>,
-    /// Of all output: "100-200", or "-50".
+    /// "100-200", or "-50".
     lines: Option<String>,
 }
 
