@@ -201,6 +201,9 @@ pub(crate) enum Command {
     Kill {
         /// Id of the command, from `toolcrib jobs`
         id: String,
+        /// Do not ask, though it belongs to another workspace
+        #[arg(long, short)]
+        yes: bool,
     },
     /// Print a shell completion script
     Completions {

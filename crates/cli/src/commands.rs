@@ -62,7 +62,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         }
         Command::Index { command } => index::index(common, &runtime(common)?, command),
         Command::Jobs => jobs::jobs(common),
-        Command::Kill { id } => jobs::kill(common, id),
+        Command::Kill { id, yes } => jobs::kill(common, id, *yes),
         Command::Completions { shell } => completions::completions(*shell),
         Command::Reference { page, man } => reference::reference(*page, man.as_deref()),
     }
@@ -79,8 +79,13 @@ fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, Stri
     for warning in wide_roots::warnings(&common.roots()) {
         print::warning(&warning);
     }
+    runtime_with(common, own, login_shell())
+}
+
+/// The user's shell, if the environment names one.
+fn login_shell() -> Option<PathBuf> {
     let shell = std::env::var_os("SHELL").map(PathBuf::from);
-    runtime_with(common, own, shell.filter(|shell| shell.is_absolute()))
+    shell.filter(|shell| shell.is_absolute())
 }
 
 fn runtime_with(

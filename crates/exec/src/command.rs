@@ -47,9 +47,13 @@ pub struct Ended {
     pub left: Option<Left>,
 }
 
-/// Where a shell was in the end, and what it exported.
+/// What a shell said of itself in the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Left {
+    /// The exit codes of the parts of its last pipeline.
+    pub pipe_codes: Vec<i32>,
+    /// The last command that it ran itself: of a pipeline, the last part; or the `exit` that ended it.
+    pub last_command: String,
     /// Its directory; nothing, if that was gone.
     pub directory: Option<PathBuf>,
     /// Its exported variables.

@@ -1,7 +1,7 @@
 //! What of the user's environment a command gets.
 //!
 //! Not what is secret, and not what makes programs run code that nobody asked for. And so that nothing
-//! waits for a person: pagers print, editors do nothing, prompts fail.
+//! waits for a person: pagers print, editors fail and say what to do instead, prompts fail.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -101,15 +101,24 @@ const OF_ANOTHER: [&str; 9] = [
     "_",
 ];
 
+/// An editor that says what to do without one. git and others run it by a shell; those that take it for the
+/// name of a program fail at once too. The words are in a variable, since git repeats the command.
+const NO_EDITOR: &str = "sh -c 'echo \"$TOOLCRIB_NO_EDITOR\" >&2; exit 1' editor";
+const NO_EDITOR_WORDS: &str = "no editor: there is no terminal. Give the text in the command (git commit -m TEXT, git commit --amend --no-edit), or keep it as it is with GIT_EDITOR=true (GIT_EDITOR=true git rebase --continue)";
+
+/// The same for the list of an interactive rebase.
+const NO_LIST_EDITOR: &str = "sh -c 'echo \"$TOOLCRIB_NO_LIST_EDITOR\" >&2; exit 1' editor";
+const NO_LIST_EDITOR_WORDS: &str = "no editor: there is no terminal. Set GIT_SEQUENCE_EDITOR to a command that edits the list of commits (sed -i 2s/pick/squash/), or to true to take it as it is";
+
 /// What every command gets, whatever the user has: nothing waits for a person, nothing draws.
-const FIXED: [(&str, &str); 19] = [
+const FIXED: [(&str, &str); 21] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
-    ("EDITOR", "true"),
+    ("EDITOR", NO_EDITOR),
     ("GCM_INTERACTIVE", "never"),
     ("GIT_ASKPASS", "/bin/false"),
-    ("GIT_EDITOR", "true"),
+    ("GIT_EDITOR", NO_EDITOR),
     ("GIT_PAGER", "cat"),
-    ("GIT_SEQUENCE_EDITOR", "true"),
+    ("GIT_SEQUENCE_EDITOR", NO_LIST_EDITOR),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("MANPAGER", "cat"),
     ("NO_COLOR", "1"),
@@ -121,7 +130,9 @@ const FIXED: [(&str, &str); 19] = [
     ("SUDO_ASKPASS", "/bin/false"),
     ("SYSTEMD_PAGER", "cat"),
     ("TERM", "dumb"),
-    ("VISUAL", "true"),
+    ("TOOLCRIB_NO_EDITOR", NO_EDITOR_WORDS),
+    ("TOOLCRIB_NO_LIST_EDITOR", NO_LIST_EDITOR_WORDS),
+    ("VISUAL", NO_EDITOR),
 ];
 
 /// Where programs are, if the user's environment does not say.
@@ -238,7 +249,7 @@ mod tests {
         assert_eq!(environment.left_out, expected);
         let secrets: Vec<&OsString> = environment.secrets.iter().map(|(name, _)| name).collect();
         assert_eq!(secrets, ["OPENAI_API_KEY", "github_token"]);
-        assert_eq!(environment.get("EDITOR"), Some(OsStr::new("true")));
+        assert_eq!(environment.get("EDITOR"), Some(OsStr::new(NO_EDITOR)));
         assert_eq!(environment.get("MINE"), Some(OsStr::new("1")));
         assert!(names.iter().all(|name| environment.get(name).is_none()));
     }

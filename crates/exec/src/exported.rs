@@ -1,4 +1,4 @@
-//! What bash says of its directory and its exported variables, read back.
+//! What bash says of its last pipeline, its directory and its exported variables, read back.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -9,15 +9,20 @@ use crate::command::Left;
 /// What of bash's own is not the next shell's.
 const NOT_CARRIED: [&[u8]; 4] = [b"_", b"PWD", b"SHLVL", b"BASH_ENV"];
 
-/// Reads what the prologue has a shell write when it ends: `pwd -P`, a zero, `declare -px`. Nothing, if
-/// it did not get to it.
+/// Reads what the prologue has a shell write when it ends: the exit codes of the last pipeline, its last
+/// command, `pwd -P` and `declare -px`, with a zero between any two. Nothing, if it did not get to it.
 pub(crate) fn read_left(bytes: &[u8]) -> Option<Left> {
-    let zero = bytes.iter().position(|&byte| byte == 0)?;
-    let (directory, variables) = bytes.split_at(zero);
+    let mut parts = bytes.splitn(4, |&byte| byte == 0);
+    let (codes, command, directory, variables) =
+        (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let codes = String::from_utf8_lossy(codes);
+    let pipe_codes = codes.split_whitespace().map_while(|code| code.parse().ok()).collect();
+    let last_command = String::from_utf8_lossy(command).into_owned();
     let directory = directory.strip_suffix(b"\n").unwrap_or(directory);
     let directory = (!directory.is_empty()).then(|| OsString::from_vec(directory.to_vec()).into());
     let directory: Option<PathBuf> = directory;
-    Some(Left { directory, environment: read_variables(variables.get(1..).unwrap_or_default()) })
+    let environment = read_variables(variables);
+    Some(Left { pipe_codes, last_command, directory, environment })
 }
 
 /// Reads `declare -x NAME="value"`, one after another. What is not understood is passed over to the next
@@ -132,9 +137,10 @@ mod tests {
 
     #[test]
     fn values_come_back_as_they_were() {
-        let said = b"/a b\n\0declare -x A=\"1 \\\"2\\\" \\$x \\\\\"\ndeclare -rx B=$'t\\tq\\'\\303\\244\\n'\n\
+        let said = b"1 0 \0tail -3\0/a b\n\0declare -x A=\"1 \\\"2\\\" \\$x \\\\\"\ndeclare -rx B=$'t\\tq\\'\\303\\244\\n'\n\
             declare -x NOTHING\ndeclare -ax LIST=([0]=\"1\")\ndeclare -x C=\"two\nlines\"\ndeclare -x SHLVL=\"2\"\n";
         let left = read_left(said).unwrap();
+        assert_eq!((left.pipe_codes, left.last_command.as_str()), (vec![1, 0], "tail -3"));
         assert_eq!(left.directory, Some("/a b".into()));
         let expected = [("A", "1 \"2\" $x \\"), ("B", "t\tq'ä\n"), ("C", "two\nlines")];
         assert_eq!(left.environment, expected.map(|(name, value)| (name.into(), value.into())));
@@ -143,7 +149,8 @@ mod tests {
     #[test]
     fn a_shell_that_said_nothing_left_nothing() {
         assert_eq!(read_left(b""), None);
-        assert_eq!(read_left(b"\0").unwrap().directory, None);
-        assert_eq!(read_left(b"/x\n\0declare -x A=\"cut").unwrap().environment, []);
+        assert_eq!(read_left(b"0 \0x\0/a\n"), None);
+        assert_eq!(read_left(b"0 \0\0\0").unwrap().directory, None);
+        assert_eq!(read_left(b"0 \0x\0/x\n\0declare -x A=\"cut").unwrap().environment, []);
     }
 }

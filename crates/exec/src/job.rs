@@ -19,6 +19,7 @@ use crate::error::JobError;
 use crate::exported::read_left;
 use crate::keeper::{Process, descendants, kill_session};
 use crate::keepers::Over;
+use crate::keys::{end_if_it_waits_for_keys, waits_for_keys};
 use crate::log::Log;
 use crate::ports::listening;
 use crate::refusal::{REFUSALS_TOLD, Refusal};
@@ -185,6 +186,21 @@ impl Job {
     /// those at `from` are not kept.
     pub fn read(&self, from: u64, max: usize) -> (u64, Vec<u8>) {
         self.lock().log.read(from, max)
+    }
+
+    /// How many line ends it wrote before a place; before the end of the gap, if it is in the gap.
+    pub fn newlines_before(&self, place: u64) -> u64 {
+        self.lock().log.newlines_before(place)
+    }
+
+    /// The processes of it that wait for keys, which never come: there is no terminal.
+    pub fn waiting_for_keys(&self) -> Vec<Process> {
+        self.processes().into_iter().filter(|process| waits_for_keys(process.pid)).collect()
+    }
+
+    /// Tells one of its processes to end, if it still waits for keys.
+    pub fn end_waiting_for_keys(&self, process: &Process) {
+        end_if_it_waits_for_keys(process.pid);
     }
 
     /// The processes of it that run: what its shell started, and the shell.

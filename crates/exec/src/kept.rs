@@ -3,6 +3,9 @@
 //! There is no record on disk that could be stale: a keeper is a process with its job's id among its
 //! arguments, and holds the script as its descriptor 3.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -11,6 +14,7 @@ use rustix::process::Pid;
 
 use crate::jobs::ID_PREFIX;
 use crate::keeper::{Doomed, Process, descendants};
+use crate::launch::WORKSPACE;
 use crate::wire::Ending;
 
 /// What is read of a script.
@@ -34,6 +38,10 @@ pub struct Kept {
     pub directory: PathBuf,
     /// When it was started.
     pub started: Option<SystemTime>,
+    /// The workspace of the runtime.
+    pub workspace: Option<PathBuf>,
+    /// The user that it runs as: a name, or a number if there is none.
+    pub user: String,
     /// What runs of it.
     pub processes: Vec<Process>,
     /// The processes of ours between the keeper and the shell, if it runs in a sandbox.
@@ -94,17 +102,32 @@ fn kept(pid: i32, arguments: &[&str]) -> Option<Kept> {
     let runtime = fields.nth(1)?.parse().ok()?;
     // A keeper that still waits for a command has not begun a session.
     fields.nth(1).filter(|session| session.parse() == Ok(pid))?;
-    let started = std::fs::metadata(format!("/proc/{pid}")).and_then(|process| process.modified());
+    let process = std::fs::metadata(format!("/proc/{pid}")).ok()?;
     Some(Kept {
         id: id.to_owned(),
         keeper: pid,
         runtime,
         script: script(pid),
         directory,
-        started: started.ok(),
+        started: process.modified().ok(),
+        workspace: workspace(pid),
+        user: user_name(process.uid()),
         processes: descendants(pid),
         between: Vec::new(),
     })
+}
+
+fn workspace(keeper: i32) -> Option<PathBuf> {
+    let environment = std::fs::read(format!("/proc/{keeper}/environ")).ok()?;
+    let prefix = format!("{WORKSPACE}=");
+    let mut variables = environment.split(|&byte| byte == 0);
+    let value = variables.find_map(|variable| variable.strip_prefix(prefix.as_bytes()))?;
+    Some(OsString::from_vec(value.to_vec()).into())
+}
+
+fn user_name(uid: u32) -> String {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(uid));
+    user.ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }
 
 fn script(keeper: i32) -> Vec<u8> {

@@ -39,7 +39,12 @@ pub struct Launcher {
     /// The arguments by which it knows that it is to. The job's id comes behind them: for whoever lists
     /// processes.
     pub arguments: Vec<OsString>,
+    /// The workspace of the runtime, for whoever lists commands.
+    pub workspace: Option<PathBuf>,
 }
+
+/// The variable of a keeper that has the workspace.
+pub(crate) const WORKSPACE: &str = "TOOLCRIB_WORKSPACE";
 
 /// A keeper that waits for its request. It ends when this is dropped.
 #[derive(Debug)]
@@ -85,6 +90,7 @@ impl Launcher {
         fcntl_setfl(&output, OFlags::NONBLOCK)?;
         let mut keeper = std::process::Command::new(&self.program);
         keeper.args(&self.arguments).arg(&id).env_clear().current_dir("/");
+        keeper.envs(self.workspace.iter().map(|workspace| (WORKSPACE, workspace)));
         keeper.stdin(Stdio::from(OwnedFd::from(theirs)));
         keeper.stdout(Stdio::from(written.try_clone()?)).stderr(Stdio::from(written));
         let started = keeper.spawn()?;

@@ -34,6 +34,7 @@ mod jobs;
 mod keeper;
 mod keepers;
 mod kept;
+mod keys;
 mod launch;
 mod log;
 mod memory;

@@ -43,11 +43,17 @@ impl LogRoom {
     }
 }
 
+/// How far the places are apart at which the line ends before them are known.
+const MARK_BYTES: u64 = 64 << 10;
+
 #[derive(Debug)]
 pub(crate) struct Log {
     room: Arc<LogRoom>,
-    /// All bytes that ever came.
+    /// All bytes that ever came, and the line ends among them.
     written: u64,
+    newlines: u64,
+    /// Places before the gap and behind it, and how many line ends came before each.
+    marks: Vec<(u64, u64)>,
     memory: Vec<u8>,
     file: Option<Spilled>,
     /// Bytes from here on could not be stored, and why.
@@ -66,7 +72,15 @@ struct Spilled {
 
 impl Log {
     pub(crate) fn new(room: Arc<LogRoom>) -> Log {
-        Log { room, written: 0, memory: Vec::new(), file: None, lost: None }
+        Log {
+            room,
+            written: 0,
+            newlines: 0,
+            marks: Vec::new(),
+            memory: Vec::new(),
+            file: None,
+            lost: None,
+        }
     }
 
     /// How many bytes came in all: also the place where the next one will be.
@@ -84,9 +98,33 @@ impl Log {
         kept.filter(|gap| !gap.is_empty()).unwrap_or(self.written..self.written)
     }
 
+    /// How many line ends came before a place; before the end of the gap, if it is in the gap.
+    pub(crate) fn newlines_before(&self, place: u64) -> u64 {
+        let between = |from: u64, to: u64| {
+            let count = usize::try_from(to.saturating_sub(from)).unwrap_or(0);
+            count_newlines(&self.read(from, count).1)
+        };
+        let gap = self.gap();
+        if gap.is_empty() || place <= gap.start {
+            let last = self.marks.iter().take_while(|(at, _)| *at <= place).last();
+            let (from, newlines) = last.copied().unwrap_or((0, 0));
+            return newlines + between(from, place);
+        }
+        let place = place.max(gap.end);
+        let next = self.marks.iter().find(|(at, _)| *at >= place);
+        let (to, newlines) = next.copied().unwrap_or((self.written, self.newlines));
+        newlines.saturating_sub(between(place, to))
+    }
+
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         let at = self.written;
         self.written += bytes.len() as u64;
+        self.newlines += count_newlines(bytes);
+        if self.marks.last().is_none_or(|(last, _)| self.written - last >= MARK_BYTES) {
+            self.marks.push((self.written, self.newlines));
+            let gap = self.gap();
+            self.marks.retain(|(at, _)| *at <= gap.start || *at >= gap.end);
+        }
         if self.lost.is_some() {
             return;
         }
@@ -214,6 +252,10 @@ impl Drop for Spilled {
     }
 }
 
+fn count_newlines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
+}
+
 /// A file that no path leads to: nothing else reads it, and it goes with the last who has it open.
 fn nameless_file(directory: Option<&Path>) -> io::Result<OwnedFd> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
@@ -271,6 +313,25 @@ mod tests {
         assert_eq!(dropped, total - head - ring);
         assert_eq!(kept, [pattern(0..head), pattern(total - ring..total)].concat());
         assert_eq!(log.read(head + 5, 3), (total - ring, pattern(total - ring..total - ring + 3)));
+    }
+
+    #[test]
+    fn the_line_ends_before_a_place_are_known_after_a_drop() {
+        let mut log = log(1 << 20);
+        let line = |number: u32| format!("line {number}\n");
+        (1..=500_000).for_each(|number| log.append(line(number).as_bytes()));
+        let gap = log.gap();
+        assert!(!gap.is_empty());
+        for place in [gap.start + 1, gap.end, gap.end + 1, gap.end + 300_000, log.written()] {
+            let (_, rest) = log.read(place, 1 << 20);
+            let expected = 500_000 - count_newlines(&rest);
+            assert_eq!(log.newlines_before(place), expected, "{place}");
+        }
+        for place in [0, 7, 100_000, gap.start] {
+            let (_, before) = log.read(0, usize::try_from(place).unwrap());
+            assert_eq!(log.newlines_before(place), count_newlines(&before), "{place}");
+        }
+        assert!(log.marks.len() < 30);
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::supervise::Supervised;
 use crate::supervise::review::Staging;
 use crate::wire::{Notice, take_notice};
 
-/// What is read of one output before the others have their turn.
+/// What is read of one output before the others have their turn. More than a pipe holds.
 const TURN_BYTES: usize = 1 << 20;
 
 /// What is read at a time: all that is in a pipe.
@@ -73,10 +73,21 @@ struct Sources {
 /// supervisor, or the files that commands have closed and that are to be reviewed.
 #[derive(Debug)]
 enum Source {
-    Output(OwnedFd, Arc<Job>),
-    Keeper(UnixStream, Mutex<Vec<u8>>, Arc<Job>, Option<Supervision>),
+    Output(Arc<OwnedFd>, Arc<Job>),
+    Keeper(Keeper),
     Calls(Supervised),
     ClosedFiles(Arc<Staging>),
+}
+
+/// What is needed to hear a keeper.
+#[derive(Debug)]
+struct Keeper {
+    control: UnixStream,
+    received: Mutex<Vec<u8>>,
+    job: Arc<Job>,
+    /// Read to its end, or as far as there is something, before the exit of the shell is told.
+    output: Arc<OwnedFd>,
+    supervision: Option<Supervision>,
 }
 
 impl Poller {
@@ -94,8 +105,9 @@ impl Poller {
         supervision: Option<Supervision>,
     ) -> io::Result<()> {
         let shared = self.begun()?;
-        shared.add(Source::Output(output, job.clone()))?;
-        shared.add(Source::Keeper(control, Mutex::default(), job.clone(), supervision))
+        let (output, job, received) = (Arc::new(output), job.clone(), Mutex::default());
+        shared.add(Source::Output(output.clone(), job.clone()))?;
+        shared.add(Source::Keeper(Keeper { control, received, job, output, supervision }))
     }
 
     /// Performs the calls of a command from now on.
@@ -178,7 +190,9 @@ impl Shared {
         let data = EventData::new_u64(number);
         let added = match &*source {
             Source::Output(output, _) => epoll::add(&self.epoll, output, data, EventFlags::IN),
-            Source::Keeper(control, ..) => epoll::add(&self.epoll, control, data, EventFlags::IN),
+            Source::Keeper(keeper) => {
+                epoll::add(&self.epoll, &keeper.control, data, EventFlags::IN)
+            }
             Source::Calls(calls) => epoll::add(&self.epoll, calls, data, EventFlags::IN),
             Source::ClosedFiles(files) => epoll::add(&self.epoll, files, data, EventFlags::IN),
         };
@@ -197,9 +211,7 @@ impl Shared {
         let Some(source) = lock(&self.sources).by_number.get(&number).cloned() else { return true };
         let open = match &*source {
             Source::Output(output, job) => read_output(output, job, chunk),
-            Source::Keeper(control, received, job, supervision) => {
-                hear(control, &mut lock(received), job, supervision.as_ref(), chunk)
-            }
+            Source::Keeper(keeper) => keeper.hear(chunk),
             Source::Calls(calls) => calls.attend(),
             Source::ClosedFiles(files) => {
                 files.publish();
@@ -212,9 +224,9 @@ impl Shared {
                     let _ = epoll::delete(&self.epoll, output);
                     job.output_closed();
                 }
-                Source::Keeper(control, _, job, _) => {
-                    let _ = epoll::delete(&self.epoll, control);
-                    job.keeper_gone();
+                Source::Keeper(keeper) => {
+                    let _ = epoll::delete(&self.epoll, &keeper.control);
+                    keeper.job.keeper_gone();
                 }
                 Source::Calls(calls) => {
                     let _ = epoll::delete(&self.epoll, calls);
@@ -228,7 +240,8 @@ impl Shared {
     }
 }
 
-/// Moves some of an output into its log; answers whether there may be more.
+/// Moves some of an output into its log, and never less than a pipe holds, if it has that much; answers
+/// whether there may be more.
 fn read_output(output: &OwnedFd, job: &Job, chunk: &mut [u8]) -> bool {
     let mut moved = 0;
     while moved < TURN_BYTES {
@@ -246,37 +259,49 @@ fn read_output(output: &OwnedFd, job: &Job, chunk: &mut [u8]) -> bool {
     true
 }
 
-/// Hears what a keeper says; answers whether it may say more.
-fn hear(
-    control: &UnixStream,
-    received: &mut Vec<u8>,
-    job: &Arc<Job>,
-    supervision: Option<&Supervision>,
-    chunk: &mut [u8],
-) -> bool {
-    let mut descriptors = Vec::new();
-    loop {
-        let open = match handover::receive(control, chunk) {
-            Ok((0, _)) => false,
-            Ok((count, received_descriptors)) => {
-                descriptors.extend(received_descriptors);
-                received.extend_from_slice(chunk.get(..count).unwrap_or_default());
-                true
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
-            Err(_) => false,
-        };
-        while let Ok(Some(notice)) = take_notice(received) {
-            match (notice, supervision) {
-                (Notice::Supervised, Some(supervision)) => {
-                    begin_to_supervise(std::mem::take(&mut descriptors), job, supervision);
+impl Keeper {
+    /// Hears what it says; answers whether it may say more.
+    fn hear(&self, chunk: &mut [u8]) -> bool {
+        let mut received = lock(&self.received);
+        let mut descriptors = Vec::new();
+        loop {
+            let open = match handover::receive(&self.control, chunk) {
+                Ok((0, _)) => false,
+                Ok((count, received_descriptors)) => {
+                    descriptors.extend(received_descriptors);
+                    received.extend_from_slice(chunk.get(..count).unwrap_or_default());
+                    true
                 }
-                (notice, _) => job.heard(notice),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
+                Err(_) => false,
+            };
+            while let Ok(Some(notice)) = take_notice(&mut received) {
+                match (notice, &self.supervision) {
+                    (Notice::Supervised, Some(supervision)) => {
+                        let descriptors = std::mem::take(&mut descriptors);
+                        begin_to_supervise(descriptors, &self.job, supervision);
+                    }
+                    (notice, _) => {
+                        if matches!(notice, Notice::Exited { .. }) {
+                            self.read_what_the_shell_wrote(chunk);
+                        }
+                        self.job.heard(notice);
+                    }
+                }
+            }
+            if !open {
+                return false;
             }
         }
-        if !open {
-            return false;
+    }
+
+    /// The notice of the exit and the output come by different ways. All that the shell wrote is in the pipe
+    /// by now, so it is read before the exit is told. A process that the shell left behind may keep the pipe
+    /// open, and write on.
+    fn read_what_the_shell_wrote(&self, chunk: &mut [u8]) {
+        if !read_output(&self.output, &self.job, chunk) {
+            self.job.output_closed();
         }
     }
 }

@@ -65,11 +65,19 @@ impl PrivateFile {
 
     /// Puts a new file in place, whole and for its owner alone. Leaves one that is there as it is.
     pub fn create(&self, content: &[u8]) -> Result<(), PrivateFileError> {
+        self.put(content, RenameFlags::NOREPLACE)
+    }
+
+    /// Puts a new file in place, whole and for its owner alone, also of one that is there.
+    pub fn replace(&self, content: &[u8]) -> Result<(), PrivateFileError> {
+        self.put(content, RenameFlags::empty())
+    }
+
+    fn put(&self, content: &[u8], flags: RenameFlags) -> Result<(), PrivateFileError> {
         let draft = format!(".draft-{}", random::hex::<8>()?);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let made = openat(&self.directory, &draft, flags, Mode::RUSR | Mode::WUSR)?;
+        let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let made = openat(&self.directory, &draft, new, Mode::RUSR | Mode::WUSR)?;
         let written = File::from(made).write_all(content).and_then(|()| {
-            let flags = RenameFlags::NOREPLACE;
             Ok(renameat_with(&self.directory, &draft, &self.directory, &self.name, flags)?)
         });
         if written.is_err() {
@@ -172,6 +180,8 @@ mod tests {
         file.create(b"two").unwrap();
         assert_eq!(file.read(100).unwrap().unwrap(), b"one");
         assert_eq!(file.read(2).unwrap().unwrap(), b"on");
+        file.replace(b"three").unwrap();
+        assert_eq!(file.read(100).unwrap().unwrap(), b"three");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1, "no draft is left");
     }

@@ -178,6 +178,11 @@ impl Directory {
 }
 
 impl Stamp {
+    /// The stamp of what a path leads to, wherever that is. Only to see whether it is still what it was.
+    pub fn at(path: &Path) -> Option<Stamp> {
+        Some(Stamp::of(&rustix::fs::stat(path).ok()?))
+    }
+
     pub(crate) fn of(stat: &Stat) -> Stamp {
         Stamp {
             identity: (stat.st_dev, stat.st_ino),

@@ -120,6 +120,8 @@ impl RunDoor {
             .arg("run")
             .args(setup.flags(workspace))
             .envs(setup.variables(workspace))
+            // The login shell of whoever runs the tests is no part of a case.
+            .env_remove("SHELL")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -185,6 +187,7 @@ impl McpDoor {
             .arg("serve")
             .args(flags)
             .envs(variables.to_vec())
+            .env_remove("SHELL")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -36,6 +36,29 @@ pub fn clip_line(line: &str, max_chars: usize) -> String {
     }
 }
 
+/// Keeps at most `max_chars` characters of one line, most of them of its beginning and the rest of its end, and
+/// says how many are missing between. `missing` is where some are missing already, and how many.
+pub fn clip_middle(line: &str, missing: Option<(usize, u64)>, max_chars: usize) -> String {
+    let chars = |text: &str| text.chars().count();
+    let end_chars = max_chars / 4;
+    let (begin, end, mut missing) = match missing {
+        Some((at, count)) => (&line[..at], &line[at..], count),
+        None if line.char_indices().nth(max_chars).is_none() => return line.to_owned(),
+        None => {
+            let after = line.char_indices().nth(max_chars - end_chars).map_or(0, |(at, _)| at);
+            (&line[..after], &line[after..], 0)
+        }
+    };
+    let begin_end =
+        begin.char_indices().nth(max_chars - end_chars).map_or(begin.len(), |(at, _)| at);
+    let end_begin = match chars(end).checked_sub(end_chars) {
+        Some(over) => end.char_indices().nth(over).map_or(end.len(), |(at, _)| at),
+        None => 0,
+    };
+    missing += (chars(&begin[begin_end..]) + chars(&end[..end_begin])) as u64;
+    format!("{}{}…{}", &begin[..begin_end], left_out(missing), &end[end_begin..])
+}
+
 /// What stands where so many characters were left out.
 pub(crate) fn left_out(chars: u64) -> String {
     format!("…[+{chars} characters]")
@@ -52,6 +75,16 @@ mod tests {
         let clipped = clip_lines("one\ntwo\nthree\n", 9);
         assert_eq!(clipped.text, "one\ntwo\n");
         assert_eq!((clipped.left_out_chars, clipped.left_out_lines), (6, 1));
+    }
+
+    #[test]
+    fn a_long_line_shows_its_beginning_and_its_end() {
+        assert_eq!(clip_middle("abcdefgh", None, 8), "abcdefgh");
+        assert_eq!(clip_middle("abcdefghijkl", None, 8), "abcdef…[+4 characters]…kl");
+        assert_eq!(clip_middle("abcdefghijkl", Some((9, 100)), 8), "abcdef…[+104 characters]…kl");
+        assert_eq!(clip_middle("ab", Some((1, 5)), 8), "a…[+5 characters]…b");
+        assert_eq!(clip_middle("äöüßäöüß", None, 4), "äöü…[+4 characters]…ß");
+        assert_eq!(clip_middle("abc", None, 0), "…[+3 characters]…");
     }
 
     proptest! {

@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use crate::clip::clip_line;
+use crate::clip::clip_middle;
+use crate::trouble::tells_of_an_error;
 
 /// Lines shown before an error, and after it.
 const BEFORE: usize = 2;
@@ -88,8 +89,13 @@ impl Excerpt {
 
     /// Takes the next line, without its end.
     pub fn line(&mut self, line: &str) {
+        self.cut_line(line, None);
+    }
+
+    /// Takes the next line, of which so many characters are missing at a place.
+    pub fn cut_line(&mut self, line: &str, missing: Option<(usize, u64)>) {
         self.lines += 1;
-        let kept = (self.lines, clip_line(line, self.line_chars));
+        let kept = (self.lines, clip_middle(line, missing, self.line_chars));
         // Once a line did not fit into the beginning, none does.
         if self.lines == self.head.kept.len() as u64 + 1 && self.head.has_room_for(&kept) {
             self.head.push(kept);
@@ -184,16 +190,6 @@ fn note_gap(text: &mut String, lines: u64) {
         1 => writeln!(text, "[1 line left out]"),
         lines => writeln!(text, "[{lines} lines left out]"),
     };
-}
-
-/// Whether a line says that something went wrong, as compilers, tests and shells say it.
-fn tells_of_an_error(line: &str) -> bool {
-    const SIGNS: [&str; 6] = ["error", "fail", "panic", "fatal", "exception", "traceback"];
-    const ALL_IS_WELL: [&str; 6] =
-        ["0 error", "no error", "0 fail", "no fail", "without error", "errors: 0"];
-    let line = line.to_ascii_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| line.contains(word));
-    says(&SIGNS) && !says(&ALL_IS_WELL)
 }
 
 #[cfg(test)]

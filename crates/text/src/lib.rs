@@ -17,13 +17,15 @@ mod locate;
 mod merge;
 mod nearest;
 mod numbered;
+mod output;
 mod patch;
 mod secrets;
 mod survey;
 mod terminal;
+mod trouble;
 mod visible;
 
-pub use clip::{Clipped, clip_line, clip_lines};
+pub use clip::{Clipped, clip_line, clip_lines, clip_middle};
 pub use diff::{Diff, changed_lines, unified_diff};
 pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
@@ -35,6 +37,7 @@ pub use locate::{find_all, find_another, line_numbers};
 pub use merge::{Conflict, merge};
 pub use nearest::{Likeness, Nearest, nearest_block};
 pub use numbered::without_line_numbers;
+pub use output::output_encoding;
 pub use patch::{
     Applied, Divergence, FileAction, FilePatch, Hunk, HunkFate, HunkLine, Misfit, Patch,
     PatchError, PatchErrorKind, Sign, Why,

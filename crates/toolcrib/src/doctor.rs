@@ -65,14 +65,14 @@ impl Runtime {
             missing,
             reasons: enforced.reasons.clone(),
             attempts,
-            left_out: host.environment().left_out.clone(),
+            left_out: host.environment().0.left_out.clone(),
         })
     }
 }
 
 /// What a command of an agent gets.
 fn environment(host: &ShellHost, level: Level, tmp: &Path) -> Vec<(OsString, OsString)> {
-    let mut environment = host.environment().variables.clone();
+    let mut environment = host.environment().0.variables.clone();
     environment.push(("TMPDIR".into(), seen_tmp(level, tmp).into()));
     environment
 }

@@ -22,6 +22,10 @@ pub struct RunningCommand {
     pub directory: PathBuf,
     /// When.
     pub started: Option<SystemTime>,
+    /// The workspace that it was started in.
+    pub workspace: Option<PathBuf>,
+    /// The user that it runs as.
+    pub user: String,
     /// Its processes: their numbers and names.
     pub processes: Vec<(i32, String)>,
 }
@@ -35,6 +39,8 @@ pub fn running_commands() -> Vec<RunningCommand> {
         runtime: kept.runtime,
         directory: kept.directory,
         started: kept.started,
+        workspace: kept.workspace,
+        user: kept.user,
     };
     all_kept(&KEEP).into_iter().map(shown).collect()
 }

@@ -114,6 +114,7 @@ pub use reply::{Picture, Reply};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::SandboxSettings;
 pub use session::Session;
+pub use shell::login_files;
 pub use tool::{Category, Hints, Tool};
 pub use toolcrib_exec::{Attempt, Network, ask_for_more_handles};
 pub use toolcrib_fs::{

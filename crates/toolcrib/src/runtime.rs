@@ -328,8 +328,9 @@ impl RuntimeBuilder {
         self
     }
 
-    /// The user's shell: what it makes of the environment at a login is for commands too. It is run once, at
-    /// the first command, for at most five seconds.
+    /// The user's shell: what it makes of the environment at a login is for commands too. It is run in the
+    /// background, from [`RuntimeBuilder::build`] on and where nothing can be written, and the result is kept with
+    /// the journal until a file that the shell reads has changed.
     pub fn login_shell(mut self, shell: impl Into<PathBuf>) -> Self {
         self.login_shell = Some(shell.into());
         self
@@ -378,6 +379,7 @@ impl RuntimeBuilder {
         let hidden = Arc::new(hidden);
         let settings = ShellSettings {
             directory: journal.as_ref().map(|journal| journal.directory().to_owned()),
+            workspace: workspace.roots().next().map(|root| root.path().to_owned()),
             environment: self.environment,
             login_shell: self.login_shell,
             sandbox: (self.profile != Profile::Open).then_some(self.sandbox),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use toolcrib_exec::Ending;
 use toolcrib_fs::{Place, Root};
 use toolcrib_policy::{Policy, Proposal, Remembered};
 
@@ -47,6 +48,7 @@ pub struct Session {
     own_roots: OnceLock<Vec<Arc<Root>>>,
     changed_outside: Mutex<ChangedOutside>,
     notice: Option<NoticeSink>,
+    one_call: bool,
 }
 
 impl fmt::Debug for Session {
@@ -87,7 +89,28 @@ impl Session {
             own_roots: OnceLock::new(),
             changed_outside: Mutex::default(),
             notice,
+            one_call: false,
         }
+    }
+
+    /// Says that the session ends with its first call, so that no reply promises what comes after it.
+    pub fn for_one_call(mut self) -> Session {
+        self.one_call = true;
+        self
+    }
+
+    pub(crate) fn is_for_one_call(&self) -> bool {
+        self.one_call
+    }
+
+    /// Ends all commands that run; answers how many. They are given two seconds to end by themselves.
+    pub fn end_commands(&self) -> usize {
+        self.shell.as_ref().map_or(0, |shell| shell.jobs().kill_all(Ending::Polite))
+    }
+
+    /// Forgets the commands that ended so long ago, and their output; answers how many.
+    pub fn forget_commands(&self, age: Duration) -> usize {
+        self.shell.as_ref().map_or(0, |shell| shell.jobs().clean_up(age))
     }
 
     /// Its number, for records.

@@ -1,20 +1,22 @@
 //! Commands: what a runtime starts them with, and what a session carries from one to the next.
 
 mod login;
+mod offline;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use toolcrib_exec::{
-    AllowAll, Enforced, Environment, Jobs, Launcher, LogLimits, Network, Refusal, Sandbox, Shells,
-    find_bash, is_secret,
+    Enforced, Environment, Jobs, Launcher, LogLimits, Shells, find_bash, is_secret,
 };
 use toolcrib_text::Secrets;
 
-use self::login::{login_command, merged, read_login};
+pub use self::login::login_files;
+use self::login::{Loaded, Login, LoginProbe, merged};
+pub(crate) use self::offline::end_waiting_for_a_network;
 use crate::helper::KEEP;
 use crate::sandbox::{SandboxSettings, is_enough};
 use crate::trail::Trail;
@@ -32,12 +34,9 @@ const ALL_LOG_BYTES: u64 = 1 << 30;
 /// More than a system hands to a program: what a session carries is bounded by it.
 const MAX_CARRIED_BYTES: usize = 1 << 20;
 
-/// So many refusals are remembered as told.
-const MAX_REFUSALS: usize = 1_000;
+pub(crate) type Variables = Vec<(OsString, OsString)>;
 
-type Variables = Vec<(OsString, OsString)>;
-
-/// Where the user's environment comes from; asked at the first command.
+/// Where the user's environment comes from; asked once.
 pub(crate) type EnvironmentSource = Box<dyn Fn() -> Variables + Send + Sync>;
 
 /// Where the directories of sessions are made if the host keeps nothing: the usual place.
@@ -47,6 +46,8 @@ const TMP: &str = "/tmp";
 pub(crate) struct ShellSettings {
     /// Where long outputs go, and the directories of sessions.
     pub(crate) directory: Option<PathBuf>,
+    /// The first root, for whoever lists commands.
+    pub(crate) workspace: Option<PathBuf>,
     pub(crate) environment: Option<EnvironmentSource>,
     pub(crate) login_shell: Option<PathBuf>,
     /// What commands are held to; nothing, where they are to run without.
@@ -57,34 +58,54 @@ pub(crate) struct ShellSettings {
 pub(crate) struct ShellHost {
     shells: Arc<Shells>,
     source: Option<EnvironmentSource>,
-    login_shell: Option<PathBuf>,
+    login: Option<Login>,
     sandbox: Option<SandboxSettings>,
     tmp: PathBuf,
-    environment: OnceLock<Environment>,
-    own_secrets: OnceLock<Variables>,
+    environment: OnceLock<Arc<Environment>>,
+    /// That of this process.
+    own: OnceLock<Variables>,
     bash: OnceLock<Option<PathBuf>>,
 }
 
 impl ShellHost {
     /// Commands kept by `program`.
     pub(crate) fn new(program: &Path, settings: ShellSettings) -> ShellHost {
-        let ShellSettings { directory, environment, login_shell, sandbox } = settings;
+        let ShellSettings { directory, workspace, environment, login_shell, sandbox } = settings;
         let tmp = directory.clone().unwrap_or_else(|| PathBuf::from(TMP));
+        let state = directory.clone();
         let launcher = Launcher {
             program: program.to_owned(),
             arguments: KEEP.iter().map(OsString::from).collect(),
+            workspace,
         };
         let limits = LogLimits { bytes: LOG_BYTES, all_bytes: ALL_LOG_BYTES, directory };
-        ShellHost {
+        let mut host = ShellHost {
             shells: Shells::new(launcher, limits),
             source: environment,
-            login_shell,
+            login: None,
             sandbox,
             tmp,
             environment: OnceLock::new(),
-            own_secrets: OnceLock::new(),
+            own: OnceLock::new(),
             bash: OnceLock::new(),
-        }
+        };
+        host.login = login_shell.and_then(|shell| host.begin_login(shell, state));
+        host
+    }
+
+    /// Begins to load what the user's shell makes of the environment at a login.
+    fn begin_login(&self, shell: PathBuf, state: Option<PathBuf>) -> Option<Login> {
+        let own = self.own.get_or_init(|| own_variables(&self.source)).clone();
+        let hidden = self.sandbox.as_ref().map(|settings| settings.hidden.clone());
+        Some(Login::load(LoginProbe {
+            shells: self.shells.clone(),
+            bash: self.bash()?.to_owned(),
+            shell,
+            own,
+            hidden: hidden.unwrap_or_default(),
+            tmp: self.tmp.clone(),
+            state,
+        }))
     }
 
     /// What commands are held to; nothing, where they run without.
@@ -113,59 +134,37 @@ impl ShellHost {
             carried: Mutex::default(),
             cursors: Mutex::default(),
             trails: Mutex::default(),
-            refused: Mutex::default(),
         }
     }
 
-    /// What a command gets that nothing was carried to.
-    pub(crate) fn environment(&self) -> &Environment {
-        self.environment.get_or_init(|| {
-            let own = self.source.as_ref().map(|source| source()).unwrap_or_default();
-            let login = self.login_shell.as_deref().zip(self.bash());
-            let login = login.and_then(|(shell, bash)| self.login_environment(bash, shell, &own));
-            let users = match login {
-                Some(login) => merged(own, login),
-                None => own,
-            };
-            Environment::of(users, |value| Secrets::default().are_in(value))
-        })
-    }
-
-    /// Asks the user's shell for the environment that it makes at a login. Where commands are confined, it is
-    /// too: a command may have written the files that it runs, and they cannot change anything then.
-    fn login_environment(&self, bash: &Path, shell: &Path, own: &Variables) -> Option<Variables> {
-        let command = login_command(bash, shell, own);
-        let jobs = self.shells.session(1);
-        let job = match &self.sandbox {
-            None => jobs.start(&command),
-            Some(settings) => {
-                let sandbox = Sandbox {
-                    writable: Vec::new(),
-                    caches: Vec::new(),
-                    read_only: Vec::new(),
-                    hidden: settings.hidden.clone(),
-                    tmp: jobs.tmp(&self.tmp).ok()?,
-                    supervise_reads: false,
-                    network: Network::None,
-                    limits: toolcrib_exec::Limits::DEFAULT,
-                };
-                jobs.start_within(&sandbox, &command, Arc::new(AllowAll))
-            }
+    /// What a command gets that nothing was carried to, and whether that of a login is in it, where there is
+    /// to be one.
+    pub(crate) fn environment(&self) -> (Arc<Environment>, bool) {
+        if let Some(known) = self.environment.get() {
+            return (known.clone(), true);
+        }
+        let own = self.own.get_or_init(|| own_variables(&self.source)).clone();
+        let users = match self.login.as_ref().map(Login::wait) {
+            Some(Loaded::NotYet) => return (Arc::new(of_user(own)), false),
+            Some(Loaded::Variables(login)) => merged(own, login.to_vec()),
+            Some(Loaded::Nothing) | None => own,
         };
-        read_login(&*job.ok()?)
+        (self.environment.get_or_init(|| Arc::new(of_user(users))).clone(), true)
     }
 
     /// What of the user's environment, and of what a session exports, is secret. What a login adds to that is
     /// known from the first command on.
     pub(crate) fn secrets(&self, session: Option<&SessionShell>) -> Secrets {
         let is_secret = |(name, _): &&(OsString, OsString)| is_secret(&name.to_string_lossy());
-        let own = self.own_secrets.get_or_init(|| {
-            let own = self.source.as_ref().map(|source| source()).unwrap_or_default();
-            own.iter().filter(is_secret).cloned().collect()
-        });
-        let login = self.environment.get().into_iter().flat_map(|environment| &environment.secrets);
+        let own = self.own.get_or_init(|| own_variables(&self.source));
+        // Looked at each time: the shell may be run again for the secrets that are not kept.
+        let login = match self.login.as_ref().map(Login::now) {
+            Some(Loaded::Variables(login)) => of_user(login.to_vec()).secrets,
+            _ => Vec::new(),
+        };
         let carried = session.and_then(|session| session.carried().environment).unwrap_or_default();
-        let all = own.iter().chain(login).chain(carried.iter().filter(is_secret));
+        let own = own.iter().filter(is_secret);
+        let all = own.chain(&login).chain(carried.iter().filter(is_secret));
         let text = |text: &OsString| text.to_str().map(str::to_owned);
         Secrets::known(all.filter_map(|(name, value)| Some((text(name)?, text(value)?))))
     }
@@ -182,8 +181,6 @@ pub(crate) struct SessionShell {
     carried: Mutex<Carried>,
     cursors: Mutex<HashMap<String, u64>>,
     trails: Mutex<HashMap<String, Arc<Trail>>>,
-    /// What was refused to its commands, and told.
-    refused: Mutex<HashSet<Refusal>>,
 }
 
 /// What a command left to the next.
@@ -193,6 +190,21 @@ pub(crate) struct Carried {
     pub(crate) directory: Option<PathBuf>,
     /// What it exported.
     pub(crate) environment: Option<Variables>,
+    /// Whether that has what a login gives.
+    pub(crate) with_login: bool,
+}
+
+impl Carried {
+    /// What the next command begins with. What a login gives is added once it is there.
+    pub(crate) fn environment_with(self, base: &Environment, with_login: bool) -> Variables {
+        match self.environment {
+            None => base.variables.clone(),
+            Some(carried) if with_login && !self.with_login => {
+                merged(carried, base.variables.clone())
+            }
+            Some(carried) => carried,
+        }
+    }
 }
 
 impl SessionShell {
@@ -209,12 +221,14 @@ impl SessionShell {
     }
 
     /// Answers whether it was taken: more than a system hands to a program is not.
-    pub(crate) fn carry_environment(&self, environment: Variables) -> bool {
+    pub(crate) fn carry_environment(&self, environment: Variables, with_login: bool) -> bool {
         let bytes: usize =
             environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
         let taken = bytes <= MAX_CARRIED_BYTES;
         if taken {
-            lock(&self.carried).environment = Some(environment);
+            let mut carried = lock(&self.carried);
+            carried.environment = Some(environment);
+            carried.with_login = with_login;
         }
         taken
     }
@@ -231,16 +245,6 @@ impl SessionShell {
         trails.insert(id.to_owned(), trail);
     }
 
-    /// Those of some refusals that no command of this session has met before.
-    pub(crate) fn first_refusals(&self, refusals: Vec<Refusal>) -> Vec<Refusal> {
-        let mut known = lock(&self.refused);
-        // A session that meets thousands is told some of them again.
-        if known.len() > MAX_REFUSALS {
-            known.clear();
-        }
-        refusals.into_iter().filter(|refusal| known.insert(refusal.clone())).collect()
-    }
-
     /// Up to where the output of a job was read.
     pub(crate) fn cursor(&self, id: &str) -> u64 {
         lock(&self.cursors).get(id).copied().unwrap_or(0)
@@ -254,6 +258,14 @@ impl SessionShell {
         }
         cursors.insert(id.to_owned(), cursor);
     }
+}
+
+fn own_variables(source: &Option<EnvironmentSource>) -> Variables {
+    source.as_ref().map(|source| source()).unwrap_or_default()
+}
+
+fn of_user(variables: Variables) -> Environment {
+    Environment::of(variables, |value| Secrets::default().are_in(value))
 }
 
 /// What these locks guard is whole between any two statements, so a panic elsewhere spoils nothing.

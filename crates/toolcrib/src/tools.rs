@@ -18,6 +18,8 @@ mod read;
 mod replacement;
 mod search_words;
 mod shell_output;
+mod shell_words;
+mod timeout;
 mod undo;
 mod write;
 

@@ -1,12 +1,38 @@
 //! Words that several replies use.
 
-/// `1 line`, `2 lines`, `1 match`, `2 matches`.
+use std::time::Duration;
+
+/// `1 line`, `2 lines`, `1 match`, `2 processes`.
 pub(crate) fn counted(number: u64, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
-        number if noun.ends_with("ch") => format!("{number} {noun}es"),
-        number if noun.ends_with('y') => format!("{number} {}ies", noun.trim_end_matches('y')),
-        number => format!("{number} {noun}s"),
+        number => format!("{number} {}", plural(noun)),
+    }
+}
+
+/// `1 process runs`, `2 processes run`: with the verb as it is for one, and for several.
+pub(crate) fn counted_do(number: u64, noun: &str, (one, several): (&str, &str)) -> String {
+    format!("{} {}", counted(number, noun), if number == 1 { one } else { several })
+}
+
+fn plural(noun: &str) -> String {
+    let before_y = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'i', 'o', 'u']));
+    match before_y {
+        Some(stem) => format!("{stem}ies"),
+        None if ["s", "x", "z", "ch", "sh"].iter().any(|end| noun.ends_with(end)) => {
+            format!("{noun}es")
+        }
+        None => format!("{noun}s"),
+    }
+}
+
+/// `0.4 s`, `31 s`, `5 min`, `3 h`.
+pub(crate) fn lasting(duration: Duration) -> String {
+    match duration.as_secs() {
+        0 => format!("{:.1} s", duration.as_secs_f64()),
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ ..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h", seconds / 3600),
     }
 }
 
@@ -16,5 +42,39 @@ pub(crate) fn first_of<T>(all: &[T], most: usize, name: impl Fn(&T) -> String) -
     match all.len().saturating_sub(most) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_not_several() {
+        for (number, noun, expected) in [
+            (1, "process", "1 process"),
+            (2, "process", "2 processes"),
+            (0, "file", "0 files"),
+            (2, "match", "2 matches"),
+            (2, "directory", "2 directories"),
+            (2, "key", "2 keys"),
+        ] {
+            assert_eq!(counted(number, noun), expected);
+        }
+        assert_eq!(counted_do(1, "process", ("runs", "run")), "1 process runs");
+        assert_eq!(counted_do(2, "process", ("runs", "run")), "2 processes run");
+    }
+
+    #[test]
+    fn durations_have_a_unit_that_fits() {
+        for (millis, expected) in [
+            (0, "0.0 s"),
+            (420, "0.4 s"),
+            (31_900, "31 s"),
+            (300_000, "5 min"),
+            (10_800_000, "3 h"),
+        ] {
+            assert_eq!(lasting(Duration::from_millis(millis)), expected);
+        }
     }
 }

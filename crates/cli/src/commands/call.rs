@@ -18,8 +18,9 @@ pub(crate) fn call(
 ) -> Result<ExitCode, String> {
     let terminal = Terminal { rules: rules::to_add_to(common) };
     let options = Options { dry_run: common.dry_run, approver: &terminal, ..Options::default() };
-    let outcome = read_args(args)?
-        .and_then(|args| runtime.call(&runtime.session(), Call::new(tool, args), options));
+    let outcome = read_args(args)?.and_then(|args| {
+        runtime.call(&runtime.session().for_one_call(), Call::new(tool, args), options)
+    });
     let printed = match &outcome {
         _ if !print::call_for_people(common) => {
             writeln!(io::stdout(), "{}", Value::Object(to_json(&outcome)))

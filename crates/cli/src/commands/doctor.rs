@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
-use toolcrib::{Checkup, Runtime};
+use toolcrib::{Checkup, Runtime, login_files};
 
 use super::{index, install};
 use crate::args::Common;
@@ -23,7 +23,7 @@ type Clients = Result<Vec<String>, String>;
 /// others, and where an attempt got out of the sandbox, at any level.
 pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     let runtime = super::runtime(common);
-    let findings: [Finding; 8] = [
+    let findings: [Finding; 9] = [
         ("program", program()),
         ("configuration", configuration(common)),
         ("profile", profile(common)),
@@ -35,6 +35,7 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
         ),
         ("workspace", runtime.as_ref().map(|_| roots(common)).map_err(String::clone)),
         ("index", runtime.as_ref().map_err(String::clone).and_then(indexes)),
+        ("login shell", Ok(login_shell())),
     ];
     let clients = clients();
     let mut checkup = runtime
@@ -178,6 +179,17 @@ fn roots(common: &Common) -> String {
 fn indexes(runtime: &Runtime) -> Result<String, String> {
     let roots = runtime.indexes().map_err(|error| error.text().to_string())?;
     Ok(roots.iter().map(index::sentence).collect::<Vec<_>>().join("; "))
+}
+
+/// Which files of the user are run for the environment of commands.
+fn login_shell() -> String {
+    let (Some(shell), Some(home)) = (super::login_shell(), config::home()) else {
+        return "none; commands have the environment of the server".to_owned();
+    };
+    let files = login_files(&shell, &home).into_iter().filter(|file| file.exists());
+    let files: Vec<String> = files.map(|file| file.display().to_string()).collect();
+    let runs = if files.is_empty() { "no file".to_owned() } else { files.join(", ") };
+    format!("{} runs {runs} for a server, where nothing can be written", shell.display())
 }
 
 /// The clients that have the entry, each with the file that it is in.

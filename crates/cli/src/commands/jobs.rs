@@ -1,12 +1,13 @@
 //! `toolcrib jobs` and `toolcrib kill`: the commands of running servers, for the person whose machine it is.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use toolcrib::{RunningCommand, end_command, running_commands, visible_name};
 
+use crate::approve::confirm;
 use crate::args::Common;
 use crate::print;
 
@@ -19,7 +20,21 @@ pub(crate) fn jobs(common: &Common) -> Result<ExitCode, String> {
     Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(crate) fn kill(common: &Common, id: &str) -> Result<ExitCode, String> {
+/// Ends a command. One of another workspace is asked about first.
+pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, String> {
+    let running = running_commands().into_iter().find(|command| command.id == id);
+    if let Some(other) = running.filter(|command| !yes && !is_of_this_workspace(common, command)) {
+        let about = format!("{id} belongs to another workspace: {}", owner(&other));
+        if !io::stdin().is_terminal() || !print::for_people(common) {
+            print::usage_error(&format!("{about}. --yes ends it all the same"));
+            return Ok(ExitCode::FAILURE);
+        }
+        let question = format!("{about}, running {}. End it?", first_line(&other));
+        if !confirm(&question).unwrap_or(false) {
+            print::note("Nothing was done.");
+            return Ok(ExitCode::FAILURE);
+        }
+    }
     let ended = match end_command(id) {
         Ok(ended) => ended,
         Err(error) => {
@@ -28,7 +43,10 @@ pub(crate) fn kill(common: &Common, id: &str) -> Result<ExitCode, String> {
         }
     };
     let printed = match print::for_people(common) {
-        true => writeln!(io::stdout(), "Ended {id}: {ended} processes."),
+        true => {
+            let processes = if ended == 1 { "process" } else { "processes" };
+            writeln!(io::stdout(), "Ended {id}: {ended} {processes}.")
+        }
         false => writeln!(io::stdout(), "{}", json!({"id": id, "ended": ended})),
     };
     Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -45,13 +63,33 @@ fn list(running: &[RunningCommand]) -> io::Result<()> {
         let age =
             command.started.and_then(|started| SystemTime::now().duration_since(started).ok());
         let age = age.map_or(0, |age| age.as_secs());
-        let first = command.command.lines().next().unwrap_or_default();
-        let first = visible_name(first.as_bytes());
+        let first = first_line(command);
         let directory = visible_name(command.directory.as_os_str().as_encoded_bytes());
         writeln!(stdout, "{}  {age} s  {directory}  {first}", command.id)?;
-        writeln!(stdout, "    for process {}; runs {}", command.runtime, names.join(", "))?;
+        writeln!(stdout, "    {}; runs {}", owner(command), names.join(", "))?;
     }
     Ok(())
+}
+
+/// Whether a command was started in one of the roots that the command line names.
+fn is_of_this_workspace(common: &Common, command: &RunningCommand) -> bool {
+    let roots = common.roots.iter().filter_map(|root| root.directory.canonicalize().ok());
+    let workspace = command.workspace.as_ref().and_then(|path| path.canonicalize().ok());
+    roots.into_iter().any(|root| Some(root) == workspace)
+}
+
+/// Whose a command is: `workspace /w, user me, process 17`.
+fn owner(command: &RunningCommand) -> String {
+    let workspace = match &command.workspace {
+        Some(workspace) => visible_name(workspace.as_os_str().as_encoded_bytes()),
+        None => "unknown".to_owned(),
+    };
+    let user = visible_name(command.user.as_bytes());
+    format!("workspace {workspace}, user {user}, process {}", command.runtime)
+}
+
+fn first_line(command: &RunningCommand) -> String {
+    visible_name(command.command.lines().next().unwrap_or_default().as_bytes())
 }
 
 fn object(command: &RunningCommand) -> Value {
@@ -59,6 +97,8 @@ fn object(command: &RunningCommand) -> Value {
     json!({
         "id": command.id,
         "runtime": command.runtime,
+        "workspace": command.workspace.as_ref().map(|workspace| workspace.to_string_lossy()),
+        "user": command.user,
         "command": command.command,
         "cwd": command.directory.to_string_lossy(),
         "started": command.started.and_then(since).map(|since| since.as_secs()),

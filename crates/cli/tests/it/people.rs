@@ -156,10 +156,36 @@ fn the_list_of_running_commands_hides_nothing() {
     let mut reply = String::new();
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut reply).unwrap();
     let shown = toolcrib(workspace.path(), &["jobs", "--text"], b"");
+    // It is not ended from another workspace without a question.
+    let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
+    let id = reply["metadata"]["bash_id"].as_str().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let asked = toolcrib(elsewhere.path(), &["kill", id], b"");
+    let ended = toolcrib(elsewhere.path(), &["kill", "--yes", "--text", id], b"");
     drop(input);
     server.wait().unwrap();
     let shown = text(&shown.stdout);
     assert!(shown.contains("# hides-nothing \\u{202e}\\u{e0041}"), "{reply}\n{shown}");
+    let real = workspace.path().canonicalize().unwrap();
+    assert!(shown.contains(&format!("workspace {}, user ", real.display())), "{shown}");
+    assert_eq!(asked.status.code(), Some(1));
+    let refusal = text(&asked.stderr);
+    assert!(
+        refusal.contains("belongs to another workspace") && refusal.contains("--yes"),
+        "{refusal}"
+    );
+    assert!(text(&ended.stdout).starts_with(&format!("Ended {id}: ")), "{}", text(&ended.stdout));
+}
+
+/// One call keeps nothing running, and says so.
+#[test]
+fn a_call_does_not_promise_what_ends_with_it() {
+    let workspace = tempfile::tempdir().unwrap();
+    let args = r#"{"command": "sleep 600", "run_in_background": true}"#;
+    let output = toolcrib(workspace.path(), &["call", "Bash", args, "--profile", "open"], b"");
+    assert_eq!(output.status.code(), Some(1));
+    let reply: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(reply["error"]["hint"].as_str().unwrap().contains("`toolcrib serve`"), "{reply}");
 }
 
 #[test]

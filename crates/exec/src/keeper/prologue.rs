@@ -1,8 +1,8 @@
 //! How a shell is had to run a script from a descriptor, and to say what it leaves, without the script
 //! being wrapped in anything.
 //!
-//! bash reads `$BASH_ENV` before a script. Ours sets a trap for the shell's exit, which writes the
-//! directory and the exported variables; the script itself is then read as the main script it is, with
+//! bash reads `$BASH_ENV` before a script. Ours sets a trap for the shell's exit, which writes the exit
+//! codes of the last pipeline, its last command, the directory and the exported variables; the script itself is then read as the main script it is, with
 //! its exit code, its line numbers and its ways to end. A script with an exit trap of its own replaces
 //! ours, and leaves nothing; so does one that ends by `exec` or by a signal.
 
@@ -20,7 +20,9 @@ use rustix::io::{FdFlags, fcntl_setfd};
 pub(super) fn text(script: &OwnedFd, left: &OwnedFd) -> Vec<u8> {
     let (script, left) = (script.as_raw_fd(), left.as_raw_fd());
     format!(
-        "trap '{{ builtin pwd -P; builtin printf \"\\0\"; builtin declare -px; }} \
+        "trap '{{ builtin printf \"%s \" \"${{PIPESTATUS[@]-}}\"; \
+         builtin printf \"\\0%s\\0\" \"${{BASH_COMMAND-}}\"; \
+         builtin pwd -P; builtin printf \"\\0\"; builtin declare -px; }} \
          >|/proc/$PPID/fd/{left} 2>&- || builtin :' EXIT\n\
          unset -v BASH_ENV\n\
          trap 'exec {script}<&-; trap - DEBUG' DEBUG\n"

@@ -15,7 +15,8 @@ fn jobs() -> Jobs {
 }
 
 fn jobs_with(logs: LogLimits, max: usize) -> Jobs {
-    let launcher = Launcher { program: example_path("keeper"), arguments: Vec::new() };
+    let launcher =
+        Launcher { program: example_path("keeper"), arguments: Vec::new(), workspace: None };
     Shells::new(launcher, logs).session(max)
 }
 
@@ -216,7 +217,8 @@ fn trouble_of_ours_is_no_exit_code() {
     );
     let no_shell = Command { shell: "/nonexistent".into(), ..command("true") };
     assert!(start(no_shell).to_string().starts_with("could not start the shell /nonexistent"));
-    let launcher = Launcher { program: "/nonexistent".into(), arguments: Vec::new() };
+    let launcher =
+        Launcher { program: "/nonexistent".into(), arguments: Vec::new(), workspace: None };
     let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
     let error = Shells::new(launcher, logs).session(5).start(&command("true")).unwrap_err();
     assert_eq!(error, JobError::NotLaunched { errno: 2 });
@@ -283,8 +285,11 @@ fn a_command_that_kills_its_keeper_is_told_and_does_not_live_on() {
 #[test]
 fn one_keeper_waits_for_the_next_command_and_is_no_job() {
     let word = format!("ahead-{}", std::process::id());
-    let launcher =
-        Launcher { program: example_path("keeper"), arguments: vec![word.clone().into()] };
+    let launcher = Launcher {
+        program: example_path("keeper"),
+        arguments: vec![word.clone().into()],
+        workspace: None,
+    };
     let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 20, directory: None };
     let shells = Shells::new(launcher, logs);
     let jobs = shells.session(10);
@@ -320,4 +325,36 @@ fn pids_of(word: &str) -> Vec<i32> {
         line.split(|&byte| byte == 0).any(|part| part == word.as_bytes())
     };
     pids.filter(has).collect()
+}
+
+/// The exit of a shell and its output come by different ways. The thread that moves both is busy here.
+#[test]
+fn an_exit_is_told_after_all_that_the_shell_wrote() {
+    let jobs = jobs();
+    let flood = jobs.start(&command("yes flood")).unwrap();
+    for round in 0..60 {
+        let held = round % 2 == 1;
+        let left = if held { format!("sleep {} & ", unlikely(900)) } else { String::new() };
+        let script = format!("{left}head -c 400000 /dev/zero | tr '\\0' x; printf END");
+        let job = jobs.start(&command(&script)).unwrap();
+        let now = job.wait(LONG, |now| !now.status.is_running());
+        assert_eq!(now.written, 400_003, "{script}");
+        assert_eq!(now.closed, !held, "{script}");
+        job.end(Ending::Immediate, Status::Killed);
+    }
+    flood.end(Ending::Immediate, Status::Killed);
+}
+
+#[test]
+fn a_shell_tells_the_exit_codes_of_its_last_pipeline() {
+    let jobs = jobs();
+    for (script, codes, last) in [
+        ("(exit 3) | cat | tail -1", vec![3, 0, 0], "tail -1"),
+        ("false | true; exit 0", vec![1, 0], "exit 0"),
+        ("set -u; false | true\ntrue", vec![0], "true"),
+        ("yes | head -1 > /dev/null", vec![141, 0], "head -1 > /dev/null"),
+    ] {
+        let left = finished(&jobs, script).snapshot().ended.unwrap().left.unwrap();
+        assert_eq!((left.pipe_codes, left.last_command.as_str()), (codes, last), "{script}");
+    }
 }

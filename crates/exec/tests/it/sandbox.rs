@@ -52,7 +52,11 @@ struct Ran {
 
 impl Bench {
     fn new() -> Bench {
-        Bench::with(Launcher { program: example_path("keeper"), arguments: Vec::new() })
+        Bench::with(Launcher {
+            program: example_path("keeper"),
+            arguments: Vec::new(),
+            workspace: None,
+        })
     }
 
     /// The same for everybody whom the tests can be: whoever runs them, and somebody who is not root.
@@ -83,7 +87,7 @@ impl Bench {
         words.extend(hobbled(by_nobody));
         words.push(example_path("keeper").into());
         let program = words.remove(0).into();
-        let bench = Bench::with(Launcher { program, arguments: words });
+        let bench = Bench::with(Launcher { program, arguments: words, workspace: None });
         bench.give_to(NOBODY);
         bench
     }

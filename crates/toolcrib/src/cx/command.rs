@@ -3,15 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_exec::{Command, Job, JobError};
+use toolcrib_exec::{Command, Job, JobError, Network};
 use toolcrib_fs::{FileKind, Place};
 use toolcrib_policy::{Access, Effect};
-use toolcrib_text::{Secrets, visible_name};
+use toolcrib_text::{Secrets, clip_line, visible, visible_name};
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::sandbox::{CommandGuard, Confined, is_enough, not_enough, sandbox, seen_tmp};
-use crate::shell::{MAX_AGE, SessionShell, ShellHost};
+use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, end_waiting_for_a_network};
 use crate::trail::Trail;
 
 /// A command that runs, or has.
@@ -27,12 +27,25 @@ pub(crate) struct StartedCommand {
     pub(crate) guarded: Option<(Arc<CommandGuard>, Arc<Trail>)>,
     /// What is not shown of its output.
     pub(crate) secrets: Secrets,
+    /// What it was started with, and the variables that its call gave it alone.
+    pub(crate) environment: Variables,
+    pub(crate) with_login: bool,
+    pub(crate) given: Vec<(String, String)>,
+}
+
+impl StartedCommand {
+    /// The command as metadata has it: without secrets, and so many characters of it at most.
+    pub(crate) fn command_shown(&self, chars: usize) -> String {
+        let script = visible(self.job.script());
+        clip_line(&self.secrets.mask(&script), chars)
+    }
 }
 
 /// What is said of a command before it is started.
 struct StartedAs {
     directory: String,
     notes: Vec<String>,
+    with_login: bool,
 }
 
 impl<'a> Cx<'a> {
@@ -61,9 +74,15 @@ impl<'a> Cx<'a> {
             Some(given) => self.directory_of(given)?,
             None => self.carried_directory(shell, &mut notes),
         };
-        let base = || host.environment().variables.clone();
-        let mut environment = shell.carried().environment.unwrap_or_else(base);
-        environment.push(("PWD".into(), place.path().into_os_string()));
+        let (base, with_login) = host.environment();
+        if !with_login {
+            notes.push("login environment not loaded yet; later commands have it".to_owned());
+        }
+        let mut environment = shell.carried().environment_with(&base, with_login);
+        environment.retain(|(name, _)| name != "PWD");
+        // By its components, without a slash at the end.
+        let pwd: PathBuf = place.path().components().collect();
+        environment.push(("PWD".into(), pwd.into_os_string()));
         let command = Command {
             script: script.as_bytes().to_vec(),
             shell: bash.to_owned(),
@@ -73,7 +92,7 @@ impl<'a> Cx<'a> {
         };
         shell.jobs().clean_up(MAX_AGE);
         let directory = self.show_place(&place);
-        self.launch(host, shell, command, StartedAs { directory, notes })
+        self.launch(host, shell, command, StartedAs { directory, notes, with_login })
     }
 
     /// What no output of a command shows.
@@ -92,13 +111,23 @@ impl<'a> Cx<'a> {
         host: &ShellHost,
         shell: &SessionShell,
         mut command: Command,
-        StartedAs { directory, notes }: StartedAs,
+        StartedAs { directory, notes, with_login }: StartedAs,
     ) -> Result<StartedCommand, Error> {
         let jobs = shell.jobs();
         let Some(settings) = host.sandbox() else {
             let job = jobs.start(&command).map_err(|error| trouble(&error))?;
             let (confined, guarded, secrets) = (Confined::Not, None, self.secrets());
-            return Ok(StartedCommand { job, directory, notes, confined, guarded, secrets });
+            return Ok(StartedCommand {
+                job,
+                directory,
+                notes,
+                confined,
+                guarded,
+                secrets,
+                environment: command.environment,
+                with_login,
+                given: Vec::new(),
+            });
         };
         let enforced = host.enforced();
         if !is_enough(enforced) {
@@ -106,6 +135,9 @@ impl<'a> Cx<'a> {
         }
         let tmp = jobs.tmp(host.tmp()).map_err(|error| trouble(&error))?;
         command.environment.push(("TMPDIR".into(), seen_tmp(enforced.level, &tmp).into()));
+        if settings.network == Network::None {
+            end_waiting_for_a_network(&mut command.environment);
+        }
         if let Some(moved) = self.runtime.workspace().roots().find(|root| !root.is_in_place()) {
             return Err(self.root_is_gone(moved.path()));
         }
@@ -118,7 +150,17 @@ impl<'a> Cx<'a> {
         shell.keep_trail(job.id(), trail.clone());
         let confined = Confined::within(enforced, settings.network);
         let (guarded, secrets) = (Some((guard, trail)), self.secrets());
-        Ok(StartedCommand { job, directory, notes, confined, guarded, secrets })
+        Ok(StartedCommand {
+            job,
+            directory,
+            notes,
+            confined,
+            guarded,
+            secrets,
+            environment: command.environment,
+            with_login,
+            given: Vec::new(),
+        })
     }
 
     /// No command runs in a directory that took the name of a root.
@@ -151,6 +193,11 @@ impl<'a> Cx<'a> {
     /// The commands of this session.
     pub(crate) fn shell(&self) -> Result<&'a SessionShell, Error> {
         self.session.shell().ok_or_else(no_helper)
+    }
+
+    /// The network that commands have in their sandbox; nothing, where they run without one.
+    pub(crate) fn network(&self) -> Option<Network> {
+        Some(self.runtime.shell_host()?.sandbox()?.network)
     }
 
     /// A job of this session.

@@ -1,30 +1,58 @@
 //! What a sandbox refused to a command, in words: each with the operator's setting that would allow it.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 use toolcrib_exec::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
 use toolcrib_text::visible_name;
 
-/// Of a command that did what it was to do in spite of it, so many are named: most likely it had another way.
-const NAMED_IN_PASSING: usize = 3;
+use crate::words::{counted, first_of};
 
-/// What to say of it, one line for each setting; `failed` says that the command did.
-pub(crate) fn notes(refusals: &[Refusal], failed: bool) -> Vec<String> {
-    let most = if failed { REFUSALS_TOLD } else { NAMED_IN_PASSING };
-    let mut lines: Vec<(Kind, Vec<String>)> = Vec::new();
-    for (kind, what) in refusals.iter().take(most).map(told) {
-        match lines.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, whats)) => whats.push(what),
-            None => lines.push((kind, vec![what])),
+/// Lines at most, and what each names.
+const LINES: usize = 3;
+const NAMED: usize = 3;
+
+/// What to say of it, one line for each setting and never more than three, that of the network first. Paths
+/// that `output` shows, as they are or relative to `directory`, are not repeated.
+pub(crate) fn notes(refusals: &[Refusal], output: &str, directory: &Path) -> Vec<String> {
+    let mut kinds: Vec<(Kind, Vec<&Refusal>)> = Vec::new();
+    for refusal in refusals {
+        let kind = kind(refusal);
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, others)) => others.push(refusal),
+            None => kinds.push((kind, vec![refusal])),
         }
     }
-    let mut notes: Vec<String> = lines
-        .into_iter()
-        .map(|(kind, whats)| format!("{}: {} ({})", kind.refused, whats.join(", "), kind.remedy))
-        .collect();
-    if refusals.len() > most {
-        notes.push("the sandbox refused more than that".to_owned());
+    kinds.sort_by_key(|(kind, _)| *kind != NO_NETWORK);
+    let is_shown =
+        |refusal: &&Refusal| path(refusal).is_some_and(|path| shows(output, path, directory));
+    let line = |(kind, refused): &(Kind, Vec<&Refusal>)| {
+        let (above, others): (Vec<&Refusal>, Vec<&Refusal>) =
+            refused.iter().copied().partition(is_shown);
+        let names = match others.as_slice() {
+            [] => counted(above.len() as u64, "path") + " shown above",
+            others => first_of(others, NAMED, |refusal| told(refusal)),
+        };
+        format!("{}: {names} ({})", kind.refused, kind.remedy)
+    };
+    if kinds.len() <= LINES {
+        return kinds.iter().map(line).collect();
     }
-    notes
+    let (first, others) = kinds.split_at(LINES - 1);
+    let more: usize = others.iter().map(|(_, refused)| refused.len()).sum();
+    let more = counted(more as u64, "more attempt");
+    first.iter().map(line).chain([format!("{BY_SANDBOX}: {more}, for other reasons")]).collect()
+}
+
+/// Whether an output has a path.
+fn shows(output: &str, path: &Path, directory: &Path) -> bool {
+    let absolute = visible_name(path.as_os_str().as_encoded_bytes());
+    let relative = path.strip_prefix(directory).ok();
+    let relative = relative.map(|path| visible_name(path.as_os_str().as_encoded_bytes()));
+    output.contains(&absolute)
+        || relative.is_some_and(|relative| {
+            !relative.is_empty() && output.contains(&format!("'{relative}'"))
+        })
 }
 
 /// The same, for programs.
@@ -40,27 +68,40 @@ struct Kind {
 }
 
 const BY_SANDBOX: &str = "refused by the sandbox";
-const NO_NETWORK: Kind =
-    Kind { refused: "network is off", remedy: "network = \"all\" in config.toml allows it" };
+const NO_NETWORK: Kind = Kind {
+    refused: "network is off, by network = \"none\"",
+    remedy: "network = \"all\" in config.toml allows it",
+};
 
-fn told(refusal: &Refusal) -> (Kind, String) {
-    let shown = |path: &std::path::Path| visible_name(path.as_os_str().as_encoded_bytes());
+fn kind(refusal: &Refusal) -> Kind {
     match refusal {
-        Refusal::Write(path, why) => {
-            let kind = Kind { refused: BY_SANDBOX, remedy: remedy(*why) };
-            (kind, format!("write {}", shown(path)))
+        Refusal::Write(_, why) | Refusal::Change(_, _, why) => {
+            Kind { refused: BY_SANDBOX, remedy: remedy(*why) }
         }
-        Refusal::Change(deed, path, why) => {
-            let kind = Kind { refused: BY_SANDBOX, remedy: remedy(*why) };
-            (kind, format!("{} {}", verb(*deed), shown(path)))
-        }
-        Refusal::Connect(address) => (NO_NETWORK, format!("connect {address}")),
-        Refusal::LookUp(server) => (NO_NETWORK, format!("look up a name at {server}")),
-        Refusal::AnySocket => (NO_NETWORK, "make a socket".to_owned()),
-        Refusal::Socket(path) => {
+        Refusal::Connect(_) | Refusal::LookUp(_) | Refusal::AnySocket => NO_NETWORK,
+        Refusal::Socket(_) => {
             let remedy = "sockets of programs outside are hidden, and no setting but profile = \"open\" shows them";
-            (Kind { refused: BY_SANDBOX, remedy }, format!("connect {}", shown(path)))
+            Kind { refused: BY_SANDBOX, remedy }
         }
+    }
+}
+
+fn told(refusal: &Refusal) -> String {
+    let shown = |path: &Path| visible_name(path.as_os_str().as_encoded_bytes());
+    match refusal {
+        Refusal::Write(path, _) => format!("write {}", shown(path)),
+        Refusal::Change(deed, path, _) => format!("{} {}", verb(*deed), shown(path)),
+        Refusal::Connect(address) => format!("connect {address}"),
+        Refusal::LookUp(server) => format!("look up a name at {server}"),
+        Refusal::AnySocket => "make a socket".to_owned(),
+        Refusal::Socket(path) => format!("connect {}", shown(path)),
+    }
+}
+
+fn path(refusal: &Refusal) -> Option<&Path> {
+    match refusal {
+        Refusal::Write(path, _) | Refusal::Change(_, path, _) | Refusal::Socket(path) => Some(path),
+        Refusal::Connect(_) | Refusal::LookUp(_) | Refusal::AnySocket => None,
     }
 }
 
@@ -135,28 +176,50 @@ mod tests {
     #[test]
     fn each_setting_has_a_line_and_what_it_would_allow() {
         let refusals = [
-            Refusal::LookUp("10.0.0.2:53".parse().unwrap()),
             Refusal::Write("/etc/hosts".into(), Unwritable::Outside),
+            Refusal::LookUp("10.0.0.2:53".parse().unwrap()),
             Refusal::Connect("93.184.216.34:443".parse().unwrap()),
         ];
         assert_eq!(
-            notes(&refusals, true),
+            notes(&refusals, "", Path::new("/w")),
             [
-                "network is off: look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"all\" in config.toml allows it)",
+                "network is off, by network = \"none\": look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"all\" in config.toml allows it)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml those of build tools)",
             ]
         );
-        assert_eq!(notes(&[], true), Vec::<String>::new());
+        assert_eq!(notes(&[], "", Path::new("/w")), Vec::<String>::new());
         assert_eq!(facts(&[]), None);
     }
 
     #[test]
+    fn paths_that_the_output_shows_are_not_repeated() {
+        let refusals = [
+            Refusal::Change(Deed::Remove, "/w/.git/config".into(), Unwritable::Repository),
+            Refusal::Change(Deed::Remove, "/w/.git/HEAD".into(), Unwritable::Repository),
+        ];
+        let output = "rm: cannot remove '.git/config': Permission denied\n";
+        let all = notes(&refusals, output, Path::new("/w"));
+        assert!(all[0].starts_with("refused by the sandbox: remove /w/.git/HEAD ("), "{all:?}");
+        let all = notes(&refusals[..1], output, Path::new("/w"));
+        assert!(all[0].starts_with("refused by the sandbox: 1 path shown above ("), "{all:?}");
+        let all = notes(&written(2), "/etc/0 and /etc/1", Path::new("/w"));
+        assert!(all[0].starts_with("refused by the sandbox: 2 paths shown above ("), "{all:?}");
+    }
+
+    #[test]
     fn there_is_an_end_to_it() {
-        let all = notes(&written(21), true);
-        assert!(all[0].contains("/etc/19") && !all[0].contains("/etc/20"), "{all:?}");
-        assert_eq!(all[1], "the sandbox refused more than that");
-        assert_eq!(notes(&written(20), true).len(), 1);
-        assert_eq!(notes(&written(4), false).len(), 2);
+        let all = notes(&written(21), "", Path::new("/w"));
+        assert_eq!(all.len(), 1);
+        assert!(all[0].contains("write /etc/2 and 18 more ("), "{all:?}");
+        let mut many = written(2);
+        many.push(Refusal::AnySocket);
+        for why in [Unwritable::Protected, Unwritable::Hidden, Unwritable::Holding] {
+            many.push(Refusal::Write("/x".into(), why));
+        }
+        let all = notes(&many, "", Path::new("/w"));
+        assert!(all[0].starts_with("network is off"), "{all:?}");
+        assert_eq!(all.len(), 3);
+        assert_eq!(all[2], "refused by the sandbox: 3 more attempts, for other reasons");
         assert_eq!(facts(&written(21)).unwrap().as_array().unwrap().len(), 20);
     }
 }

@@ -1,48 +1,65 @@
 //! The environment that a user has in a terminal: what their shell makes of it when they log in.
 //!
-//! A server that a desktop started has a poor one: no `PATH` of nvm, pyenv or cargo. The shell is run once,
-//! as at a login, with a bound on its time; what it prints is of no interest but for what `env` prints.
+//! A server that a desktop started has a poor one: no `PATH` of nvm, pyenv or cargo. The shell is run as at a
+//! login, in the background and where nothing can be written; what it prints is of no interest but for what
+//! `env` prints. That is kept for the next server, until one of the files that the shell reads has changed.
+
+mod cache;
+mod files;
+mod loading;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use toolcrib_exec::{Command, Ending, Job, Status};
+use toolcrib_exec::Command;
 
 use super::Variables;
 
-/// Files that run at a login may wait for a network; a command does not wait for them.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// What an environment has at most.
-const MAX_BYTES: usize = 4 << 20;
+pub use self::files::login_files;
+pub(super) use self::loading::{Loaded, Login, LoginProbe};
 
 /// Between what the shell prints at its start and what `env` prints. In the script it has a backslash, so
 /// that a shell which shows its commands does not show it.
 const MARK: &[u8] = b"\x01toolcrib\x01";
 
-/// The command that has the login shell `shell` print what it makes of `own`.
-pub(super) fn login_command(bash: &Path, shell: &Path, own: &Variables) -> Command {
+/// Variables that are there when a person logs in. With others, the result would depend on who started us.
+const AT_LOGIN: [&str; 8] =
+    ["HOME", "LANG", "LOGNAME", "SHELL", "TZ", "USER", "XDG_CONFIG_HOME", "ZDOTDIR"];
+
+/// Where programs are at a login.
+const PATH_AT_LOGIN: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// The environment that a login shell begins with.
+fn environment_at_login(own: &Variables) -> Variables {
+    let is_kept = |name: &OsString| {
+        name.to_str().is_some_and(|name| AT_LOGIN.contains(&name) || name.starts_with("LC_"))
+    };
+    let mut environment: Variables =
+        own.iter().filter(|(name, _)| is_kept(name)).cloned().collect();
+    environment.sort();
+    environment.push(("PATH".into(), PATH_AT_LOGIN.into()));
+    environment.push(("TERM".into(), "dumb".into()));
+    environment
+}
+
+/// The command that has the login shell `shell` print what it makes of an environment.
+fn login_command(bash: &Path, shell: &Path, mut environment: Variables) -> Command {
     let script = b"exec \"$TOOLCRIB_LOGIN_SHELL\" -l -i -c 'printf \"\\001toolcrib\\001\"; command env -0; printf \"\\001toolcrib\\001\"' 2>/dev/null";
-    let mut environment = own.clone();
+    let directory = home(&environment).unwrap_or_else(|| "/".into());
     environment.push(("TOOLCRIB_LOGIN_SHELL".into(), shell.into()));
-    let directory =
-        own.iter().find(|(name, _)| name == "HOME").map(|(_, home)| PathBuf::from(home));
     Command {
         script: script.to_vec(),
         shell: bash.to_owned(),
-        directory: directory.filter(|home| home.is_absolute()).unwrap_or_else(|| "/".into()),
+        directory,
         environment,
         stdin: Vec::new(),
     }
 }
 
-/// What that command printed; nothing, if it did not in time.
-pub(super) fn read_login(job: &Job) -> Option<Variables> {
-    let now = job.wait(PATIENCE, |now| now.closed);
-    job.end(Ending::Immediate, Status::Killed);
-    parse(&job.read(0, usize::try_from(now.written).ok()?.min(MAX_BYTES)).1)
+fn home(environment: &Variables) -> Option<PathBuf> {
+    let home = environment.iter().find(|(name, _)| name == "HOME");
+    home.map(|(_, home)| PathBuf::from(home)).filter(|home| home.is_absolute())
 }
 
 /// What a command gets: what the process has itself beats what a login makes, and both have a say in where
@@ -68,6 +85,7 @@ pub(super) fn merged(own: Variables, login: Variables) -> Variables {
     all
 }
 
+/// What that command has printed, once it has printed all of it.
 fn parse(output: &[u8]) -> Option<Variables> {
     let begin = find(output, MARK)? + MARK.len();
     let rest = output.get(begin..)?;

@@ -1,30 +1,32 @@
 //! Bash: a command, run and waited for.
 
 mod answer;
+mod pipe;
 mod report;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_exec::{Ending, Job, Snapshot, Status};
 use toolcrib_policy::Access;
-use toolcrib_text::ExcerptOptions;
+use toolcrib_text::{ExcerptOptions, visible_name};
 
-use self::report::Report;
-pub(super) use self::report::how;
+use self::report::{KEEPS_RUNNING, Report};
 use super::shell_output::last_line;
+use super::timeout::{lowered_note, milliseconds};
 use crate::cancel::Progress;
 use crate::cx::{Cx, StartedCommand, trouble};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Runs a command in bash; answers its output, both streams, and exit code. The next begins where this ended,
-/// with its exported variables. stdin is `stdin` or empty; editors do nothing. What outlasts timeout or is left
-/// running goes on in background: BashOutput and KillShell take its bash_id. Long output shows its beginning,
-/// first errors and end; BashOutput has the rest. Changed files are named, for Undo. /tmp is the session's own,
-/// for file tools too. Notes are in brackets; output like one gets a `\` in front.
+/// Runs a command in bash and returns its output and exit code. The next command starts in its working directory, with
+/// its exported variables. There is no terminal and no editor. A command that exceeds timeout, or leaves processes,
+/// continues in the background: BashOutput and KillShell take its bash_id. Long output shows its start, first errors
+/// and end; BashOutput has the rest. Changed files are named, for Undo. /tmp is the session's own, also for file
+/// tools. Notes are in brackets; output that looks like one gets a `\` in front.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bash {
@@ -32,11 +34,12 @@ pub(crate) struct Bash {
     #[expect(dead_code, reason = "for whoever reads the call, not for us")]
     description: Option<String>,
     /// Milliseconds, up to 600000. Default 120000.
-    #[schemars(range(min = 1_000, max = 600_000))]
     timeout: Option<u64>,
     /// Answer at once.
     run_in_background: Option<bool>,
     cwd: Option<String>,
+    /// For this command only.
+    env: Option<BTreeMap<String, String>>,
     stdin: Option<String>,
     /// Default background.
     on_timeout: Option<OnTimeout>,
@@ -54,6 +57,9 @@ enum OnTimeout {
 }
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Less is meant in seconds.
+const LEAST_TIMEOUT: u64 = 1_000;
 
 /// How long a wish to cancel may go unseen.
 const GLANCE: Duration = Duration::from_millis(25);
@@ -90,7 +96,7 @@ impl Tool for Bash {
 
     fn access(&self) -> Vec<Access> {
         let directory = self.cwd.iter().map(|cwd| Access::Read(cwd.into()));
-        directory.chain([Access::Command(self.command.clone())]).collect()
+        directory.chain([Access::Command(self.script())]).collect()
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
@@ -101,6 +107,20 @@ impl Tool for Bash {
             return Err(Error::invalid("`command` has a zero byte, which no script can have")
                 .hint("To write one, let printf do it: printf '\\0'."));
         }
+        let timeout = milliseconds(self.timeout, LEAST_TIMEOUT)?.unwrap_or(DEFAULT_TIMEOUT);
+        let in_background = self.run_in_background.unwrap_or(false);
+        if in_background && cx.session().is_for_one_call() {
+            let message =
+                "`run_in_background`: this session ends with this call, and so would the command";
+            return Err(Error::invalid(message).hint(format!("Nothing was run. {KEEPS_RUNNING}.")));
+        }
+        if let Some(name) =
+            self.env.iter().flatten().map(|(name, _)| name).find(|name| !is_name(name))
+        {
+            let name = visible_name(name.as_bytes());
+            return Err(Error::invalid(format!("`env`: {name} is no name of a variable"))
+                .hint("Names have letters, digits and _, and do not begin with a digit."));
+        }
         if cx.dry_run() {
             let directory = match &self.cwd {
                 Some(cwd) => cx.show(cwd)?,
@@ -109,12 +129,15 @@ impl Tool for Bash {
             return Ok(Reply::new(format!("Would run in {directory}:\n{}\n", self.command)));
         }
         let stdin = self.stdin.as_deref().unwrap_or_default();
-        let started = cx.start(&self.command, self.cwd.as_deref(), stdin)?;
-        if self.run_in_background.unwrap_or(false) {
+        let mut started = cx.start(&self.script(), self.cwd.as_deref(), stdin)?;
+        started.given = self.env.iter().flatten().map(|(n, v)| (n.clone(), v.clone())).collect();
+        started.notes.extend(lowered_note(self.timeout));
+        if in_background {
             return Ok(report::background(started));
         }
-        let timeout = self.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
-        match wait(cx, &started.job, timeout)? {
+        let (waited, no_keys) = wait(cx, &started.job, timeout)?;
+        started.notes.extend(no_keys);
+        match waited {
             Waited::Ended => self.ended(cx, started),
             Waited::TimedOut => self.timed_out(cx, started, timeout),
         }
@@ -122,6 +145,16 @@ impl Tool for Bash {
 }
 
 impl Bash {
+    /// What is run and decided about: the variables for this command, and the command.
+    fn script(&self) -> String {
+        let variables = self
+            .env
+            .iter()
+            .flatten()
+            .map(|(name, value)| format!("export {name}='{}'; ", value.replace('\'', "'\\''")));
+        variables.chain([self.command.clone()]).collect()
+    }
+
     fn ended(self, cx: &Cx<'_>, started: StartedCommand) -> Result<Reply, Error> {
         let now = drain(&started.job);
         if let Some(broken) = &now.broken {
@@ -129,7 +162,9 @@ impl Bash {
         }
         let mut report = Report::new(started, now, self.excerpt(cx));
         report.carry(cx, self.cwd.is_none())?;
-        report.remember_refusals(cx)?;
+        if cx.session().is_for_one_call() {
+            report.end_with_the_session();
+        }
         report.note_reviews(cx);
         report.look_for_changes(cx);
         report.keep_or_forget(cx)?;
@@ -144,13 +179,18 @@ impl Bash {
     ) -> Result<Reply, Error> {
         let seconds = timeout.as_secs_f64();
         let job = started.job.clone();
-        if self.on_timeout == Some(OnTimeout::Kill) {
+        let one_call = cx.session().is_for_one_call();
+        if self.on_timeout == Some(OnTimeout::Kill) || one_call {
             job.end(Ending::Prompt, Status::TimedOut);
             let now = job.wait(DYING, |now| now.over && now.closed);
             let ended =
                 if now.over { "and all it had started was ended" } else { "and is being ended" };
             let message = format!("the command took longer than {seconds} s {ended}");
             let mut report = Report::new(started, now, self.excerpt(cx));
+            if one_call && self.on_timeout != Some(OnTimeout::Kill) {
+                report.end_with_the_session();
+                report.note(format!("it cannot go on behind this call; {KEEPS_RUNNING}"));
+            }
             report.look_for_changes(cx);
             return Err(report.error(ErrorKind::Timeout, message));
         }
@@ -175,15 +215,17 @@ enum Waited {
     TimedOut,
 }
 
-/// Until the shell has ended and its output has come, or the time is up. A wish to cancel ends it all.
-fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<Waited, Error> {
+/// Until the shell has ended and its output has come, or the time is up. A wish to cancel ends it all. A program
+/// that waits for keys is ended, and that is said.
+fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<String>), Error> {
     let began = Instant::now();
     let mut told = began;
+    let (mut suspects, mut no_keys) = (Vec::new(), None);
     loop {
         let left = timeout.saturating_sub(began.elapsed());
         let now = job.wait(left.min(GLANCE), |now| !now.status.is_running());
         if !now.status.is_running() {
-            return Ok(Waited::Ended);
+            return Ok((Waited::Ended, no_keys));
         }
         if let Err(cancelled) = cx.check_cancelled() {
             job.end(Ending::Prompt, Status::Killed);
@@ -191,14 +233,34 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<Waited, Error> {
             return Err(cancelled);
         }
         if left.is_zero() {
-            return Ok(Waited::TimedOut);
+            return Ok((Waited::TimedOut, no_keys));
         }
         if told.elapsed() >= TELL_EVERY {
             told = Instant::now();
+            // One that waited the last time as well.
+            let waiting = job.waiting_for_keys();
+            for process in waiting.iter().filter(|process| suspects.contains(*process)) {
+                job.end_waiting_for_keys(process);
+                no_keys = Some(no_keys_note(&process.name));
+            }
+            suspects = waiting;
             let line = last_line(job, &cx.secrets());
             cx.progress(Progress { done: began.elapsed().as_secs(), total: None, message: &line });
         }
     }
+}
+
+fn no_keys_note(program: &str) -> String {
+    format!(
+        "{} waited for keys and was ended: there is no terminal; Edit and Write change files, sed -i does in scripts",
+        visible_name(program.as_bytes())
+    )
+}
+
+fn is_name(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// The shell has ended; what it left running may hold its output for ever, and may be about to write the

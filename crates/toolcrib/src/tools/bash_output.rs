@@ -7,42 +7,43 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolcrib_exec::{Job, Snapshot};
+use toolcrib_exec::{Job, Network, Snapshot};
 use toolcrib_policy::Access;
 use toolcrib_search::{Pattern, Stop, Understood, Wanted};
-use toolcrib_text::{Excerpt, ExcerptOptions, Secrets, Shown};
+use toolcrib_text::{Excerpt, ExcerptOptions, Secrets, Shown, visible_name};
 
 use self::sieve::{Left, Sieve};
 use self::wanted::LineRange;
-use super::bash::how;
 use super::changes::Changes;
-use super::shell_output::{each_line, excerpt, last_line, masked_note, whole_characters};
+use super::shell_output::{
+    dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
+};
+use super::shell_words::{listens_on, state};
+use super::timeout::{lowered_note, milliseconds};
 use crate::cancel::Progress;
-use crate::cx::{Cx, trouble};
+use crate::cx::Cx;
 use crate::error::Error;
 use crate::helper::MatchingProcesses;
 use crate::notes::{bracketed, escapes};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::counted;
 
-/// Reads what a command wrote since it was last read, and tells whether it runs. wait_for waits first: for its
-/// end, more output, a line that filter matches, or a TCP port. filter and lines look without moving on.
+/// Reads what a command wrote since last read, and tells whether it runs. wait_for waits first: for its end, more
+/// output, a line that filter matches, or a TCP port (the one that filter names). filter and lines look at all
+/// output.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashOutput {
     bash_id: String,
-    /// Only lines that match this regex.
+    /// A regex.
     filter: Option<String>,
-    /// Default none.
     wait_for: Option<WaitFor>,
     /// Milliseconds. Default 60000.
-    #[schemars(range(min = 0, max = 600_000))]
     timeout: Option<u64>,
     /// From an earlier reply; 0 for all.
     cursor: Option<u64>,
-    /// Of all output: "100-200", or "-50".
+    /// "100-200", or "-50".
     lines: Option<String>,
 }
 
@@ -61,6 +62,9 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a wish to cancel, a line or a port may go unseen.
 const GLANCE: Duration = Duration::from_millis(50);
 
+/// How long a keeper may take to see that nothing is left.
+const MOMENT: Duration = Duration::from_millis(200);
+
 /// How often whoever waits hears of it.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
@@ -77,18 +81,26 @@ impl Tool for BashOutput {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let job = cx.job(&self.bash_id)?;
-        let filter = self.filter.as_deref().map(|filter| pattern(cx, filter)).transpose()?;
-        let lines = self.lines.as_deref().map(LineRange::parse).transpose()?;
         let wait_for = self.wait_for.unwrap_or(WaitFor::None);
+        let (port, filter) = match (wait_for, self.filter.as_deref()) {
+            (WaitFor::Port, Some(port)) => (Some(port_number(port)?), None),
+            (_, filter) => (None, filter),
+        };
+        let filter = filter.map(|filter| pattern(cx, filter)).transpose()?;
+        let lines = self.lines.as_deref().map(LineRange::parse).transpose()?;
         if wait_for == WaitFor::Regex && filter.is_none() {
             return Err(Error::invalid("`wait_for` is regex, and there is no `filter`")
                 .hint("Give the regular expression to wait for as filter."));
         }
         let remembered = cx.shell()?.cursor(&self.bash_id);
-        let from = if lines.is_some() { 0 } else { self.cursor.unwrap_or(remembered) };
-        let timeout = self.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
+        // Without a cursor, a filter is for all output; what is waited for is new.
+        let all = lines.is_some()
+            || (filter.is_some() && self.cursor.is_none() && wait_for != WaitFor::Regex);
+        let from = if all { 0 } else { self.cursor.unwrap_or(remembered) };
+        let timeout = milliseconds(self.timeout, 0)?.unwrap_or(DEFAULT_TIMEOUT);
         let secrets = cx.secrets();
-        let waiting = Waiting { wait_for, from, filter: filter.as_ref(), timeout };
+        let since = self.cursor.unwrap_or(remembered);
+        let waiting = Waiting { wait_for, from: since, filter: filter.as_ref(), port, timeout };
         let waited = wait(cx, &job, &secrets, &waiting)?;
         let now = job.snapshot();
         let end = match now.closed {
@@ -96,16 +108,26 @@ impl Tool for BashOutput {
             false => whole_characters(&job, &secrets, now.written),
         };
         let looked = Look { from: from.min(end), end, filter: filter.as_ref(), lines };
-        let (shown, masked, left) = looked.at(cx, &job, &secrets);
+        let mut output = looked.at(cx, &job, &secrets);
+        output.notes.extend(lowered_note(self.timeout));
         cx.check_cancelled()?;
         if filter.is_none() && lines.is_none() {
             cx.shell()?.read_to(&self.bash_id, end);
         }
-        let changes = Changes::of_job(cx, &job)?;
-        let output = Output { shown, masked, left, changes: &changes };
-        let reply = answer(&job, &now, output, end, waited, wait_for);
+        let changes = changes(cx, &job, &now)?;
+        let (network, changes_text) = (cx.network(), changes.text());
+        let ending = Ending { waited, wait_for, port, network, changes: changes_text };
+        let reply = answer(&job, &now, output, end, ending);
         Ok(reply.with_all(changes.facts()))
     }
+}
+
+/// The files that a job has changed, once nothing of it runs. That is known a moment after its shell has ended.
+fn changes(cx: &Cx<'_>, job: &Job, now: &Snapshot) -> Result<Changes, Error> {
+    if !now.status.is_running() {
+        job.wait(MOMENT, |now| now.over);
+    }
+    Changes::of_job(cx, job)
 }
 
 /// What is waited for, and for how long.
@@ -113,6 +135,7 @@ struct Waiting<'a> {
     wait_for: WaitFor,
     from: u64,
     filter: Option<&'a Pattern>,
+    port: Option<u16>,
     timeout: Duration,
 }
 
@@ -154,7 +177,8 @@ fn wait(cx: &Cx<'_>, job: &Job, secrets: &Secrets, waiting: &Waiting<'_>) -> Res
                 }
             }
             WaitFor::Port => {
-                let ports = job.ports();
+                let mut ports = job.ports();
+                ports.retain(|port| waiting.port.is_none_or(|wanted| *port == wanted));
                 if !ports.is_empty() {
                     return Ok(Waited::Ports(ports));
                 }
@@ -188,11 +212,13 @@ fn look_for(
 ) -> bool {
     let mut found = false;
     each_line(job, secrets, *looked_to..end, |line| {
-        sieve.line(line, &mut |_| found = true);
+        sieve.line(&line.text, &mut |_| found = true);
         !found
     });
     sieve.finish(&mut |_| found = true);
-    let (from, last) = job.read(end.saturating_sub(4096).max(*looked_to), 4096);
+    let (from, mut last) = job.read(end.saturating_sub(4096).max(*looked_to), 4096);
+    // More may have come since; nothing of that was looked at.
+    last.truncate(usize::try_from(end.saturating_sub(from)).unwrap_or(usize::MAX));
     if let Some(newline) = last.iter().rposition(|&byte| byte == b'\n') {
         *looked_to = from + newline as u64 + 1;
     }
@@ -208,8 +234,7 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// What is shown, how many values in it were masked, and of which lines it is not known whether they match.
-    fn at(&self, cx: &Cx<'_>, job: &Job, secrets: &Secrets) -> (Shown, usize, Left) {
+    fn at(&self, cx: &Cx<'_>, job: &Job, secrets: &Secrets) -> Output {
         let options = ExcerptOptions {
             chars: cx.limits().reply_chars * 3 / 4,
             line_chars: cx.limits().line_chars,
@@ -218,7 +243,11 @@ impl Look<'_> {
         };
         if self.filter.is_none() && self.lines.is_none() {
             let (shown, masked) = excerpt(job, secrets, self.from..self.end, options);
-            return (shown, masked, Left::default());
+            return Output {
+                shown,
+                notes: masked_note(masked).into_iter().collect(),
+                left: Left::default(),
+            };
         }
         let mut excerpt = Excerpt::new(options);
         let cancel = cx.cancel();
@@ -227,65 +256,79 @@ impl Look<'_> {
         let mut sieve = self.filter.map(|filter| Sieve::new(filter, stop(), u64::MAX));
         let mut number = 0;
         let masked = each_line(job, secrets, self.from..self.end, |line| {
-            number += 1;
+            number = line.number;
             let wanted = self.lines.is_none_or(|lines| lines.contains(number));
             match &mut sieve {
                 _ if !wanted => {}
-                None => excerpt.line(line),
-                Some(sieve) => sieve.line(line, &mut |line| excerpt.line(line)),
+                None => excerpt.cut_line(&line.text, line.missing),
+                Some(sieve) => sieve.line(&line.text, &mut |line| excerpt.line(line)),
             }
             self.lines.is_none_or(|lines| !lines.is_past(number))
         });
         let left = sieve.map(|sieve| sieve.finish(&mut |line| excerpt.line(line)));
-        (excerpt.finish(), masked, left.unwrap_or_default())
+        let shown = excerpt.finish();
+        let none = shown.lines == 0 && self.filter.is_none();
+        let which = self.lines.filter(|_| none).map(|lines| lines.missing_note(number));
+        let notes = which.into_iter().chain(masked_note(masked)).collect();
+        Output { shown, notes, left: left.unwrap_or_default() }
     }
 }
 
-/// What is shown of an output, how many values in it were masked, which lines are not decided, and what was
-/// changed meanwhile.
-struct Output<'a> {
+/// What is shown of an output, what to say of it, and which lines are not decided.
+struct Output {
     shown: Shown,
-    masked: usize,
+    notes: Vec<String>,
     left: Left,
-    changes: &'a Changes,
+}
+
+/// What a reply ends with.
+struct Ending {
+    waited: Waited,
+    wait_for: WaitFor,
+    port: Option<u16>,
+    /// That of the sandbox, if there is one.
+    network: Option<Network>,
+    changes: String,
 }
 
 fn answer(
     job: &Job,
     now: &Snapshot,
-    Output { shown, masked, left, changes }: Output<'_>,
+    Output { shown, notes, left }: Output,
     cursor: u64,
-    waited: Waited,
-    wait_for: WaitFor,
+    Ending { waited, wait_for, port, network, changes }: Ending,
 ) -> Reply {
     let mut text = shown.text;
-    if text.is_empty() {
+    if text.is_empty() && notes.is_empty() {
         text.push_str("[no new output]\n");
     }
     let escaped = escapes(&text);
+    let refused = job.refusals();
+    let refusals = refusals::notes(&refused, &text, job.directory());
     text.extend(left.notes().map(bracketed));
-    text.extend(masked_note(masked).map(bracketed));
+    text.extend(notes.iter().map(bracketed));
+    text.extend(dropped_note(job, now).map(bracketed));
     text.extend(escaped.iter().map(|(note, _)| bracketed(note)));
     text.push_str(&bracketed(state(job, now)));
-    let refused = job.refusals();
-    let failed = now.ended.as_ref().is_some_and(|ended| !ended.exit.is_success());
-    text.extend(refusals::notes(&refused, failed).iter().map(bracketed));
+    text.extend(refusals.iter().map(bracketed));
     let what = match wait_for {
-        WaitFor::Regex => "no line matched",
-        WaitFor::Port => "it listens on no port",
-        WaitFor::Output => "there is no more output",
-        WaitFor::Exit | WaitFor::None => "it still runs",
+        WaitFor::Regex => "no line matched".to_owned(),
+        WaitFor::Port => match port {
+            Some(port) => format!("it does not listen on port {port}"),
+            None => "it listens on no port".to_owned(),
+        },
+        WaitFor::Output => "there is no more output".to_owned(),
+        WaitFor::Exit | WaitFor::None => "it still runs".to_owned(),
     };
     match &waited {
         Waited::Done => {}
         Waited::Ports(ports) => {
-            let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
-            text.push_str(&bracketed(format!("listens on port {}", ports.join(", "))));
+            text.push_str(&bracketed(listens_on(ports, network)));
         }
         Waited::EndedFirst => text.push_str(&bracketed(format!("it ended, and {what}"))),
         Waited::TimedOut => text.push_str(&bracketed(format!("the time is up, and {what}"))),
     }
-    text.push_str(&changes.text());
+    text.push_str(&changes);
     let reply = Reply::new(text)
         .with("bash_id", job.id())
         .with("status", now.status.name())
@@ -314,19 +357,13 @@ fn answer(
     }
 }
 
-/// What a job is doing, in words.
-pub(super) fn state(job: &Job, now: &Snapshot) -> String {
-    let ended = now.ended.as_ref().map(|ended| how(ended.exit));
-    let words = match (&now.broken, ended) {
-        (Some(broken), _) => trouble(broken).message().to_owned(),
-        (None, Some(ended)) => format!("{}, {ended}", now.status.name()),
-        (None, None) => now.status.name().to_owned(),
-    };
-    match job.processes().len() {
-        0 => words,
-        _ if now.status.is_running() => words,
-        left => format!("{words}; {} of it still run", counted(left as u64, "process")),
-    }
+/// The port that a filter names.
+fn port_number(filter: &str) -> Result<u16, Error> {
+    filter.trim().parse().map_err(|_| {
+        let filter = visible_name(filter.as_bytes());
+        Error::invalid(format!("`wait_for` is port, and `filter` is {filter}, which is no port"))
+            .hint("Give the number of the port as filter, or no filter for any port.")
+    })
 }
 
 fn pattern(cx: &Cx<'_>, filter: &str) -> Result<Pattern, Error> {

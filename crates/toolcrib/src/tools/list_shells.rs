@@ -1,7 +1,5 @@
 //! ListShells: the commands of a session.
 
-use std::time::Duration;
-
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -9,7 +7,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::visible;
 
 use super::bash::one_line;
-use super::bash_output::state;
+use super::shell_words::{state_and_duration, unix_seconds};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::reply::Reply;
@@ -46,8 +44,8 @@ impl Tool for ListShells {
             // Before it is cut: half a token is not known for one.
             let script = visible(job.script());
             let command = one_line(&secrets.mask(&script), COMMAND_CHARS);
-            let lasted = seconds(now.duration);
-            text.push_str(&format!("{}  {} for {lasted}  {command}\n", job.id(), state(job, &now)));
+            let state = state_and_duration(job, &now);
+            text.push_str(&format!("{}  {state}  {command}\n", job.id()));
             facts.push(json!({
                 "bash_id": job.id(),
                 "status": now.status.name(),
@@ -66,15 +64,4 @@ impl Tool for ListShells {
         }
         Ok(Reply::new(text).with("shells", facts))
     }
-}
-
-fn seconds(duration: Duration) -> String {
-    match duration.as_secs() {
-        seconds if seconds < 120 => format!("{seconds} s"),
-        seconds => format!("{} min", seconds / 60),
-    }
-}
-
-fn unix_seconds(time: std::time::SystemTime) -> u64 {
-    time.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

@@ -1,12 +1,13 @@
 //! What a command wrote, as replies show it: decoded as a whole, as a terminal would show it in the end, and
 //! without what is secret in it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use toolcrib_exec::Job;
+use toolcrib_exec::{Job, Snapshot};
 use toolcrib_text::{
-    Detector, Encoding, Excerpt, ExcerptOptions, LineCount, Masker, Secrets, Shown, Survey,
-    Terminal, Transcoder, as_seen, visible,
+    Encoding, Excerpt, ExcerptOptions, Masker, Secrets, Shown, Terminal, Transcoder, as_seen,
+    output_encoding, visible,
 };
 
 use crate::notes::escaped;
@@ -23,14 +24,36 @@ const SAMPLE: usize = 1 << 20;
 const LOOKED_THROUGH: u64 = 4 << 20;
 const LOOKED_AT_LAST: u64 = 1 << 20;
 
-/// What is held of one line. No reply shows as much of it.
+/// What is held of one line: of its beginning, and of its end. No reply shows as much of it.
 const MAX_LINE: usize = 64 << 10;
+const MAX_LINE_END: usize = 16 << 10;
 
 /// What the last line is looked for in.
 const LAST_BYTES: u64 = 4 << 10;
 
 /// So much before a stretch tells whether it begins in the middle of something secret.
 const BEFORE_BYTES: u64 = 8 << 10;
+
+/// A line of an output as it is seen.
+pub(super) struct OutputLine<'a> {
+    /// Its number among the lines of the stretch, those that were dropped among them.
+    pub(super) number: u64,
+    /// Lines before it that were dropped.
+    pub(super) dropped_before: u64,
+    pub(super) text: Cow<'a, str>,
+    /// Where characters of it are missing, and how many.
+    pub(super) missing: Option<(usize, u64)>,
+}
+
+impl OutputLine<'_> {
+    /// Hands it to an excerpt.
+    pub(super) fn show_in(&self, excerpt: &mut Excerpt) {
+        if self.dropped_before > 0 {
+            excerpt.skip(self.dropped_before);
+        }
+        excerpt.cut_line(&self.text, self.missing);
+    }
+}
 
 /// An excerpt of a stretch of an output, and how many values in it were masked.
 pub(super) fn excerpt(
@@ -42,7 +65,7 @@ pub(super) fn excerpt(
     let mut excerpt = Excerpt::new(options);
     let feed = |excerpt: &mut Excerpt, stretch| {
         each_line(job, secrets, stretch, |line| {
-            excerpt.line(line);
+            line.show_in(excerpt);
             true
         })
     };
@@ -52,9 +75,28 @@ pub(super) fn excerpt(
     }
     let middle = stretch.start + LOOKED_THROUGH..stretch.end - LOOKED_AT_LAST;
     let first = feed(&mut excerpt, stretch.start..middle.start);
-    excerpt.skip(count_lines(job, middle.clone()));
+    let lines = job.newlines_before(middle.end).saturating_sub(job.newlines_before(middle.start));
+    // A line that is shown in part ends in the middle.
+    let after_a_part = job.read(middle.start - 1, 1).1 != b"\n";
+    excerpt.skip(lines.saturating_sub(u64::from(after_a_part)));
     let last = feed(&mut excerpt, middle.end..stretch.end);
     (excerpt.finish(), first + last)
+}
+
+/// What to say of output that was dropped.
+pub(super) fn dropped_note(job: &Job, now: &Snapshot) -> Option<String> {
+    let gap = &now.gap;
+    if gap.is_empty() {
+        return None;
+    }
+    let first = job.newlines_before(gap.start);
+    let last = job.newlines_before(now.written).saturating_sub(job.newlines_before(gap.end));
+    Some(format!(
+        "{} of output were dropped; the first {} and the last {} are kept",
+        counted(gap.end - gap.start, "byte"),
+        counted(first, "line"),
+        counted(last, "line")
+    ))
 }
 
 /// What to say of masked values.
@@ -67,29 +109,13 @@ pub(super) fn masked_note(masked: usize) -> Option<String> {
     Some(what)
 }
 
-/// How many lines end in a stretch, of those that are kept.
-fn count_lines(job: &Job, stretch: Range<u64>) -> u64 {
-    let mut count = LineCount::new(b'\n');
-    let mut at = stretch.start;
-    while at < stretch.end {
-        let room = usize::try_from(stretch.end - at).unwrap_or(CHUNK).min(CHUNK);
-        let (from, bytes) = job.read(at, room);
-        if bytes.is_empty() {
-            break;
-        }
-        count.feed(&bytes);
-        at = from + bytes.len() as u64;
-    }
-    count.lines()
-}
-
 /// Looks at each line of a stretch of an output, until one is not wanted. What is secret in them is masked
 /// before anybody looks; answers how many values were.
 pub(super) fn each_line(
     job: &Job,
     secrets: &Secrets,
     stretch: Range<u64>,
-    mut each: impl FnMut(&str) -> bool,
+    mut each: impl FnMut(&OutputLine<'_>) -> bool,
 ) -> usize {
     // What came before is looked at for what goes on in the stretch, and shown with it: nothing, if that is empty.
     if stretch.is_empty() {
@@ -98,7 +124,23 @@ pub(super) fn each_line(
     let mut masker = Masker::new(secrets);
     let start = stretch.start - look_back(job, stretch.start, &mut masker);
     let before = masker.masked();
-    let mut each = |line: &str| each(&masker.line(line));
+    let mut numbers = Numbers::default();
+    let mut each = |seen: SeenLine<'_>| match seen {
+        SeenLine::Line { begin, missing: 0, .. } => {
+            let line = escaped(begin);
+            each(&numbers.next(masker.line(&line), None))
+        }
+        SeenLine::Line { begin, missing, end } => {
+            let mut text = masker.line(&escaped(begin)).into_owned();
+            let at = text.len();
+            text += &masker.line(end);
+            each(&numbers.next(text.into(), Some((at, missing))))
+        }
+        SeenLine::Dropped { lines, after_a_part } => {
+            numbers.skip(lines.saturating_sub(u64::from(after_a_part)));
+            true
+        }
+    };
     each_line_of(job, start..stretch.end, &mut each);
     masker.masked() - before
 }
@@ -115,17 +157,49 @@ fn look_back(job: &Job, start: u64, masker: &mut Masker<'_>) -> u64 {
     masker.unfinished(&before) as u64
 }
 
-fn each_line_of(job: &Job, stretch: Range<u64>, mut each: &mut impl FnMut(&str) -> bool) {
+/// What is seen of an output.
+enum SeenLine<'a> {
+    /// A line; of a long one its beginning, its end, and how many characters are missing between.
+    Line { begin: &'a str, missing: u64, end: &'a str },
+    /// Lines that were dropped, and whether the one before them was shown in part.
+    Dropped { lines: u64, after_a_part: bool },
+}
+
+/// Counts lines.
+#[derive(Default)]
+struct Numbers {
+    last: u64,
+    dropped: u64,
+}
+
+impl Numbers {
+    fn next<'a>(&mut self, text: Cow<'a, str>, missing: Option<(usize, u64)>) -> OutputLine<'a> {
+        self.last += 1;
+        let dropped_before = std::mem::take(&mut self.dropped);
+        OutputLine { number: self.last, dropped_before, text, missing }
+    }
+
+    fn skip(&mut self, lines: u64) {
+        self.last += lines;
+        self.dropped += lines;
+    }
+}
+
+fn each_line_of(job: &Job, stretch: Range<u64>, mut each: &mut impl FnMut(SeenLine<'_>) -> bool) {
     let encoding = encoding(job, stretch.end);
     let mut at = stretch.start;
+    let mut newlines = job.newlines_before(at);
     let mut lines = Lines::new(encoding);
     while at < stretch.end {
         let room = usize::try_from(stretch.end - at).unwrap_or(CHUNK).min(CHUNK);
         let (from, bytes) = job.read(at, room);
         if from > at {
-            let missing = counted(from - at, "byte");
+            let before = job.newlines_before(from);
+            let dropped = before.saturating_sub(newlines);
+            newlines = before;
             let old = std::mem::replace(&mut lines, Lines::new(encoding));
-            if !old.finish(&mut each) || !each(&format!("[{missing} of output were not kept]")) {
+            let after_a_part = old.has_begun();
+            if !old.finish(&mut each) || !each(SeenLine::Dropped { lines: dropped, after_a_part }) {
                 return;
             }
         }
@@ -133,6 +207,7 @@ fn each_line_of(job: &Job, stretch: Range<u64>, mut each: &mut impl FnMut(&str) 
         if bytes.is_empty() || !lines.feed(&bytes, &mut each) {
             break;
         }
+        newlines += bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
         at = from + bytes.len() as u64;
     }
     lines.finish(&mut each);
@@ -163,74 +238,121 @@ pub(super) fn last_line(job: &Job, secrets: &Secrets) -> String {
 
 /// In which encoding an output is. That of its beginning and its end is that of all of it.
 fn encoding(job: &Job, end: u64) -> Encoding {
-    let (mut detector, mut survey) = (Detector::default(), Survey::default());
-    let first = job.read(0, SAMPLE);
+    let (_, first) = job.read(0, SAMPLE);
     let last_from = end.saturating_sub(SAMPLE as u64).max(SAMPLE as u64);
-    let last = if last_from < end { job.read(last_from, SAMPLE) } else { (end, Vec::new()) };
-    for (_, part) in [first, last] {
-        detector.feed(&part);
-        survey.feed(&part);
-    }
-    survey.finish();
-    let found = detector.finish(&survey);
-    // A few zeros among letters look like UTF-16, which no program here writes to a pipe.
-    if found.unit_bytes() == 1 { found } else { Encoding::UTF_8 }
+    let last = if last_from < end { job.read(last_from, SAMPLE).1 } else { Vec::new() };
+    output_encoding(&[&first, &last])
 }
 
 /// From bytes to lines.
 struct Lines {
     transcoder: Transcoder,
     terminal: Terminal,
-    /// What is seen of a line that has not ended.
+    /// What is seen of lines that are not shown yet; of the last, its beginning.
     seen: Vec<u8>,
-    /// Bytes of it that are not held.
-    left_out: u64,
+    /// What follows of the last line, if it is long: the last of it.
+    end: Vec<u8>,
+    /// Characters between the two that are not held.
+    missing: u64,
+    begun: bool,
 }
 
 impl Lines {
     fn new(encoding: Encoding) -> Lines {
-        let (transcoder, terminal) = (encoding.stream(), Terminal::default());
-        Lines { transcoder, terminal, seen: Vec::new(), left_out: 0 }
+        Lines {
+            transcoder: encoding.stream(),
+            terminal: Terminal::default(),
+            seen: Vec::new(),
+            end: Vec::new(),
+            missing: 0,
+            begun: false,
+        }
     }
 
-    fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&str) -> bool) -> bool {
+    /// Whether a line has begun that has not ended.
+    fn has_begun(&self) -> bool {
+        self.begun
+    }
+
+    fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+        self.begun = bytes.last().map_or(self.begun, |&last| last != b'\n');
         let text = self.transcoder.feed(bytes, false);
-        let before = self.seen.len();
-        self.terminal.feed(&text, &mut self.seen);
-        let new = self.seen.get(before..).unwrap_or_default();
-        let (Some(first), Some(last)) = (first_newline(new), last_newline(new)) else {
-            self.bound();
-            return true;
-        };
-        let rest = self.seen.split_off(before + last + 1);
-        let whole = std::mem::replace(&mut self.seen, rest);
-        let left_out = std::mem::take(&mut self.left_out);
-        self.bound();
-        let (line, others) = whole.split_at(before + first + 1);
-        show(line, left_out, each) && show(others, 0, each)
+        let mut new = Vec::new();
+        self.terminal.feed(&text, &mut new);
+        self.take(&new, each)
     }
 
-    fn finish(mut self, each: &mut impl FnMut(&str) -> bool) -> bool {
+    fn finish(mut self, each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
         let text = self.transcoder.feed(&[], true).into_owned();
-        self.terminal.feed(&text, &mut self.seen);
-        self.terminal.finish(&mut self.seen);
-        let first = first_newline(&self.seen).map_or(self.seen.len(), |newline| newline + 1);
-        let (line, others) = self.seen.split_at(first);
-        show(line, self.left_out, each) && show(others, 0, each)
+        let mut new = Vec::new();
+        self.terminal.feed(&text, &mut new);
+        let terminal = std::mem::take(&mut self.terminal);
+        terminal.finish(&mut new);
+        self.take(&new, each) && (self.seen.is_empty() || self.show_last(each))
     }
 
-    /// A line may be as long as the output: only its beginning is held.
-    fn bound(&mut self) {
-        self.left_out += self.seen.len().saturating_sub(MAX_LINE) as u64;
-        self.seen.truncate(MAX_LINE);
+    fn take(&mut self, mut new: &[u8], each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+        while let Some(newline) = first_newline(new) {
+            // The first line ends what is held; those after it are shown without being copied.
+            if self.seen.is_empty() && newline < MAX_LINE {
+                let whole = last_newline(new).unwrap_or(newline);
+                let long =
+                    new[..whole].split(|&byte| byte == b'\n').position(|l| l.len() >= MAX_LINE);
+                if long.is_none() {
+                    if !show_lines(&new[..=whole], each) {
+                        return false;
+                    }
+                    new = &new[whole + 1..];
+                    break;
+                }
+            }
+            self.hold(&new[..newline]);
+            if !self.show_last(each) {
+                return false;
+            }
+            new = &new[newline + 1..];
+        }
+        self.hold(new);
+        true
+    }
+
+    /// A line may be as long as the output: its beginning and its end are held.
+    fn hold(&mut self, more: &[u8]) {
+        let (begin, end) = more.split_at(more.len().min(MAX_LINE.saturating_sub(self.seen.len())));
+        self.seen.extend_from_slice(begin);
+        self.end.extend_from_slice(end);
+        if let Some(over) = self.end.len().checked_sub(MAX_LINE_END).filter(|&over| over > 0) {
+            let over = boundary(&self.end, over);
+            self.missing +=
+                self.end[..over].iter().filter(|byte| !is_continuation(**byte)).count() as u64;
+            self.end.drain(..over);
+        }
+    }
+
+    fn show_last(&mut self, each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+        let (seen, end) = (std::mem::take(&mut self.seen), std::mem::take(&mut self.end));
+        let missing = std::mem::take(&mut self.missing);
+        if missing == 0 {
+            let line = [seen, end].concat();
+            return each(SeenLine::Line { begin: &visible(&line), missing: 0, end: "" });
+        }
+        each(SeenLine::Line { begin: &visible(&seen), missing, end: &visible(&end) })
     }
 }
 
-/// Shows lines, the first of which may have had more to it.
-fn show(lines: &[u8], left_out: u64, each: &mut impl FnMut(&str) -> bool) -> bool {
-    let shown = visible(lines).lines().all(|line| each(&escaped(line)));
-    let note = || format!("[{} of this line left out]", counted(left_out, "byte"));
-    shown && (left_out == 0 || each(&note()))
+/// Shows whole lines.
+fn show_lines(lines: &[u8], each: &mut impl FnMut(SeenLine<'_>) -> bool) -> bool {
+    visible(lines).lines().all(|line| each(SeenLine::Line { begin: line, missing: 0, end: "" }))
+}
+
+/// The next place where a character begins.
+fn boundary(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().take(3).take_while(|&&byte| is_continuation(byte)).count()
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
 }
 
 fn first_newline(bytes: &[u8]) -> Option<usize> {

@@ -186,7 +186,7 @@ fn a_command_is_done_when_its_shell_is() {
     let id = reply.metadata()["bash_id"].as_str().unwrap();
     assert_eq!(reply.metadata()["processes_left"].as_array().unwrap().len(), 1);
     let listed = shells.call("ListShells", json!({"running": true})).unwrap();
-    assert!(listed.output().contains("1 process of it still run"), "{}", listed.output());
+    assert!(listed.output().contains("exit code 0; 1 process still runs"), "{}", listed.output());
     let killed = shells.call("KillShell", json!({"shell_id": id})).unwrap();
     assert!(killed.output().starts_with(&format!("Ended {id}: 1 process.")), "{}", killed.output());
     let again = shells.call("KillShell", json!({"bash_id": id})).unwrap();
@@ -319,30 +319,120 @@ fn a_session_does_not_see_the_commands_of_another() {
     assert!(error.hint_text().contains(&id), "{error}");
 }
 
-/// P31: as at a login, whatever the files of the shell print, and however long they take.
-#[test]
-fn commands_have_the_environment_of_a_login() {
-    let directory = tempfile::tempdir().unwrap();
-    std::fs::create_dir(directory.path().join("ws")).unwrap();
-    let of_login_shell = |script: &str| {
-        let shell = directory.path().join("shell");
-        std::fs::write(&shell, format!("#!/bin/sh\n{script}\n")).unwrap();
+/// Runtimes whose login shell is a script.
+struct Logins {
+    directory: tempfile::TempDir,
+}
+
+impl Logins {
+    fn new(script: &str) -> Logins {
         use std::os::unix::fs::PermissionsExt as _;
+        // Not in /tmp: the shell has another one.
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        for name in ["ws", "home"] {
+            std::fs::create_dir(directory.path().join(name)).unwrap();
+        }
+        let shell = directory.path().join("shell");
+        let run = "while [ \"$1\" != -c ]; do shift; done; eval \"$2\"";
+        std::fs::write(&shell, format!("#!/bin/sh\n{script}\n{run}\n")).unwrap();
         std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let runtime = Runtime::builder()
-            .root(directory.path().join("ws"))
+        Logins { directory }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn runtime(&self) -> Runtime {
+        let home = self.path("home");
+        Runtime::builder()
+            .root(self.path("ws"))
+            .journal(self.path("state"), Caps::default())
             .profile(Profile::Open)
             .helper(crate::helper())
-            .environment(|| vec![("PATH".into(), "/usr/bin:/bin".into())])
-            .login_shell(shell)
+            .environment(move || {
+                vec![("PATH".into(), "/usr/bin:/bin".into()), ("HOME".into(), home.clone().into())]
+            })
+            .login_shell(self.path("shell"))
             .build()
-            .unwrap();
-        let call = Call::new("Bash", json!({"command": "echo \"$PATH $FROM_LOGIN\""}));
-        said(&runtime.call(&runtime.session(), call, Options::default()).unwrap())
+            .unwrap()
+    }
+}
+
+fn bash_in(runtime: &Runtime, session: &Session, command: &str) -> Reply {
+    let call = Call::new("Bash", json!({"command": command}));
+    runtime.call(session, call, Options::default()).unwrap()
+}
+
+/// What a session says once the environment of the login has come.
+fn once_loaded(runtime: &Runtime, session: &Session, command: &str) -> String {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let reply = bash_in(runtime, session, command);
+        if !reply.output().contains("[login environment not loaded yet") {
+            return said(&reply);
+        }
+        assert!(Instant::now() < until, "{}", reply.output());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// P31: as at a login, whatever the files of the shell print.
+#[test]
+fn commands_have_the_environment_of_a_login() {
+    let logins = Logins::new("echo Welcome; export FROM_LOGIN=yes PATH=/nvm:$PATH");
+    let runtime = logins.runtime();
+    let shown = once_loaded(&runtime, &runtime.session(), "echo \"$PATH $FROM_LOGIN\"");
+    assert!(shown.starts_with("/usr/bin:/bin:/nvm:") && shown.ends_with(" yes\n"), "{shown}");
+}
+
+/// The files of the user may take long. No command waits for them, and a later one has what they made.
+#[test]
+fn a_login_that_takes_long_is_waited_for_by_no_command() {
+    let logins = Logins::new("");
+    let gate = logins.path("gate");
+    let wait =
+        format!("until [ -e {} ]; do sleep 0.02; done; export FROM_LOGIN=yes", gate.display());
+    let shell = logins.path("shell");
+    let script = std::fs::read_to_string(&shell).unwrap();
+    std::fs::write(&shell, script.replacen("\n", &format!("\n{wait}\n"), 1)).unwrap();
+    let runtime = logins.runtime();
+    let session = runtime.session();
+    let first = bash_in(&runtime, &session, "echo \"$FROM_LOGIN\"; export MINE=kept");
+    let note = "[login environment not loaded yet; later commands have it]";
+    assert!(
+        first.output().starts_with("\n") && first.output().contains(note),
+        "{}",
+        first.output()
+    );
+    std::fs::write(gate, "").unwrap();
+    assert_eq!(once_loaded(&runtime, &session, "echo \"$FROM_LOGIN $MINE\""), "yes kept\n");
+}
+
+/// The shell is run once, and again when one of its files has changed. What is secret is in no file.
+#[test]
+fn what_a_login_gave_is_kept_for_the_next_server() {
+    let logins = Logins::new("export FROM_LOGIN=$(date +%s%N)");
+    let ask = || {
+        let runtime = logins.runtime();
+        once_loaded(&runtime, &runtime.session(), "echo \"$FROM_LOGIN\"")
     };
-    let login = "echo Welcome; export FROM_LOGIN=yes PATH=/nvm:$PATH; while [ \"$1\" != -c ]; do shift; done; eval \"$2\"";
-    assert_eq!(of_login_shell(login), "/usr/bin:/bin:/nvm yes\n");
-    assert_eq!(of_login_shell("sleep 600"), "/usr/bin:/bin \n");
+    let first = ask();
+    assert_eq!(ask(), first);
+    std::fs::write(logins.path("home/.profile"), "true\n").unwrap();
+    let second = ask();
+    assert_ne!(second, first);
+    assert_eq!(ask(), second);
+    let kept = logins.path("state/login-environment");
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&kept).unwrap());
+    assert_eq!(mode & 0o777, 0o600);
+
+    let secret = Logins::new("export MY_TOKEN=Zq8-value-of-a-login PLAIN=plain");
+    let runtime = secret.runtime();
+    assert_eq!(once_loaded(&runtime, &runtime.session(), "echo $PLAIN $MY_TOKEN"), "plain\n");
+    let kept = std::fs::read(secret.path("state/login-environment")).unwrap();
+    let kept = String::from_utf8_lossy(&kept);
+    assert!(kept.contains("PLAIN=plain") && !kept.contains("Zq8-value"), "{kept}");
 }
 
 /// A line may be as long as an output: what is held of it is not.
@@ -352,8 +442,9 @@ fn a_line_without_an_end_is_cut_and_says_so() {
     let reply = shells
         .call("Bash", json!({"command": "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo end"}));
     let reply = reply.unwrap();
-    assert!(reply.output().contains("xx…[+65264 characters]\n"), "{}", &reply.output()[2000..]);
-    assert!(reply.output().contains("[2932736 bytes of this line left out]\nend\n"));
+    let cut = "xx…[+2998000 characters]…xx";
+    assert!(reply.output().contains(cut), "{}", &reply.output()[1000..]);
+    assert!(reply.output().contains("xx\nend\n"));
     let reply =
         shells.call("Bash", json!({"command": "yes | head -c 20000000; echo end"})).unwrap();
     assert!(reply.output().starts_with("y\ny\n") && reply.output().contains("\ny\nend\n"));
@@ -390,4 +481,131 @@ fn a_secret_is_shown_in_no_part_of_an_output() {
     }
     let decisions = shells.runtime.decisions().unwrap();
     assert!(decisions.len() >= 6 && !format!("{decisions:?}").contains(secret), "{decisions:#?}");
+}
+
+/// What is left out of a reply is found by a filter, though the reply has moved on.
+#[test]
+fn a_filter_without_a_cursor_is_for_all_output() {
+    let shells = shells();
+    let reply = shells.call("Bash", json!({"command": "seq 1 100000"})).unwrap();
+    let id = reply.metadata()["bash_id"].as_str().unwrap();
+    let note = format!(
+        "[100000 lines in all; BashOutput with bash_id {id} and lines or filter has those left out]"
+    );
+    assert!(reply.output().contains(&note), "{}", &reply.output()[29_000..]);
+    let found = shells.output(json!({"bash_id": id, "filter": "^7777.$"}));
+    assert!(found.output().starts_with("77770\n") && found.output().contains("\n77779\n"));
+    let past = shells.output(json!({"bash_id": id, "lines": "100001-100002"}));
+    assert!(past.output().starts_with("[there are 100000 lines]\n"), "{}", past.output());
+}
+
+/// What was dropped is said, and the numbers of the lines behind it are those that they had.
+#[test]
+fn line_numbers_stay_true_after_a_drop() {
+    let shells = shells();
+    let script = "seq -f 'line %.0f of a long output that is mostly dropped' 1 1600000";
+    let reply = shells.call("Bash", json!({"command": script})).unwrap();
+    let id = reply.metadata()["bash_id"].as_str().unwrap();
+    assert_eq!(reply.metadata()["lines"], 1_600_000);
+    let dropped = reply.metadata()["dropped_bytes"].as_u64().unwrap();
+    let note = format!("[{dropped} bytes of output were dropped; the first ");
+    let note = reply.output().lines().find(|line| line.starts_with(&note)).unwrap();
+    let kept = note.strip_suffix(" lines are kept]").unwrap();
+    let kept: u64 = kept.rsplit(' ').next().unwrap().parse().unwrap();
+    // The second line behind the gap: the first is there in part.
+    let number = 1_600_000 - kept + 2;
+    let line = shells.output(json!({"bash_id": id, "lines": number.to_string()}));
+    assert!(line.output().starts_with(&format!("line {number} of ")), "{}", line.output());
+}
+
+/// Lines that come while others are looked at are looked at next.
+#[test]
+fn a_line_that_is_waited_for_is_seen_in_coloured_output() {
+    let shells = shells();
+    let script = "for i in $(seq 1 1500); do printf '\\033[32mINFO\\033[0m \\033[1mcompiled\\033[0m module %d\\n' $i; \
+                  [ $((i % 100)) = 0 ] && printf 'READY %d\\n' $i; done; sleep 600";
+    for _ in 0..5 {
+        let id = shells.background(script);
+        let wait =
+            json!({"bash_id": id, "wait_for": "regex", "filter": "READY 1500$", "timeout": 60_000});
+        let reply = shells.output(wait);
+        assert_eq!(reply.metadata()["timed_out"], false, "{}", reply.output());
+        assert!(reply.output().contains("READY 1500\n"), "{}", reply.output());
+        shells.call("KillShell", json!({"shell_id": id})).unwrap();
+    }
+}
+
+#[test]
+fn a_port_is_waited_for_by_its_number() {
+    let shells = shells();
+    let script = "python3 -c 'import socket, time
+s = [socket.create_server((\"127.0.0.1\", 0)) for _ in range(2)]
+print(s[1].getsockname()[1], flush=True)
+time.sleep(600)'";
+    let id = shells.background(script);
+    let said = shells.output(json!({"bash_id": id, "wait_for": "output", "timeout": 60_000}));
+    let port = said.output().lines().next().unwrap().to_owned();
+    let reply = shells.output(json!({"bash_id": id, "wait_for": "port", "filter": port}));
+    let expected = format!("[listens on port {port}: programs of this machine reach it]");
+    assert!(reply.output().contains(&expected), "{}", reply.output());
+    let error =
+        shells.call("BashOutput", json!({"bash_id": id, "wait_for": "port", "filter": "x"}));
+    assert!(error.unwrap_err().to_string().contains("is no port"));
+}
+
+/// A session for one call keeps nothing running, and does not promise to.
+#[test]
+fn a_session_for_one_call_promises_nothing_for_later() {
+    let shells = shells();
+    let call = |args: Value| {
+        let session = shells.runtime.session().for_one_call();
+        shells.runtime.call(&session, Call::new("Bash", args), Options::default())
+    };
+    let error = call(json!({"command": "touch ran; sleep 600", "run_in_background": true}));
+    let error = error.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.hint_text().contains("Nothing was run. `toolcrib run`"), "{error}");
+    assert!(!shells.directory.path().join("ws/ran").exists());
+
+    let error = call(json!({"command": "echo begun; sleep 600", "timeout": 1000})).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    let text = error.text().to_string();
+    assert!(text.contains("begun\n") && text.contains("`toolcrib run`"), "{text}");
+    assert!(!text.contains("BashOutput"), "{text}");
+
+    let reply = call(json!({"command": "sleep 600 & seq 1 100000"})).unwrap();
+    assert!(!reply.output().contains("BashOutput"));
+    assert!(reply.output().contains("ended with this call"), "{}", &reply.output()[29_000..]);
+    assert!(reply.metadata().get("bash_id").is_none());
+}
+
+#[test]
+fn all_commands_of_a_session_are_ended_and_forgotten_by_the_host() {
+    let shells = shells();
+    let id = shells.background("sleep 600");
+    shells.background("sleep 600");
+    assert_eq!(shells.session.end_commands(), 2);
+    shells.output(json!({"bash_id": id, "wait_for": "exit"}));
+    let listed = || shells.call("ListShells", json!({})).unwrap().output().to_owned();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !listed().starts_with("No ") && Instant::now() < until {
+        shells.session.forget_commands(Duration::ZERO);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(listed().starts_with("No "), "{}", listed());
+}
+
+/// vim takes its stderr for the keyboard when its input has ended, and waits for ever.
+#[test]
+fn an_editor_that_waits_for_keys_is_ended_and_that_is_said() {
+    let shells = shells();
+    if !std::path::Path::new("/usr/bin/vim").exists() {
+        return;
+    }
+    let reply =
+        shells.call("Bash", json!({"command": "vim x.txt; echo \"vim: $?\"", "timeout": 60_000}));
+    let reply = reply.unwrap();
+    let note = "vim waited for keys and was ended: there is no terminal";
+    assert!(reply.output().contains(note), "{}", reply.output());
+    assert!(reply.output().contains("vim: "), "{}", reply.output());
 }

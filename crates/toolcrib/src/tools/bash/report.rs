@@ -1,21 +1,29 @@
 //! What is said of a command: what it wrote, how it ended, what it left.
 
+use std::ffi::OsString;
+
 use serde_json::{Value, json};
-use toolcrib_exec::{Exit, Process, Refusal, Snapshot};
+use toolcrib_exec::{Ending, Exit, Process, Snapshot, Status};
 use toolcrib_text::{ExcerptOptions, Shown, visible_name};
 
 use super::answer::answers_by_exit_code;
+use super::pipe::failed_parts;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::notes::{bracketed, escapes};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
+use crate::shell::Variables;
 use crate::tools::changes::Changes;
-use crate::tools::shell_output::{excerpt, masked_note, whole_characters};
+use crate::tools::shell_output::{dropped_note, excerpt, masked_note, whole_characters};
+use crate::tools::shell_words::{how, unix_seconds};
 use crate::words::{counted, first_of};
 
 /// So many of the processes that are left are named.
 const NAMED: usize = 5;
+
+/// Characters of a command in metadata.
+const COMMAND_CHARS: usize = 1_000;
 
 /// A command that ended, or is told about while it runs.
 pub(super) struct Report {
@@ -32,8 +40,10 @@ pub(super) struct Report {
     directory: String,
     kept: bool,
     changes: Changes,
-    /// What was refused for the first time in this session, if that is known.
-    first_refusals: Option<Vec<Refusal>>,
+    /// The exit codes of the parts of its last pipe.
+    pipe_codes: Vec<i32>,
+    /// The session ends with this call, and everything that it has started.
+    last_call: bool,
 }
 
 impl Report {
@@ -49,6 +59,11 @@ impl Report {
         let (shown, masked) = excerpt(&started.job, &started.secrets, 0..read_to, options);
         let left = if now.over { Vec::new() } else { started.job.processes() };
         let mut notes = std::mem::take(&mut started.notes);
+        let left_by_shell = now.ended.as_ref().and_then(|ended| ended.left.as_ref());
+        let script = String::from_utf8_lossy(started.job.script());
+        notes.extend(left_by_shell.and_then(|left| failed_parts(&script, left)));
+        let pipe_codes = left_by_shell.map(|left| left.pipe_codes.clone()).unwrap_or_default();
+        notes.extend(dropped_note(&started.job, &now));
         notes.extend(masked_note(masked));
         let escaped = escapes(&shown.text);
         notes.extend(escaped.iter().map(|(note, _)| note.clone()));
@@ -64,15 +79,26 @@ impl Report {
             directory,
             kept: true,
             changes: Changes::default(),
-            first_refusals: None,
+            pipe_codes,
+            last_call: false,
         }
     }
 
-    /// Remembers what was refused to it.
-    pub(super) fn remember_refusals(&mut self, cx: &Cx<'_>) -> Result<(), Error> {
-        let refusals = self.started.job.refusals();
-        self.first_refusals = Some(cx.shell()?.first_refusals(refusals));
-        Ok(())
+    /// Says that nothing can be asked about it later: the session ends with this call. What it left running
+    /// is ended now.
+    pub(super) fn end_with_the_session(&mut self) {
+        self.last_call = true;
+        if self.left.is_empty() {
+            return;
+        }
+        self.started.job.end(Ending::Prompt, Status::Killed);
+        self.now.over = self.started.job.wait(super::DYING, |now| now.over).over;
+        let left = std::mem::take(&mut self.left);
+        let names = first_of(&left, NAMED, |process| visible_name(process.name.as_bytes()));
+        self.notes.push(format!(
+            "{} that it had left running: {names}: ended with this call; {KEEPS_RUNNING}",
+            counted(left.len() as u64, "process")
+        ));
     }
 
     /// Says which files kept their old content because the new one can make programs run code.
@@ -87,6 +113,11 @@ impl Report {
         }
     }
 
+    /// Says something else.
+    pub(super) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
     /// Says which files it changed.
     pub(super) fn look_for_changes(&mut self, cx: &Cx<'_>) {
         if let Some((_, trail)) = &self.started.guarded {
@@ -98,10 +129,13 @@ impl Report {
     /// Hands what the command left to the next: its variables, and where it was if it was not sent there
     /// for this once.
     pub(super) fn carry(&mut self, cx: &Cx<'_>, with_directory: bool) -> Result<(), Error> {
-        let Some(left) = self.now.ended.as_mut().and_then(|ended| ended.left.take()) else {
+        let Some(mut left) = self.now.ended.as_mut().and_then(|ended| ended.left.take()) else {
             return Ok(());
         };
-        if !cx.shell()?.carry_environment(left.environment) {
+        for given in &self.started.given {
+            restore(&mut left.environment, given, &self.started.environment);
+        }
+        if !cx.shell()?.carry_environment(left.environment, self.started.with_login) {
             self.notes
                 .push("what it exported is too much to be carried to the next command".to_owned());
         }
@@ -156,7 +190,7 @@ impl Report {
     }
 
     pub(super) fn error(mut self, kind: ErrorKind, message: String) -> Error {
-        self.note_refusals(true);
+        self.note_refusals();
         self.note_what_is_missing();
         let confined = self.started.confined.note();
         let notes = self.notes.iter().chain(&confined).map(bracketed).collect::<String>();
@@ -166,7 +200,7 @@ impl Report {
     }
 
     fn reply(mut self, ending: &str) -> Reply {
-        self.note_refusals(false);
+        self.note_refusals();
         self.note_what_is_missing();
         let mut text = std::mem::take(&mut self.shown.text);
         if text.is_empty() {
@@ -179,22 +213,24 @@ impl Report {
         Reply::new(text).with_all(self.metadata())
     }
 
-    /// Says what the sandbox refused, and what would allow it. To a command that did what it was to do all
-    /// the same, only what is new: programs try their caches each time.
-    fn note_refusals(&mut self, failed: bool) {
-        let all = self.started.job.refusals();
-        let told = if failed { &all } else { self.first_refusals.as_ref().unwrap_or(&all) };
-        self.notes.extend(refusals::notes(told, failed));
+    /// Says what the sandbox refused, and what would allow it.
+    fn note_refusals(&mut self) {
+        let job = &self.started.job;
+        self.notes.extend(refusals::notes(&job.refusals(), &self.shown.text, job.directory()));
     }
 
     fn note_what_is_missing(&mut self) {
         let id = self.started.job.id();
         if self.shown.left_out > 0 {
-            let left_out = counted(self.shown.left_out, "line");
-            self.notes.push(format!(
-                "{left_out} of {} left out: BashOutput with bash_id {id} and lines or filter has them",
-                self.shown.lines
-            ));
+            let lines = counted(self.shown.lines, "line");
+            self.notes.push(match self.last_call {
+                false => format!(
+                    "{lines} in all; BashOutput with bash_id {id} and lines or filter has those left out"
+                ),
+                true => format!(
+                    "{lines} in all; head_lines, tail_lines or a file for the output shows others"
+                ),
+            });
         }
         if !self.left.is_empty() {
             let names =
@@ -213,7 +249,15 @@ impl Report {
             ("lines", self.shown.lines.into()),
             ("bytes", self.now.written.into()),
             ("truncated", (self.shown.left_out > 0).into()),
+            ("command", self.started.command_shown(COMMAND_CHARS).into()),
+            ("started_at", unix_seconds(self.started.job.created()).into()),
         ];
+        if self.pipe_codes.len() > 1 {
+            facts.push(("pipe_exit_codes", self.pipe_codes.clone().into()));
+        }
+        if !self.now.gap.is_empty() {
+            facts.push(("dropped_bytes", (self.now.gap.end - self.now.gap.start).into()));
+        }
         facts.extend(self.started.confined.facts());
         facts.extend(self.changes.facts());
         if let Some(ended) = &self.now.ended {
@@ -230,7 +274,7 @@ impl Report {
         if let Some(refused) = refusals::facts(&self.started.job.refusals()) {
             facts.push(("refused", refused));
         }
-        if self.kept {
+        if self.kept && !self.last_call {
             facts.push(("bash_id", self.started.job.id().into()));
             facts.push(("cursor", self.read_to.into()));
         }
@@ -247,7 +291,7 @@ impl Report {
 pub(super) fn background(started: StartedCommand) -> Reply {
     let id = started.job.id();
     let mut text = format!(
-        "Started {id}, cwd {}. BashOutput reads what it writes and waits for it, KillShell ends it.\n",
+        "Started {id} in {}: BashOutput reads what it writes and waits for it, KillShell ends it.\n",
         started.directory
     );
     text.extend(started.notes.iter().map(bracketed));
@@ -256,39 +300,23 @@ pub(super) fn background(started: StartedCommand) -> Reply {
         .with("bash_id", id)
         .with("status", started.job.snapshot().status.name())
         .with("cwd", started.directory.clone())
+        .with("command", started.command_shown(COMMAND_CHARS))
+        .with("started_at", unix_seconds(started.job.created()))
         .with_all(started.confined.facts())
 }
 
-/// How a shell ended, in words.
-pub(in crate::tools) fn how(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code @ 129..=159) => {
-            format!("exit code {code} (128 + {})", signal_name(code - 128))
-        }
-        Exit::Code(code) => format!("exit code {code}"),
-        Exit::Signal(signal) => format!("killed by {}", signal_name(signal)),
-    }
-}
+/// What a command line cannot keep can be kept elsewhere.
+pub(super) const KEEPS_RUNNING: &str =
+    "`toolcrib run` and `toolcrib serve` have sessions that last, and keep commands running";
 
-fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        1 => "SIGHUP",
-        2 => "SIGINT",
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        13 => "SIGPIPE",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        24 => "SIGXCPU",
-        25 => "SIGXFSZ",
-        other => return format!("signal {other}"),
-    };
-    name.to_owned()
+/// Gives a variable back the value that it had before the call that set it for its command alone.
+fn restore(left: &mut Variables, (name, value): &(String, String), before: &Variables) {
+    let is_it = |variable: &&(OsString, OsString)| variable.0 == **name;
+    if left.iter().find(is_it).is_none_or(|(_, now)| now != value.as_str()) {
+        return;
+    }
+    left.retain(|variable| variable.0 != **name);
+    left.extend(before.iter().find(is_it).cloned());
 }
 
 fn millis(duration: std::time::Duration) -> Value {

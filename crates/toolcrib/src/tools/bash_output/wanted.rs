@@ -3,6 +3,7 @@
 use toolcrib_text::visible_name;
 
 use crate::error::Error;
+use crate::words::counted;
 
 /// Lines by their numbers, or so many of the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +50,17 @@ impl LineRange {
         matches!(self, LineRange::Numbers { last, .. } if last <= number)
     }
 
+    /// What to say where none of them is there, and the last that is kept has this number.
+    pub(super) fn missing_note(self, last: u64) -> String {
+        match self {
+            LineRange::Numbers { first, last: until } if first < last => {
+                format!("lines {first} to {} were dropped", until.min(last))
+            }
+            _ if last == 1 => "there is 1 line".to_owned(),
+            _ => format!("there are {}", counted(last, "line")),
+        }
+    }
+
     /// How many of the last lines, if it is these.
     pub(super) fn last(self) -> Option<usize> {
         match self {
@@ -61,6 +73,15 @@ impl LineRange {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_are_not_there_are_explained() {
+        let numbers = |first, last| LineRange::Numbers { first, last };
+        assert_eq!(numbers(11, 12).missing_note(10), "there are 10 lines");
+        assert_eq!(numbers(5, u64::MAX).missing_note(1), "there is 1 line");
+        assert_eq!(numbers(3, 4).missing_note(10), "lines 3 to 4 were dropped");
+        assert_eq!(LineRange::Last(3).missing_note(0), "there are 0 lines");
+    }
 
     #[test]
     fn lines_are_asked_for_in_four_ways() {

@@ -254,7 +254,7 @@ impl Tree {
         let until = *self.counting_until.get_or_insert_with(|| Instant::now() + COUNTING);
         let (files, all) = count_below(directory, until);
         let at_least = if all { "" } else { "at least " };
-        format!("{at_least}{} files", thousands(files))
+        format!("{at_least}{} {}", thousands(files), if files == 1 { "file" } else { "files" })
     }
 }
 

@@ -1,0 +1,113 @@
+//! What a login gave, kept for the next server in a file of the state directory that is its owner's alone.
+//!
+//! Values that look secret are not in it.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use toolcrib_exec::Environment;
+use toolcrib_fs::PrivateFile;
+use toolcrib_text::Secrets;
+
+use super::Variables;
+
+/// More than an environment has.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// What the file begins and ends with.
+const BEGIN: &[u8] = b"toolcrib login 1";
+const END: &[u8] = b"end";
+
+/// How long a result is used without another look: files that the shell's own files read may have changed.
+const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A result that was kept.
+pub(super) struct Kept {
+    pub(super) variables: Variables,
+    /// It is old, or secrets were left out of it that are to be masked: the shell is to be run again.
+    pub(super) run_again: bool,
+}
+
+/// The file, in a state directory.
+pub(super) fn path(state: &Path) -> PathBuf {
+    state.join("login-environment")
+}
+
+/// What is kept of a login with this fingerprint.
+pub(super) fn read(state: &Path, fingerprint: &str) -> Option<Kept> {
+    let content = PrivateFile::locate(&path(state)).ok()?.read(MAX_BYTES).ok()??;
+    parse(&content, fingerprint)
+}
+
+/// Keeps a result. Without it the shell is run again, and nothing else is amiss.
+pub(super) fn write(state: &Path, fingerprint: &str, variables: &Variables) {
+    let content = format(fingerprint, SystemTime::now(), variables);
+    if let Ok(file) = PrivateFile::locate(&path(state)) {
+        let _ = file.replace(&content);
+    }
+}
+
+fn format(fingerprint: &str, now: SystemTime, variables: &Variables) -> Vec<u8> {
+    let secrets =
+        Environment::of(variables.clone(), |value| Secrets::default().are_in(value)).secrets;
+    let has_secrets = if secrets.is_empty() { "0" } else { "1" };
+    let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let mut parts = vec![
+        BEGIN.to_vec(),
+        fingerprint.as_bytes().to_vec(),
+        seconds.to_string().into_bytes(),
+        has_secrets.as_bytes().to_vec(),
+    ];
+    let plain = variables.iter().filter(|variable| !secrets.contains(variable));
+    parts.extend(plain.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat()));
+    parts.push(END.to_vec());
+    parts.join(&0)
+}
+
+fn parse(content: &[u8], fingerprint: &str) -> Option<Kept> {
+    let parts: Vec<&[u8]> = content.split(|&byte| byte == 0).collect();
+    let [BEGIN, known, seconds, has_secrets, variables @ .., END] = parts.as_slice() else {
+        return None;
+    };
+    if *known != fingerprint.as_bytes() {
+        return None;
+    }
+    let seconds = std::str::from_utf8(seconds).ok()?.parse().ok()?;
+    let age = SystemTime::now().duration_since(UNIX_EPOCH + Duration::from_secs(seconds));
+    let is_old = age.map_or(true, |age| age > MAX_AGE);
+    let variable = |entry: &&[u8]| {
+        let equals = entry.iter().position(|&byte| byte == b'=')?;
+        let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+        Some((text(entry.get(..equals)?), text(entry.get(equals + 1..)?)))
+    };
+    let variables = variables.iter().filter_map(variable).collect();
+    Some(Kept { variables, run_again: is_old || *has_secrets != b"0" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_kept_is_read_and_secrets_are_not_kept() {
+        let variables: Variables = vec![
+            ("PATH".into(), "/nvm:/bin".into()),
+            ("TWO".into(), "a\nb=c".into()),
+            ("MY_TOKEN".into(), "hunter22hunter".into()),
+        ];
+        let content = format("a fingerprint", SystemTime::now(), &variables);
+        assert!(!String::from_utf8_lossy(&content).contains("hunter22"));
+        let kept = parse(&content, "a fingerprint").unwrap();
+        assert_eq!(kept.variables, variables[..2]);
+        assert!(kept.run_again, "for the secret to be masked");
+        assert!(parse(&content, "another").is_none());
+        assert!(parse(&content[..content.len() - 1], "a fingerprint").is_none(), "cut off");
+
+        let plain = variables[..2].to_vec();
+        let now = SystemTime::now();
+        assert!(!parse(&format("f", now, &plain), "f").unwrap().run_again);
+        assert!(parse(&format("f", now - 2 * MAX_AGE, &plain), "f").unwrap().run_again);
+    }
+}
