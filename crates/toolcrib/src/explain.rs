@@ -1,7 +1,8 @@
 //! Which rule decides a call, before it is made.
 
-use toolcrib_policy::{Access, Decision, Touched, Understood, Verdict};
+use toolcrib_policy::{Access, Basis, Decision, Touched, Understood, Verdict};
 
+use crate::broken::{BROKEN, confirmed};
 use crate::call::Call;
 use crate::decode::decode;
 use crate::error::Error;
@@ -19,8 +20,10 @@ pub struct Explanation {
     pub rule: String,
     /// Why that rule says so.
     pub why: String,
-    /// The setting that would decide otherwise; empty where nothing is refused.
+    /// What an operator can do to allow it, as an imperative; empty where nothing is refused.
     pub remedy: String,
+    /// What is decided on each command, file and variable of it.
+    pub bases: Vec<Basis>,
     /// What was seen in the commands that it would run.
     pub commands: Vec<Understood>,
     /// Files that it would write, redirections of commands among them.
@@ -52,8 +55,14 @@ impl Runtime {
         let directory = command_directory(session, &accesses);
         let policy = self.policy_for(&accesses);
         let all = [accesses.as_slice(), requested.as_slice()].concat();
-        let Verdict { decision, rule, why, remedy, .. } =
-            policy.decide_from(&directory, &all, &session.remembered());
+        let remembered = session.remembered();
+        let verdict = policy.decide_from(&directory, &all, &remembered);
+        let Verdict { decision, rule, why, remedy, .. } = confirmed(self, &accesses, verdict);
+        let mut bases = policy.bases(&directory, &all, &remembered);
+        if rule == BROKEN {
+            let about = "the command as a whole".to_owned();
+            bases = vec![Basis { about, decision, rule: rule.clone(), why: why.clone() }];
+        }
         let understood = |access: &Access| match access {
             Access::Command(text) => Some(policy.understand(&directory, text)),
             _ => None,
@@ -71,6 +80,6 @@ impl Runtime {
         let shown = |file: &Touched| file.word.shown().to_owned();
         writes.extend(commands.iter().flat_map(|seen| &seen.writes).map(shown));
         reads.extend(commands.iter().flat_map(|seen| &seen.reads).map(shown));
-        Explanation { decision, rule, why, remedy, commands, writes, reads }
+        Explanation { decision, rule, why, remedy, bases, commands, writes, reads }
     }
 }

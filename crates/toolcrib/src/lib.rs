@@ -44,6 +44,7 @@
 mod silence;
 
 mod approve;
+mod broken;
 mod call;
 mod cancel;
 mod catalogue;
@@ -114,7 +115,7 @@ pub use toolcrib_fs::{
     RecoveryOutcome, Registry, random_bytes,
 };
 pub use toolcrib_policy::{
-    Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Profile, Proposal,
+    Access, Asked, Assignment, Basis, Command as ShellCommand, Decision, Effect, Profile, Proposal,
     Protection, Remembered, Role, RuleError, Rules, Touched, Trouble, Understood, UnknownProfile,
     WhyNot, Word,
 };

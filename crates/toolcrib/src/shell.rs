@@ -1,6 +1,7 @@
 //! Commands: what a runtime starts them with, and what a session carries from one to the next.
 
 mod login;
+mod syntax;
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -9,12 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use toolcrib_exec::{
-    AllowAll, Enforced, Environment, Jobs, Launcher, LogLimits, Network, Refusal, Sandbox, Shells,
-    find_bash, is_secret,
+    AllowAll, Command, Enforced, Environment, Job, Jobs, Launcher, LogLimits, Network, Refusal,
+    Sandbox, Shells, find_bash, is_secret,
 };
 use toolcrib_text::Secrets;
 
 use self::login::{login_command, merged, read_login};
+use self::syntax::{read_syntax_check, syntax_check};
 use crate::helper::KEEP;
 use crate::sandbox::{SandboxSettings, is_enough};
 use crate::trail::Trail;
@@ -131,13 +133,22 @@ impl ShellHost {
         })
     }
 
-    /// Asks the user's shell for the environment that it makes at a login. Where commands are confined, it is
-    /// too: a command may have written the files that it runs, and they cannot change anything then.
+    /// Asks the user's shell for the environment that it makes at a login.
     fn login_environment(&self, bash: &Path, shell: &Path, own: &Variables) -> Option<Variables> {
-        let command = login_command(bash, shell, own);
+        self.ask(&login_command(bash, shell, own), read_login)
+    }
+
+    /// What bash says against a script that it rejects; nothing, if it accepts the script or cannot be asked.
+    pub(crate) fn syntax_error(&self, script: &str) -> Option<String> {
+        self.ask(&syntax_check(self.bash()?, script), read_syntax_check)
+    }
+
+    /// Runs a command of the runtime's own, in a session of its own, and reads its answer. Where commands are
+    /// confined, it is too, and can change nothing: a command may have written the files that a login runs.
+    fn ask<T>(&self, command: &Command, read: impl FnOnce(&Job) -> Option<T>) -> Option<T> {
         let jobs = self.shells.session(1);
         let job = match &self.sandbox {
-            None => jobs.start(&command),
+            None => jobs.start(command),
             Some(settings) => {
                 let sandbox = Sandbox {
                     writable: Vec::new(),
@@ -149,10 +160,10 @@ impl ShellHost {
                     network: Network::None,
                     limits: toolcrib_exec::Limits::DEFAULT,
                 };
-                jobs.start_within(&sandbox, &command, Arc::new(AllowAll))
+                jobs.start_within(&sandbox, command, Arc::new(AllowAll))
             }
         };
-        read_login(&*job.ok()?)
+        read(&*job.ok()?)
     }
 
     /// What of the user's environment, and of what a session exports, is secret. What a login adds to that is

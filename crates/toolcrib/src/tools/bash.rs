@@ -97,10 +97,6 @@ impl Tool for Bash {
         if self.command.trim().is_empty() {
             return Err(Error::invalid("`command` is empty").hint("Give a script for bash."));
         }
-        if self.command.contains('\0') {
-            return Err(Error::invalid("`command` has a zero byte, which no script can have")
-                .hint("To write one, let printf do it: printf '\\0'."));
-        }
         if cx.dry_run() {
             let directory = match &self.cwd {
                 Some(cwd) => cx.show(cwd)?,
