@@ -51,10 +51,10 @@ pub struct Verdict {
     pub looks_broken: bool,
 }
 
-/// What is decided on one command, file or variable of a call.
+/// What is decided on one command, file or variable of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Basis {
-    /// The command, redirection, variable or access.
+    /// The command, redirection or variable.
     pub about: String,
     /// What may happen.
     pub decision: Decision,
@@ -129,22 +129,10 @@ impl Policy {
         })
     }
 
-    /// What is decided on each command, file and variable of a call.
-    pub fn bases(
-        &self,
-        directory: &Path,
-        accesses: &[Access],
-        remembered: &Remembered,
-    ) -> Vec<Basis> {
-        let around = self.around(directory);
-        let parts = accesses.iter().flat_map(|access| self.parts(access, &around));
-        parts
-            .map(|part| {
-                let Part { verdict: Verdict { decision, rule, why, .. }, about, .. } =
-                    part.with_answers(remembered);
-                Basis { about, decision, rule, why }
-            })
-            .collect()
+    /// What is decided on each command, file and variable of a script.
+    pub fn bases(&self, directory: &Path, script: &str, remembered: &Remembered) -> Vec<Basis> {
+        let parts = script::parts(self, script, &self.around(directory)).into_iter();
+        parts.map(|part| part.with_answers(remembered).basis()).collect()
     }
 
     /// The rules that would decide so on all that a verdict asks about, from then on. Nothing, where rules
@@ -238,7 +226,7 @@ impl Policy {
             }
             Access::Command(text) => return script::parts(self, text, around),
         };
-        vec![part.about(access.to_string())]
+        vec![part]
     }
 
     fn by_rule_or_profile(&self, rule: Option<&Rule>, effect: Effect, path: Option<&Path>) -> Part {
@@ -315,7 +303,7 @@ struct Part {
     verdict: Verdict,
     /// What an answer would be remembered for.
     asked: Option<Asked>,
-    /// What it is decided on.
+    /// The part of a script that it is decided on.
     about: String,
     /// Whether it is allowed because it changes nothing, and so says nothing about the rest of the call.
     is_harmless: bool,
@@ -356,6 +344,11 @@ impl Part {
         self.verdict.decision = Decision::Allow;
         self.verdict.remedy = String::new();
         self
+    }
+
+    fn basis(self) -> Basis {
+        let Verdict { decision, rule, why, .. } = self.verdict;
+        Basis { about: self.about, decision, rule, why }
     }
 
     /// How much it says about the call as a whole.

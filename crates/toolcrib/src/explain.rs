@@ -22,7 +22,7 @@ pub struct Explanation {
     pub why: String,
     /// What an operator can do to allow it, as an imperative; empty where nothing is refused.
     pub remedy: String,
-    /// What is decided on each command, file and variable of it.
+    /// What is decided on each command, file and variable of its scripts.
     pub bases: Vec<Basis>,
     /// What was seen in the commands that it would run.
     pub commands: Vec<Understood>,
@@ -58,16 +58,18 @@ impl Runtime {
         let remembered = session.remembered();
         let verdict = policy.decide_from(&directory, &all, &remembered);
         let Verdict { decision, rule, why, remedy, .. } = confirmed(self, &accesses, verdict);
-        let mut bases = policy.bases(&directory, &all, &remembered);
-        if rule == BROKEN {
-            let about = "the command as a whole".to_owned();
-            bases = vec![Basis { about, decision, rule: rule.clone(), why: why.clone() }];
-        }
-        let understood = |access: &Access| match access {
-            Access::Command(text) => Some(policy.understand(&directory, text)),
+        let scripts = accesses.iter().filter_map(|access| match access {
+            Access::Command(script) => Some(script),
             _ => None,
-        };
-        let commands: Vec<Understood> = accesses.iter().filter_map(understood).collect();
+        });
+        let (mut commands, mut bases) = (Vec::new(), Vec::new());
+        for script in scripts {
+            commands.push(policy.understand(&directory, script));
+            // Of a command that bash rejects, no part is run.
+            if rule != BROKEN {
+                bases.extend(policy.bases(&directory, script, &remembered));
+            }
+        }
         let (mut writes, mut reads) = (Vec::new(), Vec::new());
         for access in &accesses {
             match access {

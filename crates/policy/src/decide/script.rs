@@ -14,6 +14,9 @@ use crate::profile::Profile;
 use crate::reading::{is_neutral_in_environment, is_neutral_in_shell, only_reads};
 use crate::rule::{Kind, hosts_in};
 
+/// What a decision on no single part of a command is about.
+const WHOLE: &str = "the command as a whole";
+
 /// What is decided on each part of a command.
 pub(super) fn parts(policy: &Policy, text: &str, around: &Surroundings) -> Vec<Part> {
     let understood = understand(text, around);
@@ -23,7 +26,7 @@ pub(super) fn parts(policy: &Policy, text: &str, around: &Surroundings) -> Vec<P
         if let Some(danger) = danger(&understood, around) {
             let why = format!("{}: {}", danger.what, danger.why);
             let part = Part::new(Decision::Deny, "danger", &why, "run it by hand");
-            parts.push(part.about(danger.what));
+            parts.push(part.about(WHOLE.to_owned()));
         }
         parts.extend(understood.why_not.as_ref().map(|why| script.not_understood(why)));
     }
@@ -73,7 +76,7 @@ impl Script<'_> {
                 _ => format!("set profile = \"{}\" and {sandbox}", Profile::Workspace),
             };
         }
-        part.about("the command as a whole".to_owned())
+        part.about(WHOLE.to_owned())
     }
 
     fn command(&self, command: &Command) -> Vec<Part> {
