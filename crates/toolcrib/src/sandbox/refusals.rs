@@ -58,7 +58,7 @@ fn told(refusal: &Refusal) -> (Kind, String) {
         Refusal::LookUp(server) => (NO_NETWORK, format!("look up a name at {server}")),
         Refusal::AnySocket => (NO_NETWORK, "make a socket".to_owned()),
         Refusal::Socket(path) => {
-            let remedy = "sockets of programs outside are hidden, and no setting but profile = \"open\" shows them";
+            let remedy = "sockets of programs outside are hidden from commands";
             (Kind { refused: BY_SANDBOX, remedy }, format!("connect {}", shown(path)))
         }
     }
