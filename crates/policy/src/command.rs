@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use value::PIPE;
 
-/// Longer scripts are not looked at: nobody who is asked would read them either.
+/// Of a longer script only the beginning is read.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
 
 /// More commands than a script that an agent writes has.
@@ -123,20 +123,29 @@ pub struct WhyNot {
 pub enum Trouble {
     /// A shell may know what it means; we do not.
     Unclear,
-    /// No shell would take it.
+    /// It looks like a syntax error. Only the shell itself can tell.
     Broken,
-    /// It is too much to look at.
+    /// It is longer or deeper than this reader goes.
     Limit,
 }
 
 /// Reads a command.
 pub fn understand(text: &str, around: &Surroundings) -> Understood {
-    if text.len() > MAX_BYTES {
-        let what = format!("it is longer than {MAX_BYTES} bytes");
-        let why_not = Some(WhyNot { trouble: Trouble::Limit, what });
-        return Understood { why_not, ..Understood::default() };
+    if text.len() <= MAX_BYTES {
+        return flow::follow(text, around);
     }
-    flow::follow(text, around)
+    // The beginning still shows dangers, and commands that rules deny.
+    let what = format!("it is longer than {MAX_BYTES} bytes");
+    let why_not = Some(WhyNot { trouble: Trouble::Limit, what });
+    Understood { why_not, ..flow::follow(whole_lines(text), around) }
+}
+
+/// The first lines of a text, at most [`MAX_BYTES`] of them. A word that goes on in the next line is not cut.
+fn whole_lines(text: &str) -> &str {
+    let beginning = &text.as_bytes()[..MAX_BYTES.min(text.len())];
+    let ends_line = |at: &usize| beginning[*at] == b'\n' && beginning[..*at].last() != Some(&b'\\');
+    let end = (0..beginning.len()).rev().find(ends_line).unwrap_or(0);
+    text.get(..end).unwrap_or_default()
 }
 
 impl Understood {

@@ -44,10 +44,25 @@ pub struct Verdict {
     pub rule: String,
     /// Why that rule says so.
     pub why: String,
-    /// The setting that would decide otherwise; empty where nothing is refused.
+    /// What an operator can do to allow it, as an imperative; empty where nothing is refused.
     pub remedy: String,
     /// All that is asked about: what an answer is remembered for.
     pub asks: Remembered,
+    /// Whether a command looks like a syntax error. Only the shell can tell; until then it counts as unparsed.
+    pub looks_broken: bool,
+}
+
+/// What is decided on one command, file or variable of a script.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Basis {
+    /// The command, redirection or variable.
+    pub about: String,
+    /// What may happen.
+    pub decision: Decision,
+    /// The rule that decided.
+    pub rule: String,
+    /// Why that rule says so.
+    pub why: String,
 }
 
 /// The rules in force.
@@ -137,8 +152,14 @@ impl Policy {
         let around = self.around(directory);
         let parts = accesses.iter().flat_map(|access| self.parts(access, &around));
         strictest(parts, remembered).unwrap_or_else(|| {
-            Part::allow("touches-nothing", "the call touches nothing outside itself").verdict
+            Part::harmless("touches-nothing", "the call touches nothing outside itself").verdict
         })
+    }
+
+    /// What is decided on each command, file and variable of a script.
+    pub fn bases(&self, directory: &Path, script: &str, remembered: &Remembered) -> Vec<Basis> {
+        let parts = script::parts(self, script, &self.around(directory)).into_iter();
+        parts.map(|part| part.with_answers(remembered).basis()).collect()
     }
 
     /// The rules that would decide so on all that a verdict asks about, from then on. Nothing, where rules
@@ -212,10 +233,10 @@ impl Policy {
     }
 
     fn parts(&self, access: &Access, around: &Surroundings) -> Vec<Part> {
-        match access {
+        let part = match access {
             Access::Read(path) => {
                 let rule = self.rules.for_path(Kind::Read, path, around);
-                vec![self.on_file(rule, Effect::Read, path, around)]
+                self.on_file(rule, Effect::Read, path, around)
             }
             Access::Write(path) => {
                 // To edit is to read, so what may not be read may not be edited; but who may read may
@@ -224,17 +245,18 @@ impl Policy {
                 let read = read.filter(|rule| rule.decision != Decision::Allow);
                 let edit = self.rules.for_path(Kind::Edit, path, around);
                 let strictest = edit.into_iter().chain(read).max_by_key(|rule| rule.decision);
-                vec![self.on_file(strictest, Effect::Write, path, around)]
+                self.on_file(strictest, Effect::Write, path, around)
             }
-            Access::WriteAny => vec![self.by_profile(Effect::Write)],
+            Access::WriteAny => self.by_profile(Effect::Write),
             Access::Reach(words) => {
                 let hosts = hosts_in([words.as_str()].into_iter());
                 let rule = hosts.iter().filter_map(|host| self.rules.for_host(host));
                 let rule = rule.max_by_key(|rule| rule.decision);
-                vec![self.by_rule_or_profile(rule, Effect::Reach, None)]
+                self.by_rule_or_profile(rule, Effect::Reach, None)
             }
-            Access::Command(text) => script::parts(self, text, around),
-        }
+            Access::Command(text) => return script::parts(self, text, around),
+        };
+        vec![part]
     }
 
     /// A file of the workspace, or one that lies outside.
@@ -289,8 +311,8 @@ impl Policy {
         };
         let remedy = match (decision, effect) {
             (Decision::Allow, _) => String::new(),
-            (_, Effect::Read) => "outside = \"read\"".to_owned(),
-            _ => format!("--root {}", path.parent().unwrap_or(path).display()),
+            (_, Effect::Read) => "set outside = \"read\"".to_owned(),
+            _ => format!("add --root {}", path.parent().unwrap_or(path).display()),
         };
         let rule = format!("outside:{}", effect.name());
         Part::new(decision, &rule, &why, &remedy).asking(Asked::Outside(effect, opened))
@@ -311,9 +333,9 @@ impl Policy {
         let profile = self.profile;
         if effect == Effect::Command && self.confined && profile == Profile::Workspace {
             let why = "it runs in the sandbox, which keeps it inside the workspace";
-            return Part::allow("sandbox", why);
+            return Part::new(Decision::Allow, "sandbox", why, "");
         }
-        let decision = profile.decision(effect);
+        let decision = self.decision_in(profile, effect);
         let what = match effect {
             Effect::Read => "reading in the workspace",
             Effect::Write => "changing files of the workspace",
@@ -326,20 +348,41 @@ impl Policy {
             Decision::Ask => "asks before",
             Decision::Deny => "does not allow",
         };
-        let looser = Profile::ALL.into_iter().skip_while(|other| *other != profile).skip(1);
-        let remedy = looser
-            .filter(|_| decision != Decision::Allow)
-            .find(|profile| profile.decision(effect) == Decision::Allow)
-            .map_or(String::new(), |profile| format!("profile = \"{profile}\""));
-        Part {
-            verdict: Verdict {
-                decision,
-                rule: format!("profile:{profile}:{}", effect.name()),
-                why: format!("the profile `{profile}` {does} {what}"),
-                remedy,
-                asks: Remembered::new(),
-            },
-            asked: Some(Asked::Effect(effect)),
+        let rule = format!("profile:{profile}:{}", effect.name());
+        let why = format!("the profile `{profile}` {does} {what}");
+        Part::new(decision, &rule, &why, &self.remedy(decision, effect))
+            .asking(Asked::Effect(effect))
+    }
+
+    /// What a profile says about an effect, where a sandbox confines commands too.
+    fn decision_in(&self, profile: Profile, effect: Effect) -> Decision {
+        match (profile, effect) {
+            (Profile::Workspace, Effect::Command) if self.confined => Decision::Allow,
+            _ => profile.decision(effect),
+        }
+    }
+
+    /// The narrowest change of the settings that allows an effect. The profile `open` is none: it removes
+    /// every limit.
+    fn remedy(&self, decision: Decision, effect: Effect) -> String {
+        if decision == Decision::Allow {
+            return String::new();
+        }
+        let order = Profile::ALL.into_iter().filter(|profile| *profile != Profile::Open);
+        let looser = order.skip_while(|other| *other != self.profile).skip(1);
+        let allows = |profile: &Profile| self.decision_in(*profile, effect) == Decision::Allow;
+        if let Some(profile) = looser.into_iter().find(allows) {
+            return format!("set profile = \"{profile}\"");
+        }
+        let subject = match effect {
+            Effect::Command => "the command",
+            Effect::Reach => "the host",
+            Effect::Read | Effect::Write => "the file",
+        };
+        let rule = format!("add a rule that allows {subject} to rules.toml");
+        match decision {
+            Decision::Deny => format!("set profile = \"{}\" and {rule}", Profile::Workspace),
+            _ => rule,
         }
     }
 }
@@ -349,21 +392,57 @@ struct Part {
     verdict: Verdict,
     /// What an answer would be remembered for.
     asked: Option<Asked>,
+    /// The part of a script that it is decided on.
+    about: String,
+    /// Whether it is allowed because it changes nothing, and so says nothing about the rest of the call.
+    is_harmless: bool,
 }
 
 impl Part {
-    fn allow(rule: &str, why: &str) -> Part {
-        Part::new(Decision::Allow, rule, why, "")
+    /// What changes nothing is allowed in every profile.
+    fn harmless(rule: &str, why: &str) -> Part {
+        Part { is_harmless: true, ..Part::new(Decision::Allow, rule, why, "") }
     }
 
     fn new(decision: Decision, rule: &str, why: &str, remedy: &str) -> Part {
         let (rule, why, remedy) = (rule.to_owned(), why.to_owned(), remedy.to_owned());
-        let verdict = Verdict { decision, rule, why, remedy, asks: Remembered::new() };
-        Part { verdict, asked: None }
+        let (asks, looks_broken) = (Remembered::new(), false);
+        let verdict = Verdict { decision, rule, why, remedy, asks, looks_broken };
+        Part { verdict, asked: None, about: String::new(), is_harmless: false }
     }
 
     fn asking(self, asked: Asked) -> Part {
         Part { asked: Some(asked), ..self }
+    }
+
+    fn about(self, about: String) -> Part {
+        Part { about, ..self }
+    }
+
+    /// With what was answered before: it turns an ask into an allow.
+    fn with_answers(mut self, remembered: &Remembered) -> Part {
+        let asked = self.asked.as_ref().filter(|asked| asked.is_covered_by(remembered));
+        let Some(asked) = asked.filter(|_| self.verdict.decision == Decision::Ask) else {
+            return self;
+        };
+        self.verdict.rule = match asked {
+            Asked::Effect(effect) => format!("session:{}", effect.name()),
+            _ => "session".to_owned(),
+        };
+        self.verdict.why = "allowed for this session by an earlier answer".to_owned();
+        self.verdict.decision = Decision::Allow;
+        self.verdict.remedy = String::new();
+        self
+    }
+
+    fn basis(self) -> Basis {
+        let Verdict { decision, rule, why, .. } = self.verdict;
+        Basis { about: self.about, decision, rule, why }
+    }
+
+    /// How much it says about the call as a whole.
+    fn weight(&self) -> (Decision, bool) {
+        (self.verdict.decision, !self.is_harmless)
     }
 
     fn by(rule: &Rule, asked: Asked) -> Part {
@@ -375,7 +454,7 @@ impl Part {
         };
         let remedy = match rule.decision {
             Decision::Allow => String::new(),
-            Decision::Ask | Decision::Deny => format!("a change of {} in rules.toml", rule.name),
+            Decision::Ask | Decision::Deny => format!("change {} in rules.toml", rule.name),
         };
         Part::new(rule.decision, &rule.name, why, &remedy).asking(asked)
     }
@@ -383,27 +462,20 @@ impl Part {
 
 /// The first of the strictest parts, with everything that is asked about besides.
 fn strictest(parts: impl Iterator<Item = Part>, remembered: &Remembered) -> Option<Verdict> {
-    let mut strictest: Option<Verdict> = None;
+    let mut strictest: Option<Part> = None;
     let mut asks = Remembered::new();
-    for Part { mut verdict, asked } in parts {
-        if verdict.decision == Decision::Ask {
-            match asked {
-                Some(asked) if asked.is_covered_by(remembered) => {
-                    let rule = match &asked {
-                        Asked::Effect(effect) => format!("session:{}", effect.name()),
-                        _ => "session".to_owned(),
-                    };
-                    let why = "allowed for this session by an earlier answer";
-                    verdict = Part::new(Decision::Allow, &rule, why, "").verdict;
-                }
-                asked => asks.extend(asked),
-            }
+    let mut looks_broken = false;
+    for part in parts {
+        let mut part = part.with_answers(remembered);
+        looks_broken |= part.verdict.looks_broken;
+        if part.verdict.decision == Decision::Ask {
+            asks.extend(part.asked.take());
         }
-        if strictest.as_ref().is_none_or(|before| before.decision < verdict.decision) {
-            strictest = Some(verdict);
+        if strictest.as_ref().is_none_or(|before| before.weight() < part.weight()) {
+            strictest = Some(part);
         }
     }
-    strictest.map(|verdict| Verdict { asks, ..verdict })
+    strictest.map(|part| Verdict { asks, looks_broken, ..part.verdict })
 }
 
 #[cfg(test)]
@@ -456,6 +528,28 @@ mod tests {
         let verdict =
             Policy::new(Profile::ReadOnly).decide(&[Access::Write("a".into())], &Remembered::new());
         assert_eq!(verdict.rule, "profile:read-only:write");
-        assert_eq!(verdict.remedy, "profile = \"workspace\"");
+        assert_eq!(verdict.remedy, "set profile = \"workspace\"");
+    }
+
+    #[test]
+    fn no_remedy_is_to_remove_every_limit() {
+        for profile in [Profile::ReadOnly, Profile::Cautious, Profile::Workspace] {
+            for confined in [false, true] {
+                for access in [
+                    Access::Read("a".into()),
+                    Access::Write("a".into()),
+                    Access::Reach("https://example.com".into()),
+                    Access::Command("make".into()),
+                    Access::Command("eval \"$x\"".into()),
+                    Access::Command("rm -rf /".into()),
+                ] {
+                    let policy = Policy::new(profile).confined(confined);
+                    let verdict = policy.decide(&[access], &Remembered::new());
+                    assert!(!verdict.remedy.contains("open"), "{verdict:?}");
+                    let is_refused = verdict.decision != Decision::Allow;
+                    assert_eq!(is_refused, !verdict.remedy.is_empty(), "{verdict:?}");
+                }
+            }
+        }
     }
 }

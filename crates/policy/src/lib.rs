@@ -25,7 +25,7 @@ pub use command::{
     Assignment, Command, Role, Surroundings, Touched, Trouble, Understood, WhyNot, Word, understand,
 };
 pub use danger::{Danger, danger};
-pub use decide::{Decision, Policy, Verdict};
+pub use decide::{Basis, Decision, Policy, Verdict};
 pub use name::name_fits;
 pub use outside::{Outside, UnknownOutside};
 pub use profile::{Profile, UnknownProfile};

@@ -37,7 +37,7 @@ pub struct Question<'a> {
     pub rule: &'a str,
     /// Why that rule asks.
     pub why: &'a str,
-    /// The setting that would allow it without a question.
+    /// What allows it without a question, as an imperative.
     pub remedy: &'a str,
     /// The rules that would allow just this always; nothing, if no rule can. Only a person can write them
     /// where rules are.
@@ -78,10 +78,10 @@ impl Question<'_> {
     pub fn for_good(&self) -> String {
         let rules = self.always.map(Proposal::line).filter(|line| line.len() < MAX_SENTENCE_CHARS);
         let allows = match rules {
-            Some(rules) => format!("this in rules.toml: {rules}"),
+            Some(rules) => format!("add this to rules.toml: {rules}"),
             None => self.remedy.to_owned(),
         };
-        sentence(&format!("What allows it always: {allows}"))
+        sentence(&format!("To allow it always, {allows}"))
     }
 }
 

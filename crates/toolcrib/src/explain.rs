@@ -1,7 +1,8 @@
 //! Which rule decides a call, before it is made.
 
-use toolcrib_policy::{Access, Decision, Touched, Understood, Verdict};
+use toolcrib_policy::{Access, Basis, Decision, Touched, Understood, Verdict};
 
+use crate::broken::{BROKEN, confirmed};
 use crate::call::Call;
 use crate::decode::decode;
 use crate::error::Error;
@@ -19,8 +20,10 @@ pub struct Explanation {
     pub rule: String,
     /// Why that rule says so.
     pub why: String,
-    /// The setting that would decide otherwise; empty where nothing is refused.
+    /// What an operator can do to allow it, as an imperative; empty where nothing is refused.
     pub remedy: String,
+    /// What is decided on each command, file and variable of its scripts.
+    pub bases: Vec<Basis>,
     /// What was seen in the commands that it would run.
     pub commands: Vec<Understood>,
     /// Files that it would write, redirections of commands among them.
@@ -52,13 +55,21 @@ impl Runtime {
         let directory = command_directory(session, &accesses);
         let policy = self.policy_for(session, &accesses);
         let all = [accesses.as_slice(), requested.as_slice()].concat();
-        let Verdict { decision, rule, why, remedy, .. } =
-            policy.decide_from(&directory, &all, &session.remembered());
-        let understood = |access: &Access| match access {
-            Access::Command(text) => Some(policy.understand(&directory, text)),
+        let remembered = session.remembered();
+        let verdict = policy.decide_from(&directory, &all, &remembered);
+        let Verdict { decision, rule, why, remedy, .. } = confirmed(self, &accesses, verdict);
+        let scripts = accesses.iter().filter_map(|access| match access {
+            Access::Command(script) => Some(script),
             _ => None,
-        };
-        let commands: Vec<Understood> = accesses.iter().filter_map(understood).collect();
+        });
+        let (mut commands, mut bases) = (Vec::new(), Vec::new());
+        for script in scripts {
+            commands.push(policy.understand(&directory, script));
+            // Of a command that bash rejects, no part is run.
+            if rule != BROKEN {
+                bases.extend(policy.bases(&directory, script, &remembered));
+            }
+        }
         let (mut writes, mut reads) = (Vec::new(), Vec::new());
         for access in &accesses {
             match access {
@@ -71,6 +82,6 @@ impl Runtime {
         let shown = |file: &Touched| file.word.shown().to_owned();
         writes.extend(commands.iter().flat_map(|seen| &seen.writes).map(shown));
         reads.extend(commands.iter().flat_map(|seen| &seen.reads).map(shown));
-        Explanation { decision, rule, why, remedy, commands, writes, reads }
+        Explanation { decision, rule, why, remedy, bases, commands, writes, reads }
     }
 }

@@ -13,6 +13,9 @@ use crate::near::{MAX_NAMES, lookalike};
 use crate::runtime::Runtime;
 use crate::session::Session;
 
+/// The length of a command: more than any script that is written for one call has.
+const MAX_COMMAND_BYTES: usize = 8 << 20;
+
 /// What a call may touch: what it said, where that really is.
 #[derive(Debug)]
 pub(crate) struct Grant {
@@ -62,6 +65,9 @@ impl Grant {
         let asks = runtime.policy().on_outside() == Outside::Ask;
         let mut untold = None;
         let granted = accesses.into_iter().map(|said| {
+            if let Access::Command(script) = &said {
+                check_script(script)?;
+            }
             let Some(path) = said.path() else {
                 return Ok(Granted { said, place: None, meant: None });
             };
@@ -153,6 +159,24 @@ impl Grant {
         Err(Error::new(ErrorKind::Denied, message)
             .hint("This is a fault of the tool, not of the call. Nothing was touched."))
     }
+}
+
+/// Refuses what cannot be handed to a shell, before anybody is asked about it.
+fn check_script(script: &str) -> Result<(), Error> {
+    if script.len() > MAX_COMMAND_BYTES {
+        let message = format!(
+            "the command has {} bytes; at most {MAX_COMMAND_BYTES} are taken",
+            script.len()
+        );
+        return Err(Error::new(ErrorKind::Limit, message).hint(
+            "Nothing was run. Write the data to a file with Write, and run a command that reads it.",
+        ));
+    }
+    if script.contains('\0') {
+        return Err(Error::invalid("the command has a zero byte, which no script can have")
+            .hint("Nothing was run. Use printf '\\0' to write one."));
+    }
+    Ok(())
 }
 
 /// Finds where a path leads, if it may be touched in this way at all.

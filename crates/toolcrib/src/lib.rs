@@ -49,6 +49,7 @@ struct EmbeddingPage;
 mod silence;
 
 mod approve;
+mod broken;
 mod call;
 mod cancel;
 mod catalogue;
@@ -122,7 +123,7 @@ pub use toolcrib_fs::{
     RecoveryOutcome, Registry, random_bytes,
 };
 pub use toolcrib_policy::{
-    Access, Asked, Assignment, Command as ShellCommand, Decision, Effect, Outside, Profile,
+    Access, Asked, Assignment, Basis, Command as ShellCommand, Decision, Effect, Outside, Profile,
     Proposal, Protection, Remembered, Role, RuleError, Rules, Touched, Trouble, Understood,
     UnknownOutside, UnknownProfile, WhyNot, Word,
 };

@@ -6,6 +6,7 @@ use toolcrib_policy::{Access, Asked, Decision, Effect, Policy, Remembered, Verdi
 use toolcrib_text::visible_name;
 
 use crate::approve::{Answer, Answered, Question};
+use crate::broken::{BROKEN, confirmed};
 use crate::call::Options;
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
@@ -52,11 +53,11 @@ pub(crate) fn permit(
     let by_itself = |verdict: Verdict| {
         let permitted = match verdict.decision {
             Decision::Allow => Ok(()),
-            Decision::Ask | Decision::Deny => Err(denied(tool, &verdict, "", "")),
+            Decision::Ask | Decision::Deny => Err(denied(tool, &verdict, "", &next_step(&verdict))),
         };
         Permission { verdict, answered: None, permitted, opened: Vec::new() }
     };
-    let verdict = asking.decide();
+    let verdict = confirmed(runtime, accesses, asking.decide());
     if verdict.decision != Decision::Ask {
         return by_itself(verdict);
     }
@@ -126,7 +127,8 @@ impl Asking<'_> {
         let answer = options.approver.ask(&question);
         let answered = Some(Answered { answer: answer.name(), by: options.approver.name() });
         let no = |word: &str| {
-            Err(denied(self.tool, &verdict, &format!("the answer was no. {word}"), ""))
+            let answer = format!("the answer was no. {word}");
+            Err(denied(self.tool, &verdict, &answer, "Ask the user what to do instead."))
         };
         let is_writing = |asked: &&Asked| matches!(asked, Asked::Outside(Effect::Write, _));
         let opened: Remembered = verdict.asks.iter().filter(is_writing).cloned().collect();
@@ -160,10 +162,13 @@ impl Asking<'_> {
             }
             Answer::NobodyThere if !opened.is_empty() => Err(self.outside()),
             Answer::NobodyThere => {
-                let rules = always.map_or(String::new(), |rules| {
-                    format!(", or always with this in rules.toml: {}", rules.line())
-                });
-                Err(denied(self.tool, &verdict, "there is nobody here to ask.", &rules))
+                let next = match always {
+                    Some(rules) => {
+                        format!("Ask the operator to add this to rules.toml: {}.", rules.line())
+                    }
+                    None => next_step(&verdict),
+                };
+                Err(denied(self.tool, &verdict, "there is nobody here to ask.", &next))
             }
         };
         let opened = match &permitted {
@@ -192,13 +197,18 @@ fn opened_path(asked: Asked) -> Option<PathBuf> {
     }
 }
 
-fn denied(tool: &str, verdict: &Verdict, because: &str, rules: &str) -> Error {
+/// What to do about a refusal.
+fn next_step(verdict: &Verdict) -> String {
+    match verdict.rule.as_str() {
+        BROKEN => "Fix the syntax and send the command again.".to_owned(),
+        _ => format!("Ask the operator to {}.", verdict.remedy),
+    }
+}
+
+fn denied(tool: &str, verdict: &Verdict, because: &str, next: &str) -> Error {
     let because = because.trim();
     let end = if because.is_empty() { ".".to_owned() } else { format!(", and {because}") };
     let message = format!("{tool} was not allowed: {}{end}", verdict.why);
-    let hint = format!(
-        "Rule: {}. Nothing was done. Do not look for a way around it; the operator can allow it with {}{rules}.",
-        verdict.rule, verdict.remedy
-    );
+    let hint = format!("Rule: {}. Nothing was done. {next}", verdict.rule);
     Error::new(ErrorKind::Denied, message).hint(hint).with("rule", verdict.rule.clone())
 }

@@ -120,7 +120,7 @@ pub(crate) fn not_enough(enforced: &Enforced) -> Error {
         LEAST.number()
     );
     Error::new(ErrorKind::Unsupported, message).hint(format!(
-        "Nothing was run. {} The operator can allow commands that nothing confines with profile = \"open\".",
+        "Nothing was run. {} Ask the operator to make the sandbox available (`toolcrib doctor` says what is missing).",
         enforced.reasons.join(" ")
     ))
 }

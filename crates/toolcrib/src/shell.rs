@@ -2,6 +2,7 @@
 
 mod login;
 mod offline;
+mod syntax;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -10,13 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use toolcrib_exec::{
-    Enforced, Environment, Jobs, Launcher, LogLimits, Shells, find_bash, is_secret,
+    AllowAll, Enforced, Environment, Jobs, Launcher, LogLimits, Network, Sandbox, Shells,
+    find_bash, is_secret,
 };
 use toolcrib_text::Secrets;
 
 pub use self::login::login_files;
 use self::login::{Loaded, Login, LoginProbe, merged};
 pub(crate) use self::offline::end_waiting_for_a_network;
+use self::syntax::{read_syntax_check, syntax_check};
 use crate::helper::KEEP;
 use crate::sandbox::{SandboxSettings, is_enough};
 use crate::trail::Trail;
@@ -152,6 +155,20 @@ impl ShellHost {
         (self.environment.get_or_init(|| Arc::new(of_user(users))).clone(), true)
     }
 
+    /// The error that bash reports for a script. `None` if bash accepts the script or cannot be asked.
+    pub(crate) fn syntax_error(&self, script: &str) -> Option<String> {
+        let command = syntax_check(self.bash()?, script);
+        let jobs = self.shells.session(1);
+        let job = match &self.sandbox {
+            None => jobs.start(&command),
+            Some(settings) => {
+                let sandbox = read_only_sandbox(&jobs, &settings.hidden, &self.tmp)?;
+                jobs.start_within(&sandbox, &command, Arc::new(AllowAll))
+            }
+        };
+        read_syntax_check(&*job.ok()?)
+    }
+
     /// What of the user's environment, and of what a session exports, is secret. What a login adds to that is
     /// known from the first command on.
     pub(crate) fn secrets(&self, session: Option<&SessionShell>) -> Secrets {
@@ -172,6 +189,21 @@ impl ShellHost {
     pub(crate) fn bash(&self) -> Option<&Path> {
         self.bash.get_or_init(find_bash).as_deref()
     }
+}
+
+/// A sandbox in which nothing can be written, for the runtime's own commands: an earlier command may have written the files
+/// that they read.
+fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sandbox> {
+    Some(Sandbox {
+        writable: Vec::new(),
+        caches: Vec::new(),
+        read_only: Vec::new(),
+        hidden: hidden.to_vec(),
+        tmp: jobs.tmp(tmp).ok()?,
+        supervise_reads: false,
+        network: Network::None,
+        limits: toolcrib_exec::Limits::DEFAULT,
+    })
 }
 
 /// The commands of a session, and what one leaves to the next.

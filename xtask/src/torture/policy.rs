@@ -165,8 +165,9 @@ fn started(trace: &str) -> Vec<String> {
     let program = |line: &str| {
         let (_, rest) = line.split_once("execve(\"")?;
         let (path, rest) = rest.split_once('"')?;
-        let ours =
-            rest.contains("\"toolcrib-helper\"") || rest.contains("\"--norc\", \"/dev/fd/3\"]");
+        // The last is the shell that is asked whether it accepts a script; it runs nothing of it.
+        let ours = ["\"toolcrib-helper\"", "\"--norc\", \"/dev/fd/3\"]", "\"-n\", \"/dev/fd/0\"]"];
+        let ours = ours.iter().any(|words| rest.contains(words));
         (rest.trim_end().ends_with("= 0") && !ours).then(|| base(path))
     };
     trace.lines().filter_map(program).skip(1).collect()

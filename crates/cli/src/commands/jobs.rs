@@ -73,7 +73,8 @@ fn list(running: &[RunningCommand]) -> io::Result<()> {
 
 /// Whether a command was started in one of the roots that the command line names.
 fn is_of_this_workspace(common: &Common, command: &RunningCommand) -> bool {
-    let roots = common.roots.iter().filter_map(|root| root.directory.canonicalize().ok());
+    let roots = common.roots();
+    let roots = roots.iter().filter_map(|root| root.directory.canonicalize().ok());
     let workspace = command.workspace.as_ref().and_then(|path| path.canonicalize().ok());
     roots.into_iter().any(|root| Some(root) == workspace)
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
-use toolcrib::{Call, Decision, Explanation, Runtime, ShellCommand, parse_json, to_json};
+use toolcrib::{Basis, Call, Decision, Explanation, Runtime, ShellCommand, parse_json, to_json};
 
 use crate::args::Common;
 use crate::{print, rules};
@@ -79,6 +79,7 @@ fn as_json(explanation: &Explanation) -> Value {
         "writes": explanation.writes,
         "understood": why_not.is_none(),
         "reads": explanation.reads,
+        "bases": explanation.bases.iter().map(basis).collect::<Vec<_>>(),
     });
     if let Some(why_not) = why_not {
         object["why_not"] = why_not.what.clone().into();
@@ -87,6 +88,11 @@ fn as_json(explanation: &Explanation) -> Value {
         object["remedy"] = explanation.remedy.clone().into();
     }
     object
+}
+
+fn basis(basis: &Basis) -> Value {
+    let Basis { about, decision, rule, why } = basis;
+    json!({"about": about, "decision": decision.name(), "rule": rule, "why": why})
 }
 
 fn for_people(explanation: &Explanation) -> String {
@@ -99,7 +105,7 @@ fn for_people(explanation: &Explanation) -> String {
     let mut text = format!("{style}{decision}{style:#} by {}\n", print::plain(&explanation.rule));
     let _ = writeln!(text, "  because {}", print::plain(&explanation.why));
     if !explanation.remedy.is_empty() {
-        let _ = writeln!(text, "  otherwise with {}", print::plain(&explanation.remedy));
+        let _ = writeln!(text, "  to allow it, {}", print::plain(&explanation.remedy));
     }
     for seen in &explanation.commands {
         for command in &seen.commands {
@@ -119,6 +125,10 @@ fn for_people(explanation: &Explanation) -> String {
     }
     for why_not in explanation.commands.iter().filter_map(|seen| seen.why_not.as_ref()) {
         let _ = writeln!(text, "is not understood: {}", print::plain(&why_not.what));
+    }
+    for Basis { about, decision, rule, why } in &explanation.bases {
+        let line = format!("{about}: {why} ({rule})").replace('\n', "\\n");
+        let _ = writeln!(text, "{:8} {}", decision.name(), print::plain(&line));
     }
     text
 }

@@ -115,7 +115,7 @@ fn a_client_of_today_is_asked_by_an_answer_and_what_it_says_counts_once() {
     assert!(question.contains("-one\n+two\n"), "it shows what would change: {question}");
     let rule = format!(
         "Asked because the profile `cautious` asks before changing files of the workspace \
-         (profile:cautious:write).\nWhat allows it always: this in rules.toml: decision = \
+         (profile:cautious:write).\nTo allow it always, add this to rules.toml: decision = \
          \"allow\", kind = \"edit\", paths = [\"{}\"]\n",
         workspace.directory.path().canonicalize().unwrap().join("ws/a.txt").display()
     );

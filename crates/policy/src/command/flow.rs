@@ -17,6 +17,9 @@ use super::{
 /// Letters that make a pattern of a word.
 const PATTERN: [char; 4] = ['*', '?', '[', ']'];
 
+/// A number of so many digits fits in the shell's integers.
+const MAX_DIGITS: usize = 18;
+
 /// Scripts in scripts in scripts.
 const MAX_SCRIPTS: usize = 10;
 
@@ -110,6 +113,10 @@ impl Walk {
         // A shell of its own knows no functions of this one, nor this one its.
         let functions = std::mem::take(&mut self.functions);
         let mut frame = Frame { text, parsed: &parsed, variables: Variables::new() };
+        let defaulted = parsed.defaulted.iter();
+        self.found.assignments.extend(
+            defaulted.map(|name| Assignment { name: name.clone(), value: Word::default() }),
+        );
         self.list(&mut frame, &parsed.list, Stand::default());
         self.has_functions |= !self.functions.is_empty();
         self.functions = functions;
@@ -514,7 +521,18 @@ impl Walk {
                     self.list(frame, list, Stand { apart: true, ..stand });
                     self.directory = before;
                 }
+                Piece::Script { text, .. } => {
+                    let before = self.directory.clone();
+                    self.script(text);
+                    self.directory = before;
+                }
                 Piece::Unknown { inner, .. } => self.substitutions(frame, inner, stand),
+                Piece::Arithmetic { inner, names, .. } => {
+                    self.substitutions(frame, inner, stand);
+                    if !names.iter().all(|name| is_number(&frame.variables, name)) {
+                        self.doubt("it calculates with a value that is not known before it runs");
+                    }
+                }
                 Piece::Literal { .. } | Piece::Variable { .. } => {}
             }
         }
@@ -539,6 +557,16 @@ fn is_settled(parsed: &Parsed, name: &str) -> bool {
         && !parsed.sets_unseen
         && !matches!(name, "IFS" | "RANDOM" | "SECONDS" | "LINENO" | "_" | "REPLY" | "PWD")
         && !name.starts_with("BASH")
+}
+
+/// Whether a variable is known to hold nothing but digits.
+fn is_number(variables: &Variables, name: &str) -> bool {
+    let is_digits = |text: &String| {
+        (1..=MAX_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    variables
+        .get(name)
+        .is_some_and(|values| !values.texts.is_empty() && values.texts.iter().all(is_digits))
 }
 
 /// Bash opens connections by names that are no files.

@@ -3,14 +3,16 @@
 //! It is meant to be small enough to be checked by reading. What it does not know it does not guess:
 //! it notes a trouble and stops, and what it has read so far is still looked at for dangers.
 
+mod assignments;
 mod blocks;
+mod expansions;
 mod redirects;
 mod words;
 
 use std::collections::{HashMap, HashSet};
 
 use self::redirects::Pending;
-use super::syntax::{Assignment, Entry, Kind, List, Node, Piece, RawWord, Simple};
+use super::syntax::{Entry, Kind, List, Node, Piece, Simple};
 use super::{MAX_COMMANDS, MAX_DEPTH, Trouble, WhyNot};
 
 /// A script, as far as it was understood.
@@ -27,6 +29,8 @@ pub(super) struct Parsed {
     pub(super) assigned: HashMap<String, usize>,
     /// Names that commands may give a value to by other means (`read x`, `printf -v x`).
     pub(super) mentioned: HashSet<String>,
+    /// Variables that expansions give a value to (`${x:=…}`).
+    pub(super) defaulted: Vec<String>,
     /// Whether variables are also set in ways that cannot be told from the text.
     pub(super) sets_unseen: bool,
 }
@@ -52,7 +56,8 @@ pub(super) fn parse(text: &str) -> Parsed {
         parser.fail(Trouble::Unclear, "a bracket or a word such as `done` stands alone");
     }
     if !parser.pending.is_empty() {
-        parser.fail(Trouble::Broken, "a here-document does not end");
+        // Bash warns, and takes what there is.
+        parser.fail(Trouble::Unclear, "a here-document does not end");
     }
     parser.parsed.list = list;
     parser.parsed
@@ -75,28 +80,12 @@ struct Parser<'a> {
 /// Words that end a list where a command could begin.
 const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
-/// Commands that set variables whose names need not stand in the text.
-const SETTERS: &[&str] = &[
-    "eval",
-    "source",
-    ".",
-    "read",
-    "declare",
-    "typeset",
-    "mapfile",
-    "readarray",
-    "getopts",
-    "let",
-    "trap",
-    "coproc",
-];
-
-/// Commands that set the variables that they name.
-const NAMERS: &[&str] = &["export", "readonly", "local", "unset", "printf"];
-
 impl Parser<'_> {
     fn fail(&mut self, trouble: Trouble, what: &str) {
-        self.note(trouble, what);
+        // Once stopped it stands at the end, so that every quote and bracket around looks unclosed.
+        if !self.stopped {
+            self.note(trouble, what);
+        }
         self.at = self.end;
         self.stopped = true;
         self.pending.clear();
@@ -211,6 +200,7 @@ impl Parser<'_> {
                 parser.skip_lines();
                 let ends = matches!(parser.peek(), None | Some(b')'))
                     || parser.starts(";;")
+                    || parser.starts(";&")
                     || ENDS.contains(&parser.reserved());
                 if ends {
                     if depends {
@@ -228,7 +218,7 @@ impl Parser<'_> {
                     continue;
                 }
                 match parser.peek() {
-                    Some(b';') if !parser.starts(";;") => parser.at += 1,
+                    Some(b';') if !parser.starts(";;") && !parser.starts(";&") => parser.at += 1,
                     Some(b'\n' | b'#' | b')' | b';') | None => {}
                     _ => parser.fail(Trouble::Unclear, "a command does not end as one does"),
                 }
@@ -259,10 +249,10 @@ impl Parser<'_> {
         if self.commands > MAX_COMMANDS {
             self.fail(Trouble::Limit, &format!("it has more than {MAX_COMMANDS} commands"));
         }
-        if self.starts("((") {
-            self.fail(Trouble::Unclear, "it calculates with `((`");
-        }
         self.peek()?;
+        if self.starts("((") {
+            return Some(self.calculation());
+        }
         if self.take("(") {
             let list = self.list();
             self.close(")");
@@ -362,62 +352,6 @@ impl Parser<'_> {
                 self.fail(Trouble::Unclear, "a bracket inside a command");
                 simple.words.extend(word);
                 Node::Simple(simple)
-            }
-        }
-    }
-
-    /// `name=value`, where that is what stands here.
-    fn assignment(&mut self, assignments: &mut Vec<Assignment>) -> bool {
-        let rest = &self.bytes[self.at..self.end];
-        let length = rest.iter().take_while(|byte| is_name_byte(**byte)).count();
-        let name = self.text[self.at..self.at + length].to_owned();
-        if !is_name(&name) {
-            return false;
-        }
-        let operator = match rest.get(length..) {
-            Some([b'=', ..]) => 1,
-            Some([b'+', b'=', ..]) => 2,
-            Some([b'[', ..]) => {
-                self.fail(Trouble::Unclear, "a command or a value with `[` in its name");
-                return true;
-            }
-            _ => return false,
-        };
-        self.at += length + operator;
-        if self.peek() == Some(b'(') {
-            self.fail(Trouble::Unclear, "a list is given to a variable");
-        }
-        // What is added to has a value from elsewhere.
-        *self.parsed.assigned.entry(name.clone()).or_default() += operator;
-        let value = match self.peek() {
-            Some(byte) if !is_meta(byte) => self.word(),
-            _ => RawWord { start: self.at, end: self.at, pieces: Vec::new() },
-        };
-        if value.plain().is_some_and(|text| text.contains('~')) {
-            self.doubt("`~` in the value of a variable");
-        }
-        assignments.push(Assignment { name, value });
-        true
-    }
-
-    /// Variables that a command sets by its arguments.
-    fn note_what_it_sets(&mut self, simple: &Simple) {
-        let literals: Vec<Option<String>> = simple.words.iter().map(RawWord::literal).collect();
-        for (number, word) in literals.iter().enumerate() {
-            let Some(word) = word else { continue };
-            let names_others = NAMERS.contains(&word.as_str())
-                && literals[number + 1..].iter().any(Option::is_none)
-                && (word != "printf"
-                    || literals.get(number + 1).is_none_or(|first| {
-                        first.as_ref().is_none_or(|first| first.starts_with('-'))
-                    }));
-            let sets = if word == "." { number == 0 } else { SETTERS.contains(&word.as_str()) };
-            self.parsed.sets_unseen |= sets || names_others;
-            let word = word.strip_prefix("-v").unwrap_or(word);
-            let length = word.bytes().take_while(|byte| is_name_byte(*byte)).count();
-            let named = matches!(word.as_bytes().get(length), None | Some(b'=' | b'[' | b'+'));
-            if named && is_name(&word[..length]) {
-                self.parsed.mentioned.insert(word[..length].to_owned());
             }
         }
     }

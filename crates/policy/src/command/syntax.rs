@@ -107,9 +107,21 @@ pub(super) enum Piece {
         inner: Vec<Piece>,
         quoted: bool,
     },
+    /// `$(( … ))`, the subscript of an array, an offset. The shell evaluates the value of each name in it as
+    /// an expression too, and an expression can hold commands.
+    Arithmetic {
+        inner: Vec<Piece>,
+        names: Vec<String>,
+        quoted: bool,
+    },
     /// `$( … )`, backquotes, `<( … )`.
     Commands {
         list: List,
+        quoted: bool,
+    },
+    /// Backquotes with escapes in them: the script without these.
+    Script {
+        text: String,
         quoted: bool,
     },
 }

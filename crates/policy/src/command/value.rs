@@ -85,7 +85,10 @@ pub(super) fn text_of(pieces: &[Piece], home: Option<&str>, known: &Variables) -
                     _ => return None,
                 }
             }
-            Piece::Unknown { .. } | Piece::Commands { .. } => return None,
+            Piece::Unknown { .. }
+            | Piece::Arithmetic { .. }
+            | Piece::Commands { .. }
+            | Piece::Script { .. } => return None,
         }
         if text.len() > MAX_VALUE_BYTES.max(super::MAX_BYTES) {
             return None;
@@ -133,7 +136,10 @@ fn letters(raw: &RawWord, home: Option<&str>, known: &Variables) -> Option<Vec<V
                     })
                     .collect();
             }
-            Piece::Unknown { .. } | Piece::Commands { .. } => return None,
+            Piece::Unknown { .. }
+            | Piece::Arithmetic { .. }
+            | Piece::Commands { .. }
+            | Piece::Script { .. } => return None,
         }
         if variants.iter().map(Vec::len).sum::<usize>() > MAX_VALUE_BYTES {
             return None;
@@ -164,7 +170,9 @@ fn unknown(raw: &RawWord, source: String) -> Word {
         Piece::Literal { text, quoted } => *quoted || !text.contains(['*', '?', '[', '{']),
         Piece::Variable { quoted, .. }
         | Piece::Unknown { quoted, .. }
-        | Piece::Commands { quoted, .. } => *quoted,
+        | Piece::Arithmetic { quoted, .. }
+        | Piece::Commands { quoted, .. }
+        | Piece::Script { quoted, .. } => *quoted,
     };
     let splits = !raw.pieces.iter().all(quoted);
     let mut prefix = String::new();

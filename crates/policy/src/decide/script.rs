@@ -14,6 +14,9 @@ use crate::profile::Profile;
 use crate::reading::{is_neutral_in_environment, is_neutral_in_shell, only_reads};
 use crate::rule::{Kind, hosts_in};
 
+/// What a decision on no single part of a command is about.
+const WHOLE: &str = "the command as a whole";
+
 /// What is decided on each part of a command.
 pub(super) fn parts(policy: &Policy, text: &str, around: &Surroundings) -> Vec<Part> {
     let understood = understand(text, around);
@@ -22,22 +25,33 @@ pub(super) fn parts(policy: &Policy, text: &str, around: &Surroundings) -> Vec<P
     if policy.profile != Profile::Open {
         if let Some(danger) = danger(&understood, around) {
             let why = format!("{}: {}", danger.what, danger.why);
-            parts.push(Part::new(Decision::Deny, "danger", &why, "profile = \"open\""));
+            let part = Part::new(Decision::Deny, "danger", &why, "run it by hand");
+            parts.push(part.about(WHOLE.to_owned()));
         }
         parts.extend(understood.why_not.as_ref().map(|why| script.not_understood(why)));
     }
-    parts.extend(understood.commands.iter().flat_map(|command| script.command(command)));
+    for command in &understood.commands {
+        let about = command.shown().join(" ");
+        parts.extend(script.command(command).into_iter().map(|part| part.about(about.clone())));
+    }
     let shell = understood.assignments.iter().filter(|one| !is_neutral_in_shell(&one.name));
-    parts.extend(shell.map(|one| script.assignment(one)));
-    parts.extend(understood.writes.iter().map(|touched| script.write(touched)));
+    parts
+        .extend(shell.map(|one| {
+            script.assignment(one).about(format!("{}={}", one.name, one.value.shown()))
+        }));
     parts.extend(
         understood
-            .reads
+            .writes
             .iter()
-            .flat_map(|touched| script.reads(&touched.word, touched.directory.as_deref())),
+            .map(|touched| script.write(touched).about(format!("> {}", touched.word.shown()))),
     );
+    for touched in &understood.reads {
+        let reads = script.reads(&touched.word, touched.directory.as_deref());
+        let about = format!("< {}", touched.word.shown());
+        parts.extend(reads.into_iter().map(|part| part.about(about.clone())));
+    }
     if parts.is_empty() {
-        parts.push(Part::allow("command:nothing", "it runs nothing"));
+        parts.push(Part::harmless("command:nothing", "it runs nothing"));
     }
     parts
 }
@@ -51,23 +65,18 @@ struct Script<'a> {
 impl Script<'_> {
     fn not_understood(&self, why: &WhyNot) -> Part {
         let what = format!("the command is not fully understood: {}", why.what);
-        match why.trouble {
-            Trouble::Unclear => self.as_command("command:not-understood", &what, || {
-                Asked::Script(self.text.to_owned())
-            }),
-            Trouble::Broken => Part::new(
-                Decision::Deny,
-                "command:broken",
-                &format!("no shell would take it: {}", why.what),
-                "nothing; the command has to be mended",
-            ),
-            Trouble::Limit => Part::new(
-                Decision::Deny,
-                "command:limit",
-                &format!("it is too much to look at: {}", why.what),
-                "profile = \"open\", or several smaller commands",
-            ),
+        let asked = || Asked::Script(self.text.to_owned());
+        let mut part = self.as_command("command:not-understood", &what, asked);
+        part.verdict.looks_broken = why.trouble == Trouble::Broken;
+        if part.verdict.decision == Decision::Ask && !self.policy.confined {
+            // No rule allows it. In the sandbox it runs.
+            let sandbox = "make the sandbox available (`toolcrib doctor` says what is missing)";
+            part.verdict.remedy = match self.policy.profile {
+                Profile::Workspace => sandbox.to_owned(),
+                _ => format!("set profile = \"{}\" and {sandbox}", Profile::Workspace),
+            };
         }
+        part.about(WHOLE.to_owned())
     }
 
     fn command(&self, command: &Command) -> Vec<Part> {
@@ -96,13 +105,14 @@ impl Script<'_> {
         }
         match (command.role, files) {
             (Role::Wraps, _) => {
-                parts.push(Part::allow("command:wrapper", "it only runs the commands inside it"));
+                parts
+                    .push(Part::harmless("command:wrapper", "it only runs the commands inside it"));
             }
             (Role::Calls, _) => {
-                parts.push(Part::allow("command:function", "its own commands are looked at"));
+                parts.push(Part::harmless("command:function", "its own commands are looked at"));
             }
             (Role::Acts, Some(files)) => {
-                parts.push(Part::allow("command:only-reads", "it only reads"));
+                parts.push(Part::harmless("command:only-reads", "it only reads"));
                 let directory = command.directory.as_deref();
                 parts.extend(files.iter().flat_map(|file| self.reads(file, directory)));
             }
@@ -157,12 +167,12 @@ impl Script<'_> {
         let parts = paths.into_iter().map(|path| self.write_to(path));
         parts
             .max_by_key(|part| part.verdict.decision)
-            .unwrap_or_else(|| Part::allow("command:redirection", "it writes nothing"))
+            .unwrap_or_else(|| Part::harmless("command:redirection", "it writes nothing"))
     }
 
     fn write_to(&self, path: PathBuf) -> Part {
         if is_no_file(&path) {
-            return Part::allow("command:no-file", "what is written there is kept nowhere");
+            return Part::harmless("command:no-file", "what is written there is kept nowhere");
         }
         let rules = &self.policy.rules;
         let root = self.around.roots.iter().find_map(|root| path.strip_prefix(root).ok());
@@ -170,7 +180,7 @@ impl Script<'_> {
         if let Some(pattern) = protected.filter(|_| self.policy.profile != Profile::Open) {
             let why =
                 format!("{} is protected: writing it can make programs run code", path.display());
-            let remedy = format!("allow_protected = [{pattern:?}] in the configuration");
+            let remedy = format!("add allow_protected = [{pattern:?}] to the configuration");
             return Part::new(Decision::Deny, "protected", &why, &remedy);
         }
         let read = rules.for_path(Kind::Read, &path, self.around);

@@ -156,14 +156,59 @@ fn danger_is_refused_in_every_profile_but_open() {
     }
 }
 
+/// No command is denied because it could not be read. Whether one is broken, only a shell can tell.
 #[test]
-fn too_much_and_broken_are_denied_not_asked() {
-    let policy = policy(Profile::Workspace, "");
+fn unparsed_commands_are_decided_on_by_the_profile() {
     let many = "true; ".repeat(10_000) + "touch MARK";
-    for (script, rule) in [(many.as_str(), "command:limit"), ("echo 'a", "command:broken")] {
-        let verdict = verdict(&policy, script);
-        assert_eq!((verdict.decision, verdict.rule.as_str()), (Decision::Deny, rule));
+    let long = format!("cat > a <<'E'\n{}\nE", "x".repeat(200_000));
+    let deep = "$(".repeat(1_000);
+    for (script, looks_broken) in [
+        (many.as_str(), false),
+        (long.as_str(), false),
+        (deep.as_str(), false),
+        ("echo 'a", true),
+        ("ls !(a)", false),
+    ] {
+        let decided = |profile, confined| {
+            let verdict = verdict(&policy(profile, "").confined(confined), script);
+            assert_eq!(verdict.looks_broken, looks_broken, "{script:.20}");
+            verdict.decision
+        };
+        assert_eq!(decided(Profile::Workspace, true), Decision::Allow, "{script:.20}");
+        assert_eq!(decided(Profile::Workspace, false), Decision::Ask, "{script:.20}");
+        assert_eq!(decided(Profile::Cautious, true), Decision::Ask, "{script:.20}");
+        assert_eq!(decided(Profile::ReadOnly, true), Decision::Deny, "{script:.20}");
     }
+}
+
+/// Over the bounds of the reader, what was read before still counts.
+#[test]
+fn what_was_read_of_a_long_command_is_decided_on() {
+    let policy = policy(Profile::Workspace, ATTACKED).confined(true);
+    for rest in ["x".repeat(200_000), "true\n".repeat(10_000)] {
+        let dangerous = verdict(&policy, &format!("rm -rf /\necho {rest}"));
+        assert_eq!((dangerous.decision, dangerous.rule.as_str()), (Decision::Deny, "danger"));
+        let denied = verdict(&policy, &format!("curl x\necho {rest}"));
+        assert_eq!((denied.decision, denied.rule.as_str()), (Decision::Deny, "rule:never"));
+    }
+}
+
+#[test]
+fn what_is_allowed_is_not_said_to_only_read_where_it_does_more() {
+    let policy = policy(Profile::Workspace, "").confined(true);
+    for (script, rule) in [
+        ("echo hi", "command:only-reads"),
+        ("echo hi > x.txt", "sandbox"),
+        ("echo hi > /dev/null", "command:only-reads"),
+        ("timeout 5 make", "sandbox"),
+        ("cat a; make", "sandbox"),
+    ] {
+        assert_eq!(verdict(&policy, script).rule, rule, "{script}");
+    }
+    let bases = policy.bases(Path::new("/w/ws"), "cat a && make 2> log", &Remembered::new());
+    let bases: Vec<(&str, &str)> =
+        bases.iter().map(|basis| (basis.about.as_str(), basis.rule.as_str())).collect();
+    assert_eq!(bases, [("cat a", "command:only-reads"), ("make", "sandbox"), ("> log", "sandbox")]);
 }
 
 const SECRETS: &str = r#"
@@ -267,7 +312,7 @@ fn in_a_sandbox_only_danger_and_rules_hold_a_command_up() {
             "{script}"
         );
     }
-    for script in ["rm -rf /", "rm x", "make; curl x", "echo 'a", "echo x > .git/hooks/pre-push"] {
+    for script in ["rm -rf /", "rm x", "make; curl x", "echo x > .git/hooks/pre-push"] {
         assert_eq!(verdict(&workspace, script).decision, Decision::Deny, "{script}");
     }
 }

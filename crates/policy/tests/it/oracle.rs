@@ -144,6 +144,21 @@ fn script() -> impl Strategy<Value = String> {
         "git ",
         "test -v ",
         "a[$(touch MARK)]",
+        "x='a[$(touch MARK)]'",
+        "x=1",
+        "$((x))",
+        "\"$((",
+        "))\"",
+        "((",
+        "x",
+        "+",
+        "${a[",
+        "]}",
+        "a=(",
+        "${x:=",
+        "${!x}",
+        "${x:",
+        "\\\"",
     ]);
     prop::collection::vec(piece, 1..14).prop_map(|pieces| pieces.concat())
 }

@@ -77,6 +77,28 @@ const WHOLE: &[(&str, &str)] = &[
     ("! grep x y", "grep x y"),
     ("echo ${x:-$(ls)} ${#x} ${x%.rs} ${x//a/b}", "ls; echo ${x:-$(ls)} ${#x} ${x%.rs} ${x//a/b}"),
     ("echo $((1 + 2))", "echo $((1 + 2))"),
+    ("a=1; echo \"$((a + 1))\" $(( (a+2)*3 ))", "echo \"$((a + 1))\" $(( (a+2)*3 ))"),
+    ("for i in 1 2; do echo $((i * 2)); done", "echo $((i * 2))"),
+    ("a=(1 \"$(ls)\" b); echo \"${a[0]}\"", "ls; echo \"${a[0]}\""),
+    (
+        "echo \"${PIPESTATUS[0]}\" \"${#a[@]}\" \"${a[@]}\" \"${!a[@]}\"",
+        "echo \"${PIPESTATUS[0]}\" \"${#a[@]}\" \"${a[@]}\" \"${!a[@]}\"",
+    ),
+    ("echo \"${@}\" \"${*}\" ${#} \"${#@}\"", "echo \"${@}\" \"${*}\" ${#} \"${#@}\""),
+    (": \"${x=auto}\" ${y:=$(ls)}", "ls; : \"${x=auto}\" ${y:=$(ls)}"),
+    (
+        "echo \"${x:-\"a $(ls) b\"}\" \"${x#\"$y\"}\"",
+        "ls; echo \"${x:-\"a $(ls) b\"}\" \"${x#\"$y\"}\"",
+    ),
+    (
+        "echo \"$(cat \"$(dirname \"$x\")\")\"",
+        "dirname \"$x\"; cat \"$(dirname \"$x\")\"; echo \"$(cat \"$(dirname \"$x\")\")\"",
+    ),
+    (
+        "D=\"$(cd \"$(dirname \"${BASH_SOURCE[0]}\")\" && pwd)\"",
+        "dirname \"${BASH_SOURCE[0]}\"; cd \"$(dirname \"${BASH_SOURCE[0]}\")\"; pwd",
+    ),
+    ("echo ${x:1:2} ${x: -3} ${x@Q}", "echo ${x:1:2} ${x: -3} ${x@Q}"),
     ("find . -exec touch x \\;", "find . -exec touch x ;; touch x"),
     ("env ls", "env ls; ls"),
     ("set -euo pipefail; ls", "set -euo pipefail; ls"),
@@ -127,7 +149,17 @@ const UNCLEAR: &[&str] = &[
     "echo ${!x}",
     "echo ${a[$(touch x)]}",
     "a[$(touch x)]=1",
-    "a=(1 2)",
+    "a=([0]=1 [$(touch MARK)]=2)",
+    "a[0]=1",
+    "x='a[$(touch MARK)]'; echo $((x))",
+    "read x; echo $((x + 1))",
+    "x=1; ((x = y)); echo $((x))",
+    "echo $(( $(date +%s) - 1 ))",
+    "echo ${a[x]}",
+    "echo ${a['$(touch MARK)']}",
+    "echo ${x:y}",
+    "echo $((echo a) | cat)",
+    "echo \"`echo \\\"a\\\"`\"",
     "alias ls=rm; ls",
     "hash -p ./evil ls; ls",
     "enable -f x y",
@@ -166,11 +198,67 @@ fn what_is_not_understood_is_said() {
     }
 }
 
+/// Scripts that bash takes and that end in `touch MARK`: whatever stands before is read to its end, so that
+/// the last command is seen, and nothing is taken for an error of syntax.
+const READ_TO_THE_END: &[&str] = &[
+    "echo \"$((i+1))\"",
+    "i=1; n=$((i+1)); n=$((n+1))",
+    "echo \"${!v}\"",
+    "echo \"took $(( $(date +%s) - start ))s\"",
+    "echo \"$(( (1+2)*3 ))\" \"$((10#$n))\" $((x ? 1 : 2)) $((16#ff << 2))",
+    "echo \"`echo \\\"a\\\"`\"",
+    "y=$(printf \"%d\" $(( ${a} + 2 )) )",
+    "for ((i = 0; i < 3; i++)); do ls; done",
+    "((i++)); (( i += 2 )) && ls",
+    "while (( i < 3 )); do ls; done",
+    "a[i]=1; a[$i]+=x; a=([k]=v)",
+    "echo \"${a[$i]}\" \"${a[i+1]}\" \"${map[\"$k\"]}\" ${a[${#a[@]}-1]}",
+    "echo ${x:y} \"${x:$n:2}\" \"${@:2}\" ${x:$(( n - 1 ))}",
+    "case $x in a) ls ;;& b) ls ;& c) ls ;; esac",
+    "cat <<EOF\na \\\nEOF\nb\nEOF",
+    "cat <<EOF\n${x:-\"a\"}\nEOF",
+    "echo $\"hello\"",
+    "echo $[ 1 + 2 ]",
+];
+
 #[test]
-fn what_no_shell_takes_is_broken_and_what_is_too_much_is_over_the_limit() {
-    for script in
-        ["echo 'a", "echo \"a", "echo $(ls", "echo `ls", "cat <<EOF\nx", "ls \0", "(ls", "ls >"]
-    {
+fn what_follows_an_expansion_is_seen() {
+    for script in READ_TO_THE_END {
+        let understood = seen(&format!("{script}\ntouch MARK"));
+        let last = understood.commands.last().map(|command| command.shown().join(" "));
+        assert_eq!(last.as_deref(), Some("touch MARK"), "{script:?}: {:?}", understood.why_not);
+        let trouble = understood.why_not.map(|why| why.trouble);
+        assert_ne!(trouble, Some(Trouble::Broken), "{script:?}");
+    }
+}
+
+#[test]
+fn a_default_that_is_assigned_is_an_assignment() {
+    let names = |script: &str| -> Vec<String> {
+        seen(script).assignments.into_iter().map(|one| one.name).collect()
+    };
+    assert_eq!(names(": \"${PATH:=/evil}\" ${x=1}"), ["PATH", "x"]);
+    assert_eq!(names("PATH=(/evil)"), ["PATH"]);
+}
+
+/// Of a script over the length only whole lines are read: half of a path is another path.
+#[test]
+fn a_long_script_is_read_up_to_a_whole_line() {
+    let line = "rm -rf /home/me/project/target\n";
+    for padding in 0..line.len() {
+        let script = format!("echo {}\n{}", "x".repeat(padding), line.repeat(5_000));
+        let understood = seen(&script);
+        assert_eq!(understood.why_not.map(|why| why.trouble), Some(Trouble::Limit));
+        let other = |command: &&Command| command.shown().join(" ") != line.trim_end();
+        assert_eq!(understood.commands.iter().skip(1).find(other), None);
+    }
+    let continued = format!("{}rm -rf /home/me\\\n{}", "# x\n".repeat(16_379), "/x".repeat(9));
+    assert_eq!(seen(&continued).commands, []);
+}
+
+#[test]
+fn open_quotes_look_broken_and_what_is_too_much_is_over_the_limit() {
+    for script in ["echo 'a", "echo \"a", "echo $(ls", "echo `ls", "ls \0", "(ls", "ls >"] {
         assert_eq!(
             seen(script).why_not.map(|why| why.trouble),
             Some(Trouble::Broken),

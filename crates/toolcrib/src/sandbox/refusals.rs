@@ -80,7 +80,7 @@ fn kind(refusal: &Refusal) -> Kind {
         }
         Refusal::Connect(_) | Refusal::LookUp(_) | Refusal::AnySocket => NO_NETWORK,
         Refusal::Socket(_) => {
-            let remedy = "sockets of programs outside are hidden, and no setting but profile = \"open\" shows them";
+            let remedy = "sockets of programs outside are hidden from commands";
             Kind { refused: BY_SANDBOX, remedy }
         }
     }

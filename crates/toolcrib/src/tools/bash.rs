@@ -103,10 +103,6 @@ impl Tool for Bash {
         if self.command.trim().is_empty() {
             return Err(Error::invalid("`command` is empty").hint("Give a script for bash."));
         }
-        if self.command.contains('\0') {
-            return Err(Error::invalid("`command` has a zero byte, which no script can have")
-                .hint("To write one, let printf do it: printf '\\0'."));
-        }
         let timeout = milliseconds(self.timeout, LEAST_TIMEOUT)?.unwrap_or(DEFAULT_TIMEOUT);
         let in_background = self.run_in_background.unwrap_or(false);
         if in_background && cx.session().is_for_one_call() {

@@ -13,6 +13,8 @@ mod command_changes;
 mod hidden;
 mod large_files;
 mod large_patches;
+mod long_commands;
+mod machine_scripts;
 mod one_tmp;
 mod outside;
 mod own_tools;

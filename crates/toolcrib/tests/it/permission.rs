@@ -182,7 +182,7 @@ fn nobody_there_is_told_which_rule_would_allow_it() {
     let error = error.unwrap_err();
     assert_eq!(error.metadata()["rule"], "profile:cautious:write");
     let expected = format!(
-        "with profile = \"workspace\", or always with this in rules.toml: \
+        "Nothing was done. Ask the operator to add this to rules.toml: \
          decision = \"allow\", kind = \"edit\", paths = [\"{}\"].",
         directory.path().canonicalize().unwrap().join("a.txt").display()
     );

@@ -46,7 +46,7 @@ impl Parser<'_> {
         self.at += "for".len();
         self.skip_blanks();
         if self.starts("((") {
-            self.fail(Trouble::Unclear, "it calculates with `((`");
+            return self.counting_loop();
         }
         let name = self.reserved().to_owned();
         if !is_name(&name) {
@@ -78,6 +78,23 @@ impl Parser<'_> {
         node
     }
 
+    /// `for (( … ))`
+    fn counting_loop(&mut self) -> Node {
+        let word = self.double_parentheses();
+        self.skip_blanks();
+        self.take(";");
+        let body = self.body_of_loop();
+        let node = self.compound(Kind::Loop, vec![body]);
+        with_words(node, vec![word])
+    }
+
+    /// `(( … ))`
+    pub(super) fn calculation(&mut self) -> Node {
+        let word = self.double_parentheses();
+        let node = self.compound(Kind::Group, Vec::new());
+        with_words(node, vec![word])
+    }
+
     pub(super) fn case(&mut self) -> Node {
         self.at += "case".len();
         self.skip_blanks();
@@ -104,17 +121,15 @@ impl Parser<'_> {
             self.close(")");
             lists.push(self.list());
             self.skip_lines();
-            if self.starts(";;&") || self.starts(";&") {
-                self.fail(Trouble::Unclear, "a branch of `case` goes on into the next");
+            if self.take(";;&") || self.take(";&") {
+                self.doubt("a branch of `case` goes on into the next");
+            } else {
+                self.take(";;");
             }
-            self.take(";;");
         }
         self.expect_reserved("esac");
-        let mut node = self.compound(Kind::Branches, lists);
-        if let Node::Compound(compound) = &mut node {
-            compound.words = words;
-        }
-        node
+        let node = self.compound(Kind::Branches, lists);
+        with_words(node, words)
     }
 
     pub(super) fn function(&mut self, name: &RawWord) -> Node {
@@ -181,4 +196,12 @@ impl Parser<'_> {
         }
         Node::Simple(Simple { words, redirects, ..Simple::default() })
     }
+}
+
+/// A compound command with the words that it looks at.
+fn with_words(mut node: Node, words: Vec<RawWord>) -> Node {
+    if let Node::Compound(compound) = &mut node {
+        compound.words = words;
+    }
+    node
 }

@@ -87,29 +87,42 @@ impl Parser<'_> {
     pub(super) fn here_document(&mut self, pending: &Pending) {
         let (start, text) = (self.at, self.text);
         let mut line_start = start;
+        let mut goes_on = false;
         let body_end = loop {
             if line_start >= self.end {
-                self.fail(Trouble::Broken, "a here-document does not end");
+                // Bash warns, and takes what there is.
+                self.fail(Trouble::Unclear, "a here-document does not end");
                 return;
             }
             let rest = &text[line_start..self.end];
             let line = rest.split('\n').next().unwrap_or_default();
             let bare = if pending.strips_tabs { line.trim_start_matches('\t') } else { line };
-            if bare == pending.delimiter {
+            if bare == pending.delimiter && !goes_on {
                 self.at = (line_start + line.len() + 1).min(self.end);
                 break line_start;
             }
-            if !pending.quoted && line.ends_with('\\') {
-                self.fail(Trouble::Unclear, "a line of a here-document goes on in the next");
-                return;
+            let backslashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
+            goes_on = !pending.quoted && backslashes % 2 == 1;
+            if goes_on {
+                self.doubt("a line of a here-document goes on in the next");
             }
             line_start += line.len() + 1;
         };
+        let body = &text[start..body_end];
+        if !pending.quoted && has_quoted_default(body) {
+            self.doubt("quotes inside `${…}` in a here-document");
+        }
         let body = if pending.quoted {
-            vec![Piece::Literal { text: text[start..body_end].to_owned(), quoted: true }]
+            vec![Piece::Literal { text: body.to_owned(), quoted: true }]
         } else {
             self.within(start, body_end, Self::here_pieces)
         };
         self.parsed.here[pending.number] = body;
     }
+}
+
+/// Whether quotes stand inside a `${…}`: shells differ in what they mean in a here-document.
+fn has_quoted_default(body: &str) -> bool {
+    let mut expansions = body.split("${").skip(1);
+    expansions.any(|rest| rest.split('}').next().is_some_and(|inner| inner.contains('"')))
 }

@@ -2,7 +2,7 @@
 
 use super::super::Trouble;
 use super::super::syntax::{Piece, RawWord};
-use super::{Parser, is_meta, is_name, is_name_byte};
+use super::{Parser, is_meta};
 
 /// What ends the letters that are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,11 @@ impl Parser<'_> {
         self.pieces(Until::End)
     }
 
+    /// The word inside `${name:-…}`.
+    pub(super) fn brace_pieces(&mut self, quoted: bool) -> Vec<Piece> {
+        self.pieces(Until::Brace { quoted })
+    }
+
     fn pieces(&mut self, until: Until) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut run = self.at;
@@ -92,11 +97,8 @@ impl Parser<'_> {
                     self.fail(Trouble::Unclear, "a quote inside `${…}` inside quotes");
                 }
                 b'\'' => self.single_quotes(&mut pieces),
-                b'"' if until.quoted() => {
-                    self.fail(Trouble::Unclear, "quotes inside `${…}` inside quotes");
-                }
                 b'"' => self.double_quotes(&mut pieces),
-                b'`' => self.backquotes(&mut pieces, until.quoted()),
+                b'`' => pieces.extend(self.backquotes(until.quoted())),
                 _ => pieces.extend(self.dollar(until.quoted())),
             }
             run = self.at;
@@ -115,7 +117,7 @@ impl Parser<'_> {
     fn backslash(&mut self, pieces: &mut Vec<Piece>, until: Until) {
         let Some(next) = self.text.get(self.at + 1..self.end).and_then(|rest| rest.chars().next())
         else {
-            self.fail(Trouble::Broken, "a backslash at the end");
+            self.fail(Trouble::Unclear, "a backslash at the end");
             return;
         };
         let escapes = !until.quoted() || matches!(next, '$' | '`' | '"' | '\\' | '\n');
@@ -132,7 +134,7 @@ impl Parser<'_> {
         }
     }
 
-    fn single_quotes(&mut self, pieces: &mut Vec<Piece>) {
+    pub(super) fn single_quotes(&mut self, pieces: &mut Vec<Piece>) {
         let start = self.at + 1;
         let Some(length) = self.bytes[start..self.end].iter().position(|byte| *byte == b'\'')
         else {
@@ -144,7 +146,7 @@ impl Parser<'_> {
         self.at = start + length + 1;
     }
 
-    fn double_quotes(&mut self, pieces: &mut Vec<Piece>) {
+    pub(super) fn double_quotes(&mut self, pieces: &mut Vec<Piece>) {
         self.at += 1;
         let inner = self.deeper(|parser| parser.pieces(Until::Quote));
         // Quotes make a word even of nothing.
@@ -155,133 +157,38 @@ impl Parser<'_> {
         }
     }
 
-    fn backquotes(&mut self, pieces: &mut Vec<Piece>, quoted: bool) {
+    pub(super) fn backquotes(&mut self, quoted: bool) -> Option<Piece> {
         self.parsed.marks.push(self.at);
         let start = self.at + 1;
-        let rest = &self.bytes[start..self.end];
-        let Some(length) = rest.iter().position(|byte| matches!(byte, b'`' | b'\\')) else {
-            self.fail(Trouble::Broken, "a backquote is not closed");
-            return;
-        };
-        if rest[length] == b'\\' {
-            self.fail(Trouble::Unclear, "a backslash inside backquotes");
-            return;
-        }
-        self.at = start + length + 1;
-        let list = self.within(start, start + length, Parser::list);
-        pieces.push(Piece::Commands { list, quoted });
-    }
-
-    /// What a `$` begins.
-    fn dollar(&mut self, quoted: bool) -> Option<Piece> {
-        let start = self.at;
-        self.at += 1;
-        let piece = match self.peek() {
-            Some(b'(') if self.starts("((") => self.arithmetic(quoted),
-            Some(b'(') => {
-                self.parsed.marks.push(start);
-                self.at += 1;
-                let list = self.list();
-                if !self.pending.is_empty() {
-                    self.fail(Trouble::Unclear, "a here-document that begins in a substitution");
+        let mut text = String::new();
+        let mut letters = self.text.get(start..self.end).unwrap_or_default().char_indices();
+        let length = loop {
+            match letters.next() {
+                Some((at, '`')) => break at,
+                Some((_, '\\')) => match letters.next() {
+                    Some((_, next @ ('$' | '`' | '\\'))) => text.push(next),
+                    Some((_, '"')) if quoted => text.push('"'),
+                    Some((_, next)) => text.extend(['\\', next]),
+                    None => {}
+                },
+                Some((_, letter)) => text.push(letter),
+                None => {
+                    self.fail(Trouble::Broken, "a backquote is not closed");
+                    return None;
                 }
-                self.close(")");
-                Piece::Commands { list, quoted }
             }
-            Some(b'{') => return self.braces(quoted),
-            Some(b'[') => {
-                self.fail(Trouble::Unclear, "it calculates with `$[`");
-                return None;
-            }
-            Some(b'\'') if !quoted => return self.ansi_quotes(),
-            Some(b'"') if !quoted => {
-                self.fail(Trouble::Unclear, "a text to be translated (`$\"`)");
-                return None;
-            }
-            Some(byte) if is_name_byte(byte) && !byte.is_ascii_digit() => {
-                Piece::Variable { name: self.name(), quoted }
-            }
-            Some(b'0'..=b'9' | b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-') => {
-                self.at += 1;
-                Piece::Unknown { inner: Vec::new(), quoted }
-            }
-            _ => Piece::Literal { text: "$".to_owned(), quoted: true },
         };
-        Some(piece)
-    }
-
-    fn name(&mut self) -> String {
-        let rest = &self.bytes[self.at..self.end];
-        let length = rest.iter().take_while(|byte| is_name_byte(**byte)).count();
-        let name = self.text[self.at..self.at + length].to_owned();
-        self.at += length;
-        name
-    }
-
-    /// `$(( … ))` of numbers alone: the value of a variable in it would be run as an expression, and an
-    /// expression can hold commands.
-    fn arithmetic(&mut self, quoted: bool) -> Piece {
-        self.at += 2;
-        let rest = &self.bytes[self.at..self.end];
-        let is_plain = |byte: &u8| byte.is_ascii_digit() || b" +-*/%".contains(byte);
-        let length = rest.iter().take_while(|byte| is_plain(byte)).count();
-        self.at += length;
-        if !self.take("))") {
-            self.fail(Trouble::Unclear, "it calculates with more than numbers");
+        self.at = start + length + 1;
+        if text.len() != length {
+            self.doubt("a backslash inside backquotes");
+            return Some(Piece::Script { text, quoted });
         }
-        Piece::Unknown { inner: Vec::new(), quoted }
-    }
-
-    /// `${…}`, in the forms that only look a value up or cut it.
-    fn braces(&mut self, quoted: bool) -> Option<Piece> {
-        self.at += 1;
-        let counts = self.peek() == Some(b'#') && self.ahead(1).is_some_and(is_name_byte);
-        self.at += usize::from(counts);
-        let name = self.name();
-        let all = self.take("[@]") || self.take("[*]");
-        if counts || all {
-            self.expect_brace();
-            return Some(Piece::Unknown { inner: Vec::new(), quoted: quoted && counts });
-        }
-        if !is_name(&name) && (name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_digit())) {
-            self.fail(Trouble::Unclear, "a `${…}` that is not understood");
-            return None;
-        }
-        if self.take("}") {
-            return Some(match is_name(&name) {
-                true => Piece::Variable { name, quoted },
-                false => Piece::Unknown { inner: Vec::new(), quoted },
-            });
-        }
-        let operators = [
-            ":-", ":+", ":?", "-", "+", "?", "%%", "%", "##", "#", "//", "/", "^^", "^", ",,", ",",
-        ];
-        if operators.into_iter().any(|operator| self.take(operator)) {
-            let inner = self.deeper(|parser| parser.pieces(Until::Brace { quoted }));
-            self.expect_brace();
-            return Some(Piece::Unknown { inner, quoted });
-        }
-        if self.take(":") {
-            let rest = &self.bytes[self.at..self.end];
-            let is_plain = |byte: &u8| byte.is_ascii_digit() || b" :-".contains(byte);
-            self.at += rest.iter().take_while(|byte| is_plain(byte)).count();
-            self.expect_brace();
-            return Some(Piece::Unknown { inner: Vec::new(), quoted });
-        }
-        self.fail(Trouble::Unclear, "a `${…}` that is not understood");
-        None
-    }
-
-    fn expect_brace(&mut self) {
-        match self.peek() {
-            Some(b'}') => self.at += 1,
-            Some(_) => self.fail(Trouble::Unclear, "a `${…}` that is not understood"),
-            None => self.fail(Trouble::Broken, "`}` is missing"),
-        }
+        let list = self.within(start, start + length, Parser::list);
+        Some(Piece::Commands { list, quoted })
     }
 
     /// `$'…'`, with the escapes of C.
-    fn ansi_quotes(&mut self) -> Option<Piece> {
+    pub(super) fn ansi_quotes(&mut self) -> Option<Piece> {
         self.at += 1;
         let mut text = String::new();
         loop {

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolcrib_exec::{AllowAll, Ending, Job, Jobs, Limits, Network, Sandbox, Shells, Status};
+use toolcrib_exec::{AllowAll, Ending, Job, Shells, Status};
 
 use super::{Variables, cache, environment_at_login, files::fingerprint, login_command, parse};
 use crate::sandbox::is_enough;
+use crate::shell::read_only_sandbox;
 
 /// A command waits no longer than this after we were started.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -148,7 +149,10 @@ impl LoginProbe {
         let jobs = self.shells.session(1);
         let confined = is_enough(self.shells.enforced());
         let job = match confined {
-            true => jobs.start_within(&self.sandbox(&jobs)?, &command, Arc::new(AllowAll)),
+            true => {
+                let sandbox = read_only_sandbox(&jobs, &self.hidden, &self.tmp)?;
+                jobs.start_within(&sandbox, &command, Arc::new(AllowAll))
+            }
             false => jobs.start(&command),
         };
         let job = job.ok()?;
@@ -158,19 +162,6 @@ impl LoginProbe {
         }
         job.end(Ending::Prompt, Status::Killed);
         variables
-    }
-
-    fn sandbox(&self, jobs: &Jobs) -> Option<Sandbox> {
-        Some(Sandbox {
-            writable: Vec::new(),
-            caches: Vec::new(),
-            read_only: Vec::new(),
-            hidden: self.hidden.clone(),
-            tmp: jobs.tmp(&self.tmp).ok()?,
-            supervise_reads: false,
-            network: Network::None,
-            limits: Limits::DEFAULT,
-        })
     }
 }
 
