@@ -4,6 +4,7 @@ mod changes;
 mod indent;
 #[cfg(test)]
 mod oracle;
+mod short;
 mod slide;
 
 use std::borrow::Cow;
@@ -16,6 +17,7 @@ use similar::{Algorithm, DiffOp};
 
 use self::changes::Changes;
 use self::indent::Indents;
+pub use self::short::{ShortDiff, short_diff};
 
 use crate::clip::clip_line;
 use crate::encoding::Encoding;
@@ -44,10 +46,9 @@ const PATIENCE: Duration = Duration::from_millis(200);
 pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_chars: usize) -> Diff {
     let from = old.map_or("/dev/null".into(), |_| format!("a/{name}"));
     let to = new.map_or("/dev/null".into(), |_| format!("b/{name}"));
-    // Both sides are one file, so what the first tells of its encoding holds for the second.
     let encoding = old.or(new).map_or(Encoding::UTF_8, Encoding::of);
-    let letters = |bytes| encoding.decode(bytes).unwrap_or(Cow::Borrowed(bytes));
-    let (old, new) = (letters(old.unwrap_or_default()), letters(new.unwrap_or_default()));
+    let new = letters(new.unwrap_or_default(), encoding_after(encoding, new.unwrap_or_default()));
+    let old = letters(old.unwrap_or_default(), encoding);
     let sides = Sides::new(&old, &new, line_chars);
     let mut diff = Diff { text: String::new(), added: 0, removed: 0 };
     for hunk in hunks(&sides.replaced()) {
@@ -57,6 +58,18 @@ pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_cha
         sides.write_hunk(&mut diff, hunk);
     }
     diff
+}
+
+fn letters(bytes: &[u8], encoding: Encoding) -> Cow<'_, [u8]> {
+    encoding.decode(bytes).unwrap_or(Cow::Borrowed(bytes))
+}
+
+/// The encoding of a text that was in another before. Both sides are one file, so what the first tells holds for the second,
+/// unless that plainly has become another.
+fn encoding_after(before: Encoding, new: &[u8]) -> Encoding {
+    let now = Encoding::of(new);
+    let is_plain = || std::str::from_utf8(new).is_ok() && memchr::memchr(0, new).is_none();
+    if now.has_bom() != before.has_bom() || now.is_utf8() && is_plain() { now } else { before }
 }
 
 /// The lines of `new`, from 1, first and last, that are not as in `old`, each line given by a number
@@ -341,6 +354,18 @@ mod tests {
         assert!(!same.text.contains("\\r"), "{}", same.text);
         let changed = unified_diff("n", Some(b"a\r\n"), Some(b"a\n"), 9);
         assert!(changed.text.contains("-a\\r\n+a\n"), "{}", changed.text);
+    }
+
+    #[test]
+    fn a_text_that_changes_its_encoding_is_compared_by_its_letters() {
+        let latin = b"caf\xe9\nna\xefve\nA\n";
+        let utf8 = "café\nnaïve\nB\n".as_bytes();
+        let utf16: Vec<u8> =
+            "\u{feff}café\nnaïve\nB\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for (old, new) in [(&latin[..], utf8), (&latin[..], &utf16)] {
+            let diff = unified_diff("n", Some(old), Some(new), 99);
+            assert_eq!((diff.added, diff.removed), (1, 1), "{}", diff.text);
+        }
     }
 
     #[test]
