@@ -18,6 +18,7 @@ mod read;
 mod replacement;
 mod search_words;
 mod shell_output;
+mod shown_diff;
 mod undo;
 mod write;
 
@@ -73,6 +74,7 @@ mod tests {
         "content",
         "cwd",
         "description",
+        "diff",
         "edits",
         "file_path",
         "files",
@@ -80,6 +82,7 @@ mod tests {
         "hidden",
         "id",
         "ignored",
+        "line_endings",
         "literal",
         "multiline",
         "near_line",

@@ -10,12 +10,13 @@ use super::plan::{Part, Plan};
 use super::table::File;
 use crate::cx::{Changed, Cx};
 use crate::reply::Reply;
+use crate::tools::shown_diff::DiffDetail;
 use crate::words::counted;
 
 /// Remarks that are made; of more, the number.
 const MAX_REMARKS: usize = 20;
 
-pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed) -> Reply {
+pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDetail) -> Reply {
     let diff = Diff::of(cx, plan);
     let modified = plan.files.iter().filter(|file| file.is_changed()).count();
     let mut says = summary(cx, plan, modified);
@@ -31,14 +32,14 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed) -> Reply {
         says += &format!("\n[{left_out} more remarks]");
     }
     let files: Vec<Value> = plan.parts.iter().map(|part| facts(plan, part)).collect();
-    Reply::new(says)
-        .diff(diff.text)
+    let reply = Reply::new(says)
         .with("files_modified", modified)
         .with("files", files)
         .with("already_applied", modified == 0)
         .with("added_lines", diff.added)
         .with("removed_lines", diff.removed)
-        .with_all(changed.facts())
+        .with_all(changed.facts());
+    detail.show(reply, diff.text, changed.id)
 }
 
 /// What was done, or would be, a line a file.
