@@ -76,6 +76,7 @@ mod tests {
         "description",
         "diff",
         "edits",
+        "expected_hash",
         "file_path",
         "files",
         "head_lines",

@@ -13,10 +13,10 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Replaces one piece of text in a file; every other byte stays. old_string must be there exactly once, letter
-/// for letter, indentation too, without Read's line numbers; if more often, add lines around it, or give
-/// near_line or replace_all. Where only line endings, trailing blanks, indentation as a whole or quotes
-/// differ, the one place that fits is taken, and the reply says so. An empty old_string makes a new file.
+/// Replaces one piece of text in a file; every other byte stays. old_string must be there exactly once,
+/// indentation too, without Read's line numbers; if more often, add lines around it, or give near_line or
+/// replace_all. Where only line endings, trailing blanks, indentation as a whole or quotes differ, the one place
+/// that fits is taken. An empty old_string makes a new file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
@@ -24,10 +24,9 @@ pub(crate) struct Edit {
     old_string: String,
     new_string: String,
     replace_all: Option<bool>,
-    /// Take the one nearest to this line.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
-    /// Of the reply. Default short.
+    /// Default short.
     diff: Option<DiffDetail>,
 }
 

@@ -20,8 +20,8 @@ use crate::file::OpenFile;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads a file: text in any encoding, a picture, the text of a PDF, the cells of a notebook. A line comes as
-/// its number, a tab, its text. Encoding and line endings stand first, in brackets; the end names what comes next.
+/// Reads a file: text in any encoding, a picture, the text of a PDF, the cells of a notebook. Lines come as
+/// number, tab, text. Encoding and line endings stand first, in brackets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
@@ -29,12 +29,12 @@ pub(crate) struct Read {
     file_path: String,
     /// The first line or cell, from 1; -20 for the last 20.
     offset: Option<i64>,
-    /// Lines or cells. Default 2000, within 40,000 characters.
+    /// Default 2000, within 40,000 characters.
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<u64>,
     /// Of a PDF: "3" or "3-7".
     pages: Option<String>,
-    /// A hash, or "seen": if the file is still that, only says so.
+    /// A hash, or "seen".
     if_changed_since: Option<String>,
 }
 

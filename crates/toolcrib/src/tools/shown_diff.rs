@@ -11,7 +11,7 @@ use crate::words::counted;
 /// Changed lines that a short diff shows, about.
 const SHOWN_LINES: usize = 40;
 
-/// How much of a change a reply shows.
+// How much of a change a reply shows. No doc comment: it would be repeated in the schema of every tool that has the field.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DiffDetail {

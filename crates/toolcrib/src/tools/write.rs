@@ -20,15 +20,14 @@ mod unseen;
 mod warnings;
 
 /// Writes a whole file, with its directories. One that exists must have been read in this session, or
-/// expected_hash be its hash; mode, encoding and line endings stay unless given. To change a part use Edit.
+/// expected_hash be its hash; mode, encoding and line endings stay unless given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
     file_path: String,
     content: String,
-    /// Of what the file says now.
     expected_hash: Option<String>,
-    /// Like utf-8-bom, utf-16le, windows-1252.
+    /// Like utf-8-bom, windows-1252.
     encoding: Option<String>,
     line_endings: Option<LineEndings>,
     diff: Option<DiffDetail>,
