@@ -2,6 +2,7 @@
 //! full disks. Each kind ends with a report, and fails if anything was lost, torn or told that must not
 //! be. Everything happens in temporary directories.
 
+mod diff;
 mod exec;
 mod fs;
 mod index;
@@ -33,6 +34,7 @@ const KINDS: &[Kind] = &[
         what: "ApplyPatch on commits of [REPOSITORY…] or of one made for it, beside git and GNU patch",
         run: patch::run,
     },
+    Kind { name: "diff", what: "diffs of random edits beside git's", run: diff::run },
     Kind {
         name: "exec",
         what: "commands: daemons and every way to end them, floods, drips, thousands of them",

@@ -170,7 +170,17 @@ impl Walk<'_> {
         pending: &mut Vec<OsString>,
     ) -> Result<(), FsError> {
         if self.links.len() >= MAX_LINKS {
-            let detail = format!("leads through more than {MAX_LINKS} symbolic links");
+            let target = rustix::fs::readlinkat(link, "", Vec::new()).unwrap_or_default();
+            let detail = format!(
+                "leads through more than {MAX_LINKS} symlinks (ELOOP), the last {} → {}",
+                self.real
+                    .iter()
+                    .map(OsString::as_os_str)
+                    .chain([name])
+                    .collect::<PathBuf>()
+                    .display(),
+                target.to_string_lossy(),
+            );
             return Err(FsError::new(FsErrorKind::Io, self.path, detail));
         }
         let before = self.real.iter().map(OsString::as_os_str).chain([name]);

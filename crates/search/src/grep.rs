@@ -30,9 +30,9 @@ pub struct Grep<'a> {
     pub tables: Option<&'a Tables>,
     /// Larger files are not held in memory.
     pub max_bytes: u64,
-    /// Larger files are looked into window by window, unless matches may go over lines; if not, they are left
-    /// out.
-    pub streams: bool,
+    /// The caller has named the file: it is searched whatever it is, as bytes if it is no text, and window by window if it is
+    /// larger, unless matches may go over lines. Otherwise such files are left out.
+    pub named: bool,
     /// What is wanted of each file.
     pub keep: Keep,
     /// When to stop.
@@ -240,6 +240,9 @@ const KEPT_ROOM: usize = 1 << 20;
 
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
+/// What stands for the encoding of a file that is searched as bytes.
+pub(crate) const BINARY: &str = "binary";
+
 impl<'a> Reader<'a> {
     fn new(grep: &'a Grep<'a>, narrowing: Option<&'a Narrowing>) -> Self {
         Reader { grep, narrowing, directory: None, buffer: Vec::new() }
@@ -260,7 +263,7 @@ impl<'a> Reader<'a> {
     fn look_into(&mut self, file: FileId, keep: Keep, buffer: &mut Vec<u8>) -> Outcome {
         let stamp = match self.take(file, buffer).map_err(|outcome| *outcome) {
             Ok(stamp) => stamp,
-            Err(Outcome::Large(stamp)) if self.grep.streams && !self.grep.pattern.multiline => {
+            Err(Outcome::Large(stamp)) if self.grep.named && !self.grep.pattern.multiline => {
                 return self.stream(file, stamp, keep, buffer);
             }
             Err(outcome) => return outcome,
@@ -281,6 +284,7 @@ impl<'a> Reader<'a> {
         let (place, stamp) = narrowing.find(listing, file, || self.open(file))?;
         match narrowing.verdict(place) {
             Verdict::NoMatch => Some(Outcome::Nothing),
+            Verdict::Binary if self.grep.named => None,
             Verdict::Binary => Some(Outcome::Binary),
             Verdict::Unknown => None,
             Verdict::Within(parts) => {
@@ -344,6 +348,9 @@ impl<'a> Reader<'a> {
             }
         }
         match self.grep.letters.read(bytes) {
+            Reading::Binary if self.grep.named => {
+                Some(Hits { encoding: Some(BINARY), ..find(pattern, bytes, keep, stop) })
+            }
             Reading::Binary => None,
             Reading::Text(text, encoding) => {
                 let text = text.strip_prefix(UTF8_BOM).unwrap_or(&text);

@@ -1,11 +1,12 @@
 //! Looking for a pattern in a file that is too large to be held: window by window, each of whole lines.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::ops::Range;
 
 use toolcrib_fs::{Directory, Stamp};
 
-use crate::grep::{Grep, Outcome, Pieces};
+use crate::grep::{BINARY, Grep, Outcome, Pieces};
 use crate::hits::{Finding, Keep};
 
 /// So much is read at a time.
@@ -57,6 +58,19 @@ pub(crate) fn search(
     }
 }
 
+/// A file that is no text, as it is.
+struct AsBytes;
+
+impl Pieces for AsBytes {
+    fn encoding(&self) -> Option<&'static str> {
+        Some(BINARY)
+    }
+
+    fn feed<'b>(&mut self, bytes: &'b [u8], _is_last: bool) -> Cow<'b, [u8]> {
+        bytes.into()
+    }
+}
+
 struct Stream<'a> {
     grep: &'a Grep<'a>,
     finding: Finding,
@@ -88,10 +102,13 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Sees from its beginning what kind of text it is; answers whether it is one.
+    /// Sees from its beginning what kind of text it is; answers whether it is searched.
     fn begin(&mut self, part: &[u8]) -> bool {
         let sample = &part[..part.len().min(SAMPLE_BYTES)];
         self.pieces = self.grep.letters.pieces(sample);
+        if self.pieces.is_none() && self.grep.named {
+            self.pieces = Some(Box::new(AsBytes));
+        }
         self.is_binary = self.pieces.is_none();
         self.encoding = self.pieces.as_ref().and_then(|pieces| pieces.encoding());
         !self.is_binary

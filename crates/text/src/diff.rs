@@ -1,10 +1,23 @@
 //! What changed between two versions of a file, as a unified diff.
 
+mod changes;
+mod indent;
+#[cfg(test)]
+mod oracle;
+mod short;
+mod slide;
+
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, ChangeTag, DiffOp};
+use similar::{Algorithm, DiffOp};
+
+use self::changes::Changes;
+use self::indent::Indents;
+pub use self::short::{ShortDiff, short_diff};
 
 use crate::clip::clip_line;
 use crate::encoding::Encoding;
@@ -25,30 +38,38 @@ pub struct Diff {
 /// Lines of unchanged text around each change.
 const CONTEXT: usize = 3;
 
-/// How long to look for the smallest diff; after that a larger one, still right, is taken.
+/// How long to look for the smallest difference between lists of lines; after that a larger one, still right, is taken.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The unified diff from `old` to `new`, for reading, in any encoding: what is not text is made visible, and lines are
-/// cut at `line_chars` characters. `name` is shown for both sides; a missing side is `/dev/null`.
+/// The unified diff from `old` to `new` with git's hunks, for reading, in any encoding: what is not text is made visible,
+/// and lines are cut at `line_chars` characters. `name` is shown for both sides; a missing side is `/dev/null`.
 pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_chars: usize) -> Diff {
     let from = old.map_or("/dev/null".into(), |_| format!("a/{name}"));
     let to = new.map_or("/dev/null".into(), |_| format!("b/{name}"));
-    // Both sides are one file, so what the first tells of its encoding holds for the second.
     let encoding = old.or(new).map_or(Encoding::UTF_8, Encoding::of);
-    let letters = |bytes| encoding.decode(bytes).unwrap_or(Cow::Borrowed(bytes));
-    let (old, new) = (letters(old.unwrap_or_default()), letters(new.unwrap_or_default()));
+    let new = letters(new.unwrap_or_default(), encoding_after(encoding, new.unwrap_or_default()));
+    let old = letters(old.unwrap_or_default(), encoding);
     let sides = Sides::new(&old, &new, line_chars);
-    let deadline = Some(Instant::now() + PATIENCE);
-    let ops =
-        similar::capture_diff_slices_deadline(Algorithm::Myers, &sides.old, &sides.new, deadline);
     let mut diff = Diff { text: String::new(), added: 0, removed: 0 };
-    for hunk in similar::group_diff_ops(ops, CONTEXT) {
+    for hunk in hunks(&sides.replaced()) {
         if diff.text.is_empty() {
             let _ = write!(diff.text, "--- {from}\n+++ {to}\n");
         }
-        sides.write_hunk(&mut diff, &hunk);
+        sides.write_hunk(&mut diff, hunk);
     }
     diff
+}
+
+fn letters(bytes: &[u8], encoding: Encoding) -> Cow<'_, [u8]> {
+    encoding.decode(bytes).unwrap_or(Cow::Borrowed(bytes))
+}
+
+/// The encoding of a text that was in another before. Both sides are one file, so what the first tells holds for the second,
+/// unless that plainly has become another.
+fn encoding_after(before: Encoding, new: &[u8]) -> Encoding {
+    let now = Encoding::of(new);
+    let is_plain = || std::str::from_utf8(new).is_ok() && memchr::memchr(0, new).is_none();
+    if now.has_bom() != before.has_bom() || now.is_utf8() && is_plain() { now } else { before }
 }
 
 /// The lines of `new`, from 1, first and last, that are not as in `old`, each line given by a number
@@ -63,12 +84,27 @@ pub fn changed_lines(old: &[u64], new: &[u64]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// The lines of both sides, but for those at both ends that are the same and no context either.
+/// Old lines, and the new ones in their place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Replaced {
+    old: Range<usize>,
+    new: Range<usize>,
+}
+
+/// Changes that stand so near to each other that their context meets are one hunk.
+fn hunks(changes: &[Replaced]) -> impl Iterator<Item = &[Replaced]> {
+    changes.chunk_by(|one, next| next.old.start - one.old.end <= 2 * CONTEXT)
+}
+
+/// The lines of both sides; of a large text, without most of those at both ends that are the same.
 struct Sides<'a> {
     old: Vec<&'a [u8]>,
     new: Vec<&'a [u8]>,
     /// How many lines are left out at the beginning.
     before: usize,
+    /// Lines at the beginning and at the end that no change moves to: others are left out behind them, and so they are
+    /// needed as context.
+    fixed: (usize, usize),
     terminator: u8,
     /// A `\r` at the end of a line is news only where not every line has one.
     hide_cr: bool,
@@ -86,47 +122,89 @@ impl<'a> Sides<'a> {
                 false => b'\n',
             };
         let uniform = |endings| matches!(endings, Endings::CrLf | Endings::None);
-        let (first, last) = same_ends(old, new, terminator);
+        let (first, last) = match old.len().max(new.len()) > WHOLE_BYTES {
+            true => same_ends(old, new, terminator),
+            false => (0, 0),
+        };
         let middle = |side: &'a [u8]| {
             let middle = &side[first..side.len() - last];
             middle.split_inclusive(|&byte| byte == terminator).collect()
         };
+        let fixed = |left_out: usize| if left_out > 0 { CONTEXT } else { 0 };
         Sides {
             old: middle(old),
             new: middle(new),
             before: memchr::memchr_iter(terminator, &old[..first]).count(),
+            fixed: (fixed(first), fixed(last)),
             terminator,
             hide_cr: endings.into_iter().all(uniform),
             line_chars,
         }
     }
 
-    fn write_hunk(&self, diff: &mut Diff, hunk: &[DiffOp]) {
-        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else {
+    /// What differs, in the order of the lines.
+    fn replaced(&self) -> Vec<Replaced> {
+        let (first, last) = self.fixed;
+        let old = &self.old[first..self.old.len() - last];
+        let new = &self.new[first..self.new.len() - last];
+        let mut numbers = HashMap::new();
+        let mut number = |line: &&'a [u8]| {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            *numbers.entry(*line).or_insert(next)
+        };
+        let old_numbers: Vec<u32> = old.iter().map(&mut number).collect();
+        let new_numbers: Vec<u32> = new.iter().map(&mut number).collect();
+        let mut changes = Changes::between(&old_numbers, &new_numbers);
+        let indents = [old, new].map(|side| Indents::of(side.iter().copied()));
+        changes.slide(&old_numbers, &new_numbers, &indents);
+        let mut replaced: Vec<Replaced> = Vec::new();
+        let (mut at_old, mut at_new) = (0, 0);
+        while at_old < old.len() || at_new < new.len() {
+            let end_of = |changed: &[bool], from: usize| {
+                from + changed[from..].iter().take_while(|changed| **changed).count()
+            };
+            let (old_end, new_end) =
+                (end_of(&changes.removed, at_old), end_of(&changes.added, at_new));
+            if old_end > at_old || new_end > at_new {
+                replaced.push(Replaced {
+                    old: first + at_old..first + old_end,
+                    new: first + at_new..first + new_end,
+                });
+            }
+            // An unchanged line, which both sides have.
+            (at_old, at_new) = (old_end + 1, new_end + 1);
+        }
+        replaced
+    }
+
+    fn write_hunk(&self, diff: &mut Diff, changes: &[Replaced]) {
+        let (Some(first), Some(last)) = (changes.first(), changes.last()) else {
             return;
         };
-        let old = first.old_range().start..last.old_range().end;
-        let new = first.new_range().start..last.new_range().end;
+        let lead = CONTEXT.min(first.old.start);
+        let trail = CONTEXT.min(self.old.len() - last.old.end);
+        let old = first.old.start - lead..last.old.end + trail;
+        let new = first.new.start - lead..last.new.end + trail;
         let _ = writeln!(
             diff.text,
             "@@ -{} +{} @@",
             header_range(self.before + old.start, old.len()),
             header_range(self.before + new.start, new.len())
         );
-        for change in hunk.iter().flat_map(|op| op.iter_changes(&self.old, &self.new)) {
-            let sign = match change.tag() {
-                ChangeTag::Equal => ' ',
-                ChangeTag::Delete => {
-                    diff.removed += 1;
-                    '-'
-                }
-                ChangeTag::Insert => {
-                    diff.added += 1;
-                    '+'
-                }
-            };
-            self.write_line(&mut diff.text, sign, change.value());
+        let mut shown_to = old.start;
+        for change in changes {
+            self.write_lines(diff, ' ', &self.old[shown_to..change.old.start]);
+            self.write_lines(diff, '-', &self.old[change.old.clone()]);
+            self.write_lines(diff, '+', &self.new[change.new.clone()]);
+            diff.removed += change.old.len();
+            diff.added += change.new.len();
+            shown_to = change.old.end;
         }
+        self.write_lines(diff, ' ', &self.old[shown_to..old.end]);
+    }
+
+    fn write_lines(&self, diff: &mut Diff, sign: char, lines: &[&[u8]]) {
+        lines.iter().for_each(|line| self.write_line(&mut diff.text, sign, line));
     }
 
     fn write_line(&self, out: &mut String, sign: char, line: &[u8]) {
@@ -162,15 +240,22 @@ fn header_range(start: usize, length: usize) -> String {
     }
 }
 
-/// How many bytes at the beginning and at the end are whole lines that both have, without those that
-/// are context of what differs. In a large file a diff costs little more than this.
+/// Of larger texts, lines that are the same at both ends are left out before lines are compared: that would take longer
+/// than everything else. Changes can then move only as far as the lines that are kept around them.
+const WHOLE_BYTES: usize = 8 << 20;
+
+/// Lines that are kept around what differs in a large text.
+const KEPT_LINES: usize = 1_000;
+
+/// How many bytes at the beginning and at the end are whole lines that both have, without those next to what differs.
 fn same_ends(old: &[u8], new: &[u8], terminator: u8) -> (usize, usize) {
     let first = same_prefix(old, new);
     let last = same_suffix(&old[first..], &new[first..]);
-    // Back over the line that differs, and the context.
-    let first = memchr::memrchr_iter(terminator, &old[..first]).nth(CONTEXT).map_or(0, |at| at + 1);
+    // Back over the line that differs, and those that are kept.
+    let first =
+        memchr::memrchr_iter(terminator, &old[..first]).nth(KEPT_LINES).map_or(0, |at| at + 1);
     let tail = &old[old.len() - last..];
-    let last = memchr::memchr_iter(terminator, tail).nth(CONTEXT).map_or(0, |at| last - at - 1);
+    let last = memchr::memchr_iter(terminator, tail).nth(KEPT_LINES).map_or(0, |at| last - at - 1);
     (first, last)
 }
 
@@ -272,10 +357,52 @@ mod tests {
     }
 
     #[test]
+    fn a_text_that_changes_its_encoding_is_compared_by_its_letters() {
+        let latin = b"caf\xe9\nna\xefve\nA\n";
+        let utf8 = "café\nnaïve\nB\n".as_bytes();
+        let utf16: Vec<u8> =
+            "\u{feff}café\nnaïve\nB\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for (old, new) in [(&latin[..], utf8), (&latin[..], &utf16)] {
+            let diff = unified_diff("n", Some(old), Some(new), 99);
+            assert_eq!((diff.added, diff.removed), (1, 1), "{}", diff.text);
+        }
+    }
+
+    #[test]
     fn changed_lines_are_told_by_number() {
         assert_eq!(changed_lines(&[1, 2, 3, 4], &[1, 9, 9, 3, 4, 5]), [(2, 3), (6, 6)]);
         assert_eq!(changed_lines(&[1, 2, 3], &[1, 3]), [(2, 2)]);
         assert_eq!(changed_lines(&[1], &[1]), []);
+    }
+
+    #[test]
+    fn the_last_hunk_has_its_context() {
+        let old = b"@p\na\nb\n\n\n\n\n\n@p\nc\nd\n\n\n@p\ne\nf\n";
+        let new = b"@p\nA\nb\n\n\n\n\n\n@p\nx\n\n\n@p\nc\nd\n\n\n@p\ne\nf\n";
+        let diff = unified_diff("d.py", Some(old), Some(new), 100);
+        assert!(diff.text.contains("@@ -1,11 +1,15 @@\n"), "{}", diff.text);
+        assert!(diff.text.ends_with(" \n+@p\n+x\n+\n+\n @p\n c\n d\n"), "{}", diff.text);
+    }
+
+    #[test]
+    fn a_large_text_has_the_same_hunks_with_its_context() {
+        let block = "@p\nx\n\n\n".repeat(WHOLE_BYTES / 7);
+        let old = format!("{block}a\n{block}");
+        let new = format!("{block}b\n@p\nx\n\n\n{block}");
+        let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 100);
+        assert_eq!((diff.added, diff.removed), (5, 1));
+        assert!(diff.text.ends_with("-a\n+b\n+@p\n+x\n+\n+\n @p\n x\n \n"), "{}", diff.text);
+    }
+
+    #[test]
+    fn texts_that_share_only_repeated_lines_are_compared_within_bounds() {
+        let side = |words: [&str; 3], step: usize| -> Vec<u8> {
+            (0..60_000).flat_map(|at| words[at * step % 7 % 3].bytes().chain(*b"\n")).collect()
+        };
+        let (old, new) = (side(["a", "b", "c"], 3), side(["b", "c", "a"], 5));
+        let diff = unified_diff("n", Some(&old), Some(&new), 100);
+        let lines = |sign: char| diff.text.lines().skip(2).filter(|l| l.starts_with(sign)).count();
+        assert_eq!((lines('+'), lines('-')), (diff.added, diff.removed));
     }
 
     #[test]

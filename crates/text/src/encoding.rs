@@ -43,6 +43,21 @@ impl Encoding {
         detector.finish(&Survey::of(bytes))
     }
 
+    /// The encoding that a name means, by the names that the web knows; UTF-16 begins with its byte order mark, UTF-8 only
+    /// if the name ends with `-bom`.
+    pub fn named(name: &str) -> Option<Encoding> {
+        let name = name.trim().to_ascii_lowercase();
+        if matches!(name.as_str(), "utf-8-bom" | "utf-8-sig" | "utf8-bom") {
+            return Some(Encoding { bom: true, ..Encoding::UTF_8 });
+        }
+        let kind = encoding_rs::Encoding::for_label(name.as_bytes())?;
+        let is_utf16 = [encoding_rs::UTF_16LE, encoding_rs::UTF_16BE].contains(&kind);
+        // What decodes and does not encode is no encoding to write in.
+        let is_written = is_utf16 || kind.output_encoding() == kind;
+        let is_text = kind != encoding_rs::X_USER_DEFINED;
+        (is_written && is_text).then_some(Encoding { kind, bom: is_utf16 })
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         self.kind.name()
@@ -51,6 +66,11 @@ impl Encoding {
     /// Whether text in it is UTF-8 as it stands.
     pub fn is_utf8(self) -> bool {
         self.kind == encoding_rs::UTF_8
+    }
+
+    /// Whether text in it is UTF-16.
+    pub fn is_utf16(self) -> bool {
+        self.unit_bytes() == 2
     }
 
     /// Whether the text begins with a byte order mark.
@@ -193,12 +213,15 @@ impl Detector {
         if let Some(utf16) = self.utf16() {
             return utf16;
         }
-        // A handful of broken bytes among many whole letters is a damaged file, not another encoding.
-        if survey.invalid_utf8 * 10 <= survey.non_ascii || survey.nuls > 0 {
+        // A handful of broken bytes among whole letters is a damaged file, not another encoding.
+        if survey.is_damaged_utf8() || survey.nuls > 0 {
             return Encoding::UTF_8;
         }
         self.statistics.feed(b"", true);
         let kind = self.statistics.guess(None, Utf8Detection::Deny);
+        if is_alphabetic(kind) && survey.may_be_damaged_utf8() {
+            return Encoding::UTF_8;
+        }
         Encoding { kind, bom: false }
     }
 
@@ -225,6 +248,12 @@ impl Detector {
             .into_iter()
             .find(|encoding| reads_as_text(*encoding, &self.sample))
     }
+}
+
+/// Whether an encoding is one in which hardly any word reads as UTF-8: letters stand where UTF-8 has the first byte of a
+/// letter, and what stands where it has the others is rare. This does not hold for KOI8, Thai and those of East Asia.
+fn is_alphabetic(kind: &'static encoding_rs::Encoding) -> bool {
+    kind.name().starts_with("windows-125") || kind.name().starts_with("ISO-8859-")
 }
 
 /// Whether bytes are UTF-8, but for a letter that is cut off at their end.
@@ -318,6 +347,20 @@ mod tests {
     }
 
     #[test]
+    fn encodings_are_known_by_their_names() {
+        let name =
+            |name| Encoding::named(name).map(|encoding| (encoding.name(), encoding.has_bom()));
+        assert_eq!(name("UTF-8"), Some(("UTF-8", false)));
+        assert_eq!(name("utf-8-bom"), Some(("UTF-8", true)));
+        assert_eq!(name("latin1"), Some(("windows-1252", false)));
+        assert_eq!(name("utf-16"), Some(("UTF-16LE", true)));
+        assert_eq!(name("shift_jis"), Some(("Shift_JIS", false)));
+        assert_eq!(name("replacement"), None);
+        assert_eq!(name("x-user-defined"), None);
+        assert_eq!(name("klingon"), None);
+    }
+
+    #[test]
     fn a_letter_that_an_encoding_does_not_have_is_named() {
         let (encoding, _) = in_encoding("", "GBK", false);
         assert_eq!(encoding.encode("减法 🙂"), Err('🙂'));
@@ -330,6 +373,10 @@ mod tests {
             "Grüße aus München, schöne Straßen, größere Häuser, süße Äpfel".as_bytes().to_vec();
         text.push(0xff);
         assert!(Encoding::of(&text).is_utf8());
+        assert!(Encoding::of(b"caf\xc3\xa9 ok\nbad \xff byte\n").is_utf8());
+        assert!(Encoding::of("✓ passed\n".as_bytes()).is_utf8());
+        assert!(Encoding::of(b"\xe2\x9c\x93 passed \x80\n").is_utf8());
+        assert_eq!(Encoding::of(b"na\xefve caf\xe9\n").name(), "windows-1252");
         assert!(Encoding::of(b"SIGNATURE \0 here\n").is_utf8(), "a NUL in text makes no UTF-16");
         assert!(Encoding::of(b"SIGNATURES \0 here\n").is_utf8());
         assert!(Encoding::of(b"\x7fELF\0\0\0\x01\x02\0\0\0\0\x10\x11").is_utf8(), "as good as any");
@@ -344,6 +391,47 @@ mod tests {
                 && !encoding.is_utf8()
             {
                 prop_assert_eq!(encoding.encode(text).unwrap(), bytes);
+            }
+        }
+
+        /// A sentence in UTF-8, of any script, stays UTF-8 with a few broken bytes in it.
+        #[test]
+        fn damaged_utf8_stays_utf8(
+            sample in 0..SAMPLES.len() - 1,
+            bad in proptest::collection::vec((any::<prop::sample::Index>(), 0x80u8..=0xff), 1..4),
+        ) {
+            let mut bytes = SAMPLES[sample].0.as_bytes().to_vec();
+            for (at, byte) in bad {
+                bytes.insert(at.index(bytes.len() + 1), byte);
+            }
+            prop_assert!(Encoding::of(&bytes).is_utf8(), "{}", String::from_utf8_lossy(&bytes));
+        }
+
+        /// Words of other encodings are taken for what they were taken for before damaged UTF-8 was looked for.
+        #[test]
+        fn words_of_other_encodings_stay_what_they_are(
+            sample in 0..SAMPLES.len(),
+            parts in proptest::collection::vec((any::<prop::sample::Index>(), 1usize..12), 1..8),
+        ) {
+            let (text, names) = SAMPLES[sample];
+            let letters: Vec<char> = text.chars().collect();
+            let words = parts.iter().map(|(at, length)| {
+                let at = at.index(letters.len());
+                letters[at..(at + length).min(letters.len())].iter().collect::<String>()
+            });
+            let words = words.collect::<Vec<_>>().join(" ");
+            for name in names.iter().filter(|name| !name.starts_with("UTF")) {
+                let (_, bytes) = in_encoding(&words, name, false);
+                let survey = Survey::of(&bytes);
+                let as_before = match survey.invalid_utf8 * 10 <= survey.non_ascii {
+                    true => encoding_rs::UTF_8,
+                    false => {
+                        let mut statistics = EncodingDetector::new(Iso2022JpDetection::Allow);
+                        statistics.feed(&bytes, true);
+                        statistics.guess(None, Utf8Detection::Deny)
+                    }
+                };
+                prop_assert_eq!(Encoding::of(&bytes).name(), as_before.name(), "{} {}", name, words);
             }
         }
 

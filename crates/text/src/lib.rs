@@ -26,7 +26,7 @@ mod trouble;
 mod visible;
 
 pub use clip::{Clipped, clip_line, clip_lines, clip_middle};
-pub use diff::{Diff, changed_lines, unified_diff};
+pub use diff::{Diff, ShortDiff, changed_lines, short_diff, unified_diff};
 pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
 pub use equivalent::{Equivalent, MAX_EQUIVALENTS, Rung, Wanted, find_equivalents};
@@ -45,4 +45,6 @@ pub use patch::{
 pub use secrets::{Masker, Secrets};
 pub use survey::Survey;
 pub use terminal::{Terminal, as_seen};
-pub use visible::{show_invisible, visible, visible_content, visible_lines, visible_name};
+pub use visible::{
+    from_visible, show_invisible, visible, visible_content, visible_lines, visible_name,
+};

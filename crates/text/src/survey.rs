@@ -1,5 +1,8 @@
 //! What kind of text a file is, found in one pass over its bytes, in chunks of any size.
 
+mod runs;
+
+use self::runs::Runs;
 use crate::endings::Endings;
 
 /// What one pass over a file's bytes tells about it. Feed every chunk, then [`Survey::finish`].
@@ -25,6 +28,7 @@ pub struct Survey {
     pub tab_indents: u64,
     /// Whether the bytes begin with the UTF-8 byte order mark.
     pub utf8_bom: bool,
+    runs: Runs,
     last: Option<u8>,
     head: Vec<u8>,
     unfinished: Vec<u8>,
@@ -60,6 +64,8 @@ impl Survey {
     /// Says that there are no more chunks.
     pub fn finish(&mut self) {
         self.invalid_utf8 += self.unfinished.len() as u64;
+        self.runs.invalid(&self.unfinished);
+        self.runs.close();
         self.unfinished.clear();
         if self.last == Some(b'\r') {
             self.lone_cr += 1;
@@ -91,6 +97,18 @@ impl Survey {
     pub fn lines(&self) -> u64 {
         let ended = if self.terminator() == b'\r' { self.lone_cr } else { self.line_feeds };
         ended + u64::from(!self.ends_with_newline())
+    }
+
+    /// Whether this is UTF-8 with some broken bytes, whatever else it might be: there are many whole letters for each broken
+    /// byte, or some that hardly ever stand there by chance, since they have three or four bytes.
+    pub(crate) fn is_damaged_utf8(&self) -> bool {
+        self.invalid_utf8 * 10 <= self.non_ascii || self.runs.long_letters >= 2 * self.invalid_utf8
+    }
+
+    /// Whether this is more likely UTF-8 with some broken bytes than text in an encoding of one byte a letter: among the runs
+    /// of bytes beyond ASCII, as many are UTF-8 as are not.
+    pub(crate) fn may_be_damaged_utf8(&self) -> bool {
+        self.runs.whole >= self.runs.broken.max(1)
     }
 
     /// Whether this is better not shown as text, UTF-16 aside. A few NULs in text are text.
@@ -143,18 +161,21 @@ impl Survey {
             &joined
         };
         self.non_ascii += count(chunk, |byte| !byte.is_ascii());
-        if simdutf8::basic::from_utf8(bytes).is_ok() {
+        if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+            self.runs.valid(text);
             return;
         }
         let mut seen = 0;
         for part in bytes.utf8_chunks() {
             seen += part.valid().len() + part.invalid().len();
+            self.runs.valid(part.valid());
             let cut_off_by_the_chunk = seen == bytes.len()
                 && std::str::from_utf8(part.invalid()).is_err_and(|e| e.error_len().is_none());
             if cut_off_by_the_chunk {
                 self.unfinished = part.invalid().to_vec();
             } else {
                 self.invalid_utf8 += part.invalid().len() as u64;
+                self.runs.invalid(part.invalid());
             }
         }
     }

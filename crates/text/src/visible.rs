@@ -25,6 +25,31 @@ pub fn visible(bytes: &[u8]) -> String {
     shown
 }
 
+/// The bytes of a text in which some are written as [`visible`] shows them, `\\xNN`; nothing, if none is.
+pub fn from_visible(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let (mut rest, mut found) = (text, false);
+    while let Some(at) = rest.find("\\x") {
+        let digits = rest.get(at + 2..at + 4).filter(|digits| {
+            digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+        });
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.extend(rest[..at].bytes());
+                bytes.push(byte);
+                rest = &rest[at + 4..];
+                found = true;
+            }
+            None => {
+                bytes.extend(rest[..at + 2].bytes());
+                rest = &rest[at + 2..];
+            }
+        }
+    }
+    bytes.extend(rest.bytes());
+    found.then_some(bytes)
+}
+
 /// Shows a name or a message on one line in which nothing acts and nothing hides: line ends, tabs and every
 /// invisible character are shown as escapes too.
 pub fn visible_name(bytes: &[u8]) -> String {
@@ -120,6 +145,17 @@ mod tests {
     fn controls_and_broken_bytes_are_shown_and_text_is_kept() {
         assert_eq!(visible(b"\x1b[2Jcaf\xe9\tna\xc3\xafve\r"), "\\x1b[2Jcaf\\xe9\tnaïve\\r");
         assert_eq!(visible("\u{9b}1m".as_bytes()), "\\x9b1m");
+    }
+
+    #[test]
+    fn bytes_that_are_shown_are_understood_again() {
+        assert_eq!(
+            from_visible("caf\\xe9 \\x1b \\xzz \\xFF é").unwrap(),
+            b"caf\xe9 \x1b \\xzz \\xFF \xc3\xa9"
+        );
+        assert_eq!(from_visible("plain \\n"), None);
+        assert_eq!(from_visible("\\x"), None);
+        assert_eq!(from_visible("\\xé9"), None);
     }
 
     #[test]

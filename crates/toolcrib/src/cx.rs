@@ -3,6 +3,7 @@
 mod change;
 mod command;
 mod look;
+mod meant;
 mod search;
 
 use std::cell::RefCell;

@@ -240,7 +240,7 @@ fn object_of(parts: &[(&str, Source)], reply: &Reply) -> Value {
     let value = |source: &Source| match source {
         Success => true.into(),
         Text => with_arrows(&reply.text()).into(),
-        Diff => reply.diff_text().into(),
+        Diff => reply.full_diff_text().into(),
         Fact(key, kind) => camel_keys(reply.metadata().get(*key)).unwrap_or_else(|| nothing(kind)),
         Group(parts) => object_of(parts, reply),
     };

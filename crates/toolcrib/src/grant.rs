@@ -1,6 +1,7 @@
 //! From what a call says it touches to the permission to touch just that.
 
 use std::collections::HashMap;
+use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
 use toolcrib_fs::{Directory, FsErrorKind, Place};
@@ -244,6 +245,10 @@ pub(crate) fn resolve_any(
         };
         Unresolved { error: told, tells_of_outside: error.tells_of_outside() }
     })?;
+    let place = match place.kind() {
+        None => shown_as(runtime, session, path).unwrap_or(place),
+        Some(_) => place,
+    };
     let place = match effect {
         Effect::Read => lookalike_of(runtime, session, &place).unwrap_or(place),
         // What is to be written gets the name that was given. Whether it may be written outside is asked.
@@ -292,6 +297,54 @@ fn hidden(shown: &str, reason: &Reason) -> Error {
             )
         }
     }
+}
+
+/// Entries of a directory that are looked at for one that is shown as a given name.
+const MAX_SHOWN_NAMES: usize = 100_000;
+
+/// The place that is shown as this path, where a name on the way is shown with escapes: it has bytes that are not UTF-8, a
+/// line end or another character that is not shown as it is.
+fn shown_as(runtime: &Runtime, session: &Session, path: &Path) -> Option<Place> {
+    if !path.as_os_str().as_encoded_bytes().contains(&b'\\') {
+        return None;
+    }
+    let exists = |path: &Path| {
+        let place = runtime.find(session, session.directory(), path).ok()?;
+        place.kind().is_some().then_some(place)
+    };
+    let (mut real, mut place) = (PathBuf::new(), None);
+    for part in path.components() {
+        let literal = real.join(part);
+        if let Some(found) = exists(&literal) {
+            (real, place) = (literal, Some(found));
+            continue;
+        }
+        let Component::Normal(name) = part else { return None };
+        let directory = match real.as_os_str().is_empty() {
+            true => session.directory().clone(),
+            false => place?,
+        };
+        real.push(entry_shown_as(&directory, name)?);
+        place = Some(exists(&real)?);
+    }
+    place
+}
+
+/// The one entry of a directory that is shown as this name and is not called so.
+fn entry_shown_as(directory: &Place, name: &OsStr) -> Option<OsString> {
+    let wanted = name.to_str().filter(|name| name.contains('\\'))?;
+    let (mut found, mut seen) = (Vec::new(), 0);
+    let listed = Directory::open(directory).and_then(|directory| {
+        directory.each(|name, _| {
+            seen += 1;
+            if visible_name(name.as_encoded_bytes()) == wanted {
+                found.push(name.to_owned());
+            }
+            seen < MAX_SHOWN_NAMES && found.len() < 2
+        })
+    });
+    listed.ok()?;
+    found.pop().filter(|_| found.is_empty())
 }
 
 /// The one file beside a missing one whose name looks the same, if there is one.

@@ -25,6 +25,35 @@ pub(crate) fn near<'a>(
     scored.into_iter().take(most).map(|(_, candidate)| candidate).collect()
 }
 
+/// The names of files that are most like `name`, best first, at most `most`: those that differ in a few letters, in their case
+/// or in what stands behind the dot.
+pub(crate) fn near_files<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+    most: usize,
+) -> Vec<&'a str> {
+    let wanted = fold(name);
+    let few = 1 + wanted.chars().count() / 4;
+    let mut found: Vec<(usize, &str)> = candidates
+        .into_iter()
+        .map(|candidate| (strsim::osa_distance(&wanted, &fold(candidate)), candidate))
+        .filter(|(letters, candidate)| {
+            *letters <= few
+                || stem(&wanted).is_some_and(|wanted| stem(&fold(candidate)) == Some(wanted))
+        })
+        .collect();
+    found.sort_unstable();
+    // Beside a name that differs in one letter, one that differs in two is noise.
+    let fewest = found.first().map_or(0, |(letters, _)| *letters);
+    found.retain(|(letters, _)| *letters == fewest || *letters > few);
+    found.into_iter().take(most).map(|(_, candidate)| candidate).collect()
+}
+
+/// A name up to its first dot, if that says something.
+fn stem(name: &str) -> Option<&str> {
+    name.split('.').next().filter(|stem| stem.len() > 1)
+}
+
 /// The one name that looks the same as `name`: by another Unicode form of its letters, or with another
 /// kind of blank. None, if there are several.
 pub(crate) fn lookalike<'a>(
@@ -55,6 +84,16 @@ mod tests {
         assert_eq!(lookalike("caf\u{e9}.txt", names), Some("cafe\u{301}.txt"));
         assert_eq!(lookalike("a\u{2003}b", names), None, "two look the same");
         assert_eq!(lookalike("Cafe.txt", names), None);
+    }
+
+    #[test]
+    fn files_of_other_names_are_not_near() {
+        assert_eq!(near_files("nodir", ["NOTICE", "notes.md", "index"], 3), [""; 0]);
+        assert_eq!(near_files("clik", ["click", "clap"], 3), ["click"]);
+        assert_eq!(near_files("scr", ["lib", "src"], 3), ["src"]);
+        assert_eq!(near_files("x", [".git", "lib"], 3), [""; 0]);
+        assert_eq!(near_files("README.txt", ["readme.md", "LICENSE"], 3), ["readme.md"]);
+        assert_eq!(near_files("mian.rs", ["main.rs", "lib.rs"], 3), ["main.rs"]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::words::counted;
 pub struct Reply {
     output: String,
     diff: String,
+    full_diff: Option<String>,
     metadata: Map<String, Value>,
     pictures: Vec<Picture>,
 }
@@ -45,6 +46,13 @@ impl Reply {
     #[must_use]
     pub fn diff(mut self, diff: impl Into<String>) -> Self {
         self.diff = diff.into();
+        self
+    }
+
+    /// All of the diff, for programs, where the model reads only a part of it.
+    #[must_use]
+    pub(crate) fn full_diff(mut self, diff: impl Into<String>) -> Self {
+        self.full_diff = Some(diff.into());
         self
     }
 
@@ -98,6 +106,11 @@ impl Reply {
         &self.diff
     }
 
+    /// All of the diff, whatever part of it the model reads.
+    pub fn full_diff_text(&self) -> &str {
+        self.full_diff.as_deref().unwrap_or(&self.diff)
+    }
+
     /// Facts for programs.
     pub fn metadata(&self) -> &Map<String, Value> {
         &self.metadata
@@ -128,6 +141,9 @@ impl Reply {
 
     /// The same reply within the budget; what had to go is counted, in the text and for programs.
     pub(crate) fn within(mut self, chars: usize) -> Self {
+        if let Some(diff) = &mut self.full_diff {
+            *diff = clip(diff, chars, chars).0;
+        }
         // No text has more characters than bytes.
         let bytes = self.output.len() + self.diff.len() + 1;
         if bytes <= chars || self.text().chars().count() <= chars {

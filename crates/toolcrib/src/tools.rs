@@ -19,6 +19,7 @@ mod replacement;
 mod search_words;
 mod shell_output;
 mod shell_words;
+mod shown_diff;
 mod timeout;
 mod undo;
 mod write;
@@ -75,13 +76,16 @@ mod tests {
         "content",
         "cwd",
         "description",
+        "diff",
         "edits",
+        "expected_hash",
         "file_path",
         "files",
         "head_lines",
         "hidden",
         "id",
         "ignored",
+        "line_endings",
         "literal",
         "multiline",
         "near_line",

@@ -62,7 +62,7 @@ fn find_in(
         letters: &Plain,
         tables: None,
         max_bytes,
-        streams: true,
+        named: true,
         keep,
         stop: &stop,
     };

@@ -74,7 +74,7 @@ pub(crate) fn ask(grove: &Grove, wanted: Wanted<'_>, tables: Option<&Tables>) ->
             letters: &Half,
             tables,
             max_bytes: 100_000,
-            streams: false,
+            named: false,
             keep: Keep { skip: 0, most: 5, count_to: u64::MAX, before: 1, after: 1 },
             stop: &stop,
         };

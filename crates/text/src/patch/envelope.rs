@@ -22,11 +22,20 @@ pub(super) fn file_header(line: &str) -> Option<(FileAction, &str)> {
     found.map(|(action, name)| (action, name.trim()))
 }
 
+/// Whether a line is the last one of the patch, blanks around it aside: with a blank in front it might be a line of the file
+/// that stays, but nothing comes behind it.
+pub(super) fn is_end(mut source: Source<'_>) -> bool {
+    let is_end = source.next_line().is_some_and(|line| line.text.trim() == END);
+    is_end
+        && std::iter::from_fn(|| source.next_line())
+            .all(|line| !line.text.starts_with([' ', '+', '-', '*', '@']))
+}
+
 /// All files of the patch, in its order. What is before its first line and behind its last is prose.
 pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let mut files = Vec::new();
     while let Some(line) = source.next_line() {
-        let text = line.text.trim_end();
+        let text = line.text.trim();
         if text == END {
             return Ok(files);
         }
@@ -75,7 +84,7 @@ fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, P
     // Empty lines count only if something comes behind them.
     let (mut empty, mut unended) = (0, false);
     while let Some(next) = source.peek() {
-        if next.text.starts_with("***") {
+        if next.text.trim_start().starts_with("***") {
             break;
         }
         source.next_line();
@@ -104,6 +113,7 @@ fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, P
         anchors: Vec::new(),
         lines,
         at_end: false,
+        appends: false,
         old_unended: false,
         new_unended: unended,
     };
@@ -112,13 +122,16 @@ fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, P
 
 /// Where a file moves to, and its hunks.
 fn update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), PatchError> {
-    if let Some(to) = source.peek().and_then(|line| line.text.strip_prefix(MOVE)) {
+    if let Some(to) = source.peek().and_then(|line| line.text.trim_start().strip_prefix(MOVE)) {
         source.next_line();
         file.action = FileAction::Move;
         file.from = Some(std::mem::replace(&mut file.path, to.trim().into()));
     }
     while let Some(line) = source.peek() {
         let text = line.text.trim_end();
+        if is_end(*source) {
+            break;
+        }
         if text == END_OF_FILE {
             source.next_line();
             if let Some(hunk) = file.hunks.last_mut() {
@@ -163,5 +176,7 @@ fn anchored<'a>(source: &mut Source<'a>) -> Result<Hunk<'a>, PatchError> {
         header = Header { ranges: next.ranges.or(header.ranges), ..next };
     }
     let hunk = hunk::of_envelope(source, first, header)?;
-    Ok(Hunk { anchors, ..hunk })
+    let only_adds = hunk.lines.iter().all(|line| line.sign == Sign::Add);
+    let appends = only_adds && anchors.is_empty() && hunk.before.is_none();
+    Ok(Hunk { anchors, appends, ..hunk })
 }

@@ -1,7 +1,7 @@
 //! A hunk: its header, and the lines that belong to it.
 
-use super::PatchError;
 use super::source::{PatchLine, Source};
+use super::{PatchError, envelope};
 
 /// Lines that stand together in a file, and what is to become of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Hunk<'a> {
     pub lines: Vec<HunkLine<'a>>,
     /// It is said to be at the end of the file.
     pub at_end: bool,
+    /// It only adds lines and names no place: they go to the end of the file.
+    pub appends: bool,
     /// Its last old line has no newline.
     pub old_unended: bool,
     /// Its last new line has no newline.
@@ -97,6 +99,7 @@ impl<'a> Hunk<'a> {
             anchors: header.anchor.into_iter().collect(),
             lines: body.lines,
             at_end: false,
+            appends: false,
             old_unended: body.old_unended,
             new_unended: body.new_unended,
         })
@@ -286,7 +289,8 @@ pub(super) fn of_envelope<'a>(
 ) -> Result<Hunk<'a>, PatchError> {
     let mut body = Body::default();
     while let Some(line) = source.peek() {
-        if line.text.starts_with("@@") || line.text.starts_with("***") {
+        if line.text.starts_with("@@") || line.text.starts_with("***") || envelope::is_end(*source)
+        {
             break;
         }
         if !body.take(line.text) {

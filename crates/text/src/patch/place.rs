@@ -259,7 +259,7 @@ impl<'f, 'a> Search<'f, 'a> {
             {
                 return Ok(Some(Candidates { starts: vec![start], fit, already: true }));
             }
-            if !starts.is_empty() && sides.is_telling(self.file.len()) {
+            if !starts.is_empty() && sides.proves_applied(self.file.len()) {
                 return Ok(Some(Candidates { starts, fit, already: true }));
             }
         }
@@ -283,6 +283,7 @@ impl<'f, 'a> Search<'f, 'a> {
             };
         }
         match hunk.before {
+            None if hunk.appends => Ok(vec![lines]),
             None => Err(Why::Nowhere),
             Some(before) if before > lines => Err(no_such_place(format!("line {before}"))),
             Some(_) => Ok(Vec::new()),

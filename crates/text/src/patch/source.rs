@@ -9,6 +9,8 @@ pub(super) struct Source<'a> {
     number: usize,
     /// The patch itself was written with CRLF: that is not of its lines.
     crlf: bool,
+    /// Blanks in front of every line, which are not of it either.
+    indent: usize,
 }
 
 /// A line of a patch.
@@ -23,7 +25,7 @@ pub(super) struct PatchLine<'a> {
 impl<'a> Source<'a> {
     pub(super) fn new(text: &'a str) -> Source<'a> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let source = Source { rest: text, number: 1, crlf: false };
+        let source = Source { rest: text, number: 1, crlf: false, indent: common_indent(text) };
         let mut lines = source;
         let (mut crlf, mut heredoc) = (false, None);
         while let Some(line) = lines.next_line() {
@@ -44,7 +46,7 @@ impl<'a> Source<'a> {
     pub(super) fn is_envelope(mut self) -> bool {
         while let Some(line) = self.next_line() {
             if is_structural(line.text) {
-                return line.text.starts_with("*** ");
+                return line.text.trim_start().starts_with("*** ");
             }
         }
         false
@@ -61,6 +63,7 @@ impl<'a> Source<'a> {
         let number = self.number;
         self.number += 1;
         let text = text.strip_suffix('\r').filter(|_| self.crlf).unwrap_or(text);
+        let text = text.get(self.indent..).unwrap_or_default();
         Some(PatchLine { number, text })
     }
 
@@ -94,8 +97,19 @@ fn is_structural(line: &str) -> bool {
     let starts = ["diff --git ", "--- ", "+++ ", "@@ "];
     line == "@@"
         || starts.iter().any(|start| line.starts_with(start))
-        || line.trim_end() == super::envelope::BEGIN
+        || line.trim() == super::envelope::BEGIN
         || super::envelope::file_header(line).is_some()
+}
+
+/// How many blanks stand in front of every line of a `*** Begin Patch` that is indented as a whole.
+fn common_indent(text: &str) -> usize {
+    let mut lines = text.lines().skip_while(|line| line.trim() != super::envelope::BEGIN);
+    let blanks = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let Some(indent) = lines.next().map(blanks) else { return 0 };
+    let all = |line: &str| line.trim().is_empty() || blanks(line) >= indent;
+    // A patch whose hunks have no sign in that column either is not indented, only its first line is.
+    let is_marker = |line: &str| blanks(line) == indent && line.trim_start().starts_with("*** ");
+    if indent > 0 && lines.clone().all(all) && lines.any(is_marker) { indent } else { 0 }
 }
 
 /// The word that ends a heredoc which this line of a shell begins.

@@ -92,15 +92,41 @@ fn the_same_lines_at_several_places_need_something_that_tells() {
 }
 
 #[test]
-fn lines_that_only_come_go_where_the_hunk_says_or_nowhere() {
+fn lines_that_only_come_go_where_the_hunk_says_or_to_the_end() {
     applies(&diff("@@ -2,0 +3 @@\n+new\n"), "1\n2\n3\n", "1\n2\nnew\n3\n");
     applies(&diff("@@ -0,0 +1 @@\n+new\n"), "1\n2\n", "new\n1\n2\n");
     refused(&diff("@@ -9,0 +10 @@\n+new\n"), "1\n2\n", "line 9");
-    refused(&envelope("+new\n"), "1\n2\n", "Nowhere");
+    refused(&diff("@@ @@\n+new\n"), "1\n2\n", "Nowhere");
+    applies(&envelope("+new\n"), "1\n2\n", "1\n2\nnew\n");
+    applies(&envelope("@@\n+2\n"), "1\n2\n", "1\n2\n2\n");
     applies(&envelope("@@ 1\n+new\n"), "1\n2\n", "1\nnew\n2\n");
     refused(&envelope("@@ nowhere\n+new\n"), "1\n2\n", "nowhere");
     applies(&envelope("+new\n*** End of File\n"), "1\n2\n", "1\n2\nnew\n");
     applies(&envelope("+new\n"), "", "new\n");
+}
+
+#[test]
+fn markers_may_have_blanks_around_them() {
+    let file = "a\nb\n";
+    let padded = " *** Begin Patch \n  *** Update File: f  \n@@ \n-a\n+A\n *** End Patch  \n";
+    applies(padded, file, "A\nb\n");
+    let indented = "    *** Begin Patch\n    *** Update File: f\n    @@\n    -a\n    +A\n     b\n    *** End Patch\n";
+    applies(indented, file, "A\nb\n");
+    let of_the_file =
+        "*** Begin Patch\n*** Update File: f\n@@\n *** End Patch\n-a\n+A\n*** End Patch\n";
+    applies(of_the_file, "*** End Patch\na\n", "*** End Patch\nA\n");
+}
+
+#[test]
+fn one_new_line_somewhere_does_not_show_that_a_patch_was_applied() {
+    let file =
+        "def get():\n    pass\ndef head():\n    kwargs.setdefault(\"allow_redirects\", False)\n";
+    let old = "    kwargs.setdefault(\"allow_redirects\", TRUE)";
+    let new = "    kwargs.setdefault(\"allow_redirects\", False)";
+    refused(&envelope(&format!("@@\n-{old}\n+{new}\n")), file, "NotFound");
+    refused(&diff(&format!("@@ -1 +1 @@\n-{old}\n+{new}\n")), file, "NotFound");
+    refused(&envelope(&format!("@@\n \n-{old}\n+{new}\n")), &format!("\n{new}\nx\n"), "NotFound");
+    applies(&envelope(&format!("@@\n def head():\n-{old}\n+{new}\n")), file, file);
 }
 
 #[test]

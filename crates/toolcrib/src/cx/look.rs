@@ -1,8 +1,9 @@
 //! Looking: opening, listing, and what things are called in replies.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Directory, FileKind, FsError, Place, ReadFile, RootKind};
+use toolcrib_fs::{Directory, FileKind, FsError, Place, ReadFile};
 use toolcrib_policy::Effect;
 use toolcrib_text::visible_name;
 
@@ -10,7 +11,7 @@ use super::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::file::OpenFile;
 use crate::hidden::Reason;
-use crate::near::{MAX_NAMES, near};
+use crate::near::MAX_NAMES;
 
 /// So many names are shown of a directory that was taken for a file.
 const SHOWN_NAMES: usize = 20;
@@ -31,8 +32,7 @@ impl Cx<'_> {
     pub fn list(&self, path: impl AsRef<Path>) -> Result<Directory, Error> {
         let place = self.place(Effect::Read, path.as_ref())?;
         if place.kind().is_none() {
-            let message = format!("{} does not exist", self.show_place(&place));
-            return Err(Error::new(ErrorKind::NotFound, message).hint(self.near_names(&place)));
+            return Err(self.missing(&place));
         }
         if place.kind() != Some(FileKind::Directory) {
             let message = format!("{} is a file, not a directory", self.show_place(&place));
@@ -61,8 +61,9 @@ impl Cx<'_> {
     pub fn followed_link(&self, path: impl AsRef<Path>) -> Result<Option<String>, Error> {
         let place = self.place(Effect::Read, path.as_ref())?;
         let given = visible_name(path.as_ref().as_os_str().as_encoded_bytes());
-        let name = path.as_ref().file_name();
-        let renamed = name.is_some() && name != place.relative().file_name();
+        let shown = |name: &OsStr| visible_name(name.as_encoded_bytes());
+        let name = path.as_ref().file_name().map(shown);
+        let renamed = name.is_some() && name != place.relative().file_name().map(shown);
         let elsewhere = place.through_link() || renamed;
         Ok(elsewhere.then(|| format!("{given} → {}", self.show_place(&place))))
     }
@@ -74,7 +75,7 @@ impl Cx<'_> {
             Err(error) => {
                 let error = self.error(place, &error);
                 Err(match error.kind() {
-                    ErrorKind::NotFound => error.hint(self.near_names(place)),
+                    ErrorKind::NotFound => self.missing(place),
                     ErrorKind::IsDirectory => error.hint(self.entries(place)),
                     _ => error,
                 })
@@ -95,31 +96,18 @@ impl Cx<'_> {
         self.runtime.show_path(self.session.directory(), &place.path())
     }
 
-    pub(super) fn near_names(&self, place: &Place) -> String {
-        let near = self.names_beside(place);
-        match place.root().kind() {
-            RootKind::Session => {
-                format!("{near} {} is this session's own.", place.root().path().display())
+    /// The error for a place at which nothing is.
+    pub(super) fn missing(&self, place: &Place) -> Error {
+        let target = self.show_place(place);
+        let message = match place.names_on_the_way().next().filter(|_| place.through_link()) {
+            Some(link) => {
+                let link = place.root().path().join(link);
+                let link = self.runtime.show_path(self.session.directory(), &link);
+                format!("{link} leads through a symlink to {target}, which does not exist")
             }
-            RootKind::Workspace | RootKind::System => near,
-        }
-    }
-
-    fn names_beside(&self, place: &Place) -> String {
-        let Some(parent) = place.parent() else {
-            return "There is nothing above it that may be seen.".to_owned();
+            None => format!("{target} does not exist"),
         };
-        if parent.kind().is_none() {
-            return format!("The directory {} does not exist either.", self.show_place(&parent));
-        }
-        let Ok((names, _)) = self.names(&parent) else {
-            return format!("{} cannot be listed.", self.show_place(&parent));
-        };
-        let wanted = place.relative().file_name().unwrap_or_default().to_string_lossy();
-        match near(&wanted, names.iter().map(String::as_str), 3).as_slice() {
-            [] => "Nothing there has a name like it.".to_owned(),
-            near => format!("There is: {}.", near.join(", ")),
-        }
+        Error::new(ErrorKind::NotFound, message).hint(self.near_names(place))
     }
 
     fn entries(&self, place: &Place) -> String {
@@ -139,7 +127,7 @@ impl Cx<'_> {
     }
 
     /// The names in a directory, as shown, in order, and whether those are all.
-    fn names(&self, place: &Place) -> Result<(Vec<String>, bool), FsError> {
+    pub(super) fn names(&self, place: &Place) -> Result<(Vec<String>, bool), FsError> {
         let mut names = Vec::new();
         Directory::open(place)?.each(|name, _| {
             names.push(visible_name(name.as_encoded_bytes()));

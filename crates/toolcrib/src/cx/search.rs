@@ -55,10 +55,7 @@ impl<'a> Cx<'a> {
                 Err(Error::new(ErrorKind::NotRegular, message)
                     .hint("Only files and directories can be searched."))
             }
-            None => {
-                let message = format!("{} does not exist", self.show_place(&place));
-                Err(Error::new(ErrorKind::NotFound, message).hint(self.near_names(&place)))
-            }
+            None => Err(self.missing(&place)),
         }
     }
 

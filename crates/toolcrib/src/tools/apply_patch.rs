@@ -14,20 +14,21 @@ mod report;
 mod table;
 
 use self::plan::Plan;
+use super::shown_diff::DiffDetail;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Applies a patch to any number of files: all of it, or nothing. Takes unified diffs, git's too (new, deleted,
-/// renamed, copied, mode), and *** Begin Patch / *** Update File: NAME (or Add File, Delete File; *** Move to:
-/// NAME) / @@ / lines that begin with a blank, - or + / *** End Patch. Line numbers are hints: a hunk goes to
-/// the one place where its lines are, as leniently as Edit; one that only adds needs a line number or an @@
-/// line. No binary files, no links.
+/// Applies a patch to any number of files: all of it, or nothing. Takes unified diffs, git's too, and
+/// *** Begin Patch / *** Update File: NAME (or Add File, Delete File; *** Move to: NAME) / @@ / lines that begin
+/// with a blank, - or + / *** End Patch. Line numbers are hints: a hunk goes to the one place where its lines
+/// are; one that only adds goes to its line, behind its @@ line, or to the end.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApplyPatch {
     patch: String,
+    diff: Option<DiffDetail>,
 }
 
 impl Tool for ApplyPatch {
@@ -35,7 +36,7 @@ impl Tool for ApplyPatch {
     const CATEGORY: Category = Category::File;
     const HINTS: Hints = Hints { idempotent: true, ..Hints::EDITS };
     const ALIASES: &'static [(&'static str, &'static str)] =
-        &[("patch_text", "patch"), ("input", "patch"), ("diff", "patch")];
+        &[("patch_text", "patch"), ("input", "patch")];
 
     fn access(&self) -> Vec<Access> {
         // What cannot be read touches nothing; `run` says why.
@@ -53,7 +54,7 @@ impl Tool for ApplyPatch {
             let plan = Plan::of(cx, &patch, &paths, was)?;
             Ok((plan.edits(), plan))
         })?;
-        Ok(report::reply(cx, &plan, changed))
+        Ok(report::reply(cx, &plan, changed, DiffDetail::asked(self.diff, cx)))
     }
 }
 

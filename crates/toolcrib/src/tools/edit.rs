@@ -6,16 +6,17 @@ use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
 use super::replacement::{self, Made, Replacement, changed_elsewhere};
+use super::shown_diff::DiffDetail;
 use crate::cx::{Cx, Updated};
 use crate::error::Error;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Replaces one piece of text in a file; every other byte stays. old_string must be there exactly once, letter
-/// for letter, indentation too, without Read's line numbers; if more often, add lines around it, or give
-/// near_line or replace_all. Where only line endings, blanks at line ends, indentation as a whole or quotes
-/// differ, the one place that fits is taken, and the reply says so. An empty old_string makes a new file.
+/// Replaces one piece of text in a file; every other byte stays. old_string must be there exactly once,
+/// indentation too, without Read's line numbers; if more often, add lines around it, or give near_line or
+/// replace_all. Where only line endings, trailing blanks, indentation as a whole or quotes differ, the one place
+/// that fits is taken. An empty old_string makes a new file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
@@ -23,9 +24,10 @@ pub(crate) struct Edit {
     old_string: String,
     new_string: String,
     replace_all: Option<bool>,
-    /// Take the one nearest to this line.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
+    /// Default short.
+    diff: Option<DiffDetail>,
 }
 
 impl Tool for Edit {
@@ -77,9 +79,20 @@ impl Edit {
             (true, false) => "Dry run, nothing written. Would edit",
             (true, true) => "Dry run, nothing written. Would create",
         };
+        let detail = match DiffDetail::asked(self.diff, cx) {
+            // Where the same text is replaced everywhere, the lines say it all.
+            DiffDetail::Short if made.count > 1 || created => DiffDetail::None,
+            detail => detail,
+        };
         let mut says = match made.count {
-            0 => format!("{did} {shown}."),
-            _ => format!("{did} {shown}: {}.", counted(made.count as u64, "replacement")),
+            0 => format!("{did} {shown} ({}).", counted(diff.added as u64, "line")),
+            count => {
+                let at = match detail {
+                    DiffDetail::None => format!(" at {}", made.places(self.line_growth())),
+                    _ => String::new(),
+                };
+                format!("{did} {shown}: {}{at}.", counted(count as u64, "replacement"))
+            }
         };
         let link = cx.followed_link(&self.file_path).ok().flatten();
         let link = link.map(|link| format!("Through the link {link}."));
@@ -87,8 +100,7 @@ impl Edit {
         {
             says += &format!(" {note}");
         }
-        Reply::new(says)
-            .diff(diff.text)
+        let reply = Reply::new(says)
             .with("file_path", shown)
             .with("created", created)
             .with("replacements", made.count)
@@ -97,6 +109,13 @@ impl Edit {
             .with("added_lines", diff.added)
             .with("removed_lines", diff.removed)
             .with("hash", now.hash().short())
-            .with_all(changed.facts())
+            .with_all(changed.facts());
+        detail.show(reply, diff.text, changed.id)
+    }
+
+    /// By how many lines each replacement makes the file longer.
+    fn line_growth(&self) -> i64 {
+        let lines = |text: &str| i64::try_from(text.matches('\n').count()).unwrap_or(0);
+        lines(&self.new_string) - lines(&self.old_string)
     }
 }

@@ -18,8 +18,8 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
 /// Finds files by a pattern of their paths, newest first. `**` for any directories, `*` and `?` within a name,
-/// `[abc]` and `{a,b}` as choices: "src/**/*.{ts,tsx}". Hidden files, and what .gitignore, .ignore and habit
-/// leave out (node_modules, .venv, …), only if pattern or path names them; the reply says how many.
+/// `[abc]`, `{a,b}`: "src/**/*.{ts,tsx}". Hidden files, and what .gitignore, .ignore and habit
+/// leave out (node_modules, .venv, …), only if pattern or path names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Glob {

@@ -21,8 +21,7 @@ use crate::tool::{Category, Hints, Tool};
 
 /// Finds lines that match a regular expression (Rust's, with look-around), or plain text. Answers files, the
 /// most relevant first; with output_mode "content" lines, with "count" numbers. Any encoding, hidden files too;
-/// what .gitignore and .ignore leave out, binaries and files over 10 MB only if path names them. No match says
-/// what was not looked at.
+/// what .gitignore and .ignore leave out, binaries and files over 10 MB only if path names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grep {

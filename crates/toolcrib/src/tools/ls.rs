@@ -15,8 +15,8 @@ mod tree;
 use self::pattern::Patterns;
 use self::tree::{Options, Tree};
 
-/// Lists a directory: directories first, files with sizes, links with targets. recursive shows a tree, in which
-/// version control, dependencies, build output and caches are one line each.
+/// Lists a directory: directories first, files with sizes, links with targets. recursive shows a tree;
+/// dependencies, build output and caches are one line each.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ls {

@@ -10,8 +10,9 @@ use toolcrib_policy::Access;
 use toolcrib_text::unified_diff;
 
 use super::replacement::{self, Made, Replacement};
+use super::shown_diff::DiffDetail;
 use crate::cx::Cx;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
@@ -24,6 +25,7 @@ pub(crate) struct MultiEdit {
     file_path: Option<String>,
     edits: Option<Vec<OneEdit>>,
     files: Option<Vec<OneFile>>,
+    diff: Option<DiffDetail>,
 }
 
 // Edit says more: to repeat it here, twice, would cost every conversation.
@@ -56,6 +58,7 @@ impl Tool for MultiEdit {
     }
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
+        let detail = DiffDetail::asked(self.diff, cx);
         let files = self.files()?;
         let paths: Vec<&Path> = files.iter().map(|file| Path::new(&file.file_path)).collect();
         let shown = paths.iter().map(|path| cx.show(path)).collect::<Result<Vec<_>, _>>()?;
@@ -86,11 +89,11 @@ impl Tool for MultiEdit {
         matched.chain(changed.notes.clone()).for_each(|note| says += &format!(" {note}"));
         let results: Vec<Value> =
             shown.iter().zip(&made).map(|(shown, made)| result(shown, made)).collect();
-        Ok(Reply::new(says)
-            .diff(diff)
+        let reply = Reply::new(says)
             .with("total_replacements", total)
             .with("results", results)
-            .with_all(changed.facts()))
+            .with_all(changed.facts());
+        Ok(detail.show(reply, diff, changed.id))
     }
 }
 
@@ -130,16 +133,51 @@ impl OneFile {
                 all: edit.replace_all == Some(true),
                 near_line: edit.near_line,
             };
+            let on_disk = was.map(|was| &was[..]);
             let replaced = replacement
-                .apply(cx, content.as_deref().or(was.map(|was| &was[..])), &self.file_path, shown)
+                .apply(cx, content.as_deref().or(on_disk), &self.file_path, shown)
                 .map_err(|error| {
                     let of = if files > 1 { format!(" in {shown}") } else { String::new() };
+                    let error = match at {
+                        0 => error,
+                        _ => self.as_on_disk(cx, replacement, on_disk, shown, error),
+                    };
                     error.about(&format!("edit {} of {}{of}", at + 1, self.edits.len()))
                 })?;
             made.push(replaced.made);
             content = Some(replaced.now);
         }
         Ok((content.unwrap_or_default(), made))
+    }
+}
+
+impl OneFile {
+    /// An error of an edit that comes behind others, with the lines of the file as it is: nothing of the call is written.
+    fn as_on_disk(
+        &self,
+        cx: &Cx<'_>,
+        replacement: Replacement<'_>,
+        on_disk: Option<&[u8]>,
+        shown: &str,
+        error: Error,
+    ) -> Error {
+        match replacement.apply(cx, on_disk, &self.file_path, shown) {
+            Err(error) => error,
+            Ok(_) => {
+                let message = match error.kind() {
+                    ErrorKind::Ambiguous => {
+                        "after the edits before it, `old_string` is there more than once"
+                    }
+                    ErrorKind::NoMatch => {
+                        "the edits before it have changed the text of `old_string`"
+                    }
+                    _ => "it does not fit what the edits before it make",
+                };
+                Error::new(error.kind(), message).hint(
+                    "Nothing was done. Each edit is made on what those before it made: adapt `old_string`, or change the order.",
+                )
+            }
+        }
     }
 }
 

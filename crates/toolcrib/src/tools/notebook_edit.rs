@@ -8,6 +8,7 @@ use toolcrib_policy::Access;
 use toolcrib_text::{clip_line, unified_diff, visible_name};
 
 use super::replacement::{changed_elsewhere, missing};
+use super::shown_diff::DiffDetail;
 use crate::cx::{Cx, Updated};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
@@ -18,9 +19,8 @@ mod which;
 
 use self::which::Which;
 
-/// Replaces, inserts or deletes one cell of a Jupyter notebook. Name it by cell_id or cell_number, as Read
-/// shows them; every byte of the others stays. Replace clears its outputs. Insert goes after the named cell, or
-/// to the end.
+/// Replaces, inserts or deletes one cell of a Jupyter notebook. Name it by cell_id or cell_number.
+/// Replace clears its outputs. Insert goes after the named cell, or to the end.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NotebookEdit {
@@ -34,6 +34,7 @@ pub(crate) struct NotebookEdit {
     edit_mode: Option<Mode>,
     /// Of a new cell. Default after.
     position: Option<Where>,
+    diff: Option<DiffDetail>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -176,8 +177,9 @@ impl NotebookEdit {
         for note in changed.notes.iter().chain(&link).chain(&elsewhere) {
             says += &format!(" {note}");
         }
-        let reply = Reply::new(says)
-            .diff(diff.text)
+        let detail = DiffDetail::asked(self.diff, cx);
+        let reply = detail
+            .show(Reply::new(says), diff.text, changed.id)
             .with("notebook_path", shown)
             .with("edit_mode", self.mode().name())
             .with("cell_number", edited.number)

@@ -20,9 +20,8 @@ use crate::file::OpenFile;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads a file: text in any encoding, a picture, the text of a PDF, the cells of a notebook. A line comes as
-/// its number, a tab, its text. What the text does not show (encoding, line endings) stands first, in brackets;
-/// the end names what comes next.
+/// Reads a file: text in any encoding, a picture, the text of a PDF, the cells of a notebook. Lines come as
+/// number, tab, text. Encoding and line endings stand first, in brackets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
@@ -30,12 +29,12 @@ pub(crate) struct Read {
     file_path: String,
     /// The first line or cell, from 1; -20 for the last 20.
     offset: Option<i64>,
-    /// Lines or cells. Default 2000.
+    /// Default 2000, within 40,000 characters.
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<u64>,
     /// Of a PDF: "3" or "3-7".
     pages: Option<String>,
-    /// A hash, or "seen": if the file is still that, only says so.
+    /// A hash, or "seen".
     if_changed_since: Option<String>,
 }
 
@@ -61,7 +60,7 @@ impl Tool for Read {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let file = cx.open(&self.file_path)?;
-        let part = self.part()?;
+        let part = self.part();
         if self.is_unchanged(cx, &file)? {
             return Ok(Reply::new(format!("{} is unchanged.\n", file.shown()))
                 .with("file_path", file.shown())
@@ -82,13 +81,13 @@ impl Tool for Read {
 }
 
 impl Read {
-    fn part(&self) -> Result<Part, Error> {
-        let offset = self.offset.unwrap_or(1);
-        if offset == 0 {
-            return Err(Error::invalid("`offset`: lines are counted from 1")
-                .hint("Use 1 for the first line, -1 for the last."));
-        }
-        Ok(Part { offset, limit: self.limit.unwrap_or(DEFAULT_LIMIT) })
+    /// Lines are counted from 1; for callers that count from 0, that is the first one too.
+    fn part(&self) -> Part {
+        let offset = match self.offset {
+            None | Some(0) => 1,
+            Some(offset) => offset,
+        };
+        Part { offset, limit: self.limit.unwrap_or(DEFAULT_LIMIT) }
     }
 
     /// Whether the caller has what the file says, and asked to be told no more than that.

@@ -6,7 +6,10 @@ mod not_found;
 use std::ops::Range;
 
 use toolcrib_fs::Content;
-use toolcrib_text::{Encoding, EndingFinder, Endings, find_all, find_another, line_numbers};
+use toolcrib_media::{Kind, kind_of};
+use toolcrib_text::{
+    Encoding, EndingFinder, Endings, Survey, find_all, find_another, line_numbers,
+};
 
 pub(super) use self::equivalent::Matched;
 
@@ -16,6 +19,10 @@ use crate::seen::Seen;
 
 /// Lines of occurrences that a reply names; of more, the number.
 const LISTED_LINES: usize = 20;
+
+/// So much of a file tells what it is, and whether it is text.
+const HEAD_BYTES: usize = 8 << 10;
+const LOOKED_AT_BYTES: usize = 16 << 20;
 
 /// A text that is in a file more often is not replaced: to note where takes more memory than the file.
 const MAX_PLACES: usize = 4_000_000;
@@ -57,6 +64,19 @@ pub(super) struct Made {
     pub(super) matched: Matched,
 }
 
+impl Made {
+    /// The lines at which the new text stands, in words; each replacement moves those behind it by `growth`.
+    pub(super) fn places(&self, growth: i64) -> String {
+        let now = |(at, line): (i64, &u64)| line.saturating_add_signed(at * growth).to_string();
+        let lines: Vec<String> = (0..).zip(&self.lines).map(now).collect();
+        match (self.count - lines.len().min(self.count), lines.len()) {
+            (0, 1) => format!("line {}", lines.join("")),
+            (0, _) => format!("lines {}", lines.join(", ")),
+            (more, _) => format!("lines {} and {more} more", lines.join(", ")),
+        }
+    }
+}
+
 /// A place in a file and what to put there.
 struct Spot {
     range: Range<usize>,
@@ -86,6 +106,7 @@ impl Replacement<'_> {
             }
         };
         let encoding = Encoding::of(was);
+        require_text(was, encoding, shown)?;
         let Some(text) = encoding.decode(was) else { return Err(unreadable(shown, encoding)) };
         let mut replaced = self.in_text(cx, &text, shown)?;
         if !encoding.is_utf8() {
@@ -236,6 +257,21 @@ pub(super) fn changed_elsewhere(seen: Option<Seen>, was: Option<&Content>) -> Op
     }
     let at = seen.where_changed(&now).map_or(String::new(), |at| format!(": {at}"));
     Some(format!("Since this session last saw it, the file was changed by somebody else{at}."))
+}
+
+/// Refuses a file that is not text: replacing text in it would break it without a trace.
+pub(super) fn require_text(was: &[u8], encoding: Encoding, shown: &str) -> Result<(), Error> {
+    let kind = kind_of(&was[..was.len().min(HEAD_BYTES)]);
+    let looks_binary = || Survey::of(&was[..was.len().min(LOOKED_AT_BYTES)]).looks_binary();
+    // Of other kinds the first bytes tell too little: two of them make no text a picture.
+    let is_document = matches!(kind, Some(Kind::Picture(_) | Kind::Pdf));
+    if !is_document && (encoding.is_utf16() || !looks_binary()) {
+        return Ok(());
+    }
+    let what = kind.map_or(String::new(), |kind| format!("{}, ", kind.media_type()));
+    let message = format!("{shown} is not text: {what}{} bytes", was.len());
+    Err(Error::new(ErrorKind::Binary, message)
+        .hint("Nothing was done. Change it with the program that it is made with, or with a command that writes bytes."))
 }
 
 /// A letter that the file's encoding does not have.

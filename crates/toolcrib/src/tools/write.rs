@@ -4,8 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_fs::Content;
 use toolcrib_policy::Access;
-use toolcrib_text::{Endings, Survey, unified_diff};
+use toolcrib_text::{Encoding, Endings, Survey, unified_diff, visible_name};
 
+use self::form::Form;
+use super::shown_diff::{self, DiffDetail};
 use crate::cx::{Cx, Updated};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
@@ -13,18 +15,30 @@ use crate::seen::Seen;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-mod keep;
+mod form;
 mod unseen;
+mod warnings;
 
 /// Writes a whole file, with its directories. One that exists must have been read in this session, or
-/// expected_hash be its hash; mode, byte order mark and CRLF stay. To change a part use Edit.
+/// expected_hash be its hash; mode, encoding and line endings stay unless given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
     file_path: String,
     content: String,
-    /// Of what the file says now.
     expected_hash: Option<String>,
+    /// Like utf-8-bom, windows-1252.
+    encoding: Option<String>,
+    line_endings: Option<LineEndings>,
+    diff: Option<DiffDetail>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum LineEndings {
+    Lf,
+    Crlf,
+    Cr,
 }
 
 impl Tool for Write {
@@ -41,30 +55,49 @@ impl Tool for Write {
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let shown = cx.show(&self.file_path)?;
         let real = cx.real_path(&self.file_path)?;
+        let form = self.form()?;
         let mut notes = Vec::new();
         let updated = cx.update(&self.file_path, |was| {
             notes.clear();
-            let Some(was) = was else { return self.new_file() };
+            let Some(was) = was else { return self.new_file(&form, &shown) };
             if was[..] != *self.content.as_bytes() {
                 self.require_seen(cx.session().seen(&real), was, &shown)?;
             }
-            keep::what_the_file_is(&self.content, was, &shown, &mut notes)
+            form.rewrite(&self.content, was, &shown, &mut notes)
         })?;
-        notes.extend(keep::warnings(&self.content, updated.was.as_deref().unwrap_or_default()));
+        notes.extend(warnings::of(&self.content, updated.was.as_deref().unwrap_or_default()));
         notes.extend(updated.changed.notes.iter().cloned());
         let link = cx.followed_link(&self.file_path)?;
         notes.extend(link.map(|link| format!("Through the link {link}.")));
-        Ok(reply(cx, &shown, &updated, &notes))
+        let detail = DiffDetail::asked(self.diff, cx);
+        Ok(reply(cx, &shown, &updated, &notes, detail))
     }
 }
 
 impl Write {
-    fn new_file(&self) -> Result<Vec<u8>, Error> {
+    /// The encoding and the line endings that the caller asks for.
+    fn form(&self) -> Result<Form, Error> {
+        let encoding = self.encoding.as_deref().map(|name| {
+            Encoding::named(name).ok_or_else(|| {
+                let name = visible_name(name.as_bytes());
+                Error::invalid(format!("`encoding`: no text is written in {name}"))
+                    .hint("Such as utf-8, utf-8-bom, utf-16le, windows-1252, shift_jis or gbk.")
+            })
+        });
+        let endings = self.line_endings.map(|endings| match endings {
+            LineEndings::Lf => Endings::Lf,
+            LineEndings::Crlf => Endings::CrLf,
+            LineEndings::Cr => Endings::Cr,
+        });
+        Ok(Form { encoding: encoding.transpose()?, endings })
+    }
+
+    fn new_file(&self, form: &Form, shown: &str) -> Result<Vec<u8>, Error> {
         if self.expected_hash.is_some() {
             return Err(Error::new(ErrorKind::Stale, "there is no such file, so it has no hash")
                 .hint("Nothing was written. Leave out expected_hash to create the file."));
         }
-        Ok(self.content.clone().into_bytes())
+        form.of_new_file(&self.content, shown)
     }
 
     /// What is there may be replaced by who knows it: the session has seen it as it is, or the call
@@ -84,12 +117,23 @@ impl Write {
     }
 }
 
-fn reply(cx: &Cx<'_>, shown: &str, updated: &Updated, notes: &[String]) -> Reply {
+fn reply(
+    cx: &Cx<'_>,
+    shown: &str,
+    updated: &Updated,
+    notes: &[String],
+    detail: DiffDetail,
+) -> Reply {
     let Updated { was, now, changed } = updated;
     let created = was.is_none();
     let same = was.as_ref() == Some(now);
-    let lines = Survey::of(now).lines();
-    let size = format!("{}, {}", counted(lines, "line"), counted(now.len() as u64, "byte"));
+    let encoding = Encoding::of(now);
+    let lines = Survey::of(&encoding.decode(now).unwrap_or(now[..].into())).lines();
+    let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
+    let mut size = format!("{}, {}", counted(lines, "line"), counted(now.len() as u64, "byte"));
+    if !created {
+        size += &format!("; {}", shown_diff::counts(diff.added, diff.removed));
+    }
     let mut says = match (cx.dry_run(), created, same) {
         (_, _, true) => format!("{shown} says this already; nothing was written."),
         (false, true, _) => format!("Created {shown} ({size})."),
@@ -98,7 +142,6 @@ fn reply(cx: &Cx<'_>, shown: &str, updated: &Updated, notes: &[String]) -> Reply
         (true, false, _) => format!("Dry run, nothing written. Would write {shown} ({size})."),
     };
     notes.iter().for_each(|note| says += &format!(" {note}"));
-    let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
     let reply = Reply::new(says)
         .with("file_path", shown)
         .with("created", created)
@@ -108,11 +151,7 @@ fn reply(cx: &Cx<'_>, shown: &str, updated: &Updated, notes: &[String]) -> Reply
         .with("removed_lines", diff.removed)
         .with("hash", now.hash().short())
         .with_all(changed.facts());
-    // Who wrote a new file knows what is in it; who is to agree to it does not.
-    if created && !cx.dry_run() { reply } else { reply.diff(diff.text) }
-}
-
-/// The endings of a file, where all of its lines have the same.
-fn uniform(survey: &Survey) -> Option<Endings> {
-    Some(survey.endings()).filter(|endings| matches!(endings, Endings::CrLf | Endings::Cr))
+    // The caller has just sent what the file says now.
+    let detail = if detail == DiffDetail::Short { DiffDetail::None } else { detail };
+    detail.show(reply, diff.text, changed.id)
 }

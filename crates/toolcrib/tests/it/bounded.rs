@@ -205,6 +205,36 @@ fn a_file_that_is_named_is_searched_whatever_its_size() {
 }
 
 #[test]
+fn an_ignored_file_that_was_not_read_is_not_said_to_have_no_match() {
+    let mut bounded = Bounded::new();
+    bounded.limits.search_bytes = 1_000;
+    bounded.file(".gitignore", "*.log\n");
+    bounded.file("a.txt", "hi\n");
+    bounded.file("app.log", "some ERROR here\n".repeat(1_000));
+    let text = bounded.call("Grep", json!({"pattern": "ERROR"})).unwrap().output().to_owned();
+    let expected = "1 ignored (app.log) left out; not searched either: 1 too large (app.log), searched if given as path";
+    assert!(text.contains(expected), "{text}");
+    bounded.file("b.log", "nothing\n");
+    bounded.file("c.log", b"\0\0\0\0ERROR\0\0\0");
+    let text = bounded.call("Grep", json!({"pattern": "ERROR"})).unwrap().output().to_owned();
+    assert!(text.contains("no match in 1 file of them; not searched: 1 too large"), "{text}");
+    assert!(text.contains("1 not text"), "{text}");
+    let args = json!({"pattern": "ERROR", "path": "app.log", "output_mode": "count"});
+    let text = bounded.call("Grep", args).unwrap().output().to_owned();
+    assert!(text.contains("1000"), "{text}");
+}
+
+#[test]
+fn a_large_binary_that_is_named_is_searched() {
+    let mut bounded = Bounded::new();
+    bounded.limits.search_bytes = 1_000;
+    bounded.file("image.bin", [&[0; 5_000], &b"\nthe needle\n"[..], &[0; 5_000]].concat());
+    let args = json!({"pattern": "needle", "path": "image.bin", "output_mode": "content"});
+    let text = bounded.call("Grep", args).unwrap().output().to_owned();
+    assert_eq!(text, "image.bin [binary]\n2:the needle\n");
+}
+
+#[test]
 fn an_edit_that_does_not_match_a_large_file_is_explained_within_bounds() {
     let bounded = Bounded::new();
     bounded.file("lines", "\n".repeat(2_100_000));

@@ -14,6 +14,8 @@ const TELLING_LINES: usize = 4;
 pub(super) struct Sides<'a> {
     pub(super) old: Vec<&'a str>,
     pub(super) new: Vec<&'a str>,
+    /// Whether a line that stays says something: without one, nothing shows that new lines stand where they were meant to.
+    has_context: bool,
     /// How many old lines come before the first that changes, and after the last.
     pub(super) lead: usize,
     pub(super) trail: usize,
@@ -26,6 +28,10 @@ impl<'a> Sides<'a> {
         Sides {
             old: hunk.old_lines().collect(),
             new: hunk.new_lines().collect(),
+            has_context: hunk
+                .lines
+                .iter()
+                .any(|line| kept(&line.sign) && !line.text.trim().is_empty()),
             lead: signs().take_while(kept).count(),
             trail: signs().rev().take_while(kept).count(),
         }
@@ -39,6 +45,11 @@ impl<'a> Sides<'a> {
     /// Whether lines only go, in one place.
     fn only_removes(&self) -> bool {
         self.new.len() == self.lead + self.trail
+    }
+
+    /// Whether the new side stands in the file because the hunk was applied: it says enough, and has lines around it.
+    pub(super) fn proves_applied(&self, lines: usize) -> bool {
+        (self.has_context || self.new.len() == lines) && self.is_telling(lines)
     }
 
     /// Whether the new side says enough to be known by it.
@@ -80,7 +91,7 @@ pub(super) fn ends_rightly(
 /// Whether what a hunk makes stands already where its old lines were found letter for letter: it only
 /// adds, and at one of its ends or without any context, so that they would still be there.
 pub(super) fn stands_already(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
-    let Sides { old, new, lead, trail } = sides;
+    let Sides { old, new, lead, trail, .. } = sides;
     if old.is_empty() {
         return sides.is_telling(file.len()) && stands(file, start, new);
     }

@@ -14,7 +14,7 @@ use super::table::{File, Files};
 use super::{copied_from, path, refusal};
 use crate::cx::{Cx, FileEdit};
 use crate::error::Error;
-use crate::tools::replacement::{unencodable, unreadable};
+use crate::tools::replacement::{require_text, unencodable, unreadable};
 
 /// All that a patch does.
 pub(super) struct Plan {
@@ -257,6 +257,7 @@ fn apply(
         return Ok((was.clone(), Vec::new()));
     }
     let encoding = Encoding::of(was);
+    require_text(was, encoding, shown)?;
     let Some(text) = encoding.decode(was) else { return Err(unreadable(shown, encoding)) };
     let applied = Hunk::apply_all(&part.hunks, &text)
         .map_err(|misfit| refusal::misfit(shown, &part.hunks, &misfit))?;

@@ -10,13 +10,14 @@ use super::plan::{Part, Plan};
 use super::table::File;
 use crate::cx::{Changed, Cx};
 use crate::reply::Reply;
+use crate::tools::shown_diff::DiffDetail;
 use crate::words::counted;
 
 /// Remarks that are made; of more, the number.
 const MAX_REMARKS: usize = 20;
 
-pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed) -> Reply {
-    let diff = Diff::of(cx, plan);
+pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed, detail: DiffDetail) -> Reply {
+    let diff = Diff::of(cx, plan, detail);
     let modified = plan.files.iter().filter(|file| file.is_changed()).count();
     let mut says = summary(cx, plan, modified);
     let link = |file: &File| cx.followed_link(&file.path).ok().flatten();
@@ -31,14 +32,14 @@ pub(super) fn reply(cx: &Cx<'_>, plan: &Plan, changed: Changed) -> Reply {
         says += &format!("\n[{left_out} more remarks]");
     }
     let files: Vec<Value> = plan.parts.iter().map(|part| facts(plan, part)).collect();
-    Reply::new(says)
-        .diff(diff.text)
+    let reply = Reply::new(says)
         .with("files_modified", modified)
         .with("files", files)
         .with("already_applied", modified == 0)
         .with("added_lines", diff.added)
         .with("removed_lines", diff.removed)
-        .with_all(changed.facts())
+        .with_all(changed.facts());
+    detail.show(reply, diff.text, changed.id)
 }
 
 /// What was done, or would be, a line a file.
@@ -165,7 +166,7 @@ struct Diff {
 }
 
 impl Diff {
-    fn of(cx: &Cx<'_>, plan: &Plan) -> Diff {
+    fn of(cx: &Cx<'_>, plan: &Plan, detail: DiffDetail) -> Diff {
         let moves: HashMap<usize, usize> =
             plan.parts.iter().filter_map(|p| moved(plan, p)).collect();
         let sources: HashSet<usize> = moves.values().copied().collect();
@@ -179,16 +180,16 @@ impl Diff {
                 // A file that only got another name is not shown line by line.
                 diff.text += &format!("rename from {}\nrename to {}\n", from.shown, file.shown);
             }
-            diff.push(cx, file, from.unwrap_or(file).was.as_deref());
+            diff.push(cx, file, from.unwrap_or(file).was.as_deref(), detail);
         }
         diff
     }
 
-    fn push(&mut self, cx: &Cx<'_>, file: &File, was: Option<&[u8]>) {
+    fn push(&mut self, cx: &Cx<'_>, file: &File, was: Option<&[u8]>, detail: DiffDetail) {
         let line_chars = cx.limits().line_chars;
         let diff = unified_diff(&file.shown, was, file.now.as_deref(), line_chars);
-        // Who wrote a new file knows what is in it; who is to agree to it does not.
-        if was.is_some() || cx.dry_run() {
+        // The caller has just sent what is in a new file.
+        if was.is_some() || detail == DiffDetail::Full {
             self.text += &diff.text;
         }
         self.added += diff.added;

@@ -109,7 +109,7 @@ impl<'a> Search<'a> {
                 true => limits.edit_bytes,
                 false => limits.search_bytes,
             },
-            streams: named,
+            named,
             keep,
             stop,
         }

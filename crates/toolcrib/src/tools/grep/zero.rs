@@ -98,7 +98,7 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
     let again = |text: &str, literal: bool, ignore_case: bool, multiline: bool| {
         let wanted = Wanted { pattern: text, literal, ignore_case, multiline };
         let pattern = Pattern::new(wanted, &asked.processes, &stop);
-        first_match(search, &pattern.ok()?, None, &stop)
+        look_for(search, &pattern.ok()?, None, &stop).0
     };
     let multiline = asked.pattern.multiline();
     let is_text = asked.literal || matches!(asked.pattern.understood(), Understood::AsText { .. });
@@ -113,11 +113,11 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
     if let Some(ignored) = search.left_out().ignored() {
         let walk = asked.walk(true, &[], &stop);
         let listing = walk_left_out(&walk, &search.listing);
-        let first = first_match(search, &asked.pattern, Some(&listing), &stop);
+        let (first, looked) = look_for(search, &asked.pattern, Some(&listing), &stop);
         notes.push(match first {
             Some(first) => format!("{ignored} left out; ignored: true finds it in {first}"),
-            None if listing.complete && !stop.now() => {
-                format!("{ignored} left out; it is not there either")
+            None if listing.complete && !stop.now() && looked.complete => {
+                format!("{ignored} left out; {}", not_there_either(search, &looked))
             }
             None => format!("{ignored} left out; ignored: true searches them"),
         });
@@ -143,25 +143,54 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
     notes
 }
 
-/// The first file that has a match, among those that were searched or those of another list.
-fn first_match(
+/// What is known of ignored files in which nothing was found. Only of those that were read it is said that they have no match.
+fn not_there_either(search: &Search<'_>, looked: &Looked) -> String {
+    let skipped = &looked.skipped;
+    let mut unsearched = Vec::new();
+    if skipped.large > 0 {
+        let names = search.left_out().names(&skipped.large_names, skipped.large);
+        unsearched
+            .push(format!("{} too large ({names}), searched if given as path", skipped.large));
+    }
+    if skipped.binary > 0 {
+        unsearched.push(format!("{} not text", skipped.binary));
+    }
+    if skipped.unreadable > 0 {
+        unsearched.push(format!("{} unreadable", skipped.unreadable));
+    }
+    if looked.undecided > 0 {
+        unsearched.push(counted(looked.undecided, "undecided line"));
+    }
+    match (unsearched.is_empty(), looked.searched) {
+        (true, _) => "it is not there either".to_owned(),
+        (false, 0) => format!("not searched either: {}", unsearched.join(", ")),
+        (false, files) => {
+            let files = counted(files, "file");
+            format!("no match in {files} of them; not searched: {}", unsearched.join(", "))
+        }
+    }
+}
+
+/// The first file that has a match, among those that were searched or those of another list, and what was looked at.
+fn look_for(
     search: &Search<'_>,
     pattern: &Pattern,
     listing: Option<&Listing>,
     stop: &toolcrib_search::Stop<'_>,
-) -> Option<String> {
-    let others =
-        listing.map(|listing| choose(search.cx, search.asked, listing, &mut Unchosen::default()));
+) -> (Option<String>, Looked) {
+    let mut unchosen = Unchosen::default();
+    let others = listing.map(|listing| choose(search.cx, search.asked, listing, &mut unchosen));
     let listing = listing.unwrap_or(&search.listing);
     let files = others.as_ref().unwrap_or(&search.files);
     let mut first = None;
     let mut asked = search.grep(pattern, Keep::count(1), stop);
     asked.listing = listing;
-    grep(&asked, files, |file, _, _| {
+    let mut looked = grep(&asked, files, |file, _, _| {
         first = Some(listing.path(file));
         false
     });
-    Some(search.cx.show_in(&search.asked.ground.tree, &first?))
+    looked.complete &= unchosen.hidden + unchosen.kept_back == 0;
+    (first.map(|first| search.cx.show_in(&search.asked.ground.tree, &first)), looked)
 }
 
 fn regex_syntax_in(pattern: &str) -> bool {

@@ -1,8 +1,8 @@
 //! A text that is not in the file letter for letter, but is but for what says nothing.
 
 use toolcrib_text::{
-    EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, Rung, Wanted, find_equivalents,
-    line_numbers, without_line_numbers,
+    EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, Rung, Wanted, find_all, find_equivalents,
+    from_visible, line_numbers, without_line_numbers,
 };
 
 use super::{Replacement, Spot, several};
@@ -18,6 +18,8 @@ pub(crate) enum Matched {
     But(Rung),
     /// But for the line numbers in front of it, and for this.
     Numbered(Option<Rung>),
+    /// By the bytes that stand in it as `\\xNN`, as Read shows them.
+    ShownBytes,
 }
 
 impl Matched {
@@ -27,6 +29,7 @@ impl Matched {
             Matched::Exactly => "exact",
             Matched::But(rung) => rung.name(),
             Matched::Numbered(_) => "line_numbers",
+            Matched::ShownBytes => "shown_bytes",
         }
     }
 
@@ -36,6 +39,7 @@ impl Matched {
         let numbers = "the line numbers in it, which were left out";
         Some(match self {
             Matched::Exactly => return None,
+            Matched::ShownBytes => "`old_string` matched with each \\xNN as the byte that it shows; those in `new_string` became bytes too.".to_owned(),
             Matched::But(rung) => format!("`old_string` matched but for {}: {kept}.", rung.words()),
             Matched::Numbered(None) => format!("`old_string` matched but for {numbers}."),
             Matched::Numbered(Some(rung)) => {
@@ -55,7 +59,24 @@ pub(super) fn find(
     if let Some((spot, rung)) = at_a_rung(replacement, was, endings, shown)? {
         return Ok(Some((spot, Matched::But(rung))));
     }
-    without_numbers(replacement, was, endings, shown)
+    if let Some(found) = without_numbers(replacement, was, endings, shown)? {
+        return Ok(Some(found));
+    }
+    Ok(by_shown_bytes(replacement, was, endings))
+}
+
+/// A text with bytes that are not UTF-8, copied as Read shows them. It must be there once.
+fn by_shown_bytes(
+    replacement: &Replacement<'_>,
+    was: &[u8],
+    endings: Endings,
+) -> Option<(Spot, Matched)> {
+    let old = from_visible(&endings.adapt(replacement.old))?;
+    let places = find_all(was, &old, 2);
+    let [at] = places[..] else { return None };
+    let new = endings.adapt(replacement.new);
+    let new = from_visible(&new).unwrap_or_else(|| new.into_bytes());
+    Some((Spot { range: at..at + old.len(), new: Some(new) }, Matched::ShownBytes))
 }
 
 fn at_a_rung(
@@ -101,7 +122,7 @@ fn without_numbers(
     let rung = match matched {
         Matched::But(rung) => Some(rung),
         Matched::Exactly => None,
-        Matched::Numbered(_) => return Ok(None),
+        Matched::Numbered(_) | Matched::ShownBytes => return Ok(None),
     };
     let Ok([mut spot]) = <[Spot; 1]>::try_from(spots) else { return Ok(None) };
     if line_numbers(was, &[spot.range.start], endings.terminator()) != [first] {

@@ -1,48 +1,10 @@
-//! What a file stays when its content is written anew, and what is worth a word.
-
-use toolcrib_text::{Encoding, Survey};
-
-use super::uniform;
-use crate::error::Error;
-use crate::tools::replacement::unencodable;
-
-const BOM: &str = "\u{feff}";
+//! What may not be meant by a content, each in a sentence.
 
 /// A file that shrinks to less than a tenth of this or more is worth a word.
 const LARGE_BYTES: usize = 1_000;
 
-/// The bytes of the content in the file's own form: its encoding, its byte order mark, its line endings.
-pub(super) fn what_the_file_is(
-    content: &str,
-    was: &[u8],
-    shown: &str,
-    notes: &mut Vec<String>,
-) -> Result<Vec<u8>, Error> {
-    let encoding = Encoding::of(was);
-    let letters = encoding.decode(was).unwrap_or(was.into());
-    let mut text = content.to_owned();
-    if let Some(endings) = uniform(&Survey::of(&letters)).filter(|_| text.contains('\n')) {
-        let adapted = endings.adapt(&text);
-        if adapted != text {
-            text = adapted;
-            notes.push("Its line endings were kept (CR LF or CR, not LF).".to_owned());
-        }
-    }
-    if encoding.has_bom() {
-        notes.push("Its byte order mark was kept.".to_owned());
-    }
-    if encoding.is_utf8() {
-        if encoding.has_bom() && !text.starts_with(BOM) {
-            text.insert_str(0, BOM);
-        }
-        return Ok(text.into_bytes());
-    }
-    notes.push(format!("Its encoding was kept: {}.", encoding.name()));
-    encoding.encode(text.trim_start_matches(BOM)).map_err(|c| unencodable(shown, encoding, c))
-}
-
 /// What may not be meant.
-pub(super) fn warnings(content: &str, was: &[u8]) -> Vec<String> {
+pub(super) fn of(content: &str, was: &[u8]) -> Vec<String> {
     let mut warnings = Vec::new();
     if was.len() >= LARGE_BYTES && content.len() < was.len() / 10 {
         warnings.push(format!(

@@ -1,0 +1,62 @@
+//! How much of a change a reply shows.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolcrib_text::short_diff;
+
+use crate::cx::Cx;
+use crate::reply::Reply;
+use crate::words::counted;
+
+/// Changed lines that a short diff shows, about.
+const SHOWN_LINES: usize = 40;
+
+// How much of a change a reply shows. No doc comment: it would be repeated in the schema of every tool that has the field.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum DiffDetail {
+    Full,
+    #[default]
+    Short,
+    None,
+}
+
+impl DiffDetail {
+    /// What is shown if the caller asked for this. A dry run always shows everything: it is what a person is asked about.
+    pub(super) fn asked(asked: Option<DiffDetail>, cx: &Cx<'_>) -> DiffDetail {
+        if cx.dry_run() { DiffDetail::Full } else { asked.unwrap_or_default() }
+    }
+
+    /// The reply with the diff as far as it is shown. `id` is the number of the change in the journal.
+    pub(super) fn show(self, reply: Reply, diff: String, id: Option<u64>) -> Reply {
+        let shown = match self {
+            DiffDetail::Full => diff.clone(),
+            DiffDetail::Short => short(&diff, id),
+            DiffDetail::None => String::new(),
+        };
+        reply.diff(shown).full_diff(diff)
+    }
+}
+
+/// The short form of a diff, with the way to see all of it.
+pub(crate) fn short(diff: &str, id: Option<u64>) -> String {
+    let short = short_diff(diff, SHOWN_LINES);
+    let all = id.map(|id| format!("History with id {id} shows all"));
+    let note = match (short.hunks, all) {
+        (0, Some(all)) if short.lacks_removed => format!("[{all}]\n"),
+        (0, _) => String::new(),
+        (hunks, all) => {
+            let lines = counted(short.lines as u64, "more changed line");
+            let hunks = counted(hunks as u64, "hunk");
+            let all = all.map_or(String::new(), |all| format!("; {all}"));
+            format!("[… {lines} in {hunks}{all}]\n")
+        }
+    };
+    short.text + &note
+}
+
+/// Added and removed lines in words.
+pub(super) fn counts(added: usize, removed: usize) -> String {
+    let lines = counted(added as u64, "line");
+    format!("{lines} added, {removed} removed")
+}
