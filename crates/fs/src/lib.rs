@@ -51,11 +51,11 @@ mod workspace;
 pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, NewMode, Step};
 pub use content::Content;
 pub use error::{FsError, FsErrorKind};
-pub use file::{FileKind, ReadFile};
+pub use file::{FileKind, ReadFile, read_entry};
 pub use footprint::{Action, ChangedFile, Footprint, Lost, Measure, Settled, Share, Worth};
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, Caps, Changes, Damage, DamagedChanges, Decided, Entry, FileChange, Journal, KeptPath,
+    About, Caps, Changes, Damage, DamagedChanges, Decided, Entry, FileChange, Journal, KeptDirectory, KeptPath,
     Outcome as RecoveryOutcome, Recovered, Version,
 };
 pub use listing::{Directory, EntryKind};
