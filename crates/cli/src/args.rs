@@ -135,10 +135,16 @@ pub(crate) enum Command {
         /// Only since this change, itself included
         since: Option<u64>,
     },
-    /// Take back a change; what others have changed since stays
+    /// Take back a change; later changes stay
     Undo {
-        /// Its number; the default is the last change
+        /// Its number; the default is the last change that is not of ignored files alone
         id: Option<u64>,
+        /// Take back all changes from this one on, itself included: all or nothing
+        #[arg(long, value_name = "ID", conflicts_with_all = ["id", "path"])]
+        since: Option<u64>,
+        /// Take back only what is at this path: its last change, or change ID of it
+        #[arg(long, value_name = "PATH")]
+        path: Option<String>,
         /// Do not ask
         #[arg(long, short)]
         yes: bool,

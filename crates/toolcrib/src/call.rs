@@ -117,7 +117,8 @@ impl Runtime {
             tool: record.tool.clone(),
             arguments: record.arguments.clone(),
             rule: verdict.rule.clone(),
-            undoes: Vec::new(),
+            session: Some(session.id()),
+            ..About::default()
         };
         record.decision = Some((verdict.decision, verdict.rule));
         record.answered = permission.answered;
@@ -130,7 +131,7 @@ impl Runtime {
         if options.dry_run {
             return Ok(reply.with("dry_run", true));
         }
-        Ok(told(self, session, cx.into_basis().into_keys().collect(), reply))
+        Ok(told(self, session, cx.into_written(), reply))
     }
 
     /// An answer about commands without the secrets in it: they may stand in the names of files and directories,

@@ -110,9 +110,16 @@ pub(crate) fn resolve(
     path: &Path,
 ) -> Result<Place, Error> {
     let place = resolve_any(runtime, session, effect, path)?;
-    if effect == Effect::Write
-        && let Some(pattern) =
-            place.names_on_the_way().find_map(|path| runtime.protection().find(path))
+    if effect == Effect::Write {
+        require_writable(runtime, &place, path)?;
+    }
+    Ok(place)
+}
+
+/// Refuses a place whose name is protected. `path` is the place as the caller named it.
+pub(crate) fn require_writable(runtime: &Runtime, place: &Place, path: &Path) -> Result<(), Error> {
+    if let Some(pattern) =
+        place.names_on_the_way().find_map(|path| runtime.protection().find(path))
     {
         let message = format!(
             "{} is protected: writing it can make programs run code",
@@ -124,7 +131,7 @@ pub(crate) fn resolve(
             ))
             .with("protected_by", pattern));
     }
-    if effect == Effect::Write && runtime.path_rules().refuses_writing(&place.path()) {
+    if runtime.path_rules().refuses_writing(&place.path()) {
         let shown = visible_name(path.as_os_str().as_encoded_bytes());
         let message =
             format!("{shown} is protected: git runs it, or takes its configuration from it");
@@ -133,10 +140,22 @@ pub(crate) fn resolve(
             "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
         )));
     }
-    Ok(place)
+    Ok(())
 }
 
-/// The same, also for names that are protected. Only for bringing back what was there before a change.
+/// The file or symlink at a real path, not followed, also if its name is protected. Only for bringing back what
+/// was there before a change.
+pub(crate) fn entry(runtime: &Runtime, path: &Path) -> Result<Place, Error> {
+    let shown = visible_name(path.as_os_str().as_encoded_bytes());
+    if let Some(reason) = runtime.hidden().reason(path) {
+        return Err(hidden(&shown, &reason));
+    }
+    runtime.workspace().entry(path).ok_or_else(|| {
+        Error::new(ErrorKind::OutsideWorkspace, format!("{shown} is outside the workspace"))
+    })
+}
+
+/// The same as [`resolve`], also for names that are protected.
 pub(crate) fn resolve_any(
     runtime: &Runtime,
     session: &Session,

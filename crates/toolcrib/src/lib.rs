@@ -44,6 +44,7 @@
 mod silence;
 
 mod approve;
+mod author;
 mod call;
 mod cancel;
 mod catalogue;
@@ -97,7 +98,7 @@ pub use error::{Error, ErrorKind};
 pub use explain::Explanation;
 pub use file::{Chunks, OpenFile};
 pub use helper::run_helper;
-pub use history::{ChangeLog, HistoryEntry, HistoryFile};
+pub use history::{ChangeLog, HistoryDirectory, HistoryEntry, HistoryFile};
 pub use indexing::RootIndex;
 pub use json::parse_json;
 pub use kept::{RunningCommand, end_command, running_commands};

@@ -29,7 +29,10 @@ pub struct About {
     /// The session that made it: its number in the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u64>,
-    /// The id of the command that made it, in its session.
+    /// The first line of the command that made it, cut and without secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The id of that command in its session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shell: Option<String>,
 }

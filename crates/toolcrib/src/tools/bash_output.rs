@@ -84,7 +84,7 @@ impl Tool for BashOutput {
             return Err(Error::invalid("`wait_for` is regex, and there is no `filter`")
                 .hint("Give the regular expression to wait for as filter."));
         }
-        let remembered = cx.shell()?.cursor(&self.bash_id);
+        let remembered = cx.shell()?.cursor(job.id());
         let from = if lines.is_some() { 0 } else { self.cursor.unwrap_or(remembered) };
         let timeout = self.timeout.map_or(DEFAULT_TIMEOUT, Duration::from_millis);
         let secrets = cx.secrets();
@@ -99,7 +99,7 @@ impl Tool for BashOutput {
         let (shown, masked, left) = looked.at(cx, &job, &secrets);
         cx.check_cancelled()?;
         if filter.is_none() && lines.is_none() {
-            cx.shell()?.read_to(&self.bash_id, end);
+            cx.shell()?.read_to(job.id(), end);
         }
         let changes = Changes::of_job(cx, &job)?;
         let output = Output { shown, masked, left, changes: &changes };

@@ -12,7 +12,7 @@ use crate::history::HistoryEntry;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Lists the changes that these tools made to files, newest first, with the ids for Undo; with id, its diff.
+/// Lists what these tools and commands changed, newest first, with the ids for Undo; with id, its diff.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {
@@ -85,5 +85,12 @@ fn line(change: &HistoryEntry) -> String {
 fn facts(change: &HistoryEntry) -> Value {
     let files: Vec<Value> =
         change.files.iter().map(|file| json!({"path": file.path, "action": file.action})).collect();
-    json!({"id": change.id, "time_ms": change.time_ms, "tool": change.tool, "undone": change.undone, "files": files})
+    let mut facts = json!({"id": change.id, "time_ms": change.time_ms, "tool": change.tool, "undone": change.undone, "files": files});
+    if let Some(command) = &change.command {
+        facts["command"] = command.as_str().into();
+    }
+    if change.only_ignored {
+        facts["only_ignored"] = true.into();
+    }
+    facts
 }

@@ -8,13 +8,12 @@ use serde_json::json;
 use toolcrib_policy::Access;
 use toolcrib_text::visible;
 
-use super::bash::one_line;
 use super::bash_output::state;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::counted;
+use crate::words::{counted, one_line};
 
 /// Lists the commands of this session that run, or are still remembered.
 #[derive(Debug, Deserialize, JsonSchema)]
