@@ -246,9 +246,9 @@ impl Change {
 fn all_made(made: &MadeDirectories, later: &[&Step], needed_later: &[&Place]) -> Vec<KeptPath> {
     let mut paths: Vec<PathBuf> = made.paths().collect();
     let on_the_way = later.iter().flat_map(|step| directories::missing_on_the_way(&step.place));
-    let needed = needed_later.iter().flat_map(|place| {
-        directories::missing_on_the_way(place).into_iter().chain([place.path()])
-    });
+    let needed = needed_later
+        .iter()
+        .flat_map(|place| directories::missing_on_the_way(place).into_iter().chain([place.path()]));
     paths.extend(on_the_way.chain(needed));
     paths.sort();
     paths.dedup();

@@ -308,7 +308,9 @@ impl Footprint {
         };
         // Without the note it is forgotten if the process dies now, and only then.
         let _ = match &before {
-            Before::Nothing => self.note(state, |note| note.add_file(FileChange::new(&path, None, None))),
+            Before::Nothing => {
+                self.note(state, |note| note.add_file(FileChange::new(&path, None, None)))
+            }
             Before::Directory(stamp) => {
                 self.note(state, |note| note.add_directory(KeptDirectory::new(&path, stamp.mode)))
             }

@@ -88,7 +88,8 @@ impl Workspace {
     /// the path is in no root.
     pub fn entry(&self, path: &Path) -> Option<Place> {
         let (root, relative) = self.innermost(path)?;
-        let is_plain = |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(_));
+        let is_plain =
+            |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(_));
         if relative.as_os_str().is_empty() || !relative.components().all(is_plain) {
             return None;
         }

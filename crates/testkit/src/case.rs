@@ -325,9 +325,9 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
             return Ok(());
         };
         let path = self.at(path);
-        let target =
-            path.read_link().map_err(|error| format!("{}: {error}", path.display()))?;
-        self.unaccounted.remove(&path);
+        let target = path.read_link().map_err(|error| format!("{}: {error}", path.display()))?;
+        // What was beneath a directory of this name is gone.
+        self.unaccounted.retain(|changed| !changed.starts_with(&path));
         let body = self.contract(&format!("{}\n", target.display()));
         self.real.push(Segment::Block { fence, info, body });
         Ok(())

@@ -20,8 +20,7 @@ fn recorded(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
     let made = |entry: &&Entry| {
         let mut files = entry.files.iter();
         files.any(|file| {
-            file.after.is_some_and(|after| after.hash == hash && !after.link)
-                && file.path() == path
+            file.after.is_some_and(|after| after.hash == hash && !after.link) && file.path() == path
         })
     };
     let entry = entries.iter().rev().find(made)?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use toolcrib_fs::{Directory, Place};
+use toolcrib_fs::{Directory, FileKind, Place};
 use toolcrib_policy::{Access, Effect};
 use toolcrib_text::visible_name;
 
@@ -116,10 +116,31 @@ pub(crate) fn resolve(
     Ok(place)
 }
 
+/// The same for a place of [`entry`]. If a file or symlink has the name of a directory on the way, nothing is
+/// beneath it, and the rules for git directories are asked about that name: a symlink could lead them elsewhere.
+pub(crate) fn require_restorable(runtime: &Runtime, place: &Place) -> Result<(), Error> {
+    let path = place.path();
+    let in_the_way = path.ancestors().skip(1).filter_map(|above| {
+        let kind = runtime.workspace().entry(above)?.kind()?;
+        (kind != FileKind::Directory).then(|| above.to_owned())
+    });
+    let in_the_way = place.kind().is_none().then(|| in_the_way.last()).flatten();
+    refuse_protected(runtime, place, &path, &in_the_way.unwrap_or_else(|| path.clone()))
+}
+
 /// Refuses a place whose name is protected. `path` is the place as the caller named it.
-pub(crate) fn require_writable(runtime: &Runtime, place: &Place, path: &Path) -> Result<(), Error> {
-    if let Some(pattern) =
-        place.names_on_the_way().find_map(|path| runtime.protection().find(path))
+fn require_writable(runtime: &Runtime, place: &Place, path: &Path) -> Result<(), Error> {
+    refuse_protected(runtime, place, path, &place.path())
+}
+
+/// `real` is the path that the rules for git directories are asked about.
+fn refuse_protected(
+    runtime: &Runtime,
+    place: &Place,
+    path: &Path,
+    real: &Path,
+) -> Result<(), Error> {
+    if let Some(pattern) = place.names_on_the_way().find_map(|path| runtime.protection().find(path))
     {
         let message = format!(
             "{} is protected: writing it can make programs run code",
@@ -131,7 +152,7 @@ pub(crate) fn require_writable(runtime: &Runtime, place: &Place, path: &Path) ->
             ))
             .with("protected_by", pattern));
     }
-    if runtime.path_rules().refuses_writing(&place.path()) {
+    if runtime.path_rules().refuses_writing(real) {
         let shown = visible_name(path.as_os_str().as_encoded_bytes());
         let message =
             format!("{shown} is protected: git runs it, or takes its configuration from it");

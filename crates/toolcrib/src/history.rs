@@ -42,6 +42,8 @@ pub struct HistoryEntry {
     pub only: Option<String>,
     /// Whether later changes have taken it back.
     pub undone: bool,
+    /// Whether later changes have taken back a part of it.
+    pub undone_in_part: bool,
     /// Whether it takes back changes, and not undos: an undo, and not a redo.
     pub is_undo: bool,
     /// The files and symlinks that it changed.
@@ -252,6 +254,7 @@ impl Runtime {
             undoes: entry.about.undoes.clone(),
             only,
             undone: taken_back.is_all_of(&entry),
+            undone_in_part: taken_back.is_part_of(&entry),
             is_undo,
             files: files.collect(),
             directories: directories.collect(),

@@ -25,7 +25,7 @@ pub(crate) use self::wanted::{Wanted, real_paths};
 use self::today::{Today, conflict};
 use crate::cx::{Cx, FileEdit};
 use crate::error::Error;
-use crate::grant::require_writable;
+use crate::grant::require_restorable;
 use crate::history::{ChangeLog, HistoryEntry};
 use crate::words::first_of;
 
@@ -120,7 +120,7 @@ impl Plan {
                 return Err(conflict(None, what).with("file_path", shown));
             }
             (Some(mode), _) => {
-                if require_writable(cx.runtime(), &place, path).is_ok() {
+                if require_restorable(cx.runtime(), &place).is_ok() {
                     self.needed.push((path.to_owned(), mode));
                 }
             }
@@ -135,7 +135,8 @@ impl Plan {
         today: Today,
         known: &[HistoryEntry],
     ) -> Result<(), Error> {
-        let changes = today.was != today.now || today.mode.is_some();
+        let mode = today.new_mode();
+        let changes = today.was != today.now || mode.is_some();
         if today.is_protected && (changes || today.left.is_some()) {
             match today.left.or_else(|| made_by_change(&path, today.now.as_ref(), known)) {
                 Some(why) => {
@@ -153,7 +154,7 @@ impl Plan {
             let what = format!("{shown} is a directory now");
             return Err(conflict(None, what).with("file_path", shown));
         }
-        let mode = today.mode.map(NewMode::Exactly);
+        let mode = mode.map(NewMode::Exactly);
         self.edits.push(FileEdit { path, was: today.was, now: today.now, mode });
         Ok(())
     }

@@ -31,8 +31,11 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
     }
     let mut text = String::new();
     for change in &history {
-        let undone =
-            if change.undone { format!("  {WARNING}taken back{WARNING:#}") } else { String::new() };
+        let undone = match (change.undone, change.undone_in_part) {
+            (true, _) => format!("  {WARNING}taken back{WARNING:#}"),
+            (false, true) => format!("  {WARNING}taken back in part{WARNING:#}"),
+            (false, false) => String::new(),
+        };
         let lines = match change.only_ignored {
             true => None,
             false => runtime.lines_of(change),
@@ -209,6 +212,7 @@ fn facts(change: &HistoryEntry) -> Value {
         "undoes": change.undoes,
         "only": change.only,
         "undone": change.undone,
+        "undone_in_part": change.undone_in_part,
         "files": files,
         "directories": directories,
     })

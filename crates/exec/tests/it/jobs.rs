@@ -196,7 +196,10 @@ fn a_job_goes_through_its_states() {
     job.end(Ending::Polite, Status::Killed);
     assert_eq!(jobs.list_running().len(), 0);
     assert_eq!(jobs.get(job.id()).unwrap().id(), job.id());
-    assert!(job.id() == "sh_1" && ["sh_0", "sh_01", "sh_+1", "1"].iter().all(|id| jobs.get(id).is_none()));
+    assert!(
+        job.id() == "sh_1"
+            && ["sh_0", "sh_01", "sh_+1", "1"].iter().all(|id| jobs.get(id).is_none())
+    );
     assert_eq!(jobs.clean_up(Duration::from_secs(3600)), 0);
     assert_eq!(jobs.clean_up(Duration::ZERO), 1);
     jobs.start(&command("sleep 600")).unwrap();

@@ -143,17 +143,7 @@ impl Entry {
         let time_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let process = std::process::id();
         let Effects { files, made: directories, removed, only_ignored } = effects;
-        Entry {
-            id: 0,
-            time_ms,
-            token,
-            process,
-            about,
-            files,
-            directories,
-            removed,
-            only_ignored,
-        }
+        Entry { id: 0, time_ms, token, process, about, files, directories, removed, only_ignored }
     }
 
     /// Every path that it changed: files, and directories that it made or removed.

@@ -53,9 +53,10 @@ impl Journal {
             let about = entry.about.clone();
             let mut left_alone = Vec::new();
             let made = entry.directories.iter().filter_map(|made| workspace.entry(&made.path()));
-            let removed = entry.removed.iter().filter_map(|removed| {
-                Some((workspace.entry(&removed.path())?, removed.mode))
-            });
+            let removed = entry
+                .removed
+                .iter()
+                .filter_map(|removed| Some((workspace.entry(&removed.path())?, removed.mode)));
             let directories = (made.collect(), removed.collect());
             let outcome = match self.settle(entry, places, directories, &mut left_alone) {
                 Ok(outcome) => {
@@ -83,9 +84,8 @@ impl Journal {
         let locks = Locks::acquire(places.iter())?;
         sweep(&locks, &places)?;
         let standing = places.iter().map(content).collect::<Result<Vec<_>, _>>()?;
-        let is = |now: &Option<Content>, version: &Option<Version>| {
-            Version::is(*version, now.as_ref())
-        };
+        let is =
+            |now: &Option<Content>, version: &Option<Version>| Version::is(*version, now.as_ref());
         let files = || entry.files.iter().zip(&standing);
         if files().all(|(file, now)| is(now, &file.after)) {
             self.append(entry)?;

@@ -80,10 +80,8 @@ fn a_symlink_is_made_changed_and_removed_without_following_it() {
     ];
     commit(&tree, Change::new(steps)).unwrap();
     assert_eq!((target("l"), target("a/f")), ("a/f".into(), "../l".into()));
-    let steps = vec![
-        step(&tree, "l", link("a/f"), None),
-        step(&tree, "a/f", link("../l"), text("inside")),
-    ];
+    let steps =
+        vec![step(&tree, "l", link("a/f"), None), step(&tree, "a/f", link("../l"), text("inside"))];
     commit(&tree, Change::new(steps)).unwrap();
     assert!(!tree.path("ws/l").exists());
     assert_eq!(fs::read(tree.path("ws/a/f")).unwrap(), b"inside");

@@ -12,7 +12,7 @@ use toolcrib_policy::Effect;
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::grant::{entry, require_writable, resolve};
+use crate::grant::{entry, require_restorable, resolve};
 use crate::seen::Seen;
 
 /// Somebody who does not hold the lock changes the file again and again: so often is tried.
@@ -167,7 +167,7 @@ impl Cx<'_> {
             let place = self.entry(&edit.path)?;
             match protected.contains(&edit.path) {
                 true => Ok(place),
-                false => require_writable(self.runtime, &place, &edit.path).map(|()| place),
+                false => require_restorable(self.runtime, &place).map(|()| place),
             }
         });
         let places = places.collect::<Result<Vec<_>, _>>()?;
@@ -182,11 +182,10 @@ impl Cx<'_> {
             // One that cannot be found any more stays, as one does that is not empty.
             unneeded: unneeded.iter().flat_map(|path| self.entry(path)).collect(),
         };
-        let gone = edits.iter().zip(&places).filter(|(edit, _)| edit.now.is_none());
-        let gone: Vec<PathBuf> = gone.map(|(_, place)| place.path()).collect();
-        let edits = edits.into_iter().zip(places).collect();
+        let edits: Vec<(FileEdit, Place)> = edits.into_iter().zip(places).collect();
+        let known = edits.iter().filter_map(|edit| self.known_restored(edit)).collect();
         let changed = self.make(edits, locks.as_ref(), about, directories)?;
-        self.remember(gone.into_iter().map(|path| (path, None)).collect());
+        self.remember(known);
         Ok(changed)
     }
 
@@ -296,6 +295,16 @@ impl Cx<'_> {
             (path, now)
         };
         edits.iter().map(known).collect()
+    }
+
+    /// What the session knows of a file once it is restored: that it says something else, and not what, if the
+    /// session knew what it said before. Otherwise it knows no more than it did.
+    fn known_restored(&self, (edit, place): &(FileEdit, Place)) -> Option<(PathBuf, Option<Seen>)> {
+        let path = place.path();
+        let Some(now) = &edit.now else { return Some((path, None)) };
+        let before = self.session().seen(&path)?;
+        let is_current = edit.was.as_ref().map(Content::hash) == Some(before.hash);
+        is_current.then(|| (path, Some(Seen::of(now))))
     }
 
     fn remember(&self, known: Vec<(PathBuf, Option<Seen>)>) {

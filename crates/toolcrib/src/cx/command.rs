@@ -114,7 +114,8 @@ impl<'a> Cx<'a> {
             return Err(self.root_is_gone(moved.path()));
         }
         let sandbox = sandbox(self.runtime, settings, &tmp);
-        let about = About { command: Some(self.shown_command(&command.script)), ..self.about.clone() };
+        let about =
+            About { command: Some(self.shown_command(&command.script)), ..self.about.clone() };
         let trail = Arc::new(Trail::begin(self.runtime, about));
         let guard = CommandGuard::new(self.runtime.path_rules().clone(), trail.clone(), &tmp);
         let guard = Arc::new(guard);

@@ -19,6 +19,11 @@ impl TakenBack {
         self.all || self.at.iter().any(|at| path.starts_with(at))
     }
 
+    /// Whether something of a change is left, and something is not.
+    pub(crate) fn is_part_of(&self, entry: &Entry) -> bool {
+        !self.is_all_of(entry) && entry.paths().any(|path| self.has(&path))
+    }
+
     /// Whether nothing of a change is left.
     pub(crate) fn is_all_of(&self, entry: &Entry) -> bool {
         self.all || (!self.at.is_empty() && entry.paths().all(|path| self.has(&path)))

@@ -78,7 +78,11 @@ fn damaged_facts(damaged: &[DamagedChanges]) -> Vec<(&'static str, Value)> {
 }
 
 fn line(change: &HistoryEntry) -> String {
-    let undone = if change.undone { " [taken back]" } else { "" };
+    let undone = match (change.undone, change.undone_in_part) {
+        (true, _) => " [taken back]",
+        (false, true) => " [taken back in part]",
+        (false, false) => "",
+    };
     format!("{:>6}  {:<12} {}{undone}\n", change.id, change.age(), change.summary())
 }
 

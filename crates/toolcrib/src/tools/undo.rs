@@ -67,7 +67,8 @@ impl Tool for Undo {
             needed: plan.needed,
             unneeded: plan.unneeded,
         })?;
-        let reply = Reply::new(report.text()).diff(diff).with("undone", undone).with("files", files);
+        let reply =
+            Reply::new(report.text()).diff(diff).with("undone", undone).with("files", files);
         let reply = match chosen.passed_over.as_slice() {
             [] => reply,
             ids => reply.with("passed_over", ids),

@@ -73,21 +73,14 @@ fn last(log: &ChangeLog, steps: usize) -> Result<Chosen, Error> {
     })
 }
 
-fn last_at(
-    log: &ChangeLog,
-    steps: usize,
-    paths: &[PathBuf],
-    shown: &str,
-) -> Result<Chosen, Error> {
+fn last_at(log: &ChangeLog, steps: usize, paths: &[PathBuf], shown: &str) -> Result<Chosen, Error> {
     let at = |path: &Path| -> Vec<HistoryEntry> {
         standing(log).filter(|change| change.stands_at(path)).take(steps).cloned().collect()
     };
     let found = paths.iter().map(|path| (path, at(path))).find(|(_, changes)| !changes.is_empty());
     let hint = "Nothing was done. History lists the changes.";
     match found {
-        None => {
-            Err(not_found(format!("there is no change of {shown} to take back")).hint(hint))
-        }
+        None => Err(not_found(format!("there is no change of {shown} to take back")).hint(hint)),
         Some((_, changes)) if changes.len() < steps => {
             let known = changes.len();
             Err(not_found(format!("there are only {known} changes of {shown} to take back"))
@@ -109,8 +102,10 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<C
         return Ok(Chosen { changes, only: None, passed_over: Vec::new() });
     };
     if !change.undoes.is_empty() {
-        return Err(Error::invalid(format!("change {id} is an undo, and is taken back as a whole"))
-            .hint("Nothing was done. Leave out path."));
+        return Err(Error::invalid(format!(
+            "change {id} is an undo, and is taken back as a whole"
+        ))
+        .hint("Nothing was done. Leave out path."));
     }
     match paths.into_iter().find(|path| change.stands_at(path)) {
         Some(path) => Ok(Chosen { changes, only: Some(path), passed_over: Vec::new() }),
@@ -145,7 +140,9 @@ fn since(log: &ChangeLog, since: u64) -> Result<Chosen, Error> {
     }
     changes.reverse();
     if changes.is_empty() {
-        return Err(taken_back_already(format!("all changes since {since} are taken back already")));
+        return Err(taken_back_already(format!(
+            "all changes since {since} are taken back already"
+        )));
     }
     Ok(Chosen { changes, only: None, passed_over: Vec::new() })
 }
@@ -158,9 +155,8 @@ fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {
 }
 
 fn taken_back_already(message: String) -> Error {
-    Error::new(ErrorKind::AlreadyApplied, message).hint(
-        "Nothing was done. To have it again, give the id of the change that took it back.",
-    )
+    Error::new(ErrorKind::AlreadyApplied, message)
+        .hint("Nothing was done. To have it again, give the id of the change that took it back.")
 }
 
 fn not_found(message: impl Into<String>) -> Error {

@@ -7,7 +7,7 @@ use toolcrib_text::merge;
 
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::grant::require_writable;
+use crate::grant::require_restorable;
 use crate::history::HistoryEntry;
 
 pub(super) const CHANGED_SINCE: &str = "changed since";
@@ -17,7 +17,9 @@ pub(super) const DONE_AGAIN: &str = "it would be changed again";
 pub(super) struct Today {
     pub(super) was: Option<Content>,
     pub(super) now: Option<Content>,
-    pub(super) mode: Option<u32>,
+    /// The mode that it is to have, if that may be another.
+    mode: Option<u32>,
+    standing_mode: Option<u32>,
     /// A directory has the name.
     pub(super) is_directory: bool,
     pub(super) is_protected: bool,
@@ -29,12 +31,21 @@ pub(super) struct Today {
 impl Today {
     pub(super) fn of(cx: &Cx<'_>, path: &Path) -> Result<Today, Error> {
         let place = cx.entry(path)?;
-        let is_protected = require_writable(cx.runtime(), &place, path)
-            .is_err_and(|error| error.kind() == ErrorKind::Protected);
+        let is_protected = require_restorable(cx.runtime(), &place).is_err();
         let is_directory = place.kind() == Some(FileKind::Directory);
         let was = if is_directory { None } else { cx.read_entry(&place)? };
         let (now, shown) = (was.clone(), cx.show_real(path));
-        Ok(Today { was, now, mode: None, is_directory, is_protected, left: None, shown })
+        let standing_mode = place.mode();
+        Ok(Today {
+            was,
+            now,
+            mode: None,
+            standing_mode,
+            is_directory,
+            is_protected,
+            left: None,
+            shown,
+        })
     }
 
     /// Takes back what a change did. Answers whether later changes were merged.
@@ -49,8 +60,11 @@ impl Today {
             return Ok(false);
         }
         if Version::is(file.after, self.now.as_ref()) {
-            self.mode = new_mode(file).or(self.mode);
             self.now = cx.runtime().version(file.before)?;
+            self.mode = match &self.now {
+                Some(now) if !now.is_link() => new_mode(file).or(self.mode),
+                _ => None,
+            };
             return Ok(false);
         }
         if Version::is(file.before, self.now.as_ref()) {
@@ -64,7 +78,9 @@ impl Today {
         let before = cx.runtime().version(file.before)?;
         let after = cx.runtime().version(file.after)?;
         match (&before, &self.now, &after) {
-            _ if self.is_directory => Err(self.conflict(change, format!("{shown} is a directory now"))),
+            _ if self.is_directory => {
+                Err(self.conflict(change, format!("{shown} is a directory now")))
+            }
             (None, Some(_), _) => {
                 Err(self.conflict(change, format!("it created {shown}, which was changed since")))
             }
@@ -84,11 +100,20 @@ impl Today {
                     }
                     Err(found) => Err(self.conflict(
                         change,
-                        format!("{shown} has been changed since in the same lines, at line {}", found.line),
+                        format!(
+                            "{shown} has been changed since in the same lines, at line {}",
+                            found.line
+                        ),
                     )),
                 }
             }
         }
+    }
+
+    /// The mode that it is to have, if that is another than it has.
+    pub(super) fn new_mode(&self) -> Option<u32> {
+        let is_file = self.was.as_ref().is_some_and(|was| !was.is_link());
+        self.mode.filter(|_| !is_file || self.mode != self.standing_mode)
     }
 
     /// The refusal to take back a change.

@@ -60,7 +60,9 @@ impl Place {
                 let path = entry.unwrap().path();
                 let about = path.symlink_metadata().unwrap();
                 let says = match about.is_symlink() {
-                    true => Some(fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()),
+                    true => {
+                        Some(fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
+                    }
                     false => about.is_file().then(|| fs::read(&path).unwrap()),
                 };
                 if about.is_dir() {

@@ -97,7 +97,11 @@ fn an_edit_goes_on_when_others_changed_other_lines() {
     workspace.read();
     workspace.by_hand("1\n2\n3\nfour\n5\n");
     let reply = workspace.edit("1", "one").unwrap();
-    assert!(reply.output().contains("last saw it, the file was changed: line 4"), "{}", reply.text());
+    assert!(
+        reply.output().contains("last saw it, the file was changed: line 4"),
+        "{}",
+        reply.text()
+    );
     let reply = workspace.edit("2", "two").unwrap();
     assert!(!reply.output().contains("was changed"), "{}", reply.text());
 }

@@ -30,7 +30,9 @@ fn doing() -> impl Strategy<Value = Doing> {
             3 => format!("mkdir -p {one}"),
             4 => format!("mv {one} {two}"),
             5 => format!("ln -sfn {two} {one}"),
-            6 => format!("[ -L {one} ] || [ ! -f {one} ] || chmod {} {one}", 600 + number % 2 * 155),
+            6 => {
+                format!("[ -L {one} ] || [ ! -f {one} ] || chmod {} {one}", 600 + number % 2 * 155)
+            }
             7 => format!("cp -r {one} {two}"),
             8 => format!("rm -rf {one}; mkdir -p {one}; echo {number} > {one}/new"),
             9 => format!("rm -rf {one}; ln -s {two} {one}; echo {number} > {two}"),
@@ -117,7 +119,12 @@ fn says(path: &Path, about: &fs::Metadata) -> Option<Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: std::env::var("PROPTEST_CASES").map_or(24, |cases| cases.parse().unwrap()),
+        max_shrink_iters: 60,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn undo_since_brings_back_the_exact_tree(

@@ -26,7 +26,10 @@ impl Report {
     pub(super) fn of(cx: &Cx<'_>, chosen: &Chosen, plan: &Plan, log: &ChangeLog) -> Report {
         let did =
             if cx.dry_run() { "Dry run, nothing written. Would take back" } else { "Took back" };
-        let mut lines = vec![did.to_owned()];
+        let mut lines = vec![match &chosen.only {
+            Some(only) => format!("{did}, only at {}", cx.show_real(only)),
+            None => did.to_owned(),
+        }];
         for change in chosen.changes.iter().take(MAX_CHANGES) {
             lines.push(format!("  {} ({}) {}", change.id, change.age(), change.summary()));
         }

@@ -19,7 +19,7 @@ pub(super) fn never(shown: &str, was: &[u8], now: &Seen) -> Error {
 pub(super) fn partly(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
     let message = match seen.parts() {
         Some(parts) => format!("this session has read only a part of {shown}: {parts}"),
-        None => format!("this session has changed a part of {shown}, and not read it"),
+        None => format!("this session has not read {shown} as it is now"),
     };
     refuse(ErrorKind::Conflict, message, was, now)
 }
