@@ -134,7 +134,9 @@ impl Runtime {
     /// What a change has changed, as a diff.
     pub fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
         let diffs = change.entry.files.iter().map(|file| Ok(self.file_diff(file)?.text));
-        diffs.collect()
+        let directories = change.directories.iter();
+        let directories = directories.map(|one| Ok(format!("[{} directory {}]\n", one.action, one.path)));
+        diffs.chain(directories).collect()
     }
 
     /// How many lines a change has added and removed; nothing, if that is not known any more.

@@ -111,6 +111,9 @@ fn facts(edit: &FileEdit) -> Vec<String> {
     if let Some(target) = edit.now.as_ref().filter(|now| now.is_link()) {
         return vec![format!("symlink to {}", visible_name(target))];
     }
+    if edit.now.is_none() && edit.was.as_ref().is_some_and(Content::is_link) {
+        return vec!["symlink".to_owned()];
+    }
     let file = |content: &Option<Content>| content.clone().filter(|content| !content.is_link());
     let (was, now) = (file(&edit.was), file(&edit.now));
     match was.iter().chain(&now).any(|content| Survey::of(content).looks_binary()) {
