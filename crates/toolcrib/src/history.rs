@@ -135,7 +135,8 @@ impl Runtime {
     pub fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
         let diffs = change.entry.files.iter().map(|file| Ok(self.file_diff(file)?.text));
         let directories = change.directories.iter();
-        let directories = directories.map(|one| Ok(format!("[{} directory {}]\n", one.action, one.path)));
+        let directories =
+            directories.map(|one| Ok(format!("[{} directory {}]\n", one.action, one.path)));
         diffs.chain(directories).collect()
     }
 

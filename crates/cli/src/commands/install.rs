@@ -110,14 +110,15 @@ fn change(
     let runtime = writer(common, directory)?;
     let session = runtime.session();
     let name = name.to_string_lossy();
+    let mut hash = serde_json::Value::Null;
     if text.is_some() {
-        // The tool writes only over what it was shown.
+        // The tool writes only over a file that its caller knows.
         let read = Call::new("Read", serde_json::json!({"file_path": name, "limit": 1}));
-        runtime
-            .call(&session, read, Options::default())
-            .map_err(|error| error.text().to_string())?;
+        let read = runtime.call(&session, read, Options::default());
+        hash = read.map_err(|error| error.text().to_string())?.metadata()["hash"].clone();
     }
-    let write = Call::new("Write", serde_json::json!({"file_path": name, "content": new}));
+    let args = serde_json::json!({"file_path": name, "content": new, "expected_hash": hash});
+    let write = Call::new("Write", args);
     let options = Options { dry_run, ..Options::default() };
     runtime.call(&session, write, options).map_err(|error| error.text().to_string())
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use toolcrib_fs::{
     About, Caps, Change, Committed, Content, FsError, FsErrorKind, Journal, Keeper, NewMode, Place,
-    Step,
+    RecoveryOutcome, Step,
 };
 
 use crate::Tree;
@@ -88,39 +88,47 @@ fn a_symlink_is_made_changed_and_removed_without_following_it() {
     assert_eq!(fs::read(tree.path("out/canary")).unwrap(), b"canary");
 }
 
-#[test]
-fn a_directory_becomes_a_file_and_a_file_a_directory() {
+/// Two directories with files in them, and a symlink.
+fn directories() -> Tree {
     let tree = Tree::new();
     fs::create_dir_all(tree.path("ws/d/e")).unwrap();
+    fs::set_permissions(tree.path("ws/d/e"), PermissionsExt::from_mode(0o711)).unwrap();
     fs::write(tree.path("ws/d/x"), "x").unwrap();
     tree.link("s", "out");
+    tree
+}
+
+/// The directories become a file and a symlink, and the symlink a directory.
+fn swap(tree: &Tree) -> Change {
+    let steps = vec![
+        step(tree, "d", None, text("now a file")),
+        step(tree, "d/x", text("x"), None),
+        step(tree, "s/deep/y", None, text("y")),
+        step(tree, "s", link("out"), None),
+        step(tree, "a/f", text("inside"), None),
+        step(tree, "a", None, link("s")),
+    ];
+    let gone = ["a", "d", "d/e"].map(|name| entry(tree, name)).to_vec();
+    let needed = vec![(entry(tree, "s"), 0o750), (entry(tree, "s/empty"), 0o700)];
+    Change::new(steps).unneeded_directories(gone).needed_directories(needed)
+}
+
+#[test]
+fn a_directory_becomes_a_file_and_a_symlink_a_directory() {
+    let tree = directories();
     let before = names(&tree);
-    let forth = |extra: Vec<Step>| {
-        let mut steps = vec![
-            step(&tree, "d", None, text("now a file")),
-            step(&tree, "d/x", text("x"), None),
-            step(&tree, "s/deep/y", None, text("y")),
-            step(&tree, "s", link("out"), None),
-            step(&tree, "a/f", text("inside"), None),
-            step(&tree, "a", None, link("s")),
-        ];
-        steps.extend(extra);
-        let gone = ["a", "d", "d/e"].map(|name| entry(&tree, name)).to_vec();
-        let needed = vec![(entry(&tree, "s"), 0o750), (entry(&tree, "s/empty"), 0o700)];
-        Change::new(steps).unneeded_directories(gone).needed_directories(needed)
-    };
-    forth(Vec::new()).check().unwrap();
+    swap(&tree).check().unwrap();
     assert_eq!(names(&tree), before, "a check touches nothing");
 
     // A file that the change does not know is in the way: nothing of it happens.
     fs::write(tree.path("ws/d/e/other"), "").unwrap();
     let with_other = names(&tree);
-    let error = commit(&tree, forth(Vec::new())).unwrap_err();
+    let error = commit(&tree, swap(&tree)).unwrap_err();
     assert!(error.to_string().contains("d/e"), "{error}");
     assert_eq!(names(&tree), with_other);
     fs::remove_file(tree.path("ws/d/e/other")).unwrap();
 
-    commit(&tree, forth(Vec::new())).unwrap();
+    commit(&tree, swap(&tree)).unwrap();
     let after = names(&tree);
     let at = |name: &str| after.get(&tree.path("ws").join(name)).cloned();
     assert_eq!(at("d"), Some((0o100_640, Some(b"now a file".to_vec()))));
@@ -135,4 +143,50 @@ fn a_directory_becomes_a_file_and_a_file_a_directory() {
     assert_eq!(removed, ["a", "d", "d/e"].map(|name| root.join(name)));
     let made: Vec<PathBuf> = done.directories.iter().map(|kept| kept.path()).collect();
     assert_eq!(made, ["s", "s/deep", "s/empty"].map(|name| root.join(name)));
+}
+
+/// A crash after each part of such a change: the next start brings back what was there.
+#[test]
+fn a_swap_that_a_crash_interrupted_is_taken_back() {
+    let parts: [&dyn Fn(&Tree); 6] = [
+        &|tree| fs::remove_file(tree.path("ws/d/x")).unwrap(),
+        &|tree| fs::remove_file(tree.path("ws/s")).unwrap(),
+        &|tree| fs::remove_file(tree.path("ws/a/f")).unwrap(),
+        &|tree| {
+            ["d/e", "d", "a"].iter().for_each(|name| {
+                fs::remove_dir(tree.path("ws").join(name)).unwrap();
+            });
+        },
+        &|tree| {
+            ["deep", "empty"].iter().for_each(|name| {
+                fs::create_dir_all(tree.path("ws/s").join(name)).unwrap();
+            })
+        },
+        &|tree| fs::write(tree.path("ws/d"), "now a file").unwrap(),
+    ];
+    for done in 0..=parts.len() {
+        let tree = directories();
+        let before = names(&tree);
+        // Made once to get its line, which is then put where a crash leaves it.
+        commit(&tree, swap(&tree)).unwrap();
+        fs::rename(tree.path("state/log"), tree.path("state/pending/0123")).unwrap();
+        fs::remove_dir_all(tree.path("ws/s")).unwrap();
+        ["a", "d"].iter().for_each(|name| fs::remove_file(tree.path("ws").join(name)).unwrap());
+        for directory in ["a", "d/e"] {
+            fs::create_dir_all(tree.path("ws").join(directory)).unwrap();
+        }
+        fs::set_permissions(tree.path("ws/d/e"), PermissionsExt::from_mode(0o711)).unwrap();
+        fs::write(tree.path("ws/d/x"), "x").unwrap();
+        fs::write(tree.path("ws/a/f"), "inside").unwrap();
+        tree.link("s", "out");
+        assert_eq!(names(&tree), before);
+        parts[..done].iter().for_each(|part| part(&tree));
+
+        let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
+        let recovered = journal.recover(&tree.workspace).unwrap();
+        assert_eq!(recovered.len(), 1, "{done}");
+        assert_eq!(recovered[0].outcome, RecoveryOutcome::TakenBack, "{done}");
+        assert_eq!(names(&tree), before, "after {done} parts");
+        assert_eq!(journal.recover(&tree.workspace).unwrap(), []);
+    }
 }

@@ -297,14 +297,13 @@ impl Cx<'_> {
         edits.iter().map(known).collect()
     }
 
-    /// What the session knows of a file once it is restored: that it says something else, and not what, if the
-    /// session knew what it said before. Otherwise it knows no more than it did.
+    /// What the session knows of a file once it is restored: that it says something else, and not what. A file
+    /// that it had not seen stays unseen; one that says again what the session saw is known as it was.
     fn known_restored(&self, (edit, place): &(FileEdit, Place)) -> Option<(PathBuf, Option<Seen>)> {
         let path = place.path();
         let Some(now) = &edit.now else { return Some((path, None)) };
         let before = self.session().seen(&path)?;
-        let is_current = edit.was.as_ref().map(Content::hash) == Some(before.hash);
-        is_current.then(|| (path, Some(Seen::of(now))))
+        (before.hash != now.hash()).then(|| (path, Some(Seen::of(now))))
     }
 
     fn remember(&self, known: Vec<(PathBuf, Option<Seen>)>) {

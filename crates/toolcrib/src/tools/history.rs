@@ -12,7 +12,7 @@ use crate::history::HistoryEntry;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Lists what these tools and commands changed, newest first, with the ids for Undo; with id, its diff.
+/// Lists changes, newest first, with their ids for Undo; with id, its diff.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {

@@ -15,7 +15,7 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::{counted, one_line};
 
-/// Lists the commands of this session that run, or are still remembered.
+/// Lists the commands of this session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListShells {

@@ -14,22 +14,21 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{Chosen, Plan, Wanted, real_paths};
 
-/// Takes back what these tools and commands changed: files, symlinks, directories; newest first. Commands that
-/// changed only ignored files (caches, build output) are no steps: give their id. Later changes stay; where they
-/// are in the same lines, nothing is written. An undo is a change too.
+/// Takes back what tools and commands changed, newest first; with path, only there. Later changes stay; in the
+/// same lines, nothing is written. Commands that changed only ignored files are no steps: give the id. An undo
+/// has an id too.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
-    /// Changes. Default 1.
+    /// Default 1.
     #[schemars(range(min = 1, max = 100))]
     steps: Option<u64>,
-    /// Just this one, as History lists it.
+    /// Just this one.
     #[schemars(range(min = 1))]
     id: Option<u64>,
-    /// All from this id on, itself and ignored files included; all or nothing.
+    /// All from this id on, itself included, or none.
     #[schemars(range(min = 1))]
     since: Option<u64>,
-    /// Only this file or directory: its last change, or steps or id.
     path: Option<String>,
 }
 

@@ -19,15 +19,13 @@ use crate::words::counted;
 mod keep;
 mod unseen;
 
-/// Writes a whole file, with its directories. One that exists must have been read as a whole in this session, in
-/// parts too, and be unchanged since; or expected_hash be its hash. Its mode, BOM and CRLF stay. To change a
-/// part use Edit.
+/// Writes a whole file, with its directories. One that exists must have been read whole in this session and be
+/// unchanged, or expected_hash be its hash; mode, BOM and CRLF stay. To change a part use Edit.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
     file_path: String,
     content: String,
-    /// Of what the file says now.
     expected_hash: Option<String>,
 }
 
