@@ -182,64 +182,81 @@ impl Change {
                 Some(keeper.journal.begin(keeper.about, effects, &contents)?)
             }
         };
-        let (mut done, mut done_later) = (0, 0);
-        let (mut made_later, mut removed) =
-            (MadeDirectories::default(), RemovedDirectories::default());
-        let put = put_all(prepared, &mut directory, locks, || done += 1);
-        let put = put.and_then(|()| {
-            // Handles of directories that go now are of no use.
-            let mut directory = LastDirectory::default();
-            let is_in_the_way =
-                |place: &&Place| later.iter().any(|step| place.is_within(&step.place));
-            for place in self.unneeded.iter().rev().filter(is_in_the_way) {
-                removed.remove(place)?;
-            }
-            for place in &needed_later {
-                made_later.make(place)?;
-            }
-            for step in &later {
-                made_later.make_for(&step.place)?;
-            }
-            let mut waiting = waiting;
-            let ahead = waiting.len().min(MAX_WRITTEN_AHEAD);
-            Prepared::write(&mut waiting[..ahead], &mut directory)?;
-            put_all(waiting, &mut directory, locks, || done_later += 1)
-        });
+        let (mut done, mut moved) = (0, Moved::default());
+        let put = put_all(prepared, &mut directory, locks, || done += 1)
+            .and_then(|()| self.put_later(&needed_later, waiting, locks, &mut moved));
         let id = put.and_then(|()| flight.as_ref().map(|flight| flight.done()).transpose());
         let settled = match &id {
             Ok(_) => true,
             // What cannot be taken back now stays noted, and the next start tries again.
             Err(_) => {
-                let take_back = |step: &Step, file: &CommittedFile| {
-                    let _lock = locks.in_turn(&step.place)?;
-                    step.take_back(file.in_place)
-                };
-                let take_all_back = |steps: &[&Step], files: &[CommittedFile]| {
-                    let made = steps.iter().zip(files).rev();
-                    made.fold(true, |all, (step, file)| take_back(step, file).is_ok() && all)
-                };
-                let later = take_all_back(&later[..done_later], &files[first.len()..]);
-                drop(std::mem::take(&mut made_later));
-                drop(std::mem::take(&mut removed));
-                take_all_back(&first[..done], &files) && later
+                let later = take_back(&later[..moved.done], &files[first.len()..], locks);
+                drop(std::mem::take(&mut moved));
+                take_back(&first[..done], &files, locks) && later
             }
         };
         if let Some(flight) = flight.filter(|_| settled) {
             flight.close(id.as_ref().ok().copied().flatten());
         }
         let id = id.map_err(|error| if settled { error } else { error.unsettled() })?;
-        made_later.keep_with_modes(&self.needed);
+        moved.made.keep_with_modes(&self.needed);
         made.keep_with_modes(&self.needed);
-        removed.stay_removed();
+        moved.removed.stay_removed();
         for directory in self.unneeded.iter().rev() {
             directories::remove_if_empty(&directory.root, &directory.relative);
         }
         Ok(Committed { id, files })
     }
 
+    /// Removes the directories that are in the way of what waits, and puts that in place.
+    fn put_later(
+        &self,
+        needed: &[&Place],
+        mut waiting: Vec<Prepared<'_>>,
+        locks: &Locks,
+        moved: &mut Moved,
+    ) -> Result<(), FsError> {
+        let is_in_the_way =
+            |place: &&Place| waiting.iter().any(|file| place.is_within(file.place()));
+        for place in self.unneeded.iter().rev().filter(is_in_the_way) {
+            moved.removed.remove(place)?;
+        }
+        for place in needed {
+            moved.made.make(place)?;
+        }
+        for file in &waiting {
+            moved.made.make_for(file.place())?;
+        }
+        // Handles of directories that were there before are of no use.
+        let mut directory = LastDirectory::default();
+        let ahead = waiting.len().min(MAX_WRITTEN_AHEAD);
+        Prepared::write(&mut waiting[..ahead], &mut directory)?;
+        put_all(waiting, &mut directory, locks, || moved.done += 1)
+    }
+
     fn order(&self) -> Order {
         Order::of(&self.steps, &self.unneeded)
     }
+}
+
+/// What was done for the steps that wait for others. Dropped, its directories are as they were.
+#[derive(Default)]
+struct Moved {
+    /// Steps that were made.
+    done: usize,
+    // In this order: those that were removed get their names back.
+    made: MadeDirectories,
+    removed: RemovedDirectories,
+}
+
+/// Takes back steps that were made; answers whether all were.
+fn take_back(steps: &[&Step], files: &[CommittedFile], locks: &Locks) -> bool {
+    let one = |step: &Step, file: &CommittedFile| {
+        let _lock = locks.in_turn(&step.place)?;
+        step.take_back(file.in_place)
+    };
+    let made = steps.iter().zip(files).rev();
+    made.fold(true, |all, (step, file)| one(step, file).is_ok() && all)
 }
 
 /// The directories that a change makes, those among them that must wait for its first steps.

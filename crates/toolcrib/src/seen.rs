@@ -45,11 +45,11 @@ impl Seen {
 
     /// A file that the session knows as a whole.
     pub(crate) fn whole(content: &Content) -> Seen {
-        Seen::of(content).as_whole()
+        Seen::of(content).into_whole()
     }
 
     /// The same, known as a whole.
-    pub(crate) fn as_whole(self) -> Seen {
+    pub(crate) fn into_whole(self) -> Seen {
         Seen { shown: Shown::Whole, ..self }
     }
 
@@ -61,7 +61,7 @@ impl Seen {
         total: u64,
     ) -> Seen {
         let mut parts = match before.filter(|before| before.hash == self.hash) {
-            Some(Seen { shown: Shown::Whole, .. }) => return self.as_whole(),
+            Some(Seen { shown: Shown::Whole, .. }) => return self.into_whole(),
             Some(Seen { shown: Shown::Parts(parts), .. }) => parts,
             None => Vec::new(),
         };

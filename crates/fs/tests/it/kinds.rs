@@ -160,7 +160,7 @@ fn a_swap_that_a_crash_interrupted_is_taken_back() {
         &|tree| {
             ["deep", "empty"].iter().for_each(|name| {
                 fs::create_dir_all(tree.path("ws/s").join(name)).unwrap();
-            })
+            });
         },
         &|tree| fs::write(tree.path("ws/d"), "now a file").unwrap(),
     ];
