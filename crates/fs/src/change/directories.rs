@@ -88,10 +88,11 @@ impl RemovedDirectories {
             FsError::from_errno(place.path(), "is a directory that cannot be removed", errno)
         };
         let Some((parent, name)) = place.split() else { return Ok(()) };
-        let directory = open(&place.root, parent).map_err(cannot)?;
-        match rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR) {
+        let removed = open(&place.root, parent)
+            .and_then(|directory| rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR));
+        match removed {
             Ok(()) => self.removed.push(place.clone()),
-            Err(Errno::NOENT) => {}
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
             Err(errno) => return Err(cannot(errno)),
         }
         Ok(())
