@@ -173,8 +173,14 @@ pub(crate) enum Command {
     },
     /// Undo a change; later edits are kept
     Undo {
-        /// Id of the change [default: the last one]
+        /// Id of the change [default: the last one that is not of ignored files alone]
         id: Option<u64>,
+        /// Take back all changes from this one on, itself included: all or nothing
+        #[arg(long, value_name = "ID", conflicts_with_all = ["id", "path"])]
+        since: Option<u64>,
+        /// Take back only what is at this path: its last change, or change ID of it
+        #[arg(long, value_name = "PATH")]
+        path: Option<String>,
         /// Do not ask
         #[arg(long, short)]
         yes: bool,

@@ -51,7 +51,10 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, String> {
         }
         Command::Show { id } => history::show(common, &operators(common)?, *id),
         Command::Diff { since } => history::diff(&operators(common)?, *since),
-        Command::Undo { id, yes } => history::undo(common, &operators(common)?, *id, *yes),
+        Command::Undo { id, since, path, yes } => {
+            let wanted = history::Wanted { id: *id, since: *since, path: path.as_deref() };
+            history::undo(common, &operators(common)?, wanted, *yes)
+        }
         Command::Redo { yes } => history::redo(common, &operators(common)?, *yes),
         Command::Policy { command: PolicyCommand::Check { file } } => policy::check(common, file),
         Command::Policy { command: PolicyCommand::Explain { tool, args } } => {

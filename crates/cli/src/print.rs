@@ -104,8 +104,7 @@ pub(crate) fn recovered(recovered: &[Recovered]) {
         );
         for path in &change.left_alone {
             let path = visible_name(path.as_os_str().as_encoded_bytes());
-            let _ =
-                writeln!(text, "  {path} was changed by somebody else since, and left as it is");
+            let _ = writeln!(text, "  {path} was changed since, and left as it is");
         }
         let _ = anstream::stderr().write_all(text.as_bytes());
     }

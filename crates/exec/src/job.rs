@@ -28,7 +28,7 @@ use crate::wire::{Ending, Notice};
 /// A command that was started.
 #[derive(Debug)]
 pub struct Job {
-    id: String,
+    ids: JobIds,
     script: Vec<u8>,
     directory: PathBuf,
     created: SystemTime,
@@ -37,6 +37,15 @@ pub struct Job {
     over: Over,
     state: Mutex<State>,
     changed: Condvar,
+}
+
+/// The names of a job.
+#[derive(Debug)]
+pub(crate) struct JobIds {
+    /// In its session: short, and of no use outside it.
+    pub(crate) session: String,
+    /// Among all commands of the user; it cannot be guessed.
+    pub(crate) keeper: String,
 }
 
 /// What a job is doing.
@@ -123,7 +132,7 @@ struct State {
 
 impl Job {
     pub(crate) fn new(
-        id: String,
+        ids: JobIds,
         script: Vec<u8>,
         directory: PathBuf,
         (child, control): (Child, UnixStream),
@@ -149,12 +158,17 @@ impl Job {
             refusals: Vec::new(),
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Job { id, script, directory, created: SystemTime::now(), keeper, over, state, changed }
+        Job { ids, script, directory, created: SystemTime::now(), keeper, over, state, changed }
     }
 
-    /// Its name, which cannot be guessed.
+    /// Its id in its session: `sh_1` is the first. Another session has its own `sh_1`.
     pub fn id(&self) -> &str {
-        &self.id
+        &self.ids.session
+    }
+
+    /// Its id among all commands of this user, as [`crate::Kept`] has it; it cannot be guessed.
+    pub fn keeper_id(&self) -> &str {
+        &self.ids.keeper
     }
 
     /// What it runs.

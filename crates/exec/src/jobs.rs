@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use crate::command::Command;
 use crate::error::JobError;
 use crate::guard::Guard;
-use crate::job::{Job, Status};
+use crate::job::{Job, JobIds, Status};
 use crate::keepers::Keepers;
 use crate::launch::Launcher;
 use crate::log::{Log, LogLimits, LogRoom};
@@ -22,8 +23,8 @@ use crate::supervise::caller::stand_alone;
 use crate::tmp::SessionTmp;
 use crate::wire::Ending;
 
-/// What every id begins with.
-pub(crate) const ID_PREFIX: &str = "sh_";
+/// What the id of a job begins with; a number follows that counts the jobs of the session.
+const ID_PREFIX: &str = "sh_";
 
 /// How long a keeper may take to say whether the shell runs. It takes a millisecond; a machine that
 /// swaps takes longer.
@@ -58,8 +59,8 @@ impl Shells {
 
     /// The commands of one session.
     pub fn session(self: &Arc<Shells>, max: usize) -> Jobs {
-        let (space, tmp, by_id) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Jobs { shells: self.clone(), max, space, tmp, by_id }
+        let (space, tmp, by_number) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Jobs { shells: self.clone(), max, space, tmp, started: AtomicU64::new(0), by_number }
     }
 
     /// What this system lets us enforce: found by trying, the first time that somebody asks.
@@ -78,8 +79,10 @@ pub struct Jobs {
     space: Mutex<Option<Arc<Space>>>,
     /// The directory that its commands find as `/tmp`, once somebody asked.
     tmp: Mutex<Option<SessionTmp>>,
+    /// How many were started; no number is given twice.
+    started: AtomicU64,
     /// In the order in which they were made.
-    by_id: Mutex<BTreeMap<u64, Arc<Job>>>,
+    by_number: Mutex<BTreeMap<u64, Arc<Job>>>,
 }
 
 impl Jobs {
@@ -133,7 +136,9 @@ impl Jobs {
         let (script, directory) = (command.script.clone(), command.directory.clone());
         let keeper = (launched.keeper, launched.control);
         let over = self.shells.keepers.over();
-        let job = Job::new(launched.id, script, directory, keeper, log, over);
+        let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        let ids = JobIds { session: format!("{ID_PREFIX}{number}"), keeper: launched.id };
+        let job = Job::new(ids, script, directory, keeper, log, over);
         let job = Arc::new(job);
         let supervision = within.map(|(confinement, guard)| Supervision {
             confinement: confinement.clone(),
@@ -150,9 +155,7 @@ impl Jobs {
             job.end(Ending::Immediate, Status::Killed);
             return Err(JobError::KeeperSilent);
         }
-        let mut jobs = self.lock();
-        let number = jobs.last_key_value().map_or(0, |(last, _)| last + 1);
-        jobs.insert(number, job.clone());
+        self.lock().insert(number, job.clone());
         Ok(job)
     }
 
@@ -186,9 +189,10 @@ impl Jobs {
         Ok(space.insert(made).clone())
     }
 
-    /// The job of this id.
+    /// The job of this session that has this id.
     pub fn get(&self, id: &str) -> Option<Arc<Job>> {
-        self.lock().values().find(|job| job.id() == id).cloned()
+        let number = id.strip_prefix(ID_PREFIX)?.parse().ok()?;
+        self.lock().get(&number).filter(|job| job.id() == id).cloned()
     }
 
     /// All that are remembered, the oldest first.
@@ -250,7 +254,7 @@ impl Jobs {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<Job>>> {
-        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_number.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -12,10 +12,12 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::Pid;
 
-use crate::jobs::ID_PREFIX;
 use crate::keeper::{Doomed, Process, descendants};
 use crate::launch::WORKSPACE;
 use crate::wire::Ending;
+
+/// What every id of a keeper begins with; random digits follow.
+pub(crate) const ID_PREFIX: &str = "job_";
 
 /// What is read of a script.
 const MAX_SCRIPT: u64 = 4 << 10;
@@ -26,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 /// A command that some runtime of this user runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
-    /// Its id.
+    /// Its id among all commands of this user, which cannot be guessed. In its session it has another.
     pub id: String,
     /// The process that keeps it.
     pub keeper: i32,

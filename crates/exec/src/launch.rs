@@ -19,7 +19,7 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use crate::error::JobError;
 use crate::handles::give_as_given;
 use crate::handover;
-use crate::jobs::ID_PREFIX;
+use crate::kept::ID_PREFIX;
 use crate::random::random_word;
 use crate::sandbox::space::Space;
 use crate::wire::{self, Notice};
@@ -53,7 +53,7 @@ pub(crate) struct Keeper(Option<Launched>);
 /// A command under way.
 #[derive(Debug)]
 pub(crate) struct Launched {
-    /// The id of the job, which the keeper has among its arguments.
+    /// The id of the job among all commands of the user, which the keeper has among its arguments.
     pub(crate) id: String,
     pub(crate) keeper: Child,
     /// The socket to the keeper; it does not block once a request was handed over.

@@ -72,6 +72,28 @@ pub(crate) fn stat(directory: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Result<
     rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
+/// What `relative` (real names only, no `..`) is beneath `root`, no link followed.
+pub(crate) fn stat_beneath(root: BorrowedFd<'_>, relative: &Path) -> Result<Stat, Errno> {
+    let (directory, name) = open_parent(root, relative)?;
+    stat(directory.as_fd(), name)
+}
+
+/// The target of the symlink at `relative` beneath `root`.
+pub(crate) fn link_target(root: BorrowedFd<'_>, relative: &Path) -> Result<Vec<u8>, Errno> {
+    let (directory, name) = open_parent(root, relative)?;
+    Ok(rustix::fs::readlinkat(directory, name, Vec::new())?.into_bytes())
+}
+
+fn open_parent<'a>(
+    root: BorrowedFd<'_>,
+    relative: &'a Path,
+) -> Result<(OwnedFd, &'a std::ffi::OsStr), Errno> {
+    let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else {
+        return Err(Errno::INVAL);
+    };
+    Ok((open(root, parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?, name))
+}
+
 /// The bits of a mode that say what may be done with a file, and not what it is.
 pub(crate) fn permissions(stat: &Stat) -> Mode {
     Mode::from_raw_mode((stat.st_mode & 0o7777) as RawMode)

@@ -1,4 +1,4 @@
-//! What a file says.
+//! The content of a file or a symlink.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,25 +6,41 @@ use std::sync::{Arc, OnceLock};
 
 use crate::hash::ContentHash;
 
-/// What a file says: its bytes, held once however many hold them, and hashed once, when somebody asks.
+/// The bytes of a file, or the target of a symlink: held once however many hold them, and hashed once, when
+/// somebody asks.
 #[derive(Clone)]
 pub struct Content(Arc<Inner>);
 
 struct Inner {
     bytes: Vec<u8>,
+    is_link: bool,
     hash: OnceLock<ContentHash>,
 }
 
 impl Content {
+    /// A symlink with this target.
+    pub fn link(target: impl Into<Vec<u8>>) -> Content {
+        Content::new(target.into(), true)
+    }
+
+    /// Whether it is the target of a symlink, and not the bytes of a file.
+    pub fn is_link(&self) -> bool {
+        self.0.is_link
+    }
+
     /// The hash of the bytes.
     pub fn hash(&self) -> ContentHash {
         *self.0.hash.get_or_init(|| ContentHash::of(&self.0.bytes))
+    }
+
+    fn new(bytes: Vec<u8>, is_link: bool) -> Content {
+        Content(Arc::new(Inner { bytes, is_link, hash: OnceLock::new() }))
     }
 }
 
 impl<T: Into<Vec<u8>>> From<T> for Content {
     fn from(bytes: T) -> Self {
-        Content(Arc::new(Inner { bytes: bytes.into(), hash: OnceLock::new() }))
+        Content::new(bytes.into(), false)
     }
 }
 
@@ -38,7 +54,8 @@ impl Deref for Content {
 
 impl PartialEq for Content {
     fn eq(&self, other: &Content) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self[..] == other[..]
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.is_link() == other.is_link() && self[..] == other[..])
     }
 }
 
@@ -46,6 +63,7 @@ impl Eq for Content {}
 
 impl fmt::Debug for Content {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Content({} bytes)", self.len())
+        let kind = if self.is_link() { "Link" } else { "Content" };
+        write!(f, "{kind}({} bytes)", self.len())
     }
 }

@@ -7,6 +7,8 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 
+use crate::beneath;
+use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
 use crate::place::Place;
 
@@ -17,6 +19,8 @@ pub enum FileKind {
     File,
     /// A directory.
     Directory,
+    /// A symlink; only a name that is not followed has this kind.
+    Symlink,
     /// A FIFO.
     Fifo,
     /// A socket.
@@ -32,6 +36,7 @@ impl FileKind {
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => FileKind::File,
             FileType::Directory => FileKind::Directory,
+            FileType::Symlink => FileKind::Symlink,
             FileType::Fifo => FileKind::Fifo,
             FileType::Socket => FileKind::Socket,
             FileType::BlockDevice | FileType::CharacterDevice => FileKind::Device,
@@ -43,6 +48,7 @@ impl FileKind {
         match self {
             FileKind::File => "a file",
             FileKind::Directory => "a directory",
+            FileKind::Symlink => "a symlink",
             FileKind::Fifo => "a FIFO",
             FileKind::Socket => "a socket",
             FileKind::Device => "a device",
@@ -166,6 +172,20 @@ impl ReadFile {
 
     pub(crate) fn handle(&self) -> std::os::fd::BorrowedFd<'_> {
         self.handle.as_fd()
+    }
+}
+
+/// The content of the file or symlink at a place of [`crate::Workspace::entry`]; nothing, if nothing is there.
+pub fn read_entry(place: &Place, max_bytes: u64) -> Result<Option<Content>, FsError> {
+    match place.kind() {
+        None => Ok(None),
+        Some(FileKind::Symlink) => {
+            let target = beneath::link_target(place.root.handle(), &place.relative);
+            target.map(|target| Some(Content::link(target))).map_err(|errno| {
+                FsError::from_errno(place.path(), "is a symlink that cannot be read", errno)
+            })
+        }
+        Some(_) => ReadFile::open(place)?.read_all(max_bytes).map(|bytes| Some(bytes.into())),
     }
 }
 

@@ -22,9 +22,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use self::measure::{Lost, Measure, Share, Worth};
 
 use self::measure::Spent;
-use self::spot::{Spot, Standing};
+use self::spot::{DirectoryStamp, Spot, Standing};
 use crate::error::FsError;
-use crate::journal::{About, FileChange, Followed, Journal, KeptPath, Version};
+use crate::journal::{
+    About, Effects, Entry, FileChange, Followed, Journal, KeptDirectory, KeptPath, Version,
+};
 use crate::tree::Stamp;
 use crate::workspace::Workspace;
 
@@ -36,7 +38,7 @@ const MAX_BENEATH: usize = 200_000;
 pub struct Footprint {
     workspace: Workspace,
     journal: Option<Journal>,
-    about: About,
+    about: Mutex<About>,
     measure: Measure,
     state: Mutex<State>,
 }
@@ -56,6 +58,8 @@ struct Touched {
     worth: Worth,
     /// If a directory is there in the end, all that is in it came with it.
     whole: bool,
+    /// The directory that was there was gone at some time.
+    vacated: bool,
 }
 
 /// What was there before.
@@ -65,8 +69,28 @@ enum Before {
     Kept(Version),
     /// A file that is not kept.
     Lost(Stamp, Lost),
-    /// A link or another thing that is no file; never kept.
+    Directory(DirectoryStamp),
+    /// A FIFO, a socket or a device; never kept.
     Other,
+}
+
+/// Tells what a path is worth. The second argument is whether it is a directory.
+type Judge<'a> = &'a dyn Fn(&Path, bool) -> Worth;
+
+impl Touched {
+    fn new(before: Before, worth: Worth, whole: bool) -> Touched {
+        Touched { before, worth, whole, vacated: false }
+    }
+
+    /// Whether a directory that is there now is another than there was, so that all in it is new.
+    fn is_new_directory(&self, now: &Standing) -> bool {
+        match (&self.before, now) {
+            (Before::Directory(was), Standing::Directory(now)) => {
+                self.vacated || was.identity != now.identity
+            }
+            _ => true,
+        }
+    }
 }
 
 /// What has changed, since it was settled last.
@@ -78,13 +102,17 @@ pub struct Settled {
     pub files: Vec<ChangedFile>,
     /// Why it could not be put into the journal.
     pub failed: Option<FsError>,
+    /// Directories that were made and have no changed file in them.
+    pub made: Vec<PathBuf>,
+    /// Directories that were removed and had no changed file in them.
+    pub removed: Vec<PathBuf>,
     /// Directories that were renamed and had more files in them than are kept.
     pub incomplete: Vec<PathBuf>,
     /// Files that were modified and have other names (hard links), which were modified with them.
     pub shared: Vec<PathBuf>,
 }
 
-/// A file that has changed.
+/// A file or symlink that has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
     /// Its real path.
@@ -116,82 +144,98 @@ impl Footprint {
         about: About,
         measure: Measure,
     ) -> Footprint {
-        Footprint { workspace, journal, about, measure, state: Mutex::default() }
+        let (about, state) = (Mutex::new(about), Mutex::default());
+        Footprint { workspace, journal, about, measure, state }
     }
 
     /// What is at a real path is about to be changed, or something is about to be made there. If a directory
     /// is there, then only as a `whole`: it is renamed. `worth` is asked for the files that this means.
-    pub fn touch(&self, path: &Path, whole: bool, worth: &dyn Fn(&Path) -> Worth) {
+    pub fn touch(&self, path: &Path, whole: bool, worth: Judge<'_>) {
         let Some(spot) = Spot::of(&self.workspace, path) else { return };
         let mut state = self.lock();
-        if state.touched.contains_key(path) {
+        if let Some(known) = state.touched.get_mut(path) {
+            known.whole |= whole;
+            known.vacated |= matches!(spot.look(), Standing::Nothing);
             return;
         }
         let standing = spot.look();
-        if matches!(standing, Standing::Directory) && whole {
+        let is_directory = matches!(standing, Standing::Directory(_));
+        if is_directory && whole {
             let (beneath, complete) = spot.beneath(MAX_BENEATH);
             if !complete {
                 state.incomplete.push(path.to_owned());
             }
             for file in beneath {
                 if let Some(spot) = Spot::of(&self.workspace, &file) {
-                    self.touch_one(&mut state, (&spot, spot.look()), worth(&file), false);
+                    let standing = spot.look();
+                    let worth = worth(&file, matches!(standing, Standing::Directory(_)));
+                    self.touch_one(&mut state, (&spot, standing), worth, false);
                 }
             }
         }
-        self.touch_one(&mut state, (&spot, standing), worth(path), whole);
+        self.touch_one(&mut state, (&spot, standing), worth(path, is_directory), whole);
+    }
+
+    /// Whether what is at this path was about to be changed, and is not settled yet.
+    pub fn has_touched(&self, path: &Path) -> bool {
+        self.lock().touched.contains_key(path)
     }
 
     /// Compares, puts what differs into the journal, and begins anew. If the other still runs, it may still
-    /// have files open: those that were touched are compared once more the next time.
-    pub fn settle(&self, still_runs: bool) -> Settled {
+    /// have files open: those that were touched are compared once more the next time. `worth` is asked for
+    /// directories.
+    pub fn settle(&self, still_runs: bool, worth: Judge<'_>) -> Settled {
         let mut state = std::mem::take(&mut *self.lock());
         let mut settled = Settled::default();
-        let (mut changes, mut directories, mut open) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut effects, mut open) = (Effects::default(), Vec::new());
         self.add_what_came_along(&mut state);
         settled.incomplete = std::mem::take(&mut state.incomplete);
         let State { touched, spent, note, .. } = &mut state;
         for (path, touched) in touched {
             let Some(spot) = Spot::of(&self.workspace, path) else { continue };
-            if still_runs && matches!(spot.look(), Standing::File { .. }) {
+            let now = spot.look();
+            let is_file = matches!(now, Standing::File { .. });
+            let is_shared = matches!(&now, Standing::File { stamp } if stamp.is_shared);
+            if still_runs && is_file {
                 open.push((path.clone(), touched.worth));
             }
-            let (file, change) = match (&touched.before, spot.look()) {
-                (Before::Nothing, Standing::Directory) => {
-                    directories.push(KeptPath::new(path));
-                    continue;
+            match (&touched.before, &now) {
+                (Before::Directory(_), Standing::Directory(_)) => {}
+                (Before::Directory(was), _) => {
+                    effects.removed.push(KeptDirectory::new(path, was.mode));
                 }
-                (before, now) => match self.compare(&spot, before, now, touched.worth, spent) {
-                    Some((action, outcome)) => {
-                        let (change, lost) = match outcome {
-                            Ok(change) => (Some(change), None),
-                            Err(lost) => (None, Some(lost)),
-                        };
-                        let ignored = touched.worth != Worth::Much;
-                        (ChangedFile { path: path.clone(), action, ignored, lost }, change)
-                    }
-                    None => continue,
-                },
+                (_, Standing::Directory(_)) => effects.made.push(KeptPath::new(path)),
+                _ => {}
+            }
+            let compared = self.compare(&spot, &touched.before, now, touched.worth, spent);
+            let Some((action, outcome)) = compared else { continue };
+            let (change, lost) = match outcome {
+                Ok(change) => (Some(change), None),
+                Err(lost) => (None, Some(lost)),
             };
-            let is_shared = matches!(spot.look(), Standing::File { stamp } if stamp.is_shared);
-            if is_shared && file.action == Action::Modified {
+            if is_shared && action == Action::Modified {
                 settled.shared.push(path.clone());
             }
-            settled.files.push(file);
-            changes.extend(change);
+            let ignored = touched.worth != Worth::Much;
+            settled.files.push(ChangedFile { path: path.clone(), action, ignored, lost });
+            effects.files.extend(change);
         }
+        settled.made = settled.without_files(effects.made.iter().map(KeptPath::path));
+        settled.removed = settled.without_files(effects.removed.iter().map(KeptDirectory::path));
+        let mut directories = settled.made.iter().chain(&settled.removed);
+        effects.only_ignored = settled.files.iter().all(|file| file.ignored)
+            && directories.all(|directory| worth(directory, true) != Worth::Much);
         if let Some(journal) = &self.journal
-            && !(changes.is_empty() && directories.is_empty())
+            && !effects.is_empty()
         {
-            let noted = journal.add(self.about.clone(), changes, directories, note.as_ref());
-            match noted {
+            match journal.add(self.about(), effects, note.as_ref()) {
                 Ok(id) => settled.id = Some(id),
                 Err(error) => settled.failed = Some(error),
             }
         }
         // A file that was kept just now is kept at no cost once more: the journal has its content.
         for (path, worth) in open {
-            self.touch(&path, false, &|_| worth);
+            self.touch(&path, false, &|_, _| worth);
         }
         // What could not be put into the journal stays noted, and the next start tries again.
         if settled.failed.is_none()
@@ -202,22 +246,34 @@ impl Footprint {
         settled
     }
 
+    /// Names the command whose changes these are, once it has an id.
+    pub fn name_shell(&self, id: &str) {
+        let mut about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
+        about.shell = Some(id.to_owned());
+    }
+
     /// What a crash interrupted: as noted, up to what is there now.
     pub(crate) fn of_note(
         workspace: &Workspace,
         journal: &Journal,
         note: Followed,
-        files: Vec<FileChange>,
+        noted: Vec<Entry>,
         about: About,
     ) -> Footprint {
         let footprint =
             Footprint::new(workspace.clone(), Some(journal.clone()), about, Measure::default());
         let mut state = footprint.lock();
         state.note = Some(note);
-        for file in files {
-            let before = file.before.map_or(Before::Nothing, Before::Kept);
-            let touched = Touched { before, worth: Worth::Much, whole: false };
-            state.touched.insert(file.path(), touched);
+        for Entry { files, removed, .. } in noted {
+            for file in files {
+                let before = file.before.map_or(Before::Nothing, Before::Kept);
+                state.touched.insert(file.path(), Touched::new(before, Worth::Much, false));
+            }
+            for directory in removed {
+                let stamp = DirectoryStamp { identity: (0, 0), mode: directory.mode };
+                let touched = Touched::new(Before::Directory(stamp), Worth::Much, false);
+                state.touched.insert(directory.path(), touched);
+            }
         }
         drop(state);
         footprint
@@ -234,23 +290,40 @@ impl Footprint {
         if worth == Worth::Nothing || state.touched.contains_key(&path) {
             return;
         }
-        // What is in a directory that was not one before, was not there either.
-        let is_new = path.ancestors().skip(1).any(|above| state.touched.contains_key(above));
+        // What is in a directory that was not there before, was not there either.
+        let is_new = path.ancestors().skip(1).any(|above| self.is_new_directory(state, above));
         let before = match standing {
-            Standing::Directory => return,
             Standing::Nothing => Before::Nothing,
             _ if is_new => Before::Nothing,
             Standing::File { stamp, .. } => match self.keep(state, spot, worth) {
                 Ok(version) => Before::Kept(version),
                 Err(lost) => Before::Lost(stamp, lost),
             },
+            Standing::Link => match self.keep(state, spot, worth) {
+                Ok(version) => Before::Kept(version),
+                Err(_) => Before::Other,
+            },
+            Standing::Directory(stamp) => Before::Directory(stamp),
             Standing::Other => Before::Other,
         };
-        if matches!(before, Before::Nothing) {
-            // Without the note it is forgotten if the process dies now, and only then.
-            let _ = self.note(state, &path, None);
-        }
-        state.touched.insert(path, Touched { before, worth, whole });
+        // Without the note it is forgotten if the process dies now, and only then.
+        let _ = match &before {
+            Before::Nothing => {
+                self.note(state, |note| note.add_file(FileChange::new(&path, None, None)))
+            }
+            Before::Directory(stamp) => {
+                self.note(state, |note| note.add_directory(KeptDirectory::new(&path, stamp.mode)))
+            }
+            _ => Ok(()),
+        };
+        state.touched.insert(path, Touched::new(before, worth, whole));
+    }
+
+    /// Whether something that was touched has become a directory since, or another one.
+    fn is_new_directory(&self, state: &State, path: &Path) -> bool {
+        let Some(touched) = state.touched.get(path) else { return false };
+        let standing = || Spot::of(&self.workspace, path).map(|spot| spot.look());
+        touched.is_new_directory(&standing().unwrap_or(Standing::Nothing))
     }
 
     /// Keeps what a file says before it is changed.
@@ -259,39 +332,49 @@ impl Footprint {
         let (content, mode) = state.spent.read(&self.measure, spot, worth)?;
         let version = Version::of(&content, mode);
         // First what it is called, so that nobody takes it for something that nobody needs.
-        self.note(state, &spot.path(), Some(version)).map_err(Lost::Failed)?;
+        let change = FileChange::new(&spot.path(), Some(version), None);
+        self.note(state, |note| note.add_file(change)).map_err(Lost::Failed)?;
         journal.keep(&content).map_err(Lost::Failed)?;
         Ok(version)
     }
 
-    fn note(&self, state: &mut State, path: &Path, before: Option<Version>) -> Result<(), FsError> {
+    fn note(
+        &self,
+        state: &mut State,
+        add: impl FnOnce(&mut Followed) -> Result<(), FsError>,
+    ) -> Result<(), FsError> {
         let Some(journal) = &self.journal else { return Ok(()) };
         let note = match &mut state.note {
             Some(note) => note,
-            None => state.note.insert(journal.follow(&self.about)?),
+            None => state.note.insert(journal.follow(&self.about())?),
         };
-        note.add(FileChange::new(path, before, None))
+        add(note)
     }
 
-    /// What is in directories that were renamed to where nothing was: nobody has named them.
+    fn about(&self) -> About {
+        self.about.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What is in directories that were renamed to where they are: nobody has named it.
     fn add_what_came_along(&self, state: &mut State) {
-        let directories: Vec<(PathBuf, Worth)> = state
+        let directories: Vec<(PathBuf, Worth, Spot)> = state
             .touched
             .iter()
-            .filter(|(_, touched)| touched.whole && matches!(touched.before, Before::Nothing))
-            .map(|(path, touched)| (path.clone(), touched.worth))
+            .filter(|(_, touched)| touched.whole)
+            .filter_map(|(path, touched)| {
+                let spot = Spot::of(&self.workspace, path)?;
+                let now = spot.look();
+                let came = matches!(now, Standing::Directory(_)) && touched.is_new_directory(&now);
+                came.then(|| (path.clone(), touched.worth, spot))
+            })
             .collect();
-        for (path, worth) in directories {
-            let Some(spot) = Spot::of(&self.workspace, &path) else { continue };
-            if !matches!(spot.look(), Standing::Directory) {
-                continue;
-            }
+        for (path, worth, spot) in directories {
             let (beneath, complete) = spot.beneath(MAX_BENEATH);
             if !complete {
-                state.incomplete.push(path.clone());
+                state.incomplete.push(path);
             }
             for file in beneath {
-                let new = Touched { before: Before::Nothing, worth, whole: false };
+                let new = Touched::new(Before::Nothing, worth, false);
                 state.touched.entry(file).or_insert(new);
             }
         }
@@ -309,15 +392,18 @@ impl Footprint {
         let path = spot.path();
         let gone =
             |version: Version| (Action::Deleted, Ok(FileChange::new(&path, Some(version), None)));
+        let there = matches!(now, Standing::File { .. } | Standing::Link);
         match (before, now) {
-            (Before::Nothing, Standing::File { .. }) => {
+            (Before::Nothing | Before::Directory(_), Standing::Other) => {
+                Some((Action::Created, Err(Lost::NoFile)))
+            }
+            (Before::Nothing | Before::Directory(_), _) if there => {
                 let after = self.keep_now(spot, worth, spent);
                 let change = after.map(|after| FileChange::new(&path, None, Some(after)));
                 Some((Action::Created, change))
             }
-            (Before::Nothing, Standing::Other) => Some((Action::Created, Err(Lost::NoFile))),
-            (Before::Nothing, _) => None,
-            (Before::Kept(was), Standing::File { .. }) => {
+            (Before::Nothing | Before::Directory(_), _) => None,
+            (Before::Kept(was), _) if there => {
                 let after = match self.keep_now(spot, worth, spent) {
                     Ok(after) if after == *was => return None,
                     after => after,
@@ -327,13 +413,11 @@ impl Footprint {
             }
             (Before::Kept(was), _) => Some(gone(*was)),
             (Before::Lost(was, _), Standing::File { stamp, .. }) if stamp == *was => None,
-            (Before::Lost(_, lost), Standing::File { .. }) => {
-                Some((Action::Modified, Err(lost.clone())))
-            }
+            (Before::Lost(_, lost), _) if there => Some((Action::Modified, Err(lost.clone()))),
             (Before::Lost(_, lost), _) => Some((Action::Deleted, Err(lost.clone()))),
-            (Before::Other, Standing::Nothing) => Some((Action::Deleted, Err(Lost::NoFile))),
-            (Before::Other, Standing::File { .. }) => Some((Action::Modified, Err(Lost::NoFile))),
-            (Before::Other, _) => None,
+            (Before::Other, Standing::Other) => None,
+            (Before::Other, _) if there => Some((Action::Modified, Err(Lost::NoFile))),
+            (Before::Other, _) => Some((Action::Deleted, Err(Lost::NoFile))),
         }
     }
 
@@ -347,5 +431,17 @@ impl Footprint {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Settled {
+    /// Those of some directories that have no changed file in them.
+    fn without_files(&self, directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+        // Files are in the order of their paths, so those in a directory follow it at once.
+        let has_files = |directory: &PathBuf| {
+            let after = self.files.partition_point(|file| file.path <= *directory);
+            self.files.get(after).is_some_and(|file| file.path.starts_with(directory))
+        };
+        directories.filter(|directory| !has_files(directory)).collect()
     }
 }

@@ -39,7 +39,8 @@ use rustix::fs::{FlockOperation, OFlags};
 
 pub use self::collect::Caps;
 pub use self::decisions::Decided;
-pub use self::entry::{About, Entry, FileChange, KeptPath, Version};
+pub(crate) use self::entry::Effects;
+pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version};
 pub(crate) use self::followed::Followed;
 pub use self::log::{Changes, Damage, DamagedChanges};
 pub use self::recover::{Outcome, Recovered};
@@ -111,14 +112,13 @@ impl Journal {
     pub(crate) fn begin(
         &self,
         about: About,
-        files: Vec<FileChange>,
-        directories: Vec<KeptPath>,
+        effects: Effects,
         contents: &[&Content],
     ) -> Result<Flight<'_>, FsError> {
         self.directory.make(&[BLOBS, PENDING])?;
         let token = random::hex::<16>()
             .map_err(|errno| FsError::from_errno(self.directory(), "cannot be named", errno))?;
-        let entry = Entry::new(token, about, files, directories);
+        let entry = Entry::new(token, about, effects);
         self.try_begin(entry.clone(), contents).or_else(|_| {
             self.collect()?;
             self.try_begin(entry, contents)

@@ -53,12 +53,12 @@ pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, NewMode, S
 pub use closed::Closed;
 pub use content::Content;
 pub use error::{FsError, FsErrorKind};
-pub use file::{FileKind, ReadFile};
+pub use file::{FileKind, ReadFile, read_entry};
 pub use footprint::{Action, ChangedFile, Footprint, Lost, Measure, Settled, Share, Worth};
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, Caps, Changes, Damage, DamagedChanges, Decided, Entry, FileChange, Journal, KeptPath,
-    Outcome as RecoveryOutcome, Recovered, Version,
+    About, Caps, Changes, Damage, DamagedChanges, Decided, Entry, FileChange, Journal,
+    KeptDirectory, KeptPath, Outcome as RecoveryOutcome, Recovered, Version,
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;

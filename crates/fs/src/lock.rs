@@ -125,7 +125,7 @@ fn nearest_directory(place: &Place) -> Result<OwnedFd, FsError> {
     let mut relative = place.split().map_or(Path::new(""), |(parent, _)| parent);
     loop {
         match beneath::open(place.root.handle(), relative, flags, Mode::empty()) {
-            Err(Errno::NOENT | Errno::NOTDIR) if relative.parent().is_some() => {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if relative.parent().is_some() => {
                 relative = relative.parent().unwrap_or(relative);
             }
             answer => {

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
+use crate::file::FileKind;
 use crate::place::Place;
 use crate::resolve;
 use crate::root::{Root, join};
@@ -59,7 +61,7 @@ impl Workspace {
         Place {
             root: self.roots[0].clone(),
             relative: "".into(),
-            kind: Some(crate::FileKind::Directory),
+            kind: Some(FileKind::Directory),
             mode: None,
             links: Vec::new(),
         }
@@ -94,12 +96,19 @@ impl Workspace {
         self.roots.iter().filter_map(beneath).max_by_key(|(root, _)| root.path().as_os_str().len())
     }
 
-    /// Finds a place again by its real path.
-    pub(crate) fn resolve_real(&self, path: &Path) -> Result<Place, FsError> {
-        let place = self.resolve(&self.top(), path)?;
-        match place.through_link() {
-            true => Err(FsError::new(FsErrorKind::Stale, path, "leads through a link now")),
-            false => Ok(place),
+    /// Finds a place again by its real path, following no link: where the last name is a symlink, the place
+    /// is the symlink itself. If a name before it is not a directory any more, nothing is there. No place, if
+    /// the path is in no root.
+    pub fn entry(&self, path: &Path) -> Option<Place> {
+        let (root, relative) = self.innermost(path)?;
+        let is_plain =
+            |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(_));
+        if relative.as_os_str().is_empty() || !relative.components().all(is_plain) {
+            return None;
         }
+        let stat = beneath::stat_beneath(root.handle(), &relative).ok();
+        let kind = stat.as_ref().map(FileKind::of);
+        let mode = stat.as_ref().map(|stat| beneath::permissions(stat).as_raw_mode());
+        Some(Place { root, relative, kind, mode, links: Vec::new() })
     }
 }

@@ -9,7 +9,7 @@ pub(crate) fn instructions(roots: &[String]) -> String {
          were not meant to change do not. Paths are relative to the first of these directories, or \
          absolute; the file tools reach nothing outside them. A reply says what was left out and which call \
          gets it; an error says what to do next. Edit needs no Read first when old_string is exact and \
-         unique; Write over a file needs it to have been read.",
+         unique; Write over a file needs all of it to have been read.",
         roots.join(", ")
     )
 }

@@ -41,6 +41,12 @@ impl Ignored {
         }
     }
 
+    /// Whether a directory is left out with all in it, by its path from the root.
+    pub fn has_directory(&self, relative: &Path) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(self.directory(&mut known, relative), Known::LeftOut)
+    }
+
     fn directory(&self, known: &mut HashMap<PathBuf, Known>, relative: &Path) -> Known {
         if let Some(known) = known.get(relative) {
             return known.clone();

@@ -213,6 +213,14 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
             }
             Step::Metadata => return self.tell_metadata(segment, &body),
             Step::After(file) => return self.tell_file(segment, &file),
+            Step::AfterSymlink(path) => return self.tell_symlink(segment, &path),
+            Step::AfterDirectory(path) => {
+                let path = self.at(&path);
+                if !path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+                    return Err(format!("{} is no directory", path.display()));
+                }
+                self.unaccounted.retain(|changed| !changed.starts_with(&path));
+            }
             Step::Absent(path) => {
                 let path = self.at(&path);
                 if path.symlink_metadata().is_ok() {
@@ -335,6 +343,20 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
         self.unaccounted.remove(&path.canonicalize().unwrap_or(path));
         let same = file.spelling.read(&body).is_ok_and(|expected| expected == content);
         let body = if same { body } else { file.spelling.write(&content) };
+        self.real.push(Segment::Block { fence, info, body });
+        Ok(())
+    }
+
+    /// Where a symlink really leads now.
+    fn tell_symlink(&mut self, segment: Segment, path: &Path) -> Result<(), String> {
+        let Segment::Block { fence, info, .. } = segment else {
+            return Ok(());
+        };
+        let path = self.at(path);
+        let target = path.read_link().map_err(|error| format!("{}: {error}", path.display()))?;
+        // What was beneath a directory of this name is gone.
+        self.unaccounted.retain(|changed| !changed.starts_with(&path));
+        let body = self.contract(&format!("{}\n", target.display()));
         self.real.push(Segment::Block { fence, info, body });
         Ok(())
     }

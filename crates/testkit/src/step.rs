@@ -31,6 +31,10 @@ pub(crate) enum Step {
     Metadata,
     /// `after PATH [escaped|hex] [mode=755]`: a file as the call before must leave it.
     After(FileBlock),
+    /// `after PATH symlink`: a symlink as the call before must leave it; the body is its target.
+    AfterSymlink(PathBuf),
+    /// `after PATH dir`: a directory that must be there, whatever is in it.
+    AfterDirectory(PathBuf),
     /// `absent PATH`: what must not be there.
     Absent(PathBuf),
 }
@@ -54,6 +58,8 @@ impl Step {
         let words: Vec<&str> = info.split_whitespace().collect();
         let step = match words.as_slice() {
             ["file", path, rest @ ..] => Step::File(FileBlock::parse(path, rest)?),
+            ["after", path, "symlink"] => Step::AfterSymlink(name(path)?),
+            ["after", path, "dir"] => Step::AfterDirectory(name(path)?),
             ["after", path, rest @ ..] => Step::After(FileBlock::parse(path, rest)?),
             ["dir", path] => Step::Directory(name(path)?),
             ["symlink", path] => Step::Symlink(name(path)?),

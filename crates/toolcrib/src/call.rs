@@ -117,7 +117,8 @@ impl Runtime {
             tool: record.tool.clone(),
             arguments: record.arguments.clone(),
             rule: verdict.rule.clone(),
-            undoes: Vec::new(),
+            session: Some(session.id()),
+            ..About::default()
         };
         record.decision = Some((verdict.decision, verdict.rule));
         record.answered = permission.answered;
@@ -138,7 +139,7 @@ impl Runtime {
                 "[{path} is open to file tools for this session; commands still cannot write there]"
             ))
         });
-        Ok(told(self, session, cx.into_basis().into_keys().collect(), reply))
+        Ok(told(self, session, cx.into_written(), reply))
     }
 
     /// An answer about commands without the secrets in it: they may stand in the names of files and directories,

@@ -7,11 +7,12 @@ mod meant;
 mod search;
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{About, Journal, Place};
 use toolcrib_policy::Effect;
 
+pub(crate) use self::change::Restoring;
 pub use self::change::{Changed, FileEdit, Updated};
 pub(crate) use self::command::{StartedCommand, trouble};
 pub(crate) use self::search::Ground;
@@ -34,6 +35,8 @@ pub struct Cx<'a> {
     about: About,
     /// What the files said that the call has changed, or would.
     basis: RefCell<Basis>,
+    /// The files that the call has written, and that are there.
+    written: RefCell<Vec<PathBuf>>,
     /// What they said when somebody agreed to it.
     agreed: Option<Basis>,
 }
@@ -46,8 +49,8 @@ impl<'a> Cx<'a> {
         options: Options<'a>,
         about: About,
     ) -> Self {
-        let basis = RefCell::default();
-        Cx { runtime, session, grant, options, about, basis, agreed: None }
+        let (basis, written) = (RefCell::default(), RefCell::default());
+        Cx { runtime, session, grant, options, about, basis, written, agreed: None }
     }
 
     /// Holds the call to what somebody agreed to: the files must still say what they said then.
@@ -59,6 +62,11 @@ impl<'a> Cx<'a> {
     /// What the files said that the call has changed, or would.
     pub(crate) fn into_basis(self) -> Basis {
         self.basis.into_inner()
+    }
+
+    /// The files that the call has written, and that are there.
+    pub(crate) fn into_written(self) -> Vec<PathBuf> {
+        self.written.into_inner()
     }
 
     /// Whether nothing is to be changed. The methods that change see to it themselves; a tool needs

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Component, Path, PathBuf};
 
-use toolcrib_fs::{Directory, FsErrorKind, Place};
+use toolcrib_fs::{Directory, FileKind, FsErrorKind, Place};
 use toolcrib_policy::{Access, Effect, Outside};
 use toolcrib_text::visible_name;
 
@@ -188,9 +188,33 @@ pub(crate) fn resolve(
     path: &Path,
 ) -> Result<Place, Unresolved> {
     let place = resolve_any(runtime, session, effect, path)?;
-    if effect == Effect::Write
-        && let Some(pattern) =
-            place.names_on_the_way().find_map(|path| runtime.protection().find(path))
+    if effect == Effect::Write {
+        refuse_protected(runtime, &place, path, &place)?;
+    }
+    Ok(place)
+}
+
+/// The same for a place of [`entry`]. If a file or symlink has the name of a directory on the way, nothing is
+/// beneath it, and the rules for git directories are asked about that name: a symlink could lead them elsewhere.
+pub(crate) fn require_restorable(runtime: &Runtime, place: &Place) -> Result<(), Error> {
+    let path = place.path();
+    let in_the_way = path.ancestors().skip(1).filter_map(|above| {
+        let above = runtime.workspace().entry(above)?;
+        above.kind().is_some_and(|kind| kind != FileKind::Directory).then_some(above)
+    });
+    let in_the_way = place.kind().is_none().then(|| in_the_way.last()).flatten();
+    refuse_protected(runtime, place, &path, in_the_way.as_ref().unwrap_or(place))
+}
+
+/// Refuses a place whose name is protected. `path` is the place as the caller named it, `judged` the place that the
+/// rules for git directories are asked about.
+fn refuse_protected(
+    runtime: &Runtime,
+    place: &Place,
+    path: &Path,
+    judged: &Place,
+) -> Result<(), Error> {
+    if let Some(pattern) = place.names_on_the_way().find_map(|path| runtime.protection().find(path))
     {
         let message = format!(
             "{} is protected: writing it can make programs run code",
@@ -203,7 +227,7 @@ pub(crate) fn resolve(
             .with("protected_by", pattern)
             .into());
     }
-    if effect == Effect::Write && runtime.path_rules().refuses_writing(&place) {
+    if runtime.path_rules().refuses_writing(judged) {
         let shown = visible_name(path.as_os_str().as_encoded_bytes());
         let message =
             format!("{shown} is protected: git runs it, or takes its configuration from it");
@@ -212,10 +236,25 @@ pub(crate) fn resolve(
             "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
         )).into());
     }
-    Ok(place)
+    Ok(())
 }
 
-/// The same, also for names that are protected. Only for bringing back what was there before a change.
+/// The file or symlink at a real path, not followed, also if its name is protected. Only for bringing back what
+/// was there before a change.
+pub(crate) fn entry(runtime: &Runtime, session: &Session, path: &Path) -> Result<Place, Error> {
+    let shown = visible_name(path.as_os_str().as_encoded_bytes());
+    if let Some(reason) = runtime.closed(session, path) {
+        return Err(hidden(&shown, &reason));
+    }
+    let known = runtime.workspace().with(session.opened_roots().iter().cloned());
+    let outside = || {
+        let place = resolve_any(runtime, session, Effect::Write, path).ok()?;
+        (session.has_changed_outside(path) && !place.through_link()).then_some(place)
+    };
+    known.entry(path).or_else(outside).ok_or_else(|| Error::outside(&shown))
+}
+
+/// The same as [`resolve`], also for names that are protected.
 pub(crate) fn resolve_any(
     runtime: &Runtime,
     session: &Session,

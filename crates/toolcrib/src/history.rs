@@ -1,18 +1,26 @@
 //! What was done, as people and models read it.
 
+mod taken_back;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use toolcrib_fs::{
-    Changes, DamagedChanges, Entry, FileChange, Journal, KeptPath, Place, ReadFile, Version,
+    Changes, Content, DamagedChanges, Entry, FileChange, FileKind, Journal, KeptDirectory,
+    KeptPath, Version, read_entry,
 };
-use toolcrib_text::{Diff, unified_diff};
+use toolcrib_text::{Diff, unified_diff, visible_name};
+
+pub(crate) use self::taken_back::{TakenBack, taken_back};
 
 use crate::error::{Error, ErrorKind};
 use crate::runtime::Runtime;
 use crate::session::Session;
-use crate::words::counted;
+use crate::words::{counted, first_of, one_line};
+
+/// Characters of a command that a line of the history shows.
+const COMMAND_CHARS: usize = 80;
 
 /// A change that was made in this workspace.
 #[derive(Debug, Clone)]
@@ -25,15 +33,27 @@ pub struct HistoryEntry {
     pub tool: String,
     /// The rule that allowed it.
     pub rule: String,
+    /// The first line of the command that made it, cut and without secrets.
+    pub command: Option<String>,
+    /// Whether a command made it, and ignore files leave out all that it changed. A plain Undo passes it over.
+    pub only_ignored: bool,
     /// The changes that it takes back.
     pub undoes: Vec<u64>,
-    /// Whether a later change has taken it back.
+    /// The path at which it takes them back, if not everywhere.
+    pub only: Option<String>,
+    /// Whether later changes have taken it back.
     pub undone: bool,
+    /// Whether later changes have taken back a part of it.
+    pub undone_in_part: bool,
     /// Whether it takes back changes, and not undos: an undo, and not a redo.
     pub is_undo: bool,
-    /// The files that it changed.
+    /// The files and symlinks that it changed.
     pub files: Vec<HistoryFile>,
+    /// The directories that it made or removed, with no changed file in them.
+    pub directories: Vec<HistoryDirectory>,
     pub(crate) entry: Entry,
+    /// What later changes have taken back of it.
+    pub(crate) taken_back: TakenBack,
 }
 
 /// What the journal has of this workspace.
@@ -69,6 +89,15 @@ pub struct HistoryFile {
     pub hashes: (Option<String>, Option<String>),
 }
 
+/// A directory that a change made or removed.
+#[derive(Debug, Clone)]
+pub struct HistoryDirectory {
+    /// Its path, as replies show it.
+    pub path: String,
+    /// `made` or `removed`.
+    pub action: &'static str,
+}
+
 impl Runtime {
     /// The changes that were made in this workspace and are still known, the oldest first.
     pub fn history(&self) -> Result<Vec<HistoryEntry>, Error> {
@@ -94,32 +123,29 @@ impl Runtime {
     ) -> Result<ChangeLog, Error> {
         let Changes { entries, damaged } =
             self.journal_there()?.changes().map_err(|error| journal_error(&error))?;
-        // From the newest back: what a change that stands takes back, does not stand.
-        let mut undone: HashSet<u64> = HashSet::new();
-        for entry in entries.iter().rev() {
-            if !undone.contains(&entry.id) {
-                undone.extend(&entry.about.undoes);
-            }
-        }
+        let is_seen = |entry: &&Entry| {
+            made_outside(entry.id) || entry.paths().all(|path| seen_path(&path).is_some())
+        };
+        let seen: HashSet<u64> = entries.iter().filter(is_seen).map(|entry| entry.id).collect();
+        let entries = entries.into_iter().map(|entry| with_paths(entry, &seen_path));
+        let entries: Vec<Entry> = entries.collect();
+        let mut taken_back = taken_back(&entries, &HashSet::new());
         let (mut undos, mut here) = (HashSet::<u64>::new(), HashSet::<u64>::new());
         let mut history = Vec::new();
         for entry in entries {
-            let is_undo = entry.about.undoes.first().is_some_and(|of| !undos.contains(of));
+            let is_undo = entry.about.undoes.iter().any(|of| !undos.contains(of));
             if is_undo {
                 undos.insert(entry.id);
             }
-            // A change without files is an undo of what was so already; it is where that is.
-            let is_here = match entry.files.as_slice() {
-                [] => entry.about.undoes.iter().any(|of| here.contains(of)),
-                files => {
-                    made_outside(entry.id)
-                        || files.iter().all(|file| seen_path(&file.path()).is_some())
-                }
+            // A change that changed nothing is an undo of what was so already; it is where that is.
+            let is_here = match entry.paths().next() {
+                None => entry.about.undoes.iter().any(|of| here.contains(of)),
+                Some(_) => seen.contains(&entry.id),
             };
             if is_here {
                 here.insert(entry.id);
-                let entry = with_paths(entry, &seen_path);
-                history.push(self.history_entry(undone.contains(&entry.id), is_undo, entry));
+                let taken_back = taken_back.remove(&entry.id).unwrap_or_default();
+                history.push(self.history_entry(taken_back, is_undo, entry));
             }
         }
         Ok(ChangeLog { changes: history, damaged })
@@ -128,7 +154,10 @@ impl Runtime {
     /// What a change has changed, as a diff.
     pub fn diff_of(&self, change: &HistoryEntry) -> Result<String, Error> {
         let diffs = change.entry.files.iter().map(|file| Ok(self.file_diff(file)?.text));
-        diffs.collect()
+        let directories = change.directories.iter();
+        let directories =
+            directories.map(|one| Ok(format!("[{} directory {}]\n", one.action, one.path)));
+        diffs.chain(directories).collect()
     }
 
     /// How many lines a change has added and removed; nothing, if that is not known any more.
@@ -158,16 +187,17 @@ impl Runtime {
                 diffs += &format!("{shown}: what it said before is not kept any more\n");
                 continue;
             };
-            let read = |place: Place| match place.kind() {
-                None => Ok(None),
-                Some(_) => ReadFile::open(&place)?.read_all(self.limits().edit_bytes).map(Some),
-            };
-            let now = match self.workspace().resolve(&top, &path).and_then(read) {
-                Ok(now) => now,
-                Err(error) => {
-                    diffs += &format!("{shown} {}\n", error.detail());
-                    continue;
-                }
+            let place = self.workspace().entry(&path);
+            let now = match place.as_ref().filter(|place| place.kind() != Some(FileKind::Directory))
+            {
+                None => None,
+                Some(place) => match read_entry(place, self.limits().edit_bytes) {
+                    Ok(now) => now,
+                    Err(error) => {
+                        diffs += &format!("{shown} {}\n", error.detail());
+                        continue;
+                    }
+                },
             };
             let line_chars = self.limits().line_chars;
             diffs += &unified_diff(&shown, before.as_deref(), now.as_deref(), line_chars).text;
@@ -175,20 +205,24 @@ impl Runtime {
         Ok(diffs)
     }
 
-    /// A diff of one file of a change.
+    /// A diff of one file of a change. Of a symlink, the content is its target.
     fn file_diff(&self, file: &FileChange) -> Result<Diff, Error> {
         let before = self.version(file.before)?;
         let after = self.version(file.after)?;
         let shown = self.show_path(&self.workspace().top(), &file.path());
         let line_chars = self.limits().line_chars;
-        Ok(unified_diff(&shown, before.as_deref(), after.as_deref(), line_chars))
+        let mut diff = unified_diff(&shown, before.as_deref(), after.as_deref(), line_chars);
+        if [&before, &after].into_iter().flatten().any(Content::is_link) {
+            diff.text = format!("[{shown}: the text of a symlink is its target]\n{}", diff.text);
+        }
+        Ok(diff)
     }
 
-    /// What a version of a file said.
-    pub(crate) fn version(&self, version: Option<Version>) -> Result<Option<Vec<u8>>, Error> {
+    /// What a version of a file said, or where a symlink led.
+    pub(crate) fn version(&self, version: Option<Version>) -> Result<Option<Content>, Error> {
         let Some((journal, version)) = self.journal().zip(version) else { return Ok(None) };
         match journal.content(&version).map_err(|error| journal_error(&error))? {
-            Some(content) => Ok(Some(content)),
+            Some(content) => Ok(Some(version.content(content))),
             None => Err(Error::new(
                 ErrorKind::NotFound,
                 format!("the content {} is not kept any more", version.hash.short()),
@@ -205,7 +239,7 @@ impl Runtime {
         })
     }
 
-    fn history_entry(&self, undone: bool, is_undo: bool, entry: Entry) -> HistoryEntry {
+    fn history_entry(&self, taken_back: TakenBack, is_undo: bool, entry: Entry) -> HistoryEntry {
         let top = self.workspace().top();
         let short = |version: &Option<Version>| version.map(|version| version.hash.short());
         let files = entry.files.iter().map(|file| HistoryFile {
@@ -217,31 +251,52 @@ impl Runtime {
             },
             hashes: (short(&file.before), short(&file.after)),
         });
+        let directory = |action, path: PathBuf| {
+            let path = self.show_path(&top, &path);
+            HistoryDirectory { path, action }
+        };
+        let mut paths: Vec<PathBuf> = entry.files.iter().map(FileChange::path).collect();
+        paths.sort_unstable();
+        // Those in a directory follow it at once.
+        let is_empty = |directory: &PathBuf| {
+            let after = paths.partition_point(|path| path <= directory);
+            paths.get(after).is_none_or(|path| !path.starts_with(directory))
+        };
+        let made = entry.directories.iter().map(KeptPath::path).filter(is_empty);
+        let removed = entry.removed.iter().map(KeptDirectory::path).filter(is_empty);
+        let directories = made.map(|path| directory("made", path));
+        let directories = directories.chain(removed.map(|path| directory("removed", path)));
+        let only = entry.about.only.as_ref().map(|only| self.show_path(&top, &only.path()));
         HistoryEntry {
             id: entry.id,
             time_ms: entry.time_ms,
             tool: entry.about.tool.clone(),
             rule: entry.about.rule.clone(),
+            command: command(&entry),
+            only_ignored: entry.only_ignored,
             undoes: entry.about.undoes.clone(),
-            undone,
+            only,
+            undone: taken_back.is_all_of(&entry),
+            undone_in_part: taken_back.is_part_of(&entry),
             is_undo,
             files: files.collect(),
+            directories: directories.collect(),
             entry,
+            taken_back,
         }
     }
 }
 
 /// A change with the paths under which tools find its files.
 fn with_paths(entry: Entry, seen_path: &impl Fn(&Path) -> Option<PathBuf>) -> Entry {
-    let files = entry.files.iter().map(|file| match seen_path(&file.path()) {
-        Some(path) => file.at(&path),
-        None => file.clone(),
-    });
-    let directories = entry.directories.iter().map(|made| match seen_path(&made.path()) {
-        Some(path) => KeptPath::new(&path),
-        None => made.clone(),
-    });
-    Entry { files: files.collect(), directories: directories.collect(), ..entry }
+    entry.at_paths(|path| seen_path(path).unwrap_or_else(|| path.to_owned()))
+}
+
+/// The first line of the command that made a change. Journals of 0.1.0 have it among the arguments alone.
+fn command(entry: &Entry) -> Option<String> {
+    let of_arguments = || entry.about.arguments.get("command")?.as_str();
+    let command = entry.about.command.as_deref().or_else(of_arguments)?;
+    Some(visible_name(one_line(command, command.len()).as_bytes()))
 }
 
 impl HistoryEntry {
@@ -255,25 +310,53 @@ impl HistoryEntry {
         &self.entry.about.arguments
     }
 
-    /// What it is, in a line.
+    /// What it is, in a line: who made it, and what it changed.
     pub fn summary(&self) -> String {
         const NAMED: usize = 3;
-        let mut files: Vec<String> = self
-            .files
-            .iter()
-            .take(NAMED)
-            .map(|file| match file.action {
-                "changed" => file.path.clone(),
-                action => format!("{} ({action})", file.path),
-            })
-            .collect();
-        if self.files.len() > NAMED {
-            files.push(format!("and {} more", self.files.len() - NAMED));
+        let maker = self.maker();
+        if self.only_ignored {
+            let ignored = self.files.len() + self.directories.len();
+            return format!("{maker}: {}", counted(ignored as u64, "ignored file"));
         }
-        let undoes: Vec<String> = self.undoes.iter().map(u64::to_string).collect();
-        let of =
-            if undoes.is_empty() { String::new() } else { format!(" of {}", undoes.join(", ")) };
-        format!("{}{of}: {}", self.tool, files.join(", "))
+        let files = self.files.iter().map(|file| match file.action {
+            "changed" => file.path.clone(),
+            action => format!("{} ({action})", file.path),
+        });
+        let directories =
+            self.directories.iter().map(|one| format!("{} (directory {})", one.path, one.action));
+        let all: Vec<String> = files.chain(directories).collect();
+        let named = match all.len().saturating_sub(NAMED) {
+            0 => all.join(", "),
+            more => format!("{}, and {more} more", all[..NAMED].join(", ")),
+        };
+        format!("{maker}: {named}")
+    }
+
+    /// Who made it: the tool, with its command or with the changes that it takes back.
+    pub fn maker(&self) -> String {
+        const NAMED: usize = 5;
+        let mut maker = self.tool.clone();
+        if let Some(command) = &self.command {
+            maker += &format!(" `{}`", one_line(command, COMMAND_CHARS));
+        }
+        if !self.undoes.is_empty() {
+            maker += &format!(" of {}", first_of(&self.undoes, NAMED, u64::to_string));
+        }
+        match &self.only {
+            Some(only) => format!("{maker} at {only}"),
+            None => maker,
+        }
+    }
+
+    /// The files of it that no later change has taken back.
+    pub(crate) fn standing_files(&self) -> impl Iterator<Item = &FileChange> {
+        self.entry.files.iter().filter(|file| !self.taken_back.has(&file.path()))
+    }
+
+    /// Whether something at this path, or beneath it, was changed and not taken back.
+    pub(crate) fn stands_at(&self, path: &Path) -> bool {
+        let mut paths = self.entry.paths();
+        paths.any(|one| one.starts_with(path) && !self.taken_back.has(&one))
     }
 }
 

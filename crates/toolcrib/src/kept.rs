@@ -12,7 +12,8 @@ use crate::helper::KEEP;
 /// A command that some runtime of this user runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningCommand {
-    /// Its id, as the agent knows it.
+    /// Its id among all commands of this user, which cannot be guessed. The agent knows it by another, which
+    /// counts the commands of its session.
     pub id: String,
     /// The process that it was started by.
     pub runtime: i32,

@@ -67,11 +67,8 @@ pub(crate) fn told(
     mut written: Vec<PathBuf>,
     reply: Reply,
 ) -> Reply {
-    // The order of a map changes from run to run.
     written.sort();
-    // What was deleted is not known to the session any more.
-    let there = written.iter().map(PathBuf::as_path).filter(|path| session.seen(path).is_some());
-    let later = RunLater::among(runtime, session, there);
+    let later = RunLater::among(runtime, session, written.iter().map(PathBuf::as_path));
     let lines = later.notes().into_iter().map(|note| format!("[{note}]\n")).collect::<String>();
     reply.with_lines(&lines).with_all(later.facts())
 }

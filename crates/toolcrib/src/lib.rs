@@ -49,6 +49,7 @@ struct EmbeddingPage;
 mod silence;
 
 mod approve;
+mod author;
 mod broken;
 mod call;
 mod cancel;
@@ -105,7 +106,7 @@ pub use error::{Error, ErrorKind};
 pub use explain::Explanation;
 pub use file::{Chunks, OpenFile};
 pub use helper::run_helper;
-pub use history::{ChangeLog, HistoryEntry, HistoryFile};
+pub use history::{ChangeLog, HistoryDirectory, HistoryEntry, HistoryFile};
 pub use indexing::RootIndex;
 pub use json::parse_json;
 pub use kept::{RunningCommand, end_command, running_commands};

@@ -16,36 +16,106 @@ const MAX_LINES: usize = 50_000;
 /// Ranges of lines that are named.
 const MAX_RANGES: usize = 10;
 
-/// What a file said when a session last saw it.
+/// More parts of a file than anybody reads; what is read beyond them does not count.
+const MAX_PARTS: usize = 1_000;
+
+/// What a file said when a session last saw it, and how much of it the session was shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) hash: ContentHash,
     lines: Option<Vec<u64>>,
+    shown: Shown,
+}
+
+/// How much of a file a session was shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Shown {
+    Whole,
+    /// These lines, from the first to the last of each part, in order.
+    Parts(Vec<(u64, u64)>),
 }
 
 impl Seen {
+    /// A file of which nothing was shown.
     pub(crate) fn of(content: &Content) -> Seen {
-        let mut lines = LineHashes::default();
-        lines.feed(content);
-        Seen { hash: content.hash(), lines: lines.finish() }
+        let mut seeing = Seeing::default();
+        seeing.feed(content);
+        seeing.finish()
+    }
+
+    /// A file that the session knows as a whole.
+    pub(crate) fn whole(content: &Content) -> Seen {
+        Seen::of(content).into_whole()
+    }
+
+    /// The same, known as a whole.
+    pub(crate) fn into_whole(self) -> Seen {
+        Seen { shown: Shown::Whole, ..self }
+    }
+
+    /// The same with all that was shown of it before, and these lines of so many.
+    pub(crate) fn with_lines(
+        mut self,
+        before: Option<Seen>,
+        lines: impl Iterator<Item = u64>,
+        total: u64,
+    ) -> Seen {
+        let mut parts = match before.filter(|before| before.hash == self.hash) {
+            Some(Seen { shown: Shown::Whole, .. }) => return self.into_whole(),
+            Some(Seen { shown: Shown::Parts(parts), .. }) => parts,
+            None => Vec::new(),
+        };
+        for line in lines {
+            match parts.last_mut() {
+                Some((_, last)) if *last + 1 == line => *last = line,
+                _ => parts.push((line, line)),
+            }
+        }
+        parts.sort_unstable();
+        parts.dedup_by(|next, part| {
+            let joined = next.0 <= part.1.saturating_add(1);
+            part.1 = if joined { part.1.max(next.1) } else { part.1 };
+            joined
+        });
+        parts.truncate(MAX_PARTS);
+        let is_whole = total == 0 || matches!(parts[..], [(1, last)] if last >= total);
+        self.shown = if is_whole { Shown::Whole } else { Shown::Parts(parts) };
+        self
+    }
+
+    /// Whether the session was shown all of it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.shown == Shown::Whole
+    }
+
+    /// The lines that the session was shown, in words; nothing, if none or all.
+    pub(crate) fn parts(&self) -> Option<String> {
+        match &self.shown {
+            Shown::Parts(parts) if !parts.is_empty() => Some(in_words(parts)),
+            _ => None,
+        }
     }
 
     /// The lines of `now` that are not as they were seen, in words; nothing, if that cannot be told.
     pub(crate) fn where_changed(&self, now: &Seen) -> Option<String> {
         let ranges = changed_lines(self.lines.as_ref()?, now.lines.as_ref()?);
-        let mut words: Vec<String> = ranges
-            .iter()
-            .take(MAX_RANGES)
-            .map(|(from, to)| match from == to {
-                true => format!("line {from}"),
-                false => format!("lines {from}-{to}"),
-            })
-            .collect();
-        if ranges.len() > MAX_RANGES {
-            words.push("and more".to_owned());
-        }
-        (!words.is_empty()).then(|| words.join(", "))
+        (!ranges.is_empty()).then(|| in_words(&ranges))
     }
+}
+
+fn in_words(ranges: &[(u64, u64)]) -> String {
+    let mut words: Vec<String> = ranges
+        .iter()
+        .take(MAX_RANGES)
+        .map(|(from, to)| match from == to {
+            true => format!("line {from}"),
+            false => format!("lines {from}-{to}"),
+        })
+        .collect();
+    if ranges.len() > MAX_RANGES {
+        words.push("and more".to_owned());
+    }
+    words.join(", ")
 }
 
 /// Sees a file in chunks.
@@ -62,7 +132,8 @@ impl Seeing {
     }
 
     pub(crate) fn finish(self) -> Seen {
-        Seen { hash: self.hasher.finish(), lines: self.lines.finish() }
+        let shown = Shown::Parts(Vec::new());
+        Seen { hash: self.hasher.finish(), lines: self.lines.finish(), shown }
     }
 }
 
@@ -113,5 +184,21 @@ mod tests {
         let mut seeing = Seeing::default();
         b"1\n2\n3\n4\n".chunks(3).for_each(|chunk| seeing.feed(chunk));
         assert_eq!(seeing.finish(), seen, "chunks make no difference");
+    }
+
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        let content: Content = b"1\n2\n3\n4\n5\n".into();
+        let show = |before: Option<Seen>, lines: std::ops::RangeInclusive<u64>| {
+            Seen::of(&content).with_lines(before, lines, 5)
+        };
+        let first = show(None, 1..=2);
+        assert_eq!((first.is_whole(), first.parts().as_deref()), (false, Some("lines 1-2")));
+        let last = show(Some(first.clone()), 5..=5);
+        assert_eq!(last.parts().as_deref(), Some("lines 1-2, line 5"));
+        assert!(show(Some(last.clone()), 2..=4).is_whole());
+        assert!(show(Some(show(Some(last), 3..=5)), 1..=1).is_whole());
+        let other = Seen::of(&b"1\n2\n3\n4\nfive\n".into());
+        assert_eq!(other.with_lines(Some(first), 3..=5, 5).parts().as_deref(), Some("lines 3-5"));
     }
 }

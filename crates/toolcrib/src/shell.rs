@@ -270,6 +270,13 @@ impl SessionShell {
         lock(&self.trails).get(id).cloned()
     }
 
+    /// The command that runs and was about to change a file.
+    pub(crate) fn changing(&self, path: &Path) -> Option<String> {
+        let trails = lock(&self.trails);
+        let mut changing = trails.iter().filter(|(_, trail)| trail.may_be_changing(path));
+        changing.next().map(|(id, _)| id.clone())
+    }
+
     pub(crate) fn keep_trail(&self, id: &str, trail: Arc<Trail>) {
         let mut trails = lock(&self.trails);
         // Those of jobs that are forgotten have said what they had to say.

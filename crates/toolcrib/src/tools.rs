@@ -95,6 +95,7 @@ mod tests {
         "offset",
         "old_string",
         "patch",
+        "path",
         "pattern",
         "recursive",
         "replace_all",

@@ -34,6 +34,10 @@ pub(crate) struct Trail {
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     pub(crate) files: Vec<ChangedFile>,
+    /// Directories that it made, with no changed file in them.
+    pub(crate) made: Vec<PathBuf>,
+    /// Directories that it removed, with no changed file in them.
+    pub(crate) removed: Vec<PathBuf>,
     /// The changes in the journal that it makes up.
     pub(crate) ids: Vec<u64>,
     /// What could not be seen, or not be kept, in words.
@@ -58,7 +62,7 @@ impl Trail {
     /// What it has changed since this was asked last.
     pub(crate) fn take(&self) -> Left {
         let mut untold = self.lock();
-        untold.add(self.footprint.settle(!self.is_over.load(Ordering::Relaxed)));
+        untold.add(self.settle(!self.is_over.load(Ordering::Relaxed)));
         std::mem::take(&mut *untold)
     }
 
@@ -66,8 +70,18 @@ impl Trail {
     pub(crate) fn touched(&self, accesses: &[FileAccess]) {
         for FileAccess { path, action, .. } in accesses {
             let whole = matches!(action, FileAction::RenameFrom | FileAction::RenameTo(_));
-            self.footprint.touch(path, whole, &|path| self.worth(path));
+            self.footprint.touch(path, whole, &|path, is_directory| self.worth(path, is_directory));
         }
+    }
+
+    /// Names the command, once it has an id.
+    pub(crate) fn name_shell(&self, id: &str) {
+        self.footprint.name_shell(id);
+    }
+
+    /// Whether the command was about to change a file, and still runs.
+    pub(crate) fn may_be_changing(&self, path: &Path) -> bool {
+        !self.is_over.load(Ordering::Relaxed) && self.footprint.has_touched(path)
     }
 
     /// A change could not be supervised.
@@ -82,10 +96,14 @@ impl Trail {
     /// No process of the command is left.
     pub(crate) fn over(&self) {
         self.is_over.store(true, Ordering::Relaxed);
-        self.lock().add(self.footprint.settle(false));
+        self.lock().add(self.settle(false));
     }
 
-    fn worth(&self, path: &Path) -> Worth {
+    fn settle(&self, still_runs: bool) -> Settled {
+        self.footprint.settle(still_runs, &|path, is_directory| self.worth(path, is_directory))
+    }
+
+    fn worth(&self, path: &Path, is_directory: bool) -> Worth {
         let is_own = self.own.iter().any(|own| path.starts_with(own));
         let names = || path.components().map(|component| component.as_os_str());
         // Version control keeps its own history, and half of it brought back is worse than none.
@@ -94,7 +112,10 @@ impl Trail {
         }
         let place = self.workspace.tree_of(path);
         let is_ignored = place.is_some_and(|(tree, relative)| {
-            self.ignored.get(tree.path()).is_some_and(|ignored| ignored.has(&relative))
+            self.ignored.get(tree.path()).is_some_and(|ignored| match is_directory {
+                true => ignored.has_directory(&relative),
+                false => ignored.has(&relative),
+            })
         });
         if is_ignored { Worth::Little } else { Worth::Much }
     }
@@ -107,6 +128,8 @@ impl Trail {
 impl Left {
     fn add(&mut self, settled: Settled) {
         self.files.extend(settled.files);
+        self.made.extend(settled.made);
+        self.removed.extend(settled.removed);
         self.ids.extend(settled.id);
         let shared = settled.shared.iter().take(MAX_SHARED);
         self.troubles.extend(shared.map(|path| {

@@ -1,32 +1,45 @@
 //! Taking changes back, on today's files.
 //!
 //! A change is taken back as an inverse patch: where a file is as the change left it, it gets back what
-//! it said before; where somebody has changed it since, the two are merged line by line, so that their
-//! work stays. Where both touch the same lines there is no answer, and nothing is written.
+//! it said before; where it was changed since, the two are merged line by line, so that later
+//! work stays. Where both touch the same lines there is no answer, and nothing is written. A symlink gets back
+//! its target, and is neither followed nor merged. Directories come back with their modes, and those that were
+//! made go if they are empty.
 //!
 //! A protected file gets back what it said before the change, byte by byte, and nothing else: it is not merged,
 //! it does not get back what an earlier change wrote, and what was taken back is not done again. Otherwise it
 //! is left as it is, and the rest is taken back without it.
 
+mod choice;
+mod today;
+mod wanted;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Content, FileChange, NewMode, Version};
-use toolcrib_policy::Effect;
-use toolcrib_text::merge;
+use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode, Version};
 
+pub(crate) use self::choice::Chosen;
+pub(crate) use self::wanted::{Wanted, real_paths};
+
+use self::today::{Today, conflict};
 use crate::cx::{Cx, FileEdit};
-use crate::error::{Error, ErrorKind};
-use crate::grant::resolve;
-use crate::history::HistoryEntry;
+use crate::error::Error;
+use crate::grant::require_restorable;
+use crate::history::{ChangeLog, HistoryEntry};
+use crate::words::first_of;
+
+/// So many later changes of a file are named.
+const NAMED: usize = 5;
 
 /// What would be written, all at once.
 pub(crate) struct Plan {
     pub(crate) edits: Vec<FileEdit>,
-    pub(crate) undoes: Vec<u64>,
-    /// Directories that the changes had made.
-    pub(crate) directories: Vec<PathBuf>,
-    /// Files in which the work of others was kept.
+    /// Directories to make, with their modes, each before those in it.
+    pub(crate) needed: Vec<(PathBuf, u32)>,
+    /// Directories that go if they are empty, each before those in it.
+    pub(crate) unneeded: Vec<PathBuf>,
+    /// Files in which later changes were kept, and which those are.
     pub(crate) merged: Vec<String>,
     /// Protected files that get back what they said before.
     pub(crate) restored: Vec<PathBuf>,
@@ -34,58 +47,85 @@ pub(crate) struct Plan {
     pub(crate) left: Vec<(String, &'static str)>,
 }
 
-/// What a file says today, and what it is to say.
-struct Today {
-    was: Option<Content>,
-    now: Option<Content>,
-    mode: Option<u32>,
-    is_protected: bool,
-    /// Why it stays as it is.
-    left: Option<&'static str>,
-}
-
-const CHANGED_SINCE: &str = "changed since";
-const DONE_AGAIN: &str = "it would be changed again";
 const MADE_BY_CHANGE: &str = "what it said before was written by an earlier change";
 
 impl Plan {
-    /// Takes back these changes, given from the newest to the oldest, of all that are known.
-    pub(crate) fn of(
-        cx: &Cx<'_>,
-        changes: &[HistoryEntry],
-        known: &[HistoryEntry],
-    ) -> Result<Plan, Error> {
+    /// Takes back what was chosen, of all changes that are known.
+    pub(crate) fn of(cx: &Cx<'_>, chosen: &Chosen, log: &ChangeLog) -> Result<Plan, Error> {
         let mut files: BTreeMap<PathBuf, Today> = BTreeMap::new();
-        let mut merged = Vec::new();
-        for change in changes {
-            for file in &change.entry.files {
+        let mut merged: BTreeMap<PathBuf, u64> = BTreeMap::new();
+        // Whether each is to be there, and with which mode.
+        let mut directories: BTreeMap<PathBuf, Option<u32>> = BTreeMap::new();
+        for change in &chosen.changes {
+            for file in change.standing_files() {
                 let path = file.path();
+                if !chosen.covers(&path) {
+                    continue;
+                }
                 if !files.contains_key(&path) {
                     files.insert(path.clone(), Today::of(cx, &path)?);
                 }
-                let shown = cx.show(&path)?;
                 if let Some(today) = files.get_mut(&path)
-                    && today.take_back(cx, file, change, &shown)?
-                    && !merged.contains(&shown)
+                    && today.take_back(cx, file, change)?
                 {
-                    merged.push(shown);
+                    merged.insert(path, change.id);
                 }
             }
+            let made = change.entry.directories.iter().map(KeptPath::path);
+            let made = made.map(|path| (path, None));
+            let removed = change.entry.removed.iter();
+            let removed = removed.map(|kept: &KeptDirectory| (kept.path(), Some(kept.mode)));
+            let all = made.chain(removed);
+            let meant = |(path, _): &(PathBuf, Option<u32>)| {
+                chosen.covers_directory(path) && !change.taken_back.has(path)
+            };
+            directories.extend(all.filter(meant));
         }
         let mut plan = Plan {
             edits: Vec::new(),
-            undoes: changes.iter().map(|change| change.id).collect(),
-            directories: Vec::new(),
-            merged,
+            needed: Vec::new(),
+            unneeded: Vec::new(),
+            merged: Vec::new(),
             restored: Vec::new(),
             left: Vec::new(),
         };
-        let directories = changes.iter().rev().flat_map(|change| &change.entry.directories);
-        plan.directories.extend(directories.map(|directory| directory.path()));
+        for (path, id) in merged {
+            let kept = later_changes(log, &path, id, files.get(&path));
+            plan.merged.push(format!("{} ({kept})", cx.show_real(&path)));
+        }
+        for (path, mode) in &directories {
+            plan.add_directory(cx, path, *mode, &files)?;
+        }
         for (path, today) in files {
-            plan.add(cx, path, today, known)?;
+            plan.add(cx, path, today, &log.changes)?;
         }
         Ok(plan)
+    }
+
+    fn add_directory(
+        &mut self,
+        cx: &Cx<'_>,
+        path: &Path,
+        mode: Option<u32>,
+        files: &BTreeMap<PathBuf, Today>,
+    ) -> Result<(), Error> {
+        let place = cx.entry(path)?;
+        let goes = || files.get(path).is_some_and(|today| today.now.is_none());
+        match (mode, place.kind()) {
+            (None, Some(FileKind::Directory)) => self.unneeded.push(path.to_owned()),
+            (None, _) | (Some(_), Some(FileKind::Directory)) => {}
+            (Some(_), Some(_)) if !goes() => {
+                let shown = cx.show_real(path);
+                let what = format!("{shown} was a directory, and something else has its name now");
+                return Err(conflict(None, what).with("file_path", shown));
+            }
+            (Some(mode), _) => {
+                if require_restorable(cx.runtime(), &place).is_ok() {
+                    self.needed.push((path.to_owned(), mode));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn add(
@@ -95,21 +135,49 @@ impl Plan {
         today: Today,
         known: &[HistoryEntry],
     ) -> Result<(), Error> {
-        let changes = today.was != today.now || today.mode.is_some();
+        let mode = today.new_mode();
+        let changes = today.was != today.now || mode.is_some();
         if today.is_protected && (changes || today.left.is_some()) {
             match today.left.or_else(|| made_by_change(&path, today.now.as_ref(), known)) {
                 Some(why) => {
-                    self.left.push((cx.show(&path)?, why));
+                    self.left.push((cx.show_real(&path), why));
                     return Ok(());
                 }
                 None => self.restored.push(path.clone()),
             }
         }
-        if changes {
-            let mode = today.mode.map(NewMode::Exactly);
-            self.edits.push(FileEdit { path, was: today.was, now: today.now, mode });
+        if !changes {
+            return Ok(());
         }
+        if today.is_directory && today.now.is_some() && !self.unneeded.contains(&path) {
+            let shown = cx.show_real(&path);
+            let what = format!("{shown} is a directory now");
+            return Err(conflict(None, what).with("file_path", shown));
+        }
+        let mode = mode.map(NewMode::Exactly);
+        self.edits.push(FileEdit { path, was: today.was, now: today.now, mode });
         Ok(())
+    }
+}
+
+/// Whose later changes of a file were kept, in words.
+fn later_changes(log: &ChangeLog, path: &Path, id: u64, today: Option<&Today>) -> String {
+    let of_path = |change: &HistoryEntry| {
+        change.standing_files().find(|file| file.path() == path).map(|file| (change.id, file.after))
+    };
+    let later = log.changes.iter().filter(|change| change.id > id && !change.undone);
+    let later: Vec<(u64, _)> = later.filter_map(of_path).collect();
+    let standing = today.and_then(|today| today.was.as_ref());
+    let is_known = later.last().is_some_and(|(_, after)| Version::is(*after, standing));
+    let ids: Vec<u64> = later.iter().map(|(id, _)| *id).collect();
+    let changes = match ids.len() {
+        1 => format!("change {}", ids[0]),
+        _ => format!("changes {}", first_of(&ids, NAMED, u64::to_string)),
+    };
+    match (ids.is_empty(), is_known) {
+        (true, _) => "not made by these tools".to_owned(),
+        (false, true) => changes,
+        (false, false) => format!("{changes}, and others not made by these tools"),
     }
 }
 
@@ -128,74 +196,4 @@ fn made_by_change(
         change.undoes.is_empty() && change.entry.files.iter().any(is_it)
     };
     known.iter().any(made).then_some(MADE_BY_CHANGE)
-}
-
-impl Today {
-    fn of(cx: &Cx<'_>, path: &Path) -> Result<Today, Error> {
-        let writable = resolve(cx.runtime(), cx.session(), Effect::Write, path);
-        let is_protected =
-            writable.is_err_and(|error| Error::from(error).kind() == ErrorKind::Protected);
-        let was = cx.read(path)?;
-        Ok(Today { now: was.clone(), was, mode: None, is_protected, left: None })
-    }
-
-    /// Takes back what a change did to the file. Answers whether the work of somebody else was merged.
-    fn take_back(
-        &mut self,
-        cx: &Cx<'_>,
-        file: &FileChange,
-        change: &HistoryEntry,
-        shown: &str,
-    ) -> Result<bool, Error> {
-        let id = change.id;
-        let mode = |version: Option<Version>| version.map(|version| version.mode);
-        let hash = |version: Option<Version>| version.map(|version| version.hash);
-        let standing = self.now.as_ref().map(Content::hash);
-        if self.is_protected && !change.undoes.is_empty() {
-            self.left = Some(DONE_AGAIN);
-            return Ok(false);
-        }
-        if standing == hash(file.after) {
-            let mode_changed = mode(file.before) != mode(file.after);
-            self.mode = mode(file.before).filter(|_| mode_changed).or(self.mode);
-            self.now = cx.runtime().version(file.before)?.map(Content::from);
-            return Ok(false);
-        }
-        if standing == hash(file.before) {
-            return Ok(false);
-        }
-        if self.is_protected {
-            self.left = Some(CHANGED_SINCE);
-            return Ok(false);
-        }
-        let before = cx.runtime().version(file.before)?;
-        let after = cx.runtime().version(file.after)?;
-        let conflict = |what: String| {
-            Err(Error::new(
-                ErrorKind::Conflict,
-                format!("change {id} cannot be taken back: {what}"),
-            )
-            .hint("Nothing was written. Make the change by hand, with Edit, where it is wanted.")
-            .with("file_path", shown))
-        };
-        match (&before, &self.now, &after) {
-            (None, Some(_), _) => {
-                conflict(format!("it created {shown}, which somebody has changed since"))
-            }
-            (_, None, _) => conflict(format!("{shown} is gone")),
-            (_, Some(_), None) => {
-                conflict(format!("it deleted {shown}, which somebody has made anew"))
-            }
-            (Some(before), Some(now), Some(after)) => match merge(after, now, before) {
-                Ok(both) => {
-                    self.now = Some(both.into());
-                    Ok(true)
-                }
-                Err(found) => conflict(format!(
-                    "{shown} has been changed since in the same lines, at line {}",
-                    found.line
-                )),
-            },
-        }
-    }
 }

@@ -45,6 +45,16 @@ pub(crate) fn first_of<T>(all: &[T], most: usize, name: impl Fn(&T) -> String) -
     }
 }
 
+/// A script on one line of at most so many characters.
+pub(crate) fn one_line(script: &str, chars: usize) -> String {
+    let mut lines = script.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    let more = if lines.next().is_some() { " …" } else { "" };
+    let cut: String = first.chars().take(chars).collect();
+    let more = if cut.len() < first.len() { "…" } else { more };
+    format!("{cut}{more}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -113,7 +113,7 @@ fn search(tree: &Tree, tables: Option<&Tables>) -> Vec<Vec<PathBuf>> {
             letters,
             tables,
             max_bytes: 100_000,
-            streams: false,
+            named: false,
             keep,
             stop,
         };

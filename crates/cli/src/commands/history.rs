@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use toolcrib::{
-    Call, ChangeLog, DamagedChanges, Error, ErrorKind, HistoryEntry, Options, Runtime, to_json,
+    Call, ChangeLog, DamagedChanges, Error, ErrorKind, HistoryEntry, Options, Reply, Runtime,
+    to_json,
 };
 
 use crate::approve::confirm;
@@ -30,9 +31,16 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
     }
     let mut text = String::new();
     for change in &history {
-        let undone =
-            if change.undone { format!("  {WARNING}taken back{WARNING:#}") } else { String::new() };
-        let lines = runtime.lines_of(change).map_or(String::new(), |(added, removed)| {
+        let undone = match (change.undone, change.undone_in_part) {
+            (true, _) => format!("  {WARNING}taken back{WARNING:#}"),
+            (false, true) => format!("  {WARNING}taken back in part{WARNING:#}"),
+            (false, false) => String::new(),
+        };
+        let lines = match change.only_ignored {
+            true => None,
+            false => runtime.lines_of(change),
+        };
+        let lines = lines.map_or(String::new(), |(added, removed)| {
             format!("  {ADDED}+{added}{ADDED:#} {REMOVED}-{removed}{REMOVED:#}")
         });
         let _ = writeln!(
@@ -92,14 +100,21 @@ pub(crate) fn diff(runtime: &Runtime, since: Option<u64>) -> Result<ExitCode, St
     page(&print::diff(&diff))
 }
 
+/// Which changes the person at the terminal wants taken back.
+pub(crate) struct Wanted<'a> {
+    pub(crate) id: Option<u64>,
+    pub(crate) since: Option<u64>,
+    pub(crate) path: Option<&'a str>,
+}
+
 pub(crate) fn undo(
     common: &Common,
     runtime: &Runtime,
-    id: Option<u64>,
+    wanted: Wanted<'_>,
     yes: bool,
 ) -> Result<ExitCode, String> {
-    let args = id.map_or(json!({}), |id| json!({"id": id}));
-    take_back(common, runtime, args, yes)
+    let Wanted { id, since, path } = wanted;
+    take_back(common, runtime, json!({"id": id, "since": since, "path": path}), yes)
 }
 
 pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<ExitCode, String> {
@@ -126,17 +141,27 @@ fn take_back(
     let mut args = args;
     let asks = !yes && !common.dry_run && io::stdin().is_terminal() && print::for_people(common);
     if asks {
-        let options = Options { dry_run: true, ..Options::default() };
-        match runtime.call(&session, Call::new("Undo", args.clone()), options) {
-            Ok(preview) => {
-                print::preview(&preview).map_err(|error| error.to_string())?;
-                // Just what was shown, though others may make changes meanwhile.
-                args = json!({"id": preview.metadata()["undone"][0]});
-            }
+        let preview = || {
+            let options = Options { dry_run: true, ..Options::default() };
+            runtime.call(&session, Call::new("Undo", args.clone()), options)
+        };
+        let shown = match preview() {
+            Ok(shown) => shown,
             Err(error) => return fail(common, error),
-        }
+        };
+        print::preview(&shown).map_err(|error| error.to_string())?;
         if !confirm("Take it back?").unwrap_or(false) {
             return say("Nothing was done.\n");
+        }
+        // Just what was shown, though others may make changes meanwhile.
+        let undone = &shown.metadata()["undone"];
+        let is_same = |again: &Reply| again.metadata()["undone"] == *undone;
+        if !args["since"].is_null() && !preview().is_ok_and(|again| is_same(&again)) {
+            let error = Error::new(ErrorKind::Stale, "other changes were made meanwhile");
+            return fail(common, error.hint("Nothing was done. Try again."));
+        }
+        if args["since"].is_null() {
+            args["id"] = undone[0].clone();
         }
     }
     let options = Options { dry_run: common.dry_run, ..Options::default() };
@@ -171,15 +196,25 @@ fn facts(change: &HistoryEntry) -> Value {
             json!({"path": file.path, "action": file.action, "before": before, "after": after})
         })
         .collect();
+    let directories: Vec<Value> = change
+        .directories
+        .iter()
+        .map(|one| json!({"path": one.path, "action": one.action}))
+        .collect();
     json!({
         "id": change.id,
         "time_ms": change.time_ms,
         "tool": change.tool,
+        "command": change.command,
+        "only_ignored": change.only_ignored,
         "arguments": change.arguments(),
         "rule": change.rule,
         "undoes": change.undoes,
+        "only": change.only,
         "undone": change.undone,
+        "undone_in_part": change.undone_in_part,
         "files": files,
+        "directories": directories,
     })
 }
 

@@ -51,6 +51,55 @@ fn the_operator_sees_what_was_done_and_takes_it_back() {
 }
 
 #[test]
+fn the_operator_takes_back_one_path_or_all_since_a_change() {
+    // Not in /tmp: commands have another one.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let workspace = directory.path();
+    let says = |name: &str| std::fs::read_to_string(workspace.join(name)).ok();
+    let run = |words: &[&str]| {
+        let output = toolcrib(workspace, words, b"");
+        (output.status.code(), text(&output.stdout).to_owned())
+    };
+    let bash = |command: &str| {
+        let args = serde_json::json!({"command": command}).to_string();
+        let output = toolcrib(workspace, &["call", "Bash", "-"], args.as_bytes());
+        assert!(output.status.success(), "{}", text(&output.stdout));
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+        reply["metadata"]["change"].to_string()
+    };
+    let first = bash("echo 1 > a; echo 1 > b; ln -s a l");
+    let second = bash("echo 2 > a; echo 2 > b");
+    let third = bash("mkdir __pycache__; echo c > __pycache__/c.pyc");
+
+    let (_, log) = run(&["log", "--text"]);
+    assert!(log.contains("Bash `mkdir __pycache__; echo c > __pycache__/c.pyc`: 1 ignored file"));
+    assert!(log.contains("Bash `echo 2 > a; echo 2 > b`: a, b"), "{log}");
+    let (_, shown) = run(&["show", &second, "--text"]);
+    assert!(shown.contains("Bash `echo 2 > a; echo 2 > b`: a, b"), "{shown}");
+
+    assert_eq!(run(&["undo", "--path", "a"]).0, Some(0));
+    assert_eq!((says("a").as_deref(), says("b").as_deref()), (Some("1\n"), Some("2\n")));
+    assert!(run(&["log", "--text"]).1.contains("taken back in part"));
+    assert_eq!(run(&["redo"]).0, Some(0));
+    assert_eq!(says("a").as_deref(), Some("2\n"));
+
+    // A plain undo passes over the cache.
+    assert_eq!(run(&["undo"]).0, Some(0));
+    assert_eq!((says("a").as_deref(), says("b").as_deref()), (Some("1\n"), Some("1\n")));
+    assert!(workspace.join("__pycache__/c.pyc").exists());
+    assert_eq!(run(&["redo"]).0, Some(0));
+
+    assert_eq!(run(&["undo", "--since", &first, "--path", "a"]).0, Some(2));
+    assert_eq!(run(&["undo", "--since", &first]).0, Some(0));
+    assert_eq!(std::fs::read_dir(workspace).unwrap().count(), 0);
+    assert_eq!(run(&["redo"]).0, Some(0));
+    assert_eq!((says("l").as_deref(), says("b").as_deref()), (Some("2\n"), Some("2\n")));
+    assert!(workspace.join("__pycache__/c.pyc").exists());
+    assert_eq!(run(&["undo", &third]).0, Some(0));
+    assert!(!workspace.join("__pycache__").exists());
+}
+
+#[test]
 fn another_workspace_has_its_own_history() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for workspace in [&one, &two] {

@@ -197,7 +197,10 @@ fn a_job_goes_through_its_states() {
     job.end(Ending::Polite, Status::Killed);
     assert_eq!(jobs.list_running().len(), 0);
     assert_eq!(jobs.get(job.id()).unwrap().id(), job.id());
-    assert!(jobs.get("sh_0").is_none());
+    assert!(
+        job.id() == "sh_1"
+            && ["sh_0", "sh_01", "sh_+1", "1"].iter().all(|id| jobs.get(id).is_none())
+    );
     assert_eq!(jobs.clean_up(Duration::from_secs(3600)), 0);
     assert_eq!(jobs.clean_up(Duration::ZERO), 1);
     jobs.start(&command("sleep 600")).unwrap();
@@ -305,7 +308,7 @@ fn one_keeper_waits_for_the_next_command_and_is_no_job() {
     assert_eq!(waiting, [job.keeper()]);
     eventually("the next waits", || pids_of(&word).len() == 2);
     let kept = toolcrib_exec::all_kept(&[&word]);
-    assert_eq!(kept.iter().map(|kept| kept.id.as_str()).collect::<Vec<_>>(), [job.id()]);
+    assert_eq!(kept.iter().map(|kept| kept.id.as_str()).collect::<Vec<_>>(), [job.keeper_id()]);
     // Whoever kills it harms nobody.
     let waiting = pids_of(&word).into_iter().find(|pid| *pid != job.keeper()).unwrap();
     let killed = rustix::process::Pid::from_raw(waiting).unwrap();

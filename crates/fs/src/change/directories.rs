@@ -1,4 +1,4 @@
-//! Directories made on the way to a new file; gone again if the file did not come to be.
+//! The directories of a change: made and removed with it, and put back if it does not happen.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,11 +6,13 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::attributes;
 use crate::beneath;
 use crate::error::FsError;
 use crate::place::Place;
 use crate::root::Root;
 
+/// Directories that were made; gone again when this is dropped, unless they are kept.
 #[derive(Default)]
 pub(super) struct MadeDirectories {
     made: Vec<(Arc<Root>, PathBuf)>,
@@ -20,6 +22,15 @@ impl MadeDirectories {
     /// Makes the directories that a place needs.
     pub(super) fn make_for(&mut self, place: &Place) -> Result<(), FsError> {
         let Some((directories, _)) = place.split() else { return Ok(()) };
+        self.make_all(place, directories)
+    }
+
+    /// Makes a directory, and those on the way to it.
+    pub(super) fn make(&mut self, place: &Place) -> Result<(), FsError> {
+        self.make_all(place, &place.relative)
+    }
+
+    fn make_all(&mut self, place: &Place, directories: &Path) -> Result<(), FsError> {
         if open(&place.root, directories).is_ok() {
             return Ok(());
         }
@@ -44,7 +55,16 @@ impl MadeDirectories {
         self.made.iter().map(|(root, relative)| root.location().join(relative))
     }
 
-    pub(super) fn keep(mut self) {
+    /// Keeps them, and gives these the modes that they are to have, the innermost first.
+    pub(super) fn keep_with_modes(mut self, modes: &[(Place, u32)]) {
+        for (place, mode) in modes.iter().rev() {
+            let is_it = |(root, relative): &(Arc<Root>, PathBuf)| {
+                Arc::ptr_eq(root, &place.root) && *relative == place.relative
+            };
+            if self.made.iter().any(is_it) {
+                set_mode(place, *mode);
+            }
+        }
         self.made.clear();
     }
 }
@@ -55,11 +75,70 @@ impl Drop for MadeDirectories {
     }
 }
 
+/// Directories that were removed to make room; made again when this is dropped, unless they stay removed.
+#[derive(Default)]
+pub(super) struct RemovedDirectories {
+    removed: Vec<Place>,
+}
+
+impl RemovedDirectories {
+    /// Removes a directory that is empty, or is not there any more.
+    pub(super) fn remove(&mut self, place: &Place) -> Result<(), FsError> {
+        let cannot = |errno| {
+            FsError::from_errno(place.path(), "is a directory that cannot be removed", errno)
+        };
+        let Some((parent, name)) = place.split() else { return Ok(()) };
+        let removed = open(&place.root, parent)
+            .and_then(|directory| rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR));
+        match removed {
+            Ok(()) => self.removed.push(place.clone()),
+            Err(Errno::NOENT | Errno::NOTDIR) => {}
+            Err(errno) => return Err(cannot(errno)),
+        }
+        Ok(())
+    }
+
+    pub(super) fn stay_removed(mut self) {
+        self.removed.clear();
+    }
+}
+
+impl Drop for RemovedDirectories {
+    fn drop(&mut self) {
+        for place in self.removed.iter().rev() {
+            let mut made = MadeDirectories::default();
+            if made.make(place).is_ok() {
+                made.keep_with_modes(&[(place.clone(), place.mode().unwrap_or(0o777))]);
+            }
+        }
+    }
+}
+
+/// The directories on the way to a place that are not there.
+pub(super) fn missing_on_the_way(place: &Place) -> Vec<PathBuf> {
+    let above = place.relative.ancestors().skip(1);
+    let mut missing: Vec<PathBuf> = above
+        .take_while(|relative| open(&place.root, relative).is_err())
+        .map(|relative| place.root.path().join(relative))
+        .collect();
+    missing.reverse();
+    missing
+}
+
 /// Takes a directory away if nothing is in it; otherwise somebody uses it, and it stays.
 pub(super) fn remove_if_empty(root: &Root, relative: &Path) {
     let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else { return };
     if let Ok(directory) = open(root, parent) {
         let _ = rustix::fs::unlinkat(&directory, name, AtFlags::REMOVEDIR);
+    }
+}
+
+/// A directory that cannot get its mode keeps the one that it was made with.
+fn set_mode(place: &Place, mode: u32) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+    let opened = beneath::open(place.root.handle(), &place.relative, flags, Mode::empty());
+    if let Ok(directory) = opened {
+        let _ = attributes::set_mode(std::os::fd::AsFd::as_fd(&directory), mode);
     }
 }
 

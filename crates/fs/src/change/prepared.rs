@@ -8,8 +8,8 @@ use rustix::fs::{AtFlags, Mode, Stat, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 use super::staged::Staged;
-use super::step::Step;
-use super::{CommittedFile, HardLinks, attributes, in_place};
+use super::step::{NewMode, Step};
+use super::{CommittedFile, HardLinks, attributes, in_place, link};
 use crate::beneath;
 use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
@@ -48,10 +48,18 @@ impl LastDirectory {
     }
 }
 
+/// The mode bits that a symlink has.
+const LINK_MODE: u32 = 0o777;
+
+/// The mode of a file that is made without one, in a directory that is not there yet.
+const USUAL_MODE: u32 = 0o644;
+
 enum Way {
     /// By a new file, which is written, or still to be written.
     Rename(Option<Staged>),
     InPlace,
+    /// By a new symlink.
+    Link,
     Delete,
 }
 
@@ -69,10 +77,13 @@ impl<'a> Prepared<'a> {
         let old = step.open_old()?;
         let mode = |stat: &Stat| beneath::permissions(stat).as_raw_mode();
         let links = old.as_ref().map_or(1, ReadFile::links);
-        let mode_before = old.as_ref().map_or(0, |old| mode(&old.stat));
+        let mode_before = old.as_ref().map_or(LINK_MODE, |old| mode(&old.stat));
         let (way, mode_after) = (Way::Delete, mode_before);
         let prepared = Prepared { step, way, mode_before, mode_after, links };
         let Some(now) = &step.now else { return Ok(prepared) };
+        if now.is_link() {
+            return Ok(Prepared { way: Way::Link, mode_after: LINK_MODE, ..prepared });
+        }
         let written_through = links > 1 && hard_links == HardLinks::WriteThrough;
         // A file that is a mount point cannot be replaced, only written.
         let is_mount = old.as_ref().is_some_and(|old| is_mount_point(old.handle()));
@@ -97,6 +108,18 @@ impl<'a> Prepared<'a> {
         let mode_after = mode(&rustix::fs::fstat(staged.file()).map_err(cannot)?);
         let way = Way::Rename(ahead.then_some(staged));
         Ok(Prepared { way, mode_after, ..prepared })
+    }
+
+    /// A step that waits for others: nothing of it can be written ahead.
+    pub(super) fn later(step: &'a Step) -> Self {
+        let (way, mode_after) = match &step.now {
+            None => (Way::Delete, 0),
+            Some(now) if now.is_link() => (Way::Link, LINK_MODE),
+            Some(_) => {
+                (Way::Rename(None), step.mode.map_or(USUAL_MODE, |mode| mode.of(USUAL_MODE)))
+            }
+        };
+        Prepared { step, way, mode_before: 0, mode_after, links: 1 }
     }
 
     /// Writes the new content of these, as far as it is not written yet, and waits until it is on disk.
@@ -166,6 +189,18 @@ impl<'a> Prepared<'a> {
                 rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(cannot)?;
                 done();
             }
+            (Way::Link, was) => {
+                let directory = directory.of(step)?;
+                let put = match was {
+                    None => link::create(&directory, name, now),
+                    Some(_) => link::replace(&directory, name, now),
+                };
+                put.map_err(|errno| match errno {
+                    Errno::EXIST => step.fail(FsErrorKind::Stale, "was created meanwhile"),
+                    errno => cannot(errno),
+                })?;
+                done();
+            }
             (Way::InPlace, _) => {
                 // From the first byte on.
                 done();
@@ -173,9 +208,7 @@ impl<'a> Prepared<'a> {
             }
             (Way::Rename(Some(staged)), None) => {
                 staged.create(name).map_err(|errno| match errno {
-                    Errno::EXIST => {
-                        step.fail(FsErrorKind::Stale, "was created by somebody else meanwhile")
-                    }
+                    Errno::EXIST => step.fail(FsErrorKind::Stale, "was created meanwhile"),
                     errno => cannot(errno),
                 })?;
                 done();
@@ -208,9 +241,10 @@ fn stage(
     old: Option<&ReadFile>,
     now: &[u8],
 ) -> Result<Staged, Errno> {
-    // What replaces a private file must be private before it has its mode; a new file gets what the
-    // umask leaves.
-    let mode = Mode::from_raw_mode(if old.is_some() { 0o600 } else { 0o666 });
+    // What replaces a private file must be private before it has its mode, and so must what gets another; a
+    // new file gets what the umask leaves.
+    let is_private = old.is_some() || matches!(step.mode, Some(NewMode::Exactly(_)));
+    let mode = Mode::from_raw_mode(if is_private { 0o600 } else { 0o666 });
     let staged = Staged::write(directory, now, mode)?;
     if let Some(old) = old {
         attributes::copy(old.handle(), &old.stat, staged.file())?;

@@ -131,7 +131,7 @@ const SUFFIX: &str = ".tmp";
 const DIGITS: usize = 16;
 
 /// A name that nobody can guess and that says whose it is, should a crash leave it behind.
-fn random_name() -> Result<String, Errno> {
+pub(super) fn random_name() -> Result<String, Errno> {
     Ok(format!("{PREFIX}{}{SUFFIX}", random::hex::<{ DIGITS / 2 }>()?))
 }
 

@@ -1,4 +1,4 @@
-//! What is to become of one file.
+//! What is to become of one file or symlink.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::fs::{Access, AtFlags, Mode, OFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 
 use super::staged::Staged;
-use super::{attributes, in_place};
+use super::{attributes, in_place, link};
 use crate::beneath;
 use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
@@ -17,7 +17,8 @@ use crate::file::{FileKind, ReadFile, require_file};
 use crate::place::Place;
 use crate::root::RootMode;
 
-/// What is to become of one file.
+/// What is to become of one file or symlink. Where it is or becomes a symlink, its place must be one of
+/// [`crate::Workspace::entry`].
 #[derive(Debug, Clone)]
 pub struct Step {
     pub(super) place: Place,
@@ -87,7 +88,8 @@ impl Step {
         self
     }
 
-    fn new(place: Place, was: Option<Content>, now: Option<Content>) -> Step {
+    /// Puts one content in the place of another; nothing stands for a name that is not there.
+    pub fn new(place: Place, was: Option<Content>, now: Option<Content>) -> Step {
         Step { place, was, now, mode: None, in_place: false }
     }
 
@@ -110,19 +112,37 @@ impl Step {
             return match beneath::stat(directory.as_fd(), name) {
                 Err(Errno::NOENT) => self.require_room(&directory),
                 Err(errno) => Err(self.error("cannot be looked at", errno)),
-                Ok(_) => {
-                    Err(self.fail(FsErrorKind::Stale, "was created by somebody else meanwhile"))
-                }
+                Ok(_) => Err(self.fail(FsErrorKind::Stale, "was created meanwhile")),
             };
         };
-        self.require_writable(&directory, name)?;
+        if was.is_link() {
+            self.require_room(&directory)?;
+        } else {
+            self.require_writable(&directory, name)?;
+        }
         self.require_unchanged(was)
     }
 
-    /// Whether the file still says what the step starts from.
-    pub(super) fn require_unchanged(&self, was: &[u8]) -> Result<(), FsError> {
-        let file = ReadFile::open(&self.place)?;
-        if file.says(was)? {
+    /// What can be known of a step that waits for others: its place is taken, or its directory is not there.
+    pub(super) fn check_later(&self) -> Result<(), FsError> {
+        if self.place.root.mode() == RootMode::ReadOnly {
+            return Err(
+                self.fail(FsErrorKind::ReadOnly, "is in a root that was given as read-only")
+            );
+        }
+        match self.was {
+            None => Ok(()),
+            Some(_) => Err(self.fail(FsErrorKind::Stale, "is beneath a file that is to change")),
+        }
+    }
+
+    /// Whether the file or symlink still says what the step starts from.
+    pub(super) fn require_unchanged(&self, was: &Content) -> Result<(), FsError> {
+        let same = match was.is_link() {
+            true => self.is_link_to(was),
+            false => ReadFile::open(&self.place)?.says(was)?,
+        };
+        if same {
             return Ok(());
         }
         Err(self.fail(FsErrorKind::Stale, "changed on disk since it was read"))
@@ -130,7 +150,13 @@ impl Step {
 
     /// The file that it starts from, if there is one.
     pub(super) fn open_old(&self) -> Result<Option<ReadFile>, FsError> {
-        self.was.as_ref().map(|_| ReadFile::open(&self.place)).transpose()
+        let file = self.was.as_ref().filter(|was| !was.is_link());
+        file.map(|_| ReadFile::open(&self.place)).transpose()
+    }
+
+    fn is_link_to(&self, target: &[u8]) -> bool {
+        beneath::link_target(self.place.root.handle(), &self.place.relative)
+            .is_ok_and(|standing| standing == target)
     }
 
     /// Undoes a step that was made, with what is at hand.
@@ -148,6 +174,12 @@ impl Step {
             let Some(was) = &self.was else {
                 return rustix::fs::unlinkat(&directory, name, AtFlags::empty());
             };
+            if was.is_link() {
+                return match self.now {
+                    Some(_) => link::replace(&directory, name, was),
+                    None => link::create(&directory, name, was),
+                };
+            }
             let staged = Staged::write(&directory, was, Mode::from_raw_mode(0o600))?;
             match ReadFile::open(&self.place) {
                 Ok(file) => attributes::copy(file.handle(), &file.stat, staged.file())?,
@@ -164,6 +196,13 @@ impl Step {
 
     /// Whether the file is what the step made of it.
     fn is_as_made(&self) -> Result<bool, FsError> {
+        if let Some(target) = self.now.as_ref().filter(|now| now.is_link()) {
+            return Ok(self.is_link_to(target));
+        }
+        let handle = self.place.root.handle();
+        if beneath::link_target(handle, &self.place.relative).is_ok() {
+            return Ok(false);
+        }
         // What was there when the path was resolved does not matter any more.
         let place = Place { kind: Some(FileKind::File), ..self.place.clone() };
         let standing = ReadFile::open(&place).and_then(|file| file.read_all(u64::MAX - 1));

@@ -55,7 +55,7 @@ pub enum Lost {
     TooLarge(u64),
     /// Enough of the others was kept.
     TooMuch,
-    /// It is a link, or another thing that is no file.
+    /// It is neither a file nor a symlink.
     NoFile,
     /// It cannot be read.
     Unreadable(Errno),
@@ -70,7 +70,7 @@ impl fmt::Display for Lost {
         match self {
             Lost::TooLarge(bytes) => write!(f, "{bytes} bytes, more than is kept of such a file"),
             Lost::TooMuch => f.write_str("more than is kept of one command"),
-            Lost::NoFile => f.write_str("no regular file"),
+            Lost::NoFile => f.write_str("neither a file nor a symlink"),
             Lost::Unreadable(errno) => write!(f, "cannot be read ({errno})"),
             Lost::NoJournal => f.write_str("there is no journal"),
             Lost::Failed(error) => {

@@ -17,6 +17,9 @@ use crate::workspace::Workspace;
 
 use super::measure::Lost;
 
+/// The mode bits that a symlink has.
+const LINK_MODE: u32 = 0o777;
+
 /// A real name beneath a root.
 #[derive(Debug)]
 pub(super) struct Spot {
@@ -31,9 +34,17 @@ pub(super) enum Standing {
     File {
         stamp: Stamp,
     },
-    Directory,
-    /// A link, or something that is no file.
+    Link,
+    Directory(DirectoryStamp),
+    /// A FIFO, a socket or a device.
     Other,
+}
+
+/// A directory, as it was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DirectoryStamp {
+    pub(super) identity: (u64, u64),
+    pub(super) mode: u32,
 }
 
 impl Spot {
@@ -49,21 +60,32 @@ impl Spot {
     }
 
     pub(super) fn look(&self) -> Standing {
-        let stat = match beneath::stat(self.root.handle(), self.relative.as_os_str()) {
+        let stat = match beneath::stat_beneath(self.root.handle(), &self.relative) {
             Ok(stat) => stat,
-            Err(Errno::NOENT | Errno::NOTDIR) => return Standing::Nothing,
+            // Beneath a symlink that took a directory's name, nothing of that directory is left.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Standing::Nothing,
             // A directory that may not be searched, for one.
             Err(_) => return Standing::Other,
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Standing::File { stamp: Stamp::of(&stat) },
-            FileType::Directory => Standing::Directory,
+            FileType::Symlink => Standing::Link,
+            FileType::Directory => {
+                let mode = beneath::permissions(&stat).as_raw_mode();
+                Standing::Directory(DirectoryStamp { identity: Stamp::of(&stat).identity, mode })
+            }
             _ => Standing::Other,
         }
     }
 
-    /// What the file says, if that is no more than `max_bytes`, and its mode.
+    /// What the file or symlink says, if that is no more than `max_bytes`, and its mode.
     pub(super) fn read(&self, max_bytes: u64) -> Result<(Content, u32), Lost> {
+        if let Ok(target) = beneath::link_target(self.root.handle(), &self.relative) {
+            return match target.len() as u64 {
+                size if size > max_bytes => Err(Lost::TooLarge(size)),
+                _ => Ok((Content::link(target), LINK_MODE)),
+            };
+        }
         let lost = |errno| Lost::Unreadable(errno);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let file = beneath::open(self.root.handle(), &self.relative, flags, Mode::empty());

@@ -23,6 +23,18 @@ pub struct About {
     /// The changes that this one takes back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<u64>,
+    /// It takes back only what they did at this path and beneath it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<KeptPath>,
+    /// The session that made it: its number in the process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<u64>,
+    /// The first line of the command that made it, cut and without secrets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The id of that command in its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<String>,
 }
 
 /// One call that changed files.
@@ -43,9 +55,38 @@ pub struct Entry {
     pub about: About,
     /// What it changed.
     pub files: Vec<FileChange>,
-    /// The directories that it made for new files, each before those in it.
+    /// The directories that it made, each before those in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<KeptPath>,
+    /// The directories that it removed, each before those in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<KeptDirectory>,
+    /// A command made it, and ignore files leave out all that it changed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_ignored: bool,
+}
+
+/// What a change does to files and directories.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Effects {
+    pub(crate) files: Vec<FileChange>,
+    /// The directories that it makes, each before those in it.
+    pub(crate) made: Vec<KeptPath>,
+    /// The directories that it removes, each before those in it.
+    pub(crate) removed: Vec<KeptDirectory>,
+    /// Ignore files leave all of it out.
+    pub(crate) only_ignored: bool,
+}
+
+impl Effects {
+    /// Those on files alone.
+    pub(crate) fn on_files(files: Vec<FileChange>) -> Effects {
+        Effects { files, ..Effects::default() }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.made.is_empty() && self.removed.is_empty()
+    }
 }
 
 /// An absolute path of any bytes.
@@ -57,7 +98,16 @@ pub struct KeptPath {
     path_bytes: Option<String>,
 }
 
-/// One file that was changed.
+/// A directory, with its mode bits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptDirectory {
+    #[serde(flatten)]
+    path: KeptPath,
+    /// Its mode bits.
+    pub mode: u32,
+}
+
+/// One file or symlink that was changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileChange {
     #[serde(flatten)]
@@ -71,7 +121,7 @@ pub struct FileChange {
     pub in_place: bool,
 }
 
-/// A version of a file.
+/// A version of a file or symlink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
     /// Its content.
@@ -81,20 +131,37 @@ pub struct Version {
     pub size: u64,
     /// Its mode bits.
     pub mode: u32,
+    /// Whether it is a symlink; its content is the target.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub link: bool,
 }
 
 impl Entry {
     /// A change that is made now; it gets its number when it is done.
-    pub(super) fn new(
-        token: String,
-        about: About,
-        files: Vec<FileChange>,
-        directories: Vec<KeptPath>,
-    ) -> Entry {
+    pub(super) fn new(token: String, about: About, effects: Effects) -> Entry {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let time_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let process = std::process::id();
-        Entry { id: 0, time_ms, token, process, about, files, directories }
+        let Effects { files, made: directories, removed, only_ignored } = effects;
+        Entry { id: 0, time_ms, token, process, about, files, directories, removed, only_ignored }
+    }
+
+    /// The same change, with each path replaced.
+    #[must_use]
+    pub fn at_paths(mut self, path: impl Fn(&Path) -> PathBuf) -> Entry {
+        let kept = |kept: &mut KeptPath| *kept = KeptPath::new(&path(&kept.path()));
+        self.files.iter_mut().for_each(|file| kept(&mut file.path));
+        self.directories.iter_mut().for_each(&kept);
+        self.removed.iter_mut().for_each(|directory| kept(&mut directory.path));
+        self.about.only.iter_mut().for_each(kept);
+        self
+    }
+
+    /// Every path that it changed: files, and directories that it made or removed.
+    pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
+        let files = self.files.iter().map(FileChange::path);
+        let made = self.directories.iter().map(KeptPath::path);
+        files.chain(made).chain(self.removed.iter().map(KeptDirectory::path))
     }
 
     /// The contents that it names.
@@ -130,6 +197,18 @@ impl KeptPath {
     }
 }
 
+impl KeptDirectory {
+    /// Keeps a directory with this mode.
+    pub fn new(path: &Path, mode: u32) -> KeptDirectory {
+        KeptDirectory { path: KeptPath::new(path), mode }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> PathBuf {
+        self.path.path()
+    }
+}
+
 impl FileChange {
     /// A change of the file at an absolute path.
     pub fn new(path: &Path, before: Option<Version>, after: Option<Version>) -> FileChange {
@@ -140,18 +219,29 @@ impl FileChange {
     pub fn path(&self) -> PathBuf {
         self.path.path()
     }
-
-    /// The same change, of a file at another path.
-    #[must_use]
-    pub fn at(&self, path: &Path) -> FileChange {
-        FileChange { path: KeptPath::new(path), ..self.clone() }
-    }
 }
 
 impl Version {
-    /// The version of a file with this content and mode.
+    /// The version of a file or symlink with this content and mode.
     pub fn of(content: &Content, mode: u32) -> Version {
-        Version { hash: content.hash(), size: content.len() as u64, mode }
+        let (size, link) = (content.len() as u64, content.is_link());
+        Version { hash: content.hash(), size, mode, link }
+    }
+
+    /// Whether this is what a file or symlink says; nothing stands for a name that is not there.
+    pub fn is(version: Option<Version>, content: Option<&Content>) -> bool {
+        match (version, content) {
+            (None, None) => true,
+            (Some(version), Some(content)) => {
+                version.link == content.is_link() && version.hash == content.hash()
+            }
+            _ => false,
+        }
+    }
+
+    /// The content of this version, by its bytes.
+    pub fn content(self, bytes: Vec<u8>) -> Content {
+        if self.link { Content::link(bytes) } else { bytes.into() }
     }
 }
 

@@ -6,13 +6,13 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use super::entry::{About, Entry, FileChange, KeptPath};
+use super::entry::{About, Effects, Entry, FileChange, KeptDirectory};
 use super::pending::{Abandoned, begin_note};
 use super::recover::{Outcome, Recovered};
 use super::{BLOBS, FOLLOWED, Journal, log};
 use crate::content::Content;
 use crate::error::FsError;
-use crate::footprint::Footprint;
+use crate::footprint::{Footprint, Worth};
 use crate::private::PrivateDirectory;
 use crate::random;
 use crate::workspace::Workspace;
@@ -29,8 +29,17 @@ pub(crate) struct Followed {
 
 impl Followed {
     /// Adds a file as it was.
-    pub(crate) fn add(&mut self, file: FileChange) -> Result<(), FsError> {
-        let entry = Entry::new(self.token.clone(), About::default(), vec![file], Vec::new());
+    pub(crate) fn add_file(&mut self, file: FileChange) -> Result<(), FsError> {
+        self.add(Effects::on_files(vec![file]))
+    }
+
+    /// Adds a directory as it was.
+    pub(crate) fn add_directory(&mut self, directory: KeptDirectory) -> Result<(), FsError> {
+        self.add(Effects { removed: vec![directory], ..Effects::default() })
+    }
+
+    fn add(&mut self, effects: Effects) -> Result<(), FsError> {
+        let entry = Entry::new(self.token.clone(), About::default(), effects);
         let written = self.file.write_all(log::line(&entry).as_bytes());
         written.map_err(|error| {
             FsError::from_io(self.directory.path().join(&self.name), "cannot be written", &error)
@@ -50,7 +59,7 @@ impl Journal {
         self.directory.make(&[BLOBS, FOLLOWED])?;
         let begin = || -> std::io::Result<Followed> {
             let token = random::hex::<16>()?;
-            let entry = Entry::new(token.clone(), about.clone(), Vec::new(), Vec::new());
+            let entry = Entry::new(token.clone(), about.clone(), Effects::default());
             // It outlives the process without waiting for the disk.
             let (name, file) = begin_note(&self.directory, FOLLOWED, &entry, |_| Ok(()))?;
             Ok(Followed { directory: self.directory.clone(), name, file, token })
@@ -69,8 +78,7 @@ impl Journal {
     pub(crate) fn add(
         &self,
         about: About,
-        files: Vec<FileChange>,
-        directories: Vec<KeptPath>,
+        effects: Effects,
         note: Option<&Followed>,
     ) -> Result<u64, FsError> {
         self.directory.make(&[BLOBS])?;
@@ -79,7 +87,7 @@ impl Journal {
             None => random::hex::<16>()
                 .map_err(|errno| FsError::from_errno(self.directory(), "cannot be named", errno))?,
         };
-        let id = self.append(Entry::new(token, about, files, directories))?;
+        let id = self.append(Entry::new(token, about, effects))?;
         // What could not be collected now can be later.
         let _ = self.collect_now_and_then(id);
         Ok(id)
@@ -98,17 +106,17 @@ impl Journal {
             };
             let (about, token) = (first.about.clone(), first.token.clone());
             let note = Followed { directory: self.directory.clone(), name, file, token };
-            let files: Vec<FileChange> =
-                entries.into_iter().flat_map(|entry| entry.files).collect();
-            if !files.iter().all(|file| workspace.seen_path(&file.path()).is_some()) {
+            let is_here = |path: PathBuf| workspace.seen_path(&path).is_some();
+            if !entries.iter().flat_map(Entry::paths).all(is_here) {
                 continue;
             }
             if self.entries()?.iter().any(|done| done.token == note.token) {
                 note.remove();
                 continue;
             }
-            let settled =
-                Footprint::of_note(workspace, self, note, files, about.clone()).settle(false);
+            let followed = Footprint::of_note(workspace, self, note, entries, about.clone());
+            // The rules by which files are ignored are not known here: the change is a step of Undo.
+            let settled = followed.settle(false, &|_, _| Worth::Much);
             let outcome = match settled.failed {
                 Some(error) => Outcome::Failed(error),
                 None if settled.files.is_empty() => continue,

@@ -313,12 +313,12 @@ fn whole_length(file: &File) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::entry::About;
+    use super::super::entry::{About, Effects};
     use super::*;
 
     fn entry(id: u64) -> Entry {
         let about = About { tool: "Edit".into(), ..About::default() };
-        Entry { id, ..Entry::new(String::new(), about, Vec::new(), Vec::new()) }
+        Entry { id, ..Entry::new(String::new(), about, Effects::default()) }
     }
 
     /// A log with changes of these numbers.

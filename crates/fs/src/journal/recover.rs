@@ -10,7 +10,7 @@ use crate::beneath;
 use crate::change::{Change, Step, is_temporary};
 use crate::content::Content;
 use crate::error::FsError;
-use crate::file::ReadFile;
+use crate::file::{FileKind, read_entry};
 use crate::lock::Locks;
 use crate::place::Place;
 use crate::workspace::Workspace;
@@ -53,13 +53,17 @@ impl Journal {
                 pending.remove();
                 continue;
             }
-            let places = entry.files.iter().map(|file| workspace.resolve_real(&file.path()));
-            let Ok(places) = places.collect::<Result<Vec<_>, _>>() else { continue };
+            let places = entry.files.iter().map(|file| workspace.entry(&file.path()));
+            let Some(places) = places.collect::<Option<Vec<_>>>() else { continue };
             let about = entry.about.clone();
             let mut left_alone = Vec::new();
-            let made = entry.directories.iter().map(|made| workspace.resolve_real(&made.path()));
-            let made: Vec<Place> = made.flatten().collect();
-            let outcome = match self.settle(entry, places, made, &mut left_alone) {
+            let made = entry.directories.iter().filter_map(|made| workspace.entry(&made.path()));
+            let removed = entry
+                .removed
+                .iter()
+                .filter_map(|removed| Some((workspace.entry(&removed.path())?, removed.mode)));
+            let directories = (made.collect(), removed.collect());
+            let outcome = match self.settle(entry, places, directories, &mut left_alone) {
                 Ok(outcome) => {
                     pending.remove();
                     outcome
@@ -75,7 +79,7 @@ impl Journal {
         &self,
         entry: Entry,
         places: Vec<Place>,
-        made: Vec<Place>,
+        (made, removed): (Vec<Place>, Vec<(Place, u32)>),
         left_alone: &mut Vec<std::path::PathBuf>,
     ) -> Result<Outcome, FsError> {
         // The last thing before a note goes is the line in the log; a crash between the two left both.
@@ -85,9 +89,8 @@ impl Journal {
         let locks = Locks::acquire(places.iter())?;
         sweep(&locks, &places)?;
         let standing = places.iter().map(content).collect::<Result<Vec<_>, _>>()?;
-        let is = |now: &Option<Content>, version: &Option<Version>| {
-            now.as_ref().map(Content::hash) == version.map(|version| version.hash)
-        };
+        let is =
+            |now: &Option<Content>, version: &Option<Version>| Version::is(*version, now.as_ref());
         let files = || entry.files.iter().zip(&standing);
         if files().all(|(file, now)| is(now, &file.after)) {
             self.append(entry)?;
@@ -99,7 +102,9 @@ impl Journal {
                 continue;
             }
             let before = match &file.before {
-                Some(version) => self.content(version)?.map(|bytes| (bytes.into(), version.mode)),
+                Some(version) => {
+                    self.content(version)?.map(|bytes| (version.content(bytes), version.mode))
+                }
                 None => None,
             };
             let lost = file.before.is_some() && before.is_none();
@@ -110,7 +115,8 @@ impl Journal {
             }
             steps.push(Step::back_to(place, now.clone(), before).in_place(file.in_place));
         }
-        Change::new(steps).unneeded_directories(made).commit(&locks, None)?;
+        let change = Change::new(steps).unneeded_directories(made).needed_directories(removed);
+        change.commit(&locks, None)?;
         Ok(Outcome::TakenBack)
     }
 
@@ -156,10 +162,11 @@ fn sweep(locks: &Locks, places: &[Place]) -> Result<(), FsError> {
     Ok(())
 }
 
-/// What a file says; nothing, if there is none.
+/// The content of a file or symlink; nothing, if there is none, or a directory that a change was about to
+/// replace.
 fn content(place: &Place) -> Result<Option<Content>, FsError> {
     match place.kind() {
-        None => Ok(None),
-        Some(_) => ReadFile::open(place)?.read_all(u64::MAX - 1).map(|bytes| Some(bytes.into())),
+        Some(FileKind::Directory) => Ok(None),
+        _ => read_entry(place, u64::MAX - 1),
     }
 }

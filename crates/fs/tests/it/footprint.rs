@@ -11,7 +11,7 @@ use toolcrib_fs::{
 
 use crate::Tree;
 
-fn much(_: &Path) -> Worth {
+fn much(_: &Path, _: bool) -> Worth {
     Worth::Much
 }
 
@@ -66,13 +66,13 @@ fn each_worth_has_its_measure() {
         fs::write(root.join(name), "x".repeat(length)).unwrap();
     }
     let follow = footprint(&tree, &journal, measure);
-    let worth = |path: &Path| match path.ends_with("none") {
+    let worth = |path: &Path, _: bool| match path.ends_with("none") {
         true => Worth::Nothing,
         false => Worth::Little,
     };
     names.iter().for_each(|name| follow.touch(&root.join(name), false, &worth));
     names.iter().for_each(|name| fs::remove_file(root.join(name)).unwrap());
-    let settled = follow.settle(false);
+    let settled = follow.settle(false, &much);
     let expected = [
         ("1", None),
         ("2", None),
@@ -98,7 +98,7 @@ fn outside_the_roots_and_in_read_only_ones_nothing_is_looked_at() {
     for path in [tree.path("outside"), "/etc/passwd".into(), ws.clone(), "/".into()] {
         follow.touch(&path, true, &much);
     }
-    assert_eq!(follow.settle(false).files, []);
+    assert_eq!(follow.settle(false, &much).files, []);
     assert!(!tree.path("state").exists(), "nothing was kept");
 }
 
@@ -110,7 +110,7 @@ fn without_a_journal_it_is_seen_and_not_kept() {
     follow.touch(&root.join("a/f"), false, &much);
     std::thread::sleep(Duration::from_millis(2));
     fs::write(root.join("a/f"), "other").unwrap();
-    let settled = follow.settle(false);
+    let settled = follow.settle(false, &much);
     let lost = Lost::NoJournal;
     assert_eq!(actions(&settled.files), [("f".to_owned(), Action::Modified, Some(&lost))]);
     assert_eq!(settled.id, None);

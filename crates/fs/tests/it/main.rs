@@ -11,6 +11,7 @@ mod change;
 mod confinement;
 mod footprint;
 mod journal;
+mod kinds;
 mod private;
 mod without_openat2;
 

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use toolcrib_fs::{
-    About, Change, Committed, Content, FsErrorKind, Keeper, Locks, NewMode, Place, Step,
+    About, Change, Committed, Content, FsErrorKind, Keeper, KeptPath, Locks, NewMode, Place, Step,
+    read_entry,
 };
 use toolcrib_policy::Effect;
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::grant::{resolve, resolve_any};
+use crate::grant::{entry, require_restorable, resolve};
 use crate::seen::Seen;
 
 /// Somebody who does not hold the lock changes the file again and again: so often is tried.
@@ -39,6 +40,30 @@ pub struct Updated {
     pub now: Content,
     /// What there is to say about the change.
     pub changed: Changed,
+}
+
+/// What takes changes back.
+#[derive(Debug)]
+pub(crate) struct Restoring {
+    /// Files and symlinks, by their real paths.
+    pub(crate) edits: Vec<FileEdit>,
+    /// The changes that are taken back.
+    pub(crate) undoes: Vec<u64>,
+    /// Only what they did at this path and beneath it.
+    pub(crate) only: Option<PathBuf>,
+    /// Protected files that get back what they said before.
+    pub(crate) protected: Vec<PathBuf>,
+    /// Directories to make, with their modes, each before those in it.
+    pub(crate) needed: Vec<(PathBuf, u32)>,
+    /// Directories that go if they are empty, each before those in it.
+    pub(crate) unneeded: Vec<PathBuf>,
+}
+
+/// Directories that are made and removed with a change.
+#[derive(Default)]
+struct Directories {
+    needed: Vec<(Place, u32)>,
+    unneeded: Vec<Place>,
 }
 
 /// What a file said, nothing if it was not there, and what it says.
@@ -120,37 +145,67 @@ impl Cx<'_> {
                 None => Err(Error::new(ErrorKind::Internal, "a file changed that was not read")),
             };
             let edits = edits.into_iter().map(place_of).collect::<Result<Vec<_>, _>>()?;
+            let known = self.known_after(&edits);
             tries += 1;
-            match self.make(edits, locks.as_ref(), self.about.clone(), Vec::new()) {
+            match self.make(edits, locks.as_ref(), self.about.clone(), Directories::default()) {
                 Err(error) if error.kind() == ErrorKind::Stale && tries < TRIES => {}
-                made => return made.map(|changed| (answer, changed)),
+                made => {
+                    let changed = made?;
+                    self.remember(known);
+                    return Ok((answer, changed));
+                }
             }
         }
     }
 
-    /// Changes several files at once, all of them or none, if the call said that it would write them.
-    /// `undoes` are the changes that this one takes back, `restored` the protected files that get back what
-    /// they said before, and `unneeded` the directories that the changes had made. In a dry run nothing is
-    /// written.
-    pub(crate) fn commit(
-        &self,
-        edits: Vec<FileEdit>,
-        undoes: Vec<u64>,
-        restored: &[PathBuf],
-        unneeded: &[PathBuf],
-    ) -> Result<Changed, Error> {
-        let restored: HashSet<&PathBuf> = restored.iter().collect();
-        let places = edits.iter().map(|edit| match restored.contains(&edit.path) {
-            true => self.place_to_restore(&edit.path),
-            false => self.place_to_write(&edit.path),
+    /// Takes changes back, all at once or nothing, if the call said that it would write whatever a change has
+    /// written. The session is not shown what the files say then. In a dry run nothing is written.
+    pub(crate) fn restore(&self, restoring: Restoring) -> Result<Changed, Error> {
+        let Restoring { edits, undoes, only, protected, needed, unneeded } = restoring;
+        let protected: HashSet<&PathBuf> = protected.iter().collect();
+        let places = edits.iter().map(|edit| {
+            let place = self.entry(&edit.path)?;
+            match protected.contains(&edit.path) {
+                true => Ok(place),
+                false => require_restorable(self.runtime, &place).map(|()| place),
+            }
         });
         let places = places.collect::<Result<Vec<_>, _>>()?;
         let locks = self.lock(&places)?;
-        let about = About { undoes, ..self.about.clone() };
-        // One that cannot be found any more stays, as one does that is not empty.
-        let unneeded = unneeded.iter().flat_map(|directory| self.place_to_restore(directory));
-        let unneeded = unneeded.collect();
-        self.make(edits.into_iter().zip(places).collect(), locks.as_ref(), about, unneeded)
+        let only = only.as_deref().map(KeptPath::new);
+        let about = About { undoes, only, ..self.about.clone() };
+        let directories = Directories {
+            needed: needed
+                .iter()
+                .map(|(path, mode)| Ok((self.entry(path)?, *mode)))
+                .collect::<Result<_, Error>>()?,
+            // One that cannot be found any more stays, as one does that is not empty.
+            unneeded: unneeded.iter().flat_map(|path| self.entry(path)).collect(),
+        };
+        let edits: Vec<(FileEdit, Place)> = edits.into_iter().zip(places).collect();
+        let known = edits.iter().filter_map(|edit| self.known_restored(edit)).collect();
+        let changed = self.make(edits, locks.as_ref(), about, directories)?;
+        self.remember(known);
+        Ok(changed)
+    }
+
+    /// The file or symlink that a change was made at, not followed, though its name be protected.
+    pub(crate) fn entry(&self, path: &Path) -> Result<Place, Error> {
+        // The call must have said that it writes whatever a change has written.
+        self.place(Effect::Write, Path::new("."))?;
+        entry(self.runtime, self.session, path)
+    }
+
+    /// What is at a place of [`Cx::entry`]; nothing, if nothing is there.
+    pub(crate) fn read_entry(&self, place: &Place) -> Result<Option<Content>, Error> {
+        read_entry(place, self.limits().edit_bytes).map_err(|error| self.fs_error(&error))
+    }
+
+    /// The call itself has said all of what a file says now.
+    pub(crate) fn knows_whole(&self, real: &Path, now: &Content) {
+        if !self.dry_run() {
+            self.session().saw(real.to_owned(), Seen::whole(now));
+        }
     }
 
     /// What a file says, if the call said that it would read or write it; nothing, if there is none.
@@ -182,21 +237,6 @@ impl Cx<'_> {
         Err(Error::new(ErrorKind::Stale, message).hint("Nothing was written. Try again."))
     }
 
-    /// A place that a change was made at, though its name be protected.
-    fn place_to_restore(&self, path: &Path) -> Result<Place, Error> {
-        // The call must have said that it writes whatever a change has written.
-        self.place(Effect::Write, Path::new("."))?;
-        let place = resolve_any(self.runtime, self.session, Effect::Write, path)?;
-        if place.is_outside() && !self.session.has_changed_outside(&place.path()) {
-            return Err(Error::outside(&self.show_place(&place)));
-        }
-        if !place.through_link() {
-            return Ok(place);
-        }
-        let message = format!("{} leads through a link now", self.show_place(&place));
-        Err(Error::new(ErrorKind::Stale, message).hint("Nothing was written."))
-    }
-
     fn lock(&self, places: &[Place]) -> Result<Option<Locks>, Error> {
         if self.dry_run() {
             return Ok(None);
@@ -209,19 +249,18 @@ impl Cx<'_> {
         edits: Vec<(FileEdit, Place)>,
         locks: Option<&Locks>,
         about: About,
-        unneeded: Vec<Place>,
+        directories: Directories,
     ) -> Result<Changed, Error> {
         self.check_cancelled()?;
         self.note_basis(&edits)?;
-        let saw: Vec<(PathBuf, Option<Seen>)> = edits
-            .iter()
-            .map(|(edit, place)| (place.path(), edit.now.as_ref().map(Seen::of)))
-            .collect();
+        let there = edits.iter().filter(|(edit, _)| edit.now.is_some());
+        let written: Vec<PathBuf> = there.map(|(_, place)| place.path()).collect();
         let outside = edits.iter().map(|(_, place)| place).filter(|place| place.is_outside());
         let outside: Vec<PathBuf> = outside.map(Place::path).collect();
         let change = Change::new(edits.into_iter().map(step).collect())
             .hard_links(self.runtime.hard_links())
-            .unneeded_directories(unneeded);
+            .needed_directories(directories.needed)
+            .unneeded_directories(directories.unneeded);
         let outcome = match locks {
             None => change.check().map(|()| Committed::default()),
             Some(locks) => {
@@ -237,17 +276,51 @@ impl Cx<'_> {
             }
         })?;
         if !self.dry_run() {
+            self.written.borrow_mut().extend(written);
             if !outside.is_empty() {
                 self.session.changed_outside(committed.id, outside);
             }
-            for (path, now) in saw {
-                match now {
-                    Some(now) => self.session().saw(path, now),
-                    None => self.session().forget(&path),
-                }
-            }
         }
         Ok(Changed::of(&committed))
+    }
+
+    /// What the session knows of files once these edits are made: a file as a whole, if it is new, or if the
+    /// session knew it as a whole before.
+    fn known_after(&self, edits: &[(FileEdit, Place)]) -> Vec<(PathBuf, Option<Seen>)> {
+        let known = |(edit, place): &(FileEdit, Place)| {
+            let path = place.path();
+            let now = edit.now.as_ref().map(|now| {
+                let before = self.session().seen(&path).filter(Seen::is_whole);
+                let was = edit.was.as_ref().map(Content::hash);
+                match was.is_none() || before.map(|before| before.hash) == was {
+                    true => Seen::whole(now),
+                    false => Seen::of(now),
+                }
+            });
+            (path, now)
+        };
+        edits.iter().map(known).collect()
+    }
+
+    /// What the session knows of a file once it is restored: that it says something else, and not what. A file
+    /// that it had not seen stays unseen; one that says again what the session saw is known as it was.
+    fn known_restored(&self, (edit, place): &(FileEdit, Place)) -> Option<(PathBuf, Option<Seen>)> {
+        let path = place.path();
+        let Some(now) = &edit.now else { return Some((path, None)) };
+        let before = self.session().seen(&path)?;
+        (before.hash != now.hash()).then(|| (path, Some(Seen::of(now))))
+    }
+
+    fn remember(&self, known: Vec<(PathBuf, Option<Seen>)>) {
+        if self.dry_run() {
+            return;
+        }
+        for (path, now) in known {
+            match now {
+                Some(now) => self.session().saw(path, now),
+                None => self.session().forget(&path),
+            }
+        }
     }
 
     /// Notes what the files say that are changed, and holds them to what somebody agreed to.
@@ -268,11 +341,7 @@ impl Cx<'_> {
 }
 
 fn step((edit, place): (FileEdit, Place)) -> Step {
-    let step = match (edit.was, edit.now) {
-        (Some(was), Some(now)) => Step::replace(place, was, now),
-        (Some(was), None) => Step::delete(place, was),
-        (None, now) => Step::create(place, now.unwrap_or_else(|| Vec::new().into())),
-    };
+    let step = Step::new(place, edit.was, edit.now);
     match edit.mode {
         Some(mode) => step.with_mode(mode),
         None => step,

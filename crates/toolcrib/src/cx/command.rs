@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib_exec::{Command, Job, JobError, Network};
-use toolcrib_fs::{FileKind, Place};
+use toolcrib_fs::{About, FileKind, Place};
 use toolcrib_policy::{Access, Effect};
 use toolcrib_text::{Secrets, clip_line, visible, visible_name};
 
@@ -13,6 +13,10 @@ use crate::error::{Error, ErrorKind};
 use crate::sandbox::{CommandGuard, Confined, is_enough, not_enough, sandbox, seen_tmp};
 use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, end_waiting_for_a_network};
 use crate::trail::Trail;
+use crate::words::one_line;
+
+/// Characters of a command that the history keeps.
+const COMMAND_CHARS: usize = 200;
 
 /// A command that runs, or has.
 pub(crate) struct StartedCommand {
@@ -142,11 +146,14 @@ impl<'a> Cx<'a> {
             return Err(self.root_is_gone(moved.path()));
         }
         let sandbox = sandbox(self.runtime, settings, &tmp);
-        let trail = Arc::new(Trail::begin(self.runtime, self.about.clone()));
+        let about =
+            About { command: Some(self.shown_command(&command.script)), ..self.about.clone() };
+        let trail = Arc::new(Trail::begin(self.runtime, about));
         let guard = CommandGuard::new(self.runtime.path_rules().clone(), trail.clone(), &tmp);
         let guard = Arc::new(guard);
         let job = jobs.start_within(&sandbox, &command, guard.clone());
         let job = job.map_err(|error| trouble(&error))?;
+        trail.name_shell(job.id());
         shell.keep_trail(job.id(), trail.clone());
         let confined = Confined::within(enforced, settings.network);
         let (guarded, secrets) = (Some((guard, trail)), self.secrets());
@@ -161,6 +168,13 @@ impl<'a> Cx<'a> {
             with_login,
             given: Vec::new(),
         })
+    }
+
+    /// The first line of a command, for the history.
+    fn shown_command(&self, script: &[u8]) -> String {
+        // Before it is cut: half a token is not known for one.
+        let script = visible(script);
+        visible_name(one_line(&self.secrets().mask(&script), COMMAND_CHARS).as_bytes())
     }
 
     /// No command runs in a directory that took the name of a root.
@@ -200,10 +214,11 @@ impl<'a> Cx<'a> {
         Some(self.runtime.shell_host()?.sandbox()?.network)
     }
 
-    /// A job of this session.
+    /// A job of this session. No id leads to a job of another.
     pub(crate) fn job(&self, id: &str) -> Result<Arc<Job>, Error> {
         let jobs = self.shell()?.jobs();
-        jobs.get(id).ok_or_else(|| {
+        let job = shell_number(id).and_then(|number| jobs.get(&format!("sh_{number}")));
+        job.ok_or_else(|| {
             let ids: Vec<String> = jobs.list().iter().map(|job| job.id().to_owned()).collect();
             let hint = match ids.as_slice() {
                 [] => "No command of this session is remembered.".to_owned(),
@@ -251,6 +266,16 @@ impl<'a> Cx<'a> {
         notes.push(format!("{gone} is gone: this ran in {}", self.show_place(&place)));
         place
     }
+}
+
+/// The number in an id: callers write `sh_1`, `bash_1`, `shell_1` or `1`.
+fn shell_number(id: &str) -> Option<u64> {
+    let id = id.trim().to_ascii_lowercase();
+    let prefixes = ["sh", "bash", "shell"].map(|word| [format!("{word}_"), format!("{word}-")]);
+    let number = prefixes.as_flattened().iter().find_map(|prefix| id.strip_prefix(prefix.as_str()));
+    let number = number.unwrap_or(&id);
+    let is_number = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    number.parse().ok().filter(|_| is_number)
 }
 
 /// Trouble of ours, as an error that nobody takes for the command's.

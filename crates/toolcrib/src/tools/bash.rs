@@ -274,13 +274,3 @@ fn drain(job: &Job) -> Snapshot {
     // Whether anything is left is known a moment later; to ask the system for its processes takes longer.
     job.wait(MOMENT, |now| now.over)
 }
-
-/// A script on one line of at most so many characters.
-pub(super) fn one_line(script: &str, chars: usize) -> String {
-    let mut lines = script.lines().filter(|line| !line.trim().is_empty());
-    let first = lines.next().unwrap_or_default();
-    let more = if lines.next().is_some() { " …" } else { "" };
-    let cut: String = first.chars().take(chars).collect();
-    let more = if cut.len() < first.len() { "…" } else { more };
-    format!("{cut}{more}")
-}

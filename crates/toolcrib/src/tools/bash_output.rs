@@ -92,7 +92,7 @@ impl Tool for BashOutput {
             return Err(Error::invalid("`wait_for` is regex, and there is no `filter`")
                 .hint("Give the regular expression to wait for as filter."));
         }
-        let remembered = cx.shell()?.cursor(&self.bash_id);
+        let remembered = cx.shell()?.cursor(job.id());
         // Without a cursor, a filter is for all output; what is waited for is new.
         let all = lines.is_some()
             || (filter.is_some() && self.cursor.is_none() && wait_for != WaitFor::Regex);
@@ -112,7 +112,7 @@ impl Tool for BashOutput {
         output.notes.extend(lowered_note(self.timeout));
         cx.check_cancelled()?;
         if filter.is_none() && lines.is_none() {
-            cx.shell()?.read_to(&self.bash_id, end);
+            cx.shell()?.read_to(job.id(), end);
         }
         let changes = changes(cx, &job, &now)?;
         let (network, changes_text) = (cx.network(), changes.text());

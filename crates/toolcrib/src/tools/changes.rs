@@ -1,5 +1,7 @@
 //! What is said of the files that a command changed.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use toolcrib_exec::Job;
 use toolcrib_fs::{Action, ChangedFile, Lost};
@@ -19,6 +21,8 @@ const LISTED: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     files: Vec<Changed>,
+    /// Directories without changed files in them: what happened to each, and its name.
+    directories: Vec<(&'static str, String)>,
     ids: Vec<u64>,
     troubles: Vec<String>,
     later: RunLater,
@@ -33,8 +37,12 @@ struct Changed {
 impl Changes {
     /// What a command has changed since somebody asked last.
     pub(super) fn of(cx: &Cx<'_>, trail: &Trail) -> Changes {
-        let Left { files, ids, troubles } = trail.take();
+        let Left { files, made, removed, ids, troubles } = trail.take();
         let top = cx.session().directory();
+        let directory = |word, path: PathBuf| (word, cx.runtime().show_path(top, &path));
+        let directories = made.into_iter().map(|path| directory("made", path));
+        let directories =
+            directories.chain(removed.into_iter().map(|path| directory("removed", path))).collect();
         let written = files
             .iter()
             .filter(|file| file.action != Action::Deleted && !file.ignored)
@@ -44,7 +52,8 @@ impl Changes {
             let shown = cx.runtime().show_path(top, &file.path);
             Changed { shown, file }
         };
-        Changes { files: files.into_iter().map(shown).collect(), ids, troubles, later }
+        let files = files.into_iter().map(shown).collect();
+        Changes { files, directories, ids, troubles, later }
     }
 
     /// The same of a job, once nothing of it is left.
@@ -70,6 +79,15 @@ impl Changes {
                 (!files.is_empty()).then(|| format!("{word} {names}"))
             })
             .collect();
+        for word in ["made", "removed"] {
+            let of_word = |(what, _): &&(&str, String)| *what == word;
+            let directories: Vec<_> = self.directories.iter().filter(of_word).collect();
+            let names = first_of(&directories, NAMED, |(_, shown)| shown.clone());
+            if !directories.is_empty() {
+                let noun = if directories.len() == 1 { "directory" } else { "directories" };
+                parts.push(format!("{word} the {noun} {names}"));
+            }
+        }
         let ignored = self.files.iter().filter(|one| one.file.ignored).count() as u64;
         if ignored > 0 {
             parts.push(format!("changed {}", counted(ignored, "ignored file")));
@@ -95,7 +113,7 @@ impl Changes {
 
     pub(super) fn facts(&self) -> Vec<(&'static str, Value)> {
         if self.files.is_empty() {
-            return Vec::new();
+            return self.change_fact().into_iter().collect();
         }
         let of = |action: Action| -> Vec<&str> {
             let files = self.files.iter().filter(|one| one.file.action == action);
@@ -113,8 +131,12 @@ impl Changes {
             }),
         )];
         facts.extend(self.later.facts());
-        facts.extend(self.ids.last().map(|id| ("change", (*id).into())));
+        facts.extend(self.change_fact());
         facts
+    }
+
+    fn change_fact(&self) -> Option<(&'static str, Value)> {
+        self.ids.last().map(|id| ("change", (*id).into()))
     }
 
     /// What Undo cannot bring back, and why.

@@ -42,7 +42,8 @@ impl Tool for Edit {
 
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let shown = cx.show(&self.file_path)?;
-        let seen = cx.session().seen(&cx.real_path(&self.file_path)?);
+        let real = cx.real_path(&self.file_path)?;
+        let seen = cx.session().seen(&real);
         let replacement = Replacement {
             old: &self.old_string,
             new: &self.new_string,
@@ -56,7 +57,7 @@ impl Tool for Edit {
             made = replaced.made;
             Ok(replaced.now)
         })?;
-        let elsewhere = changed_elsewhere(seen, updated.was.as_ref());
+        let elsewhere = changed_elsewhere(cx, &real, seen, updated.was.as_ref());
         Ok(self.reply(cx, &shown, &updated, &made, elsewhere))
     }
 }

@@ -12,7 +12,7 @@ use crate::history::HistoryEntry;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Lists the changes that these tools made to files, newest first, with the ids for Undo; with id, its diff.
+/// Lists changes, newest first, with their ids for Undo; with id, its diff.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {
@@ -78,12 +78,23 @@ fn damaged_facts(damaged: &[DamagedChanges]) -> Vec<(&'static str, Value)> {
 }
 
 fn line(change: &HistoryEntry) -> String {
-    let undone = if change.undone { " [taken back]" } else { "" };
+    let undone = match (change.undone, change.undone_in_part) {
+        (true, _) => " [taken back]",
+        (false, true) => " [taken back in part]",
+        (false, false) => "",
+    };
     format!("{:>6}  {:<12} {}{undone}\n", change.id, change.age(), change.summary())
 }
 
 fn facts(change: &HistoryEntry) -> Value {
     let files: Vec<Value> =
         change.files.iter().map(|file| json!({"path": file.path, "action": file.action})).collect();
-    json!({"id": change.id, "time_ms": change.time_ms, "tool": change.tool, "undone": change.undone, "files": files})
+    let mut facts = json!({"id": change.id, "time_ms": change.time_ms, "tool": change.tool, "undone": change.undone, "files": files});
+    if let Some(command) = &change.command {
+        facts["command"] = command.as_str().into();
+    }
+    if change.only_ignored {
+        facts["only_ignored"] = true.into();
+    }
+    facts
 }

@@ -17,7 +17,7 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Ends a command and all that it started: asks, and kills after two seconds. One that has ended is no error.
+/// Ends a command and all that it started. It gets two seconds.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KillShell {

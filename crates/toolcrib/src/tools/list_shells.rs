@@ -6,15 +6,14 @@ use serde_json::json;
 use toolcrib_policy::Access;
 use toolcrib_text::visible;
 
-use super::bash::one_line;
 use super::shell_words::{state_and_duration, unix_seconds};
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::counted;
+use crate::words::{counted, one_line};
 
-/// Lists the commands of this session that run, or are still remembered.
+/// Lists the commands of this session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListShells {

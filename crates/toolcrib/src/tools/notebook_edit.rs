@@ -79,7 +79,8 @@ impl Tool for NotebookEdit {
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let step = self.step()?;
         let shown = cx.show(&self.notebook_path)?;
-        let seen = cx.session().seen(&cx.real_path(&self.notebook_path)?);
+        let real = cx.real_path(&self.notebook_path)?;
+        let seen = cx.session().seen(&real);
         let mut edited = None;
         let updated = cx.update(&self.notebook_path, |was| {
             let Some(was) = was else { return Err(missing(cx, &self.notebook_path)) };
@@ -91,7 +92,7 @@ impl Tool for NotebookEdit {
         let Some(edited) = edited else {
             return Err(Error::new(ErrorKind::Internal, "the file was not asked for"));
         };
-        let elsewhere = changed_elsewhere(seen, updated.was.as_ref());
+        let elsewhere = changed_elsewhere(cx, &real, seen, updated.was.as_ref());
         Ok(self.reply(cx, &shown, &updated, &edited, elsewhere))
     }
 }

@@ -18,6 +18,7 @@ use crate::cx::Cx;
 use crate::error::Error;
 use crate::file::OpenFile;
 use crate::reply::Reply;
+use crate::seen::Seen;
 use crate::tool::{Category, Hints, Tool};
 
 /// Reads a file: text in any encoding, a picture, the text of a PDF, the cells of a notebook. Lines come as
@@ -104,6 +105,7 @@ impl Read {
             hasher.feed(chunk);
         }
         let hash = hasher.finish();
-        Ok(if by_hash { hash.is(since) } else { seen.is_some_and(|seen| seen.hash == hash) })
+        let has_it = |seen: Seen| seen.is_whole() && seen.hash == hash;
+        Ok(if by_hash { hash.is(since) } else { seen.is_some_and(has_it) })
     }
 }

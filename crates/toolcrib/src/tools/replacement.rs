@@ -4,6 +4,7 @@ mod equivalent;
 mod not_found;
 
 use std::ops::Range;
+use std::path::Path;
 
 use toolcrib_fs::Content;
 use toolcrib_media::{Kind, kind_of};
@@ -13,6 +14,7 @@ use toolcrib_text::{
 
 pub(super) use self::equivalent::Matched;
 
+use crate::author::author;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::seen::Seen;
@@ -249,14 +251,20 @@ impl Replacement<'_> {
     }
 }
 
-/// What somebody else has changed since the session last saw the file; told once.
-pub(super) fn changed_elsewhere(seen: Option<Seen>, was: Option<&Content>) -> Option<String> {
+/// What has changed since the session last saw the file, and who did it; told once.
+pub(super) fn changed_elsewhere(
+    cx: &Cx<'_>,
+    path: &Path,
+    seen: Option<Seen>,
+    was: Option<&Content>,
+) -> Option<String> {
     let (seen, now) = (seen?, Seen::of(was?));
     if seen.hash == now.hash {
         return None;
     }
     let at = seen.where_changed(&now).map_or(String::new(), |at| format!(": {at}"));
-    Some(format!("Since this session last saw it, the file was changed by somebody else{at}."))
+    let by = author(cx, path, now.hash).map_or(String::new(), |by| format!(" by {by}"));
+    Some(format!("Since this session last saw it, the file was changed{by}{at}."))
 }
 
 /// Refuses a file that is not text: replacing text in it would break it without a trace.

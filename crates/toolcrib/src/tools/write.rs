@@ -1,5 +1,7 @@
 //! Write: a whole file.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_fs::Content;
@@ -8,6 +10,7 @@ use toolcrib_text::{Encoding, Endings, Survey, unified_diff, visible_name};
 
 use self::form::Form;
 use super::shown_diff::{self, DiffDetail};
+use crate::author::author;
 use crate::cx::{Cx, Updated};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
@@ -19,8 +22,8 @@ mod form;
 mod unseen;
 mod warnings;
 
-/// Writes a whole file, with its directories. One that exists must have been read in this session, or
-/// expected_hash be its hash; mode, encoding and line endings stay unless given.
+/// Writes a whole file, with its directories. One that exists must have been read whole in this session and be
+/// unchanged, or expected_hash be its hash; mode, encoding and line endings stay unless given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
@@ -61,10 +64,11 @@ impl Tool for Write {
             notes.clear();
             let Some(was) = was else { return self.new_file(&form, &shown) };
             if was[..] != *self.content.as_bytes() {
-                self.require_seen(cx.session().seen(&real), was, &shown)?;
+                self.require_seen(cx, &real, was, &shown)?;
             }
             form.rewrite(&self.content, was, &shown, &mut notes)
         })?;
+        cx.knows_whole(&real, &updated.now);
         notes.extend(warnings::of(&self.content, updated.was.as_deref().unwrap_or_default()));
         notes.extend(updated.changed.notes.iter().cloned());
         let link = cx.followed_link(&self.file_path)?;
@@ -100,17 +104,27 @@ impl Write {
         form.of_new_file(&self.content, shown)
     }
 
-    /// What is there may be replaced by who knows it: the session has seen it as it is, or the call
+    /// A file may be replaced by a session that was shown all of it as it is, or wrote it, or by a call that
     /// carries its hash.
-    fn require_seen(&self, seen: Option<Seen>, was: &Content, shown: &str) -> Result<(), Error> {
-        let now = Seen::of(was);
+    fn require_seen(
+        &self,
+        cx: &Cx<'_>,
+        real: &Path,
+        was: &Content,
+        shown: &str,
+    ) -> Result<(), Error> {
+        let (seen, now) = (cx.session().seen(real), Seen::of(was));
         if let Some(expected) = &self.expected_hash {
             let known = now.hash.is(expected);
             return if known { Ok(()) } else { Err(unseen::other_hash(shown, was, &now)) };
         }
         match seen {
-            Some(seen) if seen.hash == now.hash => Ok(()),
-            Some(seen) => Err(unseen::changed(shown, was, &seen, &now)),
+            Some(seen) if seen.hash == now.hash && seen.is_whole() => Ok(()),
+            Some(seen) if seen.hash == now.hash => Err(unseen::partly(shown, was, &seen, &now)),
+            Some(seen) => {
+                let by = author(cx, real, now.hash);
+                Err(unseen::changed(shown, was, &seen, &now, by))
+            }
             None if was.is_empty() => Ok(()),
             None => Err(unseen::never(shown, was, &now)),
         }

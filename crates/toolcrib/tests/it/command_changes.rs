@@ -15,7 +15,7 @@ struct Place {
     session: Session,
 }
 
-/// A tree as it stands: what each file says, with its mode, and each directory.
+/// A tree as it stands: what each file says or where each symlink leads, with its mode, and each directory.
 type Tree = BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>;
 
 impl Place {
@@ -59,7 +59,12 @@ impl Place {
             for entry in fs::read_dir(directory).unwrap() {
                 let path = entry.unwrap().path();
                 let about = path.symlink_metadata().unwrap();
-                let says = about.is_file().then(|| fs::read(&path).unwrap());
+                let says = match about.is_symlink() {
+                    true => {
+                        Some(fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes())
+                    }
+                    false => about.is_file().then(|| fs::read(&path).unwrap()),
+                };
                 if about.is_dir() {
                     open.push(path.clone());
                 }
@@ -104,6 +109,10 @@ fn whatever_a_command_does_undo_takes_back() {
         ("sed -i s/one/1/ a.txt", 0, 1, 0),
         ("rm -r src a.txt", 0, 0, 3),
         ("echo new > new; mkdir -p x/y && echo z > x/y/z", 2, 0, 0),
+        ("ln -s a.txt link; ln -sf nowhere docs/page.md; mkdir -m 700 -p empty/deep", 1, 1, 0),
+        ("mv src/deep/down.rs .; rm -rf docs src; ln -s .. docs; echo file > src", 3, 0, 3),
+        ("rm a.txt; mkdir a.txt; echo in > a.txt/in", 1, 0, 1),
+        ("mkdir d; mv -T src d; mv docs src; rmdir src/none; echo x > src/page.md", 3, 0, 3),
         ("mv a.txt b.txt", 1, 0, 1),
         ("mv src lib", 2, 0, 2),
         ("mv src lib && echo more >> lib/lib.rs && mv lib/deep deeper", 2, 0, 2),
@@ -138,13 +147,10 @@ fn whatever_a_command_does_undo_takes_back() {
         let counts = ["created", "modified", "deleted"].map(|how| changed(&reply, how).len());
         assert_eq!(counts, [created, modified, deleted], "{command}\n{}", reply.output());
         assert!(reply.output().contains("; Undo with id 1 takes it back]"), "{}", reply.output());
-        place.call("Undo", json!({})).unwrap();
+        place.call("Undo", json!({"id": 1})).unwrap();
         assert_eq!(place.tree(), before, "{command}");
         place.call("Undo", json!({"id": 2})).unwrap();
-        let again = place.tree();
-        let files =
-            |tree: Tree| tree.into_iter().filter(|(_, of)| of.1.is_some()).collect::<Tree>();
-        assert_eq!(files(again), files(after), "{command}");
+        assert_eq!(place.tree(), after, "{command}");
     }
 }
 
@@ -292,28 +298,58 @@ fn the_records_of_version_control_are_its_own() {
 }
 
 #[test]
-fn where_a_directory_took_a_files_place_undo_waits_until_it_is_gone() {
+fn where_a_directory_of_others_took_a_files_place_undo_waits_until_it_is_gone() {
     let place = Place::new();
     let before = place.tree();
-    place.bash("rm a.txt; mkdir a.txt; echo in > a.txt/in");
+    place.bash("rm a.txt");
+    fs::create_dir(place.path("a.txt")).unwrap();
+    fs::write(place.path("a.txt/in"), "by a person").unwrap();
     let error = place.call("Undo", json!({})).unwrap_err();
-    assert!(error.to_string().contains("a.txt is a directory"), "{error}");
+    assert!(error.to_string().contains("a.txt is a directory now"), "{error}");
     fs::remove_dir_all(place.path("a.txt")).unwrap();
     place.call("Undo", json!({})).unwrap();
     assert_eq!(place.tree(), before);
+    // Also where the command made the directory, and others put something into it.
+    place.bash("rm a.txt; mkdir a.txt");
+    fs::write(place.path("a.txt/in"), "by a person").unwrap();
+    let with_other = place.tree();
+    let error = place.call("Undo", json!({})).unwrap_err();
+    assert!(error.to_string().contains("a.txt"), "{error}");
+    assert_eq!(place.tree(), with_other);
 }
 
 #[test]
-fn links_are_said_and_not_brought_back() {
+fn a_symlink_that_was_changed_since_stays() {
     let place = Place::new();
-    std::os::unix::fs::symlink("a.txt", place.path("link")).unwrap();
-    let reply = place.bash("rm link; ln -s docs other; mkfifo pipe; rm pipe");
-    assert_eq!(changed(&reply, "deleted"), ["link"]);
-    assert_eq!(changed(&reply, "created"), ["other"]);
-    assert!(reply.output().contains("link (no regular file)"), "{}", reply.output());
-    // What is behind a link is a file like any other.
-    std::os::unix::fs::symlink("a.txt", place.path("link")).unwrap();
+    let link = |target: &str| {
+        let _ = fs::remove_file(place.path("link"));
+        std::os::unix::fs::symlink(target, place.path("link")).unwrap();
+    };
+    link("a.txt");
+    let reply = place.bash("ln -sf docs/page.md link; mkfifo pipe; rm pipe");
+    assert_eq!(changed(&reply, "modified"), ["link"]);
+    link("elsewhere");
+    let error = place.call("Undo", json!({})).unwrap_err();
+    assert!(error.to_string().contains("link was changed since"), "{error}");
+    assert_eq!(fs::read_link(place.path("link")).unwrap(), Path::new("elsewhere"));
+    // What is behind a symlink is a file like any other, and the symlink no way to another.
+    link("a.txt");
     assert_eq!(changed(&place.bash("echo x > link"), "modified"), ["a.txt"]);
+    fs::remove_file(place.path("a.txt")).unwrap();
+    fs::write(place.top.path().join("outside"), "x\n").unwrap();
+    std::os::unix::fs::symlink("../outside", place.path("a.txt")).unwrap();
+    place.call("Undo", json!({})).unwrap_err();
+    assert_eq!(fs::read_to_string(place.top.path().join("outside")).unwrap(), "x\n");
+}
+
+#[test]
+fn a_directory_that_others_filled_meanwhile_is_not_the_commands() {
+    let place = Place::new();
+    // The rename fails, since docs is not empty; what a person adds to it is not a part of the change.
+    place.bash("mv -T src docs 2> /dev/null; echo x > y");
+    fs::write(place.path("docs/mine"), "by a person").unwrap();
+    place.call("Undo", json!({})).unwrap();
+    assert_eq!(fs::read_to_string(place.path("docs/mine")).unwrap(), "by a person");
 }
 
 #[test]

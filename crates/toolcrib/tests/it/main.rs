@@ -11,6 +11,7 @@ mod bounded;
 mod cases;
 mod command_changes;
 mod hidden;
+mod known_files;
 mod large_files;
 mod large_patches;
 mod long_commands;
@@ -27,6 +28,7 @@ mod sandboxed;
 mod sessions;
 mod shells;
 mod silence;
+mod undo_since;
 
 use std::path::{Path, PathBuf};
 

@@ -85,7 +85,7 @@ fn a_read_says_what_others_changed_and_when_asked_that_nothing_did() {
     assert_eq!(again(), "     1\tone\n     2\ttwo\n     3\tthree\n", "not seen yet");
     assert_eq!(again(), "a.txt is unchanged.\n");
     workspace.by_hand("one\n2\nthree\n");
-    let header = "[changed by somebody else since it was last seen: line 2]\n";
+    let header = "[changed since it was last seen: line 2]\n";
     assert!(again().starts_with(header), "told");
     workspace.edit("one", "1").unwrap();
     assert_eq!(again(), "a.txt is unchanged.\n", "one's own change is known");
@@ -97,9 +97,13 @@ fn an_edit_goes_on_when_others_changed_other_lines() {
     workspace.read();
     workspace.by_hand("1\n2\n3\nfour\n5\n");
     let reply = workspace.edit("1", "one").unwrap();
-    assert!(reply.output().contains("changed by somebody else: line 4"), "{}", reply.text());
+    assert!(
+        reply.output().contains("last saw it, the file was changed: line 4"),
+        "{}",
+        reply.text()
+    );
     let reply = workspace.edit("2", "two").unwrap();
-    assert!(!reply.output().contains("somebody else"), "{}", reply.text());
+    assert!(!reply.output().contains("was changed"), "{}", reply.text());
 }
 
 #[test]

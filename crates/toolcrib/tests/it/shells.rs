@@ -312,11 +312,29 @@ fn a_session_does_not_see_the_commands_of_another() {
     let shells = shells();
     let id = shells.background("sleep 600");
     let other = shells.runtime.session();
-    let call = Call::new("BashOutput", json!({"bash_id": id}));
-    let error = shells.runtime.call(&other, call, Options::default()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotFound);
-    let error = shells.call("BashOutput", json!({"bash_id": "sh_1"})).unwrap_err();
-    assert!(error.hint_text().contains(&id), "{error}");
+    assert_eq!(id, "sh_1");
+    let running = toolcrib::running_commands();
+    let kept = running.iter().find(|command| command.command == "sleep 600").unwrap().id.clone();
+    for tool in ["BashOutput", "KillShell"] {
+        for id in [id.as_str(), "1", "bash_1", kept.as_str()] {
+            let call = Call::new(tool, json!({"bash_id": id}));
+            let error = shells.runtime.call(&other, call, Options::default()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotFound, "{tool} {id}");
+        }
+    }
+    // The short id is of no use to those who end the commands of any session.
+    assert!(kept != id && toolcrib::end_command(&id).is_err());
+    for id in ["sh_7", "sh_", "_1", "sh_1x", "-1", kept.as_str()] {
+        let error = shells.call("BashOutput", json!({"bash_id": id})).unwrap_err();
+        assert!(error.hint_text().contains("There are: sh_1."), "{error}");
+    }
+    for id in [json!("sh_1"), json!("bash_1"), json!("1"), json!(" Shell_1")] {
+        let reply = shells.call("BashOutput", json!({"bash_id": id})).unwrap();
+        assert_eq!(reply.metadata()["bash_id"], "sh_1");
+    }
+    // Each command has its number, and none is given again.
+    shells.call("Bash", json!({"command": "true"})).unwrap();
+    assert_eq!(shells.background("true"), "sh_3");
 }
 
 /// Runtimes whose login shell is a script.

@@ -175,7 +175,7 @@ fn whoever_lists_commands_finds_one_in_a_sandbox_once() {
     let job = bench.start("echo ready; sleep 600");
     wrote(&job);
     let all = toolcrib_exec::all_kept(&[]);
-    let found: Vec<_> = all.iter().filter(|kept| kept.id == job.id()).collect();
+    let found: Vec<_> = all.iter().filter(|kept| kept.id == job.keeper_id()).collect();
     let [kept] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((kept.keeper, kept.script.as_slice()), (job.keeper(), job.script()));
     assert_eq!(kept.directory, bench.path("ws"));

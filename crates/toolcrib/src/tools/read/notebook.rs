@@ -48,7 +48,8 @@ pub(super) fn read(
     let at = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let Rendered { text, shown, clipped_chars, .. } =
         notebook.render(at(first), at(part.limit), room);
-    let seen = Seen::of(&bytes);
+    let is_whole = first == 1 && shown as u64 == total && clipped_chars == 0;
+    let seen = if is_whole { Seen::whole(&bytes) } else { Seen::of(&bytes) };
     let hash = seen.hash.short();
     cx.session().saw(file.path().to_owned(), seen);
     let text = if total == 0 { "[the notebook has no cells]\n".to_owned() } else { text };

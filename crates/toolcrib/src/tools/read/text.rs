@@ -5,6 +5,7 @@ use toolcrib_text::{Detector, Encoding, Line, LineWindow, Survey, Window};
 use super::binary::binary;
 use super::page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
 use super::{Part, large};
+use crate::author::author;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::file::OpenFile;
@@ -30,8 +31,9 @@ pub(super) fn read(
     if !survey.ends_with_newline() {
         header.push("no newline at end of file".to_owned());
     }
-    let before = cx.session().seen(file.path()).filter(|before| before.hash != seen.hash);
-    header.extend(before.map(|before| changed(&before, &seen)));
+    let before = cx.session().seen(file.path());
+    let other = before.as_ref().filter(|before| before.hash != seen.hash);
+    header.extend(other.map(|before| changed(cx, file, before, &seen)));
     let first = match part.offset {
         0 | 1 => 1,
         offset @ 1.. if offset.unsigned_abs() > total => {
@@ -53,6 +55,8 @@ pub(super) fn read(
         None => read_window(cx, file, encoding, window)?,
     };
     let hash = Some(seen.hash.short());
+    let whole_lines = lines.iter().filter(|line| line.left_out == 0);
+    let seen = seen.with_lines(before, whole_lines.map(|line| line.number.unsigned_abs()), total);
     cx.session().saw(file.path().to_owned(), seen);
     let (first, total) = (first.cast_signed(), Total::Known(total));
     Ok(Page { file, header, total, first, limit: part.limit, lines, hash }.reply())
@@ -127,7 +131,8 @@ fn window_of(whole: &[u8], encoding: Encoding, window: Window) -> Vec<Line> {
 }
 
 /// That the file is not as the session last saw it; told once.
-fn changed(before: &Seen, now: &Seen) -> String {
+fn changed(cx: &Cx<'_>, file: &OpenFile, before: &Seen, now: &Seen) -> String {
+    let by = author(cx, file.path(), now.hash).map_or(String::new(), |by| format!(", by {by}"));
     let at = before.where_changed(now).map_or(String::new(), |at| format!(": {at}"));
-    format!("changed by somebody else since it was last seen{at}")
+    format!("changed since it was last seen{by}{at}")
 }

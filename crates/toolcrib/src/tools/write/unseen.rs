@@ -15,10 +15,26 @@ pub(super) fn never(shown: &str, was: &[u8], now: &Seen) -> Error {
     refuse(ErrorKind::Conflict, message, was, now)
 }
 
+/// Only a part of it was read.
+pub(super) fn partly(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
+    let message = match seen.parts() {
+        Some(parts) => format!("this session has read only a part of {shown}: {parts}"),
+        None => format!("this session has not read {shown} as it is now"),
+    };
+    refuse(ErrorKind::Conflict, message, was, now)
+}
+
 /// It was read, and is another now.
-pub(super) fn changed(shown: &str, was: &[u8], seen: &Seen, now: &Seen) -> Error {
+pub(super) fn changed(
+    shown: &str,
+    was: &[u8],
+    seen: &Seen,
+    now: &Seen,
+    by: Option<String>,
+) -> Error {
     let where_it_changed = seen.where_changed(now).map_or(String::new(), |at| format!(" at {at}"));
-    let message = format!("{shown} changed since it was last read{where_it_changed}");
+    let by = by.map_or(String::new(), |by| format!(", by {by}"));
+    let message = format!("{shown} changed since it was last read{where_it_changed}{by}");
     refuse(ErrorKind::Stale, message, was, now)
 }
 

@@ -1,0 +1,23 @@
+//! Symlinks, by their directory and name.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use super::staged::random_name;
+
+/// Makes a symlink under a name that is not taken.
+pub(super) fn create(directory: &OwnedFd, name: &OsStr, target: &[u8]) -> Result<(), Errno> {
+    rustix::fs::symlinkat(target, directory, name)
+}
+
+/// Puts a symlink in the place of a file or another symlink, at once.
+pub(super) fn replace(directory: &OwnedFd, name: &OsStr, target: &[u8]) -> Result<(), Errno> {
+    let own = random_name()?;
+    rustix::fs::symlinkat(target, directory, &own)?;
+    rustix::fs::renameat(directory, &own, directory, name).inspect_err(|_| {
+        let _ = rustix::fs::unlinkat(directory, &own, AtFlags::empty());
+    })
+}

@@ -1,0 +1,144 @@
+//! What is said of changes that were taken back: a line each, and never what the files say.
+
+use std::path::{Path, PathBuf};
+
+use toolcrib_fs::{Content, NewMode};
+use toolcrib_text::{Survey, unified_diff, visible_name};
+
+use crate::cx::{Cx, FileEdit};
+use crate::history::ChangeLog;
+use crate::undo::{Chosen, Plan};
+use crate::words::{counted, first_of};
+
+/// So many changes, and files and directories, have a line each.
+const MAX_CHANGES: usize = 10;
+const MAX_FILES: usize = 40;
+
+/// So many files are named in a line.
+const NAMED: usize = 10;
+
+/// What is said, made before it is done.
+pub(super) struct Report {
+    lines: Vec<String>,
+}
+
+impl Report {
+    pub(super) fn of(cx: &Cx<'_>, chosen: &Chosen, plan: &Plan, log: &ChangeLog) -> Report {
+        let did =
+            if cx.dry_run() { "Dry run, nothing written. Would take back" } else { "Took back" };
+        let mut lines = vec![match &chosen.only {
+            Some(only) => format!("{did}, only at {}", cx.show_real(only)),
+            None => did.to_owned(),
+        }];
+        for change in chosen.changes.iter().take(MAX_CHANGES) {
+            lines.push(format!("  {} ({}) {}", change.id, change.age(), change.summary()));
+        }
+        if chosen.changes.len() > MAX_CHANGES {
+            lines.push(format!("  and {} more changes", chosen.changes.len() - MAX_CHANGES));
+        }
+        let mut report = Report { lines };
+        report.say_files(cx, plan);
+        report.say_notes(cx, chosen, plan);
+        let oldest = chosen.changes.iter().map(|change| change.id).min().unwrap_or(0);
+        for damaged in log.damaged.iter().filter(|damaged| *damaged.ids.end() > oldest) {
+            report.lines.push(format!("[{damaged}; it was not taken back]"));
+        }
+        report
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.lines.join("\n")
+    }
+
+    fn say_files(&mut self, cx: &Cx<'_>, plan: &Plan) {
+        let restored = without_files(plan.needed.iter().map(|(path, _)| path), plan);
+        let removed = without_files(plan.unneeded.iter(), plan);
+        let total = plan.edits.len() + restored.len() + removed.len();
+        if total == 0 {
+            self.lines.push(
+                "The files already say what they said before; nothing was written.".to_owned(),
+            );
+        }
+        let files = plan.edits.iter().map(|edit| line(cx, edit));
+        let made = restored.iter().map(|path| format!("restored directory {}", cx.show_real(path)));
+        let gone = removed.iter().map(|path| format!("removed directory {}", cx.show_real(path)));
+        self.lines.extend(files.chain(made).chain(gone).take(MAX_FILES));
+        if total > MAX_FILES {
+            self.lines.push(format!("and {} more", total - MAX_FILES));
+        }
+    }
+
+    fn say_notes(&mut self, cx: &Cx<'_>, chosen: &Chosen, plan: &Plan) {
+        let named = |names: &[String]| first_of(names, NAMED, String::clone);
+        if !plan.merged.is_empty() {
+            self.lines.push(format!("Later changes were kept in: {}.", named(&plan.merged)));
+        }
+        let protected: Vec<String> = plan.restored.iter().map(|path| cx.show_real(path)).collect();
+        if !protected.is_empty() {
+            self.lines.push(format!(
+                "Protected files that say again what they said before: {}.",
+                named(&protected)
+            ));
+        }
+        let left = left(plan);
+        if !left.is_empty() {
+            self.lines.push(format!("Protected, and left as they are: {}.", named(&left)));
+        }
+        if !chosen.passed_over.is_empty() {
+            let ids = first_of(&chosen.passed_over, NAMED, u64::to_string);
+            self.lines.push(format!("[passed over, since only ignored files changed: {ids}]"));
+        }
+    }
+}
+
+/// The protected files that stay, each with its reason.
+pub(super) fn left(plan: &Plan) -> Vec<String> {
+    plan.left.iter().map(|(path, why)| format!("{path} ({why})")).collect()
+}
+
+fn line(cx: &Cx<'_>, edit: &FileEdit) -> String {
+    let did = if edit.now.is_some() { "restored" } else { "removed" };
+    let shown = cx.show_real(&edit.path);
+    match facts(edit).as_slice() {
+        [] => format!("{did} {shown}"),
+        facts => format!("{did} {shown} ({})", facts.join(", ")),
+    }
+}
+
+/// What changes at a file, in few words.
+fn facts(edit: &FileEdit) -> Vec<String> {
+    let mut facts = Vec::new();
+    if let Some(target) = edit.now.as_ref().filter(|now| now.is_link()) {
+        return vec![format!("symlink to {}", visible_name(target))];
+    }
+    if edit.now.is_none() && edit.was.as_ref().is_some_and(Content::is_link) {
+        return vec!["symlink".to_owned()];
+    }
+    let file = |content: &Option<Content>| content.clone().filter(|content| !content.is_link());
+    let (was, now) = (file(&edit.was), file(&edit.now));
+    match was.iter().chain(&now).any(|content| Survey::of(content).looks_binary()) {
+        true => facts.extend(now.map(|now| counted(now.len() as u64, "byte"))),
+        false => {
+            let diff = unified_diff("", was.as_deref(), now.as_deref(), usize::MAX);
+            let signed = [('+', diff.added), ('-', diff.removed)];
+            let signed = signed.iter().filter(|(_, lines)| *lines > 0);
+            let signed: Vec<String> =
+                signed.map(|(sign, lines)| format!("{sign}{lines}")).collect();
+            facts.extend((!signed.is_empty()).then(|| signed.join(" ")));
+        }
+    }
+    if let (true, Some(NewMode::Exactly(mode))) = (edit.was.is_some(), edit.mode) {
+        facts.push(format!("mode {mode:o}"));
+    }
+    facts
+}
+
+/// Those of some directories in which no file changes.
+fn without_files<'a>(directories: impl Iterator<Item = &'a PathBuf>, plan: &Plan) -> Vec<&'a Path> {
+    // The edits are in the order of their paths, so those in a directory follow it at once.
+    let has_files = |directory: &&PathBuf| {
+        let after = plan.edits.partition_point(|edit| edit.path <= **directory);
+        plan.edits.get(after).is_some_and(|edit| edit.path.starts_with(directory))
+    };
+    directories.filter(|directory| !has_files(directory)).map(PathBuf::as_path).collect()
+}
