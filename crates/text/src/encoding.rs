@@ -219,7 +219,9 @@ impl Detector {
         }
         self.statistics.feed(b"", true);
         let kind = self.statistics.guess(None, Utf8Detection::Deny);
-        if is_alphabetic(kind) && survey.may_be_damaged_utf8() {
+        if is_alphabetic(kind) && survey.may_be_damaged_utf8()
+            || !has_long_letters_by_chance(kind) && survey.has_long_letters()
+        {
             return Encoding::UTF_8;
         }
         Encoding { kind, bom: false }
@@ -254,6 +256,11 @@ impl Detector {
 /// letter, and what stands where it has the others is rare. This does not hold for KOI8, Thai and those of East Asia.
 fn is_alphabetic(kind: &'static encoding_rs::Encoding) -> bool {
     kind.name().starts_with("windows-125") || kind.name().starts_with("ISO-8859-")
+}
+
+/// Whether words in an encoding read as UTF-8 letters of three bytes now and then.
+fn has_long_letters_by_chance(kind: &'static encoding_rs::Encoding) -> bool {
+    [encoding_rs::SHIFT_JIS, encoding_rs::WINDOWS_874].contains(&kind)
 }
 
 /// Whether bytes are UTF-8, but for a letter that is cut off at their end.
@@ -407,7 +414,7 @@ mod tests {
             prop_assert!(Encoding::of(&bytes).is_utf8(), "{}", String::from_utf8_lossy(&bytes));
         }
 
-        /// Words of other encodings are taken for what they were taken for before damaged UTF-8 was looked for.
+        /// Words of other encodings that were known before damaged UTF-8 was looked for still are.
         #[test]
         fn words_of_other_encodings_stay_what_they_are(
             sample in 0..SAMPLES.len(),
@@ -431,7 +438,10 @@ mod tests {
                         statistics.guess(None, Utf8Detection::Deny)
                     }
                 };
-                prop_assert_eq!(Encoding::of(&bytes).name(), as_before.name(), "{} {}", name, words);
+                // Of a word or two the statistics know little: only what they knew is to stay.
+                let was_known = as_before.decode_without_bom_handling(&bytes).0 == words;
+                let now = Encoding::of(&bytes).name();
+                prop_assert!(!was_known || now == as_before.name(), "{name} as {now}: {words}");
             }
         }
 

@@ -111,6 +111,11 @@ impl Survey {
         self.runs.whole >= self.runs.broken.max(1)
     }
 
+    /// Whether there is a run of bytes beyond ASCII that is UTF-8, and as many letters of three or four bytes as broken bytes.
+    pub(crate) fn has_long_letters(&self) -> bool {
+        self.runs.whole > 0 && self.runs.long_letters >= self.invalid_utf8
+    }
+
     /// Whether this is better not shown as text, UTF-16 aside. A few NULs in text are text.
     pub fn looks_binary(&self) -> bool {
         self.nuls > self.bytes / BYTES_PER_NUL_IN_TEXT + 2
