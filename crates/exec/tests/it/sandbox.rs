@@ -27,6 +27,7 @@ use toolcrib_exec::{
     Launcher, Level, Limits, LogLimits, Network, Sandbox, Shells, Unwritable, Verdict,
 };
 
+use crate::command_directory::command_directory;
 use crate::{LONG, alive, eventually, example_path};
 
 /// Somebody who is not root and owns nothing.
@@ -95,7 +96,7 @@ impl Bench {
     /// On a system with no newer version of Landlock than this.
     fn with_landlock(landlock: i64, launcher: Launcher) -> Bench {
         // Not in /tmp: commands have another one.
-        let place = env!("CARGO_TARGET_TMPDIR");
+        let place = command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let top = tempfile::Builder::new().prefix("sandbox-").tempdir_in(place).unwrap();
         let at = |name: &str| top.path().join(name);
         for directory in ["ws", "tmp", "out", "home/.ssh"] {

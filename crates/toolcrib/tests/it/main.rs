@@ -26,6 +26,12 @@ mod silence;
 
 use std::path::{Path, PathBuf};
 
+/// A directory that commands see as it is.
+fn command_directory() -> tempfile::TempDir {
+    let place = toolcrib_testkit::command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    tempfile::tempdir_in(place).unwrap()
+}
+
 /// A program that is the helper of a runtime.
 fn helper() -> PathBuf {
     let tests = std::env::current_exe().unwrap();

@@ -336,7 +336,7 @@ fn a_repository_is_not_removed_by_accident() {
 #[test]
 fn what_commands_plant_is_not_run_outside() {
     use toolcrib::{Call, Options, Profile, Runtime};
-    let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let top = crate::command_directory();
     let home = top.path().join("home");
     fs::create_dir_all(&home).unwrap();
     fs::write(

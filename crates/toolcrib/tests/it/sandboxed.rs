@@ -23,7 +23,7 @@ impl Sandboxed {
     /// With rules of the user's, which may name places of the test.
     fn with_rules(rules: impl Fn(&Path) -> String) -> Sandboxed {
         // Not in /tmp: commands have another one.
-        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let top = crate::command_directory();
         for directory in [
             "ws/.git/hooks",
             "ws/.git/objects",
