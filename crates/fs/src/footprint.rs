@@ -244,7 +244,7 @@ impl Footprint {
                 Ok(version) => Before::Kept(version),
                 Err(lost) => Before::Lost(stamp, lost),
             },
-            Standing::Other => Before::Other,
+            Standing::Other | Standing::Unknown(_) => Before::Other,
         };
         if matches!(before, Before::Nothing) {
             // Without the note it is forgotten if the process dies now, and only then.
@@ -310,6 +310,12 @@ impl Footprint {
         let gone =
             |version: Version| (Action::Deleted, Ok(FileChange::new(&path, Some(version), None)));
         match (before, now) {
+            (Before::Other, Standing::Unknown(_)) => None,
+            (Before::Nothing, Standing::Unknown(errno)) => {
+                Some((Action::Created, Err(Lost::Unreadable(errno))))
+            }
+            // Whether it is still there, and what it says, undoing could not recognise.
+            (_, Standing::Unknown(errno)) => Some((Action::Modified, Err(Lost::Unreadable(errno)))),
             (Before::Nothing, Standing::File { .. }) => {
                 let after = self.keep_now(spot, worth, spent);
                 let change = after.map(|after| FileChange::new(&path, None, Some(after)));

@@ -34,6 +34,8 @@ pub(super) enum Standing {
     Directory,
     /// A link, or something that is no file.
     Other,
+    /// It cannot be known: a directory above may not be searched, for one.
+    Unknown(Errno),
 }
 
 impl Spot {
@@ -52,8 +54,7 @@ impl Spot {
         let stat = match beneath::stat(self.root.handle(), self.relative.as_os_str()) {
             Ok(stat) => stat,
             Err(Errno::NOENT | Errno::NOTDIR) => return Standing::Nothing,
-            // A directory that may not be searched, for one.
-            Err(_) => return Standing::Other,
+            Err(errno) => return Standing::Unknown(errno),
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Standing::File { stamp: Stamp::of(&stat) },
