@@ -3,6 +3,8 @@
 //! Each test has a directory of its own with a workspace, something outside that must not change, and a
 //! session. Nothing is mounted but in the namespaces of the commands.
 
+mod as_the_kernel;
+mod attributes;
 mod bubblewrap;
 mod files;
 mod levels;
@@ -11,6 +13,7 @@ mod processes;
 mod projects;
 mod refusals;
 mod supervised;
+mod waiting;
 mod work;
 
 use std::ffi::OsString;
