@@ -3,6 +3,7 @@
 
 mod git_directory;
 mod guard;
+mod named_paths;
 mod path_rules;
 pub(crate) mod refusals;
 
