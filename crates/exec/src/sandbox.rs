@@ -51,9 +51,6 @@ pub struct Sandbox {
     /// What may be written: directories, or single files. Each must be there, and be the same as when it was
     /// opened.
     pub writable: Vec<HeldPath>,
-    /// The same for the caches of build tools; those that are not there are passed over, since nothing is
-    /// made in anybody's home.
-    pub caches: Vec<PathBuf>,
     /// What may be read only, wherever it lies: also within what is writable, hidden or private.
     pub read_only: Vec<HeldPath>,
     /// What is not seen: an empty directory or an unreadable file takes its place. Those that are not there
@@ -74,7 +71,6 @@ impl Sandbox {
     pub(crate) fn read_only(network: Network) -> Sandbox {
         Sandbox {
             writable: Vec::new(),
-            caches: Vec::new(),
             read_only: Vec::new(),
             hidden: Vec::new(),
             tmp: PathBuf::from("/tmp"),
@@ -150,10 +146,9 @@ impl Confinement {
         Ok(Prepared { confinement: self })
     }
 
-    /// What a command writes to: what may be written, and what of the caches is there.
+    /// What a command writes to.
     pub(crate) fn written(&self) -> impl Iterator<Item = &Path> {
-        let caches = self.sandbox.caches.iter().filter(|cache| cache.exists());
-        self.sandbox.writable.iter().map(|held| &held.path).chain(caches).map(PathBuf::as_path)
+        self.sandbox.writable.iter().map(|held| held.path.as_path())
     }
 }
 

@@ -141,7 +141,6 @@ impl ShellHost {
             Some(settings) => {
                 let sandbox = Sandbox {
                     writable: Vec::new(),
-                    caches: Vec::new(),
                     read_only: Vec::new(),
                     hidden: settings.hidden.clone(),
                     tmp: jobs.tmp(&self.tmp).ok()?,

@@ -111,7 +111,6 @@ impl Bench {
         fs::write(at("ws/file"), "mine").unwrap();
         let sandbox = Sandbox {
             writable: vec![held(&at("ws"))],
-            caches: vec![at("home/.cache")],
             read_only: Vec::new(),
             hidden: vec![at("home/.ssh"), at("home/.netrc"), at("home/.aws")],
             tmp: at("tmp"),

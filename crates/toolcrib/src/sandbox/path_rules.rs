@@ -131,11 +131,12 @@ impl PathRules {
         if self.hidden.reason(path).is_some() {
             return Rule::Refused(Unwritable::Hidden);
         }
-        let roots = || self.workspace.roots().map(|root| root.path());
+        let caches = self.caches.iter().flat_map(|caches| caches.roots());
+        let roots = self.workspace.roots().chain(caches).map(|root| root.path());
         let holds = |held: &Path| moves && held.starts_with(path);
         let is_directory = access.kind == Some(NodeKind::Directory);
         let holds_hidden = || is_directory && self.hidden.all().iter().any(|hidden| holds(hidden));
-        let held = self.linked.iter().map(PathBuf::as_path).chain(roots());
+        let held = self.linked.iter().map(PathBuf::as_path).chain(roots);
         if moves && (held.into_iter().any(holds) || holds_hidden()) {
             return Rule::Refused(Unwritable::Holding);
         }
