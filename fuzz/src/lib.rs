@@ -38,6 +38,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "notebook", run: targets::notebook },
     Target { name: "patch", run: targets::patch },
     Target { name: "pdf", run: targets::pdf },
+    Target { name: "rules", run: targets::rules },
+    Target { name: "run_line", run: targets::run_line },
     Target { name: "secrets", run: targets::secrets },
     Target { name: "splice", run: targets::splice },
     Target { name: "terminal", run: targets::terminal },

@@ -54,7 +54,7 @@ pub enum FileAction {
     RenameTo(NodeKind),
     /// Gives another name to the same file.
     Link,
-    /// Changes the mode.
+    /// Changes the mode or an extended attribute, such as an access control list.
     ChangeMode,
 }
 

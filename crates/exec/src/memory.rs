@@ -32,6 +32,20 @@ impl Memory {
         Ok(OsString::from_vec(bytes).into())
     }
 
+    /// Just so many bytes.
+    pub(crate) fn whole(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        // No bytes are read from no address.
+        while bytes.len() < length {
+            let more = self.bytes(at.saturating_add(bytes.len() as u64), length - bytes.len())?;
+            if more.is_empty() {
+                return Err(io::Error::from_raw_os_error(nix::libc::EFAULT));
+            }
+            bytes.extend(more);
+        }
+        Ok(bytes)
+    }
+
     /// At most so many bytes: as many as are there.
     pub(crate) fn bytes(&self, at: u64, most: usize) -> io::Result<Vec<u8>> {
         let at = usize::try_from(at).map_err(io::Error::other)?;

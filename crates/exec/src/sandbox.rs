@@ -38,8 +38,8 @@ use crate::supervise::listening::ask_here;
 
 use self::bubblewrap::Inside;
 pub(crate) use self::kernel::{
-    Forked, Waiting, answer_promptly, bind, connect, fork, let_fail, let_happen, let_return,
-    let_return_descriptor, still_waits, take_waiting,
+    Forked, Waiting, add_descriptor, answer_promptly, bind, connect, fork, let_fail, let_happen,
+    let_return, still_waits, take_waiting,
 };
 use self::level::Level;
 use self::space::Space;
@@ -54,9 +54,6 @@ pub struct Sandbox {
     /// What may be written: directories, or single files. Each must be there, and be the same as when it was
     /// opened.
     pub writable: Vec<HeldPath>,
-    /// The same for the caches of build tools; those that are not there are passed over, since nothing is
-    /// made in anybody's home.
-    pub caches: Vec<PathBuf>,
     /// What may be read only, wherever it lies: also within what is writable, hidden or private.
     pub read_only: Vec<HeldPath>,
     /// What is not seen: an empty directory or an unreadable file takes its place. Those that are not there
@@ -77,7 +74,6 @@ impl Sandbox {
     pub(crate) fn read_only(network: Network) -> Sandbox {
         Sandbox {
             writable: Vec::new(),
-            caches: Vec::new(),
             read_only: Vec::new(),
             hidden: Vec::new(),
             tmp: PathBuf::from("/tmp"),
@@ -153,10 +149,9 @@ impl Confinement {
         Ok(Prepared { confinement: self })
     }
 
-    /// What a command writes to: what may be written, and what of the caches is there.
+    /// What a command writes to.
     pub(crate) fn written(&self) -> impl Iterator<Item = &Path> {
-        let caches = self.sandbox.caches.iter().filter(|cache| cache.exists());
-        self.sandbox.writable.iter().map(|held| &held.path).chain(caches).map(PathBuf::as_path)
+        self.sandbox.writable.iter().map(|held| held.path.as_path())
     }
 }
 

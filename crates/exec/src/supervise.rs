@@ -49,8 +49,8 @@ use crate::job::Job;
 use crate::refusal::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
 use crate::sandbox::level::Level;
 use crate::sandbox::{
-    Confinement, Network, Sandbox, Waiting, answer_promptly, let_fail, let_happen, let_return,
-    let_return_descriptor, still_waits, take_waiting,
+    Confinement, Network, Sandbox, Waiting, add_descriptor, answer_promptly, let_fail, let_happen,
+    let_return, still_waits, take_waiting,
 };
 
 /// As many calls of one command are taken before others have their turn.
@@ -159,7 +159,6 @@ impl Supervised {
 
     /// No process of the command is left.
     pub(crate) fn over(&self) {
-        self.waiters.wake();
         self.staging.publish();
         self.guard.over();
     }
@@ -375,9 +374,16 @@ fn reply(calls: &OwnedFd, waiting: &Waiting, outcome: rustix::io::Result<Answer>
         Ok(Answer::Continue) => let_happen(calls, waiting),
         Ok(Answer::Later) => {}
         Ok(Answer::Descriptor { file, close_on_exec }) => {
-            // It fails if the caller has no free number, or has ended.
-            if let Err(error) = let_return_descriptor(calls, waiting, file, close_on_exec) {
-                let_fail(calls, waiting, error.raw_os_error().unwrap_or(libc::EMFILE));
+            let added = add_descriptor(calls, waiting, &file, close_on_exec);
+            // The caller goes on as the only one that has it open: a program that is open to be written is
+            // not run, and a file that is open gets no lease.
+            drop(file);
+            match added {
+                Ok(number) => let_return(calls, waiting, number),
+                // The caller has no free number, or has ended.
+                Err(error) => {
+                    let_fail(calls, waiting, error.raw_os_error().unwrap_or(libc::EMFILE));
+                }
             }
         }
         Ok(Answer::Error(errno)) | Err(errno) => let_fail(calls, waiting, errno.raw_os_error()),

@@ -335,7 +335,6 @@ mod tests {
         };
         let sandbox = Sandbox {
             writable: vec![HeldPath { path: "/w".into(), identity: (1, 2) }],
-            caches: vec!["/c".into()],
             read_only: vec![HeldPath { path: "/r".into(), identity: (3, 4) }],
             hidden: vec!["/h".into(), "/i".into()],
             tmp: "/t".into(),

@@ -304,7 +304,7 @@ impl Footprint {
                 Err(_) => Before::Other,
             },
             Standing::Directory(stamp) => Before::Directory(stamp),
-            Standing::Other => Before::Other,
+            Standing::Other | Standing::Unknown(_) => Before::Other,
         };
         // Without the note it is forgotten if the process dies now, and only then.
         let _ = match &before {
@@ -394,6 +394,12 @@ impl Footprint {
             |version: Version| (Action::Deleted, Ok(FileChange::new(&path, Some(version), None)));
         let there = matches!(now, Standing::File { .. } | Standing::Link);
         match (before, now) {
+            (Before::Other, Standing::Unknown(_)) => None,
+            (Before::Nothing | Before::Directory(_), Standing::Unknown(errno)) => {
+                Some((Action::Created, Err(Lost::Unreadable(errno))))
+            }
+            // Whether it is still there, and what it says, undoing could not recognise.
+            (_, Standing::Unknown(errno)) => Some((Action::Modified, Err(Lost::Unreadable(errno)))),
             (Before::Nothing | Before::Directory(_), Standing::Other) => {
                 Some((Action::Created, Err(Lost::NoFile)))
             }

@@ -98,6 +98,11 @@ impl Policy {
         Policy { roots, home, ..self }
     }
 
+    /// The user's home, where it is known.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
     /// With the files that are not written.
     #[must_use]
     pub fn protection(self, protection: Protection) -> Self {

@@ -10,6 +10,7 @@ mod command;
 mod danger;
 mod decide;
 pub mod git_config;
+pub mod git_sequence;
 mod name;
 mod outside;
 mod profile;

@@ -16,6 +16,7 @@
 )]
 
 mod case;
+mod command_directory;
 mod content;
 mod document;
 mod door;
@@ -23,6 +24,7 @@ mod snapshot;
 mod step;
 
 pub use case::{Setup, run_cases};
+pub use command_directory::command_directory;
 pub use content::{escape, unescape};
 pub use document::{Document, Segment};
 pub use door::{CallDoor, Door, InProcessDoor, McpDoor, RunDoor};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use toolcrib_exec::HeldPath;
 use toolcrib_fs::{
     Caps, HardLinks, Journal, Place, Recovered, Registry, Root, RootMode, Workspace, real_path,
 };
@@ -38,6 +39,7 @@ pub struct Runtime {
     hard_links: HardLinks,
     protection: Protection,
     path_rules: Arc<PathRules>,
+    caches: Vec<HeldPath>,
     journal: Option<Journal>,
     recovered: Vec<Recovered>,
     hidden: Arc<Hidden>,
@@ -125,6 +127,11 @@ impl Runtime {
     /// Which files commands and tools may not change, for reasons that a pattern does not show.
     pub(crate) fn path_rules(&self) -> &Arc<PathRules> {
         &self.path_rules
+    }
+
+    /// What commands may write besides the roots, as it was when the runtime was built.
+    pub(crate) fn caches(&self) -> &[HeldPath] {
+        &self.caches
     }
 
     pub(crate) fn journal(&self) -> Option<&Journal> {
@@ -374,6 +381,8 @@ impl RuntimeBuilder {
             .iter()
             .filter_map(|cache| Root::open(cache, RootMode::ReadWrite).ok());
         let caches = Workspace::new(caches.collect()).ok();
+        let real_caches = self.sandbox.caches.iter().map(|cache| real_path(cache));
+        let held_caches = real_caches.filter_map(|cache| HeldPath::of(cache).ok()).collect();
         let registry = self.registry.map(Registry::new);
         let hidden = Hidden::new(own, &self.sandbox.hidden, registry, &workspace);
         let hidden = Arc::new(hidden);
@@ -416,6 +425,7 @@ impl RuntimeBuilder {
             hard_links: self.hard_links,
             protection: self.protection,
             path_rules: Arc::new(path_rules),
+            caches: held_caches,
             journal,
             recovered,
             hidden,

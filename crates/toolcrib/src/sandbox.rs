@@ -3,6 +3,7 @@
 
 mod git_directory;
 mod guard;
+mod named_paths;
 mod path_rules;
 pub(crate) mod refusals;
 
@@ -25,8 +26,8 @@ const LEAST: Level = Level::Landlock;
 pub struct SandboxSettings {
     /// Whom commands may talk to.
     pub network: Network,
-    /// Directories that commands may write besides the roots, such as the caches of build tools. Those that
-    /// are not there are passed over, and not made.
+    /// Directories and files that commands may write besides the roots, such as the caches of build tools. Each is
+    /// what its path leads to when the runtime is built. Those that are not there are passed over, and not made.
     pub caches: Vec<PathBuf>,
     /// Files and directories that commands do not see, such as keys.
     pub hidden: Vec<PathBuf>,
@@ -89,9 +90,13 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
     let mut hidden = settings.hidden.clone();
     hidden.extend(runtime.own().iter().cloned());
     hidden.extend(runtime.policy().unreadable_outside());
+    // A command may have put something else in the place of one that lies in a root.
+    let is_in_place =
+        |cache: &&HeldPath| HeldPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);
+    let mut writable: Vec<HeldPath> = roots(RootMode::ReadWrite);
+    writable.extend(runtime.caches().iter().filter(is_in_place).cloned());
     Sandbox {
-        writable: roots(RootMode::ReadWrite),
-        caches: settings.caches.clone(),
+        writable,
         read_only: roots(RootMode::ReadOnly),
         hidden,
         tmp: tmp.to_owned(),

@@ -196,7 +196,6 @@ impl ShellHost {
 fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sandbox> {
     Some(Sandbox {
         writable: Vec::new(),
-        caches: Vec::new(),
         read_only: Vec::new(),
         hidden: hidden.to_vec(),
         tmp: jobs.tmp(tmp).ok()?,

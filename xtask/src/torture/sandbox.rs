@@ -6,6 +6,9 @@
 
 mod attacks;
 mod canaries;
+#[allow(unreachable_pub, reason = "it is public in the crate that it belongs to")]
+#[path = "../../../crates/testkit/src/command_directory.rs"]
+mod command_directory;
 mod trials;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +18,7 @@ use serde_json::{Value, json};
 
 use self::attacks::{ATTACKS, Attack};
 use self::canaries::Canaries;
+use self::command_directory::command_directory;
 use super::Effort;
 use super::report::{Report, Row};
 use crate::conversation::Conversation;
@@ -80,9 +84,9 @@ pub(super) fn run(_: &[String], effort: Effort) -> Result<()> {
 
 impl Trial {
     fn start(binary: &Path, hobbled: &Path, place: Where) -> Result<Trial> {
-        // Beside the program, where everybody may look: in /tmp nothing would be seen anyway.
+        // Beside the program, which every user can reach, unless commands have another directory there.
         let beside = binary.parent().ok_or("the program lies nowhere")?;
-        let mut canaries = Canaries::make(beside)?;
+        let mut canaries = Canaries::make(&command_directory(beside)?)?;
         if place.nobody {
             canaries.give_to(NOBODY)?;
         }

@@ -62,7 +62,7 @@ fn a_change_of_many_files_needs_few_handles() {
 
 #[test]
 fn a_command_that_removed_many_files_is_taken_back_with_few_handles() {
-    let workspace = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let workspace = crate::command_directory();
     let state = tempfile::tempdir().unwrap();
     let (files, handles) = (2_000, 512);
     let path = |number: usize| workspace.path().join(format!("src/d{}/f{number}", number % 90));

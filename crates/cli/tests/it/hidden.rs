@@ -37,7 +37,7 @@ fn call(tool: &str, args: Value) -> Value {
 
 /// Not in /tmp: commands have another one.
 fn directory() -> (tempfile::TempDir, PathBuf) {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let directory = crate::command_directory();
     let path = directory.path().canonicalize().unwrap();
     (directory, path)
 }

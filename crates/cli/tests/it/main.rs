@@ -53,6 +53,12 @@ fn toolcrib(directory: &Path, words: &[&str], input: &[u8]) -> Output {
     })
 }
 
+/// A directory that commands see as it is.
+fn command_directory() -> tempfile::TempDir {
+    let place = toolcrib_testkit::command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    tempfile::tempdir_in(place).unwrap()
+}
+
 fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }

@@ -120,3 +120,94 @@ fn a_file_of_somebody_else_keeps_its_owner() {
     assert_eq!((metadata.uid(), metadata.gid(), metadata.mode() & 0o777), (0, 0, 0o666));
     assert_eq!(std::fs::read(workspace.path("ws/a.txt")).unwrap(), b"two\n");
 }
+
+/// A directory that this program may not look into counts as one that has everything.
+#[test]
+fn what_cannot_be_looked_at_becomes_no_git_directory() {
+    let workspace = Workspace::new();
+    let script = r##"
+import os
+from os import *
+def put(path, text):
+    f = open(path, O_CREAT | O_WRONLY, 0o755); write(f, text.encode()); close(f)
+def head(path): put(path + "/HEAD", "ref: refs/heads/main\n")
+def attempt(work):
+    try: work()
+    except OSError as error: print(error)
+EVIL = "[core]\n\tfsmonitor = touch MARK; false\n"
+# The directory above is closed.
+def above():
+    makedirs("a/p"); chdir("a/p"); closed = open("..", O_RDONLY); fchmod(closed, 0)
+    try:
+        put("config", EVIL); head("."); mkdir("objects"); mkdir("refs")
+    finally:
+        fchmod(closed, 0o755); chdir("../..")
+# The configuration is closed.
+def configuration():
+    mkdir("b"); head("b"); put("b/config", EVIL); chmod("b/config", 0)
+    try: mkdir("b/objects"); mkdir("b/refs")
+    finally: chmod("b/config", 0o644)
+# The hooks are closed.
+def hooks():
+    makedirs("c/hooks"); head("c"); put("c/hooks/pre-commit", "#!/bin/sh\ntouch MARK\n")
+    chmod("c/hooks", 0)
+    try: mkdir("c/objects"); mkdir("c/refs")
+    finally: chmod("c/hooks", 0o755)
+# The hooks may be searched and not listed.
+def unlisted():
+    makedirs("d/hooks"); head("d"); put("d/hooks/pre-commit", "#!/bin/sh\ntouch MARK\n")
+    chmod("d/hooks", 0o300)
+    try: mkdir("d/objects"); mkdir("d/refs")
+    finally: chmod("d/hooks", 0o755)
+# A configuration is written while the directory above is closed, and the directory is one already.
+def later():
+    makedirs("e/p/objects"); mkdir("e/p/refs"); head("e/p"); chdir("e/p")
+    closed = open("..", O_RDONLY); fchmod(closed, 0)
+    try: put("config", EVIL)
+    finally: fchmod(closed, 0o755); chdir("../..")
+for work in [above, configuration, hooks, unlisted, later]: attempt(work)
+"##;
+    std::fs::write(workspace.path("ws/script.py"), script).unwrap();
+    let reply = workspace.call("Bash", &json!({"command": "python3 script.py"}), &[]);
+    assert_eq!(reply["success"], true, "{reply}");
+    for name in ["a/p", "b", "c", "d", "e/p"] {
+        let has = |part: &str| workspace.path("ws").join(name).join(part).exists();
+        let is_git_directory = has("objects") && has("refs");
+        let config = workspace.path("ws").join(name).join("config");
+        let config = std::fs::read_to_string(config).unwrap_or_default();
+        let is_evil = config.contains("fsmonitor") || has("hooks/pre-commit");
+        assert!(!(is_git_directory && is_evil), "{name}: {reply}");
+    }
+}
+
+/// A command that closes what it has changed: the reply says that it cannot be taken back, and claims nothing else.
+#[test]
+fn what_a_command_has_closed_is_not_said_to_be_deleted() {
+    let workspace = Workspace::new();
+    for name in ["ws/d", "ws/e"] {
+        std::fs::create_dir(workspace.path(name)).unwrap();
+        workspace.give(name);
+    }
+    for name in ["ws/a", "ws/d/b", "ws/e/c", "ws/f"] {
+        workspace.file(name, "old\n", 0o644);
+    }
+    let command = "echo new > a; chmod 0 a; echo new > d/b; chmod 0 d; echo new > e/c; echo new > e/g; chmod 0 e; echo new > f";
+    let reply = workspace.call("Bash", &json!({"command": command}), &[]);
+    let said = reply["output"].as_str().unwrap();
+    let lost = said.lines().find(|line| line.contains("not kept")).unwrap_or_default();
+    for name in ["a (", "d/b (", "e/c (", "e/g ("] {
+        assert!(lost.contains(name), "{name}: {said}");
+    }
+    assert!(!said.contains("deleted") && said.contains("modified"), "{said}");
+    let undo = workspace.call("Undo", &json!({}), &[]);
+    assert_eq!(undo["success"], true, "{undo}");
+    for name in ["ws/d", "ws/e"] {
+        std::fs::set_permissions(workspace.path(name), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    for (name, says) in
+        [("a", "new\n"), ("d/b", "new\n"), ("e/c", "new\n"), ("e/g", "new\n"), ("f", "old\n")]
+    {
+        let is = std::fs::read_to_string(workspace.path("ws").join(name)).unwrap_or_default();
+        assert_eq!(is, says, "{name}: {said}\n{undo}");
+    }
+}

@@ -142,7 +142,7 @@ fn edits_of_two_processes_compose() {
 
 #[test]
 fn what_a_command_had_done_when_its_server_was_killed_can_be_taken_back() {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let directory = crate::command_directory();
     let workspace = directory.path();
     std::fs::write(workspace.join("a.txt"), "one\n").unwrap();
     let mut server = std::process::Command::new(crate::PROGRAM)

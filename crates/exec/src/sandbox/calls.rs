@@ -81,17 +81,24 @@ const REFUSED: &[i64] = &[
 
 /// Answered as by a kernel that does not have them: programs have another way. The flags of `clone3` and
 /// `openat2` are in memory, where a filter cannot see them; `clone` and `openat` have them in their arguments.
+/// The older calls for attributes are supervised.
 const UNKNOWN: &[i64] = &[
     libc::SYS_clone3,
     libc::SYS_openat2,
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
+    SETXATTRAT,
+    REMOVEXATTRAT,
     OPEN_TREE_ATTR,
+    FILE_SETATTR,
 ];
 
 /// Newer than our libc.
+const SETXATTRAT: i64 = 463;
+const REMOVEXATTRAT: i64 = 466;
 const OPEN_TREE_ATTR: i64 = 467;
+const FILE_SETATTR: i64 = 469;
 
 /// Every kind of namespace that `clone` can make.
 const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
@@ -104,6 +111,22 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
 
 /// Commands to terminals that type for the person at it.
 const TYPING: [u32; 2] = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
+
+/// Commands to file systems that change a file through a descriptor which is open to be read, or give names that
+/// the supervisor does not hear of. Their upper half has the size of an argument, and differs.
+const CHANGING: [u32; 11] = [
+    0x6602, // FS_IOC_SETFLAGS
+    0x5820, // FS_IOC_FSSETXATTR
+    0x6685, // FS_IOC_ENABLE_VERITY
+    0x6613, // FS_IOC_SET_ENCRYPTION_POLICY
+    0x9401, // BTRFS_IOC_SNAP_CREATE
+    0x940e, // BTRFS_IOC_SUBVOL_CREATE
+    0x940f, // BTRFS_IOC_SNAP_DESTROY
+    0x9417, // BTRFS_IOC_SNAP_CREATE_V2
+    0x9418, // BTRFS_IOC_SUBVOL_CREATE_V2
+    0x941a, // BTRFS_IOC_SUBVOL_SETFLAGS
+    0x943f, // BTRFS_IOC_SNAP_DESTROY_V2
+];
 
 /// Has this process, and all that it starts, refused the calls that no command needs; others wait for the
 /// supervisor. Answers where they wait.
@@ -173,7 +196,10 @@ fn refused(confinement: &Confinement) -> Result<Vec<(Rules, SeccompAction)>, Bac
     let mut rules = whole(REFUSED);
     rules.push((libc::SYS_clone, namespaces()?));
     let typing = TYPING.map(|command| argument(1, SeccompCmpOp::Eq, u64::from(command)));
-    rules.push((libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?));
+    let changing = CHANGING.map(|command| {
+        argument(1, SeccompCmpOp::MaskedEq(u64::from(u16::MAX)), u64::from(command))
+    });
+    rules.push((libc::SYS_ioctl, typing.into_iter().chain(changing).collect::<Result<_, _>>()?));
     if !asks_about_sockets(confinement) {
         let mut sockets = sockets()?;
         sockets.extend(local_datagrams()?);

@@ -224,18 +224,18 @@ pub(crate) fn let_return(listener: impl AsFd, waiting: &Waiting, value: i64) {
     answer(listener, answered);
 }
 
-/// Has the call return a new descriptor of this file in the process that made it.
+/// Adds a descriptor of this file to the process that made the call, which still waits. Answers its number.
 #[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
-pub(crate) fn let_return_descriptor(
+pub(crate) fn add_descriptor(
     listener: impl AsFd,
     waiting: &Waiting,
     file: impl AsFd,
     close_on_exec: bool,
-) -> io::Result<()> {
+) -> io::Result<i64> {
     let flags = if close_on_exec { libc::O_CLOEXEC.unsigned_abs() } else { 0 };
     let added = libc::seccomp_notif_addfd {
         id: waiting.id,
-        flags: libc::SECCOMP_ADDFD_FLAG_SEND as u32,
+        flags: 0,
         srcfd: file.as_fd().as_raw_fd().unsigned_abs(),
         newfd: 0,
         newfd_flags: flags,
@@ -243,7 +243,7 @@ pub(crate) fn let_return_descriptor(
     let number = listener.as_fd().as_raw_fd();
     // SAFETY: the structure is the one that belongs to this request, is only read, and outlives the call.
     let answer = unsafe { libc::ioctl(number, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const added) };
-    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer.into()) }
 }
 
 /// Connects a socket to an address of any family.

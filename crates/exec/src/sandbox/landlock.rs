@@ -44,6 +44,12 @@ const WITH_TRUNCATE: i64 = 3;
 /// The version from which on signals stay inside.
 pub(super) const WITH_SCOPES: i64 = 6;
 
+/// Without a view of its own, a command would find disks and the terminals of other programs there.
+const DEVICES: &str = "/dev";
+/// Those that a view has as well.
+const ORDINARY_DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+const SHARED_MEMORY: &str = "shm";
+
 /// More directories than lead to what is hidden in any home; beyond, a hidden place stays hidden with
 /// what lies around it.
 const MAX_RULES: usize = 4096;
@@ -70,21 +76,27 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), Failure> {
         for top in ["/tmp", "/var/tmp", "/run", "/dev/shm"] {
             rules.allow(Path::new(top), MAKE_SOCKET)?;
         }
+        // A terminal is opened by the supervisor, and told how to behave by the command.
+        rules.allow(Path::new(DEVICES), READ_FILE | IOCTL_DEVICE)?;
     } else {
         rules.allow(Path::new("/"), READ_DIRECTORY)?;
         let hidden = confinement.sandbox.hidden.iter();
-        let hidden: Vec<PathBuf> = hidden.filter_map(|path| fs::canonicalize(path).ok()).collect();
+        let mut hidden: Vec<PathBuf> =
+            hidden.filter_map(|path| fs::canonicalize(path).ok()).collect();
+        hidden.push(DEVICES.into());
         for path in around(&hidden) {
             rules.allow(&path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
         }
+        for device in ORDINARY_DEVICES {
+            rules.allow(&Path::new(DEVICES).join(device), READ_FILE | IOCTL_DEVICE)?;
+        }
+        rules.allow(&Path::new(DEVICES).join(SHARED_MEMORY), READ_FILE)?;
         rules
             .allow(&confinement.sandbox.tmp, EXECUTE | READ_FILE | READ_DIRECTORY | MAKE_SOCKET)?;
         for path in confinement.written() {
             rules.allow(path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
         }
     }
-    // A terminal is opened by the supervisor, and told how to behave by the command.
-    rules.allow(Path::new("/dev"), READ_FILE | IOCTL_DEVICE)?;
     plainly("hold it to Landlock's rules", landlock_restrict(&rules.set))
 }
 

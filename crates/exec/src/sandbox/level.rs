@@ -100,7 +100,7 @@ fn missing(level: Level, landlock: i64) -> Vec<String> {
     ]);
     if level == Level::Landlock {
         missing.extend([
-            "The owner, the times and the attributes of files outside can be changed.",
+            "The owner and the times of files outside can be changed.",
             "The names in hidden directories can be listed, and what is hidden within the workspace be read.",
             "/tmp is the system's, and not written: $TMPDIR is the session's.",
         ]);

@@ -21,9 +21,7 @@ impl Confinement {
         frame.number(u64::from(sandbox.limits.processes));
         HeldPath::encode_all(&sandbox.writable, frame);
         HeldPath::encode_all(&sandbox.read_only, frame);
-        for list in [&sandbox.caches, &sandbox.hidden] {
-            frame.paths(list);
-        }
+        frame.paths(&sandbox.hidden);
     }
 
     pub(crate) fn parse(rest: &mut Rest<'_>) -> Option<Confinement> {
@@ -38,9 +36,9 @@ impl Confinement {
         };
         let limits = Limits { processes: u32::try_from(rest.number()?).ok()? };
         let (writable, read_only) = (HeldPath::parse_all(rest)?, HeldPath::parse_all(rest)?);
-        let (caches, hidden) = (rest.paths()?, rest.paths()?);
+        let hidden = rest.paths()?;
         let sandbox =
-            Sandbox { writable, caches, read_only, hidden, tmp, supervise_reads, network, limits };
+            Sandbox { writable, read_only, hidden, tmp, supervise_reads, network, limits };
         Some(Confinement { sandbox, level, landlock })
     }
 }

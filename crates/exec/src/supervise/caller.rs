@@ -10,7 +10,8 @@ use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags, open, statx};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, PidfdGetfdFlags, getegid, geteuid, pidfd_getfd, pidfd_open, umask,
+    Pid, PidfdFlags, PidfdGetfdFlags, Signal, getegid, geteuid, kill_process, pidfd_getfd,
+    pidfd_open, umask,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 
@@ -78,6 +79,21 @@ impl Caller {
         let field = self.status_field("Umask:");
         let bits = field.and_then(|field| u32::from_str_radix(&field, 8).ok());
         Mode::from_raw_mode(bits.unwrap_or(0o077))
+    }
+
+    /// The size that its files may have; nothing, if that is not limited.
+    pub(super) fn file_size_limit(self) -> Option<u64> {
+        let limits = fs::read_to_string(format!("/proc/{}/limits", self.thread)).ok()?;
+        let limit = limits.lines().find_map(|line| line.strip_prefix("Max file size"))?;
+        limit.split_ascii_whitespace().next()?.parse().ok()
+    }
+
+    /// Sends a signal to the process of this thread.
+    pub(super) fn signal(self, signal: Signal) {
+        let leader = self.status_field("Tgid:").and_then(|leader| leader.parse().ok());
+        if let Some(leader) = leader.and_then(Pid::from_raw) {
+            let _ = kill_process(leader, signal);
+        }
     }
 
     /// The number of the terminal that controls it, as `/dev/pts` names it; nothing, if it has none.

@@ -7,10 +7,11 @@ use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, fchmod, fcntl_getfl, fcntl_setfl, fstat, openat, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, tee};
 
 use super::caller::{prepare_mode, reopening_path};
 use super::perform::access;
-use super::resolve::{Found, GivenPath, is_on_proc};
+use super::resolve::{Found, GivenPath, LastLink, is_on_proc};
 use super::{Answer, Call};
 use crate::guard::{FileAction, NodeKind, Verdict};
 
@@ -42,11 +43,27 @@ impl Call<'_> {
         flags: u32,
         mode: u32,
     ) -> rustix::io::Result<Answer> {
+        // Such a descriptor gives no access to a content, and the kernel hands none over. To open the file by it
+        // is a call of its own.
+        if has(flags, libc::O_PATH) {
+            return Ok(Answer::Continue);
+        }
         let temporary = libc::O_TMPFILE.unsigned_abs();
         let is_temporary = flags & temporary == temporary;
-        let must_be_new = has(flags, libc::O_CREAT) && has(flags, libc::O_EXCL) && !is_temporary;
-        let follow = !(has(flags, libc::O_NOFOLLOW) || must_be_new);
-        let found = self.resolver.resolve(file, follow)?;
+        let creates = has(flags, libc::O_CREAT) && !is_temporary;
+        let must_be_new = creates && has(flags, libc::O_EXCL);
+        let last = if creates && file.has_slash() {
+            LastLink::Name
+        } else if must_be_new || has(flags, libc::O_NOFOLLOW) {
+            LastLink::Keep
+        } else {
+            LastLink::Follow
+        };
+        let found = self.resolver.resolve(file, last)?;
+        // The kernel does not look for a directory that it would have to make as a file.
+        if creates && found.slash && !found.is_dot() {
+            return Err(Errno::ISDIR);
+        }
         let Some(target) = &found.target else {
             return match has(flags, libc::O_CREAT) {
                 true => self.create(&found, flags, mode),
@@ -57,9 +74,7 @@ impl Call<'_> {
         if must_be_new {
             return Err(Errno::EXIST);
         }
-        if found.slash && kind != FileType::Directory {
-            return Err(Errno::NOTDIR);
-        }
+        found.check_slash()?;
         match kind {
             FileType::Directory if is_temporary => {
                 self.open_at(target, OsStr::new("."), flags, mode, &found)
@@ -74,18 +89,15 @@ impl Call<'_> {
                 {
                     self.check_writable(None, &path)?;
                 }
-                self.open_in_thread(target, flags)
+                self.open_fifo(target, flags)
             }
-            FileType::BlockDevice if !has(flags, libc::O_PATH) => Err(Errno::ACCESS),
-            FileType::Symlink if !has(flags, libc::O_PATH) => Err(Errno::LOOP),
+            FileType::BlockDevice => Err(Errno::ACCESS),
+            FileType::Symlink => Err(Errno::LOOP),
             _ => self.reopen(target, flags).map(|file| answer(file, flags)),
         }
     }
 
     fn create(&self, found: &Found, flags: u32, mode: u32) -> rustix::io::Result<Answer> {
-        if found.slash {
-            return Err(Errno::ISDIR);
-        }
         let path = found.path()?;
         let (parent, name) = found.place()?;
         let made = access(&path, found, FileAction::Create(NodeKind::File));
@@ -124,9 +136,6 @@ impl Call<'_> {
 
     fn open_regular(&self, found: &Found, flags: u32, mode: u32) -> rustix::io::Result<Answer> {
         let target = found.target.as_ref().ok_or(Errno::NOENT)?;
-        if has(flags, libc::O_PATH) {
-            return self.reopen(target, flags).map(|file| answer(file, flags));
-        }
         if !changes(flags) {
             return self.open_to_read(found, target, flags);
         }
@@ -141,18 +150,7 @@ impl Call<'_> {
         if path.is_none() && !self.supervised.level.has_view() && is_on_proc(target) {
             return Err(Errno::ACCESS);
         }
-        let opened = match self.reopen(target, flags) {
-            // Another program has a lease on it, and is asked to give it up.
-            Err(Errno::AGAIN) if !has(flags, libc::O_NONBLOCK) => {
-                return self.open_in_thread(target, flags);
-            }
-            opened => opened,
-        };
-        let opened = match path {
-            Some(path) => self.told(None, Some(path), opened),
-            None => opened,
-        };
-        opened.map(|file| answer(file, flags))
+        self.told(None, path, self.open_leased(target, flags))
     }
 
     /// A file that is opened to be written may be opened to be read as well.
@@ -178,7 +176,21 @@ impl Call<'_> {
         if !may_read {
             return Err(Errno::ACCESS);
         }
-        self.reopen(target, flags).map(|file| answer(file, flags))
+        self.open_leased(target, flags)
+    }
+
+    /// Opens a file that another program may have a lease on. That program is asked to give it up.
+    fn open_leased(&self, target: &OwnedFd, flags: u32) -> rustix::io::Result<Answer> {
+        match self.reopen(target, flags) {
+            Err(Errno::AGAIN) if !has(flags, libc::O_NONBLOCK) => {
+                let target = target.try_clone().map_err(|_| Errno::MFILE)?;
+                self.later(target, move |target| match reopen_without_waiting(target, flags) {
+                    Err(Errno::AGAIN) => Ok(None),
+                    opened => opened.map(|file| Some(answer(file, flags))),
+                })
+            }
+            opened => opened.map(|file| answer(file, flags)),
+        }
     }
 
     fn open_device(&self, device: &OwnedFd, flags: u32) -> rustix::io::Result<Answer> {
@@ -190,7 +202,7 @@ impl Call<'_> {
         // Without a view of its own, a command would find the terminals of other programs.
         let own_terminals = self.supervised.level.has_view();
         let is_terminal = own_terminals && TERMINALS.contains(&number.0);
-        if has(flags, libc::O_PATH) || DEVICES.contains(&number) || is_terminal {
+        if DEVICES.contains(&number) || is_terminal {
             // A terminal never becomes the one that controls this process.
             let flags = flags | libc::O_NOCTTY.unsigned_abs();
             return self.reopen(device, flags).map(|file| answer(file, flags));
@@ -209,20 +221,38 @@ impl Call<'_> {
 
     /// Opens a file that was found. It never waits, except in a directory of a server that does not answer.
     pub(super) fn reopen(&self, target: &OwnedFd, flags: u32) -> rustix::io::Result<OwnedFd> {
-        let file = self.credentials.hold(|| reopen(target, flags | NONBLOCK))?;
-        if !has(flags, libc::O_NONBLOCK) && !has(flags, libc::O_PATH) {
-            fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
-        }
-        Ok(file)
+        self.credentials.hold(|| reopen_without_waiting(target, flags))
     }
 
-    /// Opens a file that may have to be waited for, such as a FIFO that nobody reads yet.
-    fn open_in_thread(&self, target: &OwnedFd, flags: u32) -> rustix::io::Result<Answer> {
-        let target = target.try_clone().map_err(|_| Errno::MFILE)?;
-        if has(flags, libc::O_NONBLOCK) || flags & libc::O_ACCMODE as u32 == libc::O_RDWR as u32 {
-            return self.reopen(&target, flags).map(|file| answer(file, flags));
+    /// Opens a FIFO. One side waits for the other, unless it says otherwise.
+    fn open_fifo(&self, target: &OwnedFd, flags: u32) -> rustix::io::Result<Answer> {
+        let side = flags & libc::O_ACCMODE as u32;
+        let waits = !has(flags, libc::O_NONBLOCK);
+        if waits && side == libc::O_WRONLY as u32 {
+            return match self.reopen(target, flags) {
+                // There is no reader yet.
+                Err(Errno::NXIO) => {
+                    let target = target.try_clone().map_err(|_| Errno::MFILE)?;
+                    self.later(target, move |target| match reopen_without_waiting(target, flags) {
+                        Err(Errno::NXIO) => Ok(None),
+                        opened => opened.map(|file| Some(answer(file, flags))),
+                    })
+                }
+                opened => opened.map(|file| answer(file, flags)),
+            };
         }
-        self.later(target, move |target| reopen(target, flags).map(|file| answer(file, flags)))
+        let file = self.reopen(target, flags)?;
+        if !waits || side != libc::O_RDONLY as u32 || has_writer(&file)? {
+            return Ok(answer(file, flags));
+        }
+        // It is open, so that a writer finds it, and is handed over once there is one.
+        self.later(file, move |file| match has_writer(file)? {
+            false => Ok(None),
+            true => {
+                let file = file.try_clone().map_err(|_| Errno::MFILE)?;
+                Ok(Some(answer(file, flags)))
+            }
+        })
     }
 }
 
@@ -234,6 +264,26 @@ const RESOLVED: u32 = (libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW) as u32;
 fn reopen(target: &OwnedFd, flags: u32) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::from_bits_retain(flags & !RESOLVED) | OFlags::CLOEXEC;
     openat(CWD, reopening_path(target), flags, Mode::empty())
+}
+
+/// The same, where it fails instead of waiting.
+fn reopen_without_waiting(target: &OwnedFd, flags: u32) -> rustix::io::Result<OwnedFd> {
+    let file = reopen(target, flags | NONBLOCK)?;
+    if !has(flags, libc::O_NONBLOCK) {
+        fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    }
+    Ok(file)
+}
+
+/// Whether a FIFO that is open to be read has a writer, or something that one has written.
+fn has_writer(fifo: &OwnedFd) -> rustix::io::Result<bool> {
+    let (_reader, copy) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    // It copies without taking anything out, and copies nothing only if no writer is there.
+    match tee(fifo, &copy, 1, SpliceFlags::NONBLOCK) {
+        Ok(copied) => Ok(copied > 0),
+        Err(Errno::AGAIN) => Ok(true),
+        Err(errno) => Err(errno),
+    }
 }
 
 pub(super) fn answer(file: OwnedFd, flags: u32) -> Answer {

@@ -56,6 +56,12 @@ pub(super) enum Operation {
         descriptor: i32,
         mode: u32,
     },
+    /// Sets an extended attribute; without a value, removes it.
+    SetAttribute {
+        of: AttributeOf,
+        name: PathBuf,
+        value: Option<(Vec<u8>, u32)>,
+    },
     Connect {
         descriptor: i32,
         address: Vec<u8>,
@@ -74,6 +80,13 @@ pub(super) enum Operation {
     },
 }
 
+/// Which file an extended attribute belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum AttributeOf {
+    Path { file: GivenPath, follow: bool },
+    Descriptor(i32),
+}
+
 /// Calls that change files by name, whatever their other arguments are.
 pub(crate) const FILE_CALLS: &[i64] = &[
     libc::SYS_truncate,
@@ -86,6 +99,12 @@ pub(crate) const FILE_CALLS: &[i64] = &[
     libc::SYS_fchmod,
     libc::SYS_fchmodat,
     FCHMODAT2,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_creat,
     #[cfg(target_arch = "x86_64")]
@@ -118,6 +137,9 @@ pub(crate) const OPEN_CALLS: &[(i64, u8)] = &[
 /// Not in every version of libc.
 const FCHMODAT2: i64 = 452;
 
+/// The largest value of an extended attribute.
+const ATTRIBUTE_BYTES: u64 = 64 << 10;
+
 /// The largest address of a socket.
 const ADDRESS_BYTES: u64 = 128;
 
@@ -134,6 +156,17 @@ impl Operation {
         };
         let here = |path: usize| -> io::Result<GivenPath> {
             Ok(GivenPath { base: Base::WorkingDirectory, path: memory.path(arguments[path])? })
+        };
+        let attribute_of = || -> io::Result<AttributeOf> {
+            Ok(match waiting.call {
+                libc::SYS_fsetxattr | libc::SYS_fremovexattr => {
+                    AttributeOf::Descriptor(number(0) as i32)
+                }
+                call => {
+                    let follow = matches!(call, libc::SYS_setxattr | libc::SYS_removexattr);
+                    AttributeOf::Path { file: here(0)?, follow }
+                }
+            })
         };
         Ok(Some(match waiting.call {
             libc::SYS_openat => {
@@ -172,6 +205,19 @@ impl Operation {
                     let follow = flags & libc::AT_SYMLINK_NOFOLLOW as u32 == 0;
                     Operation::ChangeMode { file, mode: number(2), follow }
                 }
+            }
+            libc::SYS_setxattr | libc::SYS_lsetxattr | libc::SYS_fsetxattr => {
+                if arguments[3] > ATTRIBUTE_BYTES {
+                    return Err(io::Error::from_raw_os_error(libc::E2BIG));
+                }
+                let length = usize::try_from(arguments[3]).unwrap_or(0);
+                let value = memory.whole(arguments[2], length)?;
+                let (of, name) = (attribute_of()?, memory.path(arguments[1])?);
+                Operation::SetAttribute { of, name, value: Some((value, number(4))) }
+            }
+            libc::SYS_removexattr | libc::SYS_lremovexattr | libc::SYS_fremovexattr => {
+                let (of, name) = (attribute_of()?, memory.path(arguments[1])?);
+                Operation::SetAttribute { of, name, value: None }
             }
             libc::SYS_connect => {
                 let length = usize::try_from(arguments[2].min(ADDRESS_BYTES)).unwrap_or(0);

@@ -1,17 +1,18 @@
 //! Performs the calls that change names: each is decided on first, and then made on open directories.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, chmodat, fstat, ftruncate, linkat, mkdirat,
-    mknodat, openat, renameat_with, symlinkat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, XattrFlags, chmodat, fstat, ftruncate,
+    linkat, mkdirat, mknodat, openat, removexattr, renameat_with, setxattr, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::process::{Resource, Signal, getrlimit};
 
 use super::caller::{path_of, prepare_mode, reopening_path};
-use super::operation::Operation;
-use super::resolve::{Found, GivenPath};
+use super::operation::{AttributeOf, Operation};
+use super::resolve::{Found, GivenPath, LastLink};
 use super::review;
 use super::{Answer, Call};
 use crate::guard::{FileAccess, FileAction, NodeKind, Verdict};
@@ -36,12 +37,14 @@ impl Call<'_> {
             Operation::MakeDirectory { at, mode } => self.make_directory(&at, mode),
             Operation::MakeNode { at, mode, device } => self.make_node(&at, mode, device),
             Operation::ChangeMode { file, mode, follow } => {
-                let found = self.resolver.resolve(&file, follow)?;
+                let last = if follow { LastLink::Follow } else { LastLink::Keep };
+                let found = self.resolver.resolve(&file, last)?;
                 self.change_mode(&found, mode)
             }
             Operation::ChangeModeOf { descriptor, mode } => {
                 self.change_mode(&self.resolver.descriptor(descriptor)?, mode)
             }
+            Operation::SetAttribute { of, name, value } => self.set_attribute(&of, &name, value),
             Operation::Connect { descriptor, address } => return self.connect(descriptor, address),
             Operation::Bind { descriptor, address } => return self.bind(descriptor, &address),
             Operation::Send { address } => return Ok(self.send(&address)),
@@ -51,28 +54,42 @@ impl Call<'_> {
     }
 
     fn truncate(&self, file: &GivenPath, length: u64) -> rustix::io::Result<()> {
-        let found = self.resolver.resolve(file, true)?;
+        let found = self.resolver.resolve(file, LastLink::Follow)?;
         let target = found.target.as_ref().ok_or(Errno::NOENT)?;
         match found.kind() {
             Some(FileType::RegularFile) => {}
             Some(FileType::Directory) => return Err(Errno::ISDIR),
             _ => return Err(Errno::INVAL),
         }
+        found.check_slash()?;
         let path = self.path_of_target(&found)?;
         if let Some(path) = &path {
             // The content of a file that is reviewed changes as a whole only.
             self.ask_without_review(&[access(path, &found, FileAction::Write)])?;
         }
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let truncate = || {
-            let file = openat(CWD, reopening_path(target), flags, Mode::empty())?;
-            ftruncate(&file, length)
-        };
-        self.told(Some(Deed::Change), path, self.credentials.hold(truncate))
+        let open = || openat(CWD, reopening_path(target), flags, Mode::empty());
+        let file = self.told(Some(Deed::Change), path, self.credentials.hold(open))?;
+        self.check_size(length, fstat(&file)?.st_size)?;
+        self.credentials.hold(|| ftruncate(&file, length))
+    }
+
+    /// Fails if a file would grow beyond the limit of the caller. The kernel compares with the limit of the thread
+    /// that makes the call, and ends a program that passes its own: so that of this process counts as well.
+    fn check_size(&self, length: u64, now: i64) -> rustix::io::Result<()> {
+        let own = getrlimit(Resource::Fsize).current;
+        let of_caller = self.caller.file_size_limit();
+        let grows = i64::try_from(length).is_ok_and(|length| length > now);
+        if grows && of_caller.is_some_and(|limit| length > limit) {
+            self.check_waiting()?;
+            self.caller.signal(Signal::XFSZ);
+            return Err(Errno::FBIG);
+        }
+        if grows && own.is_some_and(|limit| length > limit) { Err(Errno::FBIG) } else { Ok(()) }
     }
 
     fn remove(&self, file: &GivenPath, directory: bool) -> rustix::io::Result<()> {
-        let found = self.resolver.resolve(file, false)?;
+        let found = self.resolver.resolve(file, LastLink::Name)?;
         let path = found.path()?;
         let (parent, name) = found.place()?;
         // The kernel never removes a dot.
@@ -92,7 +109,8 @@ impl Call<'_> {
         if !RENAME_FLAGS.contains(flags) {
             return Err(Errno::INVAL);
         }
-        let (from, to) = (self.resolver.resolve(from, false)?, self.resolver.resolve(to, false)?);
+        let found = |path| self.resolver.resolve(path, LastLink::Name);
+        let (from, to) = (found(from)?, found(to)?);
         if from.is_dot() || to.is_dot() {
             let taken = to.is_dot() && flags.contains(RenameFlags::NOREPLACE);
             return Err(if taken { Errno::EXIST } else { Errno::BUSY });
@@ -140,11 +158,13 @@ impl Call<'_> {
             (true, super::caller::Base::Descriptor(number)) if has(libc::AT_EMPTY_PATH) => {
                 self.resolver.descriptor(number)?
             }
-            _ => self.resolver.resolve(from, has(libc::AT_SYMLINK_FOLLOW))?,
+            _ if has(libc::AT_SYMLINK_FOLLOW) => self.resolver.resolve(from, LastLink::Follow)?,
+            _ => self.resolver.resolve(from, LastLink::Keep)?,
         };
         let target = source.target.as_ref().ok_or(Errno::NOENT)?;
+        source.check_slash()?;
         let kind = source.kind().map(node_kind).ok_or(Errno::NOENT)?;
-        let new = self.resolver.resolve(to, false)?;
+        let new = self.resolver.resolve(to, LastLink::Name)?;
         let (parent, name) = new.place()?;
         let new_path = new.path()?;
         let made = access(&new_path, &new, FileAction::Create(kind.clone()));
@@ -200,7 +220,7 @@ impl Call<'_> {
         kind: NodeKind,
         make: impl FnOnce(&OwnedFd, &std::ffi::OsStr) -> rustix::io::Result<()>,
     ) -> rustix::io::Result<()> {
-        let found = self.resolver.resolve(at, false)?;
+        let found = self.resolver.resolve(at, LastLink::Name)?;
         let (parent, name) = found.place()?;
         if found.target.is_some() {
             return Err(Errno::EXIST);
@@ -220,6 +240,7 @@ impl Call<'_> {
 
     fn change_mode(&self, found: &Found, mode: u32) -> rustix::io::Result<()> {
         let target = found.target.as_ref().ok_or(Errno::NOENT)?;
+        found.check_slash()?;
         let path = self.path_of_target(found)?;
         if found.kind() == Some(FileType::Symlink) {
             return Err(Errno::OPNOTSUPP);
@@ -230,6 +251,43 @@ impl Call<'_> {
         let mode = Mode::from_raw_mode(mode & MODE);
         let change = || chmodat(CWD, reopening_path(target), mode, AtFlags::empty());
         self.told(Some(Deed::Change), path, self.credentials.hold(change))
+    }
+
+    /// Sets or removes an extended attribute. An access control list is one, so the same holds as for the mode.
+    fn set_attribute(
+        &self,
+        of: &AttributeOf,
+        name: &Path,
+        value: Option<(Vec<u8>, u32)>,
+    ) -> rustix::io::Result<()> {
+        let found = match of {
+            AttributeOf::Descriptor(number) => self.resolver.descriptor(*number)?,
+            AttributeOf::Path { file, follow: true } => {
+                self.resolver.resolve(file, LastLink::Follow)?
+            }
+            AttributeOf::Path { file, follow: false } => {
+                self.resolver.resolve(file, LastLink::Keep)?
+            }
+        };
+        let target = found.target.as_ref().ok_or(Errno::NOENT)?;
+        found.check_slash()?;
+        // No command could set one on any of these.
+        if !matches!(found.kind(), Some(FileType::RegularFile | FileType::Directory)) {
+            return Err(Errno::PERM);
+        }
+        let path = self.path_of_target(&found)?;
+        if let Some(path) = &path {
+            self.ask_without_review(&[access(path, &found, FileAction::ChangeMode)])?;
+        }
+        let file = reopening_path(target);
+        let set = || match &value {
+            Some((value, flags)) => {
+                let flags = XattrFlags::from_bits(*flags).ok_or(Errno::INVAL)?;
+                setxattr(file, name, value, flags)
+            }
+            None => removexattr(file, name),
+        };
+        self.told(Some(Deed::Change), path, self.credentials.hold(set))
     }
 
     /// The real path of a file that is there. Nothing, if it has no name any more, so that its content is

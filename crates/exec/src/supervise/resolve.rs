@@ -35,6 +35,24 @@ pub(super) struct GivenPath {
     pub(super) path: PathBuf,
 }
 
+impl GivenPath {
+    /// Whether it ends with a slash, so that it names a directory.
+    pub(super) fn has_slash(&self) -> bool {
+        self.path.as_os_str().as_bytes().ends_with(b"/")
+    }
+}
+
+/// What becomes of a symbolic link that is the last name of a path, as the kernel has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LastLink {
+    /// It is followed.
+    Follow,
+    /// It is what the call is about, unless a slash behind it says that a directory is meant.
+    Keep,
+    /// It is the name itself that is made, removed or renamed. No slash changes that.
+    Name,
+}
+
 /// Where a path leads.
 #[derive(Debug)]
 pub(super) struct Found {
@@ -72,6 +90,12 @@ impl Found {
         self.place.as_ref().is_some_and(|(_, name)| name == "." || name == "..")
     }
 
+    /// Fails if the path ends with a slash and leads to something other than a directory.
+    pub(super) fn check_slash(&self) -> rustix::io::Result<()> {
+        let is_directory = || self.kind().is_none_or(|kind| kind == FileType::Directory);
+        if !self.slash || is_directory() { Ok(()) } else { Err(Errno::NOTDIR) }
+    }
+
     /// Whether something is mounted on the name.
     pub(super) fn is_mounted(&self) -> bool {
         self.target.as_ref().is_some_and(|target| {
@@ -97,8 +121,8 @@ pub(super) struct Resolver<'a> {
 }
 
 impl Resolver<'_> {
-    /// Finds where a path leads. A link in its last name is followed if `follow` says so.
-    pub(super) fn resolve(&self, given: &GivenPath, follow: bool) -> rustix::io::Result<Found> {
+    /// Finds where a path leads.
+    pub(super) fn resolve(&self, given: &GivenPath, last: LastLink) -> rustix::io::Result<Found> {
         let bytes = given.path.as_os_str().as_bytes();
         if bytes.is_empty() {
             return Err(Errno::NOENT);
@@ -107,7 +131,7 @@ impl Resolver<'_> {
             b'/' => self.root.try_clone().map_err(|_| Errno::MFILE)?,
             _ => self.caller.open_base(given.base)?,
         };
-        let slash = bytes.ends_with(b"/");
+        let slash = given.has_slash();
         let (directory, name) = split(bytes);
         // Without a link on the way the kernel finds it in one step. Links are followed here, since their
         // text is meant for the command's own root and processes.
@@ -120,11 +144,11 @@ impl Resolver<'_> {
             let open = || openat2(&start, directory_path, flags, Mode::empty(), resolve);
             // A directory that the command may not search is closed here, too.
             match self.credentials.hold(open) {
-                Err(Errno::LOOP) => return self.walk(start, bytes, follow, slash),
+                Err(Errno::LOOP) => return self.walk(start, bytes, last, slash),
                 opened => opened?,
             }
         };
-        self.walk(parent, name, follow, slash)
+        self.walk(parent, name, last, slash)
     }
 
     /// What a descriptor of the caller refers to.
@@ -148,8 +172,8 @@ impl Resolver<'_> {
         &self,
         start: OwnedFd,
         path: &[u8],
-        follow: bool,
-        slash: bool,
+        last: LastLink,
+        mut slash: bool,
     ) -> rustix::io::Result<Found> {
         let (mut here, mut pending, mut links) = (start, names(path), 0);
         loop {
@@ -171,7 +195,12 @@ impl Resolver<'_> {
                 here = next;
                 continue;
             }
-            if !is_link || (is_last && !follow && !slash) {
+            let is_followed = match last {
+                LastLink::Follow => true,
+                LastLink::Keep => slash,
+                LastLink::Name => false,
+            };
+            if !is_link || (is_last && !is_followed) {
                 return Ok(Found { place: Some((here, name)), target: Some(next), slash });
             }
             links += 1;
@@ -191,6 +220,8 @@ impl Resolver<'_> {
                     continue;
                 }
             };
+            // Behind the text of the last link, a slash means the same as behind the path.
+            slash |= is_last && text.ends_with(b"/");
             if text.starts_with(b"/") {
                 here = self.root.try_clone().map_err(|_| Errno::MFILE)?;
             }

@@ -198,7 +198,10 @@ pub(super) fn renew(call: &Call<'_>, path: &Path) -> rustix::io::Result<()> {
     let resolve = ResolveFlags::NO_SYMLINKS;
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = || openat2(call.resolver.root, parent, directory, Mode::empty(), resolve);
-    let parent = call.credentials.hold(open)?;
+    let parent = match call.credentials.hold(open) {
+        Err(Errno::NOENT) => return Ok(()),
+        parent => parent?,
+    };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = || openat(&parent, name, flags, Mode::empty());
     let (content, mode) = match call.credentials.hold(open) {

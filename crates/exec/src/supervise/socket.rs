@@ -3,16 +3,18 @@
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fcntl_getfl, fstat, openat2};
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout};
 use rustix::process::{chdir, fchdir};
 
 use super::address::{self, Reached};
 use super::caller::{Base, is_alone, prepare_mode, reopening_path};
 use super::listening::SocketName;
 use super::perform::access;
-use super::resolve::GivenPath;
+use super::resolve::{GivenPath, LastLink};
 use super::{Answer, Call};
 use crate::guard::{FileAction, NodeKind};
 use crate::refusal::Refusal;
@@ -27,6 +29,24 @@ fn is_same_here(path: &Path, parent: &OwnedFd) -> bool {
         path.parent().and_then(|above| openat2(CWD, above, flags, Mode::empty(), resolve).ok());
     let here = here.and_then(|here| fstat(here).ok()).map(identity);
     here.is_some() && here == fstat(parent).ok().map(identity)
+}
+
+/// A blocking `connect` waits no longer than this at a time.
+const CONNECT_TIME: Duration = Duration::from_millis(100);
+
+/// Connects a blocking socket, or gives up after a short time. `limit` is the time that the caller has set, which is
+/// there again afterwards.
+fn connect_briefly(
+    socket: &OwnedFd,
+    address: &[u8],
+    limit: Option<Duration>,
+) -> rustix::io::Result<()> {
+    let time = limit.map_or(CONNECT_TIME, |limit| limit.min(CONNECT_TIME));
+    set_socket_timeout(socket, Timeout::Send, Some(time))?;
+    let connected = connect(socket, address);
+    set_socket_timeout(socket, Timeout::Send, limit)?;
+    // An attempt in the network goes on, and is already under way the next time.
+    connected.map_err(|errno| if errno == Errno::ALREADY { Errno::INPROGRESS } else { errno })
 }
 
 /// Families of the network.
@@ -51,22 +71,30 @@ impl Call<'_> {
             }
             None => (address, None),
         };
-        let perform = move |socket: &OwnedFd| {
-            let connected = connect(socket, &address);
-            drop(held);
-            connected.map(|()| Answer::Value(0))
-        };
         // The status flags are those of the caller's descriptor, too.
         if fcntl_getfl(&socket)?.contains(OFlags::NONBLOCK) {
-            return self.credentials.hold(|| perform(&socket));
+            let connected = self.credentials.hold(|| connect(&socket, &address));
+            return connected.map(|()| Answer::Value(0));
         }
-        self.later(socket, perform)
+        let limit = socket_timeout(&socket, Timeout::Send)?;
+        let until = limit.and_then(|limit| Instant::now().checked_add(limit));
+        self.later(socket, move |socket| {
+            let _held = &held;
+            match connect_briefly(socket, &address, limit) {
+                Err(Errno::AGAIN | Errno::INPROGRESS)
+                    if until.is_none_or(|until| Instant::now() < until) =>
+                {
+                    Ok(None)
+                }
+                connected => connected.map(|()| Some(Answer::Value(0))),
+            }
+        })
     }
 
     /// Opens the socket at a path, if a command of the session listens on it.
     fn find_listening(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         let given = GivenPath { base: Base::WorkingDirectory, path: path.to_owned() };
-        let found = self.resolver.resolve(&given, true)?;
+        let found = self.resolver.resolve(&given, LastLink::Follow)?;
         let (real, kind) = (found.path()?, found.kind());
         let target = found.target.ok_or(Errno::NOENT)?;
         if kind != Some(FileType::Socket) {
@@ -89,7 +117,7 @@ impl Call<'_> {
             return Ok(Answer::Continue);
         };
         let given = GivenPath { base: Base::WorkingDirectory, path };
-        let found = self.resolver.resolve(&given, false)?;
+        let found = self.resolver.resolve(&given, LastLink::Name)?;
         let path = found.path()?;
         if !self.supervised.is_shared(&path) {
             return Ok(Answer::Continue);

@@ -9,6 +9,9 @@
     reason = "tests start programs, look at /proc, say what they leave out, and fail by panicking"
 )]
 
+#[allow(unreachable_pub, reason = "it is public in the crate that it belongs to")]
+#[path = "../../../testkit/src/command_directory.rs"]
+mod command_directory;
 mod confined;
 mod jobs;
 mod sandbox;

@@ -3,6 +3,8 @@
 //! Each test has a directory of its own with a workspace, something outside that must not change, and a
 //! session. Nothing is mounted but in the namespaces of the commands.
 
+mod as_the_kernel;
+mod attributes;
 mod bubblewrap;
 mod files;
 mod levels;
@@ -11,6 +13,7 @@ mod processes;
 mod projects;
 mod refusals;
 mod supervised;
+mod waiting;
 mod work;
 
 use std::ffi::OsString;
@@ -27,6 +30,7 @@ use toolcrib_exec::{
     Launcher, Level, Limits, LogLimits, Network, Sandbox, Shells, Unwritable, Verdict,
 };
 
+use crate::command_directory::command_directory;
 use crate::{LONG, alive, eventually, example_path};
 
 /// Somebody who is not root and owns nothing.
@@ -99,7 +103,7 @@ impl Bench {
     /// On a system with no newer version of Landlock than this.
     fn with_landlock(landlock: i64, launcher: Launcher) -> Bench {
         // Not in /tmp: commands have another one.
-        let place = env!("CARGO_TARGET_TMPDIR");
+        let place = command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let top = tempfile::Builder::new().prefix("sandbox-").tempdir_in(place).unwrap();
         let at = |name: &str| top.path().join(name);
         for directory in ["ws", "tmp", "out", "home/.ssh"] {
@@ -111,7 +115,6 @@ impl Bench {
         fs::write(at("ws/file"), "mine").unwrap();
         let sandbox = Sandbox {
             writable: vec![held(&at("ws"))],
-            caches: vec![at("home/.cache")],
             read_only: Vec::new(),
             hidden: vec![at("home/.ssh"), at("home/.netrc"), at("home/.aws")],
             tmp: at("tmp"),

@@ -38,6 +38,8 @@ pub(super) enum Standing {
     Directory(DirectoryStamp),
     /// A FIFO, a socket or a device.
     Other,
+    /// It cannot be known: a directory above may not be searched, for one.
+    Unknown(Errno),
 }
 
 /// A directory, as it was seen.
@@ -65,7 +67,7 @@ impl Spot {
             // Beneath a symlink that took a directory's name, nothing of that directory is left.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Standing::Nothing,
             // A directory that may not be searched, for one.
-            Err(_) => return Standing::Other,
+            Err(errno) => return Standing::Unknown(errno),
         };
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Standing::File { stamp: Stamp::of(&stat) },

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{EntryKind, Taken, Tree};
 use toolcrib_policy::git_config;
+use toolcrib_policy::git_sequence::{self, SequenceFile};
 
 /// More than a configuration that people write has.
 const MAX_BYTES: u64 = 1 << 20;
@@ -24,7 +25,7 @@ const MAX_HOOKS: usize = 1_000;
 const EXAMPLE: &str = "sample";
 
 /// The name of nearly every git directory.
-const USUAL_NAME: &str = ".git";
+pub(super) const USUAL_NAME: &str = ".git";
 
 const CONFIGURATIONS: [&str; 2] = ["config", "config.worktree"];
 const HOOKS: &str = "hooks";
@@ -33,7 +34,17 @@ const REFS: &str = "refs";
 /// The git directories of submodules are beneath it.
 const SUBMODULES: &str = "modules";
 /// Names the directory that a worktree shares objects, references and configuration with.
-const COMMON: &str = "commondir";
+pub(super) const COMMON: &str = "commondir";
+/// Where a rebase that has stopped is kept, and a series of cherry-picks or reverts.
+const REBASE: &str = "rebase-merge";
+const SEQUENCER: &str = "sequencer";
+
+/// The files in which git keeps what it does next, by directory and name.
+const SEQUENCE_FILES: [(&str, &str, SequenceFile); 3] = [
+    (REBASE, "git-rebase-todo", SequenceFile::Todo),
+    (REBASE, "strategy", SequenceFile::Strategy),
+    (SEQUENCER, "opts", SequenceFile::Options),
+];
 
 /// A part of a git directory that decides which programs git runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +57,10 @@ pub(super) enum Part {
     Example,
     /// Another file in the directory of hooks.
     Hook,
+    /// A file that says how a rebase or a series of cherry-picks goes on.
+    Sequence(SequenceFile),
+    /// The directory of such files.
+    SequenceDirectory,
     /// A name that makes a directory a git directory.
     Structure,
 }
@@ -80,6 +95,13 @@ fn part(name: &OsStr, rest: &[&OsStr]) -> Option<Part> {
             Some(Part::Example)
         }
         (HOOKS, _) => Some(Part::Hook),
+        (REBASE | SEQUENCER, []) => Some(Part::SequenceDirectory),
+        (REBASE | SEQUENCER, [file]) => {
+            let is_one = |one: &&(&str, &str, SequenceFile)| {
+                one.0 == name && file.eq_ignore_ascii_case(one.1)
+            };
+            SEQUENCE_FILES.iter().find(is_one).map(|(_, _, kind)| Part::Sequence(*kind))
+        }
         (OBJECTS | REFS | COMMON, []) => Some(Part::Structure),
         _ => None,
     }
@@ -107,7 +129,18 @@ pub(super) fn is_clean(tree: &Tree, directory: &Path) -> bool {
         !tree.may_have(&path)
             || read(tree, &path).is_some_and(|new| dangers(&path, None, &new).is_empty())
     };
-    CONFIGURATIONS.iter().all(harmless) && has_only_examples(tree, &directory.join(HOOKS))
+    let goes_on_harmlessly = |(path, kind): (PathBuf, SequenceFile)| {
+        !tree.may_have(&path)
+            || read(tree, &path).is_some_and(|new| git_sequence::programs(kind, &new).is_empty())
+    };
+    CONFIGURATIONS.iter().all(harmless)
+        && sequence_files(directory).all(goes_on_harmlessly)
+        && has_only_examples(tree, &directory.join(HOOKS))
+}
+
+fn sequence_files(directory: &Path) -> impl Iterator<Item = (PathBuf, SequenceFile)> {
+    let path = |above: &str, name: &str| directory.join(above).join(name);
+    SEQUENCE_FILES.into_iter().map(move |(above, name, kind)| (path(above, name), kind))
 }
 
 fn has_only_examples(tree: &Tree, hooks: &Path) -> bool {
@@ -147,6 +180,12 @@ pub(super) fn dangers(path: &Path, old: Option<&[u8]>, new: &[u8]) -> Vec<String
     dangers
 }
 
+/// All files of a directory whose content is reviewed.
+pub(super) fn reviewed_files(directory: &Path) -> Vec<PathBuf> {
+    let sequence = sequence_files(directory).map(|(path, _)| path);
+    configurations(directory).into_iter().chain(sequence).collect()
+}
+
 /// The configurations of a directory.
 pub(super) fn configurations(directory: &Path) -> Vec<PathBuf> {
     CONFIGURATIONS.iter().map(|name| directory.join(name)).collect()
@@ -174,28 +213,6 @@ pub(super) fn of_work_tree(tree: &Tree, work_tree: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Paths that the configuration of a repository has git run, or read more configuration from, given from the
-/// root. Nothing, if the configuration cannot be read.
-pub(super) fn named_paths(tree: &Tree, work_tree: &Path, directory: &Path) -> Option<Vec<PathBuf>> {
-    let configuration = directory.join(CONFIGURATIONS[0]);
-    if !tree.may_have(&configuration) {
-        return Some(Vec::new());
-    }
-    let text = read(tree, &configuration)?;
-    let variables = git_config::parse(&text).unwrap_or_default();
-    let path = |variable: &git_config::Variable| {
-        let from = match (variable.section.as_str(), variable.name.as_str()) {
-            ("core", "hookspath") => work_tree,
-            ("include" | "includeif", "path") => directory,
-            _ => return None,
-        };
-        let value = String::from_utf8(variable.value.clone()?).ok()?;
-        beneath_root(tree, from, Path::new(&value))
-    };
-    let paths = variables.iter().filter_map(path).filter(|path| !path.as_os_str().is_empty());
-    Some(paths.collect())
-}
-
 /// A path that was given from a directory, as a path from the root; nothing, if it leads out.
 fn beneath_root(tree: &Tree, from: &Path, path: &Path) -> Option<PathBuf> {
     use std::path::Component;
@@ -221,8 +238,7 @@ pub(super) fn read(tree: &Tree, path: &Path) -> Option<Vec<u8>> {
 /// The identities of the files of a repository that make git run something: another name of one of them is
 /// as good as its own.
 pub(super) fn identities(tree: &Tree, directory: &Path) -> Vec<(u64, u64)> {
-    let configurations = CONFIGURATIONS.map(|name| directory.join(name));
-    let mut paths: Vec<PathBuf> = configurations.into();
+    let mut paths = reviewed_files(directory);
     let hooks = directory.join(HOOKS);
     if let Ok(listed) = tree.directory(&hooks) {
         // What cannot be listed cannot be run.

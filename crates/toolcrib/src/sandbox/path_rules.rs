@@ -1,15 +1,17 @@
 //! Which files commands and file tools may not change: those that make programs run code, those that rules
 //! deny, and those of the host. Decided by path at the moment of the change, without any search.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolcrib_exec::{FileAccess, FileAction, NodeKind, Unwritable};
 use toolcrib_fs::{EntryKind, Place, RootMode, Tree, Workspace};
+use toolcrib_policy::git_sequence::{self, SequenceFile};
 use toolcrib_policy::{Effect, Policy, Protection};
 
 use super::git_directory::{self, Part};
+use super::named_paths::named_paths;
 use crate::hidden::Hidden;
 
 /// Patterns that protect whole directories of version control from file tools. Commands may work in them,
@@ -46,6 +48,10 @@ pub(crate) struct PathRules {
     made: Mutex<HashSet<PathBuf>>,
     /// Paths that the configurations of repositories name, by work tree.
     named: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
+    /// The roots and the directories above them, which may be work trees.
+    around_roots: Vec<PathBuf>,
+    /// Programs of stopped rebases that were there already, by git directory.
+    programs: Mutex<HashMap<PathBuf, HashSet<String>>>,
 }
 
 impl PathRules {
@@ -57,8 +63,22 @@ impl PathRules {
         hidden: Arc<Hidden>,
     ) -> PathRules {
         let linked = linked(&workspace, &protection);
-        let (made, named) = (Mutex::default(), Mutex::default());
-        PathRules { workspace, caches, policy, protection, hidden, linked, made, named }
+        let around: BTreeSet<PathBuf> = workspace
+            .roots()
+            .flat_map(|root| root.path().ancestors().map(Path::to_owned).collect::<Vec<_>>())
+            .collect();
+        PathRules {
+            workspace,
+            caches,
+            policy,
+            protection,
+            hidden,
+            linked,
+            made: Mutex::default(),
+            named: Mutex::default(),
+            around_roots: around.into_iter().collect(),
+            programs: Mutex::default(),
+        }
     }
 
     /// Whether a path lies in a root.
@@ -111,11 +131,12 @@ impl PathRules {
         if self.hidden.reason(path).is_some() {
             return Rule::Refused(Unwritable::Hidden);
         }
-        let roots = || self.workspace.roots().map(|root| root.path());
+        let caches = self.caches.iter().flat_map(|caches| caches.roots());
+        let roots = self.workspace.roots().chain(caches).map(|root| root.path());
         let holds = |held: &Path| moves && held.starts_with(path);
         let is_directory = access.kind == Some(NodeKind::Directory);
         let holds_hidden = || is_directory && self.hidden.all().iter().any(|hidden| holds(hidden));
-        let held = self.linked.iter().map(PathBuf::as_path).chain(roots());
+        let held = self.linked.iter().map(PathBuf::as_path).chain(roots);
         if moves && (held.into_iter().any(holds) || holds_hidden()) {
             return Rule::Refused(Unwritable::Holding);
         }
@@ -186,7 +207,28 @@ impl PathRules {
             return mercurial_dangers(new);
         }
         let old = git_directory::read(tree, relative).filter(|_| !is_new);
-        git_directory::dangers(relative, old.as_deref(), new)
+        match git_directory::part_of(tree, relative) {
+            Some((directory, Part::Sequence(kind))) => {
+                let known = self.known_programs(tree.path().join(directory), kind, old);
+                let programs = git_sequence::programs(kind, new);
+                programs.into_iter().filter(|program| !known.contains(program)).collect()
+            }
+            _ => git_directory::dangers(relative, old.as_deref(), new),
+        }
+    }
+
+    /// The programs that a stopped rebase has had up to now. Git takes a step out of its list before it makes it,
+    /// and puts it back if it fails.
+    fn known_programs(
+        &self,
+        directory: PathBuf,
+        kind: SequenceFile,
+        old: Option<Vec<u8>>,
+    ) -> HashSet<String> {
+        let mut all = lock(&self.programs);
+        let known = all.entry(directory).or_default();
+        known.extend(git_sequence::programs(kind, &old.unwrap_or_default()));
+        known.clone()
     }
 
     /// The rule for a part of a git directory.
@@ -228,6 +270,14 @@ impl PathRules {
                 _ => refused,
             },
             (Part::Example, Some(NodeKind::File) | None) => Rule::Allowed,
+            (Part::Sequence(_), Some(NodeKind::File)) => Rule::Reviewed,
+            // Another name of it would be written without a review.
+            (Part::Sequence(_), None) if access.action != FileAction::Link => Rule::Allowed,
+            (Part::SequenceDirectory, Some(NodeKind::Directory)) => match access.action {
+                FileAction::Create(_) => Rule::Allowed,
+                _ => refused,
+            },
+            (Part::SequenceDirectory, None) => Rule::Allowed,
             _ => refused,
         }
     }
@@ -242,10 +292,10 @@ impl PathRules {
             return Rule::Refused(Unwritable::Protected);
         }
         let directory = tree.path().join(directory);
-        let configurations = git_directory::configurations(&directory);
+        let reviewed = git_directory::reviewed_files(&directory);
         lock(&self.made).insert(directory);
         // A command may still have them open, or have other names for them.
-        Rule::Renewed(configurations)
+        Rule::Renewed(reviewed)
     }
 
     /// Whether a repository that no command made is being removed by a program that knows nothing of it, as
@@ -351,28 +401,33 @@ impl PathRules {
     /// Whether the configuration of a repository around a path has git run it, or read it. A path that
     /// `replaces` another is also one above such a path. If it cannot be known, it is one.
     fn is_named(&self, tree: &Tree, relative: &Path, replaces: bool) -> bool {
-        relative.ancestors().skip(1).any(|work_tree| match self.named_in(tree, work_tree) {
-            Some(named) => named.iter().any(|named| {
-                relative.starts_with(named) || (replaces && named.starts_with(relative))
-            }),
-            None => true,
-        })
+        let path = tree.path().join(relative);
+        let is_one =
+            |named: &PathBuf| path.starts_with(named) || (replaces && named.starts_with(&path));
+        let mut in_tree = relative.ancestors().skip(1).map(|work_tree| {
+            let is_work_tree = || git_directory::may_be_work_tree(tree, work_tree);
+            self.named_in(&tree.path().join(work_tree), is_work_tree)
+        });
+        // No command changes what makes these unknown.
+        let mut around = self.around_roots.iter().filter_map(|path| self.named_in(path, || true));
+        in_tree.any(|named| named.is_none_or(|named| named.iter().any(is_one)))
+            || around.any(|named| named.iter().any(is_one))
     }
 
-    fn named_in(&self, tree: &Tree, work_tree: &Path) -> Option<Arc<Vec<PathBuf>>> {
-        let key = tree.path().join(work_tree);
-        if let Some(known) = lock(&self.named).get(&key) {
+    fn named_in(
+        &self,
+        work_tree: &Path,
+        is_work_tree: impl FnOnce() -> bool,
+    ) -> Option<Arc<Vec<PathBuf>>> {
+        if let Some(known) = lock(&self.named).get(work_tree) {
             return Some(known.clone());
         }
-        let named = match git_directory::of_work_tree(tree, work_tree) {
-            Some(directory) => git_directory::named_paths(tree, work_tree, &directory)?,
-            // A file that points out of the root has no configuration in it.
-            None if tree.stamp(&work_tree.join(".git")).is_some() => Vec::new(),
-            None if git_directory::may_be_work_tree(tree, work_tree) => return None,
-            None => Vec::new(),
+        let named = match is_work_tree() {
+            true => named_paths(work_tree, self.policy.home())?,
+            false => Vec::new(),
         };
         let named = Arc::new(named);
-        lock(&self.named).insert(key, named.clone());
+        lock(&self.named).insert(work_tree.to_owned(), named.clone());
         Some(named)
     }
 

@@ -21,7 +21,7 @@ type Tree = BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>;
 impl Place {
     fn new() -> Place {
         // Not in /tmp: commands have another one.
-        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let top = crate::command_directory();
         for directory in ["ws/src/deep", "ws/docs", "ws/.git"] {
             fs::create_dir_all(top.path().join(directory)).unwrap();
         }

@@ -19,7 +19,7 @@ impl Home {
     /// A home with a project in it, as a root.
     fn as_root() -> Home {
         // Not in /tmp: commands have another one.
-        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let top = crate::command_directory();
         for directory in [".ssh", ".config/gh", "dotfiles/aws", "project", "state"] {
             fs::create_dir_all(top.path().join("home").join(directory)).unwrap();
         }

@@ -10,6 +10,7 @@
 mod bounded;
 mod cases;
 mod command_changes;
+mod git_sequences;
 mod hidden;
 mod known_files;
 mod large_files;
@@ -31,6 +32,12 @@ mod silence;
 mod undo_since;
 
 use std::path::{Path, PathBuf};
+
+/// A directory that commands see as it is.
+fn command_directory() -> tempfile::TempDir {
+    let place = toolcrib_testkit::command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    tempfile::tempdir_in(place).unwrap()
+}
 
 /// A program that is the helper of a runtime.
 fn helper() -> PathBuf {

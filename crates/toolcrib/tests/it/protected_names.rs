@@ -336,7 +336,7 @@ fn a_repository_is_not_removed_by_accident() {
 #[test]
 fn what_commands_plant_is_not_run_outside() {
     use toolcrib::{Call, Options, Profile, Runtime};
-    let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let top = crate::command_directory();
     let home = top.path().join("home");
     fs::create_dir_all(&home).unwrap();
     fs::write(
@@ -456,4 +456,106 @@ fn what_the_configuration_names_is_not_replaced() {
         here.refused(command);
     }
     assert!(!here.ws("tools/hooks/pre-commit").exists() && !here.ws("conf/x.cfg").exists());
+}
+
+/// A work tree that a link leads out of the workspace is nobody's: a checkout would write there.
+#[test]
+fn no_configuration_names_a_work_tree_through_a_link() {
+    let here = Sandboxed::new();
+    here.bash("ln -s T/out link; mkdir inside; git init -q r").unwrap();
+    let before = here.read("ws/r/.git/config");
+    for value in ["../../link", "../../inside/../link", "../link", "../../inside"] {
+        let said = here.says(&format!("git -C r config core.worktree {value}"));
+        assert!(said.contains("core.worktree"), "{said}");
+        assert_eq!(here.read("ws/r/.git/config"), before, "{value}");
+    }
+    // Before the directory becomes a git directory.
+    here.says(
+        "mkdir d && printf '[core]\\n\\tworktree = ../link\\n' > d/config && mkdir d/objects d/refs",
+    );
+    assert!(!here.ws("d/refs").exists());
+}
+
+/// Git reads what a configuration includes, and what that includes in turn.
+#[test]
+fn what_an_included_configuration_names_is_protected() {
+    let here = Sandboxed::new();
+    fs::write(here.ws(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    for (name, text) in [
+        (".git/config", "[core]\n\tbare = false\n[include]\n\tpath = ../conf/first\n"),
+        (
+            "conf/first",
+            "[includeIf \"gitdir:**\"]\n\tpath = deep/second\n[include]\n\tpath = first\n",
+        ),
+        ("conf/deep/second", "[include]\n\tpath = ../linked\n[core]\n\thooksPath = my-hooks\n"),
+        ("conf/fifth", "[include]\n\tpath = sixth\n"),
+        (".git/config.worktree", "[include]\n\tpath = ../for-worktree\n"),
+    ] {
+        fs::create_dir_all(here.ws(name).parent().unwrap()).unwrap();
+        fs::write(here.ws(name), text).unwrap();
+    }
+    symlink("fifth", here.ws("conf/linked")).unwrap();
+    fs::create_dir_all(here.ws("my-hooks")).unwrap();
+    for name in [
+        "conf/first",
+        "conf/deep/second",
+        "conf/linked",
+        "conf/fifth",
+        "conf/sixth",
+        "my-hooks/pre-commit",
+        "for-worktree",
+    ] {
+        let before = fs::read(here.ws(name)).ok();
+        here.refused(&format!("f=$(echo {name}); echo x > $f"));
+        here.refused(&format!("f=$(echo {name}); echo x > x; mv x $f"));
+        here.call("Write", json!({"file_path": name, "content": "x"})).unwrap_err();
+        assert_eq!(fs::read(here.ws(name)).ok(), before, "{name}");
+    }
+    here.refused("mv conf/deep conf/d2");
+    here.bash("echo x > conf/other; echo x > hooks; rm conf/other").unwrap();
+}
+
+/// The configuration that names a path may lie outside the roots.
+#[test]
+fn a_repository_around_a_root_or_a_worktree_names_paths_too() {
+    use toolcrib::{Call, Options, Profile, Runtime};
+    let top = crate::command_directory();
+    let at = |name: &str| top.path().join(name);
+    for name in ["repo/sub/hooks", "repo/sub/deep", "tree/hooks", "tree/sub", "ro"] {
+        fs::create_dir_all(at(name)).unwrap();
+    }
+    for directory in ["repo/.git", "main/.git", "ro/.git"] {
+        for part in ["objects", "refs", "worktrees/w"] {
+            fs::create_dir_all(at(directory).join(part)).unwrap();
+        }
+        fs::write(at(directory).join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    }
+    let hooks = |path: &str| format!("[core]\n\thooksPath = {path}\n");
+    fs::write(at("repo/.git/config"), hooks("sub/hooks")).unwrap();
+    fs::write(at("main/.git/config"), hooks("hooks")).unwrap();
+    let other = at("tree/of-another").display().to_string();
+    fs::write(at("ro/.git/config"), hooks(&other)).unwrap();
+    fs::write(at("main/.git/worktrees/w/commondir"), "../..\n").unwrap();
+    let gitdir = at("main/.git/worktrees/w").display().to_string();
+    fs::write(at("tree/.git"), format!("gitdir: {gitdir}\n")).unwrap();
+    let runtime = Runtime::builder()
+        .root(at("repo/sub"))
+        .root(at("tree"))
+        .read_only_root(at("ro"))
+        .profile(Profile::Workspace)
+        .helper(crate::helper())
+        .build()
+        .unwrap();
+    let session = runtime.session();
+    let call = |tool: &str, args| runtime.call(&session, Call::new(tool, args), Options::default());
+    for name in ["repo/sub/hooks/pre-commit", "tree/hooks/pre-commit", "tree/of-another/pre-commit"]
+    {
+        let path = at(name).display().to_string();
+        let command = format!("f=$(echo {path}); mkdir -p $(dirname $f); echo x > $f");
+        call("Bash", json!({"command": command})).unwrap_err();
+        call("Write", json!({"file_path": path, "content": "x"})).unwrap_err();
+        assert!(!at(name).exists(), "{name}");
+    }
+    let command = format!("echo x > deep/file; mkdir {}/tree/sub/hooks", top.path().display());
+    call("Bash", json!({"command": command})).unwrap();
 }

@@ -23,7 +23,7 @@ impl Sandboxed {
     /// With rules of the user's, which may name places of the test.
     fn with_rules(rules: impl Fn(&Path) -> String) -> Sandboxed {
         // Not in /tmp: commands have another one.
-        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let top = crate::command_directory();
         for directory in [
             "ws/.git/hooks",
             "ws/.git/objects",
@@ -282,4 +282,33 @@ fn secrets_in_the_names_of_files_are_masked() {
     for shown in [format!("{made:?}"), format!("{refused:?}"), format!("{history:?}")] {
         assert!(!shown.contains("ghp_"), "{shown}");
     }
+}
+
+/// A cache is the directory that its path led to at the start: a link that a command puts there opens nothing.
+#[test]
+fn a_cache_is_not_replaced_by_a_link() {
+    let top = crate::command_directory();
+    let at = |name: &str| top.path().join(name);
+    for name in ["home/.cache/kept", "out"] {
+        fs::create_dir_all(at(name)).unwrap();
+    }
+    let caches = ["home/.npm", "home/.cache/kept", "home/new/deep"].map(at).to_vec();
+    let runtime = Runtime::builder()
+        .root(at("home"))
+        .profile(Profile::Workspace)
+        .sandbox(SandboxSettings { caches, ..SandboxSettings::default() })
+        .helper(crate::helper())
+        .build()
+        .unwrap();
+    let session = runtime.session();
+    let bash = |command: &str| {
+        let command = command.replace("OUT", &at("out").display().to_string());
+        runtime.call(&session, Call::new("Bash", json!({"command": command})), Options::default())
+    };
+    let _ = bash(
+        "ln -s OUT .npm; mkdir new; ln -s OUT new/deep; mv .cache/kept k; mv .cache c; ln -s OUT .cache/kept",
+    );
+    let _ = bash("echo x > OUT/one");
+    let _ = bash("echo x > .npm/two; echo x > new/deep/three; echo x > .cache/kept/four");
+    assert_eq!(fs::read_dir(at("out")).unwrap().count(), 0);
 }

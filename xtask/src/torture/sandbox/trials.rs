@@ -153,7 +153,7 @@ fn said(trial: &mut Trial) -> Result<Option<String>> {
     let says = match trial.place.level {
         4 => !output.contains("sandbox level"),
         3 => output.contains("sandbox level 3") && output.contains("a loopback of its own"),
-        _ => output.contains("sandbox level 2") && output.contains("The owner, the times"),
+        _ => output.contains("sandbox level 2") && output.contains("The owner and the times"),
     };
     Ok((!says).then(|| format!("it says: {output}")))
 }

@@ -134,7 +134,7 @@ pub(crate) fn outer_first(layers: &mut [Layer]) {
     layers.sort_by_key(|layer| layer.path.components().count());
 }
 
-/// What is seen as it is: all of it must be there, except for caches.
+/// What is seen as it is: all of it must be there.
 fn kept(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
     let any = |path: PathBuf| Source { path, identity: None };
     let meant = |held: &HeldPath| Source { path: held.path.clone(), identity: Some(held.identity) };
@@ -148,8 +148,6 @@ fn kept(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
         at("make all writable that is in", &held.path, possible)?;
         kept.push(writable(meant(held)));
     }
-    let caches = sandbox.caches.iter().filter_map(|path| fs::canonicalize(path).ok());
-    kept.extend(caches.map(any).map(writable));
     kept.extend(sandbox.read_only.iter().map(meant).map(read_only));
     let resolver = fs::canonicalize(RESOLVER).ok().filter(|path| path.starts_with(RUN));
     let resolver = resolver.filter(|_| sandbox.network == Network::All);

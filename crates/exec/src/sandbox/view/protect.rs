@@ -6,7 +6,6 @@
 //! cannot be renamed.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -36,8 +35,7 @@ pub(crate) enum Hold {
 
 impl Roots {
     pub(super) fn of(sandbox: &Sandbox) -> Roots {
-        let caches = sandbox.caches.iter().filter_map(|cache| fs::canonicalize(cache).ok());
-        let roots = sandbox.writable.iter().map(|held| held.path.clone()).chain(caches);
+        let roots = sandbox.writable.iter().map(|held| held.path.clone());
         Roots { real: roots.collect(), held: BTreeSet::new() }
     }
 

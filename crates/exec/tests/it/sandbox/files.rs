@@ -214,15 +214,6 @@ fn what_may_only_be_read_is_not_written_where_all_else_is() {
 }
 
 #[test]
-fn a_cache_is_written_if_it_is_there_and_not_made_if_not() {
-    let bench = Bench::new();
-    bench.refused("mkdir ~/.cache", REFUSED);
-    fs::create_dir(bench.path("home/.cache")).unwrap();
-    bench.passes("echo x > ~/.cache/new");
-    assert_eq!(read(&bench.path("home/.cache/new")), "x\n");
-}
-
-#[test]
 fn the_systems_own_files_stay_out_of_reach() {
     for bench in Bench::with_every_view() {
         for script in [

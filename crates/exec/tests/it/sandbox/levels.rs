@@ -38,7 +38,7 @@ fn without_namespaces_landlock_and_the_filter_hold() {
         bench.guard = Arc::new(AllowAll);
         let (level, missing, reasons) = said(&bench);
         assert_eq!(level, Level::Landlock, "{reasons}");
-        assert!(missing.contains("The owner, the times"), "{missing}");
+        assert!(missing.contains("The owner and the times"), "{missing}");
         assert!(reasons.starts_with("Level 4: could not make namespaces of users"), "{reasons}");
 
         for script in [
@@ -191,4 +191,65 @@ fn where_nothing_confines_nothing_is_started() {
     assert!(missing.contains("System calls are not filtered"), "{missing}");
     let refused = bench.try_to_start("true");
     assert_eq!(refused.unwrap_err(), JobError::NotConfinable);
+}
+
+/// Another program of the same user, with a terminal and a pipe.
+const HOLDER: &str = r#"
+import os, pty, select, sys
+master, slave = pty.openpty()
+reader, writer = os.pipe()
+os.set_blocking(reader, False)
+print(os.getpid(), os.ttyname(slave), reader, writer, slave, flush=True)
+sys.stdin.read()
+readable = [end for end in (master, reader) if select.select([end], [], [], 0)[0]]
+print(len(readable), flush=True)
+"#;
+
+#[test]
+fn without_namespaces_no_pipe_terminal_or_disk_of_others_is_reached() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::process::{Command, Stdio};
+    let bench = hobbled(&["namespaces-refused"]);
+    let mut holder = Command::new("/usr/bin/python3")
+        .args(["-c", HOLDER])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(holder.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let &[process, terminal, reader, writer, slave] = &words[..] else { panic!("{line}") };
+    let fds = format!("/proc/{process}/fd");
+    let tasks = format!("/proc/{process}/task/{process}/fd");
+    for script in [
+        format!("echo x > {terminal}"),
+        format!("echo x 1<> {terminal}"),
+        format!("head -c 1 < {terminal}"),
+        format!("echo x > {fds}/{writer}"),
+        format!("echo x > {tasks}/{writer}"),
+        format!("echo x 1<> {fds}/{reader}"),
+        format!("echo x > {fds}/{slave}"),
+        format!("head -c 1 < {fds}/{slave}"),
+        format!("head -c 1 < {fds}/{reader}"),
+        format!("ln -s {fds}/{writer} link; echo x > link"),
+        format!("cd {fds} && echo x > {writer}"),
+        format!("echo x > /proc/{process}/cwd/new-by-a-test"),
+        format!("echo x > /proc/{process}/root$T/ws/new"),
+    ] {
+        bench.refused(&script, &["Permission denied", "No such file", "Operation not permitted"]);
+    }
+    let partitions = fs::read_to_string("/proc/partitions").unwrap_or_default();
+    let disks = partitions.lines().skip(2).filter_map(|line| line.split_whitespace().nth(3));
+    for disk in disks.map(|name| Path::new("/dev").join(name)).filter(|disk| disk.exists()) {
+        bench.refused(&format!("head -c 1 {}", disk.display()), &["Permission denied"]);
+    }
+    // Its own are still there, and so are the devices that every program has.
+    bench.passes("echo x | tee /dev/stderr > /dev/null; head -c 1 /dev/urandom /dev/zero; exec 3< /dev/null; ls /dev");
+    drop(holder.stdin.take());
+    let mut received = String::new();
+    output.read_to_string(&mut received).unwrap();
+    holder.wait().unwrap();
+    assert_eq!(received, "0\n");
 }

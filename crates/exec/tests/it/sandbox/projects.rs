@@ -105,7 +105,7 @@ fn in_rust_with_a_package_beside_it_and_tests() {
             let home = std::env::var_os("HOME").unwrap_or_default();
             let place = std::env::var_os(name).map(PathBuf::from);
             let place = place.unwrap_or_else(|| Path::new(&home).join(tools));
-            bench.sandbox.caches.push(place.clone());
+            bench.sandbox.writable.push(held(&place));
             bench.variables.push((name.into(), place.into()));
         }
         let package = |name: &str, rest: &str| {

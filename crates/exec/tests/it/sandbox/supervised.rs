@@ -319,6 +319,26 @@ fn reads_are_decided_on_if_the_sandbox_says_so() {
         {
             bench.refused(script, &["Permission denied"]);
         }
+        for flags in [
+            "O_RDWR",
+            "O_RDWR | os.O_APPEND",
+            "O_CREAT",
+            "O_CREAT | os.O_RDWR",
+            "O_ACCMODE",
+            "O_RDONLY | os.O_NOFOLLOW",
+        ] {
+            let flags = flags.replace("O_ACCMODE", "O_RDWR | os.O_WRONLY");
+            bench.python_refused(
+                &format!("import os; os.open('a.env', os.{flags}, 0o600)"),
+                &["Permission denied"],
+            );
+            let through = format!(
+                "import os; f = os.open('a.env', os.O_PATH); os.open(f'/proc/self/fd/{{f}}', os.{})",
+                flags.replace(" | os.O_NOFOLLOW", "")
+            );
+            bench.python_refused(&through, &["Permission denied"]);
+        }
+        assert_eq!(read(&bench.path("ws/a.env")), "secret");
         bench.passes("cat file; ls; /usr/bin/python3 -c 'import json, ssl'; git init -q r; mkfifo p; (echo x > p) & cat p");
     }
 }
@@ -400,4 +420,96 @@ print(oct(os.stat("mine.sock").st_mode & 0o777))
         let out = bench.passes(&script);
         assert!(out.starts_with(expected) && out.ends_with("0o755\n"), "{out}");
     }
+}
+
+/// Paths are resolved with the rights of the command: a directory that it may not search is closed, whatever rights
+/// the supervisor has.
+#[test]
+fn a_closed_directory_is_closed_for_every_call() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for bench in Bench::with_every_view() {
+        let ws = bench.path("ws");
+        fs::create_dir_all(ws.join("closed/deep")).unwrap();
+        for name in ["closed/file", "closed/deep/file"] {
+            fs::write(ws.join(name), "mine").unwrap();
+            fs::set_permissions(ws.join(name), fs::Permissions::from_mode(0o666)).unwrap();
+        }
+        symlink("closed/file", ws.join("link")).unwrap();
+        if bench.passes("id -u") != "0\n" {
+            bench.give_to(NOBODY);
+        }
+        bench.passes("chmod 0 closed");
+        for name in ["closed/file", "closed/deep/file", "link", "closed/../closed/file"] {
+            for work in [
+                "os.close(os.open(NAME, os.O_WRONLY))",
+                "os.close(os.open(NAME, os.O_RDWR | os.O_CREAT, 0o600))",
+                "os.truncate(NAME, 0)",
+                "os.chmod(NAME, 0o600)",
+                "os.link(NAME, 'another', src_dir_fd=os.open('.', 0), follow_symlinks=True)",
+                "os.setxattr(NAME, 'user.x', b'1')",
+            ] {
+                let lines = format!("import os; {}", work.replace("NAME", &format!("'{name}'")));
+                bench.python_refused(&lines, &["Permission denied"]);
+            }
+        }
+        for script in ["rm closed/file", "mkdir closed/new", "mv file closed/", "mv closed/file x"]
+        {
+            bench.refused(script, &["Permission denied"]);
+        }
+        bench.passes("chmod 755 closed");
+        assert_eq!(read(&ws.join("closed/file")), "mine");
+    }
+}
+
+/// Neither refused content nor that of a command that was ended leaves anything behind.
+#[test]
+fn nothing_is_left_of_what_was_not_published() {
+    let mut bench = Bench::new();
+    bench.guard = Arc::new(Reviewer);
+    bench.passes("echo good > reviewed");
+    let lines = r#"
+import ctypes, errno, os, signal
+libc = ctypes.CDLL(None, use_errno=True)
+# More often than files are written at a time.
+for number in range(300):
+    f = os.open("reviewed", os.O_WRONLY | os.O_TRUNC); os.write(f, b"evil"); os.close(f)
+for number in range(300):
+    child = os.fork()
+    if child == 0:
+        f = os.open("reviewed", os.O_WRONLY); os.write(f, b"evil")
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+for name, content in [("bad", "evil"), ("lock", "other")]:
+    open(name, "w").write(content)
+    assert libc.renameat2(-100, name.encode(), -100, b"reviewed", 1) == -1
+    assert ctypes.get_errno() in (errno.EACCES, errno.EEXIST)
+os.unlink("bad"); os.unlink("lock")
+os.mkdir("d"); os.mkdir("d/reviewed"); open("d/lock", "w").write("fine")
+try: os.rename("d/lock", "d/reviewed")
+except OSError: os.unlink("d/lock")
+print(sorted(os.listdir(".")), os.listdir("d"))
+f = os.open("reviewed", os.O_WRONLY | os.O_TRUNC); os.write(f, b"fine"); os.close(f)
+"#;
+    let out = bench.passes(&format!("/usr/bin/python3 - <<'END'{lines}END"));
+    assert_eq!(out, "['d', 'file', 'reviewed'] ['reviewed']\n");
+    eventually("it is published", || read(&bench.path("ws/reviewed")) == "fine");
+}
+
+/// The supervisor keeps no file open that it has handed over: a program that is open to be written cannot be run.
+#[test]
+fn a_program_runs_as_soon_as_it_is_written() {
+    let bench = Bench::new();
+    let lines = r#"
+import os
+for number in range(500):
+    f = os.open("program", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o755)
+    os.write(f, b'#!/bin/true\n'); os.close(f)
+    child = os.fork()
+    if child == 0:
+        try: os.execv("program", ["program"])
+        except OSError as error: print(error, flush=True)
+        os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+"#;
+    bench.passes(&format!("/usr/bin/python3 - <<'END'{lines}END"));
 }

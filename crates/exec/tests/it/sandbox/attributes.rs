@@ -1,0 +1,89 @@
+//! Extended attributes, of which an access control list is one, and the flags of file systems.
+
+use super::*;
+
+/// Tries to set attributes of the files that are given, by every call.
+const ATTRIBUTES: &str = r#"
+import ctypes, errno, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def entry(tag, permissions): return struct.pack("<HHI", tag, permissions, 0xffffffff)
+acl = struct.pack("<I", 2) + entry(1, 7) + entry(4, 7) + entry(0x20, 7)
+def outcome(work):
+    try: work(); return "done"
+    except OSError as error: return errno.errorcode[error.errno]
+for path in sys.argv[1:]:
+    os.path.lexists("link") and os.unlink("link")
+    os.symlink(path, "link")
+    f = os.open(path, os.O_RDONLY)
+    print(*[outcome(work) for work in [
+        lambda: os.setxattr(path, "user.x", b"1"),
+        lambda: os.setxattr(path, "user.x", b"1", follow_symlinks=False),
+        lambda: os.setxattr("link", "user.y", b""),
+        lambda: os.setxattr(f, "user.z", b"1" * 3000),
+        lambda: os.setxattr(f"/proc/self/fd/{f}", "user.z", b"2"),
+        lambda: os.setxattr(path, "system.posix_acl_access", acl),
+        lambda: os.removexattr(path, "user.x"),
+        lambda: os.removexattr("link", "user.y"),
+        lambda: os.removexattr(f, "user.z"),
+    ]], len(os.listxattr(path)))
+    os.close(f)
+"#;
+
+fn script(bench: &Bench, paths: &str) -> String {
+    fs::write(bench.path("attributes.py"), ATTRIBUTES).unwrap();
+    format!("/usr/bin/python3 $T/attributes.py {paths}")
+}
+
+#[test]
+fn attributes_are_set_where_the_mode_may_be_changed() {
+    for bench in Bench::with_every_view() {
+        fs::create_dir_all(bench.path("ws/.git/hooks")).unwrap();
+        fs::write(bench.path("ws/.git/hooks/hook"), "mine").unwrap();
+        let script = script(&bench, "file .git/hooks/hook .git/hooks $T/out/canary");
+        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(bench.path("ws")).unwrap());
+        bench.give_to(owner);
+        let out = bench.passes(&script);
+        let lines: Vec<&str> = out.lines().collect();
+        let all = |word: &str| format!("{} 0", [word; 9].join(" "));
+        assert_eq!(lines[0], all("done"), "{out}");
+        assert_eq!(lines[1], all("EACCES"), "{out}");
+        assert_eq!(lines[2], all("EACCES"), "{out}");
+        assert_eq!(lines[3], all("EROFS"), "{out}");
+        let mode = |name: &str| {
+            std::os::unix::fs::MetadataExt::mode(&fs::metadata(bench.path(name)).unwrap()) & 0o777
+        };
+        assert_eq!((mode("ws/file"), mode("ws/.git/hooks/hook")), (0o777, 0o644));
+    }
+}
+
+#[test]
+fn without_namespaces_attributes_outside_stay_as_they_are() {
+    let bench = super::levels::hobbled(&["namespaces-refused"]);
+    let out = bench.passes(&script(&bench, "$T/out/canary $T/out file"));
+    let lines: Vec<&str> = out.lines().collect();
+    assert_eq!(lines[0], format!("{} 0", ["EACCES"; 9].join(" ")), "{out}");
+    assert_eq!(lines[1], lines[0], "{out}");
+    assert_eq!(lines[2], format!("{} 0", ["done"; 9].join(" ")), "{out}");
+    bench.canary_is_well();
+}
+
+#[test]
+fn calls_that_set_attributes_otherwise_are_not_there() {
+    for bench in Bench::with_every_view() {
+        let lines = r#"
+import ctypes, errno, fcntl, os
+libc = ctypes.CDLL(None, use_errno=True)
+for number in [463, 466, 469]:
+    assert libc.syscall(number, -100, b"file", 0, 0, 0, 0) == -1
+    assert ctypes.get_errno() == errno.ENOSYS, number
+f, d = os.open("file", os.O_RDONLY), os.open(".", os.O_RDONLY)
+# Flags of a file, of a project, verity, and a subvolume of btrfs with a name.
+for where, command in [(f, 0x40086602), (f, 0x401c5820), (f, 0x40806685), (d, 0x5000940e), (d, 0x50009417)]:
+    try: fcntl.ioctl(where, command, b"\0" * 1000)
+    except OSError as error: assert error.errno == errno.EPERM, (hex(command), error)
+    else: assert False, hex(command)
+fcntl.ioctl(f, 0x541b, b"\0" * 8)
+"#;
+        bench.passes(&format!("/usr/bin/python3 - <<'END'\n{lines}\nEND"));
+    }
+}

@@ -1,0 +1,122 @@
+//! Calls that wait for another process: no other call waits with them, and they end with their caller.
+
+use super::*;
+
+fn python(lines: &str) -> String {
+    format!("/usr/bin/python3 - <<'END'\n{lines}\nEND")
+}
+
+/// More callers than calls may wait at a time, each killed while it waits.
+#[test]
+fn killed_callers_take_no_place() {
+    let bench = Bench::new();
+    let lines = r#"
+import os, signal, time
+os.mkfifo("fifo"); os.mkfifo("later")
+def state(child): return open(f"/proc/{child}/stat").read().rsplit(")")[1].split()[0]
+# Starts a process that waits for a reader. Answers nothing if there was no place to wait in.
+def waiting(name):
+    child = os.fork()
+    if child == 0:
+        try: os.write(os.open(name, os.O_WRONLY), b"through")
+        except BlockingIOError: pass
+        os._exit(0)
+    while state(child) not in "SZ": time.sleep(0.001)
+    # Calls are taken in their order: after this one, the other has been.
+    os.chmod(name, 0o600)
+    while state(child) not in "SZ": time.sleep(0.001)
+    if state(child) == "S": return child
+    os.waitpid(child, 0)
+for _ in range(150):
+    child = waiting("fifo")
+    if child: os.kill(child, signal.SIGKILL); os.waitpid(child, 0)
+while not waiting("later"): time.sleep(0.01)
+print(open("later").read())
+# No ghost of a killed writer lets a reader in.
+reader = os.open("fifo", os.O_RDONLY | os.O_NONBLOCK)
+print(os.read(reader, 1))
+"#;
+    assert_eq!(bench.passes(&python(lines)), "through\nb''\n");
+}
+
+/// One side has opened a FIFO as soon as the other side does, and not only when something is written.
+#[test]
+fn both_sides_of_a_fifo_open_together() {
+    for supervise_reads in [false, true] {
+        let mut bench = Bench::new();
+        bench.sandbox.supervise_reads = supervise_reads;
+        let script = "mkfifo a b; (exec 3> a; read go < b; echo $go >&3) & \
+                      exec 4< a; echo through > b; cat <&4";
+        assert_eq!(bench.passes(script), "through\n");
+    }
+}
+
+/// The holder of a lease gives it up only after another call was performed.
+#[test]
+fn a_lease_keeps_no_other_call_waiting() {
+    for (lease, mode, supervise_reads) in
+        [("RD", "w", false), ("WR", "w", false), ("WR", "r", true)]
+    {
+        let mut bench = Bench::new();
+        bench.sandbox.supervise_reads = supervise_reads;
+        let lines = r#"
+import fcntl, os, signal, sys, threading, time
+signal.signal(signal.SIGIO, lambda *_: asked.append(1))
+asked = []
+os.close(os.open("leased", os.O_CREAT | os.O_WRONLY, 0o600))
+held = os.open("leased", os.O_RDONLY)
+fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_KINDLCK)
+child = os.fork()
+if child == 0:
+    open("leased", "MODE").close()
+    print("opened", flush=True)
+    os._exit(0)
+while not asked:
+    time.sleep(0.001)
+open("other", "w").close()
+print("other is there", flush=True)
+fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+os.waitpid(child, 0)
+"#;
+        let lines = lines.replace("KIND", lease).replace("MODE", mode);
+        assert_eq!(bench.passes(&python(&lines)), "other is there\nopened\n", "{lease} {mode}");
+    }
+}
+
+/// A server that accepts no connection keeps no other call waiting, and no caller that was killed.
+#[test]
+fn connecting_waits_as_long_as_its_caller() {
+    let bench = Bench::new();
+    let lines = r#"
+import os, signal, socket, time
+server = socket.socket(socket.AF_UNIX); server.bind("server"); server.listen(0)
+first = socket.socket(socket.AF_UNIX); first.connect("server")
+def waiting():
+    child = os.fork()
+    if child == 0:
+        try:
+            one = socket.socket(socket.AF_UNIX); one.connect("server")
+            one.send(b"x")
+        except BlockingIOError: pass
+        os._exit(0)
+    while open(f"/proc/{child}/stat").read().rsplit(")")[1].split()[0] not in "SZ":
+        time.sleep(0.001)
+    return child
+for _ in range(100):
+    child = waiting()
+    os.chmod("server", 0o700)
+    os.kill(child, signal.SIGKILL); os.waitpid(child, 0)
+open("other", "w").close()
+timed = socket.socket(socket.AF_UNIX); timed.settimeout(None)
+import struct
+timed.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", 0, 200_000))
+while True:
+    try: timed.connect("server"); print("connected")
+    except BlockingIOError: print("timed out"); break
+limit = timed.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16)
+print(struct.unpack("ll", limit)[0])
+server.accept()
+last = socket.socket(socket.AF_UNIX); last.connect("server"); print("through")
+"#;
+    assert_eq!(bench.passes(&python(lines)), "timed out\n0\nthrough\n");
+}

@@ -1,0 +1,149 @@
+//! A rebase that has stopped: the user's `git rebase --continue` runs nothing that a command has put there.
+
+use std::fs;
+use std::process::Command;
+
+use crate::sandboxed::Sandboxed;
+
+/// Runs git outside, as the user.
+fn git(here: &Sandboxed, words: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.editor=true"])
+        .args(words)
+        .current_dir(here.top.path().join("ws/r"))
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .unwrap();
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+/// A repository of the user's in which a rebase of two commits stops at the first, and a cherry-pick as well.
+fn stopped() -> Sandboxed {
+    let here = Sandboxed::new();
+    let path = here.top.path().join("ws/r");
+    fs::create_dir(&path).unwrap();
+    git(&here, &["init", "-q", "-b", "main"]);
+    let commit = |name: &str, text: &str| {
+        fs::write(path.join(name), text).unwrap();
+        git(&here, &["add", name]);
+        git(&here, &["commit", "-q", "-m", text]);
+    };
+    commit("f", "one");
+    git(&here, &["checkout", "-q", "-b", "side"]);
+    commit("f", "two");
+    commit("g", "three");
+    git(&here, &["checkout", "-q", "main"]);
+    commit("f", "four");
+    here
+}
+
+fn runs(here: &Sandboxed, command: &str) -> String {
+    let said = here.bash(&format!("cd T/ws/r && d=$(echo .git)/rebase-merge && {command}"));
+    match said {
+        Ok(reply) => reply.output().to_owned(),
+        Err(error) => error.text().to_string(),
+    }
+}
+
+#[test]
+fn a_command_adds_no_command_to_a_stopped_rebase() {
+    let here = stopped();
+    git(&here, &["checkout", "-q", "side"]);
+    let said = git(&here, &["rebase", "--exec", "true", "main"]);
+    assert!(said.contains("Could not apply"), "{said}");
+    let todo = "ws/r/.git/rebase-merge/git-rebase-todo";
+    let before = here.read(todo);
+    assert!(before.contains("exec true"), "{before}");
+    let mark = here.top.path().join("MARK").display().to_string();
+    for command in [
+        format!("echo 'exec touch {mark}' >> $d/git-rebase-todo"),
+        format!("(cat $d/git-rebase-todo; echo ' x touch {mark}') > t; mv t $d/git-rebase-todo"),
+        format!("echo 'x touch {mark}' > t; ln -f t $d/git-rebase-todo; ln -sf $PWD/t $d/git-rebase-todo"),
+        "ln $d/git-rebase-todo t2; echo 'exec touch x' >> t2".to_owned(),
+        format!("cp -r $d e; echo 'exec touch {mark}' > e/git-rebase-todo; mv $d old; mv e $d; mv old $d"),
+        format!("cp -r $d e2; echo 'exec touch {mark}' > e2/git-rebase-todo; mv $d old; ln -s $PWD/e2 $d; mv old $d"),
+        "mkdir -p 'git-merge-..'; echo ../../x > $d/strategy".to_owned(),
+        "echo ../../x > s; mv s $d/strategy".to_owned(),
+        "mkdir -p $(echo .git)/sequencer; printf '[options]\\n\\tstrategy = ../../x\\n' > $(echo .git)/sequencer/opts".to_owned(),
+    ] {
+        let said = runs(&here, &command);
+        // One of them may have moved the whole rebase away, which runs nothing.
+        let now = fs::read_to_string(here.top.path().join(todo)).unwrap_or_default();
+        assert!(now == before || now.is_empty(), "{command}: {now}");
+        assert!(!here.top.path().join("ws/r/.git/rebase-merge/strategy").exists(), "{command}");
+        let opts = here.top.path().join("ws/r/.git/sequencer/opts");
+        assert!(!opts.exists(), "{command}");
+        assert!(said.contains("protected") || said.contains("denied"), "{command}: {said}");
+        if now.is_empty() {
+            git(&here, &["rebase", "--quit"]);
+            let _ = fs::remove_dir_all(here.top.path().join("ws/r/.git/rebase-merge"));
+            git(&here, &["checkout", "-q", "-f", "side"]);
+            git(&here, &["rebase", "--exec", "true", "main"]);
+            assert_eq!(here.read(todo), before);
+        }
+    }
+    let said = runs(&here, &format!("echo 'exec touch {mark}' >> $d/git-rebase-todo"));
+    assert!(said.contains("can make programs run code: exec touch"), "{said}");
+    git(&here, &["add", "f"]);
+    git(&here, &["rebase", "--continue"]);
+    assert!(!here.top.path().join("MARK").exists());
+}
+
+#[test]
+fn a_command_rebases_and_picks_as_long_as_no_command_is_new() {
+    let here = stopped();
+    let git_inside = "git -c user.name=a -c user.email=a@b -c core.editor=true";
+    let said = runs(
+        &here,
+        &format!(
+            "git checkout -q side; {git_inside} rebase main; echo m > f; git add f; {git_inside} rebase --continue && git log --oneline | wc -l"
+        ),
+    );
+    assert!(said.contains("\n4\n"), "{said}");
+    // The user's own steps stay, also one that fails and is put back.
+    git(&here, &["reset", "-q", "--hard", "HEAD~2"]);
+    git(&here, &["cherry-pick", "ORIG_HEAD"]);
+    let said = git(&here, &["rebase", "--reschedule-failed-exec", "--exec", "false", "HEAD~1"]);
+    assert!(said.contains("false"), "{said}");
+    let said = runs(&here, &format!("{git_inside} rebase --continue"));
+    assert!(said.contains("false") && !said.contains("could not write"), "{said}");
+    assert!(here.read("ws/r/.git/rebase-merge/git-rebase-todo").contains("exec false"));
+    git(&here, &["rebase", "--abort"]);
+    // A new step is refused, and git says which file it is.
+    let said = runs(&here, &format!("{git_inside} rebase --exec true HEAD~1"));
+    assert!(said.contains("can make programs run code: exec true"), "{said}");
+    git(&here, &["rebase", "--abort"]);
+    // Cherry-picks with a strategy of git's own.
+    let said = runs(
+        &here,
+        &format!(
+            "git checkout -q -B pick main; {git_inside} cherry-pick --strategy=ort side~1 side; echo n > f; git add f; {git_inside} cherry-pick --continue && git log --oneline | wc -l"
+        ),
+    );
+    assert!(!said.contains("was not changed"), "{said}");
+}
+
+/// A directory becomes a git directory only without such steps.
+#[test]
+fn no_directory_with_such_steps_becomes_a_git_directory() {
+    let here = Sandboxed::new();
+    for (name, file, text) in [
+        ("a", "rebase-merge/git-rebase-todo", "exec touch x"),
+        ("b", "rebase-merge/strategy", "../../x"),
+        ("c", "sequencer/opts", "[options]\n\tstrategy = ../../x\n"),
+    ] {
+        let _ = here.bash(&format!(
+            "mkdir -p {name}/rebase-merge {name}/sequencer; printf '%s' '{text}' > {name}/{file}; mkdir {name}/objects {name}/refs"
+        ));
+        assert!(!here.top.path().join("ws").join(name).join("refs").exists(), "{name}");
+    }
+    // A descriptor that was opened before leads elsewhere.
+    let script = "import os\nos.makedirs('d/rebase-merge')\nf = os.open('d/rebase-merge/git-rebase-todo', os.O_CREAT | os.O_WRONLY)\nos.mkdir('d/objects'); os.mkdir('d/refs')\nos.write(f, b'exec touch x')";
+    here.bash(&format!("python3 - <<'END'\n{script}\nEND")).unwrap();
+    assert!(here.top.path().join("ws/d/refs").exists());
+    assert_eq!(here.read("ws/d/rebase-merge/git-rebase-todo"), "");
+}

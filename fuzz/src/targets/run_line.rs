@@ -1,0 +1,90 @@
+//! Lines of `toolcrib run`: each is decoded by the schema of its tool or refused, the reply is bounded, and a dry run
+//! changes nothing.
+
+use std::cell::RefCell;
+use std::fs;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use toolcrib::{Caps, Error, Options, Profile, Reply, Runtime, Session, to_json};
+
+use self::request::Request;
+use super::place::scratch;
+
+/// The program has no library, so its decoder is compiled here once more.
+#[path = "../../../crates/cli/src/commands/run/request.rs"]
+mod request;
+
+/// More than the longest reply to such a line, without the id that it repeats.
+const MAX_REPLY_BYTES: usize = 400_000;
+
+/// Lines after which a workspace is made anew.
+const LINES: usize = 2_000;
+
+struct Workspace {
+    // Before the directory, so that it is gone before that is.
+    session: Session,
+    runtime: Runtime,
+    directory: TempDir,
+    lines: usize,
+}
+
+pub(crate) fn run_line(input: &[u8]) -> String {
+    thread_local!(static PLACE: RefCell<Option<Workspace>> = const { RefCell::new(None) });
+    PLACE.with_borrow_mut(|place| {
+        let used = place.take().filter(|place| place.lines < LINES);
+        let mut workspace = used.unwrap_or_else(Workspace::make);
+        let outcome = workspace.try_on(input);
+        *place = Some(workspace);
+        outcome
+    })
+}
+
+impl Workspace {
+    fn make() -> Workspace {
+        let directory = scratch();
+        let root = directory.path().join("ws");
+        fs::create_dir(&root).expect("a workspace");
+        fs::write(root.join("a.txt"), "one\ntwo\n").expect("a file");
+        // Without a helper there are no commands.
+        let runtime = Runtime::builder().root(&root).profile(Profile::Open);
+        let runtime = runtime.journal(directory.path().join("state"), Caps::default());
+        let runtime = runtime.build().expect("a runtime");
+        Workspace { session: runtime.session(), runtime, directory, lines: 0 }
+    }
+
+    fn try_on(&mut self, input: &[u8]) -> String {
+        self.lines += 1;
+        let request = match Request::parse(input) {
+            Ok(request) => request,
+            Err((_, error)) => {
+                check(&Err(error));
+                return "no request".to_owned();
+            }
+        };
+        let again = Request::parse(input).unwrap_or_else(|_| panic!("it was one before"));
+        let flags = |request: &Request| (request.id.clone(), request.wait, request.dry_run);
+        assert_eq!(flags(&request), flags(&again), "the same line, the same request");
+        let options = Options { dry_run: true, ..Options::default() };
+        let outcome = self.runtime.call(&self.session, request.call, options);
+        let root = self.directory.path().join("ws");
+        let names: Vec<_> = fs::read_dir(&root).expect("a directory").flatten().collect();
+        assert_eq!(names.len(), 1, "a dry run makes nothing: {names:?}");
+        assert_eq!(fs::read(root.join("a.txt")).expect("a file"), b"one\ntwo\n");
+        check(&outcome)
+    }
+}
+
+/// The reply is one bounded line of JSON, and no panic is behind it.
+fn check(outcome: &Result<Reply, Error>) -> String {
+    let line = Value::Object(to_json(outcome)).to_string();
+    assert!(line.len() <= MAX_REPLY_BYTES, "a reply of {} bytes", line.len());
+    assert!(!line.contains('\n'), "it is one line");
+    match outcome {
+        Ok(_) => "done".to_owned(),
+        Err(error) => {
+            assert_ne!(error.kind().name(), "internal", "{}", error.text());
+            error.kind().name().to_owned()
+        }
+    }
+}
