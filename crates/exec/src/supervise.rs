@@ -263,7 +263,7 @@ impl Call<'_> {
         for access in accesses {
             self.check_writable(deed(&access.action), &access.path)?;
         }
-        let program = || std::fs::read_link(format!("/proc/{}/exe", self.caller.thread)).ok();
+        let program = || self.caller.program();
         match self.supervised.guard.decide(accesses, &program) {
             Verdict::Refuse { access, why } => {
                 if let Some(access) = accesses.get(access) {

@@ -142,6 +142,14 @@ impl Footprint {
         self.touch_one(&mut state, (&spot, standing), worth(path), whole);
     }
 
+    /// What a file said before it was touched, if that is kept.
+    pub fn kept(&self, path: &Path) -> Option<Version> {
+        match self.lock().touched.get(path)?.before {
+            Before::Kept(version) => Some(version),
+            Before::Nothing | Before::Lost(..) | Before::Other => None,
+        }
+    }
+
     /// Compares, puts what differs into the journal, and begins anew. If the other still runs, it may still
     /// have files open: those that were touched are compared once more the next time.
     pub fn settle(&self, still_runs: bool) -> Settled {

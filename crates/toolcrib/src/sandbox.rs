@@ -1,13 +1,17 @@
 //! What commands are held to: the roots, what is protected in them, what the operator says, and what this
 //! system can enforce.
 
-mod git_directory;
+pub(crate) mod git_directory;
+mod git_history;
+mod git_objects;
+pub(crate) mod git_refs;
 mod guard;
+mod known_content;
 mod path_rules;
 pub(crate) mod refusals;
 
 pub(crate) use self::guard::CommandGuard;
-pub(crate) use self::path_rules::PathRules;
+pub(crate) use self::path_rules::{Danger, PathRules};
 
 use std::path::{Path, PathBuf};
 

@@ -70,6 +70,11 @@ impl Trail {
         }
     }
 
+    /// The mode of a file that is kept as it was before the command, so that Undo brings it back.
+    pub(crate) fn kept_mode(&self, path: &Path) -> Option<u32> {
+        self.footprint.kept(path).map(|version| version.mode)
+    }
+
     /// A change could not be supervised.
     pub(crate) fn unseen(&self, why: &io::Error) {
         let mut untold = self.lock();

@@ -4,10 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolcrib_exec::{FileAccess, Guard, Unwritable, Verdict};
+use toolcrib_exec::{FileAccess, Guard, Program, RefusedContent, Unwritable, Verdict};
 use toolcrib_fs::{Root, RootMode, Tree, Workspace};
 
-use super::path_rules::{PathRules, Rule};
+use super::path_rules::{Danger, PathRules, Rule};
 use crate::trail::Trail;
 
 /// As many refused configurations are explained.
@@ -21,7 +21,7 @@ pub(crate) struct CommandGuard {
     /// The session's own directory, which other programs find under another path.
     tmp: Option<Workspace>,
     /// The contents that were refused: the path, and what was wrong.
-    refused: Mutex<Vec<(PathBuf, Vec<String>)>>,
+    refused: Mutex<Vec<(PathBuf, Danger)>>,
 }
 
 impl CommandGuard {
@@ -53,7 +53,7 @@ impl CommandGuard {
         &self,
         number: usize,
         accesses: &[FileAccess],
-        program: &dyn Fn() -> Option<PathBuf>,
+        program: &dyn Fn() -> Option<Program>,
     ) -> Rule {
         let Some(access) = accesses.get(number) else { return Rule::Allowed };
         let Some((tree, relative, top)) = self.in_tmp(&access.path) else {
@@ -71,13 +71,13 @@ impl CommandGuard {
     }
 
     /// The contents that were refused since this was asked last: the path, and what was wrong.
-    pub(crate) fn take_refused(&self) -> Vec<(PathBuf, Vec<String>)> {
+    pub(crate) fn take_refused(&self) -> Vec<(PathBuf, Danger)> {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Guard for CommandGuard {
-    fn decide(&self, accesses: &[FileAccess], program: &dyn Fn() -> Option<PathBuf>) -> Verdict {
+    fn decide(&self, accesses: &[FileAccess], program: &dyn Fn() -> Option<Program>) -> Verdict {
         let mut verdict = Verdict::Allow;
         for number in 0..accesses.len() {
             match self.rule(number, accesses, program) {
@@ -85,25 +85,34 @@ impl Guard for CommandGuard {
                 Rule::Refused(why) => return Verdict::Refuse { access: number, why },
                 Rule::Reviewed => verdict = Verdict::Review,
                 Rule::Renewed(paths) => verdict = Verdict::Renew(paths),
+                Rule::Removed => {
+                    self.trail.touched(accesses);
+                    let path = &accesses[number].path;
+                    if !self.rules.may_be_removed(path, self.trail.kept_mode(path)) {
+                        return Verdict::Refuse { access: number, why: Unwritable::Protected };
+                    }
+                }
             }
         }
         self.trail.touched(accesses);
         verdict
     }
 
-    fn review(&self, path: &Path, content: &[u8], is_new: bool) -> Result<(), Unwritable> {
-        let dangers = match self.in_tmp(path) {
-            Some((tree, relative, _)) => self.rules.dangers_in(&tree, &relative, content, is_new),
-            None => self.rules.dangers(path, content, is_new),
+    fn review(&self, path: &Path, content: &[u8], is_new: bool) -> Result<(), RefusedContent> {
+        let danger = match self.in_tmp(path) {
+            Some((tree, relative, _)) => self.rules.danger_in(&tree, &relative, content, is_new),
+            None => self.rules.danger(path, content, is_new),
         };
-        if dangers.is_empty() {
-            return Ok(());
-        }
+        let Some(danger) = danger else { return Ok(()) };
+        let instead = match danger {
+            Danger::Unknown => self.rules.removed(path),
+            Danger::Variables(_) => None,
+        };
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.len() < MAX_EXPLAINED {
-            refused.push((path.to_owned(), dangers));
+            refused.push((path.to_owned(), danger));
         }
-        Err(Unwritable::Protected)
+        Err(RefusedContent { why: Unwritable::Protected, instead })
     }
 
     fn may_read(&self, path: &Path) -> bool {

@@ -4,24 +4,31 @@ use serde_json::{Value, json};
 use toolcrib_exec::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
 use toolcrib_text::visible_name;
 
-/// Of a command that did what it was to do in spite of it, so many are named: most likely it had another way.
-const NAMED_IN_PASSING: usize = 3;
+use crate::words::first_of;
 
-/// What to say of it, one line for each setting; `failed` says that the command did.
-pub(crate) fn notes(refusals: &[Refusal], failed: bool) -> Vec<String> {
-    let most = if failed { REFUSALS_TOLD } else { NAMED_IN_PASSING };
+/// So many lines tell of refusals.
+pub(crate) const MAX_LINES: usize = 3;
+
+/// So many refusals are named in a line. Most programs name all of them.
+const NAMED: usize = 3;
+
+/// What to say of it, one line for each setting, at most as many lines as that.
+pub(crate) fn notes(refusals: &[Refusal], most_lines: usize) -> Vec<String> {
     let mut lines: Vec<(Kind, Vec<String>)> = Vec::new();
-    for (kind, what) in refusals.iter().take(most).map(told) {
+    for (kind, what) in refusals.iter().take(REFUSALS_TOLD).map(told) {
         match lines.iter_mut().find(|(known, _)| *known == kind) {
             Some((_, whats)) => whats.push(what),
             None => lines.push((kind, vec![what])),
         }
     }
-    let mut notes: Vec<String> = lines
-        .into_iter()
-        .map(|(kind, whats)| format!("{}: {} ({})", kind.refused, whats.join(", "), kind.remedy))
-        .collect();
-    if refusals.len() > most {
+    let is_more = refusals.len() > REFUSALS_TOLD || lines.len() > most_lines;
+    let shown = if is_more { most_lines.saturating_sub(1) } else { most_lines };
+    let note = |(kind, whats): (Kind, Vec<String>)| {
+        let whats = first_of(&whats, NAMED, String::clone);
+        format!("{}: {whats} ({})", kind.refused, kind.remedy)
+    };
+    let mut notes: Vec<String> = lines.into_iter().take(shown).map(note).collect();
+    if is_more && most_lines > 0 {
         notes.push("the sandbox refused more than that".to_owned());
     }
     notes
@@ -77,7 +84,7 @@ fn remedy(why: Unwritable) -> &'static str {
             "protected: it can make programs run code, or a rule says so; allow_protected in config.toml, or the rule"
         }
         Unwritable::Repository => {
-            "part of a repository that no command of this session made; only git removes from it, or you; allow_protected in config.toml"
+            "a repository that was there before this session: nothing of it was removed or renamed, and only the user can do that; allow_protected in config.toml"
         }
         Unwritable::Hidden => "hidden from commands",
         Unwritable::Holding => {
@@ -140,23 +147,27 @@ mod tests {
             Refusal::Connect("93.184.216.34:443".parse().unwrap()),
         ];
         assert_eq!(
-            notes(&refusals, true),
+            notes(&refusals, MAX_LINES),
             [
                 "network is off: look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"all\" in config.toml allows it)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml those of build tools)",
             ]
         );
-        assert_eq!(notes(&[], true), Vec::<String>::new());
+        assert_eq!(notes(&[], MAX_LINES), Vec::<String>::new());
         assert_eq!(facts(&[]), None);
     }
 
     #[test]
     fn there_is_an_end_to_it() {
-        let all = notes(&written(21), true);
-        assert!(all[0].contains("/etc/19") && !all[0].contains("/etc/20"), "{all:?}");
+        let all = notes(&written(21), MAX_LINES);
+        assert!(all[0].contains("/etc/2 and 17 more ("), "{all:?}");
         assert_eq!(all[1], "the sandbox refused more than that");
-        assert_eq!(notes(&written(20), true).len(), 1);
-        assert_eq!(notes(&written(4), false).len(), 2);
+        assert_eq!(notes(&written(20), MAX_LINES).len(), 1);
+        let mut many = written(2);
+        many.push(Refusal::AnySocket);
+        many.push(Refusal::Write("/a".into(), Unwritable::ReadOnly));
+        many.push(Refusal::Write("/b".into(), Unwritable::Protected));
+        assert_eq!(notes(&many, MAX_LINES).len(), MAX_LINES);
         assert_eq!(facts(&written(21)).unwrap().as_array().unwrap().len(), 20);
     }
 }

@@ -268,8 +268,7 @@ fn answer(
     text.extend(escaped.iter().map(|(note, _)| bracketed(note)));
     text.push_str(&bracketed(state(job, now)));
     let refused = job.refusals();
-    let failed = now.ended.as_ref().is_some_and(|ended| !ended.exit.is_success());
-    text.extend(refusals::notes(&refused, failed).iter().map(bracketed));
+    text.extend(refusals::notes(&refused, refusals::MAX_LINES).iter().map(bracketed));
     let what = match wait_for {
         WaitFor::Regex => "no line matched",
         WaitFor::Port => "it listens on no port",

@@ -10,6 +10,7 @@
 mod bounded;
 mod cases;
 mod command_changes;
+mod git_operations;
 mod hidden;
 mod large_files;
 mod large_patches;

@@ -1,5 +1,7 @@
 //! What is said of a command: what it wrote, how it ended, what it left.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use toolcrib_exec::{Exit, Process, Refusal, Snapshot};
 use toolcrib_text::{ExcerptOptions, Shown, visible_name};
@@ -9,7 +11,7 @@ use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::notes::{bracketed, escapes};
 use crate::reply::Reply;
-use crate::sandbox::refusals;
+use crate::sandbox::{Danger, refusals};
 use crate::tools::changes::Changes;
 use crate::tools::shell_output::{excerpt, masked_note, whole_characters};
 use crate::words::{counted, first_of};
@@ -34,6 +36,9 @@ pub(super) struct Report {
     changes: Changes,
     /// What was refused for the first time in this session, if that is known.
     first_refusals: Option<Vec<Refusal>>,
+    /// Contents that were refused, in words, and the paths of their files.
+    review_notes: Vec<String>,
+    reviewed: Vec<PathBuf>,
 }
 
 impl Report {
@@ -65,6 +70,8 @@ impl Report {
             kept: true,
             changes: Changes::default(),
             first_refusals: None,
+            review_notes: Vec::new(),
+            reviewed: Vec::new(),
         }
     }
 
@@ -75,16 +82,33 @@ impl Report {
         Ok(())
     }
 
-    /// Says which files kept their old content because the new one can make programs run code.
+    /// Says which files kept their old content because the new one can make programs run code, in a line for each
+    /// reason.
     pub(super) fn note_reviews(&mut self, cx: &Cx<'_>) {
         let guard = self.started.guarded.as_ref().map(|(guard, _)| guard);
-        for (path, dangers) in guard.into_iter().flat_map(|guard| guard.take_refused()) {
-            let dangers = first_of(&dangers, NAMED, |danger| visible_name(danger.as_bytes()));
-            self.notes.push(format!(
-                "{} was not changed, since this can make programs run code: {dangers}",
-                cx.show_real(&path)
+        let refused = guard.map(|guard| guard.take_refused()).unwrap_or_default();
+        let mut unknown = Vec::new();
+        for (path, danger) in &refused {
+            let Danger::Variables(variables) = danger else {
+                unknown.push(cx.show_real(path));
+                continue;
+            };
+            let hint = for_one_command(variables).unwrap_or_default();
+            let variables = first_of(variables, NAMED, |one| visible_name(one.as_bytes()));
+            self.review_notes.push(format!(
+                "{} was not changed, since this can make programs run code: {variables}{hint}",
+                cx.show_real(path)
             ));
         }
+        if let Some(first) = unknown.first() {
+            self.review_notes.push(format!(
+                "not written, since programs run what it says and no commit from before this session says that: {}. \
+                 The old content stays. The user can write it outside: git checkout -- {first}",
+                first_of(&unknown, NAMED, String::clone)
+            ));
+        }
+        self.review_notes.truncate(refusals::MAX_LINES);
+        self.reviewed = refused.into_iter().map(|(path, _)| path).collect();
     }
 
     /// Says which files it changed.
@@ -184,7 +208,14 @@ impl Report {
     fn note_refusals(&mut self, failed: bool) {
         let all = self.started.job.refusals();
         let told = if failed { &all } else { self.first_refusals.as_ref().unwrap_or(&all) };
-        self.notes.extend(refusals::notes(told, failed));
+        let is_new = |refusal: &&Refusal| match refusal {
+            Refusal::Write(path, _) => !self.reviewed.contains(path),
+            _ => true,
+        };
+        let told: Vec<Refusal> = told.iter().filter(is_new).cloned().collect();
+        let lines = refusals::MAX_LINES - self.review_notes.len();
+        self.notes.append(&mut self.review_notes);
+        self.notes.extend(refusals::notes(&told, lines));
     }
 
     fn note_what_is_missing(&mut self) {
@@ -257,6 +288,14 @@ pub(super) fn background(started: StartedCommand) -> Reply {
         .with("status", started.job.snapshot().status.name())
         .with("cwd", started.directory.clone())
         .with_all(started.confined.facts())
+}
+
+/// How to set a variable of git for one command, if it is one.
+fn for_one_command(variables: &[String]) -> Option<String> {
+    let name = variables.first()?.split(" (line ").next()?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+    let is_variable = name.contains('.') && name.chars().all(is_name);
+    is_variable.then(|| format!(". For one command: git -c {name}=VALUE …; the user can set it"))
 }
 
 /// How a shell ended, in words.
