@@ -126,7 +126,11 @@ impl Default for Protection {
             patterns.iter().filter_map(|pattern| Pattern::parse(pattern).ok()).collect()
         };
         let (usual, of_agents) = (parsed(USUAL), parsed(OF_AGENTS));
-        Protection { removable: usual.len(), protected: [usual, of_agents].concat(), allowed: Vec::new() }
+        Protection {
+            removable: usual.len(),
+            protected: [usual, of_agents].concat(),
+            allowed: Vec::new(),
+        }
     }
 }
 

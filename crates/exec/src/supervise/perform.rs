@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, chmodat, fstat, ftruncate, linkat, mkdirat,
-    mknodat, openat, renameat_with, symlinkat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, chmodat, fstat, ftruncate, linkat,
+    mkdirat, mknodat, openat, renameat_with, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 

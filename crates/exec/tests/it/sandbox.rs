@@ -24,7 +24,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use toolcrib_exec::{
     AllowAll, Command, Exit, FileAccess, FileAction, Guard, HeldPath, Job, JobError, Jobs,
-    Launcher, Level, Limits, LogLimits, Network, Program, RefusedContent, Sandbox, Shells, Unwritable, Verdict,
+    Launcher, Level, Limits, LogLimits, Network, Program, RefusedContent, Sandbox, Shells,
+    Unwritable, Verdict,
 };
 
 use crate::{LONG, alive, eventually, example_path};

@@ -111,8 +111,8 @@ impl<'a> Cx<'a> {
         }
         let sandbox = sandbox(self.runtime, settings, &tmp);
         let trail = Arc::new(Trail::begin(self.runtime, self.about.clone()));
-        let guard = CommandGuard::new(self.runtime.path_rules().clone(), trail.clone(), &tmp);
-        let guard = Arc::new(guard);
+        let rules = self.runtime.path_rules().clone();
+        let guard = Arc::new(CommandGuard::new(rules, trail.clone(), &tmp, &command.directory));
         let job = jobs.start_within(&sandbox, &command, guard.clone());
         let job = job.map_err(|error| trouble(&error))?;
         shell.keep_trail(job.id(), trail.clone());

@@ -90,7 +90,8 @@ impl Search<'_> {
         if self.leads_to_content(tree) {
             return Visited::Found;
         }
-        let lines = || commit.content.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
+        let lines =
+            || commit.content.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
         let parents = lines().filter_map(|line| ObjectId::parse(line.strip_prefix(b"parent ")?));
         let committer = lines().find(|line| line.starts_with(b"committer "));
         let seconds = committer.and_then(|line| {
@@ -112,7 +113,9 @@ impl Search<'_> {
             };
             let is_last = depth + 1 == self.names.len();
             match entry(&object.content, self.names[depth]) {
-                Some((mode, id)) if is_last => return mode.starts_with(b"100") && id == self.content,
+                Some((mode, id)) if is_last => {
+                    return mode.starts_with(b"100") && id == self.content;
+                }
                 Some((b"40000", id)) => tree = id,
                 _ => return false,
             }

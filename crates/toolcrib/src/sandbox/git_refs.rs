@@ -94,7 +94,8 @@ fn ids(text: &[u8]) -> impl Iterator<Item = ObjectId> {
 fn logged(tree: &Tree, path: &Path) -> Vec<ObjectId> {
     let text = read(tree, path).unwrap_or_default();
     let lines = text.rsplit(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let pair = |line: &[u8]| [line.get(..40), line.get(41..81)].map(|id| id.and_then(ObjectId::parse));
+    let pair =
+        |line: &[u8]| [line.get(..40), line.get(41..81)].map(|id| id.and_then(ObjectId::parse));
     lines.take(MAX_LOGGED).flat_map(pair).flatten().collect()
 }
 

@@ -10,8 +10,8 @@ use toolcrib_fs::{Root, RootMode, Tree, Workspace};
 use super::path_rules::{Danger, PathRules, Rule};
 use crate::trail::Trail;
 
-/// As many refused configurations are explained.
-const MAX_EXPLAINED: usize = 5;
+/// As many refused contents are explained.
+const MAX_EXPLAINED: usize = 200;
 
 /// The guard of one command.
 #[derive(Debug)]
@@ -26,9 +26,13 @@ pub(crate) struct CommandGuard {
 
 impl CommandGuard {
     /// Of a command that is about to begin.
-    pub(crate) fn new(rules: Arc<PathRules>, trail: Arc<Trail>, tmp: &Path) -> CommandGuard {
-        // The user may have changed configurations since.
-        rules.forget_named();
+    pub(crate) fn new(
+        rules: Arc<PathRules>,
+        trail: Arc<Trail>,
+        tmp: &Path,
+        directory: &Path,
+    ) -> CommandGuard {
+        rules.before_command(directory);
         let tmp = Root::open(tmp, RootMode::ReadWrite).ok();
         let tmp = tmp.and_then(|tmp| Workspace::new(vec![tmp]).ok());
         CommandGuard { rules, trail, tmp, refused: Mutex::default() }

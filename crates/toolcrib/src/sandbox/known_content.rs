@@ -57,8 +57,10 @@ struct State {
     recorded: HashSet<(u64, u64)>,
     /// Git directories that commands have made.
     made: HashSet<(u64, u64)>,
-    /// Contents that protected files had.
+    /// Contents that protected files had, or got after a review.
     had: HashSet<(PathBuf, ObjectId)>,
+    /// The same, wherever.
+    had_anywhere: HashSet<ObjectId>,
     /// Protected files that commands have removed, with their modes.
     removed: HashMap<PathBuf, (Vec<u8>, u32)>,
     removed_bytes: usize,
@@ -82,6 +84,15 @@ impl KnownContent {
                 self.record(tree, &directory);
             }
             directory.push(name);
+        }
+    }
+
+    /// Takes down the commits of the repositories around a directory.
+    pub(super) fn record_around(&self, tree: &Tree, directory: &Path) {
+        for work_tree in directory.ancestors() {
+            if let Some(directory) = git_directory::of_work_tree(tree, work_tree) {
+                self.record(tree, &directory);
+            }
         }
     }
 
@@ -110,16 +121,29 @@ impl KnownContent {
 
     /// A protected file is about to be replaced or removed.
     pub(super) fn remember(&self, path: &Path, content: &[u8], mode: u32) {
+        self.accept(path, content);
         let mut state = self.lock();
-        if state.had.len() < MAX_CONTENTS {
-            state.had.insert((path.to_owned(), ObjectId::of_file(content)));
-        }
         if state.removed_bytes + content.len() > MAX_REMOVED_BYTES {
             state.removed.clear();
             state.removed_bytes = 0;
         }
         state.removed_bytes += content.len();
         state.removed.insert(path.to_owned(), (content.to_owned(), mode));
+    }
+
+    /// A protected file has a content, or gets it after a review.
+    pub(super) fn accept(&self, path: &Path, content: &[u8]) {
+        let mut state = self.lock();
+        if state.had.len() < MAX_CONTENTS {
+            let id = ObjectId::of_file(content);
+            state.had.insert((path.to_owned(), id));
+            state.had_anywhere.insert(id);
+        }
+    }
+
+    /// Whether a content was accepted for some protected file. Then there is no harm in removing it from another.
+    pub(super) fn has_anywhere(&self, content: &[u8]) -> bool {
+        self.lock().had_anywhere.contains(&ObjectId::of_file(content))
     }
 
     /// The content and the mode of a protected file that a command has removed.
@@ -133,9 +157,10 @@ impl KnownContent {
         if self.lock().had.contains(&(tree.path().join(file), id)) {
             return true;
         }
-        let found = file.ancestors().skip(1).find_map(|work_tree| {
-            Some((work_tree, git_directory::of_work_tree(tree, work_tree)?))
-        });
+        let found = file
+            .ancestors()
+            .skip(1)
+            .find_map(|work_tree| Some((work_tree, git_directory::of_work_tree(tree, work_tree)?)));
         let Some((work_tree, directory)) = found else { return false };
         let Ok(inner) = file.strip_prefix(work_tree) else { return false };
         self.record_sources(places, tree, work_tree, &directory);
@@ -224,11 +249,7 @@ fn addresses(tree: &Tree, directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The object directory of a repository, and those that it borrows from.
-fn object_directories(
-    places: Places<'_>,
-    tree: &Tree,
-    directory: &Path,
-) -> Vec<(Tree, PathBuf)> {
+fn object_directories(places: Places<'_>, tree: &Tree, directory: &Path) -> Vec<(Tree, PathBuf)> {
     let mut found = vec![(tree.clone(), directory.join("objects"))];
     let mut next = 0;
     while let Some((tree, objects)) = found.get(next).cloned() {

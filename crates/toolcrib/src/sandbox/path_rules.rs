@@ -79,6 +79,15 @@ impl PathRules {
         PathRules { workspace, caches, policy, protection, hidden, linked, known, named }
     }
 
+    /// A command is about to begin in a directory. The commits that are there now are the user's, unless commands of
+    /// this runtime have made them.
+    pub(super) fn before_command(&self, directory: &Path) {
+        // The user may have changed configurations since the last one.
+        self.forget_named();
+        let Some((tree, relative)) = self.workspace.tree_of(directory) else { return };
+        self.known.record_around(&tree, &relative);
+    }
+
     /// Whether a path lies in a root.
     pub(super) fn is_in_workspace(&self, path: &Path) -> bool {
         self.workspace.tree_of(path).is_some()
@@ -206,7 +215,8 @@ impl PathRules {
         let part = git_directory::part_of(&tree, &relative);
         let is_configuration = matches!(part, Some((_, Part::Configuration)))
             || relative.file_name().is_some_and(|name| name == MERCURIAL);
-        if is_configuration && !is_other {
+        // A directory is about to become a git directory, and this its configuration.
+        if is_new || (is_configuration && !is_other) {
             return self.danger_in(&tree, &relative, new, is_new);
         }
         if !self.known.has(self.places(), &tree, &relative, new) {
@@ -215,6 +225,7 @@ impl PathRules {
         if let Some(old) = git_directory::read(&tree, &relative) {
             self.known.remember(path, &old, USUAL_MODE);
         }
+        self.known.accept(path, new);
         None
     }
 
@@ -223,10 +234,12 @@ impl PathRules {
     pub(super) fn may_be_removed(&self, path: &Path, mode: Option<u32>) -> bool {
         let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
         let content = git_directory::read(&tree, &relative);
+        let is_known = |content: &Vec<u8>| {
+            self.known.has_anywhere(content)
+                || self.known.has(self.places(), &tree, &relative, content)
+        };
         let may = mode.is_some() && self.protection.may_be_removed(&relative)
-            || content
-                .as_ref()
-                .is_some_and(|content| self.known.has(self.places(), &tree, &relative, content));
+            || content.as_ref().is_some_and(is_known);
         if let Some(content) = content.filter(|_| may) {
             self.known.remember(path, &content, mode.unwrap_or(USUAL_MODE));
         }
@@ -239,11 +252,7 @@ impl PathRules {
     }
 
     fn places(&self) -> Places<'_> {
-        Places {
-            workspace: &self.workspace,
-            caches: self.caches.as_ref(),
-            hidden: &self.hidden,
-        }
+        Places { workspace: &self.workspace, caches: self.caches.as_ref(), hidden: &self.hidden }
     }
 
     /// The same for a configuration, by its path from the root of a tree.
@@ -353,7 +362,8 @@ impl PathRules {
         }
         // `git clean` removes repositories that are untracked files to it, and nothing of its own.
         program().is_none_or(|program| {
-            !is_version_control_program(&program) || program.arguments.iter().any(|one| one == "clean")
+            !is_version_control_program(&program)
+                || program.arguments.iter().any(|one| one == "clean")
         })
     }
 
@@ -471,9 +481,15 @@ impl PathRules {
 /// The rule for a file that makes programs run code. Nothing runs because it is gone, or because a directory is there.
 /// Programs of version control may write what the user's commits have; to others it is refused at once.
 fn of_protected(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> Rule {
-    let by_version_control = || program().is_some_and(|program| is_version_control_program(&program));
+    let by_version_control =
+        || program().is_some_and(|program| is_version_control_program(&program));
+    let by_patch = || program().is_some_and(|program| applies_patches(&program));
     match (&access.action, &access.kind) {
         (FileAction::Remove, Some(NodeKind::Directory)) => Rule::Allowed,
+        // Git then renames another file to this name, whose content is known at that moment.
+        (FileAction::Remove | FileAction::Create(NodeKind::File), _) if by_patch() => {
+            Rule::Refused(Unwritable::Protected)
+        }
         (FileAction::Remove, Some(NodeKind::File)) => Rule::Removed,
         (FileAction::Create(NodeKind::Directory), _) if by_version_control() => Rule::Allowed,
         (
@@ -484,6 +500,13 @@ fn of_protected(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> R
         ) if by_version_control() => Rule::Reviewed,
         _ => Rule::Refused(Unwritable::Protected),
     }
+}
+
+/// Whether a program is git and applies patches. It asks for the state of a file that it has closed at once, before a
+/// review is done.
+fn applies_patches(program: &Program) -> bool {
+    is_version_control_program(program)
+        && program.arguments.iter().any(|one| one == "am" || one == "apply")
 }
 
 /// Whether a program is one of version control, as it says itself. No protection rests on it.

@@ -20,6 +20,7 @@ const LISTED: usize = 200;
 pub(super) struct Changes {
     files: Vec<Changed>,
     ids: Vec<u64>,
+    moved_heads: Vec<String>,
     troubles: Vec<String>,
     later: RunLater,
 }
@@ -33,7 +34,7 @@ struct Changed {
 impl Changes {
     /// What a command has changed since somebody asked last.
     pub(super) fn of(cx: &Cx<'_>, trail: &Trail) -> Changes {
-        let Left { files, ids, troubles } = trail.take();
+        let Left { files, ids, moved_heads, troubles } = trail.take();
         let top = cx.session().directory();
         let written = files
             .iter()
@@ -44,7 +45,8 @@ impl Changes {
             let shown = cx.runtime().show_path(top, &file.path);
             Changed { shown, file }
         };
-        Changes { files: files.into_iter().map(shown).collect(), ids, troubles, later }
+        let files = files.into_iter().map(shown).collect();
+        Changes { files, ids, moved_heads, troubles, later }
     }
 
     /// The same of a job, once nothing of it is left.
@@ -78,9 +80,13 @@ impl Changes {
             let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
             let undo = match ids.as_slice() {
                 [] => String::new(),
-                ids => format!("; Undo with id {} takes it back", ids.join(", ")),
+                ids if self.moved_heads.is_empty() => {
+                    format!("; Undo with id {} takes it back", ids.join(", "))
+                }
+                ids => format!("; Undo with id {} restores these files only", ids.join(", ")),
             };
             notes.push(format!("{}{undo}", parts.join("; ")));
+            notes.extend(self.moved_heads.iter().cloned());
         }
         notes.extend(self.lost_note());
         notes.extend(self.troubles.iter().cloned());

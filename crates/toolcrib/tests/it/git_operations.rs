@@ -60,21 +60,32 @@ cd .. && git clone -q --bare repo remote.git && git clone -q --bare repo ../outs
 git -C repo remote add origin ../remote.git && git -C repo fetch -q && git -C repo branch -q -u origin/main
 "#;
 
-struct Here {
+pub(crate) struct Here {
     top: tempfile::TempDir,
+    /// What [`SETUP`] leaves.
+    template: PathBuf,
 }
 
 /// What can be seen of a directory: repositories by what git says of them, and files.
 type State = BTreeMap<String, String>;
 
 impl Here {
-    fn new() -> Here {
+    pub(crate) fn new() -> Here {
         // Not in /tmp: commands have another one.
         let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        Here { top }
+        let template = top.path().join("template");
+        let here = Here { top, template };
+        for directory in ["template/ws", "home"] {
+            fs::create_dir_all(here.top.path().join(directory)).unwrap();
+        }
+        let configuration = "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[gc]\n\tautoDetach = false\n[maintenance]\n\tautoDetach = false\n[advice]\n\tdetachedHead = false\n";
+        fs::write(here.top.path().join("home/.gitconfig"), configuration).unwrap();
+        let (code, said) = here.outside(SETUP, &here.template.join("ws"));
+        assert_eq!(code, 0, "{said}");
+        here
     }
 
-    fn ws(&self) -> PathBuf {
+    pub(crate) fn ws(&self) -> PathBuf {
         self.top.path().join("ws")
     }
 
@@ -95,19 +106,16 @@ impl Here {
     }
 
     /// The workspace anew, as a script leaves it.
-    fn make(&self, setup: &str) {
-        for directory in ["ws", "home", "outside.git", "state"] {
+    pub(crate) fn make(&self, setup: &str) {
+        for directory in ["ws", "outside.git", "state"] {
             let _ = fs::remove_dir_all(self.top.path().join(directory));
         }
-        fs::create_dir_all(self.ws()).unwrap();
-        fs::create_dir_all(self.top.path().join("home")).unwrap();
-        let configuration = "[init]\n\tdefaultBranch = main\n[protocol \"file\"]\n\tallow = always\n[gc]\n\tautoDetach = false\n[maintenance]\n\tautoDetach = false\n[advice]\n\tdetachedHead = false\n";
-        fs::write(self.top.path().join("home/.gitconfig"), configuration).unwrap();
-        let (code, said) = self.outside(&format!("{SETUP}\n{setup}"), &self.ws());
+        let copy = "cp -a template/ws template/outside.git . && cd ws && git -C repo update-index -q --refresh\n";
+        let (code, said) = self.outside(&format!("set -e; {copy}{setup}"), self.top.path());
         assert_eq!(code, 0, "{said}");
     }
 
-    fn outside(&self, script: &str, directory: &Path) -> (i64, String) {
+    pub(crate) fn outside(&self, script: &str, directory: &Path) -> (i64, String) {
         let output = Command::new("bash")
             .args(["-c", script])
             .env_clear()
@@ -119,7 +127,7 @@ impl Here {
         (output.status.code().unwrap_or(-1).into(), String::from_utf8_lossy(&said).into_owned())
     }
 
-    fn runtime(&self) -> (Runtime, Session) {
+    pub(crate) fn runtime(&self) -> (Runtime, Session) {
         let variables = self.environment();
         let runtime = Runtime::builder()
             .root(self.ws())
@@ -205,7 +213,8 @@ impl Here {
             Expected::Kept(names, sentence) => {
                 let mut expected = outside;
                 for name in *names {
-                    expected.insert((*name).to_owned(), before.get(*name).cloned().unwrap_or_default());
+                    expected
+                        .insert((*name).to_owned(), before.get(*name).cloned().unwrap_or_default());
                 }
                 let of_files = |state: State| -> State {
                     state.into_iter().filter(|(name, _)| !name.starts_with("repository")).collect()
@@ -225,7 +234,10 @@ fn difference(expected: &State, found: &State) -> String {
     let mut text = String::new();
     for name in names {
         let lines = |state: &State| -> Vec<String> {
-            state.get(name).map(|text| text.lines().map(str::to_owned).collect()).unwrap_or_default()
+            state
+                .get(name)
+                .map(|text| text.lines().map(str::to_owned).collect())
+                .unwrap_or_default()
         };
         let (expected_lines, found_lines) = (lines(expected), lines(found));
         if expected.get(name) != found.get(name) {

@@ -11,6 +11,7 @@ mod bounded;
 mod cases;
 mod command_changes;
 mod git_operations;
+mod git_protection;
 mod hidden;
 mod large_files;
 mod large_patches;
