@@ -57,6 +57,8 @@ struct State {
     recorded: HashSet<(u64, u64)>,
     /// Git directories that commands have made.
     made: HashSet<(u64, u64)>,
+    /// The git directories of work trees whose `.git` file was changed or removed, by the real paths of the trees.
+    former: HashMap<PathBuf, PathBuf>,
     /// Contents that protected files had, or got after a review.
     had: HashSet<(PathBuf, ObjectId)>,
     /// The same, wherever.
@@ -78,6 +80,12 @@ impl KnownContent {
     /// A command is about to change something. If it is what tells the commits of a repository, they are taken down
     /// first.
     pub(super) fn before_change(&self, tree: &Tree, relative: &Path) {
+        if relative.file_name().is_some_and(|name| name == ".git")
+            && let Some(work_tree) = relative.parent()
+            && let Some(directory) = git_directory::of_work_tree(tree, work_tree)
+        {
+            self.lock().former.entry(tree.path().join(work_tree)).or_insert(directory);
+        }
         let mut directory = PathBuf::new();
         for name in relative.iter() {
             if TELL_COMMITS.iter().any(|tells| name == *tells) {
@@ -157,10 +165,11 @@ impl KnownContent {
         if self.lock().had.contains(&(tree.path().join(file), id)) {
             return true;
         }
-        let found = file
-            .ancestors()
-            .skip(1)
-            .find_map(|work_tree| Some((work_tree, git_directory::of_work_tree(tree, work_tree)?)));
+        let found = file.ancestors().skip(1).find_map(|work_tree| {
+            let former = || self.lock().former.get(&tree.path().join(work_tree)).cloned();
+            let directory = git_directory::of_work_tree(tree, work_tree).or_else(former)?;
+            Some((work_tree, directory))
+        });
         let Some((work_tree, directory)) = found else { return false };
         let Ok(inner) = file.strip_prefix(work_tree) else { return false };
         self.record_sources(places, tree, work_tree, &directory);

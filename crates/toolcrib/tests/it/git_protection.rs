@@ -40,7 +40,7 @@ impl Commands {
     }
 }
 
-const NESTED: &str = "cp -a repo repo/nested && cp -a remote.git repo/bare.git && mkdir repo/wide && cp -a repo/nested repo/wide/deep && cd repo && git gc -q && cd nested && git checkout -q topic";
+const NESTED: &str = "cp -a repo copy && mv copy repo/nested && cp -a remote.git repo/bare.git && mkdir repo/wide && cp -a repo/nested repo/wide/deep && cd repo && git gc -q && cd nested && git checkout -q topic";
 
 /// What a repository is, as git sees it and as it lies on disk.
 fn repositories(commands: &Commands) -> String {
@@ -55,7 +55,7 @@ fn a_repository_of_the_users_is_never_removed_in_part() {
     for command in [
         "rm -rf $(echo .git)",
         "rm -rf $(echo bare.git)",
-        "rm -rf * $(ls -A | grep -v '^\\.\\.*$')",
+        "rm -rf * $(ls -A)",
         "find . -delete",
         "find $(echo .git) -type f -exec rm -f {} +",
         "find . -depth -print0 | xargs -0 rm -rf",
@@ -73,7 +73,10 @@ fn a_repository_of_the_users_is_never_removed_in_part() {
     ] {
         let said = commands.says(command);
         assert_eq!(repositories(&commands), before, "{command}: {said}");
-        assert!(said.contains("nothing of it was removed"), "{command}: {said}");
+        // A command that goes well is told of a refusal once in a session.
+        if said.starts_with("exit code") {
+            assert!(said.contains("nothing of it was removed"), "{command}: {said}");
+        }
         let notes = said.lines().filter(|line| line.starts_with("[refused by the sandbox")).count();
         assert!(notes <= 3, "{said}");
         // The files are in the journal, the commits in the repository.
@@ -161,7 +164,7 @@ fn what_could_not_be_written_is_said_and_the_old_content_stays() {
 #[test]
 fn removed_protected_files_come_back() {
     let commands = Commands::after(
-        "echo mine > repo/src/.envrc; echo '{}' > repo/.claude/settings.local.json",
+        "echo mine > repo/src/.envrc; echo '{\"deny\":1}' > repo/.claude/settings.local.json",
     );
     let said = commands.says("rm .envrc src/.envrc sub/.envrc .claude/settings.json");
     assert!(said.contains("Undo with id"), "{said}");
@@ -204,4 +207,34 @@ fn patches_change_protected_files_to_what_a_commit_has() {
     assert_eq!(status.1, "", "{said}");
     let said = commands.says("sed -i s/A=3/EVIL=3/ ../patches/0002*; git reset -q --hard main@{3}; git am -q ../patches/*; git am --abort");
     assert!(!commands.read("repo/.envrc").unwrap().contains("EVIL"), "{said}");
+}
+
+#[test]
+#[ignore = "measure"]
+fn zz_measure() {
+    let commands = Commands::after("");
+    let fill = "git init -q big && cd big && mkdir d{1..40} && for i in {1..2000}; do echo $i > d$((i % 40 + 1))/f$i; done && git add -A && git commit -qm one && git tag one && for i in {1..1000}; do echo more >> d$((i % 40 + 1))/f$i; done && git commit -qam two && git tag two";
+    commands.here.outside(fill, &commands.here.ws());
+    let repo = commands.here.ws().join("repo");
+    commands.says("true");
+    for (what, before, script) in [
+        ("clone", "rm -rf ../copy", "git clone -q ../big ../copy"),
+        ("checkout", "git -C ../big checkout -q two", "git -C ../big checkout -q one"),
+        ("status", "true", "git -C ../big status --porcelain"),
+    ] {
+        let mut times = (Vec::new(), Vec::new());
+        for _ in 0..5 {
+            commands.here.outside(before, &repo);
+            let began = std::time::Instant::now();
+            commands.here.outside(script, &repo);
+            times.0.push(began.elapsed().as_millis());
+            commands.here.outside(before, &repo);
+            let began = std::time::Instant::now();
+            commands.says(script);
+            times.1.push(began.elapsed().as_millis());
+        }
+        times.0.sort_unstable();
+        times.1.sort_unstable();
+        println!("{what}: outside {:?} inside {:?}", times.0, times.1);
+    }
 }

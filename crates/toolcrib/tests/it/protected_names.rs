@@ -75,7 +75,6 @@ fn no_link_and_no_rename_makes_one() {
     let here = Sandboxed::new();
     here.bash("mkdir -p vs cur && echo '{}' > vs/tasks.json && echo '{}' > cur/mcp.json").unwrap();
     for command in [
-        "rm -r .vscode; ln -sT vs .vscode",
         "ln -s cur .cursor",
         "mv cur .cursor",
         "cp -r cur x && ln -s x .zed",
@@ -92,6 +91,9 @@ fn no_link_and_no_rename_makes_one() {
     assert!(here.ws(".vscode").is_dir() && !here.ws(".vscode").is_symlink());
     assert_eq!(here.read("ws/.vscode/tasks.json"), "canary");
     assert!(!here.ws(".cursor/mcp.json").exists());
+    // A file can be removed, and Undo has it; nothing else gets its place.
+    here.refused("rm -r .vscode; ln -sT vs .vscode");
+    assert!(!here.ws(".vscode").is_symlink());
     // An ordinary directory of that name is no matter.
     here.bash("mkdir plain && mv plain .zed && echo x > .zed/notes").unwrap();
 }

@@ -116,7 +116,7 @@ pub(super) const ROWS: &[Row] = &[
     after("cd repo && mkdir build && echo x > build/x && echo x > x.log && echo x > untracked", row("clean", "git clean -fdxq")),
     after("cd repo && mkdir -p build/p/.vscode && echo x > build/p/.vscode/settings.json && echo x > sub/.mcp.json && echo 1 > deep.code-workspace && mkdir .zed && echo 1 > .zed/tasks.json", row("clean protected names", "git clean -fdxq -e .mcp.json")),
     row("clean a clone", "git clone -q . inner && git clean -fdxq; git clean -ffdxq"),
-    row("apply", "git diff main side > p.patch && git apply p.patch 2>/dev/null; git checkout -q side && git diff side~1 side > q.patch && git apply -R q.patch"),
+    row("apply", "git diff side~1 side > p.patch && git apply p.patch && git apply -R p.patch && rm p.patch"),
     row("apply index", "git diff --binary side~1 side > p.patch && git apply --index p.patch && git commit -qm applied"),
     row("format-patch and am", "git format-patch -q -1 side -o ../patches && git am -q ../patches/*"),
     row("am conflict and abort", "git format-patch -q -1 conflict -o ../patches && git am -q ../patches/*; git am --abort"),
