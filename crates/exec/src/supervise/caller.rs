@@ -175,7 +175,9 @@ impl Credentials {
             *held.get_or_init(own)
         });
         let Some(held) = held else { return perform() };
-        let own = Credentials { user: geteuid().as_raw(), group: getegid().as_raw() };
+        let own = OWN.with(|own| {
+            *own.get_or_init(|| Credentials { user: geteuid().as_raw(), group: getegid().as_raw() })
+        });
         if self != own {
             setfsgid(Gid::from_raw(self.group));
             setfsuid(Uid::from_raw(self.user));
@@ -196,6 +198,8 @@ impl Credentials {
 thread_local! {
     /// The capabilities of this thread, if it has any.
     static CAPABILITIES: OnceCell<Option<CapabilitySets>> = const { OnceCell::new() };
+    /// The user and the group of this thread.
+    static OWN: OnceCell<Credentials> = const { OnceCell::new() };
     /// Whether this thread has a file creation mask and a working directory of its own.
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }

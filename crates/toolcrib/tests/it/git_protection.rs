@@ -208,33 +208,3 @@ fn patches_change_protected_files_to_what_a_commit_has() {
     let said = commands.says("sed -i s/A=3/EVIL=3/ ../patches/0002*; git reset -q --hard main@{3}; git am -q ../patches/*; git am --abort");
     assert!(!commands.read("repo/.envrc").unwrap().contains("EVIL"), "{said}");
 }
-
-#[test]
-#[ignore = "measure"]
-fn zz_measure() {
-    let commands = Commands::after("");
-    let fill = "git init -q big && cd big && mkdir d{1..40} && for i in {1..2000}; do echo $i > d$((i % 40 + 1))/f$i; done && git add -A && git commit -qm one && git tag one && for i in {1..1000}; do echo more >> d$((i % 40 + 1))/f$i; done && git commit -qam two && git tag two";
-    commands.here.outside(fill, &commands.here.ws());
-    let repo = commands.here.ws().join("repo");
-    commands.says("true");
-    for (what, before, script) in [
-        ("clone", "rm -rf ../copy", "git clone -q ../big ../copy"),
-        ("checkout", "git -C ../big checkout -q two", "git -C ../big checkout -q one"),
-        ("status", "true", "git -C ../big status --porcelain"),
-    ] {
-        let mut times = (Vec::new(), Vec::new());
-        for _ in 0..5 {
-            commands.here.outside(before, &repo);
-            let began = std::time::Instant::now();
-            commands.here.outside(script, &repo);
-            times.0.push(began.elapsed().as_millis());
-            commands.here.outside(before, &repo);
-            let began = std::time::Instant::now();
-            commands.says(script);
-            times.1.push(began.elapsed().as_millis());
-        }
-        times.0.sort_unstable();
-        times.1.sort_unstable();
-        println!("{what}: outside {:?} inside {:?}", times.0, times.1);
-    }
-}
