@@ -7,8 +7,10 @@ mod git_objects;
 pub(crate) mod git_refs;
 mod guard;
 mod known_content;
+mod other_version_control;
 mod path_rules;
 pub(crate) mod refusals;
+mod version_control_programs;
 
 pub(crate) use self::guard::CommandGuard;
 pub(crate) use self::path_rules::{Danger, PathRules};

@@ -11,14 +11,13 @@ use toolcrib_policy::{Effect, Policy, Protection};
 
 use super::git_directory::{self, Part};
 use super::known_content::{KnownContent, Places};
+use super::other_version_control::{MERCURIAL, in_other_version_control, mercurial_dangers};
+use super::version_control_programs::{applies_patches, is_version_control_program};
 use crate::hidden::Hidden;
 
 /// Patterns that protect whole directories of version control from file tools. Commands may work in them,
 /// but for the parts that make programs run code.
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
-
-/// The configuration of Mercurial.
-const MERCURIAL: &str = "hgrc";
 
 /// The mode of a file whose own is not known.
 const USUAL_MODE: u32 = 0o644;
@@ -500,65 +499,6 @@ fn of_protected(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> R
         ) if by_version_control() => Rule::Reviewed,
         _ => Rule::Refused(Unwritable::Protected),
     }
-}
-
-/// Whether a program is git and applies patches. It asks for the state of a file that it has closed at once, before a
-/// review is done.
-fn applies_patches(program: &Program) -> bool {
-    is_version_control_program(program)
-        && program.arguments.iter().any(|one| one == "am" || one == "apply")
-}
-
-/// Whether a program is one of version control, as it says itself. No protection rests on it.
-fn is_version_control_program(program: &Program) -> bool {
-    const KNOWN: [&str; 4] = ["git", "jj", "hg", "svn"];
-    let name = program.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    KNOWN.iter().any(|known| {
-        name.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
-    })
-}
-
-/// What of Mercurial's and Jujutsu's directories makes them run programs. Subversion's has no such part.
-fn in_other_version_control(relative: &Path, access: &FileAccess) -> Option<Rule> {
-    if access.action == FileAction::Remove {
-        return None;
-    }
-    let ends = |names: &[&str]| {
-        let last: Vec<_> = relative.iter().rev().take(names.len()).collect();
-        last.iter().rev().zip(names).all(|(one, name)| *one == *name) && last.len() == names.len()
-    };
-    if ends(&[".hg", MERCURIAL]) {
-        let is_file = matches!(
-            access.action,
-            FileAction::Write
-                | FileAction::Create(NodeKind::File)
-                | FileAction::RenameTo(NodeKind::File)
-        );
-        return Some(if is_file { Rule::Reviewed } else { Rule::Refused(Unwritable::Protected) });
-    }
-    let is_jujutsus = ends(&[".jj", "repo", "config.toml"]) || ends(&[".jj", "repo"]);
-    let is_made = matches!(access.action, FileAction::Create(NodeKind::Directory));
-    (is_jujutsus && !is_made).then_some(Rule::Refused(Unwritable::Protected))
-}
-
-/// Whether a configuration of Mercurial says more than where a clone comes from.
-fn mercurial_dangers(new: &[u8]) -> Vec<String> {
-    let Ok(text) = std::str::from_utf8(new) else { return vec!["no text".to_owned()] };
-    let (mut in_paths, mut dangers) = (false, Vec::new());
-    for (number, line) in text.lines().enumerate() {
-        let trimmed = line.trim();
-        let is_plain = trimmed.is_empty() || trimmed.starts_with(['#', ';']);
-        let is_default = in_paths
-            && line.split_once('=').is_some_and(|(key, value)| {
-                key.trim() == "default" && !key.starts_with(' ') && !value.contains("::")
-            });
-        if trimmed == "[paths]" && line.starts_with('[') {
-            in_paths = true;
-        } else if !is_plain && !is_default {
-            dangers.push(format!("{trimmed} (line {})", number + 1));
-        }
-    }
-    dangers
 }
 
 /// The real paths that links with protected names at the top of the roots lead to.
