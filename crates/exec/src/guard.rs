@@ -1,5 +1,6 @@
 //! Decides what a command may do to a file, before it is done.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,11 +13,11 @@ pub trait Guard: Send + Sync + fmt::Debug {
     /// Decides about one call. A rename has two accesses or, if it exchanges two names, four; all others
     /// have one or two. If the answer allows the call, it is made next. `program` tells which program makes it,
     /// as it says itself.
-    fn decide(&self, accesses: &[FileAccess], program: &dyn Fn() -> Option<PathBuf>) -> Verdict;
+    fn decide(&self, accesses: &[FileAccess], program: &dyn Fn() -> Option<Program>) -> Verdict;
 
     /// Judges the content that a file is about to have, after [`Verdict::Review`] or [`Verdict::Renew`]. If
     /// `is_new`, content that is there already counts for nothing.
-    fn review(&self, path: &Path, content: &[u8], is_new: bool) -> Result<(), Unwritable>;
+    fn review(&self, path: &Path, content: &[u8], is_new: bool) -> Result<(), RefusedContent>;
 
     /// Decides whether a file may be read. It is asked only if [`crate::Sandbox::supervise_reads`] is set.
     fn may_read(&self, path: &Path) -> bool;
@@ -26,6 +27,24 @@ pub trait Guard: Send + Sync + fmt::Debug {
 
     /// No process of the command is left.
     fn over(&self);
+}
+
+/// The program that makes a call, as it says itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The file that it was started from.
+    pub path: PathBuf,
+    /// Its arguments, the first of which is its name.
+    pub arguments: Vec<OsString>,
+}
+
+/// A content that a file must not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RefusedContent {
+    /// Why.
+    pub why: Unwritable,
+    /// The content and the mode that the file gets if the command has removed it.
+    pub instead: Option<(Vec<u8>, u32)>,
 }
 
 /// One file that a call is about to change.
@@ -96,11 +115,11 @@ pub enum Verdict {
 pub struct AllowAll;
 
 impl Guard for AllowAll {
-    fn decide(&self, _: &[FileAccess], _: &dyn Fn() -> Option<PathBuf>) -> Verdict {
+    fn decide(&self, _: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> Verdict {
         Verdict::Allow
     }
 
-    fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), Unwritable> {
+    fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), RefusedContent> {
         Ok(())
     }
 

@@ -55,7 +55,9 @@ pub use bash::find_bash;
 pub use command::{Command, Ended, Exit, Left};
 pub use environment::{Environment, is_secret};
 pub use error::JobError;
-pub use guard::{AllowAll, FileAccess, FileAction, Guard, NodeKind, Verdict};
+pub use guard::{
+    AllowAll, FileAccess, FileAction, Guard, NodeKind, Program, RefusedContent, Verdict,
+};
 pub use handles::ask_for_more_handles;
 pub use job::{Job, Snapshot, Status};
 pub use jobs::{Jobs, Shells};

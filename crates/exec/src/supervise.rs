@@ -140,11 +140,14 @@ impl Supervised {
     /// answers.
     pub(crate) fn attend(&self) -> bool {
         let (mut taken, mut queue) = (0, VecDeque::new());
+        let mut ready;
         loop {
-            while taken < TURN && self.ready().contains(PollFlags::IN) {
+            ready = self.ready();
+            while taken < TURN && ready.contains(PollFlags::IN) {
                 taken += 1;
                 // The thread that made the call may have ended already.
                 queue.extend(take_waiting(&self.calls));
+                ready = self.ready();
             }
             let Some(waiting) = queue.pop_front() else { break };
             // A file that was closed before this call was made is in its place before the call is.
@@ -153,7 +156,6 @@ impl Supervised {
             }
             self.answer(&waiting);
         }
-        let ready = self.ready();
         !ready.contains(PollFlags::HUP) || ready.contains(PollFlags::IN)
     }
 
@@ -262,7 +264,7 @@ impl Call<'_> {
         for access in accesses {
             self.check_writable(deed(&access.action), &access.path)?;
         }
-        let program = || std::fs::read_link(format!("/proc/{}/exe", self.caller.thread)).ok();
+        let program = || self.caller.program();
         match self.supervised.guard.decide(accesses, &program) {
             Verdict::Refuse { access, why } => {
                 if let Some(access) = accesses.get(access) {

@@ -181,6 +181,14 @@ impl Footprint {
         self.lock().touched.contains_key(path)
     }
 
+    /// What a file said before it was touched, if that is kept.
+    pub fn kept(&self, path: &Path) -> Option<Version> {
+        match self.lock().touched.get(path)?.before {
+            Before::Kept(version) => Some(version),
+            Before::Nothing | Before::Directory(_) | Before::Lost(..) | Before::Other => None,
+        }
+    }
+
     /// Compares, puts what differs into the journal, and begins anew. If the other still runs, it may still
     /// have files open: those that were touched are compared once more the next time. `worth` is asked for
     /// directories.

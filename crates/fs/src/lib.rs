@@ -68,6 +68,6 @@ pub use random::random_bytes;
 pub use registry::Registry;
 pub use root::{Root, RootKind, RootMode, real_path};
 pub use shelf::{Shelf, ShelfLock, Shelved, ShelvedFile};
-pub use tree::{Stamp, Taken, Tree};
+pub use tree::{FileParts, Stamp, Taken, Tree};
 pub use watch::{IsDirectory, Notice, Unwatched, Watch, Watcher};
 pub use workspace::Workspace;

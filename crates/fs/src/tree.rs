@@ -168,12 +168,42 @@ impl Directory {
         Ok(is_same())
     }
 
+    /// Opens a regular file to read parts of it. A link is no file. Never waits.
+    pub fn parts(&self, name: &OsStr) -> Result<FileParts, FsErrorKind> {
+        let handle = self.open_file(name)?;
+        let stat = rustix::fs::fstat(&handle).map_err(kind)?;
+        match FileKind::of(&stat) {
+            FileKind::File => Ok(FileParts { size: Stamp::of(&stat).size, handle }),
+            _ => Err(FsErrorKind::NotRegular),
+        }
+    }
+
     /// A link is no file. Never waits.
     fn open_file(&self, name: &OsStr) -> Result<OwnedFd, FsErrorKind> {
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let open = || rustix::fs::openat(self.handle(), name, flags, Mode::empty());
         rustix::io::retry_on_intr(open).map_err(kind)
+    }
+}
+
+/// A file of which parts are read.
+#[derive(Debug)]
+pub struct FileParts {
+    handle: OwnedFd,
+    size: u64,
+}
+
+impl FileParts {
+    /// Its size when it was opened.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads bytes from a position on, as many as the kernel gives at once. None at the end.
+    pub fn read_at(&self, position: u64, buffer: &mut [u8]) -> Result<usize, FsErrorKind> {
+        let read = || rustix::io::pread(&self.handle, &mut *buffer, position);
+        rustix::io::retry_on_intr(read).map_err(kind)
     }
 }
 

@@ -11,6 +11,8 @@ use crate::name::name_fits;
 #[derive(Debug, Clone)]
 pub struct Protection {
     protected: Vec<Pattern>,
+    /// As many of them, from the first on, only make programs run code: nothing runs because such a file is gone.
+    removable: usize,
     allowed: Vec<Pattern>,
 }
 
@@ -90,7 +92,11 @@ const USUAL: &[&str] = &[
     ".mvn/jvm.config",
     ".mvn/maven.config",
     ".mvn/extensions.xml",
-    // Hooks, servers and commands of agents.
+];
+
+/// Hooks, servers and commands of agents. They also say what an agent may not do, so that removing one can give it more
+/// power.
+const OF_AGENTS: &[&str] = &[
     ".mcp.json",
     ".claude",
     ".codex",
@@ -116,8 +122,15 @@ const USUAL: &[&str] = &[
 
 impl Default for Protection {
     fn default() -> Self {
-        let protected = USUAL.iter().filter_map(|pattern| Pattern::parse(pattern).ok()).collect();
-        Protection { protected, allowed: Vec::new() }
+        let parsed = |patterns: &[&str]| -> Vec<Pattern> {
+            patterns.iter().filter_map(|pattern| Pattern::parse(pattern).ok()).collect()
+        };
+        let (usual, of_agents) = (parsed(USUAL), parsed(OF_AGENTS));
+        Protection {
+            removable: usual.len(),
+            protected: [usual, of_agents].concat(),
+            allowed: Vec::new(),
+        }
     }
 }
 
@@ -161,6 +174,13 @@ impl Protection {
     /// All patterns of protected files.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.protected.iter().map(|pattern| pattern.text.as_str())
+    }
+
+    /// Whether a protected path may be removed if it can be brought back. It may not if it can also say what agents may
+    /// not do, or if the operator has protected it.
+    pub fn may_be_removed(&self, path: &Path) -> bool {
+        let names = folded_names(path);
+        !self.protected.iter().skip(self.removable).any(|pattern| pattern.matches(&names))
     }
 
     /// The protected paths that name one file each.
@@ -310,6 +330,9 @@ mod tests {
         assert_eq!(protection.find(Path::new("x/Cargo.lock")), Some("*.lock"));
         assert_eq!(protection.find(Path::new(".vscode/settings.json")), None);
         assert!(protection.find(Path::new(".vscode/tasks.json")).is_some());
+        assert!(!protection.may_be_removed(Path::new("x/Cargo.lock")));
+        assert!(!protection.may_be_removed(Path::new(".claude/settings.json")));
+        assert!(protection.may_be_removed(Path::new("sub/.envrc")));
         assert!(Protection::default().protect("a//b").is_err());
         assert!(Protection::default().protect("").is_err());
     }

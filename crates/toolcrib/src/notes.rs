@@ -16,6 +16,7 @@ const OTHER: &str = "note: ";
 /// The openings of notes, behind the bracket.
 const OPENINGS: &[&str] = &[
     OTHER,
+    "HEAD moved from ",
     "a change could not be recorded",
     "a value that looks secret ",
     "changed ",
@@ -37,6 +38,7 @@ const OPENINGS: &[&str] = &[
     "no new output]",
     "no output]",
     "not kept, ",
+    "not written, ",
     "nothing confined ",
     "pending]",
     "refused by the sandbox",

@@ -1,14 +1,19 @@
 //! What commands are held to: the roots, what is protected in them, what the operator says, and what this
 //! system can enforce.
 
-mod git_directory;
+pub(crate) mod git_directory;
+mod git_history;
+mod git_objects;
+pub(crate) mod git_refs;
 mod guard;
+mod known_content;
 mod named_paths;
 mod path_rules;
 pub(crate) mod refusals;
+mod version_control_programs;
 
 pub(crate) use self::guard::CommandGuard;
-pub(crate) use self::path_rules::PathRules;
+pub(crate) use self::path_rules::{Danger, PathRules};
 
 use std::path::{Path, PathBuf};
 

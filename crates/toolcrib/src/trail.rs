@@ -1,5 +1,7 @@
 //! What a command changes, seen as it happens.
 
+mod heads;
+
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use toolcrib_fs::{About, ChangedFile, Footprint, Measure, Settled, Tree, Workspa
 use toolcrib_search::{Ignored, VERSION_CONTROL};
 use toolcrib_text::visible_name;
 
+use self::heads::Heads;
 use crate::runtime::Runtime;
 
 /// As many files with other names are named.
@@ -24,6 +27,7 @@ pub(crate) struct Trail {
     /// By the root.
     ignored: HashMap<PathBuf, Ignored>,
     own: Vec<PathBuf>,
+    heads: Mutex<Heads>,
     /// What is settled and nobody has asked for yet.
     untold: Mutex<Left>,
     /// No process of the command is left.
@@ -40,6 +44,8 @@ pub(crate) struct Left {
     pub(crate) removed: Vec<PathBuf>,
     /// The changes in the journal that it makes up.
     pub(crate) ids: Vec<u64>,
+    /// The heads of repositories that it has moved, in words.
+    pub(crate) moved_heads: Vec<String>,
     /// What could not be seen, or not be kept, in words.
     pub(crate) troubles: Vec<String>,
 }
@@ -52,6 +58,7 @@ impl Trail {
         Trail {
             ignored: workspace.trees().map(with_path).collect(),
             own: runtime.own().to_vec(),
+            heads: Mutex::default(),
             workspace: workspace.clone(),
             footprint: Footprint::new(workspace, journal, about, Measure::default()),
             untold: Mutex::default(),
@@ -63,13 +70,16 @@ impl Trail {
     pub(crate) fn take(&self) -> Left {
         let mut untold = self.lock();
         untold.add(self.settle(!self.is_over.load(Ordering::Relaxed)));
-        std::mem::take(&mut *untold)
+        let mut left = std::mem::take(&mut *untold);
+        left.moved_heads = self.heads().take_moved(&self.workspace);
+        left
     }
 
     /// The command is about to change these.
     pub(crate) fn touched(&self, accesses: &[FileAccess]) {
         for FileAccess { path, action, .. } in accesses {
             let whole = matches!(action, FileAction::RenameFrom | FileAction::RenameTo(_));
+            self.heads().touched(&self.workspace, path);
             self.footprint.touch(path, whole, &|path, is_directory| self.worth(path, is_directory));
         }
     }
@@ -82,6 +92,11 @@ impl Trail {
     /// Whether the command was about to change a file, and still runs.
     pub(crate) fn may_be_changing(&self, path: &Path) -> bool {
         !self.is_over.load(Ordering::Relaxed) && self.footprint.has_touched(path)
+    }
+
+    /// The mode of a file that is kept as it was before the command, so that Undo brings it back.
+    pub(crate) fn kept_mode(&self, path: &Path) -> Option<u32> {
+        self.footprint.kept(path).map(|version| version.mode)
     }
 
     /// A change could not be supervised.
@@ -118,6 +133,10 @@ impl Trail {
             })
         });
         if is_ignored { Worth::Little } else { Worth::Much }
+    }
+
+    fn heads(&self) -> MutexGuard<'_, Heads> {
+        self.heads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, Left> {

@@ -24,6 +24,7 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     let directory = tempfile::tempdir()?;
     small(&binary, directory.path(), rounds)?;
     changes(&binary, rounds)?;
+    git(&binary, rounds)?;
     flood(&binary, directory.path(), if rounds.measured < 10 { SMALL_FLOOD } else { FLOOD })
 }
 
@@ -125,6 +126,44 @@ fn changes(binary: &Path, rounds: Rounds) -> Result<()> {
         let more = kept.zip(open).map(|(kept, open)| kept - open);
         let words = [open, kept, more].map(two_digits);
         println!("| {what} | {} | {} | {} |", words[0], words[1], words[2]);
+    }
+    open.end()?;
+    confined.end()?;
+    Ok(())
+}
+
+/// What git costs in the sandbox, where each file that it writes is decided on and recorded.
+fn git(binary: &Path, rounds: Rounds) -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let root = directory.path().join("tree");
+    std::fs::create_dir(&root)?;
+    let commit = "git -c user.name=a -c user.email=a@b commit -q -m";
+    let fill = format!(
+        "git init -q repo && cd repo && mkdir d{{1..40}} && for i in {{1..2000}}; do echo $i > d$((i % 40 + 1))/f$i; done && git add -A && {commit} one && git tag one && for i in {{1..1000}}; do echo more >> d$((i % 40 + 1))/f$i; done && {commit} two -a && git tag two"
+    );
+    spawned("bash", &["-c", &format!("cd {} && {fill}", root.display())])?;
+    let start = |profile| session_in(binary, &root, &directory.path().join(profile), profile);
+    let (mut open, mut confined) = (start("open")?, start("workspace")?);
+    println!("\n| git | open ms | sandbox ms | ratio |\n| --- | ---: | ---: | ---: |");
+    for (what, before, script) in [
+        ("clone of 2,000 files", "rm -rf copy", "git clone -q repo copy"),
+        (
+            "checkout that changes 1,000 files",
+            "git -C repo checkout -q two",
+            "git -C repo checkout -q one",
+        ),
+        ("status", "true", "git -C repo status --porcelain"),
+    ] {
+        let mut times = [Times::default(), Times::default()];
+        for _ in 0..(rounds.measured / 20).max(1) {
+            bash(&mut open, before)?;
+            times[0].add(timed(|| bash(&mut open, script).map(|_| ()))?);
+            bash(&mut open, before)?;
+            times[1].add(timed(|| bash(&mut confined, script).map(|_| ()))?);
+        }
+        let [open, confined] = times.map(|times| times.percentile_ms(50));
+        let words = [open, confined].map(two_digits);
+        println!("| {what} | {} | {} | {} |", words[0], words[1], ratio(confined, open));
     }
     open.end()?;
     confined.end()?;

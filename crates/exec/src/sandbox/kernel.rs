@@ -246,6 +246,17 @@ pub(crate) fn add_descriptor(
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer.into()) }
 }
 
+/// Whether no descriptor and no mapping of a file can write it. The kernel grants a lease for reading only then.
+/// The descriptor that is given must be one that reads.
+#[expect(unsafe_code, reason = "no crate that we have asks for a lease")]
+pub(crate) fn has_no_writer(file: impl AsFd) -> bool {
+    let number = file.as_fd().as_raw_fd();
+    // SAFETY: the command takes a plain number, and the descriptor is open.
+    let granted = unsafe { libc::fcntl(number, libc::F_SETLEASE, libc::F_RDLCK) } == 0;
+    // SAFETY: as above. It is given back at once, before anything else can open the file.
+    granted && unsafe { libc::fcntl(number, libc::F_SETLEASE, libc::F_UNLCK) } == 0
+}
+
 /// Connects a socket to an address of any family.
 #[expect(unsafe_code, reason = "no crate that we have takes an address as bytes")]
 pub(crate) fn connect(socket: impl AsFd, address: &[u8]) -> rustix::io::Result<()> {

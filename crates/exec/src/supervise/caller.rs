@@ -1,9 +1,11 @@
 //! The thread that makes a supervised call: its descriptors, its working directory and its credentials.
 
 use std::cell::{Cell, OnceCell};
+use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
@@ -14,6 +16,8 @@ use rustix::process::{
     pidfd_open, umask,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+
+use crate::guard::Program;
 
 /// A thread of a command that waits for the answer to a call.
 #[derive(Debug, Clone, Copy)]
@@ -115,6 +119,17 @@ impl Caller {
         Some(major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?)
     }
 
+    /// The program that it runs.
+    pub(super) fn program(self) -> Option<Program> {
+        let path = fs::read_link(format!("/proc/{}/exe", self.thread)).ok()?;
+        let mut line = Vec::new();
+        let file = fs::File::open(format!("/proc/{}/cmdline", self.thread)).ok()?;
+        file.take(MAX_ARGUMENT_BYTES).read_to_end(&mut line).ok()?;
+        let arguments = line.split(|byte| *byte == 0).filter(|argument| !argument.is_empty());
+        let arguments = arguments.map(|argument| OsStr::from_bytes(argument).to_owned());
+        Some(Program { path, arguments: arguments.collect() })
+    }
+
     /// The users and groups that its accesses to files are checked for.
     pub(super) fn credentials(self) -> Option<Credentials> {
         let number =
@@ -129,6 +144,9 @@ impl Caller {
         Some(field.trim().to_owned())
     }
 }
+
+/// Subcommands are among the first arguments.
+const MAX_ARGUMENT_BYTES: u64 = 4096;
 
 /// More generations than a command has.
 const MAX_GENERATIONS: usize = 1_000;
@@ -173,7 +191,9 @@ impl Credentials {
             *held.get_or_init(own)
         });
         let Some(held) = held else { return perform() };
-        let own = Credentials { user: geteuid().as_raw(), group: getegid().as_raw() };
+        let own = OWN.with(|own| {
+            *own.get_or_init(|| Credentials { user: geteuid().as_raw(), group: getegid().as_raw() })
+        });
         if self != own {
             setfsgid(Gid::from_raw(self.group));
             setfsuid(Uid::from_raw(self.user));
@@ -194,6 +214,8 @@ impl Credentials {
 thread_local! {
     /// The capabilities of this thread, if it has any.
     static CAPABILITIES: OnceCell<Option<CapabilitySets>> = const { OnceCell::new() };
+    /// The user and the group of this thread.
+    static OWN: OnceCell<Credentials> = const { OnceCell::new() };
     /// Whether this thread has a file creation mask and a working directory of its own.
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }

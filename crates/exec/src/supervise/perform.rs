@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, XattrFlags, chmodat, fstat, ftruncate,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags, XattrFlags, chmodat, fstat, ftruncate,
     linkat, mkdirat, mknodat, openat, removexattr, renameat_with, setxattr, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
@@ -92,6 +92,14 @@ impl Call<'_> {
         let found = self.resolver.resolve(file, LastLink::Name)?;
         let path = found.path()?;
         let (parent, name) = found.place()?;
+        // What fails without a sandbox is no refusal. Git tries to remove each directory that may be empty.
+        match (found.kind(), directory) {
+            (Some(FileType::Directory), true) if self.has_entries(&found) => {
+                return Err(Errno::NOTEMPTY);
+            }
+            (Some(FileType::Directory), false) => return Err(Errno::ISDIR),
+            _ => {}
+        }
         // The kernel never removes a dot.
         if found.target.is_some() && !found.is_dot() {
             self.check_not_mounted(Deed::Remove, &found, &path)?;
@@ -102,6 +110,18 @@ impl Call<'_> {
         // That a name is not there is no refusal.
         let path = found.target.is_some().then_some(path);
         self.told(Some(Deed::Remove), path, removed)
+    }
+
+    /// Whether there is something in a directory. One that cannot be listed counts as empty.
+    fn has_entries(&self, found: &Found) -> bool {
+        let Some(target) = found.target.as_ref().filter(|_| !found.is_dot()) else { return false };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listed = self.credentials.hold(|| {
+            let directory = openat(target, ".", flags, Mode::empty())?;
+            Dir::read_from(directory)
+        });
+        let mut names = listed.into_iter().flatten().flatten();
+        names.any(|entry| !matches!(entry.file_name().to_bytes(), b"." | b".."))
     }
 
     fn rename(&self, from: &GivenPath, to: &GivenPath, flags: u32) -> rustix::io::Result<()> {

@@ -1,9 +1,12 @@
 //! Files whose content decides whether they may be written, such as the configuration of a repository.
 //!
-//! A command never gets a descriptor of such a file. It writes to a file in memory instead; when the last
-//! descriptor of that is closed, its content is reviewed, and a copy takes the place of the old file at
-//! once. The same happens to a file that is renamed to such a name. So the content that was reviewed is
-//! the content that stays, whatever the command holds open.
+//! A command never gets a descriptor of such a file. It writes to a file without a name instead; when the last
+//! descriptor of that is closed, its content is reviewed, and it gets its name at once if nothing can write it
+//! any more. Otherwise a copy gets the name. A file that is renamed to such a name is copied as well. So the
+//! content that was reviewed is the content that stays, whatever the command holds open.
+//!
+//! The file itself is preferred to a copy: git has noted its number in the index before it was closed, and would
+//! take a copy for a changed file.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -15,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{
     AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, RenameFlags, ResolveFlags, fchmod, fstat,
-    memfd_create, openat, openat2, renameat_with, unlinkat,
+    linkat, memfd_create, openat, openat2, renameat_with, unlinkat,
 };
 use rustix::io::{Errno, pread, write};
 
@@ -23,10 +26,11 @@ use super::caller::{Credentials, path_of, reopening_path};
 use super::open::answer;
 use super::resolve::Found;
 use super::{Answer, Call};
-use crate::guard::Guard;
+use crate::guard::{Guard, RefusedContent};
 use crate::job::Job;
 use crate::random::random_word;
 use crate::refusal::{Refusal, Unwritable};
+use crate::sandbox::has_no_writer;
 
 /// More than a configuration that people write has.
 const MAX_BYTES: u64 = 1 << 20;
@@ -44,8 +48,10 @@ pub(crate) struct Staging {
 
 #[derive(Debug)]
 struct Staged {
-    /// The file in memory that the command writes.
+    /// The file that the command writes, opened to be read.
     content: OwnedFd,
+    /// Whether it can get a name.
+    is_nameable: bool,
     destination: Destination,
     guard: Arc<dyn Guard>,
     job: Arc<Job>,
@@ -103,27 +109,42 @@ impl Staged {
         let Destination { parent, name, path, credentials } = self.destination;
         // Its directory may have another name by now, under which other rules hold.
         let is_in_place = path_of(&parent).is_ok_and(|above| above.join(&name) == path);
+        // From here on nothing of the command can write it: this thread opens all its files.
+        let is_final = self.is_nameable
+            && has_no_writer(&self.content)
+            && fstat(&self.content).is_ok_and(|status| status.st_nlink == 0);
         let content = if is_in_place { read(&self.content) } else { Err(Errno::STALE) };
         let reviewed = match content {
             Ok((content, mode)) => {
                 let reviewed = self.guard.review(&path, &content, false);
                 reviewed.map(|()| (content, mode))
             }
-            Err(_) => Err(Unwritable::Protected),
+            Err(_) => Err(RefusedContent { why: Unwritable::Protected, instead: None }),
         };
         match reviewed {
             Ok((content, mode)) => {
-                let put = || put(&parent, &name, &content, mode, RenameFlags::empty());
+                let put = || match is_final {
+                    true => name_file(&parent, &name, &self.content),
+                    false => put(&parent, &name, &content, mode, RenameFlags::empty()),
+                };
                 // A directory that is gone by now is no refusal.
                 let _ = credentials.hold(put);
             }
-            Err(why) => self.job.refused(Refusal::Write(path, why)),
+            Err(RefusedContent { why, instead }) => {
+                self.job.refused(Refusal::Write(path, why));
+                if let Some((content, mode)) = instead {
+                    let mode = Mode::from_raw_mode(mode & 0o777);
+                    let put = || put(&parent, &name, &content, mode, RenameFlags::NOREPLACE);
+                    // A file that has the name is the user's.
+                    let _ = credentials.hold(put);
+                }
+            }
         }
     }
 }
 
 impl Call<'_> {
-    /// Opens a file in memory in the place of one whose content is reviewed.
+    /// Opens a file without a name in the place of one whose content is reviewed.
     pub(super) fn stage(&self, found: &Found, flags: u32, mode: u32) -> rustix::io::Result<Answer> {
         // Only a descriptor that can write is heard of when it is closed.
         let access = flags & libc::O_ACCMODE as u32;
@@ -137,8 +158,7 @@ impl Call<'_> {
             return Err(Errno::MFILE);
         }
         let (parent, name) = found.place()?;
-        let make = || memfd_create("reviewed", MemfdFlags::CLOEXEC);
-        let content = self.credentials.hold(make)?;
+        let (written, is_nameable) = self.credentials.hold(|| nameless(parent))?;
         let mut mode = Mode::from_raw_mode(mode & 0o777);
         if let Some(target) = &found.target {
             let existing = reopening_path(target);
@@ -147,11 +167,14 @@ impl Call<'_> {
             let (old, old_mode) = read(&self.credentials.hold(open)?)?;
             mode = old_mode;
             if !truncates {
-                write_all(&content, &old)?;
+                write_all(&written, &old)?;
             }
         }
-        fchmod(&content, mode)?;
-        let given = self.reopen(&content, flags)?;
+        let given = self.reopen(&written, flags)?;
+        let content = self.reopen(&written, libc::O_RDONLY as u32)?;
+        fchmod(&written, mode)?;
+        // Before the watch begins, which tells of this descriptor, too.
+        drop(written);
         let watched = WatchFlags::CLOSE_WRITE | WatchFlags::ONESHOT;
         let watch = inotify::add_watch(&staging.closed, reopening_path(&content), watched)?;
         let destination = Destination {
@@ -161,7 +184,7 @@ impl Call<'_> {
             credentials: self.credentials,
         };
         let (guard, job) = (self.supervised.guard.clone(), self.supervised.job.clone());
-        staging.lock().insert(watch, Staged { content, destination, guard, job });
+        staging.lock().insert(watch, Staged { content, is_nameable, destination, guard, job });
         Ok(answer(given, flags))
     }
 }
@@ -180,8 +203,8 @@ pub(super) fn rename(
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let open = || openat(CWD, reopening_path(source), flags, Mode::empty());
     let (content, mode) = read(&call.credentials.hold(open)?)?;
-    if let Err(why) = call.supervised.guard.review(path, &content, false) {
-        call.supervised.tell(Refusal::Write(path.to_owned(), why));
+    if let Err(refused) = call.supervised.guard.review(path, &content, false) {
+        call.supervised.tell(Refusal::Write(path.to_owned(), refused.why));
         return Err(Errno::ACCESS);
     }
     let flags = if replaces { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
@@ -208,11 +231,36 @@ pub(super) fn renew(call: &Call<'_>, path: &Path) -> rustix::io::Result<()> {
         Err(Errno::NOENT) => return Ok(()),
         file => read(&file?)?,
     };
-    if let Err(why) = call.supervised.guard.review(path, &content, true) {
-        call.supervised.tell(Refusal::Write(path.to_owned(), why));
+    if let Err(refused) = call.supervised.guard.review(path, &content, true) {
+        call.supervised.tell(Refusal::Write(path.to_owned(), refused.why));
         return Err(Errno::ACCESS);
     }
     call.credentials.hold(|| put(&parent, name, &content, mode, RenameFlags::empty()))
+}
+
+/// Makes a file without a name in a directory, and tells whether it can get one. Where the file system has no such
+/// files, it is in memory.
+fn nameless(directory: &OwnedFd) -> rustix::io::Result<(OwnedFd, bool)> {
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    match openat(directory, ".", flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => Ok((file, true)),
+        Err(_) => Ok((memfd_create("reviewed", MemfdFlags::CLOEXEC)?, false)),
+    }
+}
+
+/// Gives a file that has no name a name in a directory, in the place of what has it, at once.
+fn name_file(parent: &OwnedFd, name: &OsStr, file: &OwnedFd) -> rustix::io::Result<()> {
+    let path = reopening_path(file);
+    match linkat(CWD, &path, parent, name, AtFlags::SYMLINK_FOLLOW) {
+        Err(Errno::EXIST) => {}
+        linked => return linked,
+    }
+    let word = random_word().map_err(|_| Errno::IO)?;
+    let temporary = format!(".toolcrib-{word}");
+    linkat(CWD, &path, parent, &temporary, AtFlags::SYMLINK_FOLLOW)?;
+    renameat_with(parent, &temporary, parent, name, RenameFlags::empty()).inspect_err(|_| {
+        let _ = unlinkat(parent, &temporary, AtFlags::empty());
+    })
 }
 
 /// Makes a file with a content at a name, at once.

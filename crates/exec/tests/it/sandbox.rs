@@ -27,7 +27,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use toolcrib_exec::{
     AllowAll, Command, Exit, FileAccess, FileAction, Guard, HeldPath, Job, JobError, Jobs,
-    Launcher, Level, Limits, LogLimits, Network, Sandbox, Shells, Unwritable, Verdict,
+    Launcher, Level, Limits, LogLimits, Network, Program, RefusedContent, Sandbox, Shells,
+    Unwritable, Verdict,
 };
 
 use crate::command_directory::command_directory;
@@ -212,7 +213,7 @@ impl Bench {
 struct Protect(Vec<PathBuf>, Mutex<Vec<String>>);
 
 impl Guard for Protect {
-    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<PathBuf>) -> Verdict {
+    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> Verdict {
         let renames = accesses.iter().any(|access| access.action == FileAction::RenameFrom);
         for (number, access) in accesses.iter().enumerate() {
             let refuse = |why| Verdict::Refuse { access: number, why };
@@ -228,7 +229,7 @@ impl Guard for Protect {
         Verdict::Allow
     }
 
-    fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), Unwritable> {
+    fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), RefusedContent> {
         Ok(())
     }
 

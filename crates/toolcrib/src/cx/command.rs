@@ -149,8 +149,8 @@ impl<'a> Cx<'a> {
         let about =
             About { command: Some(self.shown_command(&command.script)), ..self.about.clone() };
         let trail = Arc::new(Trail::begin(self.runtime, about));
-        let guard = CommandGuard::new(self.runtime.path_rules().clone(), trail.clone(), &tmp);
-        let guard = Arc::new(guard);
+        let rules = self.runtime.path_rules().clone();
+        let guard = Arc::new(CommandGuard::new(rules, trail.clone(), &tmp, &command.directory));
         let job = jobs.start_within(&sandbox, &command, guard.clone());
         let job = job.map_err(|error| trouble(&error))?;
         trail.name_shell(job.id());

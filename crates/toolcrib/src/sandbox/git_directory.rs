@@ -34,7 +34,7 @@ const REFS: &str = "refs";
 /// The git directories of submodules are beneath it.
 const SUBMODULES: &str = "modules";
 /// Names the directory that a worktree shares objects, references and configuration with.
-pub(super) const COMMON: &str = "commondir";
+pub(crate) const COMMON: &str = "commondir";
 /// Where a rebase that has stopped is kept, and a series of cherry-picks or reverts.
 const REBASE: &str = "rebase-merge";
 const SEQUENCER: &str = "sequencer";
@@ -63,6 +63,44 @@ pub(super) enum Part {
     SequenceDirectory,
     /// A name that makes a directory a git directory.
     Structure,
+}
+
+/// Names that git gives at the top of a git directory.
+const TOP_NAMES: [&str; 20] = [
+    "HEAD",
+    "ORIG_HEAD",
+    "FETCH_HEAD",
+    "COMMIT_EDITMSG",
+    "branches",
+    "config",
+    "config.worktree",
+    "description",
+    "hooks",
+    "index",
+    "info",
+    "lfs",
+    "logs",
+    "modules",
+    "objects",
+    "packed-refs",
+    "refs",
+    "reftable",
+    "shallow",
+    "worktrees",
+];
+
+/// The outermost git directory that a path is a part of, given from the root.
+pub(super) fn around(tree: &Tree, path: &Path) -> Option<PathBuf> {
+    let mut directory = PathBuf::new();
+    for name in path.iter() {
+        let is_part = directory.file_name().is_some_and(|name| name == USUAL_NAME)
+            || TOP_NAMES.iter().any(|top| name == *top);
+        if is_part && is_complete(tree, &directory, None) {
+            return Some(directory);
+        }
+        directory.push(name);
+    }
+    None
 }
 
 /// The part of a git directory that a path is, given from its root, and that directory.
@@ -114,7 +152,7 @@ pub(super) fn is_git_directory(tree: &Tree, directory: &Path) -> bool {
 }
 
 /// Whether a directory has all that git asks of it, if one more name were there.
-pub(super) fn is_complete(tree: &Tree, directory: &Path, more: Option<&OsStr>) -> bool {
+pub(crate) fn is_complete(tree: &Tree, directory: &Path, more: Option<&OsStr>) -> bool {
     let has = |name: &str| {
         more.is_some_and(|more| more.eq_ignore_ascii_case(name))
             || tree.may_have(&directory.join(name))
@@ -214,7 +252,7 @@ pub(super) fn of_work_tree(tree: &Tree, work_tree: &Path) -> Option<PathBuf> {
 }
 
 /// A path that was given from a directory, as a path from the root; nothing, if it leads out.
-fn beneath_root(tree: &Tree, from: &Path, path: &Path) -> Option<PathBuf> {
+pub(crate) fn beneath_root(tree: &Tree, from: &Path, path: &Path) -> Option<PathBuf> {
     use std::path::Component;
     let mut plain = PathBuf::new();
     for component in tree.path().join(from).join(path).components() {
@@ -228,7 +266,7 @@ fn beneath_root(tree: &Tree, from: &Path, path: &Path) -> Option<PathBuf> {
 }
 
 /// A small file, by its path from the root. A link is none.
-pub(super) fn read(tree: &Tree, path: &Path) -> Option<Vec<u8>> {
+pub(crate) fn read(tree: &Tree, path: &Path) -> Option<Vec<u8>> {
     let (parent, name) = (path.parent()?, path.file_name()?);
     let mut bytes = Vec::new();
     let taken = tree.directory(parent).ok()?.take(name, MAX_BYTES, &mut bytes).ok()?;

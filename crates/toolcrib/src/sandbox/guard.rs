@@ -4,14 +4,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolcrib_exec::{FileAccess, Guard, SESSION_TMP, Unwritable, Verdict};
+use toolcrib_exec::{
+    FileAccess, Guard, Program, RefusedContent, SESSION_TMP, Unwritable, Verdict,
+};
 use toolcrib_fs::{Root, RootMode, Tree, Workspace};
 
-use super::path_rules::{PathRules, Rule};
+use super::path_rules::{Danger, PathRules, Rule};
 use crate::trail::Trail;
 
-/// As many refused configurations are explained.
-const MAX_EXPLAINED: usize = 5;
+/// As many refused contents are explained.
+const MAX_EXPLAINED: usize = 200;
 
 /// The guard of one command.
 #[derive(Debug)]
@@ -21,14 +23,18 @@ pub(crate) struct CommandGuard {
     /// The session's own directory, which other programs find under another path.
     tmp: Option<Workspace>,
     /// The contents that were refused: the path, and what was wrong.
-    refused: Mutex<Vec<(PathBuf, Vec<String>)>>,
+    refused: Mutex<Vec<(PathBuf, Danger)>>,
 }
 
 impl CommandGuard {
     /// Of a command that is about to begin.
-    pub(crate) fn new(rules: Arc<PathRules>, trail: Arc<Trail>, tmp: &Path) -> CommandGuard {
-        // The user may have changed configurations since.
-        rules.forget_named();
+    pub(crate) fn new(
+        rules: Arc<PathRules>,
+        trail: Arc<Trail>,
+        tmp: &Path,
+        directory: &Path,
+    ) -> CommandGuard {
+        rules.before_command(directory);
         let tmp = Root::open(tmp, RootMode::ReadWrite).ok();
         let tmp = tmp.and_then(|tmp| Workspace::new(vec![tmp]).ok());
         CommandGuard { rules, trail, tmp, refused: Mutex::default() }
@@ -53,7 +59,7 @@ impl CommandGuard {
         &self,
         number: usize,
         accesses: &[FileAccess],
-        program: &dyn Fn() -> Option<PathBuf>,
+        program: &dyn Fn() -> Option<Program>,
     ) -> Rule {
         let Some(access) = accesses.get(number) else { return Rule::Allowed };
         let Some((tree, relative, top)) = self.in_tmp(&access.path) else {
@@ -71,13 +77,13 @@ impl CommandGuard {
     }
 
     /// The contents that were refused since this was asked last: the path, and what was wrong.
-    pub(crate) fn take_refused(&self) -> Vec<(PathBuf, Vec<String>)> {
+    pub(crate) fn take_refused(&self) -> Vec<(PathBuf, Danger)> {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Guard for CommandGuard {
-    fn decide(&self, accesses: &[FileAccess], program: &dyn Fn() -> Option<PathBuf>) -> Verdict {
+    fn decide(&self, accesses: &[FileAccess], program: &dyn Fn() -> Option<Program>) -> Verdict {
         let mut verdict = Verdict::Allow;
         for number in 0..accesses.len() {
             match self.rule(number, accesses, program) {
@@ -85,25 +91,34 @@ impl Guard for CommandGuard {
                 Rule::Refused(why) => return Verdict::Refuse { access: number, why },
                 Rule::Reviewed => verdict = Verdict::Review,
                 Rule::Renewed(paths) => verdict = Verdict::Renew(paths),
+                Rule::Removed => {
+                    self.trail.touched(accesses);
+                    let path = &accesses[number].path;
+                    if !self.rules.may_be_removed(path, self.trail.kept_mode(path)) {
+                        return Verdict::Refuse { access: number, why: Unwritable::Protected };
+                    }
+                }
             }
         }
         self.trail.touched(accesses);
         verdict
     }
 
-    fn review(&self, path: &Path, content: &[u8], is_new: bool) -> Result<(), Unwritable> {
-        let dangers = match self.in_tmp(path) {
-            Some((tree, relative, _)) => self.rules.dangers_in(&tree, &relative, content, is_new),
-            None => self.rules.dangers(path, content, is_new),
+    fn review(&self, path: &Path, content: &[u8], is_new: bool) -> Result<(), RefusedContent> {
+        let danger = match self.in_tmp(path) {
+            Some((tree, relative, _)) => self.rules.danger_in(&tree, &relative, content, is_new),
+            None => self.rules.danger(path, content, is_new),
         };
-        if dangers.is_empty() {
-            return Ok(());
-        }
+        let Some(danger) = danger else { return Ok(()) };
+        let instead = match danger {
+            Danger::Unknown => self.rules.removed(path),
+            Danger::Variables(_) => None,
+        };
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.len() < MAX_EXPLAINED {
-            refused.push((path.to_owned(), dangers));
+            refused.push((path.to_owned(), danger));
         }
-        Err(Unwritable::Protected)
+        Err(RefusedContent { why: Unwritable::Protected, instead })
     }
 
     fn may_read(&self, path: &Path) -> bool {

@@ -5,18 +5,22 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use toolcrib_exec::{FileAccess, FileAction, NodeKind, Unwritable};
+use toolcrib_exec::{FileAccess, FileAction, NodeKind, Program, Unwritable};
 use toolcrib_fs::{EntryKind, Place, RootMode, Tree, Workspace};
 use toolcrib_policy::git_sequence::{self, SequenceFile};
 use toolcrib_policy::{Effect, Policy, Protection};
 
 use super::git_directory::{self, Part};
+use super::known_content::{KnownContent, Places};
 use super::named_paths::named_paths;
 use crate::hidden::Hidden;
 
 /// Patterns that protect whole directories of version control from file tools. Commands may work in them,
 /// but for the parts that make programs run code.
 const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
+
+/// The mode of a file whose own is not known.
+const USUAL_MODE: u32 = 0o644;
 
 /// As many names are looked at in a directory that is renamed, if rules deny files by path.
 const MAX_RENAMED: usize = 50_000;
@@ -30,6 +34,17 @@ pub(super) enum Rule {
     Refused(Unwritable),
     /// The content decides.
     Reviewed,
+    /// Allowed if the file can be brought back.
+    Removed,
+}
+
+/// Why a file must not have a content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Danger {
+    /// These variables of a configuration can make programs run code.
+    Variables(Vec<String>),
+    /// The file makes programs run code, and the content is not known to be the user's own.
+    Unknown,
 }
 
 /// Everything that paths are judged by.
@@ -44,8 +59,8 @@ pub(crate) struct PathRules {
     hidden: Arc<Hidden>,
     /// The real paths that links with protected names in the roots lead to.
     linked: Vec<PathBuf>,
-    /// Git directories that commands of this runtime have made.
-    made: Mutex<HashSet<PathBuf>>,
+    /// The user's own content of protected files.
+    known: KnownContent,
     /// Paths that the configurations of repositories name, by work tree.
     named: Mutex<HashMap<PathBuf, Arc<Vec<PathBuf>>>>,
     /// The roots and the directories above them, which may be work trees.
@@ -74,11 +89,20 @@ impl PathRules {
             protection,
             hidden,
             linked,
-            made: Mutex::default(),
+            known: KnownContent::default(),
             named: Mutex::default(),
             around_roots: around.into_iter().collect(),
             programs: Mutex::default(),
         }
+    }
+
+    /// A command is about to begin in a directory. The commits that are there now are the user's, unless commands of
+    /// this runtime have made them.
+    pub(super) fn before_command(&self, directory: &Path) {
+        // The user may have changed configurations since the last one.
+        self.forget_named();
+        let Some((tree, relative)) = self.workspace.tree_of(directory) else { return };
+        self.known.record_around(&tree, &relative);
     }
 
     /// Whether a path lies in a root.
@@ -124,7 +148,7 @@ impl PathRules {
         &self,
         access: &FileAccess,
         all: &[FileAccess],
-        program: &dyn Fn() -> Option<PathBuf>,
+        program: &dyn Fn() -> Option<Program>,
     ) -> Rule {
         let path = &access.path;
         let moves = matches!(access.action, FileAction::RenameFrom | FileAction::Remove);
@@ -143,9 +167,11 @@ impl PathRules {
         let Some((tree, relative)) = self.workspace.tree_of(path) else {
             let cache = self.caches.as_ref().and_then(|caches| caches.tree_of(path));
             return cache.map_or(Rule::Allowed, |(tree, relative)| {
+                self.known.before_change(&tree, &relative);
                 self.in_git_directory(&tree, &relative, access)
             });
         };
+        self.known.before_change(&tree, &relative);
         if self.is_denied(&tree, access, all) {
             return Rule::Refused(Unwritable::Protected);
         }
@@ -154,8 +180,11 @@ impl PathRules {
         }
         let pattern = self.protection.find(&relative);
         let is_linked = self.linked.iter().any(|linked| path.starts_with(linked));
-        if is_linked || pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern)) {
+        if is_linked {
             return Rule::Refused(Unwritable::Protected);
+        }
+        if pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern)) {
+            return of_protected(access, program);
         }
         if self.leads_to_protected(&relative, access, all) {
             return Rule::Refused(Unwritable::Protected);
@@ -163,13 +192,19 @@ impl PathRules {
         if access.action == FileAction::RenameFrom && self.holds_protected(&tree, &relative) {
             return Rule::Refused(Unwritable::Holding);
         }
-        if pattern.is_some() {
-            if let Some(rule) = in_other_version_control(&relative, access) {
-                return rule;
-            }
-            if self.is_removed_by_accident(&tree, &relative, access, program) {
-                return Rule::Refused(Unwritable::Repository);
-            }
+        if pattern.is_some()
+            && let Some(rule) = in_other_version_control(&relative, access)
+        {
+            return rule;
+        }
+        if self.is_removed_by_accident(&tree, &relative, access, program) {
+            return Rule::Refused(Unwritable::Repository);
+        }
+        if access.action == FileAction::Remove
+            && is_directory
+            && !git_directory::is_complete(&tree, &relative, None)
+        {
+            self.known.forget(&tree, &relative);
         }
         let replaces = matches!(
             access.action,
@@ -177,44 +212,90 @@ impl PathRules {
                 | FileAction::RenameTo(_)
                 | FileAction::Create(NodeKind::Symlink)
         );
-        if access.action != FileAction::Remove
-            && (self.is_named(&tree, &relative, replaces)
-                || self.has_protected_name(&tree, &relative))
-        {
-            return Rule::Refused(Unwritable::Protected);
+        if access.action != FileAction::Remove {
+            if self.has_protected_name(&tree, &relative) {
+                return Rule::Refused(Unwritable::Protected);
+            }
+            if self.is_named(&tree, &relative, replaces) {
+                return of_protected(access, program);
+            }
         }
         self.in_git_directory(&tree, &relative, access)
     }
 
     /// What is wrong with the new content of a file that is reviewed; nothing, if it may be so.
-    pub(super) fn dangers(&self, path: &Path, new: &[u8], is_new: bool) -> Vec<String> {
+    pub(super) fn danger(&self, path: &Path, new: &[u8], is_new: bool) -> Option<Danger> {
         let place = self.workspace.tree_of(path);
-        let place = place.or_else(|| self.caches.as_ref()?.tree_of(path));
-        let Some((tree, relative)) = place else { return Vec::new() };
-        self.dangers_in(&tree, &relative, new, is_new)
+        let (tree, relative) = place.or_else(|| self.caches.as_ref()?.tree_of(path))?;
+        // Other protected files are no configuration of git, whatever is beside them.
+        let pattern = self.protection.find(&relative);
+        let is_other = pattern.is_some_and(|pattern| !VERSION_CONTROL.contains(&pattern));
+        let part = git_directory::part_of(&tree, &relative);
+        let is_configuration = matches!(part, Some((_, Part::Configuration | Part::Sequence(_))))
+            || relative.file_name().is_some_and(|name| name == MERCURIAL);
+        // A directory is about to become a git directory, and this its configuration.
+        if is_new || (is_configuration && !is_other) {
+            return self.danger_in(&tree, &relative, new, is_new);
+        }
+        if !self.known.has(self.places(), &tree, &relative, new) {
+            return Some(Danger::Unknown);
+        }
+        if let Some(old) = git_directory::read(&tree, &relative) {
+            self.known.remember(path, &old, USUAL_MODE);
+        }
+        self.known.accept(path, new);
+        None
     }
 
-    /// The same for a path from the root of a tree.
-    pub(super) fn dangers_in(
+    /// Whether a protected file may be removed. `mode` is its mode if it is kept, so that Undo brings it back. Otherwise
+    /// a commit of the user's must have it.
+    pub(super) fn may_be_removed(&self, path: &Path, mode: Option<u32>) -> bool {
+        let Some((tree, relative)) = self.workspace.tree_of(path) else { return false };
+        let content = git_directory::read(&tree, &relative);
+        let is_known = |content: &Vec<u8>| {
+            self.known.has_anywhere(content)
+                || self.known.has(self.places(), &tree, &relative, content)
+        };
+        let may = mode.is_some() && self.protection.may_be_removed(&relative)
+            || content.as_ref().is_some_and(is_known);
+        if let Some(content) = content.filter(|_| may) {
+            self.known.remember(path, &content, mode.unwrap_or(USUAL_MODE));
+        }
+        may
+    }
+
+    /// The content and the mode of a protected file that a command has removed.
+    pub(super) fn removed(&self, path: &Path) -> Option<(Vec<u8>, u32)> {
+        self.known.removed(path)
+    }
+
+    fn places(&self) -> Places<'_> {
+        Places { workspace: &self.workspace, caches: self.caches.as_ref(), hidden: &self.hidden }
+    }
+
+    /// The same for a configuration, by its path from the root of a tree.
+    pub(super) fn danger_in(
         &self,
         tree: &Tree,
         relative: &Path,
         new: &[u8],
         is_new: bool,
-    ) -> Vec<String> {
+    ) -> Option<Danger> {
         self.forget_named();
-        if relative.file_name().is_some_and(|name| name == "hgrc") {
-            return mercurial_dangers(new);
-        }
-        let old = git_directory::read(tree, relative).filter(|_| !is_new);
-        match git_directory::part_of(tree, relative) {
-            Some((directory, Part::Sequence(kind))) => {
-                let known = self.known_programs(tree.path().join(directory), kind, old);
-                let programs = git_sequence::programs(kind, new);
-                programs.into_iter().filter(|program| !known.contains(program)).collect()
+        let found = if relative.file_name().is_some_and(|name| name == MERCURIAL) {
+            mercurial_dangers(new)
+        } else {
+            let old = git_directory::read(tree, relative).filter(|_| !is_new);
+            match git_directory::part_of(tree, relative) {
+                Some((directory, Part::Sequence(kind))) => {
+                    let known = self.known_programs(tree.path().join(directory), kind, old);
+                    let programs = git_sequence::programs(kind, new);
+                    programs.into_iter().filter(|program| !known.contains(program)).collect()
+                }
+                _ => git_directory::dangers(relative, old.as_deref(), new),
             }
-            _ => git_directory::dangers(relative, old.as_deref(), new),
-        }
+        };
+        (!found.is_empty()).then_some(Danger::Variables(found))
     }
 
     /// The programs that a stopped rebase has had up to now. Git takes a step out of its list before it makes it,
@@ -249,7 +330,7 @@ impl PathRules {
             // Git itself never does this to a repository in use.
             let in_use = relative.file_name().is_some_and(|name| name != "commondir")
                 && git_directory::is_complete(tree, &directory, None)
-                && !self.was_made(&tree.path().join(&directory));
+                && !self.known.was_made(tree, &directory);
             return if in_use { Rule::Refused(Unwritable::Repository) } else { Rule::Allowed };
         }
         let new = match &access.action {
@@ -291,9 +372,8 @@ impl PathRules {
         if !git_directory::is_clean(tree, directory) {
             return Rule::Refused(Unwritable::Protected);
         }
-        let directory = tree.path().join(directory);
-        let reviewed = git_directory::reviewed_files(&directory);
-        lock(&self.made).insert(directory);
+        self.known.is_being_made(tree, directory);
+        let reviewed = git_directory::reviewed_files(&tree.path().join(directory));
         // A command may still have them open, or have other names for them.
         Rule::Renewed(reviewed)
     }
@@ -305,36 +385,33 @@ impl PathRules {
         tree: &Tree,
         relative: &Path,
         access: &FileAccess,
-        program: &dyn Fn() -> Option<PathBuf>,
+        program: &dyn Fn() -> Option<Program>,
     ) -> bool {
-        const KNOW: [&str; 4] = ["git", "jj", "hg", "svn"];
+        if !matches!(access.action, FileAction::Remove | FileAction::RenameFrom) {
+            return false;
+        }
         let is_version_control = |path: &&Path| {
             path.file_name().is_some_and(|name| VERSION_CONTROL.iter().any(|known| name == *known))
         };
-        let Some(repository) = relative.ancestors().find(is_version_control) else { return false };
-        let removes = match access.action {
-            FileAction::Remove => true,
-            FileAction::RenameFrom => repository == relative,
-            _ => false,
+        let named = relative.ancestors().find(is_version_control).map(Path::to_owned);
+        let Some(repository) = named.or_else(|| git_directory::around(tree, relative)) else {
+            return false;
         };
+        let is_part = access.action == FileAction::Remove || repository == relative;
         let is_temporary = relative.extension().is_some_and(|last| last == "lock");
-        if !removes || is_temporary || self.was_made(&tree.path().join(repository)) {
+        if !is_part || is_temporary || self.known.was_made(tree, &repository) {
             return false;
         }
         // A file that points to a repository, and a directory that never became one, are nothing to lose.
         let is_git = repository.file_name().is_some_and(|name| name == ".git");
-        if is_git && !git_directory::is_complete(tree, repository, None) {
+        if is_git && !git_directory::is_complete(tree, &repository, None) {
             return false;
         }
-        let program = program();
-        let name = program.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
-        !name.is_some_and(|name| {
-            KNOW.iter().any(|known| name == *known || name.starts_with(&format!("{known}-")))
+        // `git clean` removes repositories that are untracked files to it, and nothing of its own.
+        program().is_none_or(|program| {
+            !is_version_control_program(&program)
+                || program.arguments.iter().any(|one| one == "clean")
         })
-    }
-
-    fn was_made(&self, repository: &Path) -> bool {
-        lock(&self.made).contains(repository)
     }
 
     /// Whether a rule denies the change, or one of a file beneath a directory that is renamed.
@@ -453,47 +530,28 @@ impl PathRules {
     }
 }
 
-/// What of Mercurial's and Jujutsu's directories makes them run programs. Subversion's has no such part.
-fn in_other_version_control(relative: &Path, access: &FileAccess) -> Option<Rule> {
-    if access.action == FileAction::Remove {
-        return None;
-    }
-    let ends = |names: &[&str]| {
-        let last: Vec<_> = relative.iter().rev().take(names.len()).collect();
-        last.iter().rev().zip(names).all(|(one, name)| *one == *name) && last.len() == names.len()
-    };
-    if ends(&[".hg", "hgrc"]) {
-        let is_file = matches!(
-            access.action,
-            FileAction::Write
-                | FileAction::Create(NodeKind::File)
-                | FileAction::RenameTo(NodeKind::File)
-        );
-        return Some(if is_file { Rule::Reviewed } else { Rule::Refused(Unwritable::Protected) });
-    }
-    let is_jujutsus = ends(&[".jj", "repo", "config.toml"]) || ends(&[".jj", "repo"]);
-    let is_made = matches!(access.action, FileAction::Create(NodeKind::Directory));
-    (is_jujutsus && !is_made).then_some(Rule::Refused(Unwritable::Protected))
-}
-
-/// Whether a configuration of Mercurial says more than where a clone comes from.
-fn mercurial_dangers(new: &[u8]) -> Vec<String> {
-    let Ok(text) = std::str::from_utf8(new) else { return vec!["no text".to_owned()] };
-    let (mut in_paths, mut dangers) = (false, Vec::new());
-    for (number, line) in text.lines().enumerate() {
-        let trimmed = line.trim();
-        let is_plain = trimmed.is_empty() || trimmed.starts_with(['#', ';']);
-        let is_default = in_paths
-            && line.split_once('=').is_some_and(|(key, value)| {
-                key.trim() == "default" && !key.starts_with(' ') && !value.contains("::")
-            });
-        if trimmed == "[paths]" && line.starts_with('[') {
-            in_paths = true;
-        } else if !is_plain && !is_default {
-            dangers.push(format!("{trimmed} (line {})", number + 1));
+/// The rule for a file that makes programs run code. Nothing runs because it is gone, or because a directory is there.
+/// Programs of version control may write what the user's commits have; to others it is refused at once.
+fn of_protected(access: &FileAccess, program: &dyn Fn() -> Option<Program>) -> Rule {
+    let by_version_control =
+        || program().is_some_and(|program| is_version_control_program(&program));
+    let by_patch = || program().is_some_and(|program| applies_patches(&program));
+    match (&access.action, &access.kind) {
+        (FileAction::Remove, Some(NodeKind::Directory)) => Rule::Allowed,
+        // Git then renames another file to this name, whose content is known at that moment.
+        (FileAction::Remove | FileAction::Create(NodeKind::File), _) if by_patch() => {
+            Rule::Refused(Unwritable::Protected)
         }
+        (FileAction::Remove, Some(NodeKind::File)) => Rule::Removed,
+        (FileAction::Create(NodeKind::Directory), _) if by_version_control() => Rule::Allowed,
+        (
+            FileAction::Write
+            | FileAction::Create(NodeKind::File)
+            | FileAction::RenameTo(NodeKind::File),
+            _,
+        ) if by_version_control() => Rule::Reviewed,
+        _ => Rule::Refused(Unwritable::Protected),
     }
-    dangers
 }
 
 /// The real paths that links with protected names at the top of the roots lead to.

@@ -8,13 +8,20 @@ use toolcrib_text::visible_name;
 
 use crate::words::{counted, first_of};
 
-/// Lines at most, and what each names.
-const LINES: usize = 3;
+/// So many lines tell of refusals.
+pub(crate) const MAX_LINES: usize = 3;
+
+/// So many refusals are named in a line.
 const NAMED: usize = 3;
 
-/// What to say of it, one line for each setting and never more than three, that of the network first. Paths
-/// that `output` shows, as they are or relative to `directory`, are not repeated.
-pub(crate) fn notes(refusals: &[Refusal], output: &str, directory: &Path) -> Vec<String> {
+/// What to say of it, one line for each setting and at most `most_lines`, that of the network first. Paths that
+/// `output` shows, as they are or relative to `directory`, are not repeated.
+pub(crate) fn notes(
+    refusals: &[Refusal],
+    output: &str,
+    directory: &Path,
+    most_lines: usize,
+) -> Vec<String> {
     let mut kinds: Vec<(Kind, Vec<&Refusal>)> = Vec::new();
     for refusal in refusals {
         let kind = kind(refusal);
@@ -35,10 +42,11 @@ pub(crate) fn notes(refusals: &[Refusal], output: &str, directory: &Path) -> Vec
         };
         format!("{}: {names} ({})", kind.refused, kind.remedy)
     };
-    if kinds.len() <= LINES {
+    if kinds.len() <= most_lines {
         return kinds.iter().map(line).collect();
     }
-    let (first, others) = kinds.split_at(LINES - 1);
+    let Some(whole) = most_lines.checked_sub(1) else { return Vec::new() };
+    let (first, others) = kinds.split_at(whole);
     let more: usize = others.iter().map(|(_, refused)| refused.len()).sum();
     let more = counted(more as u64, "more attempt");
     first.iter().map(line).chain([format!("{BY_SANDBOX}: {more}, for other reasons")]).collect()
@@ -118,7 +126,7 @@ fn remedy(why: Unwritable) -> &'static str {
             "protected: it can make programs run code, or a rule says so; allow_protected in config.toml, or the rule"
         }
         Unwritable::Repository => {
-            "part of a repository that no command of this session made; only git removes from it, or you; allow_protected in config.toml"
+            "a repository that was there before this session: nothing of it was removed or renamed, and only the user can do that; allow_protected in config.toml"
         }
         Unwritable::Hidden => "hidden from commands",
         Unwritable::Holding => {
@@ -181,13 +189,13 @@ mod tests {
             Refusal::Connect("93.184.216.34:443".parse().unwrap()),
         ];
         assert_eq!(
-            notes(&refusals, "", Path::new("/w")),
+            notes(&refusals, "", Path::new("/w"), MAX_LINES),
             [
                 "network is off, by network = \"none\": look up a name at 10.0.0.2:53, connect 93.184.216.34:443 (network = \"all\" in config.toml allows it)",
                 "refused by the sandbox: write /etc/hosts (outside the roots; --root DIR adds one, caches in config.toml those of build tools)",
             ]
         );
-        assert_eq!(notes(&[], "", Path::new("/w")), Vec::<String>::new());
+        assert_eq!(notes(&[], "", Path::new("/w"), MAX_LINES), Vec::<String>::new());
         assert_eq!(facts(&[]), None);
     }
 
@@ -198,17 +206,17 @@ mod tests {
             Refusal::Change(Deed::Remove, "/w/.git/HEAD".into(), Unwritable::Repository),
         ];
         let output = "rm: cannot remove '.git/config': Permission denied\n";
-        let all = notes(&refusals, output, Path::new("/w"));
+        let all = notes(&refusals, output, Path::new("/w"), MAX_LINES);
         assert!(all[0].starts_with("refused by the sandbox: remove /w/.git/HEAD ("), "{all:?}");
-        let all = notes(&refusals[..1], output, Path::new("/w"));
+        let all = notes(&refusals[..1], output, Path::new("/w"), MAX_LINES);
         assert!(all[0].starts_with("refused by the sandbox: 1 path shown above ("), "{all:?}");
-        let all = notes(&written(2), "/etc/0 and /etc/1", Path::new("/w"));
+        let all = notes(&written(2), "/etc/0 and /etc/1", Path::new("/w"), MAX_LINES);
         assert!(all[0].starts_with("refused by the sandbox: 2 paths shown above ("), "{all:?}");
     }
 
     #[test]
     fn there_is_an_end_to_it() {
-        let all = notes(&written(21), "", Path::new("/w"));
+        let all = notes(&written(21), "", Path::new("/w"), MAX_LINES);
         assert_eq!(all.len(), 1);
         assert!(all[0].contains("write /etc/2 and 18 more ("), "{all:?}");
         let mut many = written(2);
@@ -216,7 +224,7 @@ mod tests {
         for why in [Unwritable::Protected, Unwritable::Hidden, Unwritable::Holding] {
             many.push(Refusal::Write("/x".into(), why));
         }
-        let all = notes(&many, "", Path::new("/w"));
+        let all = notes(&many, "", Path::new("/w"), MAX_LINES);
         assert!(all[0].starts_with("network is off"), "{all:?}");
         assert_eq!(all.len(), 3);
         assert_eq!(all[2], "refused by the sandbox: 3 more attempts, for other reasons");

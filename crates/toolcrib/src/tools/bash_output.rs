@@ -304,7 +304,7 @@ fn answer(
     }
     let escaped = escapes(&text);
     let refused = job.refusals();
-    let refusals = refusals::notes(&refused, &text, job.directory());
+    let refusals = refusals::notes(&refused, &text, job.directory(), refusals::MAX_LINES);
     text.extend(left.notes().map(bracketed));
     text.extend(notes.iter().map(bracketed));
     text.extend(dropped_note(job, now).map(bracketed));

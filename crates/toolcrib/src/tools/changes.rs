@@ -24,6 +24,7 @@ pub(super) struct Changes {
     /// Directories without changed files in them: what happened to each, and its name.
     directories: Vec<(&'static str, String)>,
     ids: Vec<u64>,
+    moved_heads: Vec<String>,
     troubles: Vec<String>,
     later: RunLater,
 }
@@ -37,7 +38,7 @@ struct Changed {
 impl Changes {
     /// What a command has changed since somebody asked last.
     pub(super) fn of(cx: &Cx<'_>, trail: &Trail) -> Changes {
-        let Left { files, made, removed, ids, troubles } = trail.take();
+        let Left { files, made, removed, ids, moved_heads, troubles } = trail.take();
         let top = cx.session().directory();
         let directory = |word, path: PathBuf| (word, cx.runtime().show_path(top, &path));
         let directories = made.into_iter().map(|path| directory("made", path));
@@ -53,7 +54,7 @@ impl Changes {
             Changed { shown, file }
         };
         let files = files.into_iter().map(shown).collect();
-        Changes { files, directories, ids, troubles, later }
+        Changes { files, directories, ids, moved_heads, troubles, later }
     }
 
     /// The same of a job, once nothing of it is left.
@@ -96,9 +97,13 @@ impl Changes {
             let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
             let undo = match ids.as_slice() {
                 [] => String::new(),
-                ids => format!("; Undo with id {} takes it back", ids.join(", ")),
+                ids if self.moved_heads.is_empty() => {
+                    format!("; Undo with id {} takes it back", ids.join(", "))
+                }
+                ids => format!("; Undo with id {} restores these files only", ids.join(", ")),
             };
             notes.push(format!("{}{undo}", parts.join("; ")));
+            notes.extend(self.moved_heads.iter().cloned());
         }
         notes.extend(self.lost_note());
         notes.extend(self.troubles.iter().cloned());

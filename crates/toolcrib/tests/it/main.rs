@@ -10,6 +10,8 @@
 mod bounded;
 mod cases;
 mod command_changes;
+mod git_operations;
+mod git_protection;
 mod git_sequences;
 mod hidden;
 mod known_files;

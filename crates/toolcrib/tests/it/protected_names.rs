@@ -62,10 +62,9 @@ fn no_command_makes_one_and_the_reply_says_so() {
         assert!(said.contains(name), "{said}");
     }
     assert!(said.contains("allow_protected"), "{said}");
-    // A file of the user's is neither written nor removed.
+    // A file of the user's is not written.
     fs::write(here.ws(".envrc"), "mine").unwrap();
-    for command in ["echo x > $f", "rm $f", "mv $f x", "ln $f x", "chmod +x $f", "truncate -s0 $f"]
-    {
+    for command in ["echo x > $f", "mv $f x", "ln $f x", "chmod +x $f", "truncate -s0 $f"] {
         here.refused(&format!("f=$(echo .envrc); {command}"));
     }
     assert_eq!(here.read("ws/.envrc"), "mine");
@@ -76,7 +75,6 @@ fn no_link_and_no_rename_makes_one() {
     let here = Sandboxed::new();
     here.bash("mkdir -p vs cur && echo '{}' > vs/tasks.json && echo '{}' > cur/mcp.json").unwrap();
     for command in [
-        "rm -r .vscode; ln -sT vs .vscode",
         "ln -s cur .cursor",
         "mv cur .cursor",
         "cp -r cur x && ln -s x .zed",
@@ -93,6 +91,9 @@ fn no_link_and_no_rename_makes_one() {
     assert!(here.ws(".vscode").is_dir() && !here.ws(".vscode").is_symlink());
     assert_eq!(here.read("ws/.vscode/tasks.json"), "canary");
     assert!(!here.ws(".cursor/mcp.json").exists());
+    // A file can be removed, and Undo has it; nothing else gets its place.
+    here.refused("rm -r .vscode; ln -sT vs .vscode");
+    assert!(!here.ws(".vscode").is_symlink());
     // An ordinary directory of that name is no matter.
     here.bash("mkdir plain && mv plain .zed && echo x > .zed/notes").unwrap();
 }

@@ -15,7 +15,7 @@ pub(super) struct Notes {
 }
 
 impl Guard for Notes {
-    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<PathBuf>) -> Verdict {
+    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> Verdict {
         assert!(!self.panics, "as the test wants it");
         for access in accesses {
             let content = fs::read_to_string(&access.path).ok();
@@ -24,7 +24,7 @@ impl Guard for Notes {
         Verdict::Allow
     }
 
-    fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), Unwritable> {
+    fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), RefusedContent> {
         Ok(())
     }
 
@@ -246,7 +246,7 @@ print(opened > 0)
 struct Reviewer;
 
 impl Guard for Reviewer {
-    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<PathBuf>) -> Verdict {
+    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> Verdict {
         let is_reviewed = |access: &FileAccess| {
             let made = matches!(
                 access.action,
@@ -257,9 +257,10 @@ impl Guard for Reviewer {
         if accesses.iter().any(is_reviewed) { Verdict::Review } else { Verdict::Allow }
     }
 
-    fn review(&self, _: &Path, content: &[u8], _: bool) -> Result<(), Unwritable> {
+    fn review(&self, _: &Path, content: &[u8], _: bool) -> Result<(), RefusedContent> {
         let evil = content.windows(4).any(|window| window == b"evil");
-        if evil { Err(Unwritable::Protected) } else { Ok(()) }
+        let refused = RefusedContent { why: Unwritable::Protected, instead: None };
+        if evil { Err(refused) } else { Ok(()) }
     }
 
     fn may_read(&self, path: &Path) -> bool {

@@ -1,9 +1,10 @@
 //! What is said of a command: what it wrote, how it ended, what it left.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use toolcrib_exec::{Ending, Exit, Process, Snapshot, Status};
+use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
 use toolcrib_text::{ExcerptOptions, Shown, visible_name};
 
 use super::answer::answers_by_exit_code;
@@ -12,7 +13,7 @@ use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
 use crate::notes::{bracketed, escapes};
 use crate::reply::Reply;
-use crate::sandbox::refusals;
+use crate::sandbox::{Danger, refusals};
 use crate::shell::Variables;
 use crate::tools::changes::Changes;
 use crate::tools::shell_output::{dropped_note, excerpt, masked_note, whole_characters};
@@ -44,6 +45,9 @@ pub(super) struct Report {
     pipe_codes: Vec<i32>,
     /// The session ends with this call, and everything that it has started.
     last_call: bool,
+    /// Contents that were refused, in words, and the paths of their files.
+    review_notes: Vec<String>,
+    reviewed: Vec<PathBuf>,
 }
 
 impl Report {
@@ -81,6 +85,8 @@ impl Report {
             changes: Changes::default(),
             pipe_codes,
             last_call: false,
+            review_notes: Vec::new(),
+            reviewed: Vec::new(),
         }
     }
 
@@ -101,16 +107,33 @@ impl Report {
         ));
     }
 
-    /// Says which files kept their old content because the new one can make programs run code.
+    /// Says which files kept their old content because the new one can make programs run code, in a line for each
+    /// reason.
     pub(super) fn note_reviews(&mut self, cx: &Cx<'_>) {
         let guard = self.started.guarded.as_ref().map(|(guard, _)| guard);
-        for (path, dangers) in guard.into_iter().flat_map(|guard| guard.take_refused()) {
-            let dangers = first_of(&dangers, NAMED, |danger| visible_name(danger.as_bytes()));
-            self.notes.push(format!(
-                "{} was not changed, since this can make programs run code: {dangers}",
-                cx.show_real(&path)
+        let refused = guard.map(|guard| guard.take_refused()).unwrap_or_default();
+        let mut unknown = Vec::new();
+        for (path, danger) in &refused {
+            let Danger::Variables(variables) = danger else {
+                unknown.push(cx.show_real(path));
+                continue;
+            };
+            let hint = for_one_command(variables).unwrap_or_default();
+            let variables = first_of(variables, NAMED, |one| visible_name(one.as_bytes()));
+            self.review_notes.push(format!(
+                "{} was not changed, since this can make programs run code: {variables}{hint}",
+                cx.show_real(path)
             ));
         }
+        if let Some(first) = unknown.first() {
+            self.review_notes.push(format!(
+                "not written, since programs run what it says and no commit from before this session says that: {}. \
+                 The old content stays. The user can write it outside: git checkout -- {first}",
+                first_of(&unknown, NAMED, String::clone)
+            ));
+        }
+        self.review_notes.truncate(refusals::MAX_LINES);
+        self.reviewed = refused.into_iter().map(|(path, _)| path).collect();
     }
 
     /// Says something else.
@@ -216,7 +239,15 @@ impl Report {
     /// Says what the sandbox refused, and what would allow it.
     fn note_refusals(&mut self) {
         let job = &self.started.job;
-        self.notes.extend(refusals::notes(&job.refusals(), &self.shown.text, job.directory()));
+        let is_new = |refusal: &Refusal| match refusal {
+            Refusal::Write(path, _) => !self.reviewed.contains(path),
+            _ => true,
+        };
+        let told: Vec<Refusal> = job.refusals().into_iter().filter(is_new).collect();
+        let lines = refusals::MAX_LINES.saturating_sub(self.review_notes.len());
+        let notes = refusals::notes(&told, &self.shown.text, job.directory(), lines);
+        self.notes.append(&mut self.review_notes);
+        self.notes.extend(notes);
     }
 
     fn note_what_is_missing(&mut self) {
@@ -308,6 +339,14 @@ pub(super) fn background(started: StartedCommand) -> Reply {
 /// What a command line cannot keep can be kept elsewhere.
 pub(super) const KEEPS_RUNNING: &str =
     "`toolcrib run` and `toolcrib serve` have sessions that last, and keep commands running";
+
+/// How to set a variable of git for one command, if it is one.
+fn for_one_command(variables: &[String]) -> Option<String> {
+    let name = variables.first()?.split(" (line ").next()?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
+    let is_variable = name.contains('.') && name.chars().all(is_name);
+    is_variable.then(|| format!(". For one command: git -c {name}=VALUE …; the user can set it"))
+}
 
 /// Gives a variable back the value that it had before the call that set it for its command alone.
 fn restore(left: &mut Variables, (name, value): &(String, String), before: &Variables) {

@@ -1,0 +1,147 @@
+//! Whether a commit among some, or one that they were made from, has a file with a content.
+
+use std::collections::{BinaryHeap, HashSet};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use super::git_objects::{Object, ObjectId, ObjectKind, ObjectStore};
+
+/// As many commits are looked at, the newest first. It takes about a second to read them.
+const MAX_COMMITS: usize = 30_000;
+
+/// Tags that point to tags.
+const MAX_TAGS: usize = 10;
+
+/// Whether a file had a content at a path, in one of these commits or in one that leads to them. Of a history that
+/// is too long, all the commits that are given are looked at, and the newest others.
+pub(super) fn had(
+    store: &ObjectStore,
+    commits: &[ObjectId],
+    path: &Path,
+    content: ObjectId,
+) -> bool {
+    let names: Vec<&[u8]> = path.iter().map(|name| name.as_bytes()).collect();
+    let mut search = Search { store, names, content, trees: HashSet::new(), read: 0 };
+    let (mut pending, mut seen) = (BinaryHeap::new(), HashSet::new());
+    for id in commits {
+        match search.visit(*id, &mut seen) {
+            Visited::Found => return true,
+            Visited::Commit(commit) => pending.push(commit),
+            Visited::Nothing => {}
+        }
+    }
+    while let Some(commit) = pending.pop() {
+        for parent in commit.parents {
+            match search.visit(parent, &mut seen) {
+                Visited::Found => return true,
+                Visited::Commit(commit) => pending.push(commit),
+                Visited::Nothing => {}
+            }
+        }
+    }
+    false
+}
+
+struct Search<'a> {
+    store: &'a ObjectStore,
+    names: Vec<&'a [u8]>,
+    content: ObjectId,
+    /// Directories that do not lead to the content, with their depth.
+    trees: HashSet<(usize, ObjectId)>,
+    read: usize,
+}
+
+enum Visited {
+    Found,
+    Commit(Commit),
+    Nothing,
+}
+
+/// A commit that was looked at, and where to go on.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Commit {
+    seconds: i64,
+    parents: Vec<ObjectId>,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, id: ObjectId, seen: &mut HashSet<ObjectId>) -> Visited {
+        let mut id = id;
+        for _ in 0..MAX_TAGS {
+            if self.read >= MAX_COMMITS || !seen.insert(id) {
+                return Visited::Nothing;
+            }
+            self.read += 1;
+            let Some(object) = self.store.read(id) else { return Visited::Nothing };
+            match object.kind {
+                ObjectKind::Commit => return self.visit_commit(&object),
+                ObjectKind::Tag => match field(&object, b"object ") {
+                    Some(target) => id = target,
+                    None => return Visited::Nothing,
+                },
+                ObjectKind::Tree | ObjectKind::Blob => return Visited::Nothing,
+            }
+        }
+        Visited::Nothing
+    }
+
+    fn visit_commit(&mut self, commit: &Object) -> Visited {
+        let Some(tree) = field(commit, b"tree ") else { return Visited::Nothing };
+        if self.leads_to_content(tree) {
+            return Visited::Found;
+        }
+        let lines =
+            || commit.content.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
+        let parents = lines().filter_map(|line| ObjectId::parse(line.strip_prefix(b"parent ")?));
+        let committer = lines().find(|line| line.starts_with(b"committer "));
+        let seconds = committer.and_then(|line| {
+            let word = line.rsplit(|byte| *byte == b' ').nth(1)?;
+            std::str::from_utf8(word).ok()?.parse().ok()
+        });
+        Visited::Commit(Commit { seconds: seconds.unwrap_or(0), parents: parents.collect() })
+    }
+
+    fn leads_to_content(&mut self, root: ObjectId) -> bool {
+        let mut tree = root;
+        for depth in 0..self.names.len() {
+            if !self.trees.insert((depth, tree)) {
+                return false;
+            }
+            let Some(object) = self.store.read(tree).filter(|one| one.kind == ObjectKind::Tree)
+            else {
+                return false;
+            };
+            let is_last = depth + 1 == self.names.len();
+            match entry(&object.content, self.names[depth]) {
+                Some((mode, id)) if is_last => {
+                    return mode.starts_with(b"100") && id == self.content;
+                }
+                Some((b"40000", id)) => tree = id,
+                _ => return false,
+            }
+        }
+        false
+    }
+}
+
+/// The object that a line of a commit or a tag names.
+fn field(object: &Object, name: &[u8]) -> Option<ObjectId> {
+    let lines = object.content.split(|byte| *byte == b'\n').take_while(|line| !line.is_empty());
+    let value = lines.filter_map(|line| line.strip_prefix(name)).next()?;
+    ObjectId::parse(value)
+}
+
+/// The mode and the object of a name in a directory.
+fn entry<'a>(mut tree: &'a [u8], name: &[u8]) -> Option<(&'a [u8], ObjectId)> {
+    while !tree.is_empty() {
+        let space = tree.iter().position(|byte| *byte == b' ')?;
+        let end = tree.iter().position(|byte| *byte == 0)?;
+        let (mode, found) = (tree.get(..space)?, tree.get(space + 1..end)?);
+        let id = tree.get(end + 1..end + 21)?;
+        if found == name {
+            return Some((mode, ObjectId::from_bytes(id)?));
+        }
+        tree = tree.get(end + 21..)?;
+    }
+    None
+}

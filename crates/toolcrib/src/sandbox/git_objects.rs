@@ -1,0 +1,220 @@
+//! Objects of git repositories, read without git: whoever asks must not be fooled by what a command has put into
+//! the object directory. Each object is hashed, so that its name vouches for its content, wherever it was found.
+//!
+//! Only what leads from a commit to the name of a file is read: commits, tags and trees, no files.
+
+mod pack;
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use flate2::read::ZlibDecoder;
+use sha1::{Digest as _, Sha1};
+use toolcrib_fs::{Taken, Tree};
+
+use self::pack::Pack;
+
+/// Larger than a directory of a million files.
+const MAX_OBJECT_BYTES: u64 = 64 << 20;
+
+/// As many packs of one directory are looked into.
+const MAX_PACKS: usize = 2_000;
+
+/// The name of an object: the SHA-1 of its content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct ObjectId([u8; 20]);
+
+/// What kind of object it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ObjectKind {
+    Commit,
+    Tree,
+    Blob,
+    Tag,
+}
+
+/// An object, without the header that it is stored with.
+#[derive(Debug, Clone)]
+pub(super) struct Object {
+    pub(super) kind: ObjectKind,
+    pub(super) content: Vec<u8>,
+}
+
+/// The object directories of a repository.
+#[derive(Debug)]
+pub(super) struct ObjectStore {
+    directories: Vec<ObjectDirectory>,
+}
+
+#[derive(Debug)]
+struct ObjectDirectory {
+    tree: Tree,
+    /// From the root of the tree.
+    path: PathBuf,
+    packs: Vec<Pack>,
+}
+
+impl ObjectId {
+    /// The name that a file with a content has.
+    pub(super) fn of_file(content: &[u8]) -> ObjectId {
+        ObjectId::of(ObjectKind::Blob, content)
+    }
+
+    fn of(kind: ObjectKind, content: &[u8]) -> ObjectId {
+        let mut hash = Sha1::new();
+        hash.update(format!("{} {}\0", kind.name(), content.len()));
+        hash.update(content);
+        ObjectId(hash.finalize().into())
+    }
+
+    /// From 40 hexadecimal digits.
+    pub(super) fn parse(text: &[u8]) -> Option<ObjectId> {
+        let mut bytes = [0; 20];
+        if text.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (byte, digits) in bytes.iter_mut().zip(text.chunks_exact(2)) {
+            let digit = |at: usize| char::from(digits[at]).to_digit(16);
+            *byte = u8::try_from(digit(0)? << 4 | digit(1)?).ok()?;
+        }
+        Some(ObjectId(bytes))
+    }
+
+    pub(super) fn from_bytes(bytes: &[u8]) -> Option<ObjectId> {
+        bytes.try_into().ok().map(ObjectId)
+    }
+
+    /// The digits that people write.
+    pub(crate) fn short(&self) -> String {
+        self.to_string().chars().take(9).collect()
+    }
+}
+
+impl fmt::Display for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ObjectId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl ObjectKind {
+    fn name(self) -> &'static str {
+        match self {
+            ObjectKind::Commit => "commit",
+            ObjectKind::Tree => "tree",
+            ObjectKind::Blob => "blob",
+            ObjectKind::Tag => "tag",
+        }
+    }
+
+    fn named(name: &[u8]) -> Option<ObjectKind> {
+        [ObjectKind::Commit, ObjectKind::Tree, ObjectKind::Blob, ObjectKind::Tag]
+            .into_iter()
+            .find(|kind| kind.name().as_bytes() == name)
+    }
+}
+
+impl ObjectStore {
+    /// The objects in some directories, each given from the root of its tree.
+    pub(super) fn new(directories: Vec<(Tree, PathBuf)>) -> ObjectStore {
+        let open = |(tree, path): (Tree, PathBuf)| {
+            let packs = packs(&tree, &path.join("pack"));
+            ObjectDirectory { tree, path, packs }
+        };
+        ObjectStore { directories: directories.into_iter().map(open).collect() }
+    }
+
+    /// Whether something is stored under a name. It says nothing about the content.
+    pub(super) fn has(&self, id: ObjectId) -> bool {
+        self.directories.iter().any(|directory| {
+            let (parent, name) = directory.loose(id);
+            directory.packs.iter().any(|pack| pack.offset(id).is_some())
+                || directory.tree.stamp(&parent.join(name)).is_some()
+        })
+    }
+
+    /// The object of a name, if there is one whose content has that name.
+    pub(super) fn read(&self, id: ObjectId) -> Option<Object> {
+        let in_directory = |directory: &ObjectDirectory| {
+            let packed = |pack: &Pack| pack.read(pack.offset(id)?, self, 0);
+            let object = directory.packs.iter().find_map(packed);
+            object.or_else(|| directory.read_loose(id)).filter(|object| object.id() == id)
+        };
+        self.directories.iter().find_map(in_directory)
+    }
+
+    /// The same for the base of a delta, which is hashed together with what is made of it.
+    fn read_base(&self, id: ObjectId, depth: usize) -> Option<Object> {
+        let in_directory = |directory: &ObjectDirectory| {
+            let packed = |pack: &Pack| pack.read(pack.offset(id)?, self, depth);
+            directory.packs.iter().find_map(packed).or_else(|| directory.read_loose(id))
+        };
+        self.directories.iter().find_map(in_directory)
+    }
+}
+
+impl Object {
+    fn id(&self) -> ObjectId {
+        ObjectId::of(self.kind, &self.content)
+    }
+}
+
+impl ObjectDirectory {
+    fn loose(&self, id: ObjectId) -> (PathBuf, String) {
+        let mut digits = id.to_string();
+        let rest = digits.split_off(2);
+        (self.path.join(digits), rest)
+    }
+
+    fn read_loose(&self, id: ObjectId) -> Option<Object> {
+        let (parent, name) = self.loose(id);
+        let mut compressed = Vec::new();
+        let directory = self.tree.directory(&parent).ok()?;
+        let taken = directory.take(OsStr::new(&name), MAX_OBJECT_BYTES, &mut compressed).ok()?;
+        if !matches!(taken, Taken::Whole(_)) {
+            return None;
+        }
+        let mut bytes = Vec::new();
+        let inflated = ZlibDecoder::new(compressed.as_slice());
+        inflated.take(MAX_OBJECT_BYTES).read_to_end(&mut bytes).ok()?;
+        let end = bytes.iter().position(|byte| *byte == 0)?;
+        let space = bytes.iter().position(|byte| *byte == b' ')?;
+        let kind = ObjectKind::named(bytes.get(..space)?)?;
+        Some(Object { kind, content: bytes.split_off(end + 1) })
+    }
+}
+
+fn packs(tree: &Tree, path: &Path) -> Vec<Pack> {
+    let Ok(directory) = tree.directory(path) else { return Vec::new() };
+    let mut names = Vec::new();
+    // A directory that cannot be listed to its end has fewer packs.
+    let _ = directory.each(|name, _| {
+        if Path::new(name).extension().is_some_and(|last| last == "idx") {
+            names.push(PathBuf::from(name));
+        }
+        names.len() < MAX_PACKS
+    });
+    names.iter().filter_map(|name| Pack::open(&directory, name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_git() {
+        let empty = ObjectId::of_file(b"");
+        assert_eq!(empty.to_string(), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
+        assert_eq!(ObjectId::parse(empty.to_string().as_bytes()), Some(empty));
+        assert_eq!(ObjectId::parse(b"e69d"), None);
+        assert_eq!(ObjectId::parse(&[b'x'; 40]), None);
+        assert_eq!(ObjectId::parse("ä".repeat(20).as_bytes()), None);
+    }
+}
