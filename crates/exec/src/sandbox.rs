@@ -39,7 +39,7 @@ use crate::supervise::listening::ask_here;
 use self::bubblewrap::Inside;
 pub(crate) use self::kernel::{
     Forked, Waiting, add_descriptor, answer_promptly, bind, connect, fork, has_no_writer, let_fail,
-    let_happen, let_return, let_return_descriptor, still_waits, take_waiting,
+    let_happen, let_return, still_waits, take_waiting,
 };
 use self::level::Level;
 use self::space::Space;

@@ -8,6 +8,7 @@ pub(crate) mod git_refs;
 mod guard;
 mod known_content;
 mod named_paths;
+mod other_version_control;
 mod path_rules;
 pub(crate) mod refusals;
 mod version_control_programs;

@@ -4,9 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolcrib_exec::{
-    FileAccess, Guard, Program, RefusedContent, SESSION_TMP, Unwritable, Verdict,
-};
+use toolcrib_exec::{FileAccess, Guard, Program, RefusedContent, SESSION_TMP, Unwritable, Verdict};
 use toolcrib_fs::{Root, RootMode, Tree, Workspace};
 
 use super::path_rules::{Danger, PathRules, Rule};

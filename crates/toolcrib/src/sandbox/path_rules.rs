@@ -13,6 +13,8 @@ use toolcrib_policy::{Effect, Policy, Protection};
 use super::git_directory::{self, Part};
 use super::known_content::{KnownContent, Places};
 use super::named_paths::named_paths;
+use super::other_version_control::{MERCURIAL, in_other_version_control, mercurial_dangers};
+use super::version_control_programs::{applies_patches, is_version_control_program};
 use crate::hidden::Hidden;
 
 /// Patterns that protect whole directories of version control from file tools. Commands may work in them,
