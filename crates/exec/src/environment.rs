@@ -104,7 +104,8 @@ const OF_ANOTHER: [&str; 9] = [
 /// An editor that says what to do without one. git and others run it by a shell; those that take it for the
 /// name of a program fail at once too. The words are in a variable, since git repeats the command.
 const NO_EDITOR: &str = "sh -c 'echo \"$TOOLCRIB_NO_EDITOR\" >&2; exit 1' editor";
-const NO_EDITOR_WORDS: &str = "no editor: there is no terminal. Give the text in the command (git commit -m TEXT)";
+const NO_EDITOR_WORDS: &str =
+    "no editor: there is no terminal. Give the text in the command (git commit -m TEXT)";
 
 /// The editor of git: it keeps a message that is there (of a merge, an amended commit, a rebase), and fails if there is none.
 const MESSAGE_EDITOR: &str = "sh -c 'grep -q \"^[^#]\" \"$1\" 2>/dev/null || { echo \"$TOOLCRIB_NO_EDITOR\" >&2; exit 1; }' editor";

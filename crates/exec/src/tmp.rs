@@ -1,9 +1,9 @@
 //! The directory that the commands of a session find as `/tmp`.
 
 use std::ffi::OsStr;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::random::random_word;
@@ -20,11 +20,11 @@ pub(crate) struct SessionTmp {
 impl SessionTmp {
     /// Makes one in `parent`, for this user alone. Those of processes that are no more are removed.
     pub(crate) fn make(parent: &Path) -> io::Result<SessionTmp> {
-        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        make_private(parent)?;
         remove_stale(parent);
         let name = format!("{PREFIX}{}-{}", std::process::id(), random_word()?);
         let path = parent.join(name);
-        DirBuilder::new().mode(0o700).create(&path)?;
+        make_private(&path)?;
         Ok(SessionTmp { path })
     }
 
@@ -37,6 +37,19 @@ impl Drop for SessionTmp {
     fn drop(&mut self) {
         // What cannot be removed now is stale soon.
         let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Makes a directory, and those above it that are missing, for this user alone whatever the umask.
+fn make_private(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o700)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_private(path.parent().ok_or(error)?)?;
+            make_private(path)
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -157,8 +157,11 @@ fn the_list_of_running_commands_hides_nothing() {
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut reply).unwrap();
     let shown = toolcrib(workspace.path(), &["jobs", "--text"], b"");
     // It is not ended from another workspace without a question.
-    let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
-    let id = reply["metadata"]["bash_id"].as_str().unwrap();
+    let listed = toolcrib(workspace.path(), &["jobs", "--json"], b"");
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let is_ours = |job: &&serde_json::Value| job["command"].as_str() == Some(command);
+    let ours = listed.as_array().unwrap().iter().find(is_ours);
+    let id = ours.and_then(|job| job["id"].as_str()).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     let asked = toolcrib(elsewhere.path(), &["kill", id], b"");
     let ended = toolcrib(elsewhere.path(), &["kill", "--yes", "--text", id], b"");

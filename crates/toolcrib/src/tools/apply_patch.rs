@@ -20,10 +20,10 @@ use crate::error::Error;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Applies a patch to any number of files: all of it, or nothing. Takes unified diffs, git's too, and
-/// *** Begin Patch / *** Update File: NAME (or Add File, Delete File; *** Move to: NAME) / @@ / lines that begin
-/// with a blank, - or + / *** End Patch. Line numbers are hints: a hunk goes to the one place where its lines
-/// are; one that only adds goes to its line, behind its @@ line, or to the end.
+/// Applies a patch atomically: a unified diff, or *** Begin Patch / *** Update File: NAME (or Add File, Delete
+/// File; *** Move to: NAME) / @@ / lines starting with a blank, - or + / *** End Patch. Hunks are placed by
+/// content; line numbers are hints. A hunk of only additions goes to its line, after its @@ line, or to the
+/// end.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApplyPatch {

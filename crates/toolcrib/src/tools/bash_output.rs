@@ -29,15 +29,15 @@ use crate::reply::Reply;
 use crate::sandbox::refusals;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads what a command wrote since last read, and tells whether it runs. wait_for waits first: for its end, more
-/// output, a line that filter matches, or a TCP port (the one that filter names). filter and lines look at all
-/// output.
+/// Reads a job's new output and its state. wait_for waits first: for exit, more output, a line that filter (a
+/// regex) matches, or a TCP port (filter can name it). filter and lines search all output.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BashOutput {
     bash_id: String,
     /// A regex.
     filter: Option<String>,
+    /// Default none.
     wait_for: Option<WaitFor>,
     /// Milliseconds. Default 60000.
     timeout: Option<u64>,

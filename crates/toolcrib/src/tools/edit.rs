@@ -13,10 +13,9 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Replaces one piece of text in a file; every other byte stays. old_string must be there exactly once,
-/// indentation too, without Read's line numbers; if more often, add lines around it, or give near_line or
-/// replace_all. Where only line endings, trailing blanks, indentation as a whole or quotes differ, the one place
-/// that fits is taken. An empty old_string makes a new file.
+/// Replaces old_string, which must occur exactly once, with its indentation and without line numbers; otherwise
+/// add context, near_line or replace_all. Without an exact match, a unique match that differs only in line
+/// endings, trailing whitespace, common indentation or quotes is used. An empty old_string creates a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
@@ -24,6 +23,7 @@ pub(crate) struct Edit {
     old_string: String,
     new_string: String,
     replace_all: Option<bool>,
+    /// Take the match nearest to this line.
     #[schemars(range(min = 1))]
     near_line: Option<u64>,
     /// Default short.

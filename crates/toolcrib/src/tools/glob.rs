@@ -17,9 +17,8 @@ use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds files by a pattern of their paths, newest first. `**` for any directories, `*` and `?` within a name,
-/// `[abc]`, `{a,b}`: "src/**/*.{ts,tsx}". Hidden files, and what .gitignore, .ignore and habit
-/// leave out (node_modules, .venv, …), only if pattern or path names them.
+/// Finds files by path pattern, newest first: **, *, ?, [abc], {a,b}, as in "src/**/*.{ts,tsx}". Hidden and
+/// ignored files (.gitignore, node_modules, …) only if pattern or path names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Glob {
@@ -30,7 +29,9 @@ pub(crate) struct Glob {
     /// Files. Default 100.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u64>,
+    /// Include hidden files.
     hidden: Option<bool>,
+    /// Include ignored files.
     ignored: Option<bool>,
 }
 

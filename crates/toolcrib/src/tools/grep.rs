@@ -19,18 +19,18 @@ use crate::error::Error;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds lines that match a regular expression (Rust's, with look-around), or plain text. Answers files, the
-/// most relevant first; with output_mode "content" lines, with "count" numbers. Any encoding, hidden files too;
-/// what .gitignore and .ignore leave out, binaries and files over 10 MB only if path names them.
+/// Finds lines that match a regular expression (Rust syntax plus look-around) or literal text. Returns files by
+/// relevance, or lines (content), or counts (count). Hidden files are searched; ignored files, binaries and
+/// files over 10 MB only if path names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Grep {
     pattern: String,
     /// A file or directory. Default the workspace.
     path: Option<String>,
-    /// Like "src/**/*.rs, !*_test.rs".
+    /// Such as "src/**/*.rs, !*_test.rs".
     glob: Option<String>,
-    /// By ripgrep's names: rust, py, …
+    /// ripgrep's type: rust, py, …
     #[serde(rename = "type")]
     file_type: Option<String>,
     /// Default files_with_matches.
@@ -54,10 +54,12 @@ pub(crate) struct Grep {
     /// 0 for all that fit. Default 100.
     #[schemars(range(min = 0, max = 10_000))]
     head_limit: Option<u64>,
+    /// Results to skip.
     offset: Option<u64>,
     /// Default relevance for files, else path.
     sort: Option<Sort>,
     hidden: Option<bool>,
+    /// Include ignored files.
     ignored: Option<bool>,
 }
 

@@ -12,13 +12,14 @@ use crate::history::HistoryEntry;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Lists changes, newest first, with their ids for Undo; with id, its diff.
+/// Lists changes, newest first, with ids for Undo; with id, one change and its diff.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct History {
     /// Default 20.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u64>,
+    /// Show this change.
     #[schemars(range(min = 1))]
     id: Option<u64>,
 }

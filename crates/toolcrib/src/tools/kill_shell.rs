@@ -17,7 +17,7 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Ends a command and all that it started. It gets two seconds.
+/// Terminates a job and its child processes: SIGTERM, then SIGKILL after 2 s.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KillShell {

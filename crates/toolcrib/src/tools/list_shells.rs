@@ -13,10 +13,11 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::{counted, one_line};
 
-/// Lists the commands of this session.
+/// Lists the jobs of this session.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListShells {
+    /// Only those that run.
     running: Option<bool>,
 }
 

@@ -15,15 +15,15 @@ mod tree;
 use self::pattern::Patterns;
 use self::tree::{Options, Tree};
 
-/// Lists a directory: directories first, files with sizes, links with targets. recursive shows a tree;
-/// dependencies, build output and caches are one line each.
+/// Lists a directory with sizes and link targets. recursive shows a tree, in which dependencies, build output
+/// and caches are one line each.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ls {
     /// Default the workspace.
     path: Option<String>,
     recursive: Option<bool>,
-    /// Of a tree. Default 3.
+    /// Of the tree. Default 3.
     #[schemars(range(min = 1, max = 100))]
     depth: Option<u64>,
     /// Names to leave out, such as "*.o".

@@ -17,8 +17,8 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Several replacements at once, each as in Edit and on what those before it made: all, or none. Give file_path
-/// and edits for one file, or files for several.
+/// Applies several edits atomically, in order; each sees the result of the previous ones. Give file_path and
+/// edits, or files.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MultiEdit {

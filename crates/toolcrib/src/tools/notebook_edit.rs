@@ -19,8 +19,8 @@ mod which;
 
 use self::which::Which;
 
-/// Replaces, inserts or deletes one cell of a Jupyter notebook. Name it by cell_id or cell_number.
-/// Replace clears its outputs. Insert goes after the named cell, or to the end.
+/// Replaces, inserts or deletes one notebook cell, by cell_id or cell_number. Replacing clears its outputs.
+/// Insert goes after that cell, or to the end.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NotebookEdit {

@@ -21,19 +21,19 @@ use crate::reply::Reply;
 use crate::seen::Seen;
 use crate::tool::{Category, Hints, Tool};
 
-/// Reads a file: text in any encoding, a picture, the text of a PDF, the cells of a notebook. Lines come as
-/// number, tab, text. Encoding and line endings stand first, in brackets.
+/// Reads a file: text in any encoding, an image, PDF text or notebook cells. Lines are returned as number, tab,
+/// text. Unusual encoding or line endings are noted first, in brackets.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Read {
     /// Relative to the workspace, or absolute.
     file_path: String,
-    /// The first line or cell, from 1; -20 for the last 20.
+    /// First line or cell, from 1; -20 for the last 20.
     offset: Option<i64>,
     /// Default 2000, within 40,000 characters.
     #[schemars(range(min = 1, max = 10_000))]
     limit: Option<u64>,
-    /// Of a PDF: "3" or "3-7".
+    /// PDF pages: "3" or "3-7".
     pages: Option<String>,
     /// A hash, or "seen".
     if_changed_since: Option<String>,

@@ -14,21 +14,22 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::undo::{Chosen, Plan, Wanted, real_paths};
 
-/// Takes back what tools and commands changed, newest first; with path, only there. Later changes stay; in the
-/// same lines, nothing is written. Commands that changed only ignored files are no steps: give the id. An undo
-/// has an id too.
+/// Reverts changes by tools and commands, newest first, keeping later edits; with path, only there. If later
+/// edits overlap, nothing is written. Changes to ignored files only are skipped unless named by id. An undo can
+/// itself be undone by id.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Undo {
     /// Default 1.
     #[schemars(range(min = 1, max = 100))]
     steps: Option<u64>,
-    /// Just this one.
+    /// Only this change.
     #[schemars(range(min = 1))]
     id: Option<u64>,
-    /// All from this id on, itself included, or none.
+    /// This change and all after it.
     #[schemars(range(min = 1))]
     since: Option<u64>,
+    /// A file or directory.
     path: Option<String>,
 }
 

@@ -22,15 +22,16 @@ mod form;
 mod unseen;
 mod warnings;
 
-/// Writes a whole file, with its directories. One that exists must have been read whole in this session and be
-/// unchanged, or expected_hash be its hash; mode, encoding and line endings stay unless given.
+/// Creates or overwrites a file. To overwrite, Read the whole file first, or pass its hash as expected_hash.
+/// Mode, encoding and line endings are kept unless given.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Write {
     file_path: String,
     content: String,
+    /// Hash of the current content.
     expected_hash: Option<String>,
-    /// Like utf-8-bom, windows-1252.
+    /// Such as utf-8-bom.
     encoding: Option<String>,
     line_endings: Option<LineEndings>,
     diff: Option<DiffDetail>,

@@ -59,13 +59,18 @@ impl FileChange {
             let called = runtime.call(&session, Call::new(tool, arguments), options);
             called.map_err(|error| format!("{}: {}", file.display(), error.text()))
         };
-        if !self.is_new {
-            // The tools write only over what the session has read.
-            call("Read", json!({"file_path": name, "limit": 1}), false)?;
-        }
+        // The tools overwrite only a file that their caller knows.
+        let hash = match self.is_new {
+            true => Value::Null,
+            false => {
+                let read = call("Read", json!({"file_path": name, "limit": 1}), false)?;
+                read.metadata()["hash"].clone()
+            }
+        };
         let reply = match &self.after {
             Some(content) => {
-                call("Write", json!({"file_path": name, "content": content}), dry_run)?
+                let args = json!({"file_path": name, "content": content, "expected_hash": hash});
+                call("Write", args, dry_run)?
             }
             None => {
                 let patch = format!("*** Begin Patch\n*** Delete File: {name}\n*** End Patch\n");
