@@ -2,10 +2,10 @@
 //! its place.
 
 use std::fmt;
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, fstat, open, openat};
@@ -14,6 +14,19 @@ use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::random;
+
+/// Makes a directory, and those above it that are missing, for this user alone whatever the umask.
+fn make_directories(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => std::fs::set_permissions(path, Permissions::from_mode(0o700)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            make_directories(path.parent().ok_or(error)?)?;
+            make_directories(path)
+        }
+        Err(error) => Err(error),
+    }
+}
 
 /// A file in its directory, which is open and was found to be private.
 #[derive(Debug)]
@@ -38,7 +51,7 @@ impl PrivateFile {
             return Err(not_private("is not a path to a file"));
         };
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-        DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+        make_directories(parent)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = open(parent, flags, Mode::empty())?;
         check_directory(&fstat(&directory)?, parent)?;

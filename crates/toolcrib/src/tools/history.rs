@@ -19,7 +19,6 @@ pub(crate) struct History {
     /// Default 20.
     #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u64>,
-    /// Show this change.
     #[schemars(range(min = 1))]
     id: Option<u64>,
 }

@@ -175,7 +175,7 @@ fn removed_protected_files_come_back() {
     assert_eq!(commands.read("repo/.claude/settings.json").as_deref(), Some("{}\n"));
     // It can say what agents may not do, and no commit has it.
     let said = commands.says("rm .claude/settings.local.json");
-    assert!(said.contains("refused by the sandbox: remove"), "{said}");
+    assert!(said.contains("refused by the sandbox: 1 path shown above"), "{said}");
     assert!(commands.read("repo/.claude/settings.local.json").is_some());
 }
 
