@@ -23,7 +23,7 @@ pub(crate) struct Config {
     /// The [profile](profiles.md): `read-only`, `cautious`, `workspace` or `open`. `--profile` overrides it.
     profile: Option<String>,
     /// What file tools may do outside the roots: `read`, `ask` or `deny`. The default depends on the
-    /// [profile](profiles.md). Writing there [asks](design/outside-the-workspace.md). `--outside` overrides it.
+    /// [profile](profiles.md). Writing there [asks](design/paths-outside-the-workspace.md). `--outside` overrides it.
     outside: Option<String>,
     /// Calls must give absolute paths, and replies show absolute paths.
     #[serde(default)]

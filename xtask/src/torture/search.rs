@@ -1,7 +1,7 @@
 //! `torture search`: Glob and Grep find what ripgrep and fd find, file by file, line by line, count by
 //! count; over real trees with generated patterns, and over one that changes between two questions.
 //!
-//! Where they are meant to differ, and why, stands in docs/design/search-is-exact.md; the flags that take
+//! Where they are meant to differ, and why, stands in docs/design/search-semantics.md; the flags that take
 //! those differences away are in `oracle.rs`.
 
 mod model;

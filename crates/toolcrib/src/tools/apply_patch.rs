@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Applies a patch atomically: a unified diff, or *** Begin Patch / *** Update File: NAME (or Add File, Delete
+/// Applies a patch atomically. Takes a unified diff, or *** Begin Patch / *** Update File: NAME (or Add File, Delete
 /// File; *** Move to: NAME) / @@ / lines starting with a blank, - or + / *** End Patch. Hunks are placed by
 /// content; line numbers are hints. A hunk of only additions goes to its line, after its @@ line, or to the
 /// end.

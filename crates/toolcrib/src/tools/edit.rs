@@ -13,9 +13,9 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-/// Replaces old_string, which must occur exactly once, with its indentation and without line numbers; otherwise
-/// add context, near_line or replace_all. Without an exact match, a unique match that differs only in line
-/// endings, trailing whitespace, common indentation or quotes is used. An empty old_string creates a file.
+/// Replaces text in a file. old_string must occur exactly once, with its indentation and without line numbers; otherwise
+/// add context, near_line or replace_all. Failing that, a unique match that differs only in line endings, trailing
+/// whitespace, common indentation or quotes is used. An empty old_string creates a file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
