@@ -224,8 +224,7 @@ fn refuse_protected(
             .hint(format!(
                 "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
             ))
-            .with("protected_by", pattern)
-            .into());
+            .with("protected_by", pattern));
     }
     if runtime.path_rules().refuses_writing(judged) {
         let shown = visible_name(path.as_os_str().as_encoded_bytes());
@@ -234,7 +233,7 @@ fn refuse_protected(
         let pattern = visible_name(place.relative().as_os_str().as_encoded_bytes());
         return Err(Error::new(ErrorKind::Protected, message).hint(format!(
             "Nothing was written. The operator can allow it with allow_protected = [{pattern:?}] in the configuration."
-        )).into());
+        )));
     }
     Ok(())
 }

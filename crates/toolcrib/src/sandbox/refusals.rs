@@ -37,7 +37,8 @@ pub(crate) fn notes(
         let (above, others): (Vec<&Refusal>, Vec<&Refusal>) =
             refused.iter().copied().partition(is_shown);
         let names = match others.as_slice() {
-            [] => counted(above.len() as u64, "path") + " shown above",
+            [] if above.len() == 1 => "the path shown above".to_owned(),
+            [] => "the paths shown above".to_owned(),
             others => first_of(others, NAMED, |refusal| told(refusal)),
         };
         format!("{}: {names} ({})", kind.refused, kind.remedy)
@@ -209,9 +210,9 @@ mod tests {
         let all = notes(&refusals, output, Path::new("/w"), MAX_LINES);
         assert!(all[0].starts_with("refused by the sandbox: remove /w/.git/HEAD ("), "{all:?}");
         let all = notes(&refusals[..1], output, Path::new("/w"), MAX_LINES);
-        assert!(all[0].starts_with("refused by the sandbox: 1 path shown above ("), "{all:?}");
+        assert!(all[0].starts_with("refused by the sandbox: the path shown above ("), "{all:?}");
         let all = notes(&written(2), "/etc/0 and /etc/1", Path::new("/w"), MAX_LINES);
-        assert!(all[0].starts_with("refused by the sandbox: 2 paths shown above ("), "{all:?}");
+        assert!(all[0].starts_with("refused by the sandbox: the paths shown above ("), "{all:?}");
     }
 
     #[test]

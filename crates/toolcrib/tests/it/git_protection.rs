@@ -175,7 +175,7 @@ fn removed_protected_files_come_back() {
     assert_eq!(commands.read("repo/.claude/settings.json").as_deref(), Some("{}\n"));
     // It can say what agents may not do, and no commit has it.
     let said = commands.says("rm .claude/settings.local.json");
-    assert!(said.contains("refused by the sandbox: 1 path shown above"), "{said}");
+    assert!(said.contains("refused by the sandbox: the path shown above"), "{said}");
     assert!(commands.read("repo/.claude/settings.local.json").is_some());
 }
 
@@ -207,4 +207,18 @@ fn patches_change_protected_files_to_what_a_commit_has() {
     assert_eq!(status.1, "", "{said}");
     let said = commands.says("sed -i s/A=3/EVIL=3/ ../patches/0002*; git reset -q --hard main@{3}; git am -q ../patches/*; git am --abort");
     assert!(!commands.read("repo/.envrc").unwrap().contains("EVIL"), "{said}");
+}
+
+#[test]
+fn what_undo_leaves_of_a_repository_is_said() {
+    let commands = Commands::after("");
+    let said = commands.says("git clone -q . made");
+    assert!(said.contains("restores these files only"), "{said}");
+    assert!(said.contains("made/.git was made, and Undo does not remove it"), "{said}");
+    let said = commands.says("rm -rf made");
+    assert!(said.contains("made/.git was removed, and Undo does not bring it back"), "{said}");
+    let said = commands.says("git worktree add -q wt first");
+    assert!(said.contains("wt/.git was made"), "{said}");
+    let said = commands.says("echo more >> a.txt; git stash -q");
+    assert!(said.contains("the stash has changed") || !said.contains("Undo with id"), "{said}");
 }

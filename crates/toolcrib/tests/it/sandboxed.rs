@@ -235,7 +235,7 @@ fn what_the_sandbox_refused_is_in_the_reply_with_what_would_allow_it() {
     let error = here.bash("echo x > T/out/new").unwrap_err();
     let said = error.text().to_string();
     // The shell has named the path.
-    let note = "[refused by the sandbox: 1 path shown above (outside the roots; --root";
+    let note = "[refused by the sandbox: the path shown above (outside the roots; --root";
     assert!(said.contains(note), "{said}");
     let error = here.bash("exec 3<> /dev/tcp/192.0.2.1/443").unwrap_err();
     let expected = "network is off, by network = \"none\": connect 192.0.2.1:443 (network = \"all\" in config.toml allows it)";

@@ -85,7 +85,7 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
                     "None of its lines is in the file, which is too large for a closer comparison.\n"
                         .to_owned()
                 }
-                None => "Nothing in the file is like it.\n".to_owned(),
+                None => "No similar text was found in the file.\n".to_owned(),
             };
             if let Some(line) = with_less_context {
                 detail += &format!(

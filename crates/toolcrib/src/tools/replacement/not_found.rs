@@ -19,6 +19,9 @@ const MAX_COMPARED_LINES: usize = 1_000_000;
 /// A shorter text is in many files anyway; that it is there says little.
 const TELLING_CHARS: usize = 16;
 
+/// A shorter `new_string` is not reported as present.
+const LEAST_CHARS: usize = 4;
+
 /// The error for an `old` that is nowhere in the file.
 pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
     if text.is_empty() {
@@ -44,13 +47,15 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
                 .with("line", line)
         }
         applied => {
-            let there = applied.map_or(String::new(), |(line, but)| {
+            // A letter or a bracket is in every file.
+            let is_word = new.trim().chars().count() >= LEAST_CHARS;
+            let there = applied.filter(|_| is_word).map_or(String::new(), |(line, but)| {
                 format!(" (`new_string` is there{but}, at line {line})")
             });
             let message = format!("`old_string` is not in {shown}{there}");
             let detail = match &likeness {
                 Likeness::Block(nearest) => describe(nearest),
-                Likeness::Nothing => "Nothing in the file is like it.".to_owned(),
+                Likeness::Nothing => "No similar text was found in the file.".to_owned(),
                 Likeness::NoLine => {
                     "None of its lines is in the file, which is too large for a closer comparison."
                         .to_owned()
