@@ -49,7 +49,7 @@ struct Place(tempfile::TempDir);
 
 impl Place {
     fn new() -> Place {
-        let place = Place(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap());
+        let place = Place(crate::command_directory());
         std::fs::create_dir(place.project()).unwrap();
         std::fs::create_dir(place.0.path().join("bin")).unwrap();
         std::os::unix::fs::symlink(PROGRAM, place.0.path().join("bin/toolcrib")).unwrap();

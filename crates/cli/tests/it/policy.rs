@@ -92,7 +92,7 @@ fn a_file_of_rules_that_is_wrong_stops_the_start() {
 
 /// A home that is the workspace, not in /tmp: commands have another one.
 fn home() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+    crate::command_directory()
 }
 
 fn in_home(home: &Path, words: &[&str]) -> (i32, String) {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// What `toolcrib run` says on standard output and on standard error to some calls, one after the other.
 fn run(calls: &[serde_json::Value]) -> (String, String) {
-    let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let top = crate::command_directory();
     std::fs::create_dir(top.path().join("ws")).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_toolcrib"))
         .arg("run")

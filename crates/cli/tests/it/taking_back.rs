@@ -53,7 +53,7 @@ fn the_operator_sees_what_was_done_and_takes_it_back() {
 #[test]
 fn the_operator_takes_back_one_path_or_all_since_a_change() {
     // Not in /tmp: commands have another one.
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let directory = crate::command_directory();
     let workspace = directory.path();
     let says = |name: &str| std::fs::read_to_string(workspace.join(name)).ok();
     let run = |words: &[&str]| {

@@ -72,7 +72,7 @@ type State = BTreeMap<String, String>;
 impl Here {
     pub(crate) fn new() -> Here {
         // Not in /tmp: commands have another one.
-        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let top = crate::command_directory();
         let template = top.path().join("template");
         let here = Here { top, template };
         for directory in ["template/ws", "home"] {

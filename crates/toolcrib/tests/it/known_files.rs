@@ -15,7 +15,7 @@ struct Place {
 impl Place {
     fn new() -> Place {
         // Not in /tmp: commands have another one.
-        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let top = crate::command_directory();
         fs::create_dir(top.path().join("ws")).unwrap();
         let lines: String = (1..=30).map(|number| format!("line {number}\n")).collect();
         fs::write(top.path().join("ws/a.txt"), lines).unwrap();

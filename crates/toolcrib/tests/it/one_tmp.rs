@@ -20,7 +20,7 @@ struct Stage {
 impl Stage {
     /// A workspace in a directory of the test.
     fn new() -> Stage {
-        Stage::within(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), |b| b)
+        Stage::within(crate::command_directory(), |b| b)
     }
 
     fn within(
@@ -197,7 +197,7 @@ fn links_that_a_command_plants_lead_nowhere_else() {
 
 #[test]
 fn it_does_not_depend_on_what_is_read_outside() {
-    let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let top = crate::command_directory();
     let stage = Stage::within(top, |builder| builder.outside(Outside::Deny));
     let tmp = stage.tmp();
     stage.bash("echo x > $TMPDIR/x; ln -s /etc $TMPDIR/etc");

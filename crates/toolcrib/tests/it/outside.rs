@@ -26,7 +26,7 @@ impl Machine {
     fn with(
         more: impl FnOnce(toolcrib::RuntimeBuilder, &Path) -> toolcrib::RuntimeBuilder,
     ) -> Machine {
-        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let top = crate::command_directory();
         let at = |name: &str| top.path().join(name);
         for directory in ["ws", "lib/json", "home/.ssh", "home/.config/gh", "other/src"] {
             fs::create_dir_all(at(directory)).unwrap();

@@ -346,7 +346,7 @@ impl Logins {
     fn new(script: &str) -> Logins {
         use std::os::unix::fs::PermissionsExt as _;
         // Not in /tmp: the shell has another one.
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let directory = crate::command_directory();
         for name in ["ws", "home"] {
             std::fs::create_dir(directory.path().join(name)).unwrap();
         }

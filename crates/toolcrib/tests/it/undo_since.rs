@@ -63,7 +63,7 @@ struct Place {
 impl Place {
     fn new() -> Place {
         // Not in /tmp: commands have another one.
-        let top = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let top = crate::command_directory();
         fs::create_dir_all(top.path().join("ws/d/e")).unwrap();
         fs::write(top.path().join("ws/a"), "one\ntwo\n").unwrap();
         fs::write(top.path().join("ws/d/x"), [0, 1, 255]).unwrap();
