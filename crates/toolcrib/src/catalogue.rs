@@ -154,7 +154,12 @@ fn openapi(schema: &Value) -> Value {
         let value = match (keyword.as_str(), value) {
             ("type", Value::String(name)) => name.to_uppercase().into(),
             ("properties", Value::Object(properties)) => {
-                properties.iter().map(|(name, schema)| (name.clone(), openapi(schema))).collect()
+                // An object must name its properties there: a map such as `env` cannot be described.
+                let is_map = |schema: &Value| {
+                    schema["type"] == "object" && schema.get("properties").is_none()
+                };
+                let described = properties.iter().filter(|(_, schema)| !is_map(schema));
+                described.map(|(name, schema)| (name.clone(), openapi(schema))).collect()
             }
             ("items", items) => openapi(items),
             (

@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 
-/// Finds files by path pattern, newest first: **, *, ?, [abc], {a,b}, as in "src/**/*.{ts,tsx}". Hidden and
+/// Finds files by path pattern, newest first: `**`, `*`, `?`, `[abc]`, `{a,b}`, as in "src/**/*.{ts,tsx}". Hidden and
 /// ignored files (.gitignore, node_modules, …) only if pattern or path names them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
