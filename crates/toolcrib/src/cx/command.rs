@@ -10,13 +10,18 @@ use toolcrib_text::{Secrets, clip_line, visible, visible_name};
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::sandbox::{CommandGuard, Confined, is_enough, not_enough, sandbox, seen_tmp};
+use crate::sandbox::{
+    CommandGuard, Confined, SandboxSettings, is_enough, not_enough, sandbox, seen_tmp,
+};
 use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, end_waiting_for_a_network};
 use crate::trail::Trail;
 use crate::words::one_line;
 
 /// Characters of a command that the history keeps.
 const COMMAND_CHARS: usize = 200;
+
+/// What decides on the changes of a command in the sandbox, and what captures them.
+type Guarded = (Arc<CommandGuard>, Arc<Trail>);
 
 /// A command that runs, or has.
 pub(crate) struct StartedCommand {
@@ -28,7 +33,7 @@ pub(crate) struct StartedCommand {
     /// What held it.
     pub(crate) confined: Confined,
     /// What decides about its changes, and records them, if it is confined.
-    pub(crate) guarded: Option<(Arc<CommandGuard>, Arc<Trail>)>,
+    pub(crate) guarded: Option<Guarded>,
     /// What is not shown of its output.
     pub(crate) secrets: Secrets,
     /// What it was started with, and the variables that its call gave it alone.
@@ -117,46 +122,23 @@ impl<'a> Cx<'a> {
         mut command: Command,
         StartedAs { directory, notes, with_login }: StartedAs,
     ) -> Result<StartedCommand, Error> {
-        let jobs = shell.jobs();
-        let Some(settings) = host.sandbox() else {
-            let job = jobs.start(&command).map_err(|error| trouble(&error))?;
-            let (confined, guarded, secrets) = (Confined::Not, None, self.secrets());
-            return Ok(StartedCommand {
-                job,
-                directory,
-                notes,
-                confined,
-                guarded,
-                secrets,
-                environment: command.environment,
-                with_login,
-                given: Vec::new(),
-            });
+        let secrets = self.secrets();
+        let (job, confined, guarded) = match host.sandbox() {
+            None => {
+                let job = shell.jobs().start(&command).map_err(|error| trouble(&error))?;
+                (job, Confined::Not, None)
+            }
+            Some(settings) => {
+                let enforced = host.enforced();
+                if !is_enough(enforced) {
+                    return Err(not_enough(enforced));
+                }
+                let shown = shown_command(&command.script, &secrets);
+                let (job, guarded) =
+                    self.launch_confined(host, shell, settings, &mut command, shown)?;
+                (job, Confined::within(enforced, settings.network), Some(guarded))
+            }
         };
-        let enforced = host.enforced();
-        if !is_enough(enforced) {
-            return Err(not_enough(enforced));
-        }
-        let tmp = jobs.tmp(host.tmp()).map_err(|error| trouble(&error))?;
-        command.environment.push(("TMPDIR".into(), seen_tmp(enforced.level, &tmp).into()));
-        if settings.network == Network::None {
-            end_waiting_for_a_network(&mut command.environment);
-        }
-        if let Some(moved) = self.runtime.workspace().roots().find(|root| !root.is_in_place()) {
-            return Err(self.root_is_gone(moved.path()));
-        }
-        let sandbox = sandbox(self.runtime, settings, &tmp);
-        let about =
-            About { command: Some(self.shown_command(&command.script)), ..self.about.clone() };
-        let trail = Arc::new(Trail::begin(self.runtime, about));
-        let rules = self.runtime.path_rules().clone();
-        let guard = Arc::new(CommandGuard::new(rules, trail.clone(), &tmp, &command.directory));
-        let job = jobs.start_within(&sandbox, &command, guard.clone());
-        let job = job.map_err(|error| trouble(&error))?;
-        trail.name_shell(job.id());
-        shell.keep_trail(job.id(), trail.clone());
-        let confined = Confined::within(enforced, settings.network);
-        let (guarded, secrets) = (Some((guard, trail)), self.secrets());
         Ok(StartedCommand {
             job,
             directory,
@@ -170,11 +152,35 @@ impl<'a> Cx<'a> {
         })
     }
 
-    /// The first line of a command, for the history.
-    fn shown_command(&self, script: &[u8]) -> String {
-        // Before it is cut: half a token is not known for one.
-        let script = visible(script);
-        visible_name(one_line(&self.secrets().mask(&script), COMMAND_CHARS).as_bytes())
+    /// Starts a command in the sandbox. `shown` is the command as the history has it.
+    fn launch_confined(
+        &self,
+        host: &ShellHost,
+        shell: &SessionShell,
+        settings: &SandboxSettings,
+        command: &mut Command,
+        shown: String,
+    ) -> Result<(Arc<Job>, Guarded), Error> {
+        let jobs = shell.jobs();
+        let tmp = jobs.tmp(host.tmp()).map_err(|error| trouble(&error))?;
+        let seen = seen_tmp(host.enforced().level, &tmp);
+        command.environment.push(("TMPDIR".into(), seen.into()));
+        if settings.network == Network::None {
+            end_waiting_for_a_network(&mut command.environment);
+        }
+        if let Some(moved) = self.runtime.workspace().roots().find(|root| !root.is_in_place()) {
+            return Err(self.root_is_gone(moved.path()));
+        }
+        let sandbox = sandbox(self.runtime, settings, &tmp);
+        let about = About { command: Some(shown), ..self.about.clone() };
+        let trail = Arc::new(Trail::begin(self.runtime, about));
+        let rules = self.runtime.path_rules().clone();
+        let guard = Arc::new(CommandGuard::new(rules, trail.clone(), &tmp, &command.directory));
+        let job = jobs.start_within(&sandbox, command, guard.clone());
+        let job = job.map_err(|error| trouble(&error))?;
+        trail.name_shell(job.id());
+        shell.keep_trail(job.id(), trail.clone());
+        Ok((job, (guard, trail)))
     }
 
     /// No command runs in a directory that took the name of a root.
@@ -266,6 +272,12 @@ impl<'a> Cx<'a> {
         notes.push(format!("{gone} is gone: this ran in {}", self.show_place(&place)));
         place
     }
+}
+
+/// The first line of a command, for the history.
+fn shown_command(script: &[u8], secrets: &Secrets) -> String {
+    // Masked before it is cut: half a token is not recognized.
+    visible_name(one_line(&secrets.mask(&visible(script)), COMMAND_CHARS).as_bytes())
 }
 
 /// The number in an id: callers write `sh_1`, `bash_1`, `shell_1` or `1`.
