@@ -243,7 +243,7 @@ fn resolve_parents(path: &Path) -> PathBuf {
 }
 
 /// Makes a directory for this user alone, unless the name is taken.
-fn make_directory(
+pub(crate) fn make_directory(
     parent: std::os::fd::BorrowedFd<'_>,
     name: impl rustix::path::Arg + Copy,
 ) -> Result<(), Errno> {

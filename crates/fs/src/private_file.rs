@@ -2,29 +2,27 @@
 //! its place.
 
 use std::fmt;
-use std::fs::{DirBuilder, File, Permissions};
+use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat, fstat, open, openat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, open, openat};
 use rustix::fs::{renameat_with, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
+use crate::private::make_directory;
 use crate::random;
 
 /// Makes a directory, and those above it that are missing, for this user alone whatever the umask.
-fn make_directories(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => std::fs::set_permissions(path, Permissions::from_mode(0o700)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            make_directories(path.parent().ok_or(error)?)?;
-            make_directories(path)
+fn make_directories(path: &Path) -> Result<(), Errno> {
+    match make_directory(CWD, path) {
+        Err(Errno::NOENT) => {
+            make_directories(path.parent().ok_or(Errno::NOENT)?)?;
+            make_directory(CWD, path)
         }
-        Err(error) => Err(error),
+        made => made,
     }
 }
 
