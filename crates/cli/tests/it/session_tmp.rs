@@ -1,35 +1,23 @@
 //! The `/tmp` of a session, from the command line: where it is told what was left in it.
 
-use std::io::Write as _;
-use std::process::{Command, Stdio};
-
 use serde_json::json;
+
+use crate::{text, toolcrib};
 
 /// What `toolcrib run` says on standard output and on standard error to some calls, one after the other.
 fn run(calls: &[serde_json::Value]) -> (String, String) {
     let top = crate::command_directory();
     std::fs::create_dir(top.path().join("ws")).unwrap();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_toolcrib"))
-        .arg("run")
-        .arg(format!("--root={}/ws", top.path().display()))
-        .arg(format!("--state={}/state", top.path().display()))
-        .env("HOME", top.path().join("home"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    for call in calls {
+    let lines = calls.iter().map(|call| {
         let mut line = call.clone();
         line["wait"] = true.into();
-        writeln!(stdin, "{line}").unwrap();
-    }
-    drop(stdin);
-    let output = child.wait_with_output().unwrap();
+        format!("{line}\n")
+    });
+    let input: String = lines.collect();
+    let words = ["run", "--root=ws", "--state=state"];
+    let output = toolcrib(top.path(), &words, input.as_bytes());
     assert!(output.status.success());
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (text(output.stdout), text(output.stderr))
+    (text(&output.stdout).to_owned(), text(&output.stderr).to_owned())
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use toolcrib::{Call, Caps, Error, ErrorKind, Options, Profile, Reply, Runtime, Session};
+use toolcrib::{Call, Error, ErrorKind, Options, Reply, Runtime, Session};
 
 struct Place {
     top: tempfile::TempDir,
@@ -19,13 +19,7 @@ impl Place {
         fs::create_dir(top.path().join("ws")).unwrap();
         let lines: String = (1..=30).map(|number| format!("line {number}\n")).collect();
         fs::write(top.path().join("ws/a.txt"), lines).unwrap();
-        let runtime = Runtime::builder()
-            .root(top.path().join("ws"))
-            .journal(top.path().join("state"), Caps::default())
-            .profile(Profile::Workspace)
-            .helper(crate::helper())
-            .build()
-            .unwrap();
+        let runtime = crate::workspace_runtime(top.path());
         let session = runtime.session();
         Place { top, runtime, session }
     }

@@ -41,6 +41,17 @@ fn command_directory() -> tempfile::TempDir {
     tempfile::tempdir_in(place).unwrap()
 }
 
+/// A runtime for the directory `ws`, with a journal beside it, that runs commands in the sandbox.
+fn workspace_runtime(top: &Path) -> toolcrib::Runtime {
+    toolcrib::Runtime::builder()
+        .root(top.join("ws"))
+        .journal(top.join("state"), toolcrib::Caps::default())
+        .profile(toolcrib::Profile::Workspace)
+        .helper(helper())
+        .build()
+        .unwrap()
+}
+
 /// A program that is the helper of a runtime.
 fn helper() -> PathBuf {
     let tests = std::env::current_exe().unwrap();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolcrib::{Call, Caps, Options, Profile, Runtime, Session};
+use toolcrib::{Call, Options, Runtime, Session};
 
 const NAMES: [&str; 8] = ["a", "b", "d", "d/x", "d/e", "d/e/y", "f/g", "l"];
 
@@ -67,13 +67,7 @@ impl Place {
         fs::create_dir_all(top.path().join("ws/d/e")).unwrap();
         fs::write(top.path().join("ws/a"), "one\ntwo\n").unwrap();
         fs::write(top.path().join("ws/d/x"), [0, 1, 255]).unwrap();
-        let runtime = Runtime::builder()
-            .root(top.path().join("ws"))
-            .journal(top.path().join("state"), Caps::default())
-            .profile(Profile::Workspace)
-            .helper(crate::helper())
-            .build()
-            .unwrap();
+        let runtime = crate::workspace_runtime(top.path());
         let session = runtime.session();
         Place { top, runtime, session }
     }
