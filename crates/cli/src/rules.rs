@@ -1,6 +1,6 @@
 //! The user's rules, and those of a project that the operator names. A file that is wrong stops the start.
 
-mod keep;
+mod append;
 
 use std::fs::File;
 use std::io::Read;
@@ -10,7 +10,7 @@ use toolcrib::Rules;
 
 use crate::args::Common;
 use crate::config::{self, Config};
-pub(crate) use keep::add;
+pub(crate) use append::add;
 
 /// A file of rules that somebody wrote is far smaller.
 const MAX_BYTES: u64 = 1 << 20;

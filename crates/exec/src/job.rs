@@ -16,11 +16,11 @@ use rustix::process::Pid;
 
 use crate::command::{Ended, Exit};
 use crate::error::JobError;
-use crate::exported::read_left;
-use crate::keeper::{Process, descendants, kill_session};
-use crate::keepers::Over;
+use crate::shell_state::read_left;
+use crate::init::{Process, descendants, kill_session};
+use crate::init_pool::Over;
 use crate::keys::{end_if_it_waits_for_keys, waits_for_keys};
-use crate::log::Log;
+use crate::output_buffer::Log;
 use crate::ports::listening;
 use crate::refusal::{REFUSALS_TOLD, Refusal};
 use crate::wire::{Ending, Notice};

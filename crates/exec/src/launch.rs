@@ -17,11 +17,11 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use crate::error::JobError;
-use crate::handles::give_as_given;
-use crate::handover;
-use crate::kept::ID_PREFIX;
+use crate::nofile_limit::give_as_given;
+use crate::fd_passing;
+use crate::running_jobs::ID_PREFIX;
 use crate::random::random_word;
-use crate::sandbox::space::Space;
+use crate::sandbox::namespaces::Space;
 use crate::wire::{self, Notice};
 
 /// More than the usual 64 KiB: a flood needs fewer wake-ups. Where the system grants less, less does.
@@ -110,7 +110,7 @@ impl Keeper {
     ) -> io::Result<Launched> {
         let control = self.0.as_ref().map(|waiting| &waiting.control);
         let control = control.ok_or(io::ErrorKind::NotConnected)?;
-        handover::send(control, request, descriptors)?;
+        fd_passing::send(control, request, descriptors)?;
         control.set_nonblocking(true)?;
         self.0.take().ok_or(io::ErrorKind::NotConnected.into())
     }
@@ -131,7 +131,7 @@ fn answer(control: &UnixStream) -> io::Result<(Notice, Vec<OwnedFd>)> {
     control.set_nonblocking(false)?;
     control.set_read_timeout(Some(PATIENCE))?;
     let mut bytes = vec![0; 4096];
-    let (received, descriptors) = handover::receive(control, &mut bytes)?;
+    let (received, descriptors) = fd_passing::receive(control, &mut bytes)?;
     bytes.truncate(received);
     let notice = wire::take_notice(&mut bytes).ok().flatten();
     notice.map(|notice| (notice, descriptors)).ok_or(io::ErrorKind::UnexpectedEof.into())

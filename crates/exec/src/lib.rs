@@ -20,37 +20,37 @@ compile_error!(
     "toolcrib-exec has no way yet to limit a process on this system; Linux only, for now"
 );
 
-mod attempts;
+mod escape_checks;
 mod bash;
 mod command;
 mod environment;
 mod error;
-mod exported;
+mod shell_state;
 mod guard;
-mod handles;
-mod handover;
+mod nofile_limit;
+mod fd_passing;
 mod job;
 mod jobs;
-mod keeper;
-mod keepers;
-mod kept;
+mod init;
+mod init_pool;
+mod running_jobs;
 mod keys;
 mod launch;
-mod log;
-mod memory;
+mod output_buffer;
+mod remote_memory;
 mod poller;
 mod ports;
 mod probe;
 mod random;
 mod refusal;
 mod sandbox;
-mod step;
+mod setup_error;
 mod supervise;
 mod tmp;
 mod wire;
 mod worker;
 
-pub use attempts::{Attempt, tells_refusals, try_to_escape};
+pub use escape_checks::{Attempt, tells_refusals, try_to_escape};
 pub use bash::find_bash;
 pub use command::{Command, Ended, Exit, Left};
 pub use environment::{Environment, is_secret};
@@ -58,13 +58,13 @@ pub use error::JobError;
 pub use guard::{
     AllowAll, FileAccess, FileAction, Guard, NodeKind, Program, RefusedContent, Verdict,
 };
-pub use handles::ask_for_more_handles;
+pub use nofile_limit::ask_for_more_handles;
 pub use job::{Job, Snapshot, Status};
 pub use jobs::{Jobs, Shells};
-pub use keeper::{Process, keep};
-pub use kept::{Kept, all_kept};
+pub use init::{Process, keep};
+pub use running_jobs::{Kept, all_kept};
 pub use launch::Launcher;
-pub use log::LogLimits;
+pub use output_buffer::LogLimits;
 pub use refusal::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
 pub use sandbox::level::{Enforced, Level};
 pub use sandbox::{HeldPath, Limits, Network, SESSION_TMP, Sandbox};

@@ -13,7 +13,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
 
 use crate::guard::Guard;
-use crate::handover;
+use crate::fd_passing;
 use crate::job::Job;
 use crate::sandbox::Confinement;
 use crate::supervise::Supervised;
@@ -265,7 +265,7 @@ impl Keeper {
         let mut received = lock(&self.received);
         let mut descriptors = Vec::new();
         loop {
-            let open = match handover::receive(&self.control, chunk) {
+            let open = match fd_passing::receive(&self.control, chunk) {
                 Ok((0, _)) => false,
                 Ok((count, received_descriptors)) => {
                     descriptors.extend(received_descriptors);

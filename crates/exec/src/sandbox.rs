@@ -19,13 +19,13 @@
 //! tried it before, and a keeper that cannot give it starts nothing.
 
 pub(crate) mod bubblewrap;
-mod calls;
-mod kernel;
+mod seccomp;
+mod syscalls;
 mod landlock;
 pub(crate) mod level;
 mod privileges;
-pub(crate) mod space;
-mod view;
+pub(crate) mod namespaces;
+mod mounts;
 mod wire;
 
 use std::io;
@@ -33,16 +33,16 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::step::{Failure, plainly};
-use crate::supervise::listening::ask_here;
+use crate::setup_error::{Failure, plainly};
+use crate::supervise::sock_diag::ask_here;
 
 use self::bubblewrap::Inside;
-pub(crate) use self::kernel::{
+pub(crate) use self::syscalls::{
     Forked, Waiting, add_descriptor, answer_promptly, bind, connect, fork, has_no_writer, let_fail,
     let_happen, let_return, still_waits, take_waiting,
 };
 use self::level::Level;
-use self::space::Space;
+use self::namespaces::Space;
 
 /// Where commands that have a view of their own find the directory of their session.
 pub const SESSION_TMP: [&str; 2] = ["/tmp", "/var/tmp"];
@@ -178,7 +178,7 @@ impl Prepared {
         privileges::go_first();
         if confinement.level == Level::Namespaces {
             privileges::limit_processes(sandbox.limits.processes)?;
-            view::make(sandbox)?;
+            mounts::make(sandbox)?;
         }
         confinement.close()
     }
@@ -200,7 +200,7 @@ impl Confinement {
         if self.level >= Level::Landlock {
             landlock::restrict(self)?;
         }
-        let listener = calls::confine(self)?;
+        let listener = seccomp::confine(self)?;
         Ok(Entered { listener, sockets })
     }
 }

@@ -18,8 +18,8 @@
 
 mod address;
 pub(crate) mod caller;
-mod later;
-pub(crate) mod listening;
+mod blocking;
+pub(crate) mod sock_diag;
 mod open;
 pub(crate) mod operation;
 mod perform;
@@ -39,8 +39,8 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, o
 use rustix::io::Errno;
 
 use self::caller::{Caller, Credentials};
-use self::later::Waiters;
-use self::listening::Listening;
+use self::blocking::Waiters;
+use self::sock_diag::Listening;
 use self::operation::Operation;
 use self::resolve::{Found, Resolver};
 use self::review::Staging;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 
 use crate::command::{Command, Exit};
-use crate::handover;
+use crate::fd_passing;
 use crate::sandbox::Confinement;
 use crate::sandbox::bubblewrap::Inside;
 
@@ -129,7 +129,7 @@ pub(crate) fn encode_make_space() -> Vec<u8> {
 /// Reads what one of these wrote, and the descriptors that came with it.
 pub(crate) fn read_request(mut from: &UnixStream) -> io::Result<(Request, Vec<OwnedFd>)> {
     let mut length = [0; 8];
-    let (received, descriptors) = handover::receive(from, &mut length)?;
+    let (received, descriptors) = fd_passing::receive(from, &mut length)?;
     from.read_exact(&mut length[received..])?;
     // From the runtime, which has all of it in memory too.
     let length = usize::try_from(u64::from_le_bytes(length)).map_err(io::Error::other)?;

@@ -5,7 +5,7 @@ mod conversation;
 mod error;
 mod limits;
 mod pipes;
-mod places;
+mod slots;
 mod serve;
 
 use std::ffi::OsString;
@@ -21,7 +21,7 @@ pub use confine::{NotConfined, confine};
 pub use conversation::Conversation;
 pub use error::WorkerError;
 pub use limits::WorkerLimits;
-pub use places::{WorkerPlace, WorkerPlaces};
+pub use slots::{WorkerPlace, WorkerPlaces};
 pub use serve::{serve, serve_conversation};
 
 use self::pipes::{AtEnd, Pipes, Progress};

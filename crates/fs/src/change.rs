@@ -40,7 +40,7 @@ use crate::file::FileKind;
 use crate::hash::ContentHash;
 use crate::journal::{About, Effects, Journal, KeptDirectory, KeptPath};
 use crate::lock::Locks;
-use crate::place::Place;
+use crate::resolved_path::Place;
 
 /// So many new files are written before the first takes its name: each holds a handle, and a process may have
 /// few. If the disk is full, most changes find out before they have begun.

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use crate::beneath;
 use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
-use crate::place::Place;
+use crate::resolved_path::Place;
 
 /// What is at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,7 +25,7 @@
 mod collect;
 mod decisions;
 mod entry;
-mod followed;
+mod open_captures;
 mod log;
 mod pending;
 mod recover;
@@ -41,7 +41,7 @@ pub use self::collect::Caps;
 pub use self::decisions::Decided;
 pub(crate) use self::entry::Effects;
 pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version};
-pub(crate) use self::followed::Followed;
+pub(crate) use self::open_captures::Followed;
 pub use self::log::{Changes, Damage, DamagedChanges};
 pub use self::recover::{Outcome, Recovered};
 

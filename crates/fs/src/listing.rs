@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::beneath;
 use crate::closed::Closed;
 use crate::error::FsError;
-use crate::place::Place;
+use crate::resolved_path::Place;
 use crate::root::{Root, join};
 
 /// A directory, open.

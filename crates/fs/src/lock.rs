@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::ReadFile;
-use crate::place::Place;
+use crate::resolved_path::Place;
 
 /// Longer than any change takes. Whoever holds a lock for longer is not changing files.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::FsError;
 use crate::hash::ContentHash;
 use crate::root::real_path;
-use crate::shelf::Shelf;
-use crate::tree::Stamp;
+use crate::content_cache::Shelf;
+use crate::tree_reader::Stamp;
 
 /// Records of a user. The oldest of more are removed.
 const MAX_RECORDS: usize = 256;

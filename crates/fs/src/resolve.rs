@@ -22,7 +22,7 @@ use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::FileKind;
 use crate::path::Requested;
-use crate::place::Place;
+use crate::resolved_path::Place;
 use crate::root::{Root, RootKind, path_names};
 
 /// As many as the kernel follows.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::FileKind;
-use crate::place::Place;
+use crate::resolved_path::Place;
 use crate::resolve;
 use crate::root::{Root, join};
-use crate::tree::Tree;
+use crate::tree_reader::Tree;
 
 /// All that the tools may see of the file system.
 #[derive(Debug, Clone)]

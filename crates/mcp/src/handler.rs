@@ -23,9 +23,9 @@ use crate::convert::{self, Manner};
 use crate::instructions::instructions;
 use crate::progress::Reporter;
 use crate::request::{Request, wants_dry_run};
-use crate::state::{Opened, Seal, bound_to};
+use crate::request_state::{Opened, Seal, bound_to};
 use crate::stdio::ServeError;
-use crate::turns::{Job, Turns};
+use crate::leader_follower::{Job, Turns};
 
 /// How a server is to be, besides its runtime.
 #[derive(Debug, Clone, Default)]

@@ -34,7 +34,7 @@ use self::strict_heads::{NextHead, StrictHeads};
 pub use self::token::{Token, TokenError};
 use crate::client::Client;
 use crate::handler::{Handler, ServeOptions};
-use crate::lines::MAX_MESSAGE_BYTES;
+use crate::ndjson::MAX_MESSAGE_BYTES;
 use crate::stdio::ServeError;
 
 /// Where to listen, and who may ask.

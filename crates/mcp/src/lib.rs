@@ -6,19 +6,19 @@
 //! many run at once is bounded.
 
 mod approve;
-mod call_line;
+mod fast_parse;
 mod calls;
 mod client;
 mod convert;
 mod handler;
 mod http;
 mod instructions;
-mod lines;
+mod ndjson;
 mod progress;
 mod request;
-mod state;
+mod request_state;
 mod stdio;
-mod turns;
+mod leader_follower;
 
 pub use handler::{Handler, ServeOptions};
 pub use http::{

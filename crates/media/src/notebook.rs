@@ -4,8 +4,8 @@
 //! a new text for that cell alone, in the layout that its neighbours have.
 
 mod edit;
-mod form;
-mod frame;
+mod source_form;
+mod whitespace;
 mod json;
 mod object;
 mod output;

@@ -6,7 +6,7 @@
 
 mod flow;
 mod parse;
-mod second;
+mod tree_sitter_check;
 mod syntax;
 mod value;
 mod wrapper;

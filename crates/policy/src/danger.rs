@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::command::{Command, Surroundings, Touched, Understood, Word};
-use crate::name::name_fits;
+use crate::name_pattern::name_fits;
 
 /// Something that must not happen.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ mod script;
 use std::path::{Path, PathBuf};
 
 use crate::access::{Access, Effect};
-use crate::asked::{Asked, Remembered};
+use crate::approval_scope::{Asked, Remembered};
 use crate::command::{Surroundings, Understood, understand};
 use crate::outside::{Outside, opened_by_writing};
 use crate::profile::Profile;

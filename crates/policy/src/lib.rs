@@ -5,29 +5,29 @@
 //! the business of the trunk.
 
 mod access;
-mod asked;
+mod approval_scope;
 mod command;
 mod danger;
 mod decide;
 pub mod git_config;
 pub mod git_sequence;
-mod name;
+mod name_pattern;
 mod outside;
 mod profile;
 mod proposal;
 mod protect;
-mod reading;
+mod read_only_commands;
 mod rule;
 mod runs_later;
 
 pub use access::{Access, Effect};
-pub use asked::{Asked, Remembered};
+pub use approval_scope::{Asked, Remembered};
 pub use command::{
     Assignment, Command, Role, Surroundings, Touched, Trouble, Understood, WhyNot, Word, understand,
 };
 pub use danger::{Danger, danger};
 pub use decide::{Basis, Decision, Policy, Verdict};
-pub use name::name_fits;
+pub use name_pattern::name_fits;
 pub use outside::{Outside, UnknownOutside};
 pub use profile::{Profile, UnknownProfile};
 pub use proposal::Proposal;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::access::{Access, Effect};
-use crate::asked::{Asked, Remembered};
+use crate::approval_scope::{Asked, Remembered};
 use crate::decide::Decision;
 
 /// A person reads no more rules than these before saying "always".

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::name::name_fits;
+use crate::name_pattern::name_fits;
 
 /// Which files are not written by tools.
 #[derive(Debug, Clone)]

@@ -19,8 +19,8 @@ pub use self::engine::answer_questions;
 pub use self::in_this_process::InThisProcess;
 use self::pool::Pool;
 use self::wire::{Answer, Answers, Question};
-use crate::hits::line_around;
-use crate::stop::Stop;
+use crate::line_matches::line_around;
+use crate::deadline::Stop;
 
 /// A process works on one line no longer than this, by the clock: an ordinary line takes microseconds.
 const LONGEST_SILENCE: Duration = Duration::from_secs(2);

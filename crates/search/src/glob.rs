@@ -7,7 +7,7 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::last_name::{LastName, is_at_any_depth};
+use crate::basename_glob::{LastName, is_at_any_depth};
 
 /// A pattern of paths. `*` and `?` stay within a name, `**` does not.
 #[derive(Debug, Clone)]

@@ -5,15 +5,15 @@ use std::ffi::OsStr;
 
 use toolcrib_fs::{Directory, FsErrorKind, Stamp, Taken, Tree};
 
-use crate::hits::{Hits, Keep, find};
-use crate::hot::Tables;
+use crate::line_matches::{Hits, Keep, find};
+use crate::listing_cache::Tables;
 use crate::index::Verdict;
 use crate::listing::{FileId, Listing};
-use crate::narrowing::{Narrowing, Sifted};
-use crate::nature::is_strange;
-use crate::ordered::in_order;
+use crate::prefilter::{Narrowing, Sifted};
+use crate::content_class::is_strange;
+use crate::parallel_ordered::in_order;
 use crate::pattern::Pattern;
-use crate::stop::Stop;
+use crate::deadline::Stop;
 use crate::stream;
 
 /// What to look for, and where.

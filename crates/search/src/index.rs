@@ -11,14 +11,14 @@
 mod bits;
 mod build;
 mod chunks;
-mod lists;
-mod narrowed;
+mod posting_lists;
+mod query;
 mod postings;
 mod segment;
-mod stored;
+mod segment_file;
 #[cfg(test)]
 mod tests;
-mod view;
+mod snapshot;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,9 +28,9 @@ use toolcrib_fs::{FsError, Shelf, Tree};
 
 pub(crate) use self::build::Work;
 pub(crate) use self::chunks::CHUNK_BYTES;
-pub(crate) use self::narrowed::{Narrowed, Sieve, Verdict};
-pub(crate) use self::view::{Place, View};
-use crate::net;
+pub(crate) use self::query::{Narrowed, Sieve, Verdict};
+pub(crate) use self::snapshot::{Place, View};
+use crate::index_self_check;
 use crate::pattern::Pattern;
 
 /// How an index is made, and for which trees.
@@ -149,7 +149,7 @@ impl Index {
             let read = || {
                 let (bytes, file) = shelf.get(&shelved)?;
                 let serial = self.next_serial();
-                let segment = stored::from_bytes(&bytes, self.settings.chunk_bytes, serial)?;
+                let segment = segment_file::from_bytes(&bytes, self.settings.chunk_bytes, serial)?;
                 let _ = segment.kept.set(shelved.hash);
                 Some(match segments.len() < MAX_OPEN {
                     true => segment.with_lists_in(file, bytes.len()),
@@ -210,7 +210,7 @@ impl Index {
         let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
         let trial = move || {
             let _ = rustix::process::setpriority_process(None, 19);
-            if let Some(why) = net::cast(&index, &tree, &work, &pattern) {
+            if let Some(why) = index_self_check::cast(&index, &tree, &work, &pattern) {
                 index.turn_off(why);
             }
         };

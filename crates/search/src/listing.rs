@@ -8,9 +8,9 @@ use std::sync::{Arc, OnceLock};
 use toolcrib_fs::{Directory, Stamp, Tree};
 
 use crate::candidate::Candidate;
-use crate::rules::IgnoreFiles;
-use crate::slot::{Slot, Version};
-use crate::times::{Times, modified};
+use crate::ignore_rules::IgnoreFiles;
+use crate::index_slot::{Slot, Version};
+use crate::mtime_cache::{Times, modified};
 use crate::walk::Scope;
 use crate::watch_state::WatchState;
 

@@ -15,9 +15,9 @@ use regex_syntax::ast::ErrorKind;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::backtrack::{Backtracker, Found, Processes, Unready};
-use crate::hits::line_around;
-use crate::plan::Plan;
-use crate::stop::Stop;
+use crate::line_matches::line_around;
+use crate::trigram_query::Plan;
+use crate::deadline::Stop;
 
 /// What somebody wants to find.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@ use std::ops::Range;
 use toolcrib_fs::{Directory, Stamp};
 
 use crate::grep::{BINARY, Grep, Outcome, Pieces};
-use crate::hits::{Finding, Keep};
+use crate::line_matches::{Finding, Keep};
 
 /// So much is read at a time.
 const READ_BYTES: u64 = 4 << 20;

@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use toolcrib_fs::{EntryKind, Stamp, Tree};
 
 use crate::listing::{EntryOf, Listed, Listing, NAMED};
-use crate::ordered::threads;
-use crate::rules::{IgnoreFiles, Rules, ignores};
-use crate::stop::Stop;
+use crate::parallel_ordered::threads;
+use crate::ignore_rules::{IgnoreFiles, Rules, ignores};
+use crate::deadline::Stop;
 
 /// What to walk.
 pub struct Walk<'a> {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use toolcrib_fs::Watch;
 
-use crate::slot::Slot;
+use crate::index_slot::Slot;
 
 /// Whether a directory is watched, and whether it is known to be as it was listed.
 #[derive(Debug, Default)]

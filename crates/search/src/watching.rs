@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use toolcrib_fs::{IsDirectory, Notice, Tree, Unwatched, Watch, Watcher};
 
 use crate::listing::{EntryOf, Listed, forget_all};
-use crate::rules::is_ignore_file;
+use crate::ignore_rules::is_ignore_file;
 
 /// The watches of a root.
 #[derive(Debug)]

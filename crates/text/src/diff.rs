@@ -19,7 +19,7 @@ use self::changes::Changes;
 use self::indent::Indents;
 pub use self::short::{ShortDiff, short_diff};
 
-use crate::clip::clip_line;
+use crate::truncate::clip_line;
 use crate::encoding::Encoding;
 use crate::endings::Endings;
 use crate::visible::visible;

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{CoderResult, Decoder};
 
-use crate::survey::Survey;
+use crate::text_properties::Survey;
 
 /// An encoding, and whether the text begins with its byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -93,7 +93,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::survey::Survey;
+    use crate::text_properties::Survey;
 
     proptest! {
         #[test]

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use crate::clip::clip_middle;
+use crate::truncate::clip_middle;
 use crate::trouble::tells_of_an_error;
 
 /// Lines shown before an error, and after it.

@@ -5,7 +5,7 @@
 //! to make bytes visible and one rule for leaving things out, so that line N is the same line in
 //! every tool's reply.
 
-mod clip;
+mod truncate;
 mod diff;
 mod encoding;
 mod endings;
@@ -15,17 +15,17 @@ mod invisible;
 mod lines;
 mod locate;
 mod merge;
-mod nearest;
-mod numbered;
+mod nearest_match;
+mod line_numbers;
 mod output;
 mod patch;
 mod secrets;
-mod survey;
+mod text_properties;
 mod terminal;
 mod trouble;
 mod visible;
 
-pub use clip::{Clipped, clip_line, clip_lines, clip_middle};
+pub use truncate::{Clipped, clip_line, clip_lines, clip_middle};
 pub use diff::{Diff, ShortDiff, changed_lines, short_diff, unified_diff};
 pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
@@ -35,15 +35,15 @@ pub use invisible::{hidden_in, invisible_name};
 pub use lines::{Line, LineCount, LineWindow, Window, each_line, split_lines};
 pub use locate::{find_all, find_another, line_numbers};
 pub use merge::{Conflict, merge};
-pub use nearest::{Likeness, Nearest, nearest_block};
-pub use numbered::without_line_numbers;
+pub use nearest_match::{Likeness, Nearest, nearest_block};
+pub use line_numbers::without_line_numbers;
 pub use output::output_encoding;
 pub use patch::{
     Applied, Divergence, FileAction, FilePatch, Hunk, HunkFate, HunkLine, Misfit, Patch,
     PatchError, PatchErrorKind, Sign, Why,
 };
 pub use secrets::{Masker, Secrets};
-pub use survey::Survey;
+pub use text_properties::Survey;
 pub use terminal::{Terminal, as_seen};
 pub use visible::{
     from_visible, show_invisible, visible, visible_content, visible_lines, visible_name,

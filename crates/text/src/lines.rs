@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::clip::left_out;
+use crate::truncate::left_out;
 use crate::visible::visible;
 
 /// One line as it is shown.

@@ -5,7 +5,7 @@
 //! every other letter too.
 
 use crate::encoding::{Detector, Encoding};
-use crate::survey::Survey;
+use crate::text_properties::Survey;
 
 /// The encoding of an output, by its beginning and its end.
 pub fn output_encoding(parts: &[&[u8]]) -> Encoding {

@@ -13,7 +13,7 @@ use crate::cx::Cx;
 use crate::decode::decode;
 use crate::error::{Error, ErrorKind};
 use crate::grant::Grant;
-use crate::later::told;
+use crate::runs_later::told;
 use crate::permit::permit;
 use crate::record::Record;
 use crate::reply::Reply;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use toolcrib_text::clip_line;
 
 use crate::error::Error;
-use crate::near::{fold, near};
+use crate::suggest::{fold, near};
 use crate::schema::Schema;
 use crate::tool::{AnyTool, Entry};
 

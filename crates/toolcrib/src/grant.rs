@@ -10,7 +10,7 @@ use toolcrib_text::visible_name;
 
 use crate::error::{Error, ErrorKind};
 use crate::hidden::Reason;
-use crate::near::{MAX_NAMES, lookalike};
+use crate::suggest::{MAX_NAMES, lookalike};
 use crate::runtime::Runtime;
 use crate::session::Session;
 

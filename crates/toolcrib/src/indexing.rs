@@ -7,7 +7,7 @@ use toolcrib_fs::Tree;
 use toolcrib_search::{IndexStatus, Listing, Stop, Walk};
 
 use crate::error::Error;
-use crate::letters::AsRead;
+use crate::search_decoder::AsRead;
 use crate::runtime::Runtime;
 
 /// The index of a root.

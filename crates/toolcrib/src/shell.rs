@@ -22,7 +22,7 @@ pub(crate) use self::offline::end_waiting_for_a_network;
 use self::syntax::{read_syntax_check, syntax_check};
 use crate::helper::KEEP;
 use crate::sandbox::{SandboxSettings, is_enough};
-use crate::trail::Trail;
+use crate::command_changes::Trail;
 
 /// Commands of one session at a time, those that have ended and are still remembered among them.
 const MAX_JOBS: usize = 1_000;

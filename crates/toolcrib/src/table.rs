@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::dialect::other_name;
 use crate::error::{Error, ErrorKind};
-use crate::near::{fold, near};
+use crate::suggest::{fold, near};
 use crate::schema::Schema;
 use crate::tool::Entry;
 

@@ -21,10 +21,10 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom, memfd_create, open, seek};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::view::plan::{Plan, Seen, Source};
-use super::view::protect::{Hold, check_covered};
+use super::mounts::layout::{Plan, Seen, Source};
+use super::mounts::protect::{Hold, check_covered};
 use super::{HeldPath, Network, Sandbox};
-use crate::step::{Failure, at, plainly};
+use crate::setup_error::{Failure, at, plainly};
 use crate::wire::{Frame, Rest};
 
 /// Where it is looked for: never where the caller's `PATH` leads.

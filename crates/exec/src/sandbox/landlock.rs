@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
-use super::kernel::{
+use super::syscalls::{
     LandlockHandled, landlock_allow, landlock_restrict, landlock_ruleset, landlock_version,
 };
 use super::{Confinement, Network};
-use crate::step::{Failure, at, plainly};
+use crate::setup_error::{Failure, at, plainly};
 
 const EXECUTE: u64 = 1;
 const WRITE_FILE: u64 = 1 << 1;

@@ -7,7 +7,7 @@ use rustix::thread::{
 };
 
 use super::level::has_own_process_limit;
-use crate::step::{Failure, plainly};
+use crate::setup_error::{Failure, plainly};
 
 /// The limit of a PID namespace, since Linux 6.14; the system's, before.
 const PID_MAX: &str = "/proc/sys/kernel/pid_max";

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::caller::{Base, Caller};
 use super::resolve::GivenPath;
-use crate::memory::Memory;
+use crate::remote_memory::Memory;
 use crate::sandbox::Waiting;
 
 /// What a call does.

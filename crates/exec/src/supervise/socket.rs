@@ -12,7 +12,7 @@ use rustix::process::{chdir, fchdir};
 
 use super::address::{self, Reached};
 use super::caller::{Base, is_alone, prepare_mode, reopening_path};
-use super::listening::SocketName;
+use super::sock_diag::SocketName;
 use super::perform::access;
 use super::resolve::{GivenPath, LastLink};
 use super::{Answer, Call};

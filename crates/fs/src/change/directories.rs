@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::attributes;
 use crate::beneath;
 use crate::error::FsError;
-use crate::place::Place;
+use crate::resolved_path::Place;
 use crate::root::Root;
 
 /// Directories that were made; gone again when this is dropped, unless they are kept.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::step::Step;
-use crate::place::Place;
+use crate::resolved_path::Place;
 
 /// The names that are taken until the first steps are made.
 pub(super) struct Order {

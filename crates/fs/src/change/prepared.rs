@@ -15,7 +15,7 @@ use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::ReadFile;
 use crate::journal::{FileChange, Version};
-use crate::place::Place;
+use crate::resolved_path::Place;
 use crate::threads;
 
 /// The contents of so many files are synced one after the other, and of more by several threads.

@@ -14,7 +14,7 @@ use crate::beneath;
 use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::{FileKind, ReadFile, require_file};
-use crate::place::Place;
+use crate::resolved_path::Place;
 use crate::root::RootMode;
 
 /// What is to become of one file or symlink. Where it is or becomes a symlink, its place must be one of

@@ -12,7 +12,7 @@ use crate::content::Content;
 use crate::error::FsError;
 use crate::file::{FileKind, read_entry};
 use crate::lock::Locks;
-use crate::place::Place;
+use crate::resolved_path::Place;
 use crate::workspace::Workspace;
 
 /// What became of a change that was interrupted.

@@ -8,7 +8,7 @@ use hyper::StatusCode;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 
 use super::guard::Refusal;
-use crate::lines::MAX_MESSAGE_BYTES;
+use crate::ndjson::MAX_MESSAGE_BYTES;
 
 /// Reads the body of a request.
 pub(super) async fn read(body: Incoming) -> Result<Bytes, Refusal> {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::form::Form;
-use super::frame::Frame;
+use super::source_form::Form;
+use super::whitespace::Frame;
 use super::object::Object;
 use super::{Cell, CellType, Keys, List, Notebook, NotebookError, json};
 

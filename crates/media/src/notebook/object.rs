@@ -1,6 +1,6 @@
 //! An object of which single members are changed; all others stay to the byte.
 
-use super::frame::Frame;
+use super::whitespace::Frame;
 use super::json;
 
 /// An object with its layout.

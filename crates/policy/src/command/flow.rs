@@ -11,7 +11,7 @@ use super::value::{Values, Variables, expand, text_of};
 use super::wrapper::{INPUT, Inner, look_through};
 use super::{
     Assignment, Command, MAX_BYTES, MAX_COMMANDS, Role, Surroundings, Touched, Trouble, Understood,
-    WhyNot, Word, lexical, second,
+    WhyNot, Word, lexical, tree_sitter_check,
 };
 
 /// Letters that make a pattern of a word.
@@ -126,7 +126,7 @@ impl Walk {
     fn ask_second(&mut self, text: &str, parsed: &Parsed) {
         let mut ours = parsed.marks.clone();
         ours.sort_unstable();
-        match second::marks(text) {
+        match tree_sitter_check::marks(text) {
             None => self.doubt("a second parser finds an error in it"),
             Some(theirs) if theirs != ours => self.doubt("two parsers read it differently"),
             Some(_) => {}

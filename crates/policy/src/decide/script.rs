@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use super::{Decision, Part, Policy};
 use crate::access::Effect;
-use crate::asked::Asked;
+use crate::approval_scope::Asked;
 use crate::command::{
     Assignment, Command, PIPE, Role, Surroundings, Touched, Trouble, WhyNot, Word, lexical,
     understand,
 };
 use crate::danger::danger;
 use crate::profile::Profile;
-use crate::reading::{is_neutral_in_environment, is_neutral_in_shell, only_reads};
+use crate::read_only_commands::{is_neutral_in_environment, is_neutral_in_shell, only_reads};
 use crate::rule::{Kind, hosts_in};
 
 /// What a decision on no single part of a command is about.

@@ -2,7 +2,7 @@
 
 /// Whether an address names a repository by a transport of git itself.
 ///
-/// `ext::command` and `name::address` run `git-remote-name`, as does a scheme that git does not know.
+/// `ext::command` and `name_pattern::address` run `git-remote-name`, as does a scheme that git does not know.
 /// A path on this machine is harmless: a push to it runs the hooks of the repository there, and hooks
 /// are protected wherever a repository lies.
 pub(super) fn has_own_transport(address: &[u8]) -> bool {

@@ -1,7 +1,7 @@
 //! Patterns of commands: their name and their arguments, one by one.
 
 use crate::command::{Command, Word};
-use crate::name::name_fits;
+use crate::name_pattern::name_fits;
 
 /// `git push **`: words divided by blanks, in quotes if a blank is in them. `*` in a word stands for any
 /// letters of it, `**` as a word for any number of words.

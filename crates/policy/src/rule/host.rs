@@ -1,6 +1,6 @@
 //! Patterns of hosts, and the hosts that words name.
 
-use crate::name::name_fits;
+use crate::name_pattern::name_fits;
 
 /// `example.com`, or `*.example.com` for all beneath it.
 #[derive(Debug, Clone, PartialEq, Eq)]

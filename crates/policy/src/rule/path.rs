@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::command::Surroundings;
-use crate::name::name_fits;
+use crate::name_pattern::name_fits;
 use crate::protect::folded;
 
 /// `src/**/*.rs`, `**/.env`, `~/notes`, `/etc`: names divided by `/`. In a name, `*` stands for any

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use fancy_regex::Regex;
 
 use super::wire::{self, Answer, Asked};
-use crate::hits::line_around;
+use crate::line_matches::line_around;
 
 /// Steps that may be taken back in one line. Where the pattern matches nowhere, each character of a line takes
 /// one or two, so this is enough for a line of a megabyte.

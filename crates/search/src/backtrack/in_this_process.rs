@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::engine::Engine;
 use super::{Process, Processes, Unanswered};
-use crate::stop::Stop;
+use crate::deadline::Stop;
 
 /// Matches in the thread that asks. Only the engine's bound on its steps holds here; nothing bounds time or
 /// memory.

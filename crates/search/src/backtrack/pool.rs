@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::wire::{self, Answer, Answers};
 use super::{Process, Processes, Unready};
-use crate::stop::Stop;
+use crate::deadline::Stop;
 
 /// How long a wish to stop may go unseen.
 const GLANCE: Duration = Duration::from_millis(20);

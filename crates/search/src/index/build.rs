@@ -8,12 +8,12 @@ use std::time::SystemTime;
 use toolcrib_fs::{Shelf, Taken, Tree};
 
 use super::segment::{Builder, MAX_FILE_BYTES, Segment};
-use super::stored;
-use super::view::View;
+use super::segment_file;
+use super::snapshot::View;
 use super::{Index, MAX_OPEN};
 use crate::grep::Letters;
 use crate::listing::{EntryOf, FileId, Listed};
-use crate::nature::Nature;
+use crate::content_class::Nature;
 
 /// What is to be in the index.
 pub(crate) struct Work {
@@ -190,7 +190,7 @@ fn put(build: &Build<'_>, builder: &mut Builder) -> bool {
 
 /// Keeps a segment for the next process, if that can be.
 fn keep(index: &Index, shelf: &Shelf, segment: Segment) -> Segment {
-    let Some(bytes) = stored::to_bytes(&segment, index.settings.chunk_bytes) else {
+    let Some(bytes) = segment_file::to_bytes(&segment, index.settings.chunk_bytes) else {
         return segment;
     };
     let Ok(hash) = shelf.put(&bytes) else { return segment };

@@ -7,10 +7,10 @@ use toolcrib_fs::{ContentHash, ShelvedFile, Stamp};
 
 use super::bits::Bits;
 use super::chunks::{chunks, with_overlap};
-use super::lists::Lists;
+use super::posting_lists::Lists;
 use super::postings;
-use crate::gram::{self, GRAMS, Gram, PAIRS};
-use crate::nature::Nature;
+use crate::trigram::{self, GRAMS, Gram, PAIRS};
+use crate::content_class::Nature;
 
 /// What is known of some files.
 #[derive(Debug)]
@@ -264,12 +264,12 @@ impl Builder {
             }
         };
         let text = &bytes[with_overlap(bytes, &chunk)];
-        gram::each(text, &mut take);
+        trigram::each(text, &mut take);
         // At the end of the file, two bytes are the beginning of a trigram as well.
         if chunk.end == bytes.len()
             && let [.., one, two] = text
         {
-            take(gram::gram([*one, *two, b'\n']));
+            take(trigram::trigram([*one, *two, b'\n']));
         }
         self.gram_ends.push(u32::try_from(self.grams.len()).unwrap_or(u32::MAX));
     }

@@ -12,9 +12,9 @@ use super::segment::Builder;
 use super::*;
 use crate::backtrack::InThisProcess;
 use crate::grep::{Letters, Pieces, Reading};
-use crate::nature::Nature;
+use crate::content_class::Nature;
 use crate::pattern::Wanted;
-use crate::stop::Stop;
+use crate::deadline::Stop;
 use crate::walk::{Walk, walk};
 
 struct AsIs;
@@ -50,7 +50,7 @@ fn an_index_that_misses_a_match_is_turned_off() {
         let mut builder = Builder::new(CHUNK_BYTES);
         builder.add(stamp, Nature::Plain, said.as_bytes());
         index.publish(|view| view.with([builder.finish(1)]));
-        assert_eq!(net::cast(&index, &tree, &work(), &pattern).is_none(), is_right);
+        assert_eq!(index_self_check::cast(&index, &tree, &work(), &pattern).is_none(), is_right);
         index.try_later(&tree, work(), &pattern);
         let until = Instant::now() + Duration::from_secs(20);
         while !is_right && index.status().off.is_none() && Instant::now() < until {

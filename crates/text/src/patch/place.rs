@@ -21,7 +21,7 @@ use super::file_lines::FileLines;
 use super::hunk::Hunk;
 use super::misfit::{Divergence, Misfit, Why};
 use crate::equivalent::{Reindent, Rung};
-use crate::nearest::{Likeness, nearest_block};
+use crate::nearest_match::{Likeness, nearest_block};
 
 /// How a hunk's lines are compared with the file's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

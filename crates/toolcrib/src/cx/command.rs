@@ -14,7 +14,7 @@ use crate::sandbox::{
     CommandGuard, Confined, SandboxSettings, is_enough, not_enough, sandbox, seen_tmp,
 };
 use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, end_waiting_for_a_network};
-use crate::trail::Trail;
+use crate::command_changes::Trail;
 use crate::words::one_line;
 
 /// Characters of a command that the history keeps.

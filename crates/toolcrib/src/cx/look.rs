@@ -11,7 +11,7 @@ use super::Cx;
 use crate::error::{Error, ErrorKind};
 use crate::file::OpenFile;
 use crate::hidden::Reason;
-use crate::near::MAX_NAMES;
+use crate::suggest::MAX_NAMES;
 
 /// So many names are shown of a directory that was taken for a file.
 const SHOWN_NAMES: usize = 20;

@@ -8,7 +8,7 @@ use toolcrib_search::{Listing, Stop, Walk};
 use toolcrib_text::visible_name;
 
 use super::Cx;
-use crate::near::near_files;
+use crate::suggest::near_files;
 
 /// So many files are named.
 const NAMED: usize = 3;

@@ -8,7 +8,7 @@ use toolcrib_exec::{FileAccess, Guard, Program, RefusedContent, SESSION_TMP, Unw
 use toolcrib_fs::{Root, RootMode, Tree, Workspace};
 
 use super::path_rules::{Danger, PathRules, Rule};
-use crate::trail::Trail;
+use crate::command_changes::Trail;
 
 /// As many refused contents are explained.
 const MAX_EXPLAINED: usize = 200;

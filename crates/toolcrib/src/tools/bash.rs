@@ -1,6 +1,6 @@
 //! Bash: a command, run and waited for.
 
-mod answer;
+mod exit_status;
 mod pipe;
 mod report;
 

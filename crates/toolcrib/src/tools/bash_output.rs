@@ -1,7 +1,7 @@
 //! BashOutput: what a command wrote, and waiting for it.
 
-mod sieve;
-mod wanted;
+mod line_filter;
+mod line_range;
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use toolcrib_policy::Access;
 use toolcrib_search::{Pattern, Stop, Understood, Wanted};
 use toolcrib_text::{Excerpt, ExcerptOptions, Secrets, Shown, visible_name};
 
-use self::sieve::{Left, Sieve};
-use self::wanted::LineRange;
+use self::line_filter::{Left, Sieve};
+use self::line_range::LineRange;
 use super::changes::Changes;
 use super::shell_output::{
     dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,

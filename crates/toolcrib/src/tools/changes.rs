@@ -8,9 +8,9 @@ use toolcrib_fs::{Action, ChangedFile, Lost};
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::later::RunLater;
+use crate::runs_later::RunLater;
 use crate::notes::bracketed;
-use crate::trail::{Left, Trail};
+use crate::command_changes::{Left, Trail};
 use crate::words::{counted, first_of};
 
 /// So many files of a kind are named in the text, and in the metadata.

@@ -1,7 +1,7 @@
 //! Glob: files by a pattern of their paths.
 
 mod matches;
-mod words;
+mod messages;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -83,7 +83,7 @@ impl Tool for Glob {
         let found = find(cx, &base, &asked)?;
         cx.check_cancelled()?;
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        Ok(words::reply(cx, &asked, found).with("milliseconds", milliseconds))
+        Ok(messages::reply(cx, &asked, found).with("milliseconds", milliseconds))
     }
 }
 

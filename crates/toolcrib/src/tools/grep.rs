@@ -1,11 +1,11 @@
 //! Grep: lines by a pattern of what they say.
 
-mod ask;
+mod query;
 mod content;
 mod counts;
 mod files;
 mod search;
-mod zero;
+mod no_matches;
 
 use std::time::Instant;
 

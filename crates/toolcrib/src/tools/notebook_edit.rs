@@ -15,9 +15,9 @@ use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
-mod which;
+mod cell_ref;
 
-use self::which::Which;
+use self::cell_ref::Which;
 
 /// Replaces, inserts or deletes one notebook cell, by cell_id or cell_number. Replacing clears its outputs.
 /// Insert goes after that cell, or to the end.
@@ -199,7 +199,7 @@ impl NotebookEdit {
 
     /// What was done, in a sentence or two.
     fn says(&self, dry_run: bool, same: bool, shown: &str, edited: &Edited) -> String {
-        let cell = which::name(edited.number, &edited.cell_type, edited.id.as_deref());
+        let cell = cell_ref::name(edited.number, &edited.cell_type, edited.id.as_deref());
         if same {
             return format!("{shown}: {cell} says this already; nothing was written.");
         }

@@ -19,7 +19,7 @@ use crate::tool::{Category, Hints, Tool};
 use crate::words::counted;
 
 mod form;
-mod unseen;
+mod stale_write;
 mod warnings;
 
 /// Creates or overwrites a file. To overwrite, Read the whole file first, or pass its hash as expected_hash.
@@ -117,17 +117,17 @@ impl Write {
         let (seen, now) = (cx.session().seen(real), Seen::of(was));
         if let Some(expected) = &self.expected_hash {
             let known = now.hash.is(expected);
-            return if known { Ok(()) } else { Err(unseen::other_hash(shown, was, &now)) };
+            return if known { Ok(()) } else { Err(stale_write::other_hash(shown, was, &now)) };
         }
         match seen {
             Some(seen) if seen.hash == now.hash && seen.is_whole() => Ok(()),
-            Some(seen) if seen.hash == now.hash => Err(unseen::partly(shown, was, &seen, &now)),
+            Some(seen) if seen.hash == now.hash => Err(stale_write::partly(shown, was, &seen, &now)),
             Some(seen) => {
                 let by = author(cx, real, now.hash);
-                Err(unseen::changed(shown, was, &seen, &now, by))
+                Err(stale_write::changed(shown, was, &seen, &now, by))
             }
             None if was.is_empty() => Ok(()),
-            None => Err(unseen::never(shown, was, &now)),
+            None => Err(stale_write::never(shown, was, &now)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use toolcrib_exec::Left;
 
-use super::answer::answers_by_exit_code;
+use super::exit_status::answers_by_exit_code;
 use crate::tools::shell_words::code_words;
 
 /// What a shell gives for a part that a later one did not read to its end: no failure, as of `yes | head`.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
 use toolcrib_text::{ExcerptOptions, Shown, visible_name};
 
-use super::answer::answers_by_exit_code;
+use super::exit_status::answers_by_exit_code;
 use super::pipe::failed_parts;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};

@@ -5,7 +5,7 @@ use toolcrib_text::visible;
 
 use super::Sort;
 use super::search::{Found, Search};
-use super::zero;
+use super::no_matches;
 use crate::reply::Reply;
 use crate::tools::hidden::Hidden;
 
@@ -36,11 +36,11 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         found = search.by_relevance(found);
     }
     if found.is_empty() {
-        return zero::reply(search, &looked);
+        return no_matches::reply(search, &looked);
     }
     let is_total = (by_relevance || total <= end) && search.saw_all(&looked);
     if asked.offset >= total {
-        return zero::past_the_end(search, &looked, "match", total, is_total);
+        return no_matches::past_the_end(search, &looked, "match", total, is_total);
     }
     let mut page = Page {
         search,

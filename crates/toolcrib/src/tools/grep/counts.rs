@@ -4,7 +4,7 @@ use toolcrib_search::Keep;
 
 use super::Sort;
 use super::search::{Found, Search};
-use super::zero;
+use super::no_matches;
 use crate::reply::Reply;
 use crate::words::counted;
 
@@ -23,12 +23,12 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         found = search.by_relevance(found);
     }
     if found.is_empty() {
-        return zero::reply(search, &looked);
+        return no_matches::reply(search, &looked);
     }
     let (files, total) = (found.len() as u64, found.iter().map(|one| one.hits.count).sum::<u64>());
     let saw_all = search.saw_all(&looked);
     if asked.offset >= files {
-        return zero::past_the_end(search, &looked, "file", files, saw_all);
+        return no_matches::past_the_end(search, &looked, "file", files, saw_all);
     }
     let first = usize::try_from(asked.offset).unwrap_or(usize::MAX);
     let most = usize::try_from(asked.limit).unwrap_or(usize::MAX);

@@ -4,7 +4,7 @@ use toolcrib_search::Keep;
 
 use super::Sort;
 use super::search::{Found, Search};
-use super::zero;
+use super::no_matches;
 use crate::reply::Reply;
 
 /// Hits that are counted in a file, to tell which is more relevant: beyond it, many is many.
@@ -27,12 +27,12 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
         found = search.by_relevance(found);
     }
     if found.is_empty() {
-        return zero::reply(search, &looked);
+        return no_matches::reply(search, &looked);
     }
     let total = found.len() as u64;
     let is_total = (by_relevance || total <= wanted) && search.saw_all(&looked);
     if asked.offset >= total {
-        return zero::past_the_end(search, &looked, "file", total, is_total);
+        return no_matches::past_the_end(search, &looked, "file", total, is_total);
     }
     let first = usize::try_from(asked.offset).unwrap_or(usize::MAX);
     let most = usize::try_from(asked.limit).unwrap_or(usize::MAX);

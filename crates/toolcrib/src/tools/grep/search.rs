@@ -12,10 +12,10 @@ use toolcrib_search::{
 };
 
 use super::Sort;
-use super::ask::Asked;
+use super::query::Asked;
 use crate::cancel::Progress;
 use crate::cx::Cx;
-use crate::letters::AsRead;
+use crate::search_decoder::AsRead;
 use crate::reply::Reply;
 use crate::tools::search_words::LeftOut;
 use crate::words::counted;

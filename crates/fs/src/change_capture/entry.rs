@@ -1,0 +1,134 @@
+//! What is at a name beneath a root that may be written.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::beneath;
+use crate::content::Content;
+use crate::file::is_made_up;
+use crate::listing::{Directory, EntryKind};
+use crate::root::{Root, RootMode};
+use crate::tree_reader::{Stamp, read_whole};
+use crate::workspace::Workspace;
+
+use super::limits::Lost;
+
+/// The mode bits that a symlink has.
+const LINK_MODE: u32 = 0o777;
+
+/// A real name beneath a root.
+#[derive(Debug)]
+pub(super) struct Spot {
+    root: Arc<Root>,
+    relative: PathBuf,
+}
+
+/// What is there.
+#[derive(Debug)]
+pub(super) enum Standing {
+    Nothing,
+    File {
+        stamp: Stamp,
+    },
+    Link,
+    Directory(DirectoryStamp),
+    /// A FIFO, a socket or a device.
+    Other,
+    /// It cannot be known: a directory above may not be searched, for one.
+    Unknown(Errno),
+}
+
+/// A directory, as it was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DirectoryStamp {
+    pub(super) identity: (u64, u64),
+    pub(super) mode: u32,
+}
+
+impl Spot {
+    /// The innermost root that it is in must be one that may be written.
+    pub(super) fn of(workspace: &Workspace, path: &Path) -> Option<Spot> {
+        let (root, relative) = workspace.innermost(path)?;
+        let writable = root.mode() == RootMode::ReadWrite && !relative.as_os_str().is_empty();
+        writable.then(|| Spot { root, relative })
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.root.path().join(&self.relative)
+    }
+
+    pub(super) fn look(&self) -> Standing {
+        let stat = match beneath::stat_beneath(self.root.handle(), &self.relative) {
+            Ok(stat) => stat,
+            // Beneath a symlink that took a directory's name, nothing of that directory is left.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Standing::Nothing,
+            // A directory that may not be searched, for one.
+            Err(errno) => return Standing::Unknown(errno),
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Standing::File { stamp: Stamp::of(&stat) },
+            FileType::Symlink => Standing::Link,
+            FileType::Directory => {
+                let mode = beneath::permissions(&stat).as_raw_mode();
+                Standing::Directory(DirectoryStamp { identity: Stamp::of(&stat).identity, mode })
+            }
+            _ => Standing::Other,
+        }
+    }
+
+    /// What the file or symlink says, if that is no more than `max_bytes`, and its mode.
+    pub(super) fn read(&self, max_bytes: u64) -> Result<(Content, u32), Lost> {
+        if let Ok(target) = beneath::link_target(self.root.handle(), &self.relative) {
+            return match target.len() as u64 {
+                size if size > max_bytes => Err(Lost::TooLarge(size)),
+                _ => Ok((Content::link(target), LINK_MODE)),
+            };
+        }
+        let lost = |errno| Lost::Unreadable(errno);
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = beneath::open(self.root.handle(), &self.relative, flags, Mode::empty());
+        let file = file.map_err(lost)?;
+        let stat = rustix::fs::fstat(&file).map_err(lost)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
+            || (stat.st_size == 0 && is_made_up(&file))
+        {
+            return Err(Lost::NoFile);
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
+        if size > max_bytes {
+            return Err(Lost::TooLarge(size));
+        }
+        let mut bytes = Vec::new();
+        match read_whole(&file, size, max_bytes, &mut bytes) {
+            Ok(true) => Ok((bytes.into(), beneath::permissions(&stat).as_raw_mode())),
+            Ok(false) => Err(Lost::TooLarge(size)),
+            Err(errno) => Err(Lost::Unreadable(errno)),
+        }
+    }
+
+    /// What is beneath a directory, files and directories, at most as many as that, and whether that is all.
+    /// Links are not followed.
+    pub(super) fn beneath(&self, most: usize) -> (Vec<PathBuf>, bool) {
+        let (mut found, mut buffer) = (Vec::new(), Vec::new());
+        let mut pending = vec![self.relative.clone()];
+        while let Some(relative) = pending.pop() {
+            let Ok(directory) = Directory::beneath(&self.root, &relative) else { continue };
+            let listed = directory.each_with(&mut buffer, |name: &OsStr, kind| {
+                let path = relative.join(name);
+                found.push(self.root.path().join(&path));
+                if kind == EntryKind::Directory {
+                    pending.push(path);
+                }
+                found.len() < most
+            });
+            if listed.is_err() || found.len() >= most {
+                return (found, false);
+            }
+        }
+        (found, true)
+    }
+}

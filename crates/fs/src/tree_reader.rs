@@ -1,0 +1,253 @@
+//! Many files beneath one root, looked at as strictly as one by one, and with less ado.
+//!
+//! A search opens thousands of files that nobody named. Each directory is opened by its names from the
+//! root's handle, each file by its name from the directory's; no link is followed anywhere, so what was
+//! listed is what is opened, or nothing. No handle is kept, so that no tree is too wide for the process.
+
+use std::ffi::OsStr;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::buffer::spare_capacity;
+use rustix::fs::{Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use crate::beneath;
+use crate::error::{FsError, FsErrorKind};
+use crate::file::{FileKind, is_made_up};
+use crate::listing::Directory;
+use crate::resolved_path::Place;
+use crate::root::{Root, RootKind};
+
+/// All that is beneath a root.
+#[derive(Debug, Clone)]
+pub struct Tree {
+    root: Arc<Root>,
+}
+
+/// By what one sees that a file or directory is another than before, or says something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// Which one it is.
+    pub identity: (u64, u64),
+    /// Its size in bytes.
+    pub size: u64,
+    /// When its content was last changed: seconds and nanoseconds of the epoch.
+    pub modified: (i64, i64),
+    /// When anything about it was last changed, which nobody can set.
+    pub changed: (i64, i64),
+    /// Whether it has more than one name.
+    pub is_shared: bool,
+}
+
+/// What came of taking a file whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// All of it is in the buffer.
+    Whole(Stamp),
+    /// It is larger than was allowed; the buffer has nothing to say.
+    TooLarge(Stamp),
+    /// It is no regular file any more, or one that the kernel makes up.
+    NotRegular,
+}
+
+impl Tree {
+    /// The tree of the root that a place is in.
+    pub fn around(place: &Place) -> Tree {
+        Tree { root: place.root.clone() }
+    }
+
+    pub(crate) fn of(root: Arc<Root>) -> Tree {
+        Tree { root }
+    }
+
+    /// The real path of the root.
+    pub fn path(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Why tools may reach it.
+    pub fn kind(&self) -> RootKind {
+        self.root.kind()
+    }
+
+    /// Opens a directory by the real names that lead to it from the root.
+    pub fn directory(&self, relative: &Path) -> Result<Directory, FsError> {
+        Directory::beneath(&self.root, relative)
+    }
+
+    /// Whether something may have a path from the root. If it cannot be known, it may.
+    pub fn may_have(&self, relative: &Path) -> bool {
+        let found = beneath::stat(self.root.handle(), relative.as_os_str());
+        !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
+    }
+
+    /// The stamp of something by its path from the root, in one call. Only to see whether it is still what
+    /// it was: what is opened afterwards is opened as strictly as ever.
+    pub fn stamp(&self, relative: &Path) -> Option<Stamp> {
+        let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+        Some(Stamp::of(&beneath::stat(self.root.handle(), relative.as_os_str()).ok()?))
+    }
+}
+
+impl Directory {
+    /// Its stamp.
+    pub fn stamp(&self) -> Option<Stamp> {
+        Some(Stamp::of(&rustix::fs::fstat(self.handle()).ok()?))
+    }
+
+    /// The stamp of something in it, links not followed.
+    pub fn stamp_of(&self, name: &OsStr) -> Option<Stamp> {
+        Some(Stamp::of(&beneath::stat(self.handle().as_fd(), name).ok()?))
+    }
+
+    /// Puts all of a file into the buffer, in place of what is there, if it has at most `max_bytes`. A link
+    /// is no file. Never waits.
+    pub fn take(
+        &self,
+        name: &OsStr,
+        max_bytes: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Taken, FsErrorKind> {
+        buffer.clear();
+        let handle = self.open_file(name)?;
+        if !self.admits(&handle) {
+            return Err(FsErrorKind::Closed);
+        }
+        let stat = rustix::fs::fstat(&handle).map_err(kind)?;
+        let stamp = Stamp::of(&stat);
+        if FileKind::of(&stat) != FileKind::File || (stamp.size == 0 && is_made_up(&handle)) {
+            return Ok(Taken::NotRegular);
+        }
+        if stamp.size > max_bytes {
+            return Ok(Taken::TooLarge(stamp));
+        }
+        if !read_whole(&handle, stamp.size, max_bytes, buffer).map_err(kind)? {
+            return Ok(Taken::TooLarge(stamp));
+        }
+        Ok(Taken::Whole(stamp))
+    }
+
+    /// Gives some parts of a file to `look`, each with where it begins, until it answers that it has enough,
+    /// if the file is just what `expected` says, and still is in the end. If not, the answer is no, and what
+    /// was given means nothing.
+    pub fn take_parts(
+        &self,
+        name: &OsStr,
+        expected: &Stamp,
+        parts: &[Range<u64>],
+        buffer: &mut Vec<u8>,
+        mut look: impl FnMut(u64, &[u8]) -> bool,
+    ) -> Result<bool, FsErrorKind> {
+        let handle = self.open_file(name)?;
+        if !self.admits(&handle) {
+            return Err(FsErrorKind::Closed);
+        }
+        let is_same = || rustix::fs::fstat(&handle).is_ok_and(|stat| Stamp::of(&stat) == *expected);
+        if !is_same() {
+            return Ok(false);
+        }
+        for part in parts {
+            buffer.clear();
+            buffer.resize(usize::try_from(part.end.saturating_sub(part.start)).unwrap_or(0), 0);
+            let mut filled = 0;
+            while filled < buffer.len() {
+                let at = part.start + filled as u64;
+                let read = || rustix::io::pread(&handle, &mut buffer[filled..], at);
+                match rustix::io::retry_on_intr(read).map_err(kind)? {
+                    0 => return Ok(false),
+                    read => filled += read,
+                }
+            }
+            if !look(part.start, buffer) {
+                break;
+            }
+        }
+        Ok(is_same())
+    }
+
+    /// Opens a regular file to read parts of it. A link is no file. Never waits.
+    pub fn parts(&self, name: &OsStr) -> Result<FileParts, FsErrorKind> {
+        let handle = self.open_file(name)?;
+        let stat = rustix::fs::fstat(&handle).map_err(kind)?;
+        match FileKind::of(&stat) {
+            FileKind::File => Ok(FileParts { size: Stamp::of(&stat).size, handle }),
+            _ => Err(FsErrorKind::NotRegular),
+        }
+    }
+
+    /// A link is no file. Never waits.
+    fn open_file(&self, name: &OsStr) -> Result<OwnedFd, FsErrorKind> {
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let open = || rustix::fs::openat(self.handle(), name, flags, Mode::empty());
+        rustix::io::retry_on_intr(open).map_err(kind)
+    }
+}
+
+/// A file of which parts are read.
+#[derive(Debug)]
+pub struct FileParts {
+    handle: OwnedFd,
+    size: u64,
+}
+
+impl FileParts {
+    /// Its size when it was opened.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads bytes from a position on, as many as the kernel gives at once. None at the end.
+    pub fn read_at(&self, position: u64, buffer: &mut [u8]) -> Result<usize, FsErrorKind> {
+        let read = || rustix::io::pread(&self.handle, &mut *buffer, position);
+        rustix::io::retry_on_intr(read).map_err(kind)
+    }
+}
+
+impl Stamp {
+    /// The stamp of what a path leads to, wherever that is. Only to see whether it is still what it was.
+    pub fn at(path: &Path) -> Option<Stamp> {
+        Some(Stamp::of(&rustix::fs::stat(path).ok()?))
+    }
+
+    pub(crate) fn of(stat: &Stat) -> Stamp {
+        Stamp {
+            identity: (stat.st_dev, stat.st_ino),
+            size: u64::try_from(stat.st_size).unwrap_or(0),
+            modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime, stat.st_ctime_nsec as i64),
+            is_shared: stat.st_nlink > 1,
+        }
+    }
+}
+
+/// Reads to the end, or answers that there is more than was allowed.
+pub(crate) fn read_whole(
+    handle: &OwnedFd,
+    size: u64,
+    max_bytes: u64,
+    buffer: &mut Vec<u8>,
+) -> Result<bool, Errno> {
+    // One byte more than it has, so that its end shows without asking once more.
+    buffer.reserve(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1));
+    loop {
+        let read = rustix::io::retry_on_intr(|| rustix::io::read(handle, spare_capacity(buffer)));
+        let read = read?;
+        if buffer.len() as u64 > max_bytes {
+            return Ok(false);
+        }
+        // A regular file gives less than was asked for only at its end; one that gave just what it had
+        // when it was opened has not grown.
+        if read == 0 || (buffer.len() as u64 == size && !buffer.spare_capacity_mut().is_empty()) {
+            return Ok(true);
+        }
+        buffer.reserve(1);
+    }
+}
+
+fn kind(errno: Errno) -> FsErrorKind {
+    FsError::from_errno("", "", errno).kind()
+}

@@ -1,0 +1,41 @@
+//! A source as JSON, in either of the two forms that the format has.
+
+use super::whitespace::Frame;
+use super::json;
+use super::object::Object;
+
+/// How a source is written: a string, or a list of its lines.
+pub(super) enum Form {
+    String,
+    List(Frame),
+}
+
+impl Form {
+    /// The form that a source has.
+    pub(super) fn of(object: &Object, key: &str) -> Option<Form> {
+        let source = object.get(key)?;
+        match source.as_bytes().first()? {
+            b'"' => Some(Form::String),
+            b'[' => Some(match Frame::of_list(source, object.colon()) {
+                Some(frame) => Form::List(frame),
+                None => Form::new(object),
+            }),
+            _ => None,
+        }
+    }
+
+    /// The form that Jupyter writes.
+    pub(super) fn new(object: &Object) -> Form {
+        Form::List(object.frame().deeper())
+    }
+
+    pub(super) fn write(&self, source: &str, ascii: bool) -> String {
+        match self {
+            Form::String => json::quote(source, ascii),
+            Form::List(frame) => {
+                let lines = source.split_inclusive('\n').map(|line| json::quote(line, ascii));
+                frame.list(&lines.collect::<Vec<_>>())
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Which files ignore files leave out, asked one by one.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use toolcrib_fs::{Directory, Tree};
+
+use crate::ignore_rules::{IgnoreFiles, Rules, ignores};
+
+/// What the ignore files of a tree say. Each is read once, when the first file beneath it is asked about.
+#[derive(Debug)]
+pub struct Ignored {
+    tree: Tree,
+    known: Mutex<HashMap<PathBuf, Known>>,
+}
+
+/// What is known of a directory.
+#[derive(Debug, Clone)]
+enum Known {
+    /// It is left out, and so is all in it.
+    LeftOut,
+    Ruled(Option<Arc<Rules>>),
+}
+
+impl Ignored {
+    /// Of a tree.
+    pub fn new(tree: Tree) -> Ignored {
+        Ignored { tree, known: Mutex::default() }
+    }
+
+    /// Whether a file is left out, by its path from the root.
+    pub fn has(&self, relative: &Path) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let parent = relative.parent().unwrap_or(Path::new(""));
+        match self.directory(&mut known, parent) {
+            Known::LeftOut => true,
+            Known::Ruled(rules) => ignores(rules.as_ref(), relative.as_os_str().as_bytes(), false),
+        }
+    }
+
+    /// Whether a directory is left out with all in it, by its path from the root.
+    pub fn has_directory(&self, relative: &Path) -> bool {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(self.directory(&mut known, relative), Known::LeftOut)
+    }
+
+    fn directory(&self, known: &mut HashMap<PathBuf, Known>, relative: &Path) -> Known {
+        if let Some(known) = known.get(relative) {
+            return known.clone();
+        }
+        let above = relative.parent().map(|parent| self.directory(known, parent));
+        let here = match above {
+            Some(Known::LeftOut) => Known::LeftOut,
+            Some(Known::Ruled(rules))
+                if ignores(rules.as_ref(), relative.as_os_str().as_bytes(), true) =>
+            {
+                Known::LeftOut
+            }
+            Some(Known::Ruled(rules)) => Known::Ruled(self.enter(rules, relative)),
+            None => Known::Ruled(self.enter(None, relative)),
+        };
+        known.insert(relative.to_owned(), here.clone());
+        here
+    }
+
+    fn enter(&self, above: Option<Arc<Rules>>, relative: &Path) -> Option<Arc<Rules>> {
+        let Ok(directory) = self.tree.directory(relative) else { return above };
+        let mut files = IgnoreFiles::default();
+        let there = |name: &&str| has(&directory, name);
+        [".ignore", ".gitignore", ".git"].iter().filter(|name| there(name)).for_each(|name| {
+            files.note(OsStr::new(name));
+        });
+        Rules::enter(above.as_ref(), &self.tree, &directory, relative, files)
+    }
+}
+
+fn has(directory: &Directory, name: &str) -> bool {
+    directory.stamp_of(OsStr::new(name)).is_some()
+}

@@ -1,0 +1,225 @@
+//! What an index makes of a pattern: which files cannot match.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::bits::Bits;
+use super::segment::Segment;
+use super::snapshot::{Place, View};
+use crate::trigram::Gram;
+use crate::content_class::Nature;
+use crate::pattern::Pattern;
+use crate::trigram_query::Plan;
+
+/// The answer of an index to one pattern.
+#[derive(Debug)]
+pub(crate) struct Narrowed {
+    view: Arc<View>,
+    plan: Plan,
+    /// One for each segment, made when it is first asked for: often a page is full before all were.
+    candidates: Vec<OnceLock<Candidates>>,
+    /// Whether files in other encodings are searched by their bytes.
+    ascii: bool,
+    /// Whether a match is within one chunk.
+    by_chunks: bool,
+    /// Larger files are not searched, which is to be said.
+    max_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Candidates {
+    files: Bits,
+    /// Nothing to say, if matches go over lines.
+    chunks: Bits,
+    /// The files that have no match.
+    without: Bits,
+}
+
+/// The files of an index that have no match, for asking about many of them.
+pub(crate) struct Sieve<'a> {
+    narrowed: &'a Narrowed,
+    /// The segment that was asked for last, since the next file is most likely of it too.
+    last: Option<(u32, Option<&'a Bits>)>,
+}
+
+impl Sieve<'_> {
+    /// Whether a file of the index has no match for sure.
+    pub(crate) fn is_without(&mut self, place: Place) -> bool {
+        let without = match self.last {
+            Some((serial, without)) if serial == place.serial => without,
+            _ => self.narrowed.without(place.serial),
+        };
+        self.last = Some((place.serial, without));
+        without.is_some_and(|files| files.has(place.file as usize))
+    }
+}
+
+/// What is known of a file without looking into it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Nothing: it must be searched.
+    Unknown,
+    /// There is no match in it.
+    NoMatch,
+    /// It is no text.
+    Binary,
+    /// If there is a match, there is one in these parts.
+    Within(Vec<Range<u64>>),
+}
+
+/// More of a file than this part of it is as soon read whole.
+const WORTH_PARTS: u64 = 2;
+
+impl Narrowed {
+    /// What is known of files of up to so many bytes. Nothing, if the pattern says nothing about what it needs.
+    pub(super) fn new(view: Arc<View>, pattern: &Pattern, max_bytes: u64) -> Option<Narrowed> {
+        if pattern.plan.is_all() || view.segments.is_empty() {
+            return None;
+        }
+        let candidates = view.segments.iter().map(|_| OnceLock::new()).collect();
+        let (plan, by_chunks) = (pattern.plan.clone(), !pattern.multiline);
+        Some(Narrowed { view, plan, candidates, ascii: pattern.ascii, by_chunks, max_bytes })
+    }
+
+    /// For asking about many files.
+    pub(crate) fn sieve(&self) -> Sieve<'_> {
+        Sieve { narrowed: self, last: None }
+    }
+
+    /// The files that it is about.
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// What is known of a file of the index.
+    pub(crate) fn verdict(&self, place: Place) -> Verdict {
+        let Some(at) = self.view.position(place.serial) else { return Verdict::Unknown };
+        let (segment, candidates) = (&self.view.segments[at], self.candidates(at));
+        let Some(file) = segment.files.get(place.file as usize) else { return Verdict::Unknown };
+        if file.stamp.size > self.max_bytes {
+            return Verdict::Unknown;
+        }
+        match file.nature {
+            Nature::Odd => return Verdict::Unknown,
+            Nature::Binary => return Verdict::Binary,
+            Nature::Foreign if !self.ascii => return Verdict::Unknown,
+            Nature::Foreign | Nature::Plain => {}
+        }
+        if !candidates.files.has(place.file as usize) {
+            return Verdict::NoMatch;
+        }
+        if !self.by_chunks {
+            return Verdict::Unknown;
+        }
+        let wanted = segment.chunks_of(file).filter(|chunk| candidates.chunks.has(*chunk));
+        let parts: Vec<Range<u64>> = wanted.map(|chunk| segment.place_of(file, chunk)).collect();
+        let bytes: u64 = parts.iter().map(|part| part.end.saturating_sub(part.start)).sum();
+        match bytes.saturating_mul(WORTH_PARTS) <= file.stamp.size {
+            true => Verdict::Within(parts),
+            false => Verdict::Unknown,
+        }
+    }
+    /// The files of a segment that have no match.
+    fn without(&self, serial: u32) -> Option<&Bits> {
+        Some(&self.candidates(self.view.position(serial)?).without)
+    }
+
+    fn candidates(&self, at: usize) -> &Candidates {
+        self.candidates[at].get_or_init(|| {
+            let segment = &self.view.segments[at];
+            let mut asking = Asking { segment, by_chunks: self.by_chunks, grams: HashMap::new() };
+            let met = asking.meet(&self.plan);
+            let (files, chunks) = match self.by_chunks {
+                true => (files_of(segment, &met), met),
+                false => (met, Bits::none(0)),
+            };
+            let mut without = segment.plain.clone();
+            if self.ascii {
+                without.add(&segment.foreign);
+            }
+            without.remove(&files);
+            if segment.largest > self.max_bytes {
+                let files = segment.files.iter().enumerate();
+                let large = files.filter(|(_, file)| file.stamp.size > self.max_bytes);
+                large.for_each(|(at, _)| without.unset(at));
+            }
+            Candidates { files, chunks, without }
+        })
+    }
+}
+
+/// The files that have one of the chunks.
+fn files_of(segment: &Segment, chunks: &Bits) -> Bits {
+    let mut files = Bits::none(segment.files.len());
+    chunks.each(|chunk| {
+        if let Some(file) = segment.file_of.get(chunk) {
+            files.set(usize::from(*file));
+        }
+    });
+    files
+}
+
+/// One plan and one segment.
+struct Asking<'a> {
+    segment: &'a Segment,
+    /// Whether all that the plan needs must be in one chunk, or in one file.
+    by_chunks: bool,
+    grams: HashMap<Gram, Bits>,
+}
+
+impl Asking<'_> {
+    fn count(&self) -> usize {
+        match self.by_chunks {
+            true => self.segment.chunk_count(),
+            false => self.segment.files.len(),
+        }
+    }
+
+    fn meet(&mut self, plan: &Plan) -> Bits {
+        match plan {
+            Plan::All => Bits::all(self.count()),
+            Plan::Gram(gram) => match self.grams.get(gram) {
+                Some(known) => known.clone(),
+                None => {
+                    let found = self.leaf(|segment, into| segment.add_gram(*gram, into));
+                    self.grams.insert(*gram, found.clone());
+                    found
+                }
+            },
+            Plan::Pair(pair) => self.leaf(|segment, into| segment.add_pair(*pair, into)),
+            Plan::Every(plans) => {
+                let mut met = Bits::all(self.count());
+                // The rarest first: often nothing is left then.
+                let mut plans: Vec<&Plan> = plans.iter().collect();
+                plans.sort_by_cached_key(|plan| self.weight(plan));
+                for plan in plans {
+                    met.keep(&self.meet(plan));
+                    if met.is_empty() {
+                        break;
+                    }
+                }
+                met
+            }
+            Plan::Any(plans) => {
+                let mut met = Bits::none(self.count());
+                plans.iter().for_each(|plan| met.add(&self.meet(plan)));
+                met
+            }
+        }
+    }
+
+    /// The heavier, the more chunks there are to come.
+    fn weight(&self, plan: &Plan) -> usize {
+        match plan {
+            Plan::Gram(gram) => self.segment.gram_bytes(*gram),
+            _ => usize::MAX,
+        }
+    }
+
+    fn leaf(&self, add: impl FnOnce(&Segment, &mut Bits)) -> Bits {
+        let mut chunks = Bits::none(self.segment.chunk_count());
+        add(self.segment, &mut chunks);
+        if self.by_chunks { chunks } else { files_of(self.segment, &chunks) }
+    }
+}

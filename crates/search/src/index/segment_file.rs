@@ -1,0 +1,176 @@
+//! A segment as bytes, to be kept by a process for the next one.
+//!
+//! What is read is checked as if a stranger had written it: a segment that does not hold together is none.
+
+use std::ops::Range;
+
+use toolcrib_fs::Stamp;
+
+use super::posting_lists::Lists;
+use super::segment::{File, Segment};
+use crate::trigram::PAIRS;
+use crate::content_class::Nature;
+
+/// What such bytes begin with. Another version may take another text for a binary, or cut other trigrams.
+const MARK: &[u8] = concat!("toolcrib index 1 of ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
+
+/// One after the other: the mark, how large chunks are, how many of what, and then all of it, the lists at the end.
+/// Nothing, if they cannot be read.
+pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Option<Vec<u8>> {
+    let mut bytes = MARK.to_vec();
+    put(&mut bytes, chunk_bytes as u64);
+    let parts = segment.parts();
+    let counts = [segment.files.len(), parts.starts.len(), parts.lasts.len(), parts.lists.len()];
+    counts.iter().for_each(|count| put(&mut bytes, *count as u64));
+    for file in &segment.files {
+        let Stamp { identity, size, modified, changed, is_shared } = file.stamp;
+        [identity.0, identity.1, size].iter().for_each(|number| put(&mut bytes, *number));
+        let times = [modified.0, modified.1, changed.0, changed.1];
+        times.iter().for_each(|time| put(&mut bytes, time.cast_unsigned()));
+        let Range { start, end } = segment.chunks_of(file);
+        let rest = [u64::from(is_shared), nature_number(file.nature), start as u64, end as u64];
+        rest.iter().for_each(|number| put(&mut bytes, *number));
+    }
+    for list in [parts.starts, parts.pairs, parts.ends] {
+        list.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
+    }
+    bytes.extend_from_slice(parts.lasts);
+    parts.lists.with(0..parts.lists.len(), |lists| bytes.extend_from_slice(lists))?;
+    Some(bytes)
+}
+
+/// A segment, if the bytes are one, of chunks of this size.
+pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Option<Segment> {
+    let mut rest = Rest(bytes.strip_prefix(MARK)?);
+    if rest.number()? != chunk_bytes as u64 {
+        return None;
+    }
+    let counts = [rest.number()?, rest.number()?, rest.number()?, rest.number()?];
+    let [files, starts, grams, lists] = counts.map(|count| usize::try_from(count).ok());
+    let (files, starts, grams, lists) = (files?, starts?, grams?, lists?);
+    // No more is made room for than there is.
+    if [files, starts, grams, lists].iter().any(|count| *count > bytes.len()) {
+        return None;
+    }
+    let mut all = Vec::with_capacity(files);
+    for _ in 0..files {
+        all.push(file(&mut rest, starts)?);
+    }
+    let starts = rest.numbers(starts)?;
+    let pairs = rest.numbers(PAIRS + 1)?;
+    let ends = rest.numbers(grams)?;
+    let lasts = rest.take(grams)?.to_vec();
+    let lists = Lists::Held(rest.take(lists)?.to_vec());
+    let grow = |list: &[u32]| list.is_sorted();
+    let holds = rest.0.is_empty()
+        && grow(&pairs)
+        && pairs.first() == Some(&0)
+        && pairs.last().map(|last| *last as usize) == Some(lasts.len())
+        && grow(&ends)
+        && ends.last().map_or(0, |last| *last as usize) == lists.len();
+    holds.then(|| Segment::from_parts(serial, all, [starts, pairs, ends], lasts, lists))
+}
+
+fn file(rest: &mut Rest<'_>, chunks: usize) -> Option<File> {
+    let identity = (rest.number()?, rest.number()?);
+    let size = rest.number()?;
+    let modified = (rest.number()?.cast_signed(), rest.number()?.cast_signed());
+    let changed = (rest.number()?.cast_signed(), rest.number()?.cast_signed());
+    let is_shared = rest.number()? != 0;
+    let stamp = Stamp { identity, size, modified, changed, is_shared };
+    let nature = NATURES.get(usize::try_from(rest.number()?).ok()?)?;
+    let (start, end) = (u16::try_from(rest.number()?).ok()?, u16::try_from(rest.number()?).ok()?);
+    let holds = start <= end && usize::from(end) <= chunks;
+    holds.then(|| File::new(stamp, *nature, start, end - start))
+}
+
+const NATURES: [Nature; 4] = [Nature::Plain, Nature::Foreign, Nature::Odd, Nature::Binary];
+
+fn nature_number(nature: Nature) -> u64 {
+    NATURES.iter().position(|known| *known == nature).unwrap_or(2) as u64
+}
+
+fn put(bytes: &mut Vec<u8>, number: u64) {
+    bytes.extend_from_slice(&number.to_le_bytes());
+}
+
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn number(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    fn numbers(&mut self, count: usize) -> Option<Vec<u32>> {
+        let bytes = self.take(count.checked_mul(4)?)?;
+        let number = |four: &[u8]| Some(u32::from_le_bytes(four.try_into().ok()?));
+        bytes.chunks_exact(4).map(number).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::OnceLock;
+
+    use proptest::prelude::*;
+
+    use super::super::bits::Bits;
+    use super::super::segment::Builder;
+    use super::*;
+
+    fn segment() -> Segment {
+        let mut builder = Builder::new(64);
+        for at in 0..40 {
+            let stamp = Stamp {
+                identity: (1, at),
+                size: at,
+                modified: (5, -7),
+                changed: (at.cast_signed(), 9),
+                is_shared: at % 2 == 0,
+            };
+            let text = format!("line {at}\n").repeat(20);
+            let nature = NATURES[usize::try_from(at).unwrap() % 4];
+            builder.add(stamp, nature, text.as_bytes());
+        }
+        builder.finish(7)
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let (one, gram) = (segment(), crate::trigram::trigram(*b"ine"));
+        let bytes = to_bytes(&one, 64).unwrap();
+        let two = from_bytes(&bytes, 64, 9).unwrap();
+        let chunks = |segment: &Segment| {
+            let mut bits = Bits::none(segment.chunk_count());
+            segment.add_gram(gram, &mut bits);
+            bits
+        };
+        assert_eq!((chunks(&one), one.files.len()), (chunks(&two), two.files.len()));
+        assert_eq!((one.files[3].stamp, two.serial), (two.files[3].stamp, 9));
+        assert_eq!(to_bytes(&two, 64).unwrap(), bytes);
+        assert!(from_bytes(&bytes, 65, 9).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_changed_is_refused_or_harmless(at: usize, byte: u8, cut: usize) {
+            static STORED: OnceLock<Vec<u8>> = OnceLock::new();
+            let mut bytes = STORED.get_or_init(|| to_bytes(&segment(), 64).unwrap()).clone();
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            if cut % 3 == 0 {
+                bytes.truncate(cut % bytes.len());
+            }
+            if let Some(read) = from_bytes(&bytes, 64, 1) {
+                let mut bits = Bits::none(read.chunk_count());
+                (0..PAIRS).for_each(|pair| read.add_pair(pair as u32, &mut bits));
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A net under the index: what it says is tried on some files now and then, when nobody waits.
+//!
+//! It should never catch anything. If it does, the index of that root is off from then on, and its status
+//! says why: slower, and right.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use toolcrib_fs::{Directory, Stamp, Taken, Tree};
+
+use crate::line_matches::{Keep, find};
+use crate::index::{Index, Narrowed, Verdict, Work};
+use crate::listing::{EntryOf, Listed};
+use crate::content_class::is_strange;
+use crate::pattern::Pattern;
+use crate::deadline::Stop;
+
+/// So many files are tried at a time.
+const TRIED: usize = 400;
+
+/// No file takes as long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// No larger file is tried.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Tries what an index says about a pattern on files of a tree; answers what is wrong, if anything is.
+pub(crate) fn cast(index: &Index, tree: &Tree, work: &Work, pattern: &Pattern) -> Option<String> {
+    let narrowed = index.narrow(pattern, MAX_BYTES)?;
+    let count = work.directories.iter().filter(|listed| !listed.gone).count().max(1);
+    // Other directories each time.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let first = now.subsec_nanos() as usize % count;
+    let mut tried = 0;
+    let mut buffer = Vec::new();
+    for listed in work.directories.iter().cycle().skip(first).take(work.directories.len()) {
+        let Some(directory) = (!listed.gone).then(|| tree.directory(&listed.path).ok()).flatten()
+        else {
+            continue;
+        };
+        for entry in listed.entries.iter().filter(|entry| entry.kind == EntryOf::File) {
+            tried += 1;
+            if tried > TRIED || index.is_ended() {
+                return None;
+            }
+            let name = listed.name(*entry);
+            if let Ok(Taken::Whole(stamp)) = directory.take(name, MAX_BYTES, &mut buffer)
+                && is_wrong(&narrowed, pattern, &stamp, &buffer)
+                && is_still(&directory, listed, *entry, &stamp)
+            {
+                return Some(format!("a match was missed in {}", listed.path.join(name).display()));
+            }
+        }
+    }
+    None
+}
+
+/// Whether the index says that there is no match where there is one.
+fn is_wrong(narrowed: &Narrowed, pattern: &Pattern, stamp: &Stamp, bytes: &[u8]) -> bool {
+    let Some(place) = narrowed.view().find(stamp) else { return false };
+    // What must be looked at closely is not for here.
+    if is_strange(bytes) || std::str::from_utf8(bytes).is_err() {
+        return false;
+    }
+    let never = || false;
+    let matches = |text: &[u8]| {
+        let stop = Stop::new(std::time::Instant::now() + PATIENCE, &never);
+        find(pattern, text, Keep::count(1), &stop).count > 0
+    };
+    match narrowed.verdict(place) {
+        Verdict::NoMatch | Verdict::Binary => matches(bytes),
+        Verdict::Unknown => false,
+        Verdict::Within(parts) => {
+            let part = |part: &std::ops::Range<u64>| {
+                let end = usize::try_from(part.end).ok()?;
+                bytes.get(usize::try_from(part.start).ok()?..end)
+            };
+            matches(bytes) && !parts.iter().filter_map(part).any(matches)
+        }
+    }
+}
+
+/// Whether the file was not changed while it was looked at.
+fn is_still(
+    directory: &Directory,
+    listed: &Listed,
+    entry: crate::listing::Entry,
+    stamp: &Stamp,
+) -> bool {
+    directory.stamp_of(listed.name(entry)).as_ref() == Some(stamp)
+}

@@ -1,0 +1,403 @@
+//! What a pattern finds in one text: how often, and the lines to show.
+
+use std::ops::Range;
+
+use grep_matcher::{LineMatchKind, Matcher};
+
+use crate::backtrack::{Backtracker, Found};
+use crate::pattern::{Engine, Pattern};
+use crate::rank::is_definition;
+use crate::deadline::Stop;
+
+/// What is wanted of the hits in one text.
+#[derive(Debug, Clone, Copy)]
+pub struct Keep {
+    /// So many hits from the beginning are not shown.
+    pub skip: u64,
+    /// So many are shown.
+    pub most: u64,
+    /// Counting ends here.
+    pub count_to: u64,
+    /// Lines shown before a hit.
+    pub before: u64,
+    /// Lines shown after a hit.
+    pub after: u64,
+}
+
+impl Keep {
+    /// No line is shown, hits are counted up to a number.
+    pub fn count(count_to: u64) -> Keep {
+        Keep { skip: 0, most: 0, count_to, before: 0, after: 0 }
+    }
+}
+
+/// What was found in one text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// How many lines matched, or how often it did, if matches go over lines.
+    pub count: u64,
+    /// Whether one of the first hits looks like the definition of what was looked for.
+    pub definition: bool,
+    /// Lines of which nothing is known, because the pattern backtracks too much there. Where matches go over
+    /// lines, one stands for all that come behind it.
+    pub undecided: Undecided,
+    /// Time was over before the end of the text.
+    pub stopped: bool,
+    /// The lines to show, in order.
+    pub lines: Vec<ShownLine>,
+    /// The encoding of the text, if it is not UTF-8.
+    pub encoding: Option<&'static str>,
+}
+
+impl Hits {
+    /// Whether the whole text is known to have no match.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.count == 0 && self.undecided.count == 0 && !self.stopped
+    }
+}
+
+/// Lines of which nothing is known.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Undecided {
+    /// How many.
+    pub count: u64,
+    /// The numbers of the first, from 1.
+    pub first: Vec<u64>,
+}
+
+/// So many lines of which nothing is known are named.
+const NAMED_LINES: usize = 3;
+
+/// A line to show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownLine {
+    /// Its number, from 1.
+    pub number: u64,
+    /// Which hit of the text it belongs to, from 0; nothing, if it only stands beside one.
+    pub hit: Option<u64>,
+    /// What it says, or the part around the match.
+    pub text: Vec<u8>,
+    /// Where the match begins in the line, in characters from 1.
+    pub column: u64,
+    /// Characters before the part that is shown.
+    pub before: u64,
+    /// Characters after it.
+    pub after: u64,
+}
+
+/// A line of so many bytes is shown whole.
+const WHOLE_BYTES: usize = 500;
+
+/// Of a longer one, so much before the match and so much from where it begins.
+const BEFORE_MATCH: usize = 100;
+const FROM_MATCH: usize = 200;
+
+/// A match over so many lines is shown by its first ones.
+const MAX_MATCH_LINES: u64 = 50;
+
+/// So many hits are looked at for a definition.
+const DEFINITION_HITS: u64 = 50;
+
+/// Looks for a pattern in a text whose lines end with `\n`.
+pub(crate) fn find(pattern: &Pattern, text: &[u8], keep: Keep, stop: &Stop<'_>) -> Hits {
+    let mut finding = Finding::new(keep);
+    finding.find(pattern, text, 0, stop);
+    finding.finish()
+}
+
+/// Finds one line after the other; the engine may tell only where one might be.
+fn line_by_line(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut In<'_>) {
+    let mut at = from;
+    while at < text.len() {
+        let Ok(Some(kind)) = matcher.find_candidate_line(&text[at..]) else { return };
+        let (offset, is_certain) = match kind {
+            LineMatchKind::Confirmed(offset) => (at + offset, true),
+            LineMatchKind::Candidate(offset) => (at + offset, false),
+        };
+        let line = line_around(text, offset);
+        if line.start >= text.len() {
+            return;
+        }
+        at = line.end + 1;
+        let inner = &text[line.clone()];
+        if !is_certain && !matcher.is_match(inner).unwrap_or(false) {
+            continue;
+        }
+        let needs_place = finding.state.needs_place();
+        let place = || match matcher.find(inner) {
+            Ok(Some(found)) => found.start()..found.end(),
+            _ => 0..0,
+        };
+        let matched = if needs_place { place() } else { 0..0 };
+        if !finding.hit(line.clone(), line.start + matched.start..line.start + matched.end) {
+            return;
+        }
+    }
+}
+
+/// Finds matches that may go over several lines.
+fn over_lines(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut In<'_>) {
+    let mut at = from;
+    while at <= text.len() {
+        let Ok(Some(found)) = matcher.find_at(text, at) else { return };
+        at = if found.is_empty() { found.end() + 1 } else { found.end() };
+        if !finding.matched(found.start()..found.end()) {
+            return;
+        }
+    }
+}
+
+/// The line that a place is in, without its `\n`.
+pub(crate) fn line_around(text: &[u8], at: usize) -> Range<usize> {
+    let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |before| before + 1);
+    let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |after| at + after);
+    start..end
+}
+
+/// What was found so far, in one text or in several windows of a larger one.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    keep: Keep,
+    hits: Hits,
+    /// Where line numbers are counted up to, and the number there.
+    counted: usize,
+    number: u64,
+    /// The same for lines that are named only.
+    named: (usize, u64),
+    /// Lines up to here are shown already.
+    shown_to: usize,
+    /// Lines still to be shown after the last hit.
+    owed: u64,
+}
+
+impl Finding {
+    pub(crate) fn new(keep: Keep) -> Finding {
+        let (hits, named) = (Hits::default(), (0, 1));
+        Finding { keep, hits, counted: 0, number: 1, named, shown_to: 0, owed: 0 }
+    }
+
+    /// Looks for a pattern in a text, from a line on.
+    pub(crate) fn find(&mut self, pattern: &Pattern, text: &[u8], from: usize, stop: &Stop<'_>) {
+        let mut finding = In { state: self, text };
+        if finding.state.wants_hits() {
+            match &pattern.engine {
+                Engine::Linear(matcher) if pattern.multiline => {
+                    over_lines(text, from, matcher, &mut finding);
+                }
+                Engine::Linear(matcher) => line_by_line(text, from, matcher, &mut finding),
+                Engine::Backtracking(backtracker) => {
+                    finding.backtrack(backtracker, from, pattern.multiline, stop);
+                }
+            }
+        }
+        finding.pay(text.len());
+    }
+
+    /// All of it.
+    pub(crate) fn finish(self) -> Hits {
+        self.hits
+    }
+
+    /// Whether no further line is of use.
+    pub(crate) fn is_enough(&self) -> bool {
+        !self.wants_hits() && self.owed == 0
+    }
+
+    /// Whether time was over before the end of a text.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.hits.stopped
+    }
+
+    /// Whether nothing was passed yet.
+    pub(crate) fn is_at_beginning(&self) -> bool {
+        self.number == 1 && self.counted == 0
+    }
+
+    /// Where the lines begin that may be shown before a hit that comes behind this text.
+    pub(crate) fn start_of_context(&self, text: &[u8]) -> usize {
+        let mut start = text.len();
+        for _ in 0..self.keep.before {
+            if start == 0 {
+                break;
+            }
+            start = line_around(text, start - 1).start;
+        }
+        start
+    }
+
+    /// Lets go of the beginning of a text: from here on it begins behind that.
+    pub(crate) fn forget(&mut self, text: &[u8], bytes: usize) {
+        let lines = |from: usize| {
+            memchr::memchr_iter(b'\n', text.get(from..bytes).unwrap_or_default()).count() as u64
+        };
+        self.number += lines(self.counted);
+        self.named.1 += lines(self.named.0);
+        self.counted = self.counted.saturating_sub(bytes);
+        self.named.0 = self.named.0.saturating_sub(bytes);
+        self.shown_to = self.shown_to.saturating_sub(bytes);
+    }
+
+    /// Notes that nothing is known of the line at a place.
+    pub(crate) fn pass_over(&mut self, text: &[u8], at: usize) {
+        In { state: self, text }.undecided(at..text.len());
+    }
+
+    fn wants_hits(&self) -> bool {
+        self.hits.count < self.keep.count_to
+    }
+
+    /// Whether it matters where in its line the next hit is.
+    fn needs_place(&self) -> bool {
+        let shown = self.hits.count >= self.keep.skip
+            && self.hits.count < self.keep.skip.saturating_add(self.keep.most);
+        shown || (!self.hits.definition && self.hits.count < DEFINITION_HITS)
+    }
+}
+
+/// What is found in one text or window.
+struct In<'a> {
+    state: &'a mut Finding,
+    text: &'a [u8],
+}
+
+impl In<'_> {
+    fn backtrack(
+        &mut self,
+        backtracker: &Backtracker,
+        from: usize,
+        multiline: bool,
+        stop: &Stop<'_>,
+    ) {
+        let text = &self.text[from..];
+        let most = self.state.keep.count_to - self.state.hits.count;
+        let looked_to = backtracker.look(text, multiline, most, stop, &mut |found| match found {
+            Found::Match(place) => self.matched(place.start + from..place.end + from),
+            Found::Undecided(line) => self.undecided(line.start + from..line.end + from),
+        });
+        self.state.hits.stopped = looked_to < text.len();
+    }
+
+    /// Takes a match, which may go over several lines; answers whether another is of use.
+    fn matched(&mut self, place: Range<usize>) -> bool {
+        let first = line_around(self.text, place.start);
+        if first.start >= self.text.len() {
+            return false;
+        }
+        // The end of the last line is not the beginning of another.
+        let last = line_around(self.text, place.end.max(place.start + 1) - 1);
+        self.hit(first.start..last.end, place)
+    }
+
+    /// Notes a line of which nothing is known; answers whether more is of use.
+    fn undecided(&mut self, line: Range<usize>) -> bool {
+        let undecided = &mut self.state.hits.undecided;
+        undecided.count += 1;
+        if undecided.first.len() < NAMED_LINES {
+            let (counted, number) = &mut self.state.named;
+            let passed = self.text.get(*counted..line.start).unwrap_or_default();
+            *number += memchr::memchr_iter(b'\n', passed).count() as u64;
+            *counted = line.start;
+            undecided.first.push(*number);
+        }
+        true
+    }
+
+    /// Takes a hit; answers whether another is of use.
+    fn hit(&mut self, lines: Range<usize>, place: Range<usize>) -> bool {
+        let at = self.state.hits.count;
+        self.state.hits.count += 1;
+        if !self.state.hits.definition && at < DEFINITION_HITS {
+            self.state.hits.definition = is_definition(self.text, &lines, &place);
+        }
+        let wanted = at >= self.state.keep.skip && at - self.state.keep.skip < self.state.keep.most;
+        if wanted {
+            self.pay(lines.start);
+            self.show_before(lines.start);
+            self.show_match(&lines, place.start);
+            self.state.owed = self.state.keep.after;
+        } else {
+            self.pay(lines.start);
+            self.state.owed = 0;
+        }
+        self.state.hits.count < self.state.keep.count_to
+    }
+
+    /// Shows what is owed after the last hit, up to the next one.
+    fn pay(&mut self, until: usize) {
+        while self.state.owed > 0 && self.state.shown_to < until.min(self.text.len()) {
+            let line = line_around(self.text, self.state.shown_to);
+            self.push(line, None);
+            self.state.owed -= 1;
+        }
+    }
+
+    fn show_before(&mut self, until: usize) {
+        let mut start = until;
+        for _ in 0..self.state.keep.before {
+            if start <= self.state.shown_to {
+                break;
+            }
+            start = line_around(self.text, start - 1).start;
+        }
+        let mut start = start.max(self.state.shown_to);
+        while start < until {
+            let line = line_around(self.text, start);
+            start = line.end + 1;
+            self.push(line, None);
+        }
+    }
+
+    fn show_match(&mut self, lines: &Range<usize>, place: usize) {
+        let mut start = lines.start.max(self.state.shown_to);
+        let mut shown = 0;
+        while start < self.text.len() && start <= lines.end && shown < MAX_MATCH_LINES {
+            let line = line_around(self.text, start);
+            start = line.end + 1;
+            shown += 1;
+            let place = place.clamp(line.start, line.end) - line.start;
+            self.push(line, Some(place));
+        }
+    }
+
+    fn push(&mut self, line: Range<usize>, place: Option<usize>) {
+        let passed = &self.text[self.state.counted..line.start];
+        self.state.number += memchr::memchr_iter(b'\n', passed).count() as u64;
+        self.state.counted = line.start;
+        self.state.shown_to = (line.end + 1).min(self.text.len());
+        let bytes = &self.text[line];
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        let hit = place.map(|_| self.state.hits.count - 1);
+        self.state.hits.lines.push(shown(self.state.number, bytes, place, hit));
+    }
+}
+
+fn shown(number: u64, line: &[u8], place: Option<usize>, hit: Option<u64>) -> ShownLine {
+    let at = place.unwrap_or(0).min(line.len());
+    let part = match line.len() <= WHOLE_BYTES {
+        true => 0..line.len(),
+        false => {
+            let start = boundary(line, at.saturating_sub(BEFORE_MATCH));
+            start..boundary(line, (at + FROM_MATCH).min(line.len()))
+        }
+    };
+    ShownLine {
+        number,
+        hit,
+        text: line[part.clone()].to_vec(),
+        column: chars(&line[..at]) + 1,
+        before: chars(&line[..part.start]),
+        after: chars(&line[part.end..]),
+    }
+}
+
+/// The place itself, or the beginning of the character that it is in.
+fn boundary(line: &[u8], at: usize) -> usize {
+    let back = (0..4).find(|back| {
+        at.checked_sub(*back).is_none_or(|at| line.get(at).is_none_or(|byte| byte & 0xc0 != 0x80))
+    });
+    at.saturating_sub(back.unwrap_or(0))
+}
+
+fn chars(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64
+}

@@ -1,0 +1,198 @@
+//! Every text in which a pattern matches meets its plan: against full scans, with patterns and texts that
+//! are made to meet often.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::backtrack::InThisProcess;
+use crate::trigram;
+use crate::line_matches::{Keep, find};
+use crate::pattern::{Pattern, PatternError, Wanted};
+use crate::deadline::Stop;
+
+/// The grams and pairs of a text, with the line's end that an index puts behind it.
+struct Has(BTreeSet<Gram>);
+
+impl Has {
+    fn of(text: &[u8]) -> Has {
+        let mut grams = BTreeSet::new();
+        trigram::each(&[text, b"\n"].concat(), |gram| {
+            grams.insert(gram);
+        });
+        Has(grams)
+    }
+
+    fn meets(&self, plan: &Plan) -> bool {
+        match plan {
+            Plan::All => true,
+            Plan::Gram(gram) => self.0.contains(gram),
+            Plan::Pair(pair) => self.0.range(pair << 7..(pair + 1) << 7).next().is_some(),
+            Plan::Every(plans) => plans.iter().all(|plan| self.meets(plan)),
+            Plan::Any(plans) => plans.iter().any(|plan| self.meets(plan)),
+        }
+    }
+}
+
+fn ready(pattern: &str, ignore_case: bool, multiline: bool) -> Option<Pattern> {
+    made(Wanted { pattern, literal: false, ignore_case, multiline }).ok()
+}
+
+fn made(wanted: Wanted<'_>) -> Result<Pattern, PatternError> {
+    let never = || false;
+    let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+    Pattern::new(wanted, &InThisProcess::shared(), &stop)
+}
+
+fn matches(pattern: &Pattern, text: &[u8]) -> bool {
+    let never = || false;
+    let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+    find(pattern, text, Keep::count(1), &stop).count > 0
+}
+
+/// Letters that have a second case, some of them beyond ASCII and of another length in bytes, and ends of
+/// lines.
+fn a_text() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "a", "b", "c", "A", "B", "k", "K", "\u{212a}", "s", "S", "\u{17f}", "é", "É", "ß", "漢",
+        "1", "_", " ", "\t", "\n", "\r\n", "(", "ab", "sk", "abc", "bcd", "cab", "ask",
+    ]);
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+}
+
+/// A pattern of any shape.
+pub(crate) fn a_pattern() -> impl Strategy<Value = String> {
+    let leaf = prop::sample::select(vec![
+        "a",
+        "b",
+        "c",
+        "k",
+        "s",
+        "S",
+        "K",
+        "é",
+        "ß",
+        "漢",
+        "1",
+        "_",
+        " ",
+        r"\(",
+        "abc",
+        "bcd",
+        "sk",
+        "ask",
+        "abcab",
+        r"\n",
+        ".",
+        r"\w",
+        r"\s",
+        r"\d",
+        r"\W",
+        r"\S",
+        "[abc]",
+        "[a-z]",
+        "[^a]",
+        "[ks]",
+        "[A-Za-z_]",
+        "[é漢a]",
+        "^",
+        "$",
+        r"\b",
+        r"\B",
+        r"\A",
+        r"\z",
+        "(?-u:\\xc3)",
+        "[ab][cd]",
+        "(?i)k",
+        "(?i:as)",
+        "",
+    ]);
+    leaf.prop_map(str::to_owned).prop_recursive(5, 40, 5, |inner| {
+        let many = prop::collection::vec(inner.clone(), 1..5);
+        prop_oneof![
+            4 => many.clone().prop_map(|parts| parts.concat()),
+            2 => many.prop_map(|parts| format!("(?:{})", parts.join("|"))),
+            3 => (inner.clone(), prop::sample::select(vec![
+                "?", "*", "+", "{2}", "{1,3}", "{3,}", "{0}", "??", "+?", "{9}", "{0,2}",
+            ])).prop_map(|(part, times)| format!("(?:{part}){times}")),
+            1 => inner.prop_map(|part| format!("({part})")),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_text_that_matches_meets_the_plan(
+        pattern in a_pattern(),
+        ignore_case: bool,
+        multiline: bool,
+        word: bool,
+        texts in prop::collection::vec(a_text(), 1..12),
+    ) {
+        let pattern = if word { format!(r"\b(?:{pattern})\b") } else { pattern };
+        let Some(ready) = ready(&pattern, ignore_case, multiline) else { return Ok(()) };
+        for text in texts {
+            let met = Has::of(text.as_bytes()).meets(&ready.plan);
+            let found = matches(&ready, text.as_bytes());
+            prop_assert!(met || !found, "{pattern:?} -> {:?} {text:?}", ready.plan);
+        }
+    }
+
+    #[test]
+    fn a_piece_of_a_text_is_found_by_its_plan(text in a_text(), from in 0_usize..40, length in 1_usize..9, ignore_case: bool) {
+        let piece: String = text.chars().skip(from).take(length).collect();
+        let wanted = Wanted { pattern: &piece, literal: true, ignore_case, multiline: true };
+        let ready = made(wanted).unwrap();
+        prop_assert!(Has::of(text.as_bytes()).meets(&ready.plan), "{:?}", ready.plan);
+    }
+}
+
+#[test]
+fn plans_narrow_what_can_be_narrowed() {
+    let plan = |pattern: &str, ignore_case| ready(pattern, ignore_case, false).unwrap().plan;
+    let gram = |text: &[u8; 3]| Plan::Gram(trigram::trigram(*text));
+    assert_eq!(plan("abc", false), gram(b"abc"));
+    assert_eq!(plan("abcd", false), Plan::Every(vec![gram(b"abc"), gram(b"bcd")]));
+    assert_eq!(plan("abc|bcd", false), Plan::Any(vec![gram(b"abc"), gram(b"bcd")]));
+    assert_eq!(plan("a.*bcd", false), gram(b"bcd"));
+    assert_eq!(plan("ab", false), Plan::Pair(trigram::trigram([0, b'a', b'b'])));
+    assert!(!plan("pm_resume", true).is_all() && !plan("[A-Z]+_RESUME", false).is_all());
+    assert!(!plan(r"=\s*~0", false).is_all() && !plan(r"\bword\b", false).is_all());
+    for all in ["a", "a*", ".", r"\w{5}\s+\w{5}", "[A-Z]{3}", "(?:abc)?", "abc|.", "^$"] {
+        assert!(plan(all, false).is_all(), "{all}: {:?}", plan(all, false));
+    }
+}
+
+#[test]
+fn plans_hold_for_texts_that_lack_what_they_need() {
+    let lacks = |pattern: &str, text: &str| {
+        !Has::of(text.as_bytes()).meets(&ready(pattern, false, false).unwrap().plan)
+    };
+    assert!(lacks("PM_RESUME", "pm_resume PM_RESUM") && lacks("[A-Z]+_RESUME", "a_RESUME"));
+    assert!(lacks("abc|bcd", "ab cd") && lacks(r"=\s*~0", "= 0"));
+}
+
+#[test]
+fn a_plan_of_a_long_or_wild_pattern_is_made_quickly_and_small() {
+    fn size(plan: &Plan) -> usize {
+        match plan {
+            Plan::Every(plans) | Plan::Any(plans) => 1 + plans.iter().map(size).sum::<usize>(),
+            _ => 1,
+        }
+    }
+    let alternatives = (0..2_000).map(|at| format!("word{at}")).collect::<Vec<_>>().join("|");
+    let classes = "[abcdefgh]".repeat(400);
+    let nested = format!("{}abc{}", "(?:".repeat(60), "{8})".repeat(60));
+    for (pattern, ignore_case) in [
+        ("long text ".repeat(2_000), true),
+        (alternatives, false),
+        (classes, false),
+        (nested, false),
+    ] {
+        if let Some(ready) = ready(&pattern, ignore_case, false) {
+            assert!(size(&ready.plan) < 30_000, "{}", &pattern[..20]);
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What is asked for, understood.
+
+use std::sync::Arc;
+
+use toolcrib_search::{FileFilter, FilterError, Pattern, Processes, Stop, Wanted, type_names};
+use toolcrib_text::visible_name;
+
+use super::{Grep, OutputMode, Sort};
+use crate::cx::{Cx, Ground};
+use crate::error::{Error, ErrorKind};
+use crate::helper::MatchingProcesses;
+use crate::suggest::near;
+
+/// What is asked for.
+pub(super) struct Asked {
+    pub(super) text: String,
+    pub(super) pattern: Pattern,
+    pub(super) processes: Arc<dyn Processes>,
+    pub(super) literal: bool,
+    pub(super) ignore_case: bool,
+    pub(super) ground: Ground,
+    pub(super) filter: FileFilter,
+    pub(super) mode: OutputMode,
+    pub(super) sort: Sort,
+    pub(super) numbers: bool,
+    pub(super) before: u64,
+    pub(super) after: u64,
+    pub(super) limit: u64,
+    pub(super) offset: u64,
+    pub(super) hidden: bool,
+    pub(super) ignored: bool,
+}
+
+const DEFAULT_LIMIT: u64 = 100;
+const MAX_LIMIT: u64 = 10_000;
+
+impl Grep {
+    pub(super) fn asked(&self, cx: &Cx<'_>) -> Result<Asked, Error> {
+        if self.pattern.is_empty() {
+            return Err(Error::invalid("`pattern` is empty")
+                .hint("It matches every line; to see a file use Read, to list files use Glob."));
+        }
+        let mode = self.output_mode.unwrap_or(OutputMode::FilesWithMatches);
+        let usual_sort = match mode {
+            OutputMode::FilesWithMatches => Sort::Relevance,
+            OutputMode::Content | OutputMode::Count => Sort::Path,
+        };
+        let context = self.context.unwrap_or(0);
+        let processes = MatchingProcesses::of(cx);
+        Ok(Asked {
+            text: self.pattern.clone(),
+            pattern: self.ready(cx, &processes)?,
+            processes,
+            literal: self.literal.unwrap_or(false),
+            ignore_case: self.ignore_case.unwrap_or(false),
+            ground: cx.ground(self.path())?,
+            filter: self.filter()?,
+            mode,
+            sort: self.sort.unwrap_or(usual_sort),
+            numbers: self.line_numbers.unwrap_or(true),
+            before: self.before.unwrap_or(context),
+            after: self.after.unwrap_or(context),
+            limit: match self.head_limit.unwrap_or(DEFAULT_LIMIT) {
+                0 => MAX_LIMIT,
+                limit => limit,
+            },
+            offset: self.offset.unwrap_or(0),
+            hidden: self.hidden.unwrap_or(true),
+            ignored: self.ignored.unwrap_or(false),
+        })
+    }
+
+    fn ready(&self, cx: &Cx<'_>, processes: &Arc<dyn Processes>) -> Result<Pattern, Error> {
+        let wanted = Wanted {
+            pattern: &self.pattern,
+            literal: self.literal.unwrap_or(false),
+            ignore_case: self.ignore_case.unwrap_or(false),
+            multiline: self.multiline.unwrap_or(false),
+        };
+        let cancel = cx.cancel();
+        let cancelled = || cancel.is_cancelled();
+        let stop = Stop::new(cx.search_until(), &cancelled);
+        Pattern::new(wanted, processes, &stop).map_err(|error| {
+            Error::new(ErrorKind::Limit, format!("`pattern`: {error}")).hint(
+                "Repeat less, or look for a part of it: what comes near is easily told apart by reading.",
+            )
+        })
+    }
+
+    fn filter(&self) -> Result<FileFilter, Error> {
+        let given = |field: &Option<String>| field.clone().filter(|text| !text.trim().is_empty());
+        let (glob, file_type) = (given(&self.glob), given(&self.file_type));
+        FileFilter::new(glob.as_deref(), file_type.as_deref()).map_err(|error| match error {
+            FilterError::Type => unknown_type(file_type.as_deref().unwrap_or_default()),
+            FilterError::Glob(glob, error) => {
+                let glob = visible_name(glob.as_bytes());
+                Error::invalid(format!("`glob`: {glob} is no pattern: {error}"))
+                    .hint("Such as \"*.ts\", \"src/**/*.{c,h}\" or \"*.rs, !*_test.rs\".")
+            }
+        })
+    }
+}
+
+fn unknown_type(name: &str) -> Error {
+    let names = type_names();
+    let like = near(name, names.iter().map(String::as_str), 3);
+    let name = visible_name(name.as_bytes());
+    let hint = match like.as_slice() {
+        [] => format!("Use glob instead, such as \"*.{name}\"."),
+        like => format!("There is: {}. Or use glob, such as \"*.{name}\".", like.join(", ")),
+    };
+    Error::invalid(format!("`type`: there is no file type {name}")).hint(hint)
+}
