@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use toolcrib::{Answer, Approver, Proposal, Question};
 
-use crate::{print, rules};
+use crate::{output, rules};
 
 /// The person at the terminal, if there is one: somebody must be able to read the question and to
 /// type an answer.
@@ -66,11 +66,12 @@ impl Terminal {
     /// Shows what would be written and all that it is about, and writes it if that is meant.
     fn keep(&self, proposal: &Proposal, input: &mut impl BufRead) -> io::Result<bool> {
         let Some(file) = &self.rules else { return Ok(false) };
-        let shown = print::plain(&file.display().to_string());
-        let mut text = format!("\nTo be added to {shown}:\n\n{}\n", print::plain(&proposal.text()));
+        let shown = output::plain(&file.display().to_string());
+        let mut text =
+            format!("\nTo be added to {shown}:\n\n{}\n", output::plain(&proposal.text()));
         text += "It is about:\n";
         for covers in proposal.covers() {
-            text += &format!("  {}\n", print::plain(covers));
+            text += &format!("  {}\n", output::plain(covers));
         }
         say(&text)?;
         let meant = prompt("Add it? [y]es, or anything else to answer anew: ", input)?;
@@ -80,7 +81,7 @@ impl Terminal {
         match rules::add(file, &proposal.text()) {
             Ok(()) => say(&format!("Added to {shown}.\n"))?,
             Err(problem) => {
-                print::usage_error(&problem);
+                output::usage_error(&problem);
                 return Ok(false);
             }
         }
@@ -91,12 +92,12 @@ impl Terminal {
 /// What a call would do, shown part by part.
 struct Parts {
     left: VecDeque<String>,
-    colours: print::DiffColours,
+    colours: output::DiffColours,
 }
 
 impl Parts {
     fn new(question: &Question<'_>) -> Self {
-        Parts { left: question.parts().into(), colours: print::DiffColours::default() }
+        Parts { left: question.parts().into(), colours: output::DiffColours::default() }
     }
 
     /// The next part, with how much follows.

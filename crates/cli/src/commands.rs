@@ -10,9 +10,9 @@ mod install;
 mod jobs;
 mod policy;
 mod reference;
-mod registry;
 mod run;
 mod serve;
+mod server_registry;
 mod tools;
 
 pub(crate) use self::install::Client;
@@ -27,7 +27,7 @@ use toolcrib::{Profile, Rules, Runtime, SandboxSettings};
 
 use crate::args::{Args, Command, Common, PolicyCommand, RootArg};
 use crate::config::{self, Config};
-use crate::{print, rules, wide_roots};
+use crate::{output, rules, wide_roots};
 
 /// This very program, as it was when it was started, even if another has taken its name since.
 const OURSELVES: &str = "/proc/self/exe";
@@ -80,7 +80,7 @@ fn runtime(common: &Common) -> Result<Runtime, String> {
 /// terminal. `own` is what no tool touches, besides our configuration and our state.
 fn runtime_for_program(common: &Common, own: &[PathBuf]) -> Result<Runtime, String> {
     for warning in wide_roots::warnings(&common.roots()) {
-        print::warning(&warning);
+        output::warning(&warning);
     }
     runtime_with(common, own, login_shell())
 }
@@ -102,7 +102,7 @@ fn runtime_with(
     let rules = rules::read(common, &config)?;
     let mut claimed = own_paths(common, &config)?;
     claimed.extend_from_slice(own);
-    registry::record(&claimed);
+    server_registry::record(&claimed);
     let sandbox = config.sandbox()?;
     build(common, &config, (profile, rules, sandbox), own, login_shell)
 }
@@ -140,7 +140,7 @@ fn build(
     let mut builder = Runtime::builder()
         .profile(profile)
         .outside(config.outside(common, profile)?)
-        .notices(print::note)
+        .notices(output::note)
         .rules(rules)
         .limits(config.limits())
         .index(config.index())
@@ -166,14 +166,14 @@ fn build(
     if let Some(home) = config::home() {
         builder = builder.home(home);
     }
-    if let Some(registry) = registry::directory() {
+    if let Some(registry) = server_registry::directory() {
         builder = builder.registry(registry);
     }
     if let Some(state) = state(common)? {
         builder = builder.journal(state, config.journal_caps());
     }
     let runtime = builder.build().map_err(|error| error.to_string())?;
-    print::recovered(runtime.recovered());
+    output::recovered(runtime.recovered());
     Ok(runtime)
 }
 

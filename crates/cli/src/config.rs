@@ -14,7 +14,7 @@ use toolcrib::{
 };
 
 use crate::args::Common;
-use crate::{caches, hidden};
+use crate::{build_caches, hidden_paths};
 
 /// What `config.toml` may say.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -189,13 +189,13 @@ impl Config {
         };
         let mut caches = Vec::new();
         for name in &self.caches {
-            caches.extend(of_home(caches::cache(name)?));
+            caches.extend(of_home(build_caches::cache(name)?));
         }
         let network = match self.network {
             NetworkWord::None => Network::None,
             NetworkWord::All => Network::All,
         };
-        Ok(SandboxSettings { network, caches, hidden: hidden::places(&self.allow_hidden)? })
+        Ok(SandboxSettings { network, caches, hidden: hidden_paths::places(&self.allow_hidden)? })
     }
 
     pub(crate) fn journal_caps(&self) -> Caps {

@@ -11,12 +11,12 @@
 
 mod approve;
 mod args;
-mod caches;
+mod bounded_input;
+mod build_caches;
 mod commands;
 mod config;
-mod hidden;
-mod input;
-mod print;
+mod hidden_paths;
+mod output;
 mod rules;
 mod wide_roots;
 
@@ -26,13 +26,13 @@ fn main() -> ExitCode {
     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
         return code;
     }
-    toolcrib::ask_for_more_handles();
+    toolcrib::raise_nofile_limit();
     let args = args::Args::parse_command_line();
     let outcome = args.check_roots(std::env::args_os()).and_then(|()| commands::run(args));
     match outcome {
         Ok(code) => code,
         Err(usage) => {
-            print::usage_error(&usage);
+            output::usage_error(&usage);
             ExitCode::from(2)
         }
     }

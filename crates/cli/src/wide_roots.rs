@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::args::RootArg;
-use crate::{config, hidden};
+use crate::{config, hidden_paths};
 
 /// Directories of the system that are no project, nor is anything in them.
 const SYSTEM: [&str; 7] = ["/boot", "/dev", "/etc", "/proc", "/run", "/sys", "/lost+found"];
@@ -31,7 +31,7 @@ const SYSTEM_TOPS: [&str; 15] = [
 pub(crate) fn warnings(roots: &[RootArg]) -> Vec<String> {
     let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let homes: Vec<PathBuf> =
-        hidden::homes(config::home().as_deref()).iter().map(|home| real(home)).collect();
+        hidden_paths::homes(config::home().as_deref()).iter().map(|home| real(home)).collect();
     let roots = roots.iter().map(|root| (real(&root.directory), root.read_only));
     roots.filter_map(|(root, read_only)| warning(&root, read_only, &homes)).collect()
 }

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    toolcrib_exec::keep()
+    toolcrib_exec::run_shim()
 }

@@ -44,12 +44,12 @@ pub struct Ended {
     /// The most memory that one of them had at a time.
     pub peak_bytes: u64,
     /// Where it was, and what it exported; nothing, if it ended without a word, as by `exec` or a signal.
-    pub left: Option<Left>,
+    pub left: Option<ShellState>,
 }
 
 /// What a shell said of itself in the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct ShellState {
     /// The exit codes of the parts of its last pipeline.
     pub pipe_codes: Vec<i32>,
     /// The last command that it ran itself: of a pipeline, the last part; or the `exit` that ended it.

@@ -24,7 +24,7 @@ const SAID: usize = 300;
 
 /// One attempt, and what came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
+pub struct EscapeAttempt {
     /// What was tried.
     pub what: &'static str,
     /// Whether it was refused.
@@ -71,7 +71,7 @@ pub fn try_to_escape(
     jobs: &Jobs,
     sandbox: &Sandbox,
     command: &Command,
-) -> Result<Vec<Attempt>, JobError> {
+) -> Result<Vec<EscapeAttempt>, JobError> {
     let mut attempts = Vec::new();
     for (what, script) in SCRIPTS {
         attempts.push(attempt(jobs, sandbox, command, what, script)?);
@@ -91,7 +91,11 @@ pub fn try_to_escape(
 }
 
 /// Whether what is refused to a command is told: by trying something that is.
-pub fn tells_refusals(jobs: &Jobs, sandbox: &Sandbox, command: &Command) -> Result<bool, JobError> {
+pub fn reports_denials(
+    jobs: &Jobs,
+    sandbox: &Sandbox,
+    command: &Command,
+) -> Result<bool, JobError> {
     let script = b": >> /etc/hostname; : >> /etc/passwd".to_vec();
     let command = Command { script, ..command.clone() };
     let job = jobs.start_within(sandbox, &command, Arc::new(AllowAll))?;
@@ -106,7 +110,7 @@ fn attempt(
     command: &Command,
     what: &'static str,
     script: &str,
-) -> Result<Attempt, JobError> {
+) -> Result<EscapeAttempt, JobError> {
     let mut command = Command { script: script.into(), ..command.clone() };
     command.environment.push(("RUNTIME".into(), std::process::id().to_string().into()));
     let job = jobs.start_within(sandbox, &command, Arc::new(AllowAll))?;
@@ -115,11 +119,11 @@ fn attempt(
     let (_, said) = job.read(0, SAID);
     let said = String::from_utf8_lossy(&said).trim().to_owned();
     let held = ended.is_none_or(|ended| ended.exit != Exit::Code(0));
-    Ok(Attempt { what, held, said })
+    Ok(EscapeAttempt { what, held, said })
 }
 
 /// Leaves a process behind that has cut every tie to its shell, and ends the command.
-fn outlive(jobs: &Jobs, sandbox: &Sandbox, command: &Command) -> Result<Attempt, JobError> {
+fn outlive(jobs: &Jobs, sandbox: &Sandbox, command: &Command) -> Result<EscapeAttempt, JobError> {
     let script = b"(setsid sleep 600 > /dev/null 2>&1 < /dev/null &)".to_vec();
     let command = Command { script, ..command.clone() };
     let job = jobs.start_within(sandbox, &command, Arc::new(AllowAll))?;
@@ -130,5 +134,5 @@ fn outlive(jobs: &Jobs, sandbox: &Sandbox, command: &Command) -> Result<Attempt,
     let lives = |pid: i32| Path::new("/proc").join(pid.to_string()).exists();
     let alive = left.iter().filter(|process| lives(process.pid)).count();
     let said = format!("{} left behind, {alive} alive after its end", left.len());
-    Ok(Attempt { what: "outlive the command", held: over && alive == 0, said })
+    Ok(EscapeAttempt { what: "outlive the command", held: over && alive == 0, said })
 }

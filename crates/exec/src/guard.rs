@@ -13,7 +13,11 @@ pub trait Guard: Send + Sync + fmt::Debug {
     /// Decides about one call. A rename has two accesses or, if it exchanges two names, four; all others
     /// have one or two. If the answer allows the call, it is made next. `program` tells which program makes it,
     /// as it says itself.
-    fn decide(&self, accesses: &[FileAccess], program: &dyn Fn() -> Option<Program>) -> Verdict;
+    fn decide(
+        &self,
+        accesses: &[FileAccess],
+        program: &dyn Fn() -> Option<Program>,
+    ) -> GuardVerdict;
 
     /// Judges the content that a file is about to have, after [`Verdict::Review`] or [`Verdict::Renew`]. If
     /// `is_new`, content that is there already counts for nothing.
@@ -92,7 +96,7 @@ pub enum NodeKind {
 
 /// The answer of a [`Guard`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum GuardVerdict {
     /// The call is made.
     Allow,
     /// The call fails.
@@ -115,8 +119,8 @@ pub enum Verdict {
 pub struct AllowAll;
 
 impl Guard for AllowAll {
-    fn decide(&self, _: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> Verdict {
-        Verdict::Allow
+    fn decide(&self, _: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> GuardVerdict {
+        GuardVerdict::Allow
     }
 
     fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), RefusedContent> {

@@ -16,14 +16,14 @@ use rustix::process::Pid;
 
 use crate::command::{Ended, Exit};
 use crate::error::JobError;
-use crate::shell_state::read_left;
-use crate::init::{Process, descendants, kill_session};
-use crate::init_pool::Over;
-use crate::keys::{end_if_it_waits_for_keys, waits_for_keys};
 use crate::output_buffer::Log;
 use crate::ports::listening;
 use crate::refusal::{REFUSALS_TOLD, Refusal};
-use crate::wire::{Ending, Notice};
+use crate::shell_state::read_left;
+use crate::shim::{Process, descendants, kill_session};
+use crate::shim_pool::EndSignal;
+use crate::terminal_reads::{end_if_it_waits_for_keys, waits_for_keys};
+use crate::wire::{Ending, ShimMessage};
 
 /// A command that was started.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Job {
     created: SystemTime,
     keeper: i32,
     /// Who hears of its end.
-    over: Over,
+    over: EndSignal,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -137,7 +137,7 @@ impl Job {
         directory: PathBuf,
         (child, control): (Child, UnixStream),
         log: Log,
-        over: Over,
+        over: EndSignal,
     ) -> Job {
         let keeper = i32::try_from(child.id()).unwrap_or(i32::MAX);
         let state = State {
@@ -288,20 +288,20 @@ impl Job {
     }
 
     /// The keeper said something.
-    pub(crate) fn heard(&self, notice: Notice) {
+    pub(crate) fn heard(&self, notice: ShimMessage) {
         let mut state = self.lock();
         match notice {
-            Notice::Started { between } => {
+            ShimMessage::Started { between } => {
                 state.between = between;
                 if state.status == Status::Pending {
                     state.status = Status::Running;
                 }
             }
-            Notice::NotStarted { step, what, errno } => {
+            ShimMessage::NotStarted { step, what, errno } => {
                 state.finish(Status::Failed);
                 state.broken = Some(JobError::NotPrepared { step, what, errno });
             }
-            Notice::Exited { exit, cpu, peak_bytes, left } => {
+            ShimMessage::Exited { exit, cpu, peak_bytes, left } => {
                 let by_itself = if exit.is_success() { Status::Completed } else { Status::Failed };
                 // Whoever ends by itself while it is told to is not killed.
                 let killed =
@@ -310,8 +310,8 @@ impl Job {
                 state.ended = Some(Ended { exit, cpu, peak_bytes, left: read_left(&left) });
             }
             // The poller has begun to supervise it.
-            Notice::Supervised => {}
-            Notice::Over { ended } => {
+            ShimMessage::Supervised => {}
+            ShimMessage::Over { ended } => {
                 state.over = true;
                 state.killed = ended;
             }

@@ -11,16 +11,16 @@ use crate::command::Command;
 use crate::error::JobError;
 use crate::guard::Guard;
 use crate::job::{Job, JobIds, Status};
-use crate::init_pool::Keepers;
 use crate::launch::Launcher;
 use crate::output_buffer::{Log, LogLimits, LogRoom};
 use crate::poller::{Poller, Supervision};
-use crate::probe;
 use crate::sandbox::level::{Enforced, Level};
 use crate::sandbox::namespaces::Space;
 use crate::sandbox::{Confinement, Sandbox};
+use crate::sandbox_probe;
+use crate::session_tmp::SessionTmp;
+use crate::shim_pool::Keepers;
 use crate::supervise::caller::stand_alone;
-use crate::tmp::SessionTmp;
 use crate::wire::Ending;
 
 /// What the id of a job begins with; a number follows that counts the jobs of the session.
@@ -65,7 +65,8 @@ impl Shells {
 
     /// What this system lets us enforce: found by trying, the first time that somebody asks.
     pub fn enforced(self: &Arc<Shells>) -> &Enforced {
-        let probe = || probe::highest(&self.session(probe::COMMANDS), self.landlock);
+        let probe =
+            || sandbox_probe::highest(&self.session(sandbox_probe::COMMANDS), self.landlock);
         self.enforced.get_or_init(probe)
     }
 }

@@ -17,12 +17,12 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use crate::error::JobError;
-use crate::nofile_limit::give_as_given;
 use crate::fd_passing;
-use crate::running_jobs::ID_PREFIX;
+use crate::nofile_limit::give_as_given;
 use crate::random::random_word;
+use crate::running_jobs::ID_PREFIX;
 use crate::sandbox::namespaces::Space;
-use crate::wire::{self, Notice};
+use crate::wire::{self, ShimMessage};
 
 /// More than the usual 64 KiB: a flood needs fewer wake-ups. Where the system grants less, less does.
 const PIPE_BYTES: usize = 256 << 10;
@@ -48,7 +48,7 @@ pub(crate) const WORKSPACE: &str = "TOOLCRIB_WORKSPACE";
 
 /// A keeper that waits for its request. It ends when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Keeper(Option<Launched>);
+pub(crate) struct Shim(Option<Launched>);
 
 /// A command under way.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Launcher {
         let _ = keeper.kill();
         let _ = keeper.wait();
         match answer.map_err(failed)? {
-            (Notice::NotStarted { step, what, errno }, _) => {
+            (ShimMessage::NotStarted { step, what, errno }, _) => {
                 Err(JobError::NotPrepared { step, what, errno })
             }
             (_, descriptors) => Space::of_descriptors(descriptors).ok_or(JobError::KeeperSilent),
@@ -82,7 +82,7 @@ impl Launcher {
     }
 
     /// Starts a keeper, with an id for the job that it is to keep.
-    pub(crate) fn start(&self) -> io::Result<Keeper> {
+    pub(crate) fn start(&self) -> io::Result<Shim> {
         let id = format!("{ID_PREFIX}{}", random_word()?);
         let (ours, theirs) = UnixStream::pair()?;
         let (output, written) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -97,11 +97,11 @@ impl Launcher {
         // Else this process would hold the other ends, and never see them close.
         drop(keeper);
         give_as_given(&started);
-        Ok(Keeper(Some(Launched { id, keeper: started, control: ours, output })))
+        Ok(Shim(Some(Launched { id, keeper: started, control: ours, output })))
     }
 }
 
-impl Keeper {
+impl Shim {
     /// Hands a request over.
     pub(crate) fn hand_over(
         mut self,
@@ -116,7 +116,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for Shim {
     fn drop(&mut self) {
         if let Some(Launched { keeper, .. }) = &mut self.0 {
             // Already gone is as good as killed.
@@ -127,7 +127,7 @@ impl Drop for Keeper {
 }
 
 /// What a keeper says first, with the descriptors that come with it.
-fn answer(control: &UnixStream) -> io::Result<(Notice, Vec<OwnedFd>)> {
+fn answer(control: &UnixStream) -> io::Result<(ShimMessage, Vec<OwnedFd>)> {
     control.set_nonblocking(false)?;
     control.set_read_timeout(Some(PATIENCE))?;
     let mut bytes = vec![0; 4096];

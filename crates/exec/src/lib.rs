@@ -20,54 +20,54 @@ compile_error!(
     "toolcrib-exec has no way yet to limit a process on this system; Linux only, for now"
 );
 
-mod escape_checks;
-mod bash;
 mod command;
 mod environment;
 mod error;
-mod shell_state;
-mod guard;
-mod nofile_limit;
+mod escape_checks;
 mod fd_passing;
+mod find_bash;
+mod guard;
 mod job;
 mod jobs;
-mod init;
-mod init_pool;
-mod running_jobs;
-mod keys;
 mod launch;
+mod nofile_limit;
 mod output_buffer;
-mod remote_memory;
 mod poller;
 mod ports;
-mod probe;
 mod random;
 mod refusal;
+mod remote_memory;
+mod running_jobs;
 mod sandbox;
+mod sandbox_probe;
+mod session_tmp;
 mod setup_error;
+mod shell_state;
+mod shim;
+mod shim_pool;
 mod supervise;
-mod tmp;
+mod terminal_reads;
 mod wire;
 mod worker;
 
-pub use escape_checks::{Attempt, tells_refusals, try_to_escape};
-pub use bash::find_bash;
-pub use command::{Command, Ended, Exit, Left};
+pub use command::{Command, Ended, Exit, ShellState};
 pub use environment::{Environment, is_secret};
 pub use error::JobError;
+pub use escape_checks::{EscapeAttempt, reports_denials, try_to_escape};
+pub use find_bash::find_bash;
 pub use guard::{
-    AllowAll, FileAccess, FileAction, Guard, NodeKind, Program, RefusedContent, Verdict,
+    AllowAll, FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent,
 };
-pub use nofile_limit::ask_for_more_handles;
 pub use job::{Job, Snapshot, Status};
 pub use jobs::{Jobs, Shells};
-pub use init::{Process, keep};
-pub use running_jobs::{Kept, all_kept};
 pub use launch::Launcher;
+pub use nofile_limit::raise_nofile_limit;
 pub use output_buffer::LogLimits;
-pub use refusal::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
+pub use refusal::{DeniedAction, REFUSALS_TOLD, Refusal, Unwritable};
+pub use running_jobs::{RunningJob, all_running_jobs};
 pub use sandbox::level::{Enforced, Level};
 pub use sandbox::{HeldPath, Limits, Network, SESSION_TMP, Sandbox};
+pub use shim::{Process, run_shim};
 pub use wire::Ending;
 pub use worker::{
     Conversation, NotConfined, Worker, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces,

@@ -14,7 +14,7 @@ static GIVEN: OnceLock<Rlimit> = OnceLock::new();
 /// Asks for more open files than a program is given to begin with. For a program that lives on tools: a
 /// thousand commands at a time take some thousands. What it starts gets what it was given itself, since
 /// there are programs that more would break.
-pub fn ask_for_more_handles() {
+pub fn raise_nofile_limit() {
     let given = getrlimit(Resource::Nofile);
     let wanted = given.maximum.map_or(WANTED, |most| most.min(WANTED));
     if given.current.is_some_and(|current| current < wanted) {

@@ -12,13 +12,13 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
 
-use crate::guard::Guard;
 use crate::fd_passing;
+use crate::guard::Guard;
 use crate::job::Job;
 use crate::sandbox::Confinement;
 use crate::supervise::Supervised;
 use crate::supervise::review::Staging;
-use crate::wire::{Notice, take_notice};
+use crate::wire::{ShimMessage, take_notice};
 
 /// What is read of one output before the others have their turn. More than a pipe holds.
 const TURN_BYTES: usize = 1 << 20;
@@ -74,14 +74,14 @@ struct Sources {
 #[derive(Debug)]
 enum Source {
     Output(Arc<OwnedFd>, Arc<Job>),
-    Keeper(Keeper),
+    Keeper(ShimChannel),
     Calls(Supervised),
     ClosedFiles(Arc<Staging>),
 }
 
 /// What is needed to hear a keeper.
 #[derive(Debug)]
-struct Keeper {
+struct ShimChannel {
     control: UnixStream,
     received: Mutex<Vec<u8>>,
     job: Arc<Job>,
@@ -107,7 +107,7 @@ impl Poller {
         let shared = self.begun()?;
         let (output, job, received) = (Arc::new(output), job.clone(), Mutex::default());
         shared.add(Source::Output(output.clone(), job.clone()))?;
-        shared.add(Source::Keeper(Keeper { control, received, job, output, supervision }))
+        shared.add(Source::Keeper(ShimChannel { control, received, job, output, supervision }))
     }
 
     /// Performs the calls of a command from now on.
@@ -259,7 +259,7 @@ fn read_output(output: &OwnedFd, job: &Job, chunk: &mut [u8]) -> bool {
     true
 }
 
-impl Keeper {
+impl ShimChannel {
     /// Hears what it says; answers whether it may say more.
     fn hear(&self, chunk: &mut [u8]) -> bool {
         let mut received = lock(&self.received);
@@ -278,12 +278,12 @@ impl Keeper {
             };
             while let Ok(Some(notice)) = take_notice(&mut received) {
                 match (notice, &self.supervision) {
-                    (Notice::Supervised, Some(supervision)) => {
+                    (ShimMessage::Supervised, Some(supervision)) => {
                         let descriptors = std::mem::take(&mut descriptors);
                         begin_to_supervise(descriptors, &self.job, supervision);
                     }
                     (notice, _) => {
-                        if matches!(notice, Notice::Exited { .. }) {
+                        if matches!(notice, ShimMessage::Exited { .. }) {
                             self.read_what_the_shell_wrote(chunk);
                         }
                         self.job.heard(notice);

@@ -12,7 +12,7 @@ pub enum Refusal {
     /// To open something here for writing, or to make it so.
     Write(PathBuf, Unwritable),
     /// To change something here in another way.
-    Change(Deed, PathBuf, Unwritable),
+    Change(DeniedAction, PathBuf, Unwritable),
     /// To talk to somebody on a network that is not there.
     Connect(SocketAddr),
     /// To ask for the address of a name; who was asked.
@@ -25,7 +25,7 @@ pub enum Refusal {
 
 /// A way to change something by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Deed {
+pub enum DeniedAction {
     /// To make a directory, a link or another name for a file.
     Make,
     /// To remove it.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::Pid;
 
-use crate::init::{Doomed, Process, descendants};
 use crate::launch::WORKSPACE;
+use crate::shim::{Doomed, Process, descendants};
 use crate::wire::Ending;
 
 /// What every id of a keeper begins with; random digits follow.
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(8);
 
 /// A command that some runtime of this user runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct RunningJob {
     /// Its id among all commands of this user, which cannot be guessed. In its session it has another.
     pub id: String,
     /// The process that keeps it.
@@ -51,17 +51,19 @@ pub struct Kept {
 }
 
 /// Every command that a keeper started with these arguments keeps, for whichever runtime of this user.
-pub fn all_kept(arguments: &[&str]) -> Vec<Kept> {
+pub fn all_running_jobs(arguments: &[&str]) -> Vec<RunningJob> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut all: Vec<Kept> = pids.filter_map(|pid| kept(pid, arguments)).collect();
+    let mut all: Vec<RunningJob> = pids.filter_map(|pid| kept(pid, arguments)).collect();
     // In a sandbox, a keeper has a process of the same name beneath it, the first inside; and bubblewrap in
     // between, if that made it.
-    let is_beneath = |outer: &Kept, inner: i32| outer.processes.iter().any(|one| one.pid == inner);
+    let is_beneath =
+        |outer: &RunningJob, inner: i32| outer.processes.iter().any(|one| one.pid == inner);
     let first: Vec<(i32, [i32; 2])> = all
         .iter()
         .filter_map(|inner| {
-            let is_outer = |outer: &&Kept| outer.id == inner.id && is_beneath(outer, inner.keeper);
+            let is_outer =
+                |outer: &&RunningJob| outer.id == inner.id && is_beneath(outer, inner.keeper);
             Some((all.iter().find(is_outer)?.keeper, [inner.runtime, inner.keeper]))
         })
         .collect();
@@ -70,14 +72,14 @@ pub fn all_kept(arguments: &[&str]) -> Vec<Kept> {
         let between = first.iter().filter(|(outer, _)| *outer == kept.keeper);
         let between = between.flat_map(|&(_, both)| both).filter(|&pid| pid != kept.keeper);
         kept.between = between.filter_map(Pid::from_raw).collect();
-        let Kept { between, processes, .. } = kept;
+        let RunningJob { between, processes, .. } = kept;
         processes.retain(|process| !between.iter().any(|own| own.as_raw_pid() == process.pid));
     }
     all.sort_by_key(|kept| (kept.started, kept.keeper));
     all
 }
 
-impl Kept {
+impl RunningJob {
     /// Ends all that it runs; answers how many processes were told, and whether all have ended.
     pub fn end(&self, how: Ending) -> (u64, bool) {
         let ended = AtomicU64::new(0);
@@ -92,7 +94,7 @@ impl Kept {
     }
 }
 
-fn kept(pid: i32, arguments: &[&str]) -> Option<Kept> {
+fn kept(pid: i32, arguments: &[&str]) -> Option<RunningJob> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words: Vec<&[u8]> = line.strip_suffix(&[0])?.split(|&byte| byte == 0).collect();
     let [_, given @ .., id] = words.as_slice() else { return None };
@@ -105,7 +107,7 @@ fn kept(pid: i32, arguments: &[&str]) -> Option<Kept> {
     // A keeper that still waits for a command has not begun a session.
     fields.nth(1).filter(|session| session.parse() == Ok(pid))?;
     let process = std::fs::metadata(format!("/proc/{pid}")).ok()?;
-    Some(Kept {
+    Some(RunningJob {
         id: id.to_owned(),
         keeper: pid,
         runtime,

@@ -19,13 +19,13 @@
 //! tried it before, and a keeper that cannot give it starts nothing.
 
 pub(crate) mod bubblewrap;
-mod seccomp;
-mod syscalls;
 mod landlock;
 pub(crate) mod level;
-mod privileges;
-pub(crate) mod namespaces;
 mod mounts;
+pub(crate) mod namespaces;
+mod privileges;
+mod seccomp;
+mod syscalls;
 mod wire;
 
 use std::io;
@@ -37,12 +37,12 @@ use crate::setup_error::{Failure, plainly};
 use crate::supervise::sock_diag::ask_here;
 
 use self::bubblewrap::Inside;
+use self::level::Level;
+use self::namespaces::Space;
 pub(crate) use self::syscalls::{
     Forked, Waiting, add_descriptor, answer_promptly, bind, connect, fork, has_no_writer, let_fail,
     let_happen, let_return, still_waits, take_waiting,
 };
-use self::level::Level;
-use self::namespaces::Space;
 
 /// Where commands that have a view of their own find the directory of their session.
 pub const SESSION_TMP: [&str; 2] = ["/tmp", "/var/tmp"];

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::wire::Notice;
+use crate::wire::ShimMessage;
 
 /// A step that failed.
 #[derive(Debug)]
@@ -14,9 +14,9 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    pub(crate) fn notice(self) -> Notice {
+    pub(crate) fn notice(self) -> ShimMessage {
         let errno = self.error.raw_os_error().unwrap_or(0);
-        Notice::NotStarted { step: self.step.to_owned(), what: self.what, errno }
+        ShimMessage::NotStarted { step: self.step.to_owned(), what: self.what, errno }
     }
 }
 

@@ -4,14 +4,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
-use crate::command::Left;
+use crate::command::ShellState;
 
 /// What of bash's own is not the next shell's.
 const NOT_CARRIED: [&[u8]; 4] = [b"_", b"PWD", b"SHLVL", b"BASH_ENV"];
 
 /// Reads what the prologue has a shell write when it ends: the exit codes of the last pipeline, its last
 /// command, `pwd -P` and `declare -px`, with a zero between any two. Nothing, if it did not get to it.
-pub(crate) fn read_left(bytes: &[u8]) -> Option<Left> {
+pub(crate) fn read_left(bytes: &[u8]) -> Option<ShellState> {
     let mut parts = bytes.splitn(4, |&byte| byte == 0);
     let (codes, command, directory, variables) =
         (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -22,7 +22,7 @@ pub(crate) fn read_left(bytes: &[u8]) -> Option<Left> {
     let directory = (!directory.is_empty()).then(|| OsString::from_vec(directory.to_vec()).into());
     let directory: Option<PathBuf> = directory;
     let environment = read_variables(variables);
-    Some(Left { pipe_codes, last_command, directory, environment })
+    Some(ShellState { pipe_codes, last_command, directory, environment })
 }
 
 /// Reads `declare -x NAME="value"`, one after another. What is not understood is passed over to the next

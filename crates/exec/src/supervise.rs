@@ -17,14 +17,14 @@
 //! command's own mounts: what the kernel refuses to the command, it refuses here.
 
 mod address;
-pub(crate) mod caller;
 mod blocking;
-pub(crate) mod sock_diag;
+pub(crate) mod caller;
 mod open;
 pub(crate) mod operation;
 mod perform;
 mod resolve;
 pub(crate) mod review;
+pub(crate) mod sock_diag;
 mod socket;
 
 use std::collections::{HashSet, VecDeque};
@@ -38,15 +38,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, openat2};
 use rustix::io::Errno;
 
-use self::caller::{Caller, Credentials};
 use self::blocking::Waiters;
-use self::sock_diag::Listening;
+use self::caller::{Caller, Credentials};
 use self::operation::Operation;
 use self::resolve::{Found, Resolver};
 use self::review::Staging;
-use crate::guard::{FileAccess, FileAction, Guard, Verdict};
+use self::sock_diag::Listening;
+use crate::guard::{FileAccess, FileAction, Guard, GuardVerdict};
 use crate::job::Job;
-use crate::refusal::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
+use crate::refusal::{DeniedAction, REFUSALS_TOLD, Refusal, Unwritable};
 use crate::sandbox::level::Level;
 use crate::sandbox::{
     Confinement, Network, Sandbox, Waiting, add_descriptor, answer_promptly, let_fail, let_happen,
@@ -260,22 +260,22 @@ impl Call<'_> {
     }
 
     /// Asks the guard.
-    fn ask(&self, accesses: &[FileAccess]) -> rustix::io::Result<Verdict> {
+    fn ask(&self, accesses: &[FileAccess]) -> rustix::io::Result<GuardVerdict> {
         for access in accesses {
             self.check_writable(deed(&access.action), &access.path)?;
         }
         let program = || self.caller.program();
         match self.supervised.guard.decide(accesses, &program) {
-            Verdict::Refuse { access, why } => {
+            GuardVerdict::Refuse { access, why } => {
                 if let Some(access) = accesses.get(access) {
                     let deed = deed(&access.action);
                     self.supervised.tell(refusal(deed, access.path.clone(), why));
                 }
                 Err(Errno::ACCESS)
             }
-            Verdict::Renew(paths) => {
+            GuardVerdict::Renew(paths) => {
                 paths.iter().try_for_each(|path| review::renew(self, path))?;
-                Ok(Verdict::Allow)
+                Ok(GuardVerdict::Allow)
             }
             verdict => Ok(verdict),
         }
@@ -283,7 +283,12 @@ impl Call<'_> {
 
     /// Fails for a name that something is mounted on. The kernel asks this of its own calls only for the
     /// mounts that the caller sees, and this process does not see those of the command.
-    fn check_not_mounted(&self, deed: Deed, found: &Found, path: &Path) -> rustix::io::Result<()> {
+    fn check_not_mounted(
+        &self,
+        deed: DeniedAction,
+        found: &Found,
+        path: &Path,
+    ) -> rustix::io::Result<()> {
         if !found.is_mounted() {
             return Ok(());
         }
@@ -298,8 +303,8 @@ impl Call<'_> {
     /// The same for calls that a review cannot allow.
     fn ask_without_review(&self, accesses: &[FileAccess]) -> rustix::io::Result<()> {
         match self.ask(accesses)? {
-            Verdict::Allow => Ok(()),
-            Verdict::Review | Verdict::Refuse { .. } | Verdict::Renew(_) => {
+            GuardVerdict::Allow => Ok(()),
+            GuardVerdict::Review | GuardVerdict::Refuse { .. } | GuardVerdict::Renew(_) => {
                 if let Some(access) = accesses.last() {
                     let (deed, path) = (deed(&access.action), access.path.clone());
                     self.supervised.tell(refusal(deed, path, Unwritable::Protected));
@@ -310,7 +315,7 @@ impl Call<'_> {
     }
 
     /// Where no mount keeps a command from writing outside, this does.
-    fn check_writable(&self, deed: Option<Deed>, path: &Path) -> rustix::io::Result<()> {
+    fn check_writable(&self, deed: Option<DeniedAction>, path: &Path) -> rustix::io::Result<()> {
         let supervised = self.supervised;
         if supervised.level != Level::Landlock
             || supervised.is_shared(path)
@@ -325,7 +330,7 @@ impl Call<'_> {
     /// Tells if the sandbox refused something, and passes the outcome on.
     fn told<T>(
         &self,
-        deed: Option<Deed>,
+        deed: Option<DeniedAction>,
         path: Option<PathBuf>,
         outcome: rustix::io::Result<T>,
     ) -> rustix::io::Result<T> {
@@ -340,18 +345,18 @@ impl Call<'_> {
 }
 
 /// What an access does to a name; nothing, if it opens the file.
-fn deed(action: &FileAction) -> Option<Deed> {
+fn deed(action: &FileAction) -> Option<DeniedAction> {
     match action {
         FileAction::Write => None,
         FileAction::Create(crate::guard::NodeKind::File) => None,
-        FileAction::Create(_) | FileAction::Link => Some(Deed::Make),
-        FileAction::Remove => Some(Deed::Remove),
-        FileAction::RenameFrom | FileAction::RenameTo(_) => Some(Deed::Rename),
-        FileAction::ChangeMode => Some(Deed::Change),
+        FileAction::Create(_) | FileAction::Link => Some(DeniedAction::Make),
+        FileAction::Remove => Some(DeniedAction::Remove),
+        FileAction::RenameFrom | FileAction::RenameTo(_) => Some(DeniedAction::Rename),
+        FileAction::ChangeMode => Some(DeniedAction::Change),
     }
 }
 
-fn refusal(deed: Option<Deed>, path: PathBuf, why: Unwritable) -> Refusal {
+fn refusal(deed: Option<DeniedAction>, path: PathBuf, why: Unwritable) -> Refusal {
     match deed {
         Some(deed) => Refusal::Change(deed, path, why),
         None => Refusal::Write(path, why),

@@ -67,7 +67,7 @@ pub(crate) enum Request {
 
 /// What a keeper tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Notice {
+pub(crate) enum ShimMessage {
     /// The calls of the command wait on the first descriptor that comes along; the kernel is asked for the
     /// sockets of its network on the second, if there is one.
     Supervised,
@@ -144,23 +144,23 @@ const MAKE_SPACE: u64 = 1;
 const BE_FIRST: u64 = 2;
 
 /// A notice as a frame.
-pub(crate) fn encode_notice(notice: &Notice) -> Vec<u8> {
+pub(crate) fn encode_notice(notice: &ShimMessage) -> Vec<u8> {
     let mut frame = Frame::default();
     match notice {
-        Notice::Started { between } => {
+        ShimMessage::Started { between } => {
             frame.number(0);
             frame.number(between.len() as u64);
             for pid in between {
                 frame.number(u64::from(pid.as_raw_pid().unsigned_abs()));
             }
         }
-        Notice::NotStarted { step, what, errno } => {
+        ShimMessage::NotStarted { step, what, errno } => {
             frame.number(1);
             frame.bytes(step.as_bytes());
             frame.bytes(what.as_bytes());
             frame.number(u64::try_from(*errno).unwrap_or(0));
         }
-        Notice::Exited { exit, cpu, peak_bytes, left } => {
+        ShimMessage::Exited { exit, cpu, peak_bytes, left } => {
             frame.number(2);
             let (by_signal, number) = match exit {
                 Exit::Code(code) => (0, *code),
@@ -172,17 +172,17 @@ pub(crate) fn encode_notice(notice: &Notice) -> Vec<u8> {
             frame.number(*peak_bytes);
             frame.bytes(left);
         }
-        Notice::Over { ended } => {
+        ShimMessage::Over { ended } => {
             frame.number(3);
             frame.number(*ended);
         }
-        Notice::Supervised => frame.number(4),
+        ShimMessage::Supervised => frame.number(4),
     }
     frame.finish()
 }
 
 /// Takes the first notice out of what has come in, if it is whole.
-pub(crate) fn take_notice(received: &mut Vec<u8>) -> Result<Option<Notice>, NotUnderstood> {
+pub(crate) fn take_notice(received: &mut Vec<u8>) -> Result<Option<ShimMessage>, NotUnderstood> {
     let mut rest = Rest(received);
     let Some(length) = rest.number() else { return Ok(None) };
     let length = usize::try_from(length).ok().filter(|&length| length <= MAX_NOTICE);
@@ -231,11 +231,11 @@ fn parse_command(rest: &mut Rest<'_>) -> Option<Command> {
     Some(Command { script, shell, directory, environment, stdin })
 }
 
-fn parse_notice(payload: &[u8]) -> Option<Notice> {
+fn parse_notice(payload: &[u8]) -> Option<ShimMessage> {
     let mut rest = Rest(payload);
     Some(match rest.number()? {
-        0 => Notice::Started { between: rest.pids()? },
-        1 => Notice::NotStarted {
+        0 => ShimMessage::Started { between: rest.pids()? },
+        1 => ShimMessage::NotStarted {
             step: String::from_utf8_lossy(rest.bytes()?).into_owned(),
             what: String::from_utf8_lossy(rest.bytes()?).into_owned(),
             errno: i32::try_from(rest.number()?).ok()?,
@@ -243,15 +243,15 @@ fn parse_notice(payload: &[u8]) -> Option<Notice> {
         2 => {
             let by_signal = rest.number()? == 1;
             let number = i32::try_from(rest.number()?).ok()?;
-            Notice::Exited {
+            ShimMessage::Exited {
                 exit: if by_signal { Exit::Signal(number) } else { Exit::Code(number) },
                 cpu: Duration::from_micros(rest.number()?),
                 peak_bytes: rest.number()?,
                 left: rest.bytes()?.to_vec(),
             }
         }
-        3 => Notice::Over { ended: rest.number()? },
-        4 => Notice::Supervised,
+        3 => ShimMessage::Over { ended: rest.number()? },
+        4 => ShimMessage::Supervised,
         _ => return None,
     })
 }
@@ -355,16 +355,16 @@ mod tests {
             assert_eq!(parse_request(&frame[8..]).unwrap(), expected);
         }
         let notices = [
-            Notice::Supervised,
-            Notice::Started { between: Pid::from_raw(7).into_iter().collect() },
-            Notice::NotStarted { step: "start".into(), what: "/bin/bash".into(), errno: 2 },
-            Notice::Exited {
+            ShimMessage::Supervised,
+            ShimMessage::Started { between: Pid::from_raw(7).into_iter().collect() },
+            ShimMessage::NotStarted { step: "start".into(), what: "/bin/bash".into(), errno: 2 },
+            ShimMessage::Exited {
                 exit: Exit::Signal(9),
                 cpu: Duration::from_micros(5),
                 peak_bytes: 1 << 40,
                 left: b"/\0".to_vec(),
             },
-            Notice::Over { ended: 3 },
+            ShimMessage::Over { ended: 3 },
         ];
         let mut received = Vec::new();
         for (byte, whole) in notices.iter().flat_map(|notice| {

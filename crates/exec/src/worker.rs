@@ -5,8 +5,8 @@ mod conversation;
 mod error;
 mod limits;
 mod pipes;
-mod slots;
 mod serve;
+mod slots;
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -21,8 +21,8 @@ pub use confine::{NotConfined, confine};
 pub use conversation::Conversation;
 pub use error::WorkerError;
 pub use limits::WorkerLimits;
-pub use slots::{WorkerPlace, WorkerPlaces};
 pub use serve::{serve, serve_conversation};
+pub use slots::{WorkerPlace, WorkerPlaces};
 
 use self::pipes::{AtEnd, Pipes, Progress};
 

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use toolcrib_fs::{About, Caps, Change, Journal, Keeper, Root, RootMode, Step, Workspace};
+use toolcrib_fs::{About, Caps, Change, ChangeRecorder, Journal, Root, RootMode, Step, Workspace};
 
 const ROUNDS: usize = 400;
 
@@ -40,7 +40,7 @@ fn main() {
         let place = workspace.resolve(&workspace.top(), Path::new(name)).unwrap();
         let change = Change::new(vec![Step::replace(place, was.to_vec(), now.to_vec())]);
         let locks = change.lock().unwrap();
-        let keeper = journal.map(|journal| Keeper { journal, about: About::default() });
+        let keeper = journal.map(|journal| ChangeRecorder { journal, about: About::default() });
         change.commit(&locks, keeper).unwrap();
     };
     // Interleaved, so that a slow moment of the machine hits all of them.

@@ -40,7 +40,7 @@ use crate::file::FileKind;
 use crate::hash::ContentHash;
 use crate::journal::{About, Effects, Journal, KeptDirectory, KeptPath};
 use crate::lock::Locks;
-use crate::resolved_path::Place;
+use crate::resolved_path::ResolvedPath;
 
 /// So many new files are written before the first takes its name: each holds a handle, and a process may have
 /// few. If the disk is full, most changes find out before they have begun.
@@ -52,8 +52,8 @@ const MAX_WRITTEN_AHEAD: usize = 64;
 pub struct Change {
     steps: Vec<Step>,
     hard_links: HardLinks,
-    needed: Vec<(Place, u32)>,
-    unneeded: Vec<Place>,
+    needed: Vec<(ResolvedPath, u32)>,
+    unneeded: Vec<ResolvedPath>,
 }
 
 /// What becomes of a file's other names.
@@ -68,7 +68,7 @@ pub enum HardLinks {
 
 /// Who keeps what a change replaces.
 #[derive(Debug)]
-pub struct Keeper<'a> {
+pub struct ChangeRecorder<'a> {
     /// The journal.
     pub journal: &'a Journal,
     /// What it is told.
@@ -108,14 +108,14 @@ impl Change {
     }
 
     /// Directories that are made with it, with these modes, each before those in it. One that is there stays.
-    pub fn needed_directories(mut self, directories: Vec<(Place, u32)>) -> Change {
+    pub fn needed_directories(mut self, directories: Vec<(ResolvedPath, u32)>) -> Change {
         self.needed = directories;
         self
     }
 
     /// Directories that go with it if nothing is left in them, each before those in it. Where a file is to be
     /// in the place of one, it must be empty then.
-    pub fn unneeded_directories(mut self, directories: Vec<Place>) -> Change {
+    pub fn unneeded_directories(mut self, directories: Vec<ResolvedPath>) -> Change {
         self.unneeded = directories;
         self
     }
@@ -144,12 +144,16 @@ impl Change {
 
     /// Makes it happen, all of it or nothing. `locks` are those of [`Change::lock`], or of a change of
     /// the same files: what is held is not let go between reading a file and replacing it.
-    pub fn commit(self, locks: &Locks, keeper: Option<Keeper<'_>>) -> Result<Committed, FsError> {
+    pub fn commit(
+        self,
+        locks: &Locks,
+        keeper: Option<ChangeRecorder<'_>>,
+    ) -> Result<Committed, FsError> {
         self.check()?;
         let order = self.order();
         let (later, first): (Vec<&Step>, Vec<&Step>) =
             self.steps.iter().partition(|step| order.comes_later(step));
-        let (needed_later, needed_first): (Vec<&Place>, Vec<&Place>) = self
+        let (needed_later, needed_first): (Vec<&ResolvedPath>, Vec<&ResolvedPath>) = self
             .needed
             .iter()
             .map(|(place, _)| place)
@@ -211,13 +215,13 @@ impl Change {
     /// Removes the directories that are in the way of what waits, and puts that in place.
     fn put_later(
         &self,
-        needed: &[&Place],
+        needed: &[&ResolvedPath],
         mut waiting: Vec<Prepared<'_>>,
         locks: &Locks,
         moved: &mut Moved,
     ) -> Result<(), FsError> {
         let is_in_the_way =
-            |place: &&Place| waiting.iter().any(|file| place.is_within(file.place()));
+            |place: &&ResolvedPath| waiting.iter().any(|file| place.is_within(file.place()));
         for place in self.unneeded.iter().rev().filter(is_in_the_way) {
             moved.removed.remove(place)?;
         }
@@ -260,7 +264,11 @@ fn take_back(steps: &[&Step], files: &[CommittedFile], locks: &Locks) -> bool {
 }
 
 /// The directories that a change makes, those among them that must wait for its first steps.
-fn all_made(made: &MadeDirectories, later: &[&Step], needed_later: &[&Place]) -> Vec<KeptPath> {
+fn all_made(
+    made: &MadeDirectories,
+    later: &[&Step],
+    needed_later: &[&ResolvedPath],
+) -> Vec<KeptPath> {
     let mut paths: Vec<PathBuf> = made.paths().collect();
     let on_the_way = later.iter().flat_map(|step| directories::missing_on_the_way(&step.place));
     let needed = needed_later
@@ -273,7 +281,7 @@ fn all_made(made: &MadeDirectories, later: &[&Step], needed_later: &[&Place]) ->
 }
 
 /// A directory as the journal keeps it, if it is there.
-fn kept_directory(place: &Place) -> Option<KeptDirectory> {
+fn kept_directory(place: &ResolvedPath) -> Option<KeptDirectory> {
     let mode = place.mode().filter(|_| place.kind() == Some(FileKind::Directory))?;
     Some(KeptDirectory::new(&place.path(), mode))
 }

@@ -12,17 +12,17 @@
 //! and not always a power cut. A command that writes a thousand files would else wait for the disk a
 //! thousand times.
 
-mod limits;
 mod entry;
+mod limits;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use self::limits::{Lost, Measure, Share, Worth};
+pub use self::limits::{CaptureClass, CaptureLimits, NotKept, SizeLimits};
 
-use self::limits::Spent;
 use self::entry::{DirectoryStamp, Spot, Standing};
+use self::limits::Spent;
 use crate::error::FsError;
 use crate::journal::{
     About, Effects, Entry, FileChange, Followed, Journal, KeptDirectory, KeptPath, Version,
@@ -35,11 +35,11 @@ const MAX_BENEATH: usize = 200_000;
 
 /// What a command, or somebody else, is changing.
 #[derive(Debug)]
-pub struct Footprint {
+pub struct ChangeCapture {
     workspace: Workspace,
     journal: Option<Journal>,
     about: Mutex<About>,
-    measure: Measure,
+    measure: CaptureLimits,
     state: Mutex<State>,
 }
 
@@ -55,7 +55,7 @@ struct State {
 #[derive(Debug)]
 struct Touched {
     before: Before,
-    worth: Worth,
+    worth: CaptureClass,
     /// If a directory is there in the end, all that is in it came with it.
     whole: bool,
     /// The directory that was there was gone at some time.
@@ -68,17 +68,17 @@ enum Before {
     Nothing,
     Kept(Version),
     /// A file that is not kept.
-    Lost(Stamp, Lost),
+    Lost(Stamp, NotKept),
     Directory(DirectoryStamp),
     /// A FIFO, a socket or a device; never kept.
     Other,
 }
 
 /// Tells what a path is worth. The second argument is whether it is a directory.
-type Judge<'a> = &'a dyn Fn(&Path, bool) -> Worth;
+type Judge<'a> = &'a dyn Fn(&Path, bool) -> CaptureClass;
 
 impl Touched {
-    fn new(before: Before, worth: Worth, whole: bool) -> Touched {
+    fn new(before: Before, worth: CaptureClass, whole: bool) -> Touched {
         Touched { before, worth, whole, vacated: false }
     }
 
@@ -95,7 +95,7 @@ impl Touched {
 
 /// What has changed, since it was settled last.
 #[derive(Debug, Default)]
-pub struct Settled {
+pub struct CapturedChanges {
     /// The number of the change in the journal; nothing, if there is none or nothing of it could be kept.
     pub id: Option<u64>,
     /// Each file, in the order of the paths.
@@ -122,7 +122,7 @@ pub struct ChangedFile {
     /// Whether it was worth little.
     pub ignored: bool,
     /// Why that cannot be taken back.
-    pub lost: Option<Lost>,
+    pub lost: Option<NotKept>,
 }
 
 /// What has happened to a file.
@@ -136,16 +136,16 @@ pub enum Action {
     Deleted,
 }
 
-impl Footprint {
+impl ChangeCapture {
     /// Of somebody who has changed nothing yet. Without a journal what changes is seen and not kept.
     pub fn new(
         workspace: Workspace,
         journal: Option<Journal>,
         about: About,
-        measure: Measure,
-    ) -> Footprint {
+        measure: CaptureLimits,
+    ) -> ChangeCapture {
         let (about, state) = (Mutex::new(about), Mutex::default());
-        Footprint { workspace, journal, about, measure, state }
+        ChangeCapture { workspace, journal, about, measure, state }
     }
 
     /// What is at a real path is about to be changed, or something is about to be made there. If a directory
@@ -192,9 +192,9 @@ impl Footprint {
     /// Compares, puts what differs into the journal, and begins anew. If the other still runs, it may still
     /// have files open: those that were touched are compared once more the next time. `worth` is asked for
     /// directories.
-    pub fn settle(&self, still_runs: bool, worth: Judge<'_>) -> Settled {
+    pub fn settle(&self, still_runs: bool, worth: Judge<'_>) -> CapturedChanges {
         let mut state = std::mem::take(&mut *self.lock());
-        let mut settled = Settled::default();
+        let mut settled = CapturedChanges::default();
         let (mut effects, mut open) = (Effects::default(), Vec::new());
         self.add_what_came_along(&mut state);
         settled.incomplete = std::mem::take(&mut state.incomplete);
@@ -224,7 +224,7 @@ impl Footprint {
             if is_shared && action == Action::Modified {
                 settled.shared.push(path.clone());
             }
-            let ignored = touched.worth != Worth::Much;
+            let ignored = touched.worth != CaptureClass::Much;
             settled.files.push(ChangedFile { path: path.clone(), action, ignored, lost });
             effects.files.extend(change);
         }
@@ -232,7 +232,7 @@ impl Footprint {
         settled.removed = settled.without_files(effects.removed.iter().map(KeptDirectory::path));
         let mut directories = settled.made.iter().chain(&settled.removed);
         effects.only_ignored = settled.files.iter().all(|file| file.ignored)
-            && directories.all(|directory| worth(directory, true) != Worth::Much);
+            && directories.all(|directory| worth(directory, true) != CaptureClass::Much);
         if let Some(journal) = &self.journal
             && !effects.is_empty()
         {
@@ -267,19 +267,23 @@ impl Footprint {
         note: Followed,
         noted: Vec<Entry>,
         about: About,
-    ) -> Footprint {
-        let footprint =
-            Footprint::new(workspace.clone(), Some(journal.clone()), about, Measure::default());
+    ) -> ChangeCapture {
+        let footprint = ChangeCapture::new(
+            workspace.clone(),
+            Some(journal.clone()),
+            about,
+            CaptureLimits::default(),
+        );
         let mut state = footprint.lock();
         state.note = Some(note);
         for Entry { files, removed, .. } in noted {
             for file in files {
                 let before = file.before.map_or(Before::Nothing, Before::Kept);
-                state.touched.insert(file.path(), Touched::new(before, Worth::Much, false));
+                state.touched.insert(file.path(), Touched::new(before, CaptureClass::Much, false));
             }
             for directory in removed {
                 let stamp = DirectoryStamp { identity: (0, 0), mode: directory.mode };
-                let touched = Touched::new(Before::Directory(stamp), Worth::Much, false);
+                let touched = Touched::new(Before::Directory(stamp), CaptureClass::Much, false);
                 state.touched.insert(directory.path(), touched);
             }
         }
@@ -291,11 +295,11 @@ impl Footprint {
         &self,
         state: &mut State,
         (spot, standing): (&Spot, Standing),
-        worth: Worth,
+        worth: CaptureClass,
         whole: bool,
     ) {
         let path = spot.path();
-        if worth == Worth::Nothing || state.touched.contains_key(&path) {
+        if worth == CaptureClass::Nothing || state.touched.contains_key(&path) {
             return;
         }
         // What is in a directory that was not there before, was not there either.
@@ -335,14 +339,19 @@ impl Footprint {
     }
 
     /// Keeps what a file says before it is changed.
-    fn keep(&self, state: &mut State, spot: &Spot, worth: Worth) -> Result<Version, Lost> {
-        let journal = self.journal.as_ref().ok_or(Lost::NoJournal)?;
+    fn keep(
+        &self,
+        state: &mut State,
+        spot: &Spot,
+        worth: CaptureClass,
+    ) -> Result<Version, NotKept> {
+        let journal = self.journal.as_ref().ok_or(NotKept::NoJournal)?;
         let (content, mode) = state.spent.read(&self.measure, spot, worth)?;
         let version = Version::of(&content, mode);
         // First what it is called, so that nobody takes it for something that nobody needs.
         let change = FileChange::new(&spot.path(), Some(version), None);
-        self.note(state, |note| note.add_file(change)).map_err(Lost::Failed)?;
-        journal.keep(&content).map_err(Lost::Failed)?;
+        self.note(state, |note| note.add_file(change)).map_err(NotKept::Failed)?;
+        journal.keep(&content).map_err(NotKept::Failed)?;
         Ok(version)
     }
 
@@ -365,7 +374,7 @@ impl Footprint {
 
     /// What is in directories that were renamed to where they are: nobody has named it.
     fn add_what_came_along(&self, state: &mut State) {
-        let directories: Vec<(PathBuf, Worth, Spot)> = state
+        let directories: Vec<(PathBuf, CaptureClass, Spot)> = state
             .touched
             .iter()
             .filter(|(_, touched)| touched.whole)
@@ -394,9 +403,9 @@ impl Footprint {
         spot: &Spot,
         before: &Before,
         now: Standing,
-        worth: Worth,
+        worth: CaptureClass,
         spent: &mut Spent,
-    ) -> Option<(Action, Result<FileChange, Lost>)> {
+    ) -> Option<(Action, Result<FileChange, NotKept>)> {
         let path = spot.path();
         let gone =
             |version: Version| (Action::Deleted, Ok(FileChange::new(&path, Some(version), None)));
@@ -404,12 +413,14 @@ impl Footprint {
         match (before, now) {
             (Before::Other, Standing::Unknown(_)) => None,
             (Before::Nothing | Before::Directory(_), Standing::Unknown(errno)) => {
-                Some((Action::Created, Err(Lost::Unreadable(errno))))
+                Some((Action::Created, Err(NotKept::Unreadable(errno))))
             }
             // Whether it is still there, and what it says, undoing could not recognise.
-            (_, Standing::Unknown(errno)) => Some((Action::Modified, Err(Lost::Unreadable(errno)))),
+            (_, Standing::Unknown(errno)) => {
+                Some((Action::Modified, Err(NotKept::Unreadable(errno))))
+            }
             (Before::Nothing | Before::Directory(_), Standing::Other) => {
-                Some((Action::Created, Err(Lost::NoFile)))
+                Some((Action::Created, Err(NotKept::NoFile)))
             }
             (Before::Nothing | Before::Directory(_), _) if there => {
                 let after = self.keep_now(spot, worth, spent);
@@ -430,16 +441,21 @@ impl Footprint {
             (Before::Lost(_, lost), _) if there => Some((Action::Modified, Err(lost.clone()))),
             (Before::Lost(_, lost), _) => Some((Action::Deleted, Err(lost.clone()))),
             (Before::Other, Standing::Other) => None,
-            (Before::Other, _) if there => Some((Action::Modified, Err(Lost::NoFile))),
-            (Before::Other, _) => Some((Action::Deleted, Err(Lost::NoFile))),
+            (Before::Other, _) if there => Some((Action::Modified, Err(NotKept::NoFile))),
+            (Before::Other, _) => Some((Action::Deleted, Err(NotKept::NoFile))),
         }
     }
 
     /// Keeps what a file says now, which undoing must recognise and redoing bring back.
-    fn keep_now(&self, spot: &Spot, worth: Worth, spent: &mut Spent) -> Result<Version, Lost> {
-        let journal = self.journal.as_ref().ok_or(Lost::NoJournal)?;
+    fn keep_now(
+        &self,
+        spot: &Spot,
+        worth: CaptureClass,
+        spent: &mut Spent,
+    ) -> Result<Version, NotKept> {
+        let journal = self.journal.as_ref().ok_or(NotKept::NoJournal)?;
         let (content, mode) = spent.read(&self.measure, spot, worth)?;
-        journal.keep(&content).map_err(Lost::Failed)?;
+        journal.keep(&content).map_err(NotKept::Failed)?;
         Ok(Version::of(&content, mode))
     }
 
@@ -448,7 +464,7 @@ impl Footprint {
     }
 }
 
-impl Settled {
+impl CapturedChanges {
     /// Those of some directories that have no changed file in them.
     fn without_files(&self, directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
         // Files are in the order of their paths, so those in a directory follow it at once.

@@ -12,18 +12,18 @@ use rustix::fs::{FlockOperation, OFlags};
 
 use crate::error::FsError;
 use crate::hash::ContentHash;
-use crate::private::PrivateDirectory;
+use crate::private_directory::PrivateDirectory;
 use crate::random;
 
 /// A directory with such files.
 #[derive(Debug, Clone)]
-pub struct Shelf {
+pub struct ContentCache {
     directory: PrivateDirectory,
 }
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shelved {
+pub struct CachedContent {
     /// What it is called by.
     pub hash: ContentHash,
     /// Its size in bytes.
@@ -34,19 +34,19 @@ pub struct Shelved {
 
 /// Something on a shelf that is held open: it stays what it was, also when it is taken away.
 #[derive(Debug)]
-pub struct ShelvedFile(File);
+pub struct CachedFile(File);
 
 /// As long as it is there, nobody else has it.
 #[derive(Debug)]
-pub struct ShelfLock(#[allow(dead_code, reason = "held, not looked at")] File);
+pub struct ContentCacheLock(#[allow(dead_code, reason = "held, not looked at")] File);
 
 const LOCK: &str = "lock";
 
-impl Shelf {
+impl ContentCache {
     /// The shelf in a directory, which is made when something is put there. Where another user could reach it,
     /// nothing is there and nothing can be put there.
-    pub fn new(directory: impl AsRef<Path>) -> Shelf {
-        Shelf { directory: PrivateDirectory::at(directory.as_ref()) }
+    pub fn new(directory: impl AsRef<Path>) -> ContentCache {
+        ContentCache { directory: PrivateDirectory::at(directory.as_ref()) }
     }
 
     /// Where it is.
@@ -71,27 +71,27 @@ impl Shelf {
     }
 
     /// Takes a look at something; nothing, if it is not there or not what it was.
-    pub fn get(&self, shelved: &Shelved) -> Option<(Vec<u8>, ShelvedFile)> {
-        let ShelvedFile(file) = self.open(&shelved.hash)?;
+    pub fn get(&self, shelved: &CachedContent) -> Option<(Vec<u8>, CachedFile)> {
+        let CachedFile(file) = self.open(&shelved.hash)?;
         let mut bytes = Vec::new();
         Read::take(&file, shelved.bytes).read_to_end(&mut bytes).ok()?;
-        (ContentHash::of(&bytes) == shelved.hash).then_some((bytes, ShelvedFile(file)))
+        (ContentHash::of(&bytes) == shelved.hash).then_some((bytes, CachedFile(file)))
     }
 
     /// Holds something open that was just put there.
-    pub fn open(&self, hash: &ContentHash) -> Option<ShelvedFile> {
-        self.directory.open_file(hash.to_string(), OFlags::RDONLY).ok().map(ShelvedFile)
+    pub fn open(&self, hash: &ContentHash) -> Option<CachedFile> {
+        self.directory.open_file(hash.to_string(), OFlags::RDONLY).ok().map(CachedFile)
     }
 
     /// All that is there, the newest first.
-    pub fn list(&self) -> Vec<Shelved> {
+    pub fn list(&self) -> Vec<CachedContent> {
         let shelved = |name: &OsStr| {
             let hash = name.to_str()?.parse().ok()?;
             let about = self.directory.open_file(name, OFlags::RDONLY).ok()?.metadata().ok()?;
-            Some(Shelved { hash, bytes: about.len(), since: about.modified().ok()? })
+            Some(CachedContent { hash, bytes: about.len(), since: about.modified().ok()? })
         };
         let names = self.directory.list(".").unwrap_or_default();
-        let mut all: Vec<Shelved> = names.iter().filter_map(|name| shelved(name)).collect();
+        let mut all: Vec<CachedContent> = names.iter().filter_map(|name| shelved(name)).collect();
         all.sort_by_key(|shelved| std::cmp::Reverse(shelved.since));
         all
     }
@@ -119,21 +119,21 @@ impl Shelf {
             let old =
                 modified.and_then(|since| since.elapsed().ok()).is_some_and(|for_| for_ > age);
             if old && entry.path() != self.directory() {
-                let _ = Shelf::new(entry.path()).clear();
+                let _ = ContentCache::new(entry.path()).clear();
             }
         }
     }
 
     /// Nothing, if somebody else has it.
-    pub fn lock(&self) -> Option<ShelfLock> {
+    pub fn lock(&self) -> Option<ContentCacheLock> {
         self.directory.make(&[]).ok()?;
         let file = self.directory.open_file(LOCK, OFlags::RDWR | OFlags::CREATE).ok()?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-        Some(ShelfLock(file))
+        Some(ContentCacheLock(file))
     }
 }
 
-impl ShelvedFile {
+impl CachedFile {
     /// Fills the buffer with what is there from a byte on; answers whether there was as much.
     pub fn read_at(&self, at: u64, buffer: &mut [u8]) -> bool {
         self.0.read_exact_at(buffer, at).is_ok()
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn what_was_put_there_is_there_and_what_was_changed_is_not() {
         let top = tempfile::tempdir().unwrap();
-        let shelf = Shelf::new(top.path().join("a/shelf"));
+        let shelf = ContentCache::new(top.path().join("a/shelf"));
         assert_eq!((shelf.list(), shelf.clear().is_ok()), (vec![], true));
         let (one, two) = (shelf.put(b"one").unwrap(), shelf.put(b"two").unwrap());
         let get = |hash: &ContentHash| {

@@ -7,10 +7,10 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::beneath;
 use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
-use crate::resolved_path::Place;
+use crate::open_beneath;
+use crate::resolved_path::ResolvedPath;
 
 /// What is at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ const COMPARED_AT_ONCE: usize = 256 << 10;
 impl ReadFile {
     /// Opens what is at the place. Never waits: what is no regular file is refused before it is
     /// opened, and again after, in case it was swapped between.
-    pub fn open(place: &Place) -> Result<ReadFile, FsError> {
+    pub fn open(place: &ResolvedPath) -> Result<ReadFile, FsError> {
         require_file(place, place.kind())?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let handle = place.root.open_beneath(&place.relative, flags, "cannot be opened")?;
@@ -176,11 +176,11 @@ impl ReadFile {
 }
 
 /// The content of the file or symlink at a place of [`crate::Workspace::entry`]; nothing, if nothing is there.
-pub fn read_entry(place: &Place, max_bytes: u64) -> Result<Option<Content>, FsError> {
+pub fn read_entry(place: &ResolvedPath, max_bytes: u64) -> Result<Option<Content>, FsError> {
     match place.kind() {
         None => Ok(None),
         Some(FileKind::Symlink) => {
-            let target = beneath::link_target(place.root.handle(), &place.relative);
+            let target = open_beneath::link_target(place.root.handle(), &place.relative);
             target.map(|target| Some(Content::link(target))).map_err(|errno| {
                 FsError::from_errno(place.path(), "is a symlink that cannot be read", errno)
             })
@@ -197,7 +197,7 @@ pub(crate) fn is_made_up(handle: &OwnedFd) -> bool {
 }
 
 /// Refuses what is no regular file, by what it is.
-pub(crate) fn require_file(place: &Place, kind: Option<FileKind>) -> Result<(), FsError> {
+pub(crate) fn require_file(place: &ResolvedPath, kind: Option<FileKind>) -> Result<(), FsError> {
     let refuse = |error, detail: &str| Err(FsError::new(error, place.path(), detail));
     match kind {
         Some(FileKind::File) => Ok(()),

@@ -25,8 +25,8 @@
 mod collect;
 mod decisions;
 mod entry;
-mod open_captures;
 mod log;
+mod open_captures;
 mod pending;
 mod recover;
 mod store;
@@ -41,8 +41,8 @@ pub use self::collect::Caps;
 pub use self::decisions::Decided;
 pub(crate) use self::entry::Effects;
 pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version};
-pub(crate) use self::open_captures::Followed;
 pub use self::log::{Changes, Damage, DamagedChanges};
+pub(crate) use self::open_captures::Followed;
 pub use self::recover::{Outcome, Recovered};
 
 use self::decisions::Decisions;
@@ -52,7 +52,7 @@ use self::store::Store;
 use crate::content::Content;
 use crate::error::FsError;
 use crate::lock::lock_within;
-use crate::private::{PrivateDirectory, Refusal};
+use crate::private_directory::{PrivateDirectory, Refusal};
 use crate::random;
 
 /// Longer than anybody holds the journal's locks.

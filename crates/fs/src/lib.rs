@@ -21,40 +21,44 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("toolcrib-fs has no way yet to confine files on this system; Linux only, for now");
 
-mod beneath;
 mod change;
-mod closed;
+mod change_capture;
 mod content;
+mod content_cache;
 mod errno;
 mod error;
 mod file;
 mod file_system;
-mod change_capture;
+mod forbidden_files;
 mod hash;
 mod journal;
 mod listing;
 mod lock;
-mod path;
-mod resolved_path;
-mod private;
+mod open_beneath;
+mod parallel_io;
+mod private_directory;
 mod private_file;
+mod racy;
 mod random;
 mod registry;
+mod requested_path;
 mod resolve;
+mod resolved_path;
 mod root;
-mod racy;
-mod content_cache;
-mod threads;
 mod tree_reader;
 mod watch;
 mod workspace;
 
-pub use change::{Change, Committed, CommittedFile, HardLinks, Keeper, NewMode, Step};
-pub use closed::Closed;
+pub use change::{Change, ChangeRecorder, Committed, CommittedFile, HardLinks, NewMode, Step};
+pub use change_capture::{
+    Action, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, NotKept,
+    SizeLimits,
+};
 pub use content::Content;
+pub use content_cache::{CachedContent, CachedFile, ContentCache, ContentCacheLock};
 pub use error::{FsError, FsErrorKind};
 pub use file::{FileKind, ReadFile, read_entry};
-pub use change_capture::{Action, ChangedFile, Footprint, Lost, Measure, Settled, Share, Worth};
+pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
     About, Caps, Changes, Damage, DamagedChanges, Decided, Entry, FileChange, Journal,
@@ -62,12 +66,11 @@ pub use journal::{
 };
 pub use listing::{Directory, EntryKind};
 pub use lock::Locks;
-pub use resolved_path::Place;
 pub use private_file::{PrivateFile, PrivateFileError};
 pub use random::random_bytes;
 pub use registry::Registry;
+pub use resolved_path::ResolvedPath;
 pub use root::{Root, RootKind, RootMode, real_path};
-pub use content_cache::{Shelf, ShelfLock, Shelved, ShelvedFile};
-pub use tree_reader::{FileParts, Stamp, Taken, Tree};
-pub use watch::{IsDirectory, Notice, Unwatched, Watch, Watcher};
+pub use tree_reader::{FileParts, Stamp, TreeReader, WholeRead};
+pub use watch::{IsDirectory, Unwatched, Watch, WatchEvent, Watcher};
 pub use workspace::Workspace;

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
-use crate::beneath;
-use crate::closed::Closed;
 use crate::error::FsError;
-use crate::resolved_path::Place;
+use crate::forbidden_files::ForbiddenFiles;
+use crate::open_beneath;
+use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, join};
 
 /// A directory, open.
@@ -21,7 +21,7 @@ pub struct Directory {
     handle: OwnedFd,
     path: PathBuf,
     /// What in it is not opened.
-    closed: Option<Arc<Closed>>,
+    closed: Option<Arc<ForbiddenFiles>>,
 }
 
 /// What a name in a directory stands for.
@@ -42,7 +42,7 @@ const BUFFER_BYTES: usize = 128 << 10;
 
 impl Directory {
     /// Opens the directory at a place.
-    pub fn open(place: &Place) -> Result<Directory, FsError> {
+    pub fn open(place: &ResolvedPath) -> Result<Directory, FsError> {
         Directory::beneath(&place.root, &place.relative)
     }
 
@@ -117,7 +117,7 @@ impl Directory {
 
     /// The size of a file in it, in bytes.
     pub fn size(&self, name: &OsStr) -> Option<u64> {
-        let stat = beneath::stat(self.handle.as_fd(), name).ok()?;
+        let stat = open_beneath::stat(self.handle.as_fd(), name).ok()?;
         u64::try_from(stat.st_size).ok()
     }
 
@@ -128,7 +128,7 @@ impl Directory {
     }
 
     fn kind(&self, name: &OsStr) -> Result<EntryKind, Errno> {
-        let stat = beneath::stat(self.handle.as_fd(), name)?;
+        let stat = open_beneath::stat(self.handle.as_fd(), name)?;
         Ok(EntryKind::of(FileType::from_raw_mode(stat.st_mode)))
     }
 }

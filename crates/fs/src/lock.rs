@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::ReadFile;
-use crate::resolved_path::Place;
+use crate::open_beneath;
+use crate::resolved_path::ResolvedPath;
 
 /// Longer than any change takes. Whoever holds a lock for longer is not changing files.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -72,7 +72,7 @@ impl Locks {
     /// Waits for the locks on the directories that these places are in, and on files that have other names
     /// elsewhere, each once and all in one order, so that two who want the same ones do not wait for each
     /// other. If there are too many, each is waited for in its turn.
-    pub fn acquire<'a>(places: impl Iterator<Item = &'a Place>) -> Result<Self, FsError> {
+    pub fn acquire<'a>(places: impl Iterator<Item = &'a ResolvedPath>) -> Result<Self, FsError> {
         // Handles of what is there already are closed at once.
         let mut wanted = BTreeMap::new();
         for place in places {
@@ -94,7 +94,7 @@ impl Locks {
     }
 
     /// The lock for one of the places, if it is not held with the others.
-    pub(crate) fn in_turn(&self, place: &Place) -> Result<Option<Locks>, FsError> {
+    pub(crate) fn in_turn(&self, place: &ResolvedPath) -> Result<Option<Locks>, FsError> {
         match self.0 {
             Held::All { .. } => Ok(None),
             Held::EachInTurn => Locks::acquire([place].into_iter()).map(Some),
@@ -102,7 +102,7 @@ impl Locks {
     }
 }
 
-fn hold(wanted: BTreeMap<Number, (OwnedFd, &Place)>) -> Result<Locks, FsError> {
+fn hold(wanted: BTreeMap<Number, (OwnedFd, &ResolvedPath)>) -> Result<Locks, FsError> {
     let mut turns = Vec::new();
     for (number, (directory, place)) in &wanted {
         turns.push(Turn::wait_for(*number));
@@ -120,11 +120,11 @@ fn hold(wanted: BTreeMap<Number, (OwnedFd, &Place)>) -> Result<Locks, FsError> {
 }
 
 /// The directory that a place is in, or the nearest one above that exists.
-fn nearest_directory(place: &Place) -> Result<OwnedFd, FsError> {
+fn nearest_directory(place: &ResolvedPath) -> Result<OwnedFd, FsError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let mut relative = place.split().map_or(Path::new(""), |(parent, _)| parent);
     loop {
-        match beneath::open(place.root.handle(), relative, flags, Mode::empty()) {
+        match open_beneath::open(place.root.handle(), relative, flags, Mode::empty()) {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) if relative.parent().is_some() => {
                 relative = relative.parent().unwrap_or(relative);
             }

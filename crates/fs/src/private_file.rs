@@ -12,7 +12,7 @@ use rustix::fs::{renameat_with, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use crate::private::make_directory;
+use crate::private_directory::make_directory;
 use crate::random;
 
 /// Makes a directory, and those above it that are missing, for this user alone whatever the umask.

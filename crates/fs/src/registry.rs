@@ -8,10 +8,10 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::content_cache::ContentCache;
 use crate::error::FsError;
 use crate::hash::ContentHash;
 use crate::root::real_path;
-use crate::content_cache::Shelf;
 use crate::tree_reader::Stamp;
 
 /// Records of a user. The oldest of more are removed.
@@ -23,7 +23,7 @@ const MAX_RECORD_BYTES: u64 = 64 << 10;
 /// A directory of records.
 #[derive(Debug)]
 pub struct Registry {
-    shelf: Shelf,
+    shelf: ContentCache,
     /// What was read last, and the stamp that the directory had then.
     known: Mutex<Option<(Stamp, Arc<[PathBuf]>)>>,
 }
@@ -31,7 +31,7 @@ pub struct Registry {
 impl Registry {
     /// The records in a directory, which is made when the first is put there.
     pub fn new(directory: impl AsRef<Path>) -> Registry {
-        Registry { shelf: Shelf::new(directory), known: Mutex::default() }
+        Registry { shelf: ContentCache::new(directory), known: Mutex::default() }
     }
 
     /// Records the real paths of these, and removes the records of others of which nothing is left.

@@ -18,11 +18,11 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::FileKind;
-use crate::path::Requested;
-use crate::resolved_path::Place;
+use crate::open_beneath;
+use crate::requested_path::Requested;
+use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, RootKind, path_names};
 
 /// As many as the kernel follows.
@@ -31,9 +31,9 @@ const MAX_LINKS: usize = 40;
 /// Resolves `path`, which if relative starts at `directory`.
 pub(crate) fn resolve(
     roots: &[Arc<Root>],
-    directory: &Place,
+    directory: &ResolvedPath,
     path: &Path,
-) -> Result<Place, FsError> {
+) -> Result<ResolvedPath, FsError> {
     let requested = Requested::parse(path)?;
     let names_directory = requested.names_directory;
     let mut pending: Vec<OsString> = requested.names.into_iter().rev().collect();
@@ -62,12 +62,16 @@ pub(crate) fn resolve(
     })
 }
 
-fn is_directory(place: &Place) -> bool {
+fn is_directory(place: &ResolvedPath) -> bool {
     place.kind == Some(FileKind::Directory)
 }
 
 /// The answer in one call to the kernel, for what exists and has neither links nor `..` in its path.
-fn resolve_at_once(roots: &[Arc<Root>], root: &Arc<Root>, pending: &[OsString]) -> Option<Place> {
+fn resolve_at_once(
+    roots: &[Arc<Root>],
+    root: &Arc<Root>,
+    pending: &[OsString],
+) -> Option<ResolvedPath> {
     // What may be closed is looked at name by name, and so is what may lead into the session's own root.
     let holds_session = |other: &Arc<Root>| {
         other.kind() == RootKind::Session && other.path().starts_with(root.path())
@@ -77,7 +81,7 @@ fn resolve_at_once(roots: &[Arc<Root>], root: &Arc<Root>, pending: &[OsString]) 
         return None;
     }
     let relative: PathBuf = pending.iter().rev().collect();
-    let handle = beneath::open(root.handle(), &relative, OFlags::PATH, Mode::empty()).ok()?;
+    let handle = open_beneath::open(root.handle(), &relative, OFlags::PATH, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&handle).ok()?;
     Some(innermost(roots, root, relative, Some(stat), Vec::new()))
 }
@@ -97,7 +101,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     /// Walks the names, the next one last in the list.
-    fn run(&mut self, mut pending: Vec<OsString>) -> Result<Place, FsError> {
+    fn run(&mut self, mut pending: Vec<OsString>) -> Result<ResolvedPath, FsError> {
         let mut here = self.open_here()?;
         while let Some(name) = pending.pop() {
             if name == ".." {
@@ -114,7 +118,7 @@ impl Walk<'_> {
                 here = self.open_here()?;
                 continue;
             }
-            let found = match beneath::peek(here.as_fd(), &name) {
+            let found = match open_beneath::peek(here.as_fd(), &name) {
                 Err(Errno::NOENT) => return self.missing(name, pending),
                 Err(Errno::NOTDIR) => return Err(self.not_a_directory()),
                 answer => answer.map_err(|errno| self.error("cannot be looked at", errno))?,
@@ -210,7 +214,7 @@ impl Walk<'_> {
     }
 
     /// Nothing has this name: the place can be created, if only plain names follow.
-    fn missing(&mut self, name: OsString, pending: Vec<OsString>) -> Result<Place, FsError> {
+    fn missing(&mut self, name: OsString, pending: Vec<OsString>) -> Result<ResolvedPath, FsError> {
         self.real.push(name);
         if pending.iter().any(|name| name == "..") {
             return Err(FsError::new(FsErrorKind::NotFound, self.path, "does not exist"));
@@ -223,7 +227,7 @@ impl Walk<'_> {
         Ok(self.arrive(None))
     }
 
-    fn arrive(&mut self, stat: Option<Stat>) -> Place {
+    fn arrive(&mut self, stat: Option<Stat>) -> ResolvedPath {
         let relative = self.real.iter().collect();
         innermost(self.roots, &self.root, relative, stat, std::mem::take(&mut self.links))
     }
@@ -314,13 +318,13 @@ fn innermost(
     relative: PathBuf,
     stat: Option<Stat>,
     links: Vec<(Arc<Root>, PathBuf)>,
-) -> Place {
+) -> ResolvedPath {
     let names = path_names(&root.path().join(&relative));
     let (root, relative) = match find_root(roots, &names) {
         Some((root, rest)) if roots.len() > 1 => (root, rest.iter().collect()),
         _ => (root, relative),
     };
     let kind = stat.as_ref().map(FileKind::of);
-    let mode = stat.as_ref().map(|stat| beneath::permissions(stat).as_raw_mode());
-    Place { root: root.clone(), relative, kind, mode, links }
+    let mode = stat.as_ref().map(|stat| open_beneath::permissions(stat).as_raw_mode());
+    ResolvedPath { root: root.clone(), relative, kind, mode, links }
 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use rustix::fs::OFlags;
 
-use crate::beneath::permissions;
 use crate::error::FsError;
 use crate::file::FileKind;
+use crate::open_beneath::permissions;
 use crate::root::{Root, RootKind, join};
 
 /// Where a path really leads: real names beneath a root, no link among them, proven by walking there.
 /// What happens at the place afterwards follows no link, so it happens there or nowhere.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct ResolvedPath {
     pub(crate) root: Arc<Root>,
     pub(crate) relative: PathBuf,
     pub(crate) kind: Option<FileKind>,
@@ -23,7 +23,7 @@ pub struct Place {
     pub(crate) links: Vec<(Arc<Root>, PathBuf)>,
 }
 
-impl Place {
+impl ResolvedPath {
     /// The absolute path, for people and for policies.
     pub fn path(&self) -> PathBuf {
         join(self.root.path(), &self.relative)
@@ -41,16 +41,16 @@ impl Place {
     }
 
     /// The same place, in a root that may be written though it be that of the system.
-    pub fn for_writing(self) -> Result<Place, FsError> {
-        Ok(Place { root: Arc::new(self.root.for_writing()?), ..self })
+    pub fn for_writing(self) -> Result<ResolvedPath, FsError> {
+        Ok(ResolvedPath { root: Arc::new(self.root.for_writing()?), ..self })
     }
 
     /// The directory that it is in; the root itself is in none that may be seen.
-    pub fn parent(&self) -> Option<Place> {
+    pub fn parent(&self) -> Option<ResolvedPath> {
         let (parent, _) = self.split()?;
         let opened = self.root.open_beneath(parent, OFlags::PATH, "cannot be looked at").ok();
         let stat = opened.and_then(|opened| rustix::fs::fstat(&opened).ok());
-        Some(Place {
+        Some(ResolvedPath {
             root: self.root.clone(),
             relative: parent.to_owned(),
             kind: stat.as_ref().map(FileKind::of),
@@ -98,7 +98,7 @@ impl Place {
     }
 
     /// Whether this is `other`, or beneath it.
-    pub fn is_within(&self, other: &Place) -> bool {
+    pub fn is_within(&self, other: &ResolvedPath) -> bool {
         self.path().starts_with(other.path())
     }
 

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::beneath;
-use crate::closed::Closed;
 use crate::error::{FsError, FsErrorKind};
+use crate::forbidden_files::ForbiddenFiles;
+use crate::open_beneath;
 
 /// Whether a root may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub struct Root {
     mode: RootMode,
     kind: RootKind,
     /// The directories and files beneath it that are not opened, under whatever name.
-    closed: Option<Arc<Closed>>,
+    closed: Option<Arc<ForbiddenFiles>>,
 }
 
 impl Root {
@@ -76,7 +76,7 @@ impl Root {
     }
 
     /// Opens the root directory of the system for reading, but for what is closed.
-    pub fn of_system(closed: Closed) -> Result<Self, FsError> {
+    pub fn of_system(closed: ForbiddenFiles) -> Result<Self, FsError> {
         let (handle, path) = open_directory(Path::new("/"))?;
         let (mode, kind) = (RootMode::ReadOnly, RootKind::System);
         let (spellings, closed) = (vec![Vec::new()], Some(Arc::new(closed)));
@@ -143,7 +143,7 @@ impl Root {
         self.handle.as_fd()
     }
 
-    pub(crate) fn closed(&self) -> Option<&Arc<Closed>> {
+    pub(crate) fn closed(&self) -> Option<&Arc<ForbiddenFiles>> {
         self.closed.as_ref()
     }
 
@@ -156,10 +156,10 @@ impl Root {
         cannot: &str,
     ) -> Result<OwnedFd, FsError> {
         let opened = match &self.closed {
-            None => beneath::open(self.handle(), relative, flags, Mode::empty()).map(Some),
+            None => open_beneath::open(self.handle(), relative, flags, Mode::empty()).map(Some),
             Some(closed) => {
                 let admits = |handle: BorrowedFd<'_>| closed.admits(handle);
-                beneath::open_admitted(self.handle(), relative, flags, &admits)
+                open_beneath::open_admitted(self.handle(), relative, flags, &admits)
             }
         };
         let path = || join(&self.path, relative);

@@ -14,16 +14,16 @@ use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::{FileKind, is_made_up};
 use crate::listing::Directory;
-use crate::resolved_path::Place;
+use crate::open_beneath;
+use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, RootKind};
 
 /// All that is beneath a root.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct TreeReader {
     root: Arc<Root>,
 }
 
@@ -44,7 +44,7 @@ pub struct Stamp {
 
 /// What came of taking a file whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub enum WholeRead {
     /// All of it is in the buffer.
     Whole(Stamp),
     /// It is larger than was allowed; the buffer has nothing to say.
@@ -53,14 +53,14 @@ pub enum Taken {
     NotRegular,
 }
 
-impl Tree {
+impl TreeReader {
     /// The tree of the root that a place is in.
-    pub fn around(place: &Place) -> Tree {
-        Tree { root: place.root.clone() }
+    pub fn around(place: &ResolvedPath) -> TreeReader {
+        TreeReader { root: place.root.clone() }
     }
 
-    pub(crate) fn of(root: Arc<Root>) -> Tree {
-        Tree { root }
+    pub(crate) fn of(root: Arc<Root>) -> TreeReader {
+        TreeReader { root }
     }
 
     /// The real path of the root.
@@ -80,7 +80,7 @@ impl Tree {
 
     /// Whether something may have a path from the root. If it cannot be known, it may.
     pub fn may_have(&self, relative: &Path) -> bool {
-        let found = beneath::stat(self.root.handle(), relative.as_os_str());
+        let found = open_beneath::stat(self.root.handle(), relative.as_os_str());
         !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
     }
 
@@ -88,7 +88,7 @@ impl Tree {
     /// it was: what is opened afterwards is opened as strictly as ever.
     pub fn stamp(&self, relative: &Path) -> Option<Stamp> {
         let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
-        Some(Stamp::of(&beneath::stat(self.root.handle(), relative.as_os_str()).ok()?))
+        Some(Stamp::of(&open_beneath::stat(self.root.handle(), relative.as_os_str()).ok()?))
     }
 }
 
@@ -100,7 +100,7 @@ impl Directory {
 
     /// The stamp of something in it, links not followed.
     pub fn stamp_of(&self, name: &OsStr) -> Option<Stamp> {
-        Some(Stamp::of(&beneath::stat(self.handle().as_fd(), name).ok()?))
+        Some(Stamp::of(&open_beneath::stat(self.handle().as_fd(), name).ok()?))
     }
 
     /// Puts all of a file into the buffer, in place of what is there, if it has at most `max_bytes`. A link
@@ -110,7 +110,7 @@ impl Directory {
         name: &OsStr,
         max_bytes: u64,
         buffer: &mut Vec<u8>,
-    ) -> Result<Taken, FsErrorKind> {
+    ) -> Result<WholeRead, FsErrorKind> {
         buffer.clear();
         let handle = self.open_file(name)?;
         if !self.admits(&handle) {
@@ -119,15 +119,15 @@ impl Directory {
         let stat = rustix::fs::fstat(&handle).map_err(kind)?;
         let stamp = Stamp::of(&stat);
         if FileKind::of(&stat) != FileKind::File || (stamp.size == 0 && is_made_up(&handle)) {
-            return Ok(Taken::NotRegular);
+            return Ok(WholeRead::NotRegular);
         }
         if stamp.size > max_bytes {
-            return Ok(Taken::TooLarge(stamp));
+            return Ok(WholeRead::TooLarge(stamp));
         }
         if !read_whole(&handle, stamp.size, max_bytes, buffer).map_err(kind)? {
-            return Ok(Taken::TooLarge(stamp));
+            return Ok(WholeRead::TooLarge(stamp));
         }
-        Ok(Taken::Whole(stamp))
+        Ok(WholeRead::Whole(stamp))
     }
 
     /// Gives some parts of a file to `look`, each with where it begins, until it answers that it has enough,

@@ -42,7 +42,7 @@ pub enum Unwatched {
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice<'a> {
+pub enum WatchEvent<'a> {
     /// Something in a directory came or went, or was renamed.
     Names(Watch, &'a OsStr, IsDirectory),
     /// What a file in a directory says, or something about it, was changed.
@@ -118,9 +118,9 @@ impl Watcher {
     }
 
     /// Gives everything that has happened since the last time to `take`.
-    pub fn drain(&self, mut take: impl FnMut(Notice<'_>)) {
+    pub fn drain(&self, mut take: impl FnMut(WatchEvent<'_>)) {
         if self.mounts_changed() {
-            take(Notice::Mounts);
+            take(WatchEvent::Mounts);
         }
         let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = inotify::Reader::new(&self.queue, &mut buffer);
@@ -132,7 +132,7 @@ impl Watcher {
                 Err(_) => break,
             }
         }
-        take(Notice::Lost);
+        take(WatchEvent::Lost);
     }
 
     /// Whether anything was mounted or unmounted since the last time.
@@ -176,24 +176,24 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn notice(event: &inotify::Event<'_>, take: &mut impl FnMut(Notice<'_>)) {
+fn notice(event: &inotify::Event<'_>, take: &mut impl FnMut(WatchEvent<'_>)) {
     let (watch, flags) = (Watch(event.wd()), event.events());
     let is_directory = flags.contains(ReadFlags::ISDIR);
     let names = ReadFlags::CREATE | ReadFlags::DELETE | ReadFlags::MOVED_FROM | ReadFlags::MOVED_TO;
     let name = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes()));
     if flags.intersects(ReadFlags::QUEUE_OVERFLOW | ReadFlags::UNMOUNT) {
-        take(Notice::Lost);
+        take(WatchEvent::Lost);
     } else if flags.contains(ReadFlags::IGNORED) {
-        take(Notice::Ended(watch));
+        take(WatchEvent::Ended(watch));
     } else if flags.contains(ReadFlags::MOVE_SELF) {
-        take(Notice::Moved(watch));
+        take(WatchEvent::Moved(watch));
     } else {
         match name {
             Some(name) if flags.intersects(names) => {
-                take(Notice::Names(watch, name, IsDirectory(is_directory)));
+                take(WatchEvent::Names(watch, name, IsDirectory(is_directory)));
             }
-            Some(name) if !is_directory => take(Notice::Content(watch, name)),
-            _ => take(Notice::Directory(watch)),
+            Some(name) if !is_directory => take(WatchEvent::Content(watch, name)),
+            _ => take(WatchEvent::Directory(watch)),
         }
     }
 }

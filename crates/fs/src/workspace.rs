@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::FileKind;
-use crate::resolved_path::Place;
+use crate::open_beneath;
 use crate::resolve;
+use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, join};
-use crate::tree_reader::Tree;
+use crate::tree_reader::TreeReader;
 
 /// All that the tools may see of the file system.
 #[derive(Debug, Clone)]
@@ -52,13 +52,13 @@ impl Workspace {
     }
 
     /// What is beneath each root.
-    pub fn trees(&self) -> impl Iterator<Item = Tree> {
-        self.roots.iter().map(|root| Tree::of(root.clone()))
+    pub fn trees(&self) -> impl Iterator<Item = TreeReader> {
+        self.roots.iter().map(|root| TreeReader::of(root.clone()))
     }
 
     /// The first root as a place.
-    pub fn top(&self) -> Place {
-        Place {
+    pub fn top(&self) -> ResolvedPath {
+        ResolvedPath {
             root: self.roots[0].clone(),
             relative: "".into(),
             kind: Some(FileKind::Directory),
@@ -68,7 +68,7 @@ impl Workspace {
     }
 
     /// Finds where a path leads. A relative one begins at `directory`.
-    pub fn resolve(&self, directory: &Place, path: &Path) -> Result<Place, FsError> {
+    pub fn resolve(&self, directory: &ResolvedPath, path: &Path) -> Result<ResolvedPath, FsError> {
         resolve::resolve(&self.roots, directory, path)
     }
 
@@ -84,8 +84,8 @@ impl Workspace {
     }
 
     /// The tree of the innermost root that a real path lies in, and the way from there.
-    pub fn tree_of(&self, path: &Path) -> Option<(Tree, PathBuf)> {
-        self.innermost(path).map(|(root, relative)| (Tree::of(root), relative))
+    pub fn tree_of(&self, path: &Path) -> Option<(TreeReader, PathBuf)> {
+        self.innermost(path).map(|(root, relative)| (TreeReader::of(root), relative))
     }
 
     /// The innermost root that a real path lies in, and the way from there.
@@ -99,16 +99,16 @@ impl Workspace {
     /// Finds a place again by its real path, following no link: where the last name is a symlink, the place
     /// is the symlink itself. If a name before it is not a directory any more, nothing is there. No place, if
     /// the path is in no root.
-    pub fn entry(&self, path: &Path) -> Option<Place> {
+    pub fn entry(&self, path: &Path) -> Option<ResolvedPath> {
         let (root, relative) = self.innermost(path)?;
         let is_plain =
             |part: std::path::Component<'_>| matches!(part, std::path::Component::Normal(_));
         if relative.as_os_str().is_empty() || !relative.components().all(is_plain) {
             return None;
         }
-        let stat = beneath::stat_beneath(root.handle(), &relative).ok();
+        let stat = open_beneath::stat_beneath(root.handle(), &relative).ok();
         let kind = stat.as_ref().map(FileKind::of);
-        let mode = stat.as_ref().map(|stat| beneath::permissions(stat).as_raw_mode());
-        Some(Place { root, relative, kind, mode, links: Vec::new() })
+        let mode = stat.as_ref().map(|stat| open_beneath::permissions(stat).as_raw_mode());
+        Some(ResolvedPath { root, relative, kind, mode, links: Vec::new() })
     }
 }

@@ -18,14 +18,14 @@ use tokio::sync::{Semaphore, oneshot};
 use toolcrib::{Call, Cancel, Category, Dialect, Error, Options, Reply, Runtime, ToolInfo};
 
 use crate::approve::{Answered, Asked, Page, Way, input_answer, input_request};
-use crate::client::Client;
-use crate::convert::{self, Manner};
+use crate::client_session::Client;
 use crate::instructions::instructions;
+use crate::leader_follower::{Job, Turns};
 use crate::progress::Reporter;
-use crate::request::{Request, wants_dry_run};
+use crate::protocol_types::{self, Manner};
 use crate::request_state::{Opened, Seal, bound_to};
 use crate::stdio::ServeError;
-use crate::leader_follower::{Job, Turns};
+use crate::tool_request::{Request, wants_dry_run};
 
 /// How a server is to be, besides its runtime.
 #[derive(Debug, Clone, Default)]
@@ -90,8 +90,8 @@ impl Handler {
 
     /// A handler. Requests over HTTP belong to the session of their client; all others share one.
     pub fn new(runtime: Runtime, options: ServeOptions) -> Result<Self, ServeError> {
-        let tools =
-            convert::tools(&runtime, options.manner()).map_err(|error| ServeError::new(&error))?;
+        let tools = protocol_types::tools(&runtime, options.manner())
+            .map_err(|error| ServeError::new(&error))?;
         let seal = Seal::new().map_err(|error| ServeError::new(&error))?;
         let runtime = Arc::new(runtime);
         let running = Arc::new(Semaphore::new(Self::THREADS));
@@ -210,7 +210,7 @@ impl Handler {
 
     fn result(&self, name: &str, outcome: &Result<Reply, Error>) -> CallToolResult {
         let tool = self.runtime.tool_named(name).map(|tool| tool.name);
-        convert::result(self.options.manner(), tool, outcome)
+        protocol_types::result(self.options.manner(), tool, outcome)
     }
 
     /// The answer that is a question.

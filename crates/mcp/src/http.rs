@@ -32,7 +32,7 @@ pub use self::guard::{Guard, Refusal};
 use self::sessions::Sessions;
 use self::strict_heads::{NextHead, StrictHeads};
 pub use self::token::{Token, TokenError};
-use crate::client::Client;
+use crate::client_session::Client;
 use crate::handler::{Handler, ServeOptions};
 use crate::ndjson::MAX_MESSAGE_BYTES;
 use crate::stdio::ServeError;

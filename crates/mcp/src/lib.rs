@@ -6,19 +6,19 @@
 //! many run at once is bounded.
 
 mod approve;
+mod client_session;
 mod fast_parse;
-mod calls;
-mod client;
-mod convert;
 mod handler;
 mod http;
 mod instructions;
+mod leader_follower;
 mod ndjson;
 mod progress;
-mod request;
+mod protocol_types;
 mod request_state;
+mod running_calls;
 mod stdio;
-mod leader_follower;
+mod tool_request;
 
 pub use handler::{Handler, ServeOptions};
 pub use http::{

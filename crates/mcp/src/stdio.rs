@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use toolcrib::Runtime;
 
 use crate::handler::{Handler, ServeOptions};
-use crate::ndjson::Lines;
 use crate::leader_follower::Turns;
+use crate::ndjson::Lines;
 
 /// Calls that still run when the input ends are told to; after this they are left behind.
 const GRACE: Duration = Duration::from_millis(500);

@@ -4,12 +4,12 @@
 //! are bounded by what they are given; pictures and PDFs are small files that may cost much memory and time,
 //! so a caller who does not know where one comes from decodes it in a process with limits.
 
+mod file_kind;
 mod image;
-mod kind;
 mod notebook;
 mod pdf;
 
+pub use file_kind::{Kind, kind_of};
 pub use image::{ImageError, ImageLimits, Picture, PictureFormat, picture};
-pub use kind::{Kind, kind_of};
 pub use notebook::{Cell, CellType, Edited, Notebook, NotebookError, Position, Rendered};
 pub use pdf::{MAX_PDF_PAGES, PdfError, PdfPage, PdfText, count_pdf_pages, read_pdf};

@@ -4,13 +4,13 @@
 //! a new text for that cell alone, in the layout that its neighbours have.
 
 mod edit;
-mod source_form;
-mod whitespace;
 mod json;
 mod object;
 mod output;
 mod render;
+mod source_form;
 mod terminal;
+mod whitespace;
 
 use std::fmt;
 use std::ops::Range;

@@ -4,8 +4,8 @@
 //! to words and lines here, by where they stand on the page and in the order in which they are drawn.
 //! That order is nearly always the one to read in, columns included.
 
-mod collections;
-mod letters;
+mod cjk_collections;
+mod glyph_text;
 mod line;
 mod page;
 mod right_to_left;
@@ -17,7 +17,7 @@ use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
 use hayro_interpret::{InterpreterCache, InterpreterSettings};
 use serde::{Deserialize, Serialize};
 
-use collections::Collections;
+use cjk_collections::Collections;
 
 /// The most pages of one call: more text than any model is given at once, and an end for a file that
 /// claims millions.

@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use toolcrib_policy::{Access, Policy, Profile, Remembered, Rules};
+use toolcrib_policy::{Access, Policy, Profile, Rules, SessionApprovals};
 
 /// As many rules as somebody has who likes rules.
 const RULES: usize = 40;
@@ -57,7 +57,7 @@ fn main() {
 }
 
 fn measure(policy: &Policy, what: &str, accesses: &[Access], rounds: usize) {
-    let nothing = Remembered::new();
+    let nothing = SessionApprovals::new();
     let mut decision = "";
     let mut times: Vec<f64> = (0..rounds.max(1))
         .map(|_| {

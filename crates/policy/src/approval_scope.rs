@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use crate::access::Effect;
 
 /// Answers that hold for a session.
-pub type Remembered = BTreeSet<Asked>;
+pub type SessionApprovals = BTreeSet<ApprovalScope>;
 
 /// One thing that was asked about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Asked {
+pub enum ApprovalScope {
     /// Everything of an effect, as profiles ask: all reading, all editing.
     Effect(Effect),
     /// A path that a rule asks about.
@@ -29,11 +29,11 @@ pub enum Asked {
     Script(String),
 }
 
-impl Asked {
+impl ApprovalScope {
     /// Whether it was answered before, by an answer to the same or to more.
-    pub fn is_covered_by(&self, answers: &Remembered) -> bool {
-        let covers = |answer: &Asked| match (answer, self) {
-            (Asked::Outside(answered, above), Asked::Outside(asked, path)) => {
+    pub fn is_covered_by(&self, answers: &SessionApprovals) -> bool {
+        let covers = |answer: &ApprovalScope| match (answer, self) {
+            (ApprovalScope::Outside(answered, above), ApprovalScope::Outside(asked, path)) => {
                 answered >= asked && path.starts_with(above)
             }
             _ => false,

@@ -6,8 +6,8 @@
 
 mod flow;
 mod parse;
-mod tree_sitter_check;
 mod syntax;
+mod tree_sitter_check;
 mod value;
 mod wrapper;
 
@@ -37,7 +37,7 @@ pub struct Surroundings {
 
 /// What was found in the text of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Understood {
+pub struct CommandAnalysis {
     /// Every program and builtin that it runs, those inside others too.
     pub commands: Vec<Command>,
     /// Files that redirections write.
@@ -130,14 +130,14 @@ pub enum Trouble {
 }
 
 /// Reads a command.
-pub fn understand(text: &str, around: &Surroundings) -> Understood {
+pub fn understand(text: &str, around: &Surroundings) -> CommandAnalysis {
     if text.len() <= MAX_BYTES {
         return flow::follow(text, around);
     }
     // The beginning still shows dangers, and commands that rules deny.
     let what = format!("it is longer than {MAX_BYTES} bytes");
     let why_not = Some(WhyNot { trouble: Trouble::Limit, what });
-    Understood { why_not, ..flow::follow(whole_lines(text), around) }
+    CommandAnalysis { why_not, ..flow::follow(whole_lines(text), around) }
 }
 
 /// The first lines of a text, at most [`MAX_BYTES`] of them. A word that goes on in the next line is not cut.
@@ -148,7 +148,7 @@ fn whole_lines(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-impl Understood {
+impl CommandAnalysis {
     /// Whether everything that it does is in it.
     pub fn is_whole(&self) -> bool {
         self.why_not.is_none()

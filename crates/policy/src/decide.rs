@@ -5,13 +5,13 @@ mod script;
 use std::path::{Path, PathBuf};
 
 use crate::access::{Access, Effect};
-use crate::approval_scope::{Asked, Remembered};
-use crate::command::{Surroundings, Understood, understand};
-use crate::outside::{Outside, opened_by_writing};
+use crate::approval_scope::{ApprovalScope, SessionApprovals};
+use crate::command::{CommandAnalysis, Surroundings, understand};
+use crate::outside_access::{Outside, opened_by_writing};
 use crate::profile::Profile;
-use crate::proposal::Proposal;
-use crate::protect::Protection;
+use crate::protected_names::Protection;
 use crate::rule::{Kind, Rule, Rules, hosts_in};
+use crate::rule_proposal::Proposal;
 
 /// What may happen. The strictest of several wins: deny beats ask beats allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,7 +47,7 @@ pub struct Verdict {
     /// What an operator can do to allow it, as an imperative; empty where nothing is refused.
     pub remedy: String,
     /// All that is asked about: what an answer is remembered for.
-    pub asks: Remembered,
+    pub asks: SessionApprovals,
     /// Whether a command looks like a syntax error. Only the shell can tell; until then it counts as unparsed.
     pub looks_broken: bool,
 }
@@ -142,7 +142,7 @@ impl Policy {
 
     /// Decides on a call by all that it touches. `remembered` holds what somebody has allowed for the
     /// whole session: it turns an ask into an allow, never a deny. Commands start in the first root.
-    pub fn decide(&self, accesses: &[Access], remembered: &Remembered) -> Verdict {
+    pub fn decide(&self, accesses: &[Access], remembered: &SessionApprovals) -> Verdict {
         let directory = self.roots.first().cloned().unwrap_or_default();
         self.decide_from(&directory, accesses, remembered)
     }
@@ -152,7 +152,7 @@ impl Policy {
         &self,
         directory: &Path,
         accesses: &[Access],
-        remembered: &Remembered,
+        remembered: &SessionApprovals,
     ) -> Verdict {
         let around = self.around(directory);
         let parts = accesses.iter().flat_map(|access| self.parts(access, &around));
@@ -162,7 +162,12 @@ impl Policy {
     }
 
     /// What is decided on each command, file and variable of a script.
-    pub fn bases(&self, directory: &Path, script: &str, remembered: &Remembered) -> Vec<Basis> {
+    pub fn bases(
+        &self,
+        directory: &Path,
+        script: &str,
+        remembered: &SessionApprovals,
+    ) -> Vec<Basis> {
         let parts = script::parts(self, script, &self.around(directory)).into_iter();
         parts.map(|part| part.with_answers(remembered).basis()).collect()
     }
@@ -178,7 +183,7 @@ impl Policy {
     ) -> Option<Proposal> {
         let proposal = Proposal::new(&verdict.asks, accesses, decision)?;
         let then = self.clone().with(&proposal);
-        let then = then.decide_from(directory, accesses, &Remembered::new());
+        let then = then.decide_from(directory, accesses, &SessionApprovals::new());
         (then.decision == decision).then_some(proposal)
     }
 
@@ -225,7 +230,7 @@ impl Policy {
     }
 
     /// What is seen in a command that starts in `directory`.
-    pub fn understand(&self, directory: &Path, text: &str) -> Understood {
+    pub fn understand(&self, directory: &Path, text: &str) -> CommandAnalysis {
         understand(text, &self.around(directory))
     }
 
@@ -320,15 +325,15 @@ impl Policy {
             _ => format!("add --root {}", path.parent().unwrap_or(path).display()),
         };
         let rule = format!("outside:{}", effect.name());
-        Part::new(decision, &rule, &why, &remedy).asking(Asked::Outside(effect, opened))
+        Part::new(decision, &rule, &why, &remedy).asking(ApprovalScope::Outside(effect, opened))
     }
 
     fn by_rule_or_profile(&self, rule: Option<&Rule>, effect: Effect, path: Option<&Path>) -> Part {
         let profile = self.by_profile(effect);
         match rule {
             Some(rule) if profile.verdict.decision != Decision::Deny => {
-                let asked = path.map(|path| Asked::Path(effect, path.to_owned()));
-                Part::by(rule, asked.unwrap_or(Asked::Effect(effect)))
+                let asked = path.map(|path| ApprovalScope::Path(effect, path.to_owned()));
+                Part::by(rule, asked.unwrap_or(ApprovalScope::Effect(effect)))
             }
             _ => profile,
         }
@@ -356,7 +361,7 @@ impl Policy {
         let rule = format!("profile:{profile}:{}", effect.name());
         let why = format!("the profile `{profile}` {does} {what}");
         Part::new(decision, &rule, &why, &self.remedy(decision, effect))
-            .asking(Asked::Effect(effect))
+            .asking(ApprovalScope::Effect(effect))
     }
 
     /// What a profile says about an effect, where a sandbox confines commands too.
@@ -396,7 +401,7 @@ impl Policy {
 struct Part {
     verdict: Verdict,
     /// What an answer would be remembered for.
-    asked: Option<Asked>,
+    asked: Option<ApprovalScope>,
     /// The part of a script that it is decided on.
     about: String,
     /// Whether it is allowed because it changes nothing, and so says nothing about the rest of the call.
@@ -411,12 +416,12 @@ impl Part {
 
     fn new(decision: Decision, rule: &str, why: &str, remedy: &str) -> Part {
         let (rule, why, remedy) = (rule.to_owned(), why.to_owned(), remedy.to_owned());
-        let (asks, looks_broken) = (Remembered::new(), false);
+        let (asks, looks_broken) = (SessionApprovals::new(), false);
         let verdict = Verdict { decision, rule, why, remedy, asks, looks_broken };
         Part { verdict, asked: None, about: String::new(), is_harmless: false }
     }
 
-    fn asking(self, asked: Asked) -> Part {
+    fn asking(self, asked: ApprovalScope) -> Part {
         Part { asked: Some(asked), ..self }
     }
 
@@ -425,13 +430,13 @@ impl Part {
     }
 
     /// With what was answered before: it turns an ask into an allow.
-    fn with_answers(mut self, remembered: &Remembered) -> Part {
+    fn with_answers(mut self, remembered: &SessionApprovals) -> Part {
         let asked = self.asked.as_ref().filter(|asked| asked.is_covered_by(remembered));
         let Some(asked) = asked.filter(|_| self.verdict.decision == Decision::Ask) else {
             return self;
         };
         self.verdict.rule = match asked {
-            Asked::Effect(effect) => format!("session:{}", effect.name()),
+            ApprovalScope::Effect(effect) => format!("session:{}", effect.name()),
             _ => "session".to_owned(),
         };
         self.verdict.why = "allowed for this session by an earlier answer".to_owned();
@@ -450,7 +455,7 @@ impl Part {
         (self.verdict.decision, !self.is_harmless)
     }
 
-    fn by(rule: &Rule, asked: Asked) -> Part {
+    fn by(rule: &Rule, asked: ApprovalScope) -> Part {
         let why = match (rule.why.as_str(), rule.decision) {
             ("", Decision::Allow) => "a rule of yours allows it",
             ("", Decision::Ask) => "a rule of yours asks about it",
@@ -466,9 +471,9 @@ impl Part {
 }
 
 /// The first of the strictest parts, with everything that is asked about besides.
-fn strictest(parts: impl Iterator<Item = Part>, remembered: &Remembered) -> Option<Verdict> {
+fn strictest(parts: impl Iterator<Item = Part>, remembered: &SessionApprovals) -> Option<Verdict> {
     let mut strictest: Option<Part> = None;
-    let mut asks = Remembered::new();
+    let mut asks = SessionApprovals::new();
     let mut looks_broken = false;
     for part in parts {
         let mut part = part.with_answers(remembered);
@@ -488,7 +493,7 @@ mod tests {
     use super::*;
 
     fn decide(profile: Profile, accesses: &[Access]) -> Decision {
-        Policy::new(profile).decide(accesses, &Remembered::new()).decision
+        Policy::new(profile).decide(accesses, &SessionApprovals::new()).decision
     }
 
     #[test]
@@ -521,7 +526,7 @@ mod tests {
 
     #[test]
     fn a_remembered_answer_turns_ask_into_allow_but_not_deny() {
-        let remembered = Remembered::from([Asked::Effect(Effect::Write)]);
+        let remembered = SessionApprovals::from([ApprovalScope::Effect(Effect::Write)]);
         let write = [Access::Write("a".into())];
         let verdict = |profile| Policy::new(profile).decide(&write, &remembered).decision;
         assert_eq!(verdict(Profile::Cautious), Decision::Allow);
@@ -530,8 +535,8 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_rule_and_what_would_allow_it() {
-        let verdict =
-            Policy::new(Profile::ReadOnly).decide(&[Access::Write("a".into())], &Remembered::new());
+        let verdict = Policy::new(Profile::ReadOnly)
+            .decide(&[Access::Write("a".into())], &SessionApprovals::new());
         assert_eq!(verdict.rule, "profile:read-only:write");
         assert_eq!(verdict.remedy, "set profile = \"workspace\"");
     }
@@ -549,7 +554,7 @@ mod tests {
                     Access::Command("rm -rf /".into()),
                 ] {
                     let policy = Policy::new(profile).confined(confined);
-                    let verdict = policy.decide(&[access], &Remembered::new());
+                    let verdict = policy.decide(&[access], &SessionApprovals::new());
                     assert!(!verdict.remedy.contains("open"), "{verdict:?}");
                     let is_refused = verdict.decision != Decision::Allow;
                     assert_eq!(is_refused, !verdict.remedy.is_empty(), "{verdict:?}");

@@ -7,30 +7,31 @@
 mod access;
 mod approval_scope;
 mod command;
-mod danger;
 mod decide;
+mod destructive_commands;
 pub mod git_config;
 pub mod git_sequence;
 mod name_pattern;
-mod outside;
+mod outside_access;
 mod profile;
-mod proposal;
-mod protect;
+mod protected_names;
 mod read_only_commands;
 mod rule;
+mod rule_proposal;
 mod runs_later;
 
 pub use access::{Access, Effect};
-pub use approval_scope::{Asked, Remembered};
+pub use approval_scope::{ApprovalScope, SessionApprovals};
 pub use command::{
-    Assignment, Command, Role, Surroundings, Touched, Trouble, Understood, WhyNot, Word, understand,
+    Assignment, Command, CommandAnalysis, Role, Surroundings, Touched, Trouble, WhyNot, Word,
+    understand,
 };
-pub use danger::{Danger, danger};
 pub use decide::{Basis, Decision, Policy, Verdict};
+pub use destructive_commands::{Danger, danger};
 pub use name_pattern::name_fits;
-pub use outside::{Outside, UnknownOutside};
+pub use outside_access::{Outside, UnknownOutside};
 pub use profile::{Profile, UnknownProfile};
-pub use proposal::Proposal;
-pub use protect::Protection;
+pub use protected_names::Protection;
 pub use rule::{RuleError, Rules};
+pub use rule_proposal::Proposal;
 pub use runs_later::runs_later;

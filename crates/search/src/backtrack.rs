@@ -19,8 +19,8 @@ pub use self::engine::answer_questions;
 pub use self::in_this_process::InThisProcess;
 use self::pool::Pool;
 use self::wire::{Answer, Answers, Question};
+use crate::deadline::Deadline;
 use crate::line_matches::line_around;
-use crate::deadline::Stop;
 
 /// A process works on one line no longer than this, by the clock: an ordinary line takes microseconds.
 const LONGEST_SILENCE: Duration = Duration::from_secs(2);
@@ -29,7 +29,7 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(2);
 pub trait Processes: fmt::Debug + Send + Sync {
     /// Starts one. Where as many run as may, waits for one to end until `wait` says stop; without `wait`
     /// there is none.
-    fn start(&self, wait: Option<&Stop<'_>>) -> Result<Option<Box<dyn Process>>, String>;
+    fn start(&self, wait: Option<&Deadline<'_>>) -> Result<Option<Box<dyn Process>>, String>;
 }
 
 /// A process that runs [`answer_questions`]. Dropping it ends it.
@@ -40,7 +40,7 @@ pub trait Process: fmt::Debug + Send {
         &mut self,
         question: [&[u8]; 2],
         longest_silence: Duration,
-        stop: &Stop<'_>,
+        stop: &Deadline<'_>,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Unanswered>;
 }
@@ -87,7 +87,7 @@ impl Backtracker {
     pub(crate) fn new(
         pattern: String,
         processes: &Arc<dyn Processes>,
-        stop: &Stop<'_>,
+        stop: &Deadline<'_>,
     ) -> Result<Backtracker, Unready> {
         Ok(Backtracker { pool: Pool::new(pattern, processes.clone(), stop)? })
     }
@@ -100,7 +100,7 @@ impl Backtracker {
         text: &[u8],
         multiline: bool,
         most: u64,
-        stop: &Stop<'_>,
+        stop: &Deadline<'_>,
         take: &mut dyn FnMut(Found) -> bool,
     ) -> usize {
         let mut look = Look { text, multiline, decided_to: 0, matches: 0, enough: false, take };

@@ -1,6 +1,6 @@
 //! What kind of text the bytes of a file are, as far as a search must know.
 
-use crate::grep::{Letters, Reading};
+use crate::grep::{Decoded, Decoder};
 
 /// What kind of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum Nature {
 }
 
 impl Nature {
-    pub(crate) fn of(bytes: &[u8], letters: &dyn Letters) -> Nature {
+    pub(crate) fn of(bytes: &[u8], letters: &dyn Decoder) -> Nature {
         if !is_strange(bytes) {
             return if std::str::from_utf8(bytes).is_ok() {
                 Nature::Plain
@@ -25,8 +25,8 @@ impl Nature {
             };
         }
         match letters.read(bytes) {
-            Reading::Binary => Nature::Binary,
-            Reading::Text(..) => Nature::Odd,
+            Decoded::Binary => Nature::Binary,
+            Decoded::Text(..) => Nature::Odd,
         }
     }
 }

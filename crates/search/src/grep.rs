@@ -3,53 +3,53 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 
-use toolcrib_fs::{Directory, FsErrorKind, Stamp, Taken, Tree};
+use toolcrib_fs::{Directory, FsErrorKind, Stamp, TreeReader, WholeRead};
 
-use crate::line_matches::{Hits, Keep, find};
-use crate::listing_cache::Tables;
-use crate::index::Verdict;
-use crate::listing::{FileId, Listing};
-use crate::prefilter::{Narrowing, Sifted};
 use crate::content_class::is_strange;
+use crate::deadline::Deadline;
+use crate::index::FileVerdict;
+use crate::large_file_grep;
+use crate::line_matches::{LineMatches, MatchOptions, find};
+use crate::listing::{FileId, Listing};
+use crate::listing_cache::ListingCaches;
 use crate::parallel_ordered::in_order;
 use crate::pattern::Pattern;
-use crate::deadline::Stop;
-use crate::stream;
+use crate::prefilter::{Narrowing, Sifted};
 
 /// What to look for, and where.
 pub struct Grep<'a> {
     /// The root and what is beneath.
-    pub tree: &'a Tree,
+    pub tree: &'a TreeReader,
     /// Where the files are from.
     pub listing: &'a Listing,
     /// What to look for.
     pub pattern: &'a Pattern,
     /// How to read what is not plain UTF-8.
-    pub letters: &'static dyn Letters,
+    pub letters: &'static dyn Decoder,
     /// Who knows which files need not be looked into.
-    pub tables: Option<&'a Tables>,
+    pub tables: Option<&'a ListingCaches>,
     /// Larger files are not held in memory.
     pub max_bytes: u64,
     /// The caller has named the file: it is searched whatever it is, as bytes if it is no text, and window by window if it is
     /// larger, unless matches may go over lines. Otherwise such files are left out.
     pub named: bool,
     /// What is wanted of each file.
-    pub keep: Keep,
+    pub keep: MatchOptions,
     /// When to stop.
-    pub stop: &'a Stop<'a>,
+    pub stop: &'a Deadline<'a>,
 }
 
 /// Knows encodings.
-pub trait Letters: Sync {
+pub trait Decoder: Sync {
     /// The letters of bytes that are not plain UTF-8 with lines that end in `\n`.
-    fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b>;
+    fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b>;
 
     /// Reads a text that begins like this piece by piece; nothing, if it is no text.
-    fn pieces(&self, beginning: &[u8]) -> Option<Box<dyn Pieces>>;
+    fn pieces(&self, beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>>;
 }
 
 /// A text that comes in pieces.
-pub trait Pieces {
+pub trait ChunkDecoder {
     /// The name of its encoding, if that is not UTF-8.
     fn encoding(&self) -> Option<&'static str>;
 
@@ -59,7 +59,7 @@ pub trait Pieces {
 
 /// What bytes turned out to be.
 #[derive(Debug)]
-pub enum Reading<'b> {
+pub enum Decoded<'b> {
     /// A text: its letters in UTF-8 as far as it goes, lines ended by `\n`, and the name of the encoding
     /// if it is another.
     Text(Cow<'b, [u8]>, Option<&'static str>),
@@ -71,7 +71,7 @@ pub enum Reading<'b> {
 #[derive(Debug)]
 pub enum Outcome {
     /// There are hits.
-    Found(Hits, Stamp),
+    Found(LineMatches, Stamp),
     /// There are none.
     Nothing,
     /// It is no text.
@@ -88,7 +88,7 @@ pub enum Outcome {
 
 /// What was looked at.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Looked {
+pub struct Searched {
     /// Files that were searched.
     pub searched: u64,
     /// Files that were not.
@@ -129,9 +129,9 @@ const SIFTED_FIRST: usize = 4_096;
 pub fn grep(
     grep: &Grep<'_>,
     files: &[FileId],
-    mut take: impl FnMut(FileId, Hits, Stamp) -> bool + Send,
-) -> Looked {
-    let mut looked = Looked { complete: true, ..Looked::default() };
+    mut take: impl FnMut(FileId, LineMatches, Stamp) -> bool + Send,
+) -> Searched {
+    let mut looked = Searched { complete: true, ..Searched::default() };
     let narrowing = Narrowing::begin(grep);
     let (first, rest) = files.split_at(files.len().min(SIFTED_FIRST));
     for files in [first, rest] {
@@ -166,11 +166,11 @@ pub fn grep(
 
 /// Counts what came of a file, and hands on what was found; answers whether to go on.
 fn note_outcome(
-    looked: &mut Looked,
+    looked: &mut Searched,
     grep: &Grep<'_>,
     file: FileId,
     outcome: Outcome,
-    take: &mut impl FnMut(FileId, Hits, Stamp) -> bool,
+    take: &mut impl FnMut(FileId, LineMatches, Stamp) -> bool,
 ) -> bool {
     match outcome {
         Outcome::Found(hits, stamp) => {
@@ -200,7 +200,7 @@ fn note_outcome(
     true
 }
 
-fn note_undecided(looked: &mut Looked, grep: &Grep<'_>, file: FileId, hits: &Hits) {
+fn note_undecided(looked: &mut Searched, grep: &Grep<'_>, file: FileId, hits: &LineMatches) {
     let undecided = &hits.undecided;
     if undecided.count == 0 {
         return;
@@ -213,7 +213,7 @@ fn note_undecided(looked: &mut Looked, grep: &Grep<'_>, file: FileId, hits: &Hit
 }
 
 /// Looks into one file once more, for other lines than before.
-pub fn look_again(grep: &Grep<'_>, file: FileId, keep: Keep) -> Option<Hits> {
+pub fn grep_ignored(grep: &Grep<'_>, file: FileId, keep: MatchOptions) -> Option<LineMatches> {
     match Reader::new(grep, None).look(file, keep) {
         Outcome::Found(hits, _) => Some(hits),
         _ => None,
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
         Reader { grep, narrowing, directory: None, buffer: Vec::new() }
     }
 
-    fn look(&mut self, file: FileId, keep: Keep) -> Outcome {
+    fn look(&mut self, file: FileId, keep: MatchOptions) -> Outcome {
         if self.buffer.capacity() > KEPT_ROOM {
             self.buffer = Vec::new();
         }
@@ -260,7 +260,7 @@ impl<'a> Reader<'a> {
         outcome
     }
 
-    fn look_into(&mut self, file: FileId, keep: Keep, buffer: &mut Vec<u8>) -> Outcome {
+    fn look_into(&mut self, file: FileId, keep: MatchOptions, buffer: &mut Vec<u8>) -> Outcome {
         let stamp = match self.take(file, buffer).map_err(|outcome| *outcome) {
             Ok(stamp) => stamp,
             Err(Outcome::Large(stamp)) if self.grep.named && !self.grep.pattern.multiline => {
@@ -283,18 +283,18 @@ impl<'a> Reader<'a> {
         let listing = self.grep.listing;
         let (place, stamp) = narrowing.find(listing, file, || self.open(file))?;
         match narrowing.verdict(place) {
-            Verdict::NoMatch => Some(Outcome::Nothing),
-            Verdict::Binary if self.grep.named => None,
-            Verdict::Binary => Some(Outcome::Binary),
-            Verdict::Unknown => None,
-            Verdict::Within(parts) => {
+            FileVerdict::NoMatch => Some(Outcome::Nothing),
+            FileVerdict::Binary if self.grep.named => None,
+            FileVerdict::Binary => Some(Outcome::Binary),
+            FileVerdict::Unknown => None,
+            FileVerdict::Within(parts) => {
                 let Grep { pattern, stop, .. } = self.grep;
                 let mut found = false;
                 let directory = self.open(file)?;
                 let same = directory.take_parts(name, &stamp, &parts, buffer, |at, part| {
                     let mark = part.strip_prefix(UTF8_BOM).filter(|_| at == 0);
                     let text = mark.unwrap_or(part);
-                    found = find(pattern, text, Keep::count(1), stop).count > 0;
+                    found = find(pattern, text, MatchOptions::count(1), stop).count > 0;
                     !found
                 });
                 (same == Ok(true) && !found).then_some(Outcome::Nothing)
@@ -308,18 +308,24 @@ impl<'a> Reader<'a> {
         let max_bytes = self.grep.max_bytes;
         let Some(directory) = self.open(file) else { return Err(Outcome::Unreadable.into()) };
         match directory.take(name, max_bytes, buffer) {
-            Ok(Taken::Whole(stamp)) => Ok(stamp),
-            Ok(Taken::TooLarge(stamp)) => Err(Outcome::Large(stamp).into()),
-            Ok(Taken::NotRegular) | Err(FsErrorKind::NotFound) => Err(Outcome::Gone.into()),
+            Ok(WholeRead::Whole(stamp)) => Ok(stamp),
+            Ok(WholeRead::TooLarge(stamp)) => Err(Outcome::Large(stamp).into()),
+            Ok(WholeRead::NotRegular) | Err(FsErrorKind::NotFound) => Err(Outcome::Gone.into()),
             Err(_) => Err(Outcome::Unreadable.into()),
         }
     }
 
     /// Looks into a file that is too large to be read whole.
-    fn stream(&mut self, file: FileId, stamp: Stamp, keep: Keep, buffer: &mut Vec<u8>) -> Outcome {
+    fn stream(
+        &mut self,
+        file: FileId,
+        stamp: Stamp,
+        keep: MatchOptions,
+        buffer: &mut Vec<u8>,
+    ) -> Outcome {
         let (grep, name) = (self.grep, self.grep.listing.name(file));
         match self.open(file) {
-            Some(directory) => stream::search(grep, directory, name, stamp, keep, buffer),
+            Some(directory) => large_file_grep::search(grep, directory, name, stamp, keep, buffer),
             None => Outcome::Unreadable,
         }
     }
@@ -337,7 +343,7 @@ impl<'a> Reader<'a> {
     /// Nearly all files are plain, and to prove it takes as long as to search them. So a file that has a
     /// NUL is looked at closely before, and one in another encoding only where that could matter: when
     /// the pattern has letters beyond ASCII, or when there was a hit.
-    fn search(&self, bytes: &[u8], keep: Keep) -> Option<Hits> {
+    fn search(&self, bytes: &[u8], keep: MatchOptions) -> Option<LineMatches> {
         let Grep { pattern, stop, .. } = self.grep;
         let odd = |bytes: &[u8]| std::str::from_utf8(bytes).is_err();
         if !is_strange(bytes) && (pattern.ascii || !odd(bytes)) {
@@ -348,13 +354,13 @@ impl<'a> Reader<'a> {
             }
         }
         match self.grep.letters.read(bytes) {
-            Reading::Binary if self.grep.named => {
-                Some(Hits { encoding: Some(BINARY), ..find(pattern, bytes, keep, stop) })
+            Decoded::Binary if self.grep.named => {
+                Some(LineMatches { encoding: Some(BINARY), ..find(pattern, bytes, keep, stop) })
             }
-            Reading::Binary => None,
-            Reading::Text(text, encoding) => {
+            Decoded::Binary => None,
+            Decoded::Text(text, encoding) => {
                 let text = text.strip_prefix(UTF8_BOM).unwrap_or(&text);
-                Some(Hits { encoding, ..find(pattern, text, keep, stop) })
+                Some(LineMatches { encoding, ..find(pattern, text, keep, stop) })
             }
         }
     }

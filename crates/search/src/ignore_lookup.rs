@@ -6,14 +6,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolcrib_fs::{Directory, Tree};
+use toolcrib_fs::{Directory, TreeReader};
 
-use crate::ignore_rules::{IgnoreFiles, Rules, ignores};
+use crate::ignore_rules::{IgnoreFiles, IgnoreRules, ignores};
 
 /// What the ignore files of a tree say. Each is read once, when the first file beneath it is asked about.
 #[derive(Debug)]
-pub struct Ignored {
-    tree: Tree,
+pub struct IgnoreLookup {
+    tree: TreeReader,
     known: Mutex<HashMap<PathBuf, Known>>,
 }
 
@@ -22,13 +22,13 @@ pub struct Ignored {
 enum Known {
     /// It is left out, and so is all in it.
     LeftOut,
-    Ruled(Option<Arc<Rules>>),
+    Ruled(Option<Arc<IgnoreRules>>),
 }
 
-impl Ignored {
+impl IgnoreLookup {
     /// Of a tree.
-    pub fn new(tree: Tree) -> Ignored {
-        Ignored { tree, known: Mutex::default() }
+    pub fn new(tree: TreeReader) -> IgnoreLookup {
+        IgnoreLookup { tree, known: Mutex::default() }
     }
 
     /// Whether a file is left out, by its path from the root.
@@ -66,14 +66,14 @@ impl Ignored {
         here
     }
 
-    fn enter(&self, above: Option<Arc<Rules>>, relative: &Path) -> Option<Arc<Rules>> {
+    fn enter(&self, above: Option<Arc<IgnoreRules>>, relative: &Path) -> Option<Arc<IgnoreRules>> {
         let Ok(directory) = self.tree.directory(relative) else { return above };
         let mut files = IgnoreFiles::default();
         let there = |name: &&str| has(&directory, name);
         [".ignore", ".gitignore", ".git"].iter().filter(|name| there(name)).for_each(|name| {
             files.note(OsStr::new(name));
         });
-        Rules::enter(above.as_ref(), &self.tree, &directory, relative, files)
+        IgnoreRules::enter(above.as_ref(), &self.tree, &directory, relative, files)
     }
 }
 

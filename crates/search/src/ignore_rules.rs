@@ -11,12 +11,12 @@ use std::sync::{Arc, OnceLock};
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use toolcrib_fs::{Directory, Taken, Tree};
+use toolcrib_fs::{Directory, TreeReader, WholeRead};
 
 /// The rules that hold in a directory: its own, and those of the directories above.
 #[derive(Debug)]
-pub(crate) struct Rules {
-    above: Option<Arc<Rules>>,
+pub(crate) struct IgnoreRules {
+    above: Option<Arc<IgnoreRules>>,
     /// Where the names that these rules speak of begin in a path from the root.
     skip: usize,
     ignore: Gitignore,
@@ -91,15 +91,15 @@ impl IgnoreFiles {
     }
 }
 
-impl Rules {
+impl IgnoreRules {
     /// The rules of a directory, given those of the one above.
     pub(crate) fn enter(
-        above: Option<&Arc<Rules>>,
-        tree: &Tree,
+        above: Option<&Arc<IgnoreRules>>,
+        tree: &TreeReader,
         directory: &Directory,
         relative: &Path,
         files: IgnoreFiles,
-    ) -> Option<Arc<Rules>> {
+    ) -> Option<Arc<IgnoreRules>> {
         if !files.any() || above.is_some_and(|above| above.open) {
             return above.cloned();
         }
@@ -115,7 +115,7 @@ impl Rules {
             false => Gitignore::empty(),
         };
         let length = relative.as_os_str().len();
-        Some(Arc::new(Rules {
+        Some(Arc::new(IgnoreRules {
             above: above.cloned(),
             skip: if length == 0 { 0 } else { length + 1 },
             ignore: read(files.ignore, ".ignore"),
@@ -127,8 +127,8 @@ impl Rules {
     }
 
     /// Where nothing is ignored, whatever the files say.
-    pub(crate) fn open() -> Arc<Rules> {
-        Arc::new(Rules {
+    pub(crate) fn open() -> Arc<IgnoreRules> {
+        Arc::new(IgnoreRules {
             above: None,
             skip: 0,
             ignore: Gitignore::empty(),
@@ -142,7 +142,11 @@ impl Rules {
 
 /// Whether something is left out by the rules of the directory that it is in. `relative` leads to it from
 /// the root.
-pub(crate) fn ignores(rules: Option<&Arc<Rules>>, relative: &[u8], is_directory: bool) -> bool {
+pub(crate) fn ignores(
+    rules: Option<&Arc<IgnoreRules>>,
+    relative: &[u8],
+    is_directory: bool,
+) -> bool {
     if rules.is_some_and(|rules| rules.open) {
         return false;
     }
@@ -190,7 +194,7 @@ fn ask(rules: &Gitignore, path: &Path, is_directory: bool) -> Option<bool> {
 fn read_rules(directory: &Directory, name: &str) -> Gitignore {
     let mut bytes = Vec::new();
     match directory.take(OsStr::new(name), MAX_RULE_BYTES, &mut bytes) {
-        Ok(Taken::Whole(_)) => {
+        Ok(WholeRead::Whole(_)) => {
             let lines = bytes.split(|&byte| byte == b'\n').map_while(|line| {
                 let line = line.strip_suffix(b"\r").unwrap_or(line);
                 std::str::from_utf8(line).ok()

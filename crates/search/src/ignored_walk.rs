@@ -9,7 +9,7 @@ use crate::walk::{Scope, Task, Walk, Worker, put, walk_on};
 
 /// Lists what `listing` has not, because ignore files or habit leave it out. `walk` is what the listing was made
 /// for, but with all that is ignored.
-pub fn walk_left_out(walk: &Walk<'_>, listing: &Listing) -> Listing {
+pub fn walk_ignored(walk: &Walk<'_>, listing: &Listing) -> Listing {
     let mut partial: Vec<&Listed> =
         listing.beneath_top().filter(|listed| listed.pruned.ignored() > 0).collect();
     partial.sort_unstable_by(|a, b| a.path.cmp(&b.path));

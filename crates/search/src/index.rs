@@ -12,24 +12,24 @@ mod bits;
 mod build;
 mod chunks;
 mod posting_lists;
-mod query;
 mod postings;
+mod query;
 mod segment;
 mod segment_file;
+mod snapshot;
 #[cfg(test)]
 mod tests;
-mod snapshot;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{FsError, Shelf, Tree};
+use toolcrib_fs::{ContentCache, FsError, TreeReader};
 
 pub(crate) use self::build::Work;
 pub(crate) use self::chunks::CHUNK_BYTES;
-pub(crate) use self::query::{Narrowed, Sieve, Verdict};
-pub(crate) use self::snapshot::{Place, View};
+pub(crate) use self::query::{FileVerdict, Narrowed, Sieve};
+pub(crate) use self::snapshot::{IndexPosition, View};
 use crate::index_self_check;
 use crate::pattern::Pattern;
 
@@ -90,7 +90,7 @@ pub struct IndexStatus {
 pub(crate) struct Index {
     settings: IndexSettings,
     /// Where it is kept for the next process.
-    shelf: Option<Shelf>,
+    shelf: Option<ContentCache>,
     /// Somebody has looked there.
     is_loaded: AtomicBool,
     view: Mutex<Arc<View>>,
@@ -129,7 +129,7 @@ const MAX_OPEN: usize = 64;
 const FULL_CALM: Duration = Duration::from_secs(600);
 
 impl Index {
-    pub(crate) fn new(settings: IndexSettings, shelf: Option<Shelf>) -> Index {
+    pub(crate) fn new(settings: IndexSettings, shelf: Option<ContentCache>) -> Index {
         let (is_loaded, view, building, stop) = Default::default();
         Index { settings, shelf, is_loaded, view, building, stop }
     }
@@ -171,7 +171,7 @@ impl Index {
     pub(crate) fn forget(&self) -> Result<(), FsError> {
         self.is_loaded.store(true, Ordering::Relaxed);
         self.publish(|_| View::default());
-        self.shelf.as_ref().map_or(Ok(()), Shelf::clear)
+        self.shelf.as_ref().map_or(Ok(()), ContentCache::clear)
     }
 
     /// What it makes of a pattern for files of up to so many bytes; nothing, if it cannot help.
@@ -184,7 +184,7 @@ impl Index {
     }
 
     /// Takes in what is not in it yet, in the background, unless that was done just now.
-    pub(crate) fn build_later(self: &Arc<Self>, tree: &Tree, work: Work) {
+    pub(crate) fn build_later(self: &Arc<Self>, tree: &TreeReader, work: Work) {
         let mut building = self.building();
         let is_calm = building.next.is_none_or(|next| Instant::now() >= next);
         if building.running || !is_calm || self.is_ended() {
@@ -197,7 +197,7 @@ impl Index {
 
     /// Tries in the background whether it is right about a pattern, unless that was done just now. If it is not,
     /// there is no index from then on.
-    pub(crate) fn try_later(self: &Arc<Self>, tree: &Tree, work: Work, pattern: &Pattern) {
+    pub(crate) fn try_later(self: &Arc<Self>, tree: &TreeReader, work: Work, pattern: &Pattern) {
         let mut building = self.building();
         let is_due =
             building.tried.is_none_or(|tried| tried.elapsed() >= self.settings.trial_pause);
@@ -233,7 +233,7 @@ impl Index {
     }
 
     /// Takes in what is not in it yet, here and now.
-    pub(crate) fn build_now(&self, tree: &Tree, work: &Work) {
+    pub(crate) fn build_now(&self, tree: &TreeReader, work: &Work) {
         if self.is_ended() {
             return;
         }
@@ -272,7 +272,7 @@ impl Index {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    fn build_aside(&self, tree: &Tree, work: &Work) {
+    fn build_aside(&self, tree: &TreeReader, work: &Work) {
         // Whatever else wants the processor comes first. Of a thread that is all that is asked, and if the
         // system refuses, it is only less polite.
         let _ = rustix::process::setpriority_process(None, 19);

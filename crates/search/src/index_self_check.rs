@@ -5,14 +5,14 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use toolcrib_fs::{Directory, Stamp, Taken, Tree};
+use toolcrib_fs::{Directory, Stamp, TreeReader, WholeRead};
 
-use crate::line_matches::{Keep, find};
-use crate::index::{Index, Narrowed, Verdict, Work};
-use crate::listing::{EntryOf, Listed};
 use crate::content_class::is_strange;
+use crate::deadline::Deadline;
+use crate::index::{FileVerdict, Index, Narrowed, Work};
+use crate::line_matches::{MatchOptions, find};
+use crate::listing::{EntryOf, Listed};
 use crate::pattern::Pattern;
-use crate::deadline::Stop;
 
 /// So many files are tried at a time.
 const TRIED: usize = 400;
@@ -24,7 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_BYTES: u64 = 1 << 20;
 
 /// Tries what an index says about a pattern on files of a tree; answers what is wrong, if anything is.
-pub(crate) fn cast(index: &Index, tree: &Tree, work: &Work, pattern: &Pattern) -> Option<String> {
+pub(crate) fn cast(
+    index: &Index,
+    tree: &TreeReader,
+    work: &Work,
+    pattern: &Pattern,
+) -> Option<String> {
     let narrowed = index.narrow(pattern, MAX_BYTES)?;
     let count = work.directories.iter().filter(|listed| !listed.gone).count().max(1);
     // Other directories each time.
@@ -43,7 +48,7 @@ pub(crate) fn cast(index: &Index, tree: &Tree, work: &Work, pattern: &Pattern) -
                 return None;
             }
             let name = listed.name(*entry);
-            if let Ok(Taken::Whole(stamp)) = directory.take(name, MAX_BYTES, &mut buffer)
+            if let Ok(WholeRead::Whole(stamp)) = directory.take(name, MAX_BYTES, &mut buffer)
                 && is_wrong(&narrowed, pattern, &stamp, &buffer)
                 && is_still(&directory, listed, *entry, &stamp)
             {
@@ -63,13 +68,13 @@ fn is_wrong(narrowed: &Narrowed, pattern: &Pattern, stamp: &Stamp, bytes: &[u8])
     }
     let never = || false;
     let matches = |text: &[u8]| {
-        let stop = Stop::new(std::time::Instant::now() + PATIENCE, &never);
-        find(pattern, text, Keep::count(1), &stop).count > 0
+        let stop = Deadline::new(std::time::Instant::now() + PATIENCE, &never);
+        find(pattern, text, MatchOptions::count(1), &stop).count > 0
     };
     match narrowed.verdict(place) {
-        Verdict::NoMatch | Verdict::Binary => matches(bytes),
-        Verdict::Unknown => false,
-        Verdict::Within(parts) => {
+        FileVerdict::NoMatch | FileVerdict::Binary => matches(bytes),
+        FileVerdict::Unknown => false,
+        FileVerdict::Within(parts) => {
             let part = |part: &std::ops::Range<u64>| {
                 let end = usize::try_from(part.end).ok()?;
                 bytes.get(usize::try_from(part.start).ok()?..end)

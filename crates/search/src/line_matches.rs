@@ -5,13 +5,13 @@ use std::ops::Range;
 use grep_matcher::{LineMatchKind, Matcher};
 
 use crate::backtrack::{Backtracker, Found};
+use crate::deadline::Deadline;
 use crate::pattern::{Engine, Pattern};
 use crate::rank::is_definition;
-use crate::deadline::Stop;
 
 /// What is wanted of the hits in one text.
 #[derive(Debug, Clone, Copy)]
-pub struct Keep {
+pub struct MatchOptions {
     /// So many hits from the beginning are not shown.
     pub skip: u64,
     /// So many are shown.
@@ -24,16 +24,16 @@ pub struct Keep {
     pub after: u64,
 }
 
-impl Keep {
+impl MatchOptions {
     /// No line is shown, hits are counted up to a number.
-    pub fn count(count_to: u64) -> Keep {
-        Keep { skip: 0, most: 0, count_to, before: 0, after: 0 }
+    pub fn count(count_to: u64) -> MatchOptions {
+        MatchOptions { skip: 0, most: 0, count_to, before: 0, after: 0 }
     }
 }
 
 /// What was found in one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Hits {
+pub struct LineMatches {
     /// How many lines matched, or how often it did, if matches go over lines.
     pub count: u64,
     /// Whether one of the first hits looks like the definition of what was looked for.
@@ -49,7 +49,7 @@ pub struct Hits {
     pub encoding: Option<&'static str>,
 }
 
-impl Hits {
+impl LineMatches {
     /// Whether the whole text is known to have no match.
     pub(crate) fn is_nothing(&self) -> bool {
         self.count == 0 && self.undecided.count == 0 && !self.stopped
@@ -99,7 +99,12 @@ const MAX_MATCH_LINES: u64 = 50;
 const DEFINITION_HITS: u64 = 50;
 
 /// Looks for a pattern in a text whose lines end with `\n`.
-pub(crate) fn find(pattern: &Pattern, text: &[u8], keep: Keep, stop: &Stop<'_>) -> Hits {
+pub(crate) fn find(
+    pattern: &Pattern,
+    text: &[u8],
+    keep: MatchOptions,
+    stop: &Deadline<'_>,
+) -> LineMatches {
     let mut finding = Finding::new(keep);
     finding.find(pattern, text, 0, stop);
     finding.finish()
@@ -157,8 +162,8 @@ pub(crate) fn line_around(text: &[u8], at: usize) -> Range<usize> {
 /// What was found so far, in one text or in several windows of a larger one.
 #[derive(Debug)]
 pub(crate) struct Finding {
-    keep: Keep,
-    hits: Hits,
+    keep: MatchOptions,
+    hits: LineMatches,
     /// Where line numbers are counted up to, and the number there.
     counted: usize,
     number: u64,
@@ -171,13 +176,19 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    pub(crate) fn new(keep: Keep) -> Finding {
-        let (hits, named) = (Hits::default(), (0, 1));
+    pub(crate) fn new(keep: MatchOptions) -> Finding {
+        let (hits, named) = (LineMatches::default(), (0, 1));
         Finding { keep, hits, counted: 0, number: 1, named, shown_to: 0, owed: 0 }
     }
 
     /// Looks for a pattern in a text, from a line on.
-    pub(crate) fn find(&mut self, pattern: &Pattern, text: &[u8], from: usize, stop: &Stop<'_>) {
+    pub(crate) fn find(
+        &mut self,
+        pattern: &Pattern,
+        text: &[u8],
+        from: usize,
+        stop: &Deadline<'_>,
+    ) {
         let mut finding = In { state: self, text };
         if finding.state.wants_hits() {
             match &pattern.engine {
@@ -194,7 +205,7 @@ impl Finding {
     }
 
     /// All of it.
-    pub(crate) fn finish(self) -> Hits {
+    pub(crate) fn finish(self) -> LineMatches {
         self.hits
     }
 
@@ -266,7 +277,7 @@ impl In<'_> {
         backtracker: &Backtracker,
         from: usize,
         multiline: bool,
-        stop: &Stop<'_>,
+        stop: &Deadline<'_>,
     ) {
         let text = &self.text[from..];
         let most = self.state.keep.count_to - self.state.hits.count;

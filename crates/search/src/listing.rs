@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use toolcrib_fs::{Directory, Stamp, Tree};
+use toolcrib_fs::{Directory, Stamp, TreeReader};
 
 use crate::candidate::Candidate;
 use crate::ignore_rules::IgnoreFiles;
@@ -312,7 +312,7 @@ impl Listing {
     }
 
     /// When each of some files was last changed, in seconds and nanoseconds; nothing for those that are gone.
-    pub fn modified(&self, tree: &Tree, files: &[FileId]) -> Vec<Option<(i64, i64)>> {
+    pub fn modified(&self, tree: &TreeReader, files: &[FileId]) -> Vec<Option<(i64, i64)>> {
         modified(tree, self, files)
     }
 

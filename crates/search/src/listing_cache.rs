@@ -15,20 +15,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
-use toolcrib_fs::{ContentHash, FsError, Shelf, Tree};
+use toolcrib_fs::{ContentCache, ContentHash, FsError, TreeReader};
 
-use crate::grep::Letters;
+use crate::deadline::Deadline;
+use crate::grep::Decoder;
 use crate::index::{Index, IndexSettings, IndexStatus, Work};
 use crate::listing::{EntryOf, Listed, Listing, Summary, forget_all, has_entries};
 use crate::parallel_ordered::in_order;
-use crate::watch_self_check::Spots;
-use crate::deadline::Stop;
 use crate::walk::{Walk, list_again, walk};
+use crate::watch_self_check::WatchSelfCheck;
 use crate::watching::{News, Watching};
 
 /// Listings of whole roots, and what is known of their files.
 #[derive(Debug, Default)]
-pub struct Tables {
+pub struct ListingCaches {
     settings: IndexSettings,
     /// Where indexes are kept for the next process.
     shelves: Option<PathBuf>,
@@ -56,7 +56,7 @@ struct Table {
     /// What was left out of it as nobody's business.
     own: Vec<PathBuf>,
     watching: Option<Watching>,
-    spots: Spots,
+    spots: WatchSelfCheck,
     summary: Arc<Summary>,
     /// The directories that are compared at each question, if all others are sure; nothing, if that is not
     /// known.
@@ -80,11 +80,11 @@ const MANY_NEW: usize = 4_000;
 /// Who waits for a table looks after so long whether it is free, and whether to wait at all.
 const PAUSE: Duration = Duration::from_micros(200);
 
-impl Tables {
+impl ListingCaches {
     /// Tables whose roots are indexed as these settings say. In a directory, if there is one, indexes are
     /// kept for the next process.
-    pub fn new(settings: IndexSettings, shelves: Option<PathBuf>) -> Tables {
-        Tables { settings, shelves, roots: Mutex::default() }
+    pub fn new(settings: IndexSettings, shelves: Option<PathBuf>) -> ListingCaches {
+        ListingCaches { settings, shelves, roots: Mutex::default() }
     }
 
     /// Lists as [`walk`] does, and quicker where the root was listed before.
@@ -117,7 +117,7 @@ impl Tables {
     }
 
     /// How far the index of a root is, with what an earlier process has kept.
-    pub fn index_status(&self, tree: &Tree) -> IndexStatus {
+    pub fn index_status(&self, tree: &TreeReader) -> IndexStatus {
         let kept = self.root(tree);
         kept.index.load();
         IndexStatus {
@@ -129,7 +129,7 @@ impl Tables {
 
     /// What went wrong with the index of a root, or with its watches, so that they are not used any more: for the
     /// first who asks.
-    pub fn take_alarm(&self, tree: &Tree) -> Option<String> {
+    pub fn take_alarm(&self, tree: &TreeReader) -> Option<String> {
         let kept = self.root(tree);
         let is_deaf =
             || kept.deaf.load(Ordering::Relaxed) && !kept.is_told.swap(true, Ordering::Relaxed);
@@ -148,29 +148,29 @@ impl Tables {
     }
 
     /// Forgets the index of a root, and what is kept of it.
-    pub fn drop_index(&self, tree: &Tree) -> Result<(), FsError> {
+    pub fn drop_index(&self, tree: &TreeReader) -> Result<(), FsError> {
         self.root(tree).index.forget()
     }
 
     /// Takes into the index of a root what is not in it yet, here and now.
-    pub fn build_index(&self, tree: &Tree, listing: &Listing, letters: &'static dyn Letters) {
+    pub fn build_index(&self, tree: &TreeReader, listing: &Listing, letters: &'static dyn Decoder) {
         let work = Work { directories: listing.directories.clone(), letters, is_kept: true };
         self.root(tree).index.build_now(tree, &work);
     }
 
     /// The index of a root that is searched, if it is worth one.
-    pub(crate) fn index(&self, tree: &Tree, listing: &Listing) -> Option<Arc<Index>> {
+    pub(crate) fn index(&self, tree: &TreeReader, listing: &Listing) -> Option<Arc<Index>> {
         let root = self.root(tree);
         root.searches.fetch_add(1, Ordering::Relaxed);
         root.is_worth_an_index(&listing.directories, self.settings).then(|| root.index.clone())
     }
 
-    fn shelf(&self, tree: &Tree) -> Option<Shelf> {
+    fn shelf(&self, tree: &TreeReader) -> Option<ContentCache> {
         let name = ContentHash::of(tree.path().as_os_str().as_bytes()).to_string();
-        Some(Shelf::new(self.shelves.as_ref()?.join(name)))
+        Some(ContentCache::new(self.shelves.as_ref()?.join(name)))
     }
 
-    fn root(&self, tree: &Tree) -> Arc<Kept> {
+    fn root(&self, tree: &TreeReader) -> Arc<Kept> {
         let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = match roots.iter().position(|kept| kept.root == tree.path()) {
             Some(at) => roots.remove(at),
@@ -200,7 +200,7 @@ impl Kept {
     }
 }
 
-impl Drop for Tables {
+impl Drop for ListingCaches {
     fn drop(&mut self) {
         let roots = self.roots.get_mut().unwrap_or_else(PoisonError::into_inner);
         roots.iter().for_each(|kept| kept.index.end());
@@ -208,7 +208,7 @@ impl Drop for Tables {
 }
 
 /// The table once nobody else is at it; nothing, if time is over before.
-fn wait_for<'a, T>(table: &'a Mutex<T>, stop: &Stop<'_>) -> Option<MutexGuard<'a, T>> {
+fn wait_for<'a, T>(table: &'a Mutex<T>, stop: &Deadline<'_>) -> Option<MutexGuard<'a, T>> {
     loop {
         match table.try_lock() {
             Ok(table) => return Some(table),
@@ -228,7 +228,7 @@ fn list_new(asked: &Walk<'_>, kept: &mut Option<Table>) -> Listing {
             directories: listing.directories.clone(),
             own: asked.own.to_vec(),
             watching: None,
-            spots: Spots::default(),
+            spots: WatchSelfCheck::default(),
             summary: listing.summary.clone(),
             unsure: None,
         });
@@ -296,7 +296,7 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
 /// Whether something that has come has another name as well, or may have: what is written through it may be a
 /// file that is noted, and no notice comes where that is. From `known` on directories are new.
 fn has_new_links(
-    tree: &Tree,
+    tree: &TreeReader,
     directories: &[Arc<Listed>],
     names: &[(u32, OsString)],
     known: usize,
@@ -316,8 +316,8 @@ fn has_new_links(
 
 /// Tries whether what is noted is so; answers whether everything had to be forgotten.
 fn look_at_spots(
-    spots: &mut Spots,
-    tree: &Tree,
+    spots: &mut WatchSelfCheck,
+    tree: &TreeReader,
     directories: &Directories,
     root: &Kept,
     settings: IndexSettings,
@@ -333,7 +333,7 @@ fn all_unsure(directories: &Directories) -> Vec<u32> {
 }
 
 /// Compares directories with what they were, and notes those that changed.
-fn compare_all(tree: &Tree, directories: &Directories, unsure: &[u32], news: &mut News) {
+fn compare_all(tree: &TreeReader, directories: &Directories, unsure: &[u32], news: &mut News) {
     in_order(
         unsure,
         || (),
@@ -360,7 +360,7 @@ fn is_unsure(listed: &Listed) -> bool {
     !listed.gone && (!listed.state.is_sure() || listed.ignore_files.repository)
 }
 
-fn compare(tree: &Tree, listed: &Listed) -> State {
+fn compare(tree: &TreeReader, listed: &Listed) -> State {
     let rules_same = listed.ignore_stamps.iter().all(|(then, path)| tree.stamp(path) == *then);
     if !rules_same {
         return State::RulesChanged;

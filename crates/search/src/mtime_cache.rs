@@ -3,11 +3,11 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use toolcrib_fs::{Directory, Tree};
+use toolcrib_fs::{Directory, TreeReader};
 
+use crate::index_slot::Version;
 use crate::listing::{FileId, Listed, Listing};
 use crate::parallel_ordered::in_order;
-use crate::index_slot::Version;
 
 /// The times of a directory's files, as far as somebody asked.
 #[derive(Debug, Default)]
@@ -24,7 +24,11 @@ struct Noted {
 type Time = (i64, i64);
 
 /// When each of some files was last changed; nothing for those that are gone.
-pub(crate) fn modified(tree: &Tree, listing: &Listing, files: &[FileId]) -> Vec<Option<Time>> {
+pub(crate) fn modified(
+    tree: &TreeReader,
+    listing: &Listing,
+    files: &[FileId],
+) -> Vec<Option<Time>> {
     let mut modified = Vec::with_capacity(files.len());
     for files in files.chunk_by(|one, next| one.directory == next.directory) {
         let listed = &listing.directories[files[0].directory as usize];

@@ -15,13 +15,13 @@ use regex_syntax::ast::ErrorKind;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::backtrack::{Backtracker, Found, Processes, Unready};
+use crate::deadline::Deadline;
 use crate::line_matches::line_around;
-use crate::trigram_query::Plan;
-use crate::deadline::Stop;
+use crate::trigram_query::TrigramQuery;
 
 /// What somebody wants to find.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'a> {
+pub struct PatternOptions<'a> {
     /// The pattern.
     pub pattern: &'a str,
     /// It is plain text.
@@ -41,10 +41,10 @@ pub struct Pattern {
     /// extends ASCII.
     pub(crate) ascii: bool,
     /// What a text must have in it for this to match.
-    pub(crate) plan: Plan,
+    pub(crate) plan: TrigramQuery,
     /// What it was made from.
     source: Source,
-    understood: Understood,
+    understood: PatternSyntax,
 }
 
 #[derive(Debug)]
@@ -63,7 +63,7 @@ pub(crate) enum Engine {
 
 /// How a pattern was understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Understood {
+pub enum PatternSyntax {
     /// As it was meant.
     AsWritten,
     /// With the engine that backtracks.
@@ -79,7 +79,7 @@ pub enum Understood {
 
 /// Why a line is handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum LineReason {
     /// It matches.
     Matches,
     /// Nothing is known of it: the pattern backtracks too much there.
@@ -105,9 +105,9 @@ const MAX_NESTING: u32 = 200;
 impl Pattern {
     /// Makes a pattern ready. One that has look-around runs in `processes`.
     pub fn new(
-        wanted: Wanted<'_>,
+        wanted: PatternOptions<'_>,
         processes: &Arc<dyn Processes>,
-        stop: &Stop<'_>,
+        stop: &Deadline<'_>,
     ) -> Result<Pattern, PatternError> {
         if wanted.pattern.len() > MAX_PATTERN_BYTES {
             let message = format!(
@@ -117,14 +117,14 @@ impl Pattern {
             return Err(PatternError(message));
         }
         if wanted.literal {
-            return Pattern::text(wanted, Understood::AsWritten);
+            return Pattern::text(wanted, PatternSyntax::AsWritten);
         }
         match parse(&wanted) {
-            Ok(hir) => Pattern::linear(wanted, wanted.pattern, &hir, Understood::AsWritten),
+            Ok(hir) => Pattern::linear(wanted, wanted.pattern, &hir, PatternSyntax::AsWritten),
             Err(Unparsed::LookAround) => Pattern::backtracking(wanted, processes, stop),
             Err(Unparsed::TooLarge) => Err(too_large()),
             Err(Unparsed::Wrong { why, column }) => {
-                Pattern::text(wanted, Understood::AsText { why, column })
+                Pattern::text(wanted, PatternSyntax::AsText { why, column })
             }
         }
     }
@@ -133,16 +133,16 @@ impl Pattern {
     pub(crate) fn again(&self) -> Option<Pattern> {
         let Source { pattern, literal, ignore_case, multiline } = &self.source;
         let (literal, ignore_case, multiline) = (*literal, *ignore_case, *multiline);
-        let wanted = Wanted { pattern, literal, ignore_case, multiline };
-        if literal || matches!(self.understood, Understood::AsText { .. }) {
+        let wanted = PatternOptions { pattern, literal, ignore_case, multiline };
+        if literal || matches!(self.understood, PatternSyntax::AsText { .. }) {
             return Pattern::text(wanted, self.understood.clone()).ok();
         }
         let hir = parse(&wanted).ok()?;
-        Pattern::linear(wanted, pattern, &hir, Understood::AsWritten).ok()
+        Pattern::linear(wanted, pattern, &hir, PatternSyntax::AsWritten).ok()
     }
 
     /// How it was understood.
-    pub fn understood(&self) -> &Understood {
+    pub fn understood(&self) -> &PatternSyntax {
         &self.understood
     }
 
@@ -153,16 +153,16 @@ impl Pattern {
         &self,
         text: &str,
         most: u64,
-        stop: &Stop<'_>,
-        mut take: impl FnMut(Range<usize>, Choice),
+        stop: &Deadline<'_>,
+        mut take: impl FnMut(Range<usize>, LineReason),
     ) -> usize {
         let line = |at: usize| line_around(text.as_bytes(), at);
         match &self.engine {
             Engine::Backtracking(backtracker) => {
                 backtracker.look(text.as_bytes(), false, most, stop, &mut |found| {
                     match found {
-                        Found::Match(place) => take(line(place.start), Choice::Matches),
-                        Found::Undecided(line) => take(line, Choice::Undecided),
+                        Found::Match(place) => take(line(place.start), LineReason::Matches),
+                        Found::Undecided(line) => take(line, LineReason::Undecided),
                     }
                     true
                 })
@@ -174,7 +174,7 @@ impl Pattern {
                     at = line.end + 1;
                     if matcher.is_match(text[line.clone()].as_bytes()).unwrap_or(false) {
                         matches += 1;
-                        take(line, Choice::Matches);
+                        take(line, LineReason::Matches);
                     }
                 }
                 text.len()
@@ -188,17 +188,21 @@ impl Pattern {
         self.multiline
     }
 
-    fn text(wanted: Wanted<'_>, understood: Understood) -> Result<Pattern, PatternError> {
+    fn text(
+        wanted: PatternOptions<'_>,
+        understood: PatternSyntax,
+    ) -> Result<Pattern, PatternError> {
         let escaped = regex_syntax::escape(wanted.pattern);
-        let hir = parse(&Wanted { pattern: &escaped, ..wanted }).map_err(|_| too_large())?;
+        let hir =
+            parse(&PatternOptions { pattern: &escaped, ..wanted }).map_err(|_| too_large())?;
         Pattern::linear(wanted, &escaped, &hir, understood)
     }
 
     fn linear(
-        wanted: Wanted<'_>,
+        wanted: PatternOptions<'_>,
         pattern: &str,
         hir: &Hir,
-        understood: Understood,
+        understood: PatternSyntax,
     ) -> Result<Pattern, PatternError> {
         let multiline = wanted.multiline || crosses_lines(hir);
         let mut builder = RegexMatcherBuilder::new();
@@ -214,15 +218,15 @@ impl Pattern {
             builder.line_terminator(None).dot_matches_new_line(wanted.multiline);
         }
         let matcher = builder.build(pattern).map_err(|_| too_large())?;
-        let (ascii, plan) = (is_ascii(hir), Plan::of(hir));
+        let (ascii, plan) = (is_ascii(hir), TrigramQuery::of(hir));
         let (engine, source) = (Engine::Linear(matcher), wanted.into());
         Ok(Pattern { engine, multiline, ascii, plan, source, understood })
     }
 
     fn backtracking(
-        wanted: Wanted<'_>,
+        wanted: PatternOptions<'_>,
         processes: &Arc<dyn Processes>,
-        stop: &Stop<'_>,
+        stop: &Deadline<'_>,
     ) -> Result<Pattern, PatternError> {
         let case = if wanted.ignore_case { "i" } else { "" };
         let lines = if wanted.multiline { "ms" } else { "m" };
@@ -232,12 +236,12 @@ impl Pattern {
                 engine: Engine::Backtracking(backtracker),
                 multiline: wanted.multiline,
                 ascii: false,
-                plan: Plan::All,
+                plan: TrigramQuery::All,
                 source: wanted.into(),
-                understood: Understood::WithLookAround,
+                understood: PatternSyntax::WithLookAround,
             }),
             Err(Unready::Wrong(why)) => {
-                Pattern::text(wanted, Understood::AsText { why, column: 1 })
+                Pattern::text(wanted, PatternSyntax::AsText { why, column: 1 })
             }
             Err(Unready::TooLarge) => Err(too_large()),
             Err(Unready::NoProcess(why)) => Err(PatternError(format!(
@@ -247,9 +251,9 @@ impl Pattern {
     }
 }
 
-impl From<Wanted<'_>> for Source {
-    fn from(wanted: Wanted<'_>) -> Self {
-        let Wanted { pattern, literal, ignore_case, multiline } = wanted;
+impl From<PatternOptions<'_>> for Source {
+    fn from(wanted: PatternOptions<'_>) -> Self {
+        let PatternOptions { pattern, literal, ignore_case, multiline } = wanted;
         Source { pattern: pattern.to_owned(), literal, ignore_case, multiline }
     }
 }
@@ -264,7 +268,7 @@ enum Unparsed {
     },
 }
 
-fn parse(wanted: &Wanted<'_>) -> Result<Hir, Unparsed> {
+fn parse(wanted: &PatternOptions<'_>) -> Result<Hir, Unparsed> {
     let mut parser = ParserBuilder::new()
         .nest_limit(MAX_NESTING)
         .case_insensitive(wanted.ignore_case)
@@ -342,31 +346,31 @@ mod tests {
     use super::*;
     use crate::backtrack::InThisProcess;
 
-    fn wanted(pattern: &str) -> Wanted<'_> {
-        Wanted { pattern, literal: false, ignore_case: false, multiline: false }
+    fn wanted(pattern: &str) -> PatternOptions<'_> {
+        PatternOptions { pattern, literal: false, ignore_case: false, multiline: false }
     }
 
     fn ready(pattern: &str) -> Result<Pattern, PatternError> {
         let never = || false;
-        let stop = Stop::new(Instant::now() + Duration::from_secs(120), &never);
+        let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
         Pattern::new(wanted(pattern), &InThisProcess::shared(), &stop)
     }
 
     #[test]
     fn each_pattern_finds_its_engine() {
         let understood = |pattern: &str| ready(pattern).unwrap().understood.clone();
-        assert_eq!(understood(r"\bword\b"), Understood::AsWritten);
-        assert_eq!(understood("(?<=x)y"), Understood::WithLookAround);
-        assert_eq!(understood(r"(a)\1"), Understood::WithLookAround);
-        assert!(matches!(understood("foo("), Understood::AsText { column: 4, .. }));
-        assert!(matches!(understood("a{"), Understood::AsText { .. }));
+        assert_eq!(understood(r"\bword\b"), PatternSyntax::AsWritten);
+        assert_eq!(understood("(?<=x)y"), PatternSyntax::WithLookAround);
+        assert_eq!(understood(r"(a)\1"), PatternSyntax::WithLookAround);
+        assert!(matches!(understood("foo("), PatternSyntax::AsText { column: 4, .. }));
+        assert!(matches!(understood("a{"), PatternSyntax::AsText { .. }));
     }
 
     #[test]
     fn what_would_take_all_memory_is_refused() {
         for bomb in ["(?:a{1000}){1000}", r"\p{L}{5000}", &"(".repeat(500), &"x".repeat(1 << 20)] {
             let built = ready(bomb).map(|pattern| pattern.understood);
-            let as_text = matches!(built, Ok(Understood::AsText { .. }));
+            let as_text = matches!(built, Ok(PatternSyntax::AsText { .. }));
             assert!(built.is_err() || as_text, "{}", &bomb[..10]);
         }
     }

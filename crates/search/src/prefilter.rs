@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use toolcrib_fs::{Directory, Stamp};
 
 use crate::grep::Grep;
-use crate::index::{Index, Narrowed, Place, Sieve, Verdict, Work};
-use crate::listing::{FileId, Listing};
+use crate::index::{FileVerdict, Index, IndexPosition, Narrowed, Sieve, Work};
 use crate::index_slot::Slot;
+use crate::listing::{FileId, Listing};
 
 /// What an index knows about the files of a search, and what it does not.
 pub(crate) struct Narrowing {
@@ -67,7 +67,7 @@ impl Narrowing {
         listing: &Listing,
         file: FileId,
         directory: impl FnOnce() -> Option<&'d Directory>,
-    ) -> Option<(Place, Stamp)> {
+    ) -> Option<(IndexPosition, Stamp)> {
         let view = self.narrowed.as_ref()?.view();
         let listed = &listing.directories[file.directory as usize];
         let slot = listed.slots.get(file.entry as usize);
@@ -88,8 +88,8 @@ impl Narrowing {
     }
 
     /// What is known of it.
-    pub(crate) fn verdict(&self, place: Place) -> Verdict {
-        self.narrowed.as_ref().map_or(Verdict::Unknown, |known| known.verdict(place))
+    pub(crate) fn verdict(&self, place: IndexPosition) -> FileVerdict {
+        self.narrowed.as_ref().map_or(FileVerdict::Unknown, |known| known.verdict(place))
     }
 
     /// Takes in what was missing, once nobody waits for an answer.

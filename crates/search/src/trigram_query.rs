@@ -16,21 +16,21 @@ mod tests;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
 use self::strings::Strings;
-use crate::trigram::{Gram, trigram};
+use crate::trigram::{Trigram, trigram};
 
 /// A condition on the trigrams of a text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Plan {
+pub(crate) enum TrigramQuery {
     /// Every text meets it.
     All,
     /// These three bytes are in it.
-    Gram(Gram),
+    Gram(Trigram),
     /// These two bytes are in it, seven bits of each.
     Pair(u32),
     /// All of these hold.
-    Every(Vec<Plan>),
+    Every(Vec<TrigramQuery>),
     /// One of these holds.
-    Any(Vec<Plan>),
+    Any(Vec<TrigramQuery>),
 }
 
 /// So many conditions stand side by side; of more that must all hold, some are forgotten.
@@ -45,26 +45,28 @@ const MAX_COPIES: u32 = 8;
 /// What is forgotten is forgotten at so many bytes: the rest of a trigram.
 const EDGE: usize = 2;
 
-impl Plan {
+impl TrigramQuery {
     /// What every text has in which the pattern matches.
-    pub(crate) fn of(hir: &Hir) -> Plan {
+    pub(crate) fn of(hir: &Hir) -> TrigramQuery {
         known(hir).end()
     }
 
     /// Whether it says nothing.
     pub(crate) fn is_all(&self) -> bool {
-        *self == Plan::All
+        *self == TrigramQuery::All
     }
 
-    fn and(self, other: Plan) -> Plan {
+    fn and(self, other: TrigramQuery) -> TrigramQuery {
         let mut terms = match (self, other) {
-            (Plan::All, one) | (one, Plan::All) => return one,
-            (Plan::Every(some), _) if some.len() >= MAX_TERMS => return Plan::Every(some),
-            (Plan::Every(mut some), Plan::Every(more)) => {
+            (TrigramQuery::All, one) | (one, TrigramQuery::All) => return one,
+            (TrigramQuery::Every(some), _) if some.len() >= MAX_TERMS => {
+                return TrigramQuery::Every(some);
+            }
+            (TrigramQuery::Every(mut some), TrigramQuery::Every(more)) => {
                 some.extend(more);
                 some
             }
-            (Plan::Every(mut some), one) | (one, Plan::Every(mut some)) => {
+            (TrigramQuery::Every(mut some), one) | (one, TrigramQuery::Every(mut some)) => {
                 some.push(one);
                 some
             }
@@ -73,17 +75,17 @@ impl Plan {
         terms.sort_unstable();
         terms.dedup();
         terms.truncate(MAX_TERMS);
-        one_or(terms, Plan::Every)
+        one_or(terms, TrigramQuery::Every)
     }
 
-    fn or(self, other: Plan) -> Plan {
+    fn or(self, other: TrigramQuery) -> TrigramQuery {
         let mut terms = match (self, other) {
-            (Plan::All, _) | (_, Plan::All) => return Plan::All,
-            (Plan::Any(mut some), Plan::Any(more)) => {
+            (TrigramQuery::All, _) | (_, TrigramQuery::All) => return TrigramQuery::All,
+            (TrigramQuery::Any(mut some), TrigramQuery::Any(more)) => {
                 some.extend(more);
                 some
             }
-            (Plan::Any(mut some), one) | (one, Plan::Any(mut some)) => {
+            (TrigramQuery::Any(mut some), one) | (one, TrigramQuery::Any(mut some)) => {
                 some.push(one);
                 some
             }
@@ -91,42 +93,49 @@ impl Plan {
         };
         terms.sort_unstable();
         terms.dedup();
-        if terms.len() > MAX_TERMS { Plan::All } else { one_or(terms, Plan::Any) }
+        if terms.len() > MAX_TERMS { TrigramQuery::All } else { one_or(terms, TrigramQuery::Any) }
     }
 
     /// One of these strings is in the text.
-    fn strings(strings: &Strings) -> Plan {
-        strings.iter().map(Plan::string).reduce(Plan::or).unwrap_or(Plan::All)
+    fn strings(strings: &Strings) -> TrigramQuery {
+        strings
+            .iter()
+            .map(TrigramQuery::string)
+            .reduce(TrigramQuery::or)
+            .unwrap_or(TrigramQuery::All)
     }
 
-    fn string(string: &[u8]) -> Plan {
+    fn string(string: &[u8]) -> TrigramQuery {
         match string {
-            [] | [_] => Plan::All,
-            [one, two] => Plan::Pair(trigram([0, *one, *two])),
+            [] | [_] => TrigramQuery::All,
+            [one, two] => TrigramQuery::Pair(trigram([0, *one, *two])),
             _ => {
                 let windows: Vec<&[u8]> = string.windows(3).collect();
                 let step = windows.len().div_ceil(MAX_GRAMS);
-                let mut terms: Vec<Plan> = windows
+                let mut terms: Vec<TrigramQuery> = windows
                     .into_iter()
                     .step_by(step)
-                    .map(|window| Plan::Gram(trigram([window[0], window[1], window[2]])))
+                    .map(|window| TrigramQuery::Gram(trigram([window[0], window[1], window[2]])))
                     .collect();
                 terms.sort_unstable();
                 terms.dedup();
-                one_or(terms, Plan::Every)
+                one_or(terms, TrigramQuery::Every)
             }
         }
     }
 }
 
-fn one_or(mut terms: Vec<Plan>, many: impl FnOnce(Vec<Plan>) -> Plan) -> Plan {
+fn one_or(
+    mut terms: Vec<TrigramQuery>,
+    many: impl FnOnce(Vec<TrigramQuery>) -> TrigramQuery,
+) -> TrigramQuery {
     match (terms.len(), terms.pop()) {
         (1, Some(one)) => one,
         (_, Some(last)) => {
             terms.push(last);
             many(terms)
         }
-        (_, None) => Plan::All,
+        (_, None) => TrigramQuery::All,
     }
 }
 
@@ -139,12 +148,17 @@ struct Known {
     starts: Strings,
     ends: Strings,
     /// What is in it besides.
-    plan: Plan,
+    plan: TrigramQuery,
 }
 
 impl Known {
     fn nothing() -> Known {
-        Known { exact: None, starts: Strings::empty(), ends: Strings::empty(), plan: Plan::All }
+        Known {
+            exact: None,
+            starts: Strings::empty(),
+            ends: Strings::empty(),
+            plan: TrigramQuery::All,
+        }
     }
 
     fn exact(strings: Strings) -> Known {
@@ -155,14 +169,14 @@ impl Known {
     fn loose(self) -> Known {
         let Some(exact) = self.exact else { return self };
         Known {
-            plan: self.plan.and(Plan::strings(&exact)),
+            plan: self.plan.and(TrigramQuery::strings(&exact)),
             starts: exact.firsts(EDGE),
             ends: exact.lasts(EDGE),
             exact: None,
         }
     }
 
-    fn end(self) -> Plan {
+    fn end(self) -> TrigramQuery {
         self.loose().plan
     }
 
@@ -211,15 +225,17 @@ impl Known {
 }
 
 /// What is in a text where one of these stands right before one of those.
-fn meeting(tails: &Strings, heads: &Strings) -> Plan {
-    let all = |tail: &Strings, head: &Strings| tail.times(head).map(|both| Plan::strings(&both));
+fn meeting(tails: &Strings, heads: &Strings) -> TrigramQuery {
+    let all =
+        |tail: &Strings, head: &Strings| tail.times(head).map(|both| TrigramQuery::strings(&both));
     let whole = all(tails, heads);
     if let Some(whole) = whole.or_else(|| all(&tails.lasts(EDGE), &heads.firsts(EDGE))) {
         return whole;
     }
-    let halves = [(EDGE, 1), (1, EDGE)]
-        .map(|(tail, head)| all(&tails.lasts(tail), &heads.firsts(head)).unwrap_or(Plan::All));
-    halves.into_iter().fold(Plan::All, Plan::and)
+    let halves = [(EDGE, 1), (1, EDGE)].map(|(tail, head)| {
+        all(&tails.lasts(tail), &heads.firsts(head)).unwrap_or(TrigramQuery::All)
+    });
+    halves.into_iter().fold(TrigramQuery::All, TrigramQuery::and)
 }
 
 fn known(hir: &Hir) -> Known {

@@ -6,17 +6,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use toolcrib_fs::{EntryKind, Stamp, Tree};
+use toolcrib_fs::{EntryKind, Stamp, TreeReader};
 
+use crate::deadline::Deadline;
+use crate::ignore_rules::{IgnoreFiles, IgnoreRules, ignores};
 use crate::listing::{EntryOf, Listed, Listing, NAMED};
 use crate::parallel_ordered::threads;
-use crate::ignore_rules::{IgnoreFiles, Rules, ignores};
-use crate::deadline::Stop;
 
 /// What to walk.
 pub struct Walk<'a> {
     /// The root and what is beneath.
-    pub tree: &'a Tree,
+    pub tree: &'a TreeReader,
     /// The directory to begin with, from the root. It was named, so no rule hides it.
     pub start: &'a Path,
     /// Also what ignore files leave out.
@@ -26,7 +26,7 @@ pub struct Walk<'a> {
     /// Paths that are nobody's business, absolute.
     pub own: &'a [PathBuf],
     /// When to stop.
-    pub stop: &'a Stop<'a>,
+    pub stop: &'a Deadline<'a>,
 }
 
 /// So many directories one thread lists by itself before it asks for help: most trees have fewer, and to
@@ -143,7 +143,7 @@ pub(crate) struct Task {
 /// Which rules hold in a directory.
 #[derive(Debug, Clone)]
 pub(crate) enum Scope {
-    Ruled(Option<Arc<Rules>>),
+    Ruled(Option<Arc<IgnoreRules>>),
     /// An ignored directory on the way to what was named: nothing else in it is wanted.
     OnTheWay,
 }
@@ -332,7 +332,7 @@ impl<'a> Worker<'a> {
                 };
                 listed.ignore_stamps = files.paths().map(stamped).collect();
                 let rules = rules.as_ref();
-                Scope::Ruled(Rules::enter(rules, walk.tree, &directory, &task.path, files))
+                Scope::Ruled(IgnoreRules::enter(rules, walk.tree, &directory, &task.path, files))
             }
             scope => scope.clone(),
         };
@@ -356,7 +356,7 @@ impl<'a> Worker<'a> {
         let scope = match ignored {
             false => scope.clone(),
             true => match self.naming() {
-                Naming::Here => Scope::Ruled(Some(Rules::open())),
+                Naming::Here => Scope::Ruled(Some(IgnoreRules::open())),
                 Naming::Below if is_directory => Scope::OnTheWay,
                 _ => return note_ignored(listed, &self.path, is_directory),
             },
@@ -428,9 +428,9 @@ impl Walk<'_> {
     /// is named is not hidden.
     fn rules_at_start(&self) -> Scope {
         if self.ignored {
-            return Scope::Ruled(Some(Rules::open()));
+            return Scope::Ruled(Some(IgnoreRules::open()));
         }
-        let mut rules: Option<Arc<Rules>> = None;
+        let mut rules: Option<Arc<IgnoreRules>> = None;
         let mut here = PathBuf::new();
         let mut buffer = Vec::new();
         for name in self.start.components() {
@@ -443,10 +443,10 @@ impl Walk<'_> {
             if read.is_err() {
                 break;
             }
-            rules = Rules::enter(rules.as_ref(), self.tree, &directory, &here, files);
+            rules = IgnoreRules::enter(rules.as_ref(), self.tree, &directory, &here, files);
             here.push(name);
             if ignores(rules.as_ref(), here.as_os_str().as_bytes(), true) {
-                return Scope::Ruled(Some(Rules::open()));
+                return Scope::Ruled(Some(IgnoreRules::open()));
             }
         }
         Scope::Ruled(rules)

@@ -7,18 +7,18 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{Stamp, Tree};
+use toolcrib_fs::{Stamp, TreeReader};
 
-use crate::index::Place;
-use crate::listing::{Listed, forget_all};
+use crate::index::IndexPosition;
 use crate::index_slot::Version;
+use crate::listing::{Listed, forget_all};
 
 /// So many files are asked at a time: as long as it takes to search one.
 const ASKED: usize = 64;
 
 /// When files were asked, and what was strange.
 #[derive(Debug, Default)]
-pub(crate) struct Spots {
+pub(crate) struct WatchSelfCheck {
     last: Option<Instant>,
     /// Where to go on.
     next: usize,
@@ -34,7 +34,7 @@ struct Suspect {
     version: Version,
 }
 
-impl Spots {
+impl WatchSelfCheck {
     /// Whether a notice never came. To be asked when the queue was read to its end.
     pub(crate) fn missed_one(&mut self, table: &[Arc<Listed>]) -> bool {
         self.suspect.take().is_some_and(|suspect| {
@@ -49,10 +49,10 @@ impl Spots {
     /// for this question; answers whether that is so.
     pub(crate) fn look(
         &mut self,
-        tree: &Tree,
+        tree: &TreeReader,
         table: &[Arc<Listed>],
         pause: Duration,
-        stamp_of: impl Fn(Place) -> Option<Stamp>,
+        stamp_of: impl Fn(IndexPosition) -> Option<Stamp>,
     ) -> bool {
         if self.last.is_some_and(|last| last.elapsed() < pause) {
             return false;

@@ -12,10 +12,10 @@ use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use toolcrib_fs::{IsDirectory, Notice, Tree, Unwatched, Watch, Watcher};
+use toolcrib_fs::{IsDirectory, TreeReader, Unwatched, Watch, WatchEvent, Watcher};
 
-use crate::listing::{EntryOf, Listed, forget_all};
 use crate::ignore_rules::is_ignore_file;
+use crate::listing::{EntryOf, Listed, forget_all};
 
 /// The watches of a root.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl Watching {
         let mut news = News::default();
         let Watching { watcher, directories, .. } = self;
         watcher.drain(|notice| match notice {
-            Notice::Names(watch, name, IsDirectory(is_directory)) => {
+            WatchEvent::Names(watch, name, IsDirectory(is_directory)) => {
                 news.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
                     let listed = &table[at as usize];
@@ -82,26 +82,26 @@ impl Watching {
                     }
                 }
             }
-            Notice::Content(watch, name) => {
+            WatchEvent::Content(watch, name) => {
                 for at in directories.get(&watch).into_iter().flatten() {
                     note_content(&table[*at as usize], name, &mut news);
                 }
             }
-            Notice::Moved(watch) => {
+            WatchEvent::Moved(watch) => {
                 news.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
                     unwatch_beneath(watcher, directories, table, at);
                 }
             }
-            Notice::Ended(watch) => {
+            WatchEvent::Ended(watch) => {
                 news.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
                     unwatch(watcher, directories, &table[at as usize], at);
                 }
             }
-            Notice::Mounts => news.paths_changed = true,
+            WatchEvent::Mounts => news.paths_changed = true,
             // Who may enter a directory reaches all beneath.
-            Notice::Directory(_) | Notice::Lost => {
+            WatchEvent::Directory(_) | WatchEvent::Lost => {
                 news.states_changed = true;
                 forget_all(table);
             }
@@ -123,7 +123,7 @@ impl Watching {
     }
 
     /// Watches what is not watched yet. It is not sure before it was compared once more.
-    pub(crate) fn watch(&mut self, tree: &Tree, table: &[Arc<Listed>]) {
+    pub(crate) fn watch(&mut self, tree: &TreeReader, table: &[Arc<Listed>]) {
         let unwatched =
             table.iter().enumerate().filter(|(_, listed)| !listed.gone && listed.state.is_new());
         for (at, listed) in unwatched.take(AT_ONCE) {

@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use toolcrib::{Outside, Profile};
 
 use crate::document::{Document, Segment};
-use crate::door::Door;
 use crate::snapshot::Snapshot;
 use crate::step::{FileBlock, Step};
+use crate::transport::Door;
 
 /// How a case wants the door opened.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

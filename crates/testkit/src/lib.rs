@@ -19,12 +19,12 @@ mod case;
 mod command_directory;
 mod content;
 mod document;
-mod door;
 mod snapshot;
 mod step;
+mod transport;
 
 pub use case::{Setup, run_cases};
 pub use command_directory::command_directory;
 pub use content::{escape, unescape};
 pub use document::{Document, Segment};
-pub use door::{CallDoor, Door, InProcessDoor, McpDoor, RunDoor};
+pub use transport::{CallDoor, Door, InProcessDoor, McpDoor, RunDoor};

@@ -8,7 +8,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use toolcrib_text::{Encoding, Survey};
+use toolcrib_text::{Encoding, TextProperties};
 
 const BYTES: usize = 100_000_000;
 const ROUNDS: usize = 9;
@@ -32,12 +32,14 @@ fn main() {
     for _ in 0..ROUNDS {
         times[0].push(milliseconds(|| black_box(&mut copy).copy_from_slice(black_box(&text))));
         times[1].push(milliseconds(|| assert!(std::str::from_utf8(black_box(&text)).is_ok())));
-        times[2].push(milliseconds(|| assert_eq!(Survey::of(black_box(&text)).invalid_utf8, 0)));
+        times[2].push(milliseconds(|| {
+            assert_eq!(TextProperties::of(black_box(&text)).invalid_utf8, 0)
+        }));
         times[3].push(milliseconds(|| assert!(Encoding::of(black_box(&text)).is_utf8())));
         times[4].push(milliseconds(|| {
             let encoding = Encoding::of(black_box(&text));
             assert!(encoding.decode(&text).is_some());
-            assert_eq!(Survey::of(black_box(&text)).invalid_utf8, 0);
+            assert_eq!(TextProperties::of(black_box(&text)).invalid_utf8, 0);
         }));
     }
     let times = times.map(|mut times| {

@@ -19,9 +19,9 @@ use self::changes::Changes;
 use self::indent::Indents;
 pub use self::short::{ShortDiff, short_diff};
 
-use crate::truncate::clip_line;
 use crate::encoding::Encoding;
 use crate::endings::Endings;
+use crate::truncate::truncate_line;
 use crate::visible::visible;
 
 /// A unified diff and its sums.
@@ -214,7 +214,7 @@ impl<'a> Sides<'a> {
             body = body.strip_suffix(b"\r").unwrap_or(body);
         }
         out.push(sign);
-        out.push_str(&clip_line(&visible(body), self.line_chars));
+        out.push_str(&truncate_line(&visible(body), self.line_chars));
         out.push('\n');
         if !ended {
             out.push_str("\\ No newline at end of file\n");

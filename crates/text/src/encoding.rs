@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{CoderResult, Decoder};
 
-use crate::text_properties::Survey;
+use crate::text_properties::TextProperties;
 
 /// An encoding, and whether the text begins with its byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Encoding {
         }
         let mut detector = Detector::default();
         detector.feed(bytes);
-        detector.finish(&Survey::of(bytes))
+        detector.finish(&TextProperties::of(bytes))
     }
 
     /// The encoding that a name means, by the names that the web knows; UTF-16 begins with its byte order mark, UTF-8 only
@@ -206,7 +206,7 @@ impl Detector {
     }
 
     /// The encoding, by what a survey of the same text says.
-    pub fn finish(mut self, survey: &Survey) -> Encoding {
+    pub fn finish(mut self, survey: &TextProperties) -> Encoding {
         if survey.utf8_bom {
             return Encoding { bom: true, ..Encoding::UTF_8 };
         }
@@ -429,7 +429,7 @@ mod tests {
             let words = words.collect::<Vec<_>>().join(" ");
             for name in names.iter().filter(|name| !name.starts_with("UTF")) {
                 let (_, bytes) = in_encoding(&words, name, false);
-                let survey = Survey::of(&bytes);
+                let survey = TextProperties::of(&bytes);
                 let as_before = match survey.invalid_utf8 * 10 <= survey.non_ascii {
                     true => encoding_rs::UTF_8,
                     false => {

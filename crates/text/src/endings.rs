@@ -93,12 +93,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::text_properties::Survey;
+    use crate::text_properties::TextProperties;
 
     proptest! {
         #[test]
         fn the_survey_says_the_same(text in "[a\r\n]{0,9}") {
-            let survey = Survey::of(text.as_bytes());
+            let survey = TextProperties::of(text.as_bytes());
             prop_assert_eq!(Endings::of(text.as_bytes()), survey.endings());
             prop_assert_eq!(Endings::of(text.as_bytes()).terminator(), survey.terminator());
         }

@@ -4,10 +4,10 @@
 
 mod anchor;
 mod compare;
-mod fold;
 mod indent;
-mod key;
+mod line_key;
 mod rewrite;
+mod typography;
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ pub(crate) use self::indent::{Reindent, step_of};
 
 /// What may differ, from the least to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rung {
+pub enum MatchLevel {
     /// How lines end.
     LineEndings,
     /// Blanks at the ends of lines as well.
@@ -30,34 +30,34 @@ pub enum Rung {
     IndentationAndTypography,
 }
 
-impl Rung {
-    const ALL: [Rung; 5] = [
-        Rung::LineEndings,
-        Rung::TrailingBlanks,
-        Rung::Indentation,
-        Rung::Typography,
-        Rung::IndentationAndTypography,
+impl MatchLevel {
+    const ALL: [MatchLevel; 5] = [
+        MatchLevel::LineEndings,
+        MatchLevel::TrailingBlanks,
+        MatchLevel::Indentation,
+        MatchLevel::Typography,
+        MatchLevel::IndentationAndTypography,
     ];
 
     /// Its name for programs.
     pub fn name(self) -> &'static str {
         match self {
-            Rung::LineEndings => "line_endings",
-            Rung::TrailingBlanks => "trailing_blanks",
-            Rung::Indentation => "indentation",
-            Rung::Typography => "typography",
-            Rung::IndentationAndTypography => "indentation_and_typography",
+            MatchLevel::LineEndings => "line_endings",
+            MatchLevel::TrailingBlanks => "trailing_blanks",
+            MatchLevel::Indentation => "indentation",
+            MatchLevel::Typography => "typography",
+            MatchLevel::IndentationAndTypography => "indentation_and_typography",
         }
     }
 
     /// What differs, in words: "it is there but for …".
     pub fn words(self) -> &'static str {
         match self {
-            Rung::LineEndings => "line endings",
-            Rung::TrailingBlanks => "blanks at the ends of lines",
-            Rung::Indentation => "its indentation",
-            Rung::Typography => "typographic quotes, dashes or spaces",
-            Rung::IndentationAndTypography => {
+            MatchLevel::LineEndings => "line endings",
+            MatchLevel::TrailingBlanks => "blanks at the ends of lines",
+            MatchLevel::Indentation => "its indentation",
+            MatchLevel::Typography => "typographic quotes, dashes or spaces",
+            MatchLevel::IndentationAndTypography => {
                 "its indentation and typographic quotes, dashes or spaces"
             }
         }
@@ -65,40 +65,40 @@ impl Rung {
 
     /// Whether blanks at the ends of lines count.
     fn keeps_trailing(self) -> bool {
-        self == Rung::LineEndings
+        self == MatchLevel::LineEndings
     }
 
     /// Whether lines are compared without their indentation, and then as a whole.
     pub(crate) fn indents(self) -> bool {
-        matches!(self, Rung::Indentation | Rung::IndentationAndTypography)
+        matches!(self, MatchLevel::Indentation | MatchLevel::IndentationAndTypography)
     }
 
     /// Whether typographic characters are as good as plain ones.
     pub(crate) fn folds(self) -> bool {
-        matches!(self, Rung::Typography | Rung::IndentationAndTypography)
+        matches!(self, MatchLevel::Typography | MatchLevel::IndentationAndTypography)
     }
 }
 
 /// A text as its lines, without their ends, to be looked for.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct SoughtText {
     lines: Vec<String>,
 }
 
-impl Wanted {
+impl SoughtText {
     /// The lines of `text`, however it ends them. A text that ends with a newline has an empty last
     /// line.
-    pub fn new(text: &str) -> Wanted {
+    pub fn new(text: &str) -> SoughtText {
         let lone = if text.contains('\n') { '\n' } else { '\r' };
         let lines = text.split(lone).map(|line| line.strip_suffix('\r').unwrap_or(line));
-        Wanted { lines: lines.map(str::to_owned).collect() }
+        SoughtText { lines: lines.map(str::to_owned).collect() }
     }
 }
 
 /// A place in a file at which a wanted text stands, at some rung.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Equivalent {
-    rung: Rung,
+    rung: MatchLevel,
     /// For each wanted line, what stands for it in the file.
     lines: Vec<Range<usize>>,
 }
@@ -111,7 +111,7 @@ impl Equivalent {
     }
 
     /// The rung at which it was found.
-    pub fn rung(&self) -> Rung {
+    pub fn rung(&self) -> MatchLevel {
         self.rung
     }
 }
@@ -121,8 +121,8 @@ pub const MAX_EQUIVALENTS: usize = 100_000;
 
 /// The places at which `wanted` stands in `text`, at the lowest rung that has one; none, if no rung
 /// has. At most [`MAX_EQUIVALENTS`]. `terminator` is the byte that ends the lines of `text`.
-pub fn find_equivalents(text: &[u8], terminator: u8, wanted: &Wanted) -> Vec<Equivalent> {
-    for rung in Rung::ALL {
+pub fn find_equivalents(text: &[u8], terminator: u8, wanted: &SoughtText) -> Vec<Equivalent> {
+    for rung in MatchLevel::ALL {
         let Some(anchor) = Anchor::of(wanted, rung) else { continue };
         let found = Compare { text, terminator, wanted, rung }.places(&anchor);
         if !found.is_empty() {

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use crate::truncate::clip_middle;
-use crate::trouble::tells_of_an_error;
+use crate::error_lines::tells_of_an_error;
+use crate::truncate::truncate_middle;
 
 /// Lines shown before an error, and after it.
 const BEFORE: usize = 2;
@@ -43,7 +43,7 @@ pub struct Excerpt {
 
 /// What is shown, and what is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
+pub struct ExcerptShown {
     /// The lines, with notes where some are missing.
     pub text: String,
     /// Lines in all.
@@ -95,7 +95,7 @@ impl Excerpt {
     /// Takes the next line, of which so many characters are missing at a place.
     pub fn cut_line(&mut self, line: &str, missing: Option<(usize, u64)>) {
         self.lines += 1;
-        let kept = (self.lines, clip_middle(line, missing, self.line_chars));
+        let kept = (self.lines, truncate_middle(line, missing, self.line_chars));
         // Once a line did not fit into the beginning, none does.
         if self.lines == self.head.kept.len() as u64 + 1 && self.head.has_room_for(&kept) {
             self.head.push(kept);
@@ -115,7 +115,7 @@ impl Excerpt {
     }
 
     /// What is shown.
-    pub fn finish(mut self) -> Shown {
+    pub fn finish(mut self) -> ExcerptShown {
         let all = self.head.kept.len() + self.tail.kept.len();
         if (all as u64) < self.lines {
             self.tail.max_chars = self.tail_chars;
@@ -133,7 +133,7 @@ impl Excerpt {
             last = number;
         }
         note_gap(&mut text, self.lines - last);
-        Shown { text, lines: self.lines, left_out: self.lines - shown }
+        ExcerptShown { text, lines: self.lines, left_out: self.lines - shown }
     }
 
     fn look_for_errors(&mut self, kept: &(u64, String)) {
@@ -201,7 +201,7 @@ mod tests {
     const OPTIONS: ExcerptOptions =
         ExcerptOptions { chars: 400, line_chars: 50, head_lines: None, tail_lines: None };
 
-    fn excerpt(options: ExcerptOptions, lines: impl IntoIterator<Item = String>) -> Shown {
+    fn excerpt(options: ExcerptOptions, lines: impl IntoIterator<Item = String>) -> ExcerptShown {
         let mut excerpt = Excerpt::new(options);
         lines.into_iter().for_each(|line| excerpt.line(&line));
         excerpt.finish()

@@ -5,46 +5,46 @@
 //! to make bytes visible and one rule for leaving things out, so that line N is the same line in
 //! every tool's reply.
 
-mod truncate;
 mod diff;
 mod encoding;
 mod endings;
 mod equivalent;
+mod error_lines;
 mod excerpt;
 mod invisible;
 mod lines;
 mod locate;
 mod merge;
 mod nearest_match;
-mod line_numbers;
-mod output;
+mod output_encoding;
 mod patch;
 mod secrets;
-mod text_properties;
+mod strip_line_numbers;
 mod terminal;
-mod trouble;
+mod text_properties;
+mod truncate;
 mod visible;
 
-pub use truncate::{Clipped, clip_line, clip_lines, clip_middle};
 pub use diff::{Diff, ShortDiff, changed_lines, short_diff, unified_diff};
 pub use encoding::{Detector, Encoding, Transcoder};
 pub use endings::{EndingFinder, Endings};
-pub use equivalent::{Equivalent, MAX_EQUIVALENTS, Rung, Wanted, find_equivalents};
-pub use excerpt::{Excerpt, ExcerptOptions, Shown};
+pub use equivalent::{Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText, find_equivalents};
+pub use excerpt::{Excerpt, ExcerptOptions, ExcerptShown};
 pub use invisible::{hidden_in, invisible_name};
 pub use lines::{Line, LineCount, LineWindow, Window, each_line, split_lines};
 pub use locate::{find_all, find_another, line_numbers};
 pub use merge::{Conflict, merge};
-pub use nearest_match::{Likeness, Nearest, nearest_block};
-pub use line_numbers::without_line_numbers;
-pub use output::output_encoding;
+pub use nearest_match::{Likeness, NearestMatch, nearest_block};
+pub use output_encoding::output_encoding;
 pub use patch::{
     Applied, Divergence, FileAction, FilePatch, Hunk, HunkFate, HunkLine, Misfit, Patch,
     PatchError, PatchErrorKind, Sign, Why,
 };
 pub use secrets::{Masker, Secrets};
-pub use text_properties::Survey;
+pub use strip_line_numbers::without_line_numbers;
 pub use terminal::{Terminal, as_seen};
+pub use text_properties::TextProperties;
+pub use truncate::{Truncated, truncate_line, truncate_lines, truncate_middle};
 pub use visible::{
     from_visible, show_invisible, visible, visible_content, visible_lines, visible_name,
 };

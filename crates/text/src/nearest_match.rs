@@ -8,7 +8,7 @@ use crate::lines::{each_line, split_lines};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Likeness<'a> {
     /// This block.
-    Block(Nearest<'a>),
+    Block(NearestMatch<'a>),
     /// Nothing that is much alike.
     Nothing,
     /// No line of it; the file is too large to be searched for lines that are only alike.
@@ -17,7 +17,7 @@ pub enum Likeness<'a> {
 
 /// The block of a file that is most like the text that was looked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Nearest<'a> {
+pub struct NearestMatch<'a> {
     /// The line, from 1, at which the block begins.
     pub first_line: u64,
     /// The block's lines as they stand in the file.
@@ -55,7 +55,7 @@ pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Li
             each_line(text, terminator).skip(start).take(wanted.len()).collect();
         let at = (0..wanted.len()).find(|&at| block.get(at) != wanted.get(at))?;
         let differs = ((start + at) as u64 + 1, wanted[at], block.get(at).copied());
-        Some(Nearest { first_line: start as u64 + 1, lines: block, differs })
+        Some(NearestMatch { first_line: start as u64 + 1, lines: block, differs })
     };
     match start.and_then(block) {
         Some(nearest) => Likeness::Block(nearest),
@@ -124,7 +124,7 @@ fn most_shared<'a>(file: impl Iterator<Item = &'a [u8]>, wanted: &[&'a [u8]]) ->
 mod tests {
     use super::*;
 
-    fn block<'a>(text: &'a [u8], wanted: &'a [u8]) -> Nearest<'a> {
+    fn block<'a>(text: &'a [u8], wanted: &'a [u8]) -> NearestMatch<'a> {
         match nearest_block(text, wanted, b'\n') {
             Likeness::Block(nearest) => nearest,
             other => panic!("{other:?}"),

@@ -11,15 +11,15 @@ mod apply;
 mod envelope;
 mod file_lines;
 mod hunk;
-mod misfit;
+mod mismatch;
 mod names;
-mod place;
+mod position;
 mod source;
 mod unified;
 
 pub use self::apply::{Applied, HunkFate};
 pub use self::hunk::{Hunk, HunkLine, Sign};
-pub use self::misfit::{Divergence, Misfit, Why};
+pub use self::mismatch::{Divergence, Misfit, Why};
 
 use self::source::Source;
 

@@ -7,7 +7,7 @@ use crate::endings::Endings;
 
 /// What one pass over a file's bytes tells about it. Feed every chunk, then [`Survey::finish`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Survey {
+pub struct TextProperties {
     /// How many bytes were fed.
     pub bytes: u64,
     /// `\n`, with or without `\r` before it.
@@ -40,10 +40,10 @@ const BYTES_PER_NUL_IN_TEXT: u64 = 512;
 /// Nor has it many other controls; a log in colour has some.
 const BYTES_PER_CONTROL_IN_TEXT: u64 = 8;
 
-impl Survey {
+impl TextProperties {
     /// The survey of bytes that are all in memory.
-    pub fn of(bytes: &[u8]) -> Survey {
-        let mut survey = Survey::default();
+    pub fn of(bytes: &[u8]) -> TextProperties {
+        let mut survey = TextProperties::default();
         survey.feed(bytes);
         survey.finish();
         survey
@@ -205,19 +205,19 @@ mod tests {
 
     #[test]
     fn line_ends_are_counted_as_grep_does() {
-        let survey = Survey::of(b"a\r\nb\nc\x0cd\xe2\x80\xa8e");
+        let survey = TextProperties::of(b"a\r\nb\nc\x0cd\xe2\x80\xa8e");
         assert_eq!((survey.lines(), survey.endings()), (3, Endings::Mixed));
         assert!(!survey.ends_with_newline());
-        assert_eq!(Survey::of(b"a\rb\rc").lines(), 3);
-        assert_eq!(Survey::of(b"a\rb\n").lines(), 1);
-        assert_eq!(Survey::of(b"").lines(), 0);
-        assert_eq!(Survey::of(b"\n").lines(), 1);
+        assert_eq!(TextProperties::of(b"a\rb\rc").lines(), 3);
+        assert_eq!(TextProperties::of(b"a\rb\n").lines(), 1);
+        assert_eq!(TextProperties::of(b"").lines(), 0);
+        assert_eq!(TextProperties::of(b"\n").lines(), 1);
     }
 
     #[test]
     fn a_few_nuls_are_text_and_many_are_not() {
-        assert!(!Survey::of(b"hello \0 there").looks_binary());
-        assert!(Survey::of(b"\x7fELF\0\0\0\0\0\0\0\0").looks_binary());
+        assert!(!TextProperties::of(b"hello \0 there").looks_binary());
+        assert!(TextProperties::of(b"\x7fELF\0\0\0\0\0\0\0\0").looks_binary());
     }
 
     proptest! {
@@ -228,12 +228,12 @@ mod tests {
             ], 0..60),
             size in 1usize..9,
         ) {
-            let mut chunked = Survey::default();
+            let mut chunked = TextProperties::default();
             for chunk in bytes.chunks(size) {
                 chunked.feed(chunk);
             }
             chunked.finish();
-            prop_assert_eq!(chunked, Survey::of(&bytes));
+            prop_assert_eq!(chunked, TextProperties::of(&bytes));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// A text within its budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Clipped {
+pub struct Truncated {
     /// What is kept, ending where a line ends if there is one to end at.
     pub text: String,
     /// How many characters were left out.
@@ -13,13 +13,13 @@ pub struct Clipped {
 
 /// Keeps at most `max_chars` characters of `text`: whole lines, unless the first alone is too long.
 /// Never cuts a character in two.
-pub fn clip_lines(text: &str, max_chars: usize) -> Clipped {
+pub fn truncate_lines(text: &str, max_chars: usize) -> Truncated {
     let Some((limit, _)) = text.char_indices().nth(max_chars) else {
-        return Clipped { text: text.to_owned(), left_out_chars: 0, left_out_lines: 0 };
+        return Truncated { text: text.to_owned(), left_out_chars: 0, left_out_lines: 0 };
     };
     let cut = text[..limit].rfind('\n').map_or(limit, |newline| newline + 1);
     let (kept, rest) = text.split_at(cut);
-    Clipped {
+    Truncated {
         text: kept.to_owned(),
         left_out_chars: rest.chars().count(),
         left_out_lines: rest.lines().count(),
@@ -27,7 +27,7 @@ pub fn clip_lines(text: &str, max_chars: usize) -> Clipped {
 }
 
 /// Keeps at most `max_chars` characters of one line, and says how many are missing.
-pub fn clip_line(line: &str, max_chars: usize) -> String {
+pub fn truncate_line(line: &str, max_chars: usize) -> String {
     match line.char_indices().nth(max_chars) {
         None => line.to_owned(),
         Some((cut, _)) => {
@@ -38,7 +38,7 @@ pub fn clip_line(line: &str, max_chars: usize) -> String {
 
 /// Keeps at most `max_chars` characters of one line, most of them of its beginning and the rest of its end, and
 /// says how many are missing between. `missing` is where some are missing already, and how many.
-pub fn clip_middle(line: &str, missing: Option<(usize, u64)>, max_chars: usize) -> String {
+pub fn truncate_middle(line: &str, missing: Option<(usize, u64)>, max_chars: usize) -> String {
     let chars = |text: &str| text.chars().count();
     let end_chars = max_chars / 4;
     let (begin, end, mut missing) = match missing {
@@ -72,25 +72,28 @@ mod tests {
 
     #[test]
     fn whole_lines_are_kept() {
-        let clipped = clip_lines("one\ntwo\nthree\n", 9);
+        let clipped = truncate_lines("one\ntwo\nthree\n", 9);
         assert_eq!(clipped.text, "one\ntwo\n");
         assert_eq!((clipped.left_out_chars, clipped.left_out_lines), (6, 1));
     }
 
     #[test]
     fn a_long_line_shows_its_beginning_and_its_end() {
-        assert_eq!(clip_middle("abcdefgh", None, 8), "abcdefgh");
-        assert_eq!(clip_middle("abcdefghijkl", None, 8), "abcdef…[+4 characters]…kl");
-        assert_eq!(clip_middle("abcdefghijkl", Some((9, 100)), 8), "abcdef…[+104 characters]…kl");
-        assert_eq!(clip_middle("ab", Some((1, 5)), 8), "a…[+5 characters]…b");
-        assert_eq!(clip_middle("äöüßäöüß", None, 4), "äöü…[+4 characters]…ß");
-        assert_eq!(clip_middle("abc", None, 0), "…[+3 characters]…");
+        assert_eq!(truncate_middle("abcdefgh", None, 8), "abcdefgh");
+        assert_eq!(truncate_middle("abcdefghijkl", None, 8), "abcdef…[+4 characters]…kl");
+        assert_eq!(
+            truncate_middle("abcdefghijkl", Some((9, 100)), 8),
+            "abcdef…[+104 characters]…kl"
+        );
+        assert_eq!(truncate_middle("ab", Some((1, 5)), 8), "a…[+5 characters]…b");
+        assert_eq!(truncate_middle("äöüßäöüß", None, 4), "äöü…[+4 characters]…ß");
+        assert_eq!(truncate_middle("abc", None, 0), "…[+3 characters]…");
     }
 
     proptest! {
         #[test]
         fn nothing_is_lost_uncounted(text in "[ab\u{1f600}\\n]{0,40}", max in 0usize..50) {
-            let clipped = clip_lines(&text, max);
+            let clipped = truncate_lines(&text, max);
             prop_assert!(text.starts_with(&clipped.text));
             prop_assert!(clipped.text.chars().count() <= max);
             prop_assert_eq!(clipped.text.chars().count() + clipped.left_out_chars, text.chars().count());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toolcrib_policy::{Access, Proposal};
-use toolcrib_text::{clip_line, visible_lines, visible_name};
+use toolcrib_text::{truncate_line, visible_lines, visible_name};
 
 use crate::reply::Reply;
 
@@ -86,7 +86,7 @@ impl Question<'_> {
 }
 
 fn sentence(text: &str) -> String {
-    format!("{}\n", visible_name(clip_line(text, MAX_SENTENCE_CHARS).as_bytes()))
+    format!("{}\n", visible_name(truncate_line(text, MAX_SENTENCE_CHARS).as_bytes()))
 }
 
 /// A text in parts of at most [`PART_CHARS`] characters: whole lines, unless one alone is longer.

@@ -8,20 +8,20 @@ use toolcrib_policy::{Access, Decision, Effect};
 use toolcrib_text::{Secrets, visible_name};
 
 use crate::approve::{Approver, Nobody};
+use crate::authorize::permit;
+use crate::call_record::Record;
 use crate::cancel::{Cancel, Progress};
 use crate::cx::Cx;
 use crate::decode::decode;
 use crate::error::{Error, ErrorKind};
-use crate::grant::Grant;
-use crate::runs_later::told;
-use crate::permit::permit;
-use crate::record::Record;
+use crate::path_access::Grant;
 use crate::reply::Reply;
+use crate::run_later_notes::told;
 use crate::runtime::Runtime;
-use crate::seen::Basis;
+use crate::seen_files::Basis;
 use crate::session::Session;
-use crate::table::Row;
 use crate::tool::Category;
+use crate::tool_table::Row;
 
 /// What a caller wants: a tool by its name, and its arguments.
 #[derive(Debug, Clone, PartialEq)]

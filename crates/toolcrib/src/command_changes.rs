@@ -9,8 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolcrib_exec::{FileAccess, FileAction};
-use toolcrib_fs::{About, ChangedFile, Footprint, Measure, Settled, Tree, Workspace, Worth};
-use toolcrib_search::{Ignored, VERSION_CONTROL};
+use toolcrib_fs::{
+    About, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, TreeReader,
+    Workspace,
+};
+use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 use toolcrib_text::visible_name;
 
 use self::heads::Heads;
@@ -22,21 +25,21 @@ const MAX_SHARED: usize = 3;
 /// What one command changes: told by the thread that lets its calls wait, asked for by calls.
 #[derive(Debug)]
 pub(crate) struct Trail {
-    footprint: Footprint,
+    footprint: ChangeCapture,
     workspace: Workspace,
     /// By the root.
-    ignored: HashMap<PathBuf, Ignored>,
+    ignored: HashMap<PathBuf, IgnoreLookup>,
     own: Vec<PathBuf>,
     heads: Mutex<Heads>,
     /// What is settled and nobody has asked for yet.
-    untold: Mutex<Left>,
+    untold: Mutex<PathClass>,
     /// No process of the command is left.
     is_over: AtomicBool,
 }
 
 /// What a command has changed since somebody asked last.
 #[derive(Debug, Default)]
-pub(crate) struct Left {
+pub(crate) struct PathClass {
     pub(crate) files: Vec<ChangedFile>,
     /// Directories that it made, with no changed file in them.
     pub(crate) made: Vec<PathBuf>,
@@ -54,20 +57,20 @@ impl Trail {
     /// Of a command that has not begun.
     pub(crate) fn begin(runtime: &Runtime, about: About) -> Trail {
         let (workspace, journal) = (runtime.workspace().clone(), runtime.journal().cloned());
-        let with_path = |tree: Tree| (tree.path().to_owned(), Ignored::new(tree));
+        let with_path = |tree: TreeReader| (tree.path().to_owned(), IgnoreLookup::new(tree));
         Trail {
             ignored: workspace.trees().map(with_path).collect(),
             own: runtime.own().to_vec(),
             heads: Mutex::default(),
             workspace: workspace.clone(),
-            footprint: Footprint::new(workspace, journal, about, Measure::default()),
+            footprint: ChangeCapture::new(workspace, journal, about, CaptureLimits::default()),
             untold: Mutex::default(),
             is_over: AtomicBool::new(false),
         }
     }
 
     /// What it has changed since this was asked last.
-    pub(crate) fn take(&self) -> Left {
+    pub(crate) fn take(&self) -> PathClass {
         let mut untold = self.lock();
         untold.add(self.settle(!self.is_over.load(Ordering::Relaxed)));
         let mut left = std::mem::take(&mut *untold);
@@ -114,16 +117,16 @@ impl Trail {
         self.lock().add(self.settle(false));
     }
 
-    fn settle(&self, still_runs: bool) -> Settled {
+    fn settle(&self, still_runs: bool) -> CapturedChanges {
         self.footprint.settle(still_runs, &|path, is_directory| self.worth(path, is_directory))
     }
 
-    fn worth(&self, path: &Path, is_directory: bool) -> Worth {
+    fn worth(&self, path: &Path, is_directory: bool) -> CaptureClass {
         let is_own = self.own.iter().any(|own| path.starts_with(own));
         let names = || path.components().map(|component| component.as_os_str());
         // Version control keeps its own history, and half of it brought back is worse than none.
         if is_own || names().any(|name| VERSION_CONTROL.iter().any(|known| name == *known)) {
-            return Worth::Nothing;
+            return CaptureClass::Nothing;
         }
         let place = self.workspace.tree_of(path);
         let is_ignored = place.is_some_and(|(tree, relative)| {
@@ -132,20 +135,20 @@ impl Trail {
                 false => ignored.has(&relative),
             })
         });
-        if is_ignored { Worth::Little } else { Worth::Much }
+        if is_ignored { CaptureClass::Little } else { CaptureClass::Much }
     }
 
     fn heads(&self) -> MutexGuard<'_, Heads> {
         self.heads.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Left> {
+    fn lock(&self) -> MutexGuard<'_, PathClass> {
         self.untold.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Left {
-    fn add(&mut self, settled: Settled) {
+impl PathClass {
+    fn add(&mut self, settled: CapturedChanges) {
         self.files.extend(settled.files);
         self.made.extend(settled.made);
         self.removed.extend(settled.removed);

@@ -2,14 +2,14 @@
 
 mod change;
 mod command;
-mod look;
-mod meant;
+mod files;
+mod path_suggestions;
 mod search;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{About, Journal, Place};
+use toolcrib_fs::{About, Journal, ResolvedPath};
 use toolcrib_policy::Effect;
 
 pub(crate) use self::change::Restoring;
@@ -20,10 +20,10 @@ pub(crate) use self::search::Ground;
 use crate::call::Options;
 use crate::cancel::Progress;
 use crate::error::{Error, ErrorKind};
-use crate::grant::Grant;
 use crate::limits::Limits;
+use crate::path_access::Grant;
 use crate::runtime::Runtime;
-use crate::seen::Basis;
+use crate::seen_files::Basis;
 use crate::session::Session;
 
 /// The hands of a call. A tool has no other way to the machine.
@@ -118,7 +118,7 @@ impl<'a> Cx<'a> {
         })
     }
 
-    fn place(&self, effect: Effect, path: &Path) -> Result<Place, Error> {
+    fn place(&self, effect: Effect, path: &Path) -> Result<ResolvedPath, Error> {
         self.grant.place(self.runtime, self.session, effect, path)
     }
 }

@@ -5,11 +5,11 @@ use std::time::UNIX_EPOCH;
 
 use toolcrib_fs::Decided;
 use toolcrib_policy::Access;
-use toolcrib_text::{Secrets, clip_line, visible_name};
+use toolcrib_text::{Secrets, truncate_line, visible_name};
 
+use crate::call_record::Record;
 use crate::error::Error;
 use crate::history::{age, journal_error};
-use crate::record::Record;
 use crate::runtime::Runtime;
 use crate::session::Session;
 
@@ -107,8 +107,8 @@ impl Runtime {
             return;
         };
         let shown = |access: &Access| {
-            let words = clip_line(&access.to_string(), 2 * MAX_CHARS);
-            clip_line(&visible_name(secrets.mask(&words).as_bytes()), MAX_CHARS)
+            let words = truncate_line(&access.to_string(), 2 * MAX_CHARS);
+            truncate_line(&visible_name(secrets.mask(&words).as_bytes()), MAX_CHARS)
         };
         let mut what: Vec<String> = record.accesses.iter().take(MAX_ACCESSES).map(shown).collect();
         match record.accesses.len().saturating_sub(MAX_ACCESSES) {

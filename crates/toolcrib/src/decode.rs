@@ -8,11 +8,11 @@
 //! cannot disagree.
 
 use serde_json::{Map, Value};
-use toolcrib_text::clip_line;
+use toolcrib_text::truncate_line;
 
 use crate::error::Error;
-use crate::suggest::{fold, near};
 use crate::schema::Schema;
+use crate::suggest::{fold, similar_names};
 use crate::tool::{AnyTool, Entry};
 
 /// So many problems are told at once; the rest shows when these are mended.
@@ -212,7 +212,7 @@ impl Fitting {
 
     fn unknown_field(&mut self, path: &str, schema: &Map<String, Value>, given: &str) {
         let names = properties(schema).map(|(name, _)| name);
-        let meant = match near(given, names, 1).first() {
+        let meant = match similar_names(given, names, 1).first() {
             Some(name) => format!(" (did you mean `{name}`?)"),
             None => String::new(),
         };
@@ -285,7 +285,7 @@ fn shown(value: &Value) -> String {
 
 /// Names and values in errors: enough to know them by.
 fn clip(text: &str) -> String {
-    clip_line(text, 40)
+    truncate_line(text, 40)
 }
 
 fn join(path: &str, name: &str) -> String {

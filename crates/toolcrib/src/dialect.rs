@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Error;
 use crate::reply::Reply;
-use crate::wire::to_json;
+use crate::reply_json::to_json;
 
 /// A vocabulary.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -398,7 +398,7 @@ mod tests {
     /// Whatever a dialect shows is taken in every dialect.
     #[test]
     fn what_is_shown_is_taken() {
-        let table = crate::table::Table::new(crate::tools::TOOLS);
+        let table = crate::tool_table::Table::new(crate::tools::TOOLS);
         for dialect in Dialect::ALL {
             for row in table.rows() {
                 let (name, schema) = (row.entry.name, row.schema());

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use toolcrib_exec::{Attempt, Command, Level, tells_refusals, try_to_escape};
+use toolcrib_exec::{Command, EscapeAttempt, Level, reports_denials, try_to_escape};
 
 use crate::cx::trouble;
 use crate::error::{Error, ErrorKind};
@@ -25,7 +25,7 @@ pub struct Checkup {
     /// Why each higher level could not be had.
     pub reasons: Vec<String>,
     /// What was tried, and whether it was refused.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<EscapeAttempt>,
     /// Names of variables that commands do not get: secrets, and what makes programs run code.
     pub left_out: Vec<String>,
 }
@@ -53,7 +53,7 @@ impl Runtime {
             let sandbox = sandbox(self, &settings, &tmp);
             let tried = try_to_escape(session.jobs(), &sandbox, &command);
             attempts = tried.map_err(|error| trouble(&error))?;
-            let told = tells_refusals(session.jobs(), &sandbox, &command);
+            let told = reports_denials(session.jobs(), &sandbox, &command);
             if !told.map_err(|error| trouble(&error))? {
                 missing.push("What is refused to a command is not told in replies.".to_owned());
             }

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 use toolcrib_fs::{FsError, FsErrorKind};
-use toolcrib_text::{Secrets, clip_line, visible_lines};
+use toolcrib_text::{Secrets, truncate_line, visible_lines};
 
 use crate::reply::{clip, mask_strings};
 
@@ -160,8 +160,8 @@ impl Error {
     /// do, then the lines to look at.
     pub(crate) fn within(mut self, chars: usize) -> Self {
         let parts = &mut self.parts;
-        parts.message = clip_line(&visible_lines(&parts.message), chars / 4);
-        parts.hint = clip_line(&visible_lines(&parts.hint), chars / 4);
+        parts.message = truncate_line(&visible_lines(&parts.message), chars / 4);
+        parts.hint = truncate_line(&visible_lines(&parts.hint), chars / 4);
         let said = parts.message.chars().count() + parts.hint.chars().count() + 2;
         parts.detail = clip(&parts.detail, chars.saturating_sub(said), chars).0;
         self

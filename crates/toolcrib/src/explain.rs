@@ -1,15 +1,15 @@
 //! Which rule decides a call, before it is made.
 
-use toolcrib_policy::{Access, Basis, Decision, Touched, Understood, Verdict};
+use toolcrib_policy::{Access, Basis, CommandAnalysis, Decision, Touched, Verdict};
 
-use crate::broken::{BROKEN, confirmed};
+use crate::authorize::command_directory;
 use crate::call::Call;
 use crate::decode::decode;
 use crate::error::Error;
-use crate::grant::Grant;
-use crate::permit::command_directory;
+use crate::path_access::Grant;
 use crate::runtime::Runtime;
 use crate::session::Session;
+use crate::syntax_errors::{BROKEN, confirmed};
 
 /// What would be decided on a call, and by what.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Explanation {
     /// What is decided on each command, file and variable of its scripts.
     pub bases: Vec<Basis>,
     /// What was seen in the commands that it would run.
-    pub commands: Vec<Understood>,
+    pub commands: Vec<CommandAnalysis>,
     /// Files that it would write, redirections of commands among them.
     pub writes: Vec<String>,
     /// Files that it would read.

@@ -14,7 +14,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use toolcrib_exec::{
-    Worker, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces, keep, serve, serve_conversation,
+    Worker, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces, run_shim, serve,
+    serve_conversation,
 };
 use toolcrib_search::answer_questions;
 
@@ -63,7 +64,7 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
     // First: every command pays for it.
     let mut arguments = arguments.peekable();
     if arguments.peek().is_some_and(|task| task == KEEP[1]) {
-        return Some(keep());
+        return Some(run_shim());
     }
     let task: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
     let task: Vec<&str> = task.iter().map(String::as_str).collect();

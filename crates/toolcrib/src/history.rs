@@ -1,6 +1,6 @@
 //! What was done, as people and models read it.
 
-mod taken_back;
+mod undone;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use toolcrib_fs::{
 };
 use toolcrib_text::{Diff, unified_diff, visible_name};
 
-pub(crate) use self::taken_back::{TakenBack, taken_back};
+pub(crate) use self::undone::{TakenBack, taken_back};
 
 use crate::error::{Error, ErrorKind};
+use crate::phrases::{counted, first_of, one_line};
 use crate::runtime::Runtime;
 use crate::session::Session;
-use crate::words::{counted, first_of, one_line};
 
 /// Characters of a command that a line of the history shows.
 const COMMAND_CHARS: usize = 80;

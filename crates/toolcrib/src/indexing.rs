@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::Tree;
-use toolcrib_search::{IndexStatus, Listing, Stop, Walk};
+use toolcrib_fs::TreeReader;
+use toolcrib_search::{Deadline, IndexStatus, Listing, Walk};
 
 use crate::error::Error;
-use crate::search_decoder::AsRead;
 use crate::runtime::Runtime;
+use crate::search_decoder::AsRead;
 
 /// The index of a root.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Runtime {
         })
     }
 
-    fn root_index(&self, tree: &Tree, listing: &Listing) -> RootIndex {
+    fn root_index(&self, tree: &TreeReader, listing: &Listing) -> RootIndex {
         RootIndex {
             root: tree.path().to_owned(),
             is_wanted: self.tables().is_indexed(listing),
@@ -63,7 +63,7 @@ impl Runtime {
     fn each_tree<T>(
         &self,
         patience: Duration,
-        mut take: impl FnMut(&Tree, &Listing) -> Result<T, Error>,
+        mut take: impl FnMut(&TreeReader, &Listing) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let never = || false;
         let (mut all, hidden) = (Vec::new(), self.hidden().all());
@@ -74,7 +74,7 @@ impl Runtime {
                 ignored: false,
                 named: &[],
                 own: &hidden,
-                stop: &Stop::new(Instant::now() + patience, &never),
+                stop: &Deadline::new(Instant::now() + patience, &never),
             });
             all.push(take(&tree, &listing)?);
         }

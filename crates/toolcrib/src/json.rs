@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use toolcrib_text::clip_line;
+use toolcrib_text::truncate_line;
 
 use crate::error::Error;
 
@@ -81,7 +81,7 @@ impl<'de> Visitor<'de> for Strict {
         let mut fields = Map::new();
         while let Some(key) = map.next_key::<String>()? {
             if fields.contains_key(&key) {
-                let key = clip_line(&key, MAX_SHOWN_CHARS);
+                let key = truncate_line(&key, MAX_SHOWN_CHARS);
                 return Err(A::Error::custom(format!("the name {key:?} stands twice")));
             }
             fields.insert(key, map.next_value_seed(Strict)?);

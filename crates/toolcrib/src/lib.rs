@@ -50,10 +50,11 @@ mod silence;
 
 mod approve;
 mod author;
-mod broken;
+mod authorize;
 mod call;
+mod call_record;
 mod cancel;
-mod catalogue;
+mod command_changes;
 mod cx;
 mod decisions;
 mod decode;
@@ -61,76 +62,75 @@ mod dialect;
 mod doctor;
 mod error;
 mod explain;
-mod file;
-mod grant;
 mod helper;
-mod hidden;
+mod hidden_paths;
 mod history;
 mod indexing;
 mod json;
-mod running_commands;
-mod runs_later;
-mod leftovers;
-mod search_decoder;
 mod limits;
-mod suggest;
-mod notes;
-mod permit;
-mod reach;
-mod record;
+mod open_file;
+mod output_notes;
+mod outside_access;
+mod path_access;
+mod phrases;
 mod reply;
+mod reply_json;
+mod run_later_notes;
+mod running_commands;
 mod runtime;
 mod sandbox;
 mod schema;
-mod seen;
+mod search_decoder;
+mod seen_files;
 mod session;
 mod shell;
-mod state;
-mod table;
+mod suggest;
+mod syntax_errors;
+mod tmp_leftovers;
 mod tool;
+mod tool_formats;
+mod tool_state;
+mod tool_table;
 mod tools;
-mod command_changes;
 mod undo;
-mod wire;
-mod words;
 
 pub use approve::{Answer, Answered, Approver, Nobody, Question};
 pub use call::{Call, Options};
+pub use call_record::{Outcome, Record, Recorder};
 pub use cancel::{Cancel, Progress};
-pub use catalogue::{Format, ToolInfo};
 pub use cx::{Changed, Cx, FileEdit, Updated};
 pub use decisions::DecisionEntry;
 pub use dialect::Dialect;
 pub use doctor::Checkup;
 pub use error::{Error, ErrorKind};
 pub use explain::Explanation;
-pub use file::{Chunks, OpenFile};
 pub use helper::run_helper;
 pub use history::{ChangeLog, HistoryDirectory, HistoryEntry, HistoryFile};
 pub use indexing::RootIndex;
 pub use json::parse_json;
-pub use running_commands::{RunningCommand, end_command, running_commands};
 pub use limits::Limits;
-pub use record::{Outcome, Record, Recorder};
+pub use open_file::{Chunks, OpenFile};
 pub use reply::{Picture, Reply};
+pub use reply_json::to_json;
+pub use running_commands::{RunningCommand, end_command, running_commands};
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use sandbox::SandboxSettings;
 pub use session::Session;
 pub use shell::login_files;
 pub use tool::{Category, Hints, Tool};
-pub use toolcrib_exec::{Attempt, Network, ask_for_more_handles};
+pub use tool_formats::{Format, ToolInfo};
+pub use toolcrib_exec::{EscapeAttempt, Network, raise_nofile_limit};
 pub use toolcrib_fs::{
     Caps, Content, DamagedChanges, HardLinks, PrivateFile, PrivateFileError, Recovered,
     RecoveryOutcome, Registry, random_bytes,
 };
 pub use toolcrib_policy::{
-    Access, Asked, Assignment, Basis, Command as ShellCommand, Decision, Effect, Outside, Profile,
-    Proposal, Protection, Remembered, Role, RuleError, Rules, Touched, Trouble, Understood,
-    UnknownOutside, UnknownProfile, WhyNot, Word,
+    Access, ApprovalScope, Assignment, Basis, Command as ShellCommand, CommandAnalysis, Decision,
+    Effect, Outside, Profile, Proposal, Protection, Role, RuleError, Rules, SessionApprovals,
+    Touched, Trouble, UnknownOutside, UnknownProfile, WhyNot, Word,
 };
 pub use toolcrib_search::{IndexSettings, IndexStatus};
 pub use toolcrib_text::{visible, visible_content, visible_lines, visible_name};
-pub use wire::to_json;
 
 /// What a tool of one's own derives its arguments with: `#[derive(Deserialize, JsonSchema)]`.
 pub use schemars::{self, JsonSchema};

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
-use toolcrib_text::{Secrets, clip_lines};
+use toolcrib_text::{Secrets, truncate_lines};
 
-use crate::words::counted;
+use crate::phrases::counted;
 
 /// The answer of a call: text for the model, facts for programs.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -187,7 +187,7 @@ pub(crate) fn clip(text: &str, room: usize, budget: usize) -> (String, usize) {
     if text.chars().count() <= room {
         return (text.to_owned(), 0);
     }
-    let clipped = clip_lines(text, room.saturating_sub(NOTE_CHARS));
+    let clipped = truncate_lines(text, room.saturating_sub(NOTE_CHARS));
     let lines = counted(clipped.left_out_lines as u64, "line");
     let left_out = counted(clipped.left_out_chars as u64, "character");
     let note = format!("[{lines}, {left_out} left out: a reply has at most {budget}]\n");

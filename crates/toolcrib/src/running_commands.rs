@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use toolcrib_exec::{Ending, Kept, all_kept};
+use toolcrib_exec::{Ending, RunningJob, all_running_jobs};
 use toolcrib_text::{Secrets, visible, visible_name};
 
 use crate::error::{Error, ErrorKind};
@@ -33,7 +33,7 @@ pub struct RunningCommand {
 
 /// Every command that a runtime of this user runs, the oldest first.
 pub fn running_commands() -> Vec<RunningCommand> {
-    let shown = |kept: Kept| RunningCommand {
+    let shown = |kept: RunningJob| RunningCommand {
         command: Secrets::default().mask(&visible(&kept.script)).into_owned(),
         processes: kept.processes.into_iter().map(|process| (process.pid, process.name)).collect(),
         id: kept.id,
@@ -43,13 +43,13 @@ pub fn running_commands() -> Vec<RunningCommand> {
         workspace: kept.workspace,
         user: kept.user,
     };
-    all_kept(&KEEP).into_iter().map(shown).collect()
+    all_running_jobs(&KEEP).into_iter().map(shown).collect()
 }
 
 /// Ends a command of whichever runtime of this user, and all that it started; answers how many processes
 /// that were.
 pub fn end_command(id: &str) -> Result<u64, Error> {
-    let Some(kept) = all_kept(&KEEP).into_iter().find(|kept| kept.id == id) else {
+    let Some(kept) = all_running_jobs(&KEEP).into_iter().find(|kept| kept.id == id) else {
         let message = format!("no command {} runs", visible_name(id.as_bytes()));
         return Err(Error::new(ErrorKind::NotFound, message));
     };

@@ -8,25 +8,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use toolcrib_exec::HeldPath;
 use toolcrib_fs::{
-    Caps, HardLinks, Journal, Place, Recovered, Registry, Root, RootMode, Workspace, real_path,
+    Caps, HardLinks, Journal, Recovered, Registry, ResolvedPath, Root, RootMode, Workspace,
+    real_path,
 };
 use toolcrib_policy::{Access, Effect, Outside, Policy, Profile, Protection, Rules};
-use toolcrib_search::{IndexSettings, Tables};
+use toolcrib_search::{IndexSettings, ListingCaches};
 use toolcrib_text::{Secrets, visible_name};
 
+use crate::call_record::{Record, Recorder};
 use crate::decisions::DecisionKeeping;
 use crate::error::Error;
-use crate::hidden::Hidden;
+use crate::hidden_paths::Hidden;
 use crate::history::journal_error;
 use crate::limits::Limits;
-use crate::record::{Record, Recorder};
 use crate::sandbox::PathRules;
 use crate::sandbox::SandboxSettings;
 use crate::session::{NoticeSink, Session};
 use crate::shell::{EnvironmentSource, ShellHost, ShellSettings};
-use crate::state::States;
-use crate::table::Table;
 use crate::tool::{Entry, Tool};
+use crate::tool_state::States;
+use crate::tool_table::Table;
 use crate::tools::TOOLS;
 
 /// Everything that calls have in common. One of these serves any number of sessions and threads.
@@ -48,7 +49,7 @@ pub struct Runtime {
     helper: Option<PathBuf>,
     shell_host: Option<ShellHost>,
     sessions: AtomicU64,
-    tables: Tables,
+    tables: ListingCaches,
     decision_keeping: DecisionKeeping,
     home: Option<PathBuf>,
     notice: Option<NoticeSink>,
@@ -163,7 +164,7 @@ impl Runtime {
     }
 
     /// A real path as replies show it: on one line, and relative to `directory` where it is in it.
-    pub(crate) fn show_path(&self, directory: &Place, path: &Path) -> String {
+    pub(crate) fn show_path(&self, directory: &ResolvedPath, path: &Path) -> String {
         let shown = match path.strip_prefix(directory.path()) {
             Ok(relative) if !self.absolute_paths => relative,
             _ => path,
@@ -173,7 +174,7 @@ impl Runtime {
     }
 
     /// What earlier searches have listed.
-    pub(crate) fn tables(&self) -> &Tables {
+    pub(crate) fn tables(&self) -> &ListingCaches {
         &self.tables
     }
 
@@ -434,7 +435,7 @@ impl RuntimeBuilder {
             helper: self.helper,
             shell_host,
             sessions: AtomicU64::new(0),
-            tables: Tables::new(self.index, indexes),
+            tables: ListingCaches::new(self.index, indexes),
             decision_keeping: DecisionKeeping::default(),
             home: self.home,
             notice: self.notice,

@@ -2,31 +2,31 @@
 
 use std::borrow::Cow;
 
-use toolcrib_search::{Letters, Pieces, Reading};
-use toolcrib_text::{Detector, Survey, Transcoder};
+use toolcrib_search::{ChunkDecoder, Decoded, Decoder};
+use toolcrib_text::{Detector, TextProperties, Transcoder};
 
 /// Reads what Read reads.
 pub(crate) struct AsRead;
 
-impl Letters for AsRead {
-    fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b> {
-        let (survey, mut detector) = (Survey::of(bytes), Detector::default());
+impl Decoder for AsRead {
+    fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
+        let (survey, mut detector) = (TextProperties::of(bytes), Detector::default());
         detector.feed(bytes);
         if survey.looks_binary() && !detector.may_be_utf16() {
-            return Reading::Binary;
+            return Decoded::Binary;
         }
         let encoding = detector.finish(&survey);
         if encoding.is_utf8() {
-            return Reading::Text(with_line_feeds(bytes.into()), None);
+            return Decoded::Text(with_line_feeds(bytes.into()), None);
         }
         let mut stream = encoding.stream();
         let mut letters = stream.feed(bytes, false).into_owned();
         letters.extend_from_slice(&stream.feed(b"", true));
-        Reading::Text(with_line_feeds(letters.into()), Some(encoding.name()))
+        Decoded::Text(with_line_feeds(letters.into()), Some(encoding.name()))
     }
 
-    fn pieces(&self, beginning: &[u8]) -> Option<Box<dyn Pieces>> {
-        let (survey, mut detector) = (Survey::of(beginning), Detector::default());
+    fn pieces(&self, beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>> {
+        let (survey, mut detector) = (TextProperties::of(beginning), Detector::default());
         detector.feed(beginning);
         if survey.looks_binary() && !detector.may_be_utf16() {
             return None;
@@ -48,7 +48,7 @@ struct InPieces {
     ends_with_cr: bool,
 }
 
-impl Pieces for InPieces {
+impl ChunkDecoder for InPieces {
     fn encoding(&self) -> Option<&'static str> {
         self.encoding
     }

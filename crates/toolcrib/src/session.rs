@@ -7,14 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use toolcrib_exec::Ending;
-use toolcrib_fs::{Place, Root};
-use toolcrib_policy::{Policy, Proposal, Remembered};
+use toolcrib_fs::{ResolvedPath, Root};
+use toolcrib_policy::{Policy, Proposal, SessionApprovals};
 
 use crate::cancel::Cancel;
 use crate::error::Error;
-use crate::leftovers;
-use crate::seen::Seen;
+use crate::seen_files::Seen;
 use crate::shell::SessionShell;
+use crate::tmp_leftovers;
 
 /// More files than a session works with. Should it see more, it starts to remember anew.
 const MAX_SEEN: usize = 10_000;
@@ -32,9 +32,9 @@ const GLANCE: Duration = Duration::from_millis(50);
 /// commands that it started.
 pub struct Session {
     id: u64,
-    directory: Place,
-    remembered: Mutex<Remembered>,
-    refused: Mutex<Remembered>,
+    directory: ResolvedPath,
+    remembered: Mutex<SessionApprovals>,
+    refused: Mutex<SessionApprovals>,
     /// Rules that hold always, and were agreed to since the session began.
     agreed: Mutex<Vec<Proposal>>,
     seen: Mutex<HashMap<PathBuf, Seen>>,
@@ -71,7 +71,7 @@ struct ChangedOutside {
 impl Session {
     pub(crate) fn new(
         id: u64,
-        directory: Place,
+        directory: ResolvedPath,
         shell: Option<SessionShell>,
         notice: Option<NoticeSink>,
     ) -> Self {
@@ -118,7 +118,7 @@ impl Session {
         self.id
     }
 
-    pub(crate) fn directory(&self) -> &Place {
+    pub(crate) fn directory(&self) -> &ResolvedPath {
         &self.directory
     }
 
@@ -156,12 +156,12 @@ impl Session {
         lock(&self.changed_outside).paths.iter().any(|changed| changed.starts_with(path))
     }
 
-    pub(crate) fn remembered(&self) -> Remembered {
+    pub(crate) fn remembered(&self) -> SessionApprovals {
         lock(&self.remembered).clone()
     }
 
     /// Keeps an answer: for exactly what was asked.
-    pub(crate) fn remember(&self, asked: Remembered) {
+    pub(crate) fn remember(&self, asked: SessionApprovals) {
         let mut all = lock(&self.remembered);
         if all.len() < MAX_REMEMBERED {
             all.extend(asked);
@@ -169,7 +169,7 @@ impl Session {
     }
 
     /// Keeps a refusal that is for good.
-    pub(crate) fn refuse(&self, asked: Remembered) {
+    pub(crate) fn refuse(&self, asked: SessionApprovals) {
         let mut all = lock(&self.refused);
         if all.len() < MAX_REMEMBERED {
             all.extend(asked);
@@ -190,7 +190,7 @@ impl Session {
     }
 
     /// Whether something of this was refused for good.
-    pub(crate) fn has_refused(&self, asks: &Remembered) -> bool {
+    pub(crate) fn has_refused(&self, asks: &SessionApprovals) -> bool {
         !lock(&self.refused).is_disjoint(asks)
     }
 
@@ -236,7 +236,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         let tmp = self.shell.as_ref().and_then(|shell| shell.jobs().made_tmp());
-        let left = tmp.and_then(|tmp| leftovers::in_directory(&tmp));
+        let left = tmp.and_then(|tmp| tmp_leftovers::in_directory(&tmp));
         if let (Some(left), Some(notice)) = (left, &self.notice) {
             notice(&left.sentence());
         }

@@ -20,9 +20,9 @@ pub use self::login::login_files;
 use self::login::{Loaded, Login, LoginProbe, merged};
 pub(crate) use self::offline::end_waiting_for_a_network;
 use self::syntax::{read_syntax_check, syntax_check};
+use crate::command_changes::Trail;
 use crate::helper::KEEP;
 use crate::sandbox::{SandboxSettings, is_enough};
-use crate::command_changes::Trail;
 
 /// Commands of one session at a time, those that have ended and are still remembered among them.
 const MAX_JOBS: usize = 1_000;

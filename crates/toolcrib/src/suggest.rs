@@ -10,7 +10,7 @@ pub(crate) const MAX_NAMES: usize = 10_000;
 const LIKENESS: f64 = 0.75;
 
 /// The candidates that are most like `name`, best first, at most `most`. Case does not matter.
-pub(crate) fn near<'a>(
+pub(crate) fn similar_names<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
     most: usize,
@@ -27,7 +27,7 @@ pub(crate) fn near<'a>(
 
 /// The names of files that are most like `name`, best first, at most `most`: those that differ in a few letters, in their case
 /// or in what stands behind the dot.
-pub(crate) fn near_files<'a>(
+pub(crate) fn similar_files<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
     most: usize,
@@ -88,19 +88,19 @@ mod tests {
 
     #[test]
     fn files_of_other_names_are_not_near() {
-        assert_eq!(near_files("nodir", ["NOTICE", "notes.md", "index"], 3), [""; 0]);
-        assert_eq!(near_files("clik", ["click", "clap"], 3), ["click"]);
-        assert_eq!(near_files("scr", ["lib", "src"], 3), ["src"]);
-        assert_eq!(near_files("x", [".git", "lib"], 3), [""; 0]);
-        assert_eq!(near_files("README.txt", ["readme.md", "LICENSE"], 3), ["readme.md"]);
-        assert_eq!(near_files("mian.rs", ["main.rs", "lib.rs"], 3), ["main.rs"]);
+        assert_eq!(similar_files("nodir", ["NOTICE", "notes.md", "index"], 3), [""; 0]);
+        assert_eq!(similar_files("clik", ["click", "clap"], 3), ["click"]);
+        assert_eq!(similar_files("scr", ["lib", "src"], 3), ["src"]);
+        assert_eq!(similar_files("x", [".git", "lib"], 3), [""; 0]);
+        assert_eq!(similar_files("README.txt", ["readme.md", "LICENSE"], 3), ["readme.md"]);
+        assert_eq!(similar_files("mian.rs", ["main.rs", "lib.rs"], 3), ["main.rs"]);
     }
 
     #[test]
     fn the_nearest_name_comes_first() {
         let names = ["file_path", "offset", "limit"];
-        assert_eq!(near("fil_path", names, 1), ["file_path"]);
-        assert_eq!(near("filePath", names, 1), ["file_path"]);
-        assert_eq!(near("colour", names, 1), [""; 0]);
+        assert_eq!(similar_names("fil_path", names, 1), ["file_path"]);
+        assert_eq!(similar_names("filePath", names, 1), ["file_path"]);
+        assert_eq!(similar_names("colour", names, 1), [""; 0]);
     }
 }

@@ -3,12 +3,13 @@
 mod apply_patch;
 mod bash;
 mod bash_output;
-mod changes;
+mod changed_files;
+mod command_messages;
 mod edit;
 mod glob;
 mod grep;
-mod hidden;
 mod history;
+mod invisible_notes;
 mod kill_shell;
 mod list_shells;
 mod ls;
@@ -16,9 +17,8 @@ mod multi_edit;
 mod notebook_edit;
 mod read;
 mod replacement;
-mod search_words;
+mod search_messages;
 mod shell_output;
-mod shell_words;
 mod shown_diff;
 mod timeout;
 mod undo;
@@ -50,7 +50,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::table::Table;
+    use crate::tool_table::Table;
 
     /// What registering asks of a library user's tool holds for ours too.
     #[test]

@@ -10,24 +10,24 @@
 //! it does not get back what an earlier change wrote, and what was taken back is not done again. Otherwise it
 //! is left as it is, and the rest is taken back without it.
 
-mod choice;
-mod today;
-mod wanted;
+mod current_file;
+mod request;
+mod selection;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, FileChange, FileKind, KeptDirectory, KeptPath, NewMode, Version};
 
-pub(crate) use self::choice::Chosen;
-pub(crate) use self::wanted::{Wanted, real_paths};
+pub(crate) use self::request::{Wanted, real_paths};
+pub(crate) use self::selection::Chosen;
 
-use self::today::{Today, conflict};
+use self::current_file::{Today, conflict};
 use crate::cx::{Cx, FileEdit};
 use crate::error::Error;
-use crate::grant::require_restorable;
 use crate::history::{ChangeLog, HistoryEntry};
-use crate::words::first_of;
+use crate::path_access::require_restorable;
+use crate::phrases::first_of;
 
 /// So many later changes of a file are named.
 const NAMED: usize = 5;

@@ -1,6 +1,6 @@
 //! Letters out of bytes and back: the same bytes come back, and a text that streams by is the same text.
 
-use toolcrib_text::{Detector, Encoding, Survey};
+use toolcrib_text::{Detector, Encoding, TextProperties};
 
 /// The first byte says how long the chunks are in which the others stream by.
 pub(crate) fn decode(input: &[u8]) -> String {
@@ -8,14 +8,14 @@ pub(crate) fn decode(input: &[u8]) -> String {
     let chunks = || bytes.chunks(1 + usize::from(size) % 64);
     let encoding = Encoding::of(bytes);
 
-    let mut survey = Survey::default();
+    let mut survey = TextProperties::default();
     let mut detector = Detector::default();
     for chunk in chunks() {
         survey.feed(chunk);
         detector.feed(chunk);
     }
     survey.finish();
-    assert_eq!(survey, Survey::of(bytes), "a survey in chunks is the survey of the whole");
+    assert_eq!(survey, TextProperties::of(bytes), "a survey in chunks is the survey of the whole");
     assert_eq!(detector.finish(&survey), encoding, "so is the encoding");
 
     let (whole, whole_has_errors) = stream(encoding, std::iter::once(bytes));

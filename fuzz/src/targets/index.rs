@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-use toolcrib_fs::{Root, RootMode, Shelf, Tree, Workspace};
+use toolcrib_fs::{ContentCache, Root, RootMode, TreeReader, Workspace};
 use toolcrib_search::{
-    Grep, InThisProcess, IndexSettings, Keep, Letters, Pattern, Pieces, Reading, Stop, Tables,
-    Walk, Wanted, grep, walk,
+    ChunkDecoder, Deadline, Decoded, Decoder, Grep, InThisProcess, IndexSettings, ListingCaches,
+    MatchOptions, Pattern, PatternOptions, Walk, grep, walk,
 };
 
 use super::damage::{damaged, damaged_in_place};
@@ -20,8 +20,8 @@ use super::place::scratch;
 /// A tree of files with an index that is in use.
 struct Indexed {
     directory: TempDir,
-    tree: Tree,
-    tables: Tables,
+    tree: TreeReader,
+    tables: ListingCaches,
     /// The file that it is kept in, and its bytes.
     file: PathBuf,
     bytes: Vec<u8>,
@@ -56,17 +56,17 @@ pub(crate) fn index(input: &[u8]) -> String {
     let name = indexed.file.parent().and_then(Path::file_name).expect("a name");
     let at_rest = indexed.directory.path().join("at-rest");
     let _ = fs::remove_dir_all(&at_rest);
-    let shelf = Shelf::new(at_rest.join(name));
+    let shelf = ContentCache::new(at_rest.join(name));
     let hash = shelf.put(&bytes).expect("the damaged index");
     // Under the name that it has by its bytes it is taken for whole, and must do no harm.
-    let tables = Tables::new(SETTINGS, Some(at_rest.clone()));
+    let tables = ListingCaches::new(SETTINGS, Some(at_rest.clone()));
     let is_taken = tables.index_status(&indexed.tree).files > 0;
     indexed.search(Some(&tables));
     drop(tables);
     shelf.remove(&hash);
     let whole_name = indexed.file.file_name().expect("a name");
     fs::write(at_rest.join(name).join(whole_name), &bytes).expect("the damaged index");
-    let tables = Tables::new(SETTINGS, Some(at_rest));
+    let tables = ListingCaches::new(SETTINGS, Some(at_rest));
     assert_eq!(indexed.search(Some(&tables)), indexed.found, "damaged at rest");
     match (bytes == indexed.bytes, is_taken) {
         (true, _) => "whole",
@@ -78,33 +78,34 @@ pub(crate) fn index(input: &[u8]) -> String {
 
 struct Plain;
 
-impl Letters for Plain {
-    fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b> {
-        Reading::Text(bytes.into(), None)
+impl Decoder for Plain {
+    fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
+        Decoded::Text(bytes.into(), None)
     }
 
-    fn pieces(&self, _: &[u8]) -> Option<Box<dyn Pieces>> {
+    fn pieces(&self, _: &[u8]) -> Option<Box<dyn ChunkDecoder>> {
         None
     }
 }
 
 impl Indexed {
     /// The files that each pattern is found in.
-    fn search(&self, tables: Option<&Tables>) -> Vec<Vec<PathBuf>> {
+    fn search(&self, tables: Option<&ListingCaches>) -> Vec<Vec<PathBuf>> {
         search(&self.tree, tables)
     }
 }
 
-fn search(tree: &Tree, tables: Option<&Tables>) -> Vec<Vec<PathBuf>> {
+fn search(tree: &TreeReader, tables: Option<&ListingCaches>) -> Vec<Vec<PathBuf>> {
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
     let asked = asked(tree, &stop);
     let listing = tables.map_or_else(|| walk(&asked), |tables| tables.list(&asked));
     let files = listing.choose(|_| true, |file| !file.is_link());
     let of_pattern = |pattern: &&str| {
-        let wanted = Wanted { pattern, literal: true, ignore_case: false, multiline: false };
+        let wanted =
+            PatternOptions { pattern, literal: true, ignore_case: false, multiline: false };
         let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).expect("a pattern");
-        let keep = Keep { skip: 0, most: 5, count_to: u64::MAX, before: 0, after: 0 };
+        let keep = MatchOptions { skip: 0, most: 5, count_to: u64::MAX, before: 0, after: 0 };
         let (listing, letters, stop) = (&listing, &Plain, &stop);
         let search = Grep {
             tree,
@@ -127,7 +128,7 @@ fn search(tree: &Tree, tables: Option<&Tables>) -> Vec<Vec<PathBuf>> {
     PATTERNS.iter().map(of_pattern).collect()
 }
 
-fn asked<'a>(tree: &'a Tree, stop: &'a Stop<'a>) -> Walk<'a> {
+fn asked<'a>(tree: &'a TreeReader, stop: &'a Deadline<'a>) -> Walk<'a> {
     Walk { tree, start: Path::new(""), ignored: false, named: &[], own: &[], stop }
 }
 
@@ -142,10 +143,10 @@ fn make() -> Indexed {
     // Until they are old enough to be indexed.
     std::thread::sleep(Duration::from_millis(100));
     let root = Root::open(&workspace, RootMode::ReadOnly).expect("a root");
-    let tree = Tree::around(&Workspace::new(vec![root]).expect("a workspace").top());
-    let tables = Tables::new(SETTINGS, Some(shelves.clone()));
+    let tree = TreeReader::around(&Workspace::new(vec![root]).expect("a workspace").top());
+    let tables = ListingCaches::new(SETTINGS, Some(shelves.clone()));
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
     tables.build_index(&tree, &tables.list(&asked(&tree, &stop)), &Plain);
     let file = kept(&shelves).expect("an index in a file");
     let bytes = fs::read(&file).expect("an index");

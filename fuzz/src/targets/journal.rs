@@ -7,7 +7,8 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 use toolcrib_fs::{
-    About, Caps, Change, Changes, Entry, Journal, Keeper, Root, RootMode, Step, Version, Workspace,
+    About, Caps, Change, ChangeRecorder, Changes, Entry, Journal, Root, RootMode, Step, Version,
+    Workspace,
 };
 
 use super::damage::damaged;
@@ -98,6 +99,7 @@ fn change(
     };
     let change = Change::new(vec![step]);
     let locks = change.lock().expect("a lock");
-    let keeper = Keeper { journal, about: About { tool: "Edit".into(), ..About::default() } };
+    let keeper =
+        ChangeRecorder { journal, about: About { tool: "Edit".into(), ..About::default() } };
     change.commit(&locks, Some(keeper)).expect("a change").id.expect("a number")
 }

@@ -1,8 +1,8 @@
 //! Where a text stands in a file: every place is one, and to put there what stands there changes nothing.
 
 use toolcrib_text::{
-    EndingFinder, Survey, Wanted, find_all, find_another, find_equivalents, nearest_block,
-    without_line_numbers,
+    EndingFinder, SoughtText, TextProperties, find_all, find_another, find_equivalents,
+    nearest_block, without_line_numbers,
 };
 
 use super::parts;
@@ -13,11 +13,11 @@ pub(crate) fn locate(input: &[u8]) -> String {
     let (wanted, new) = (String::from_utf8_lossy(wanted), String::from_utf8_lossy(new));
     check_exact(file, wanted.as_bytes());
     check_line_numbers(&wanted);
-    let terminator = Survey::of(file).terminator();
+    let terminator = TextProperties::of(file).terminator();
     // Only that it ends: what is most alike is a matter of taste.
     nearest_block(file, wanted.as_bytes(), terminator);
 
-    let (wanted, new) = (Wanted::new(&wanted), Wanted::new(&new));
+    let (wanted, new) = (SoughtText::new(&wanted), SoughtText::new(&new));
     let places = find_equivalents(file, terminator, &wanted);
     let mut endings = EndingFinder::new(file);
     let mut rewritten = 0;

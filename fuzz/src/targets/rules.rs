@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use toolcrib_policy::{Access, Decision, Effect, Policy, Profile, Remembered, Rules};
+use toolcrib_policy::{Access, Decision, Effect, Policy, Profile, Rules, SessionApprovals};
 
 use super::parts;
 
@@ -33,7 +33,7 @@ pub(crate) fn rules(input: &[u8]) -> String {
         let (before, after) =
             (places(Policy::new(profile)), places(Policy::new(profile).rules(rules.clone())));
         let decide = |policy: &Policy, access: &Access| {
-            policy.decide(std::slice::from_ref(access), &Remembered::new()).decision
+            policy.decide(std::slice::from_ref(access), &SessionApprovals::new()).decision
         };
         for access in &accesses {
             let decided = decide(&after, access);

@@ -5,7 +5,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use toolcrib::{ErrorKind, Reply};
-use toolcrib_text::{Encoding, Survey, find_all};
+use toolcrib_text::{Encoding, TextProperties, find_all};
 
 use super::parts;
 use super::place::Place;
@@ -57,7 +57,8 @@ fn check_around(was: &[u8], now: &[u8], old: &str, reply: &Reply) {
     let lines = reply.metadata().get("lines").and_then(Value::as_array);
     let Some([first]) = lines.map(Vec::as_slice) else { return };
     let first = first.as_u64().and_then(|line| usize::try_from(line).ok()).expect("a line");
-    let lines: Vec<&[u8]> = was.split_inclusive(|b| *b == Survey::of(was).terminator()).collect();
+    let lines: Vec<&[u8]> =
+        was.split_inclusive(|b| *b == TextProperties::of(was).terminator()).collect();
     let before = lines[..first - 1].concat();
     assert!(now.starts_with(&before), "the lines before line {first} have changed");
     // As many lines as the old text has, however it ends them.

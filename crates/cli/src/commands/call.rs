@@ -8,7 +8,7 @@ use toolcrib::{Call, Error, Options, Runtime, parse_json, to_json};
 
 use crate::approve::Terminal;
 use crate::args::Common;
-use crate::{input, print, rules};
+use crate::{bounded_input, output, rules};
 
 pub(crate) fn call(
     common: &Common,
@@ -22,14 +22,14 @@ pub(crate) fn call(
         runtime.call(&runtime.session().for_one_call(), Call::new(tool, args), options)
     });
     let printed = match &outcome {
-        _ if !print::call_for_people(common) => {
+        _ if !output::call_for_people(common) => {
             writeln!(io::stdout(), "{}", Value::Object(to_json(&outcome)))
         }
-        Ok(reply) => print::reply(reply),
-        Err(error) => print::error(error),
+        Ok(reply) => output::reply(reply),
+        Err(error) => output::error(error),
     };
     if let Err(error) = printed {
-        print::usage_error(&format!(
+        output::usage_error(&format!(
             "the call was made, but its reply could not be printed: {error}"
         ));
         return Ok(ExitCode::from(1));
@@ -41,7 +41,7 @@ fn read_args(args: &str) -> Result<Result<Value, Error>, String> {
     if args != "-" {
         return Ok(parse_json(args.as_bytes()));
     }
-    let read = input::read_all(io::stdin().lock())
+    let read = bounded_input::read_all(io::stdin().lock())
         .map_err(|error| format!("cannot read the arguments from standard input: {error}"))?;
     Ok(read.and_then(|bytes| parse_json(&bytes)))
 }

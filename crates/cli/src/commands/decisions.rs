@@ -8,13 +8,13 @@ use toolcrib::{DecisionEntry, Runtime};
 
 use super::history::{page, say};
 use crate::args::Common;
-use crate::print::{self, DIM, NAME, REMOVED, WARNING};
+use crate::output::{self, DIM, NAME, REMOVED, WARNING};
 
 pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<ExitCode, String> {
     let mut decisions = runtime.decisions().map_err(|error| error.to_string())?;
     let total = decisions.len();
     decisions.truncate(limit);
-    if !print::for_people(common) {
+    if !output::for_people(common) {
         let shown: Vec<Value> = decisions.iter().map(facts).collect();
         let complete = shown.len() == total;
         let object = json!({"decisions": shown, "total": total, "complete": complete});
@@ -36,14 +36,14 @@ fn line(entry: &DecisionEntry) -> String {
     let decision = match entry.decision.as_str() {
         "deny" => format!("{REMOVED}deny{REMOVED:#} "),
         "ask" => format!("{WARNING}ask{WARNING:#}  "),
-        other => format!("{:<5}", print::plain(other)),
+        other => format!("{:<5}", output::plain(other)),
     };
     let answered = entry.answered.as_ref().map_or(String::new(), |(answer, by)| {
-        format!(", {} by {}", print::plain(answer), print::plain(by))
+        format!(", {} by {}", output::plain(answer), output::plain(by))
     });
     let dry = if entry.dry_run { ", a dry run" } else { "" };
-    let (age, tool) = (entry.age(), print::plain(&entry.tool));
-    let (what, rule) = (print::plain(&entry.what.join("; ")), print::plain(&entry.rule));
+    let (age, tool) = (entry.age(), output::plain(&entry.tool));
+    let (what, rule) = (output::plain(&entry.what.join("; ")), output::plain(&entry.rule));
     format!(
         "{DIM}{age:>12}{DIM:#}  {decision} {NAME}{tool}{NAME:#} {what}  {DIM}{rule}{answered}{dry}{DIM:#}\n"
     )

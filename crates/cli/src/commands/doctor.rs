@@ -1,8 +1,8 @@
 //! `toolcrib doctor`: what is in force on this machine, what would stop a server, and what commands cannot
 //! do, by trying.
 
+mod environment;
 mod sandbox;
-mod surroundings;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ use toolcrib::{Checkup, Runtime, login_files};
 use super::{index, install};
 use crate::args::Common;
 use crate::config::{self, Config};
-use crate::{print, rules, wide_roots};
+use crate::{output, rules, wide_roots};
 
 type Finding = (&'static str, Result<String, String>);
 type Clients = Result<Vec<String>, String>;
@@ -43,9 +43,9 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
         .map(|runtime| runtime.check_up().map_err(|error| error.text().to_string()))
         .transpose()?;
     if let Some(checkup) = &mut checkup {
-        checkup.missing.extend(surroundings::not_enforced(common));
+        checkup.missing.extend(environment::not_enforced(common));
     }
-    let printed = match print::for_people(common) {
+    let printed = match output::for_people(common) {
         true => print_table(&findings, &clients, checkup.as_ref()),
         false => writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref())),
     };
@@ -61,18 +61,18 @@ fn print_table(
     clients: &Clients,
     checkup: Option<&Checkup>,
 ) -> io::Result<()> {
-    findings.iter().try_for_each(|(what, found)| print::finding(what, found))?;
+    findings.iter().try_for_each(|(what, found)| output::finding(what, found))?;
     match clients.as_deref() {
-        Ok([]) => print::finding(
+        Ok([]) => output::finding(
             "clients",
             &Ok("none yet; `toolcrib install CLIENT` adds one".to_owned()),
         )?,
         Ok(installed) => {
             for (row, client) in installed.iter().enumerate() {
-                print::finding(if row == 0 { "clients" } else { "" }, &Ok(client.clone()))?;
+                output::finding(if row == 0 { "clients" } else { "" }, &Ok(client.clone()))?;
             }
         }
-        Err(problem) => print::finding("clients", &Err(problem.clone()))?,
+        Err(problem) => output::finding("clients", &Err(problem.clone()))?,
     }
     checkup.map_or(Ok(()), sandbox::print_table)
 }
@@ -122,7 +122,7 @@ fn outside(common: &Common) -> Result<String, String> {
 fn journal(common: &Common, runtime: &Runtime) -> Result<String, String> {
     let state = common.state.clone().or_else(config::state_directory);
     let state = state.ok_or("there is no place for it; name one with --state")?;
-    if let Some(problem) = surroundings::state_problem(&state) {
+    if let Some(problem) = environment::state_problem(&state) {
         return Err(problem);
     }
     runtime

@@ -12,7 +12,7 @@ use toolcrib::{
 
 use crate::approve::confirm;
 use crate::args::Common;
-use crate::print::{self, ADDED, DIM, NAME, REMOVED, WARNING};
+use crate::output::{self, ADDED, DIM, NAME, REMOVED, WARNING};
 
 pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<ExitCode, String> {
     let ChangeLog { changes: mut history, damaged } =
@@ -20,7 +20,7 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
     history.reverse();
     let total = history.len();
     history.truncate(limit);
-    if !print::for_people(common) {
+    if !output::for_people(common) {
         let changes: Vec<Value> = history.iter().map(facts).collect();
         let complete = changes.len() == total;
         let damaged: Vec<Value> = damaged.iter().map(damaged_facts).collect();
@@ -48,7 +48,7 @@ pub(crate) fn log(common: &Common, runtime: &Runtime, limit: usize) -> Result<Ex
             "{NAME}{:>6}{NAME:#}  {DIM}{:<12}{DIM:#} {}{lines}{undone}",
             change.id,
             change.age(),
-            print::plain(&change.summary())
+            output::plain(&change.summary())
         );
     }
     if total == 0 {
@@ -79,7 +79,7 @@ pub(crate) fn show(common: &Common, runtime: &Runtime, id: u64) -> Result<ExitCo
         Ok(diff) => diff,
         Err(error) => return fail(common, error),
     };
-    if !print::for_people(common) {
+    if !output::for_people(common) {
         let mut object = facts(&change);
         object["diff"] = diff.into();
         return say(&format!("{object}\n"));
@@ -88,16 +88,16 @@ pub(crate) fn show(common: &Common, runtime: &Runtime, id: u64) -> Result<ExitCo
         "{NAME}{}{NAME:#}  {}  {DIM}allowed by {}{DIM:#}\n{}\n",
         change.id,
         change.age(),
-        print::plain(&change.rule),
-        print::plain(&change.summary())
+        output::plain(&change.rule),
+        output::plain(&change.summary())
     );
-    text += &print::diff(&diff);
+    text += &output::diff(&diff);
     page(&text)
 }
 
 pub(crate) fn diff(runtime: &Runtime, since: Option<u64>) -> Result<ExitCode, String> {
     let diff = runtime.diff_since(since).map_err(|error| error.to_string())?;
-    page(&print::diff(&diff))
+    page(&output::diff(&diff))
 }
 
 /// Which changes the person at the terminal wants taken back.
@@ -139,7 +139,7 @@ fn take_back(
 ) -> Result<ExitCode, String> {
     let session = runtime.session();
     let mut args = args;
-    let asks = !yes && !common.dry_run && io::stdin().is_terminal() && print::for_people(common);
+    let asks = !yes && !common.dry_run && io::stdin().is_terminal() && output::for_people(common);
     if asks {
         let preview = || {
             let options = Options { dry_run: true, ..Options::default() };
@@ -149,7 +149,7 @@ fn take_back(
             Ok(shown) => shown,
             Err(error) => return fail(common, error),
         };
-        print::preview(&shown).map_err(|error| error.to_string())?;
+        output::preview(&shown).map_err(|error| error.to_string())?;
         if !confirm("Take it back?").unwrap_or(false) {
             return say("Nothing was done.\n");
         }
@@ -167,15 +167,15 @@ fn take_back(
     let options = Options { dry_run: common.dry_run, ..Options::default() };
     let outcome = runtime.call(&session, Call::new("Undo", args), options);
     match &outcome {
-        _ if !print::for_people(common) => {
+        _ if !output::for_people(common) => {
             say(&format!("{}\n", Value::Object(to_json(&outcome))))?;
         }
         // What it does was shown when it was asked.
         Ok(reply) if asks => {
-            say(&format!("{}\n", print::plain(reply.output())))?;
+            say(&format!("{}\n", output::plain(reply.output())))?;
         }
-        Ok(reply) => print::reply(reply).map_err(|error| error.to_string())?,
-        Err(error) => print::error(error).map_err(|error| error.to_string())?,
+        Ok(reply) => output::reply(reply).map_err(|error| error.to_string())?,
+        Err(error) => output::error(error).map_err(|error| error.to_string())?,
     }
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -219,8 +219,8 @@ fn facts(change: &HistoryEntry) -> Value {
 }
 
 fn fail(common: &Common, error: Error) -> Result<ExitCode, String> {
-    if print::for_people(common) {
-        print::error(&error).map_err(|error| error.to_string())?;
+    if output::for_people(common) {
+        output::error(&error).map_err(|error| error.to_string())?;
     } else {
         say(&format!("{}\n", Value::Object(to_json(&Err(error)))))?;
     }
@@ -240,7 +240,7 @@ pub(super) fn say(text: &str) -> Result<ExitCode, String> {
 /// Prints what may be long: through a pager, where somebody reads it on a terminal.
 pub(super) fn page(text: &str) -> Result<ExitCode, String> {
     let tall = text.lines().count() > 40 && io::stdout().is_terminal();
-    if tall && print::through_pager(text) {
+    if tall && output::through_pager(text) {
         return Ok(ExitCode::SUCCESS);
     }
     say(text)

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib::{RootIndex, Runtime, visible_name};
 
 use crate::args::{Common, IndexCommand};
-use crate::print;
+use crate::output;
 
 pub(crate) fn index(
     common: &Common,
@@ -20,7 +20,7 @@ pub(crate) fn index(
         IndexCommand::Drop => runtime.drop_indexes(),
     };
     let roots = roots.map_err(|error| error.text().to_string())?;
-    let printed = match print::for_people(common) {
+    let printed = match output::for_people(common) {
         true => roots.iter().try_for_each(|root| writeln!(io::stdout(), "{}", sentence(root))),
         false => writeln!(io::stdout(), "{}", Value::Array(roots.iter().map(object).collect())),
     };

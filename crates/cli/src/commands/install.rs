@@ -5,8 +5,8 @@ mod exclusive;
 mod handshake;
 mod json;
 mod record;
+mod server_command;
 mod settings;
-mod start;
 mod toml;
 mod writer;
 mod yaml;
@@ -23,7 +23,7 @@ use self::exclusive::Exclusive;
 use self::settings::{Form, Setting, Written, keys};
 use self::writer::FileChange;
 use crate::args::{Common, InstallArgs};
-use crate::print;
+use crate::output;
 
 /// Under which name clients know the server.
 const NAME: &str = "toolcrib";
@@ -31,7 +31,7 @@ const NAME: &str = "toolcrib";
 /// Writes an entry into the configuration of a client, or shows it.
 pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, String> {
     let (client, places) = (args.client, places()?);
-    let start = start::start(client, common, &args.flags)?;
+    let start = server_command::start(client, common, &args.flags)?;
     let is_found = client.is_found(&places);
     let plan = plan(client, &places, &start, args.exclusive)?;
     let mut records = record::read(&word(client))?;
@@ -53,11 +53,11 @@ pub(crate) fn install(common: &Common, args: &InstallArgs) -> Result<ExitCode, S
         [] => "Already installed; nothing was changed".to_owned(),
         _ => format!("{title}: installed in {}", client.file(&places).display()),
     };
-    print::answer(&format!("{done}. The server answers with {tools} tools.\n{}", client.next()));
-    print::answer(&own_tools(client, &places)?);
-    print::answer(&format!("More: {}. To remove it: toolcrib uninstall {word}", client.page()));
+    output::answer(&format!("{done}. The server answers with {tools} tools.\n{}", client.next()));
+    output::answer(&own_tools(client, &places)?);
+    output::answer(&format!("More: {}. To remove it: toolcrib uninstall {word}", client.page()));
     if !is_found {
-        print::warning(&format!(
+        output::warning(&format!(
             "{title} was not found on this machine. The entry is used once it is installed."
         ));
     }
@@ -134,7 +134,7 @@ fn with_other_fields(entry: Value, existing: Option<Value>, form: Form) -> Value
 
 fn show(changes: &[FileChange]) -> Result<ExitCode, String> {
     changes.iter().try_for_each(FileChange::show)?;
-    print::answer(if changes.is_empty() {
+    output::answer(if changes.is_empty() {
         "Nothing would change."
     } else {
         "Nothing was written."
@@ -171,7 +171,7 @@ pub(crate) fn uninstall(common: &Common, client: Client) -> Result<ExitCode, Str
     }
     changes.iter().try_for_each(FileChange::write)?;
     record::write(&word(client), &[])?;
-    print::answer(&match changes.as_slice() {
+    output::answer(&match changes.as_slice() {
         [] => format!("{} has no {NAME}; nothing was changed.", file.display()),
         _ => format!(
             "{}: {NAME} is removed. Restart {} to end the server.",

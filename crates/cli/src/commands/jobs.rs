@@ -9,11 +9,11 @@ use toolcrib::{RunningCommand, end_command, running_commands, visible_name};
 
 use crate::approve::confirm;
 use crate::args::Common;
-use crate::print;
+use crate::output;
 
 pub(crate) fn jobs(common: &Common) -> Result<ExitCode, String> {
     let running = running_commands();
-    let printed = match print::for_people(common) {
+    let printed = match output::for_people(common) {
         true => list(&running),
         false => writeln!(io::stdout(), "{}", Value::Array(running.iter().map(object).collect())),
     };
@@ -25,24 +25,24 @@ pub(crate) fn kill(common: &Common, id: &str, yes: bool) -> Result<ExitCode, Str
     let running = running_commands().into_iter().find(|command| command.id == id);
     if let Some(other) = running.filter(|command| !yes && !is_of_this_workspace(common, command)) {
         let about = format!("{id} belongs to another workspace: {}", owner(&other));
-        if !io::stdin().is_terminal() || !print::for_people(common) {
-            print::usage_error(&format!("{about}. --yes ends it all the same"));
+        if !io::stdin().is_terminal() || !output::for_people(common) {
+            output::usage_error(&format!("{about}. --yes ends it all the same"));
             return Ok(ExitCode::FAILURE);
         }
         let question = format!("{about}, running {}. End it?", first_line(&other));
         if !confirm(&question).unwrap_or(false) {
-            print::note("Nothing was done.");
+            output::note("Nothing was done.");
             return Ok(ExitCode::FAILURE);
         }
     }
     let ended = match end_command(id) {
         Ok(ended) => ended,
         Err(error) => {
-            print::usage_error(&error.text());
+            output::usage_error(&error.text());
             return Ok(ExitCode::FAILURE);
         }
     };
-    let printed = match print::for_people(common) {
+    let printed = match output::for_people(common) {
         true => {
             let processes = if ended == 1 { "process" } else { "processes" };
             writeln!(io::stdout(), "Ended {id}: {ended} {processes}.")

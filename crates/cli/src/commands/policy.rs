@@ -10,12 +10,12 @@ use serde_json::{Value, json};
 use toolcrib::{Basis, Call, Decision, Explanation, Runtime, ShellCommand, parse_json, to_json};
 
 use crate::args::Common;
-use crate::{print, rules};
+use crate::{output, rules};
 
 /// `policy check FILE`
 pub(crate) fn check(common: &Common, file: &Path) -> Result<ExitCode, String> {
     let outcome = rules::check(file);
-    let people = print::for_people(common);
+    let people = output::for_people(common);
     let text = match &outcome {
         Ok(rules) if people => {
             let count = rules.count();
@@ -42,8 +42,8 @@ pub(crate) fn explain(
     match explained {
         Ok(explanation) => show(common, &explanation),
         Err(error) => {
-            let printed = match print::for_people(common) {
-                true => print::error(&error),
+            let printed = match output::for_people(common) {
+                true => output::error(&error),
                 false => writeln!(io::stdout(), "{}", Value::Object(to_json(&Err(error)))),
             };
             printed.map_err(|error| error.to_string())?;
@@ -58,7 +58,7 @@ pub(crate) fn test(common: &Common, runtime: &Runtime, command: &str) -> Result<
 }
 
 fn show(common: &Common, explanation: &Explanation) -> Result<ExitCode, String> {
-    let text = match print::for_people(common) {
+    let text = match output::for_people(common) {
         true => for_people(explanation),
         false => as_json(explanation).to_string() + "\n",
     };
@@ -97,15 +97,15 @@ fn basis(basis: &Basis) -> Value {
 
 fn for_people(explanation: &Explanation) -> String {
     let style: Style = match explanation.decision {
-        Decision::Allow => print::ADDED,
+        Decision::Allow => output::ADDED,
         Decision::Ask => AnsiColor::Yellow.on_default(),
-        Decision::Deny => print::REMOVED,
+        Decision::Deny => output::REMOVED,
     };
     let decision = explanation.decision.name();
-    let mut text = format!("{style}{decision}{style:#} by {}\n", print::plain(&explanation.rule));
-    let _ = writeln!(text, "  because {}", print::plain(&explanation.why));
+    let mut text = format!("{style}{decision}{style:#} by {}\n", output::plain(&explanation.rule));
+    let _ = writeln!(text, "  because {}", output::plain(&explanation.why));
     if !explanation.remedy.is_empty() {
-        let _ = writeln!(text, "  to allow it, {}", print::plain(&explanation.remedy));
+        let _ = writeln!(text, "  to allow it, {}", output::plain(&explanation.remedy));
     }
     for seen in &explanation.commands {
         for command in &seen.commands {
@@ -124,18 +124,18 @@ fn for_people(explanation: &Explanation) -> String {
         }
     }
     for why_not in explanation.commands.iter().filter_map(|seen| seen.why_not.as_ref()) {
-        let _ = writeln!(text, "is not understood: {}", print::plain(&why_not.what));
+        let _ = writeln!(text, "is not understood: {}", output::plain(&why_not.what));
     }
     for Basis { about, decision, rule, why } in &explanation.bases {
         let line = format!("{about}: {why} ({rule})").replace('\n', "\\n");
-        let _ = writeln!(text, "{:8} {}", decision.name(), print::plain(&line));
+        let _ = writeln!(text, "{:8} {}", decision.name(), output::plain(&line));
     }
     text
 }
 
 /// A word on one line, in quotes where its ends could not be seen otherwise.
 fn one_word(word: &str) -> String {
-    let shown = print::plain(word).replace('\n', "\\n");
+    let shown = output::plain(word).replace('\n', "\\n");
     match shown.is_empty() || shown.contains(char::is_whitespace) {
         true => format!("'{shown}'"),
         false => shown,

@@ -13,7 +13,7 @@ use toolcrib::{Error, Options, Reply, Runtime, Session, to_json};
 use self::pool::Pool;
 use self::request::Request;
 use crate::args::Common;
-use crate::input::{self, Line};
+use crate::bounded_input::{self, Line};
 
 pub(crate) fn run(common: &Common, runtime: &Runtime) -> Result<ExitCode, String> {
     let session = runtime.session();
@@ -21,7 +21,7 @@ pub(crate) fn run(common: &Common, runtime: &Runtime) -> Result<ExitCode, String
     let mut stdin = io::stdin().lock();
     std::thread::scope(|scope| {
         let mut pool = Pool::new(scope, |request: Request| door.answer(request));
-        while let Some(line) = input::read_line(&mut stdin)? {
+        while let Some(line) = bounded_input::read_line(&mut stdin)? {
             let line_bytes = line.bytes();
             match door.understand(line) {
                 None => {}
@@ -49,7 +49,7 @@ impl Door<'_> {
     /// What a line asks for; nothing, if it is blank.
     fn understand(&self, line: Line) -> Option<Result<Request, (Value, Error)>> {
         match line {
-            Line::TooLong(bytes) => Some(Err((Value::Null, input::too_long(bytes)))),
+            Line::TooLong(bytes) => Some(Err((Value::Null, bounded_input::too_long(bytes)))),
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => None,
             Line::Whole(bytes) => Some(Request::parse(&bytes)),
         }

@@ -11,7 +11,7 @@ use toolcrib_mcp::{HttpOptions, ServeOptions, serve_http, serve_stdio};
 pub(crate) use self::listen::ListenAt;
 use crate::args::{Common, ServeArgs};
 use crate::config;
-use crate::print;
+use crate::output;
 
 pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, String> {
     let options = ServeOptions {
@@ -34,7 +34,7 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
     match served {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => {
-            print::usage_error(&error.to_string());
+            output::usage_error(&error.to_string());
             Ok(ExitCode::FAILURE)
         }
     }
@@ -54,6 +54,6 @@ fn token_file(common: &Common, args: &ServeArgs) -> Result<PathBuf, String> {
 fn http_options(at: &ListenAt, file: &Path, args: &ServeArgs) -> Result<HttpOptions, String> {
     let token = token::read_or_make(file)?;
     let (listener, address) = at.listen()?;
-    print::note(&format!("serving MCP at {address}; the token is in {}", file.display()));
+    output::note(&format!("serving MCP at {address}; the token is in {}", file.display()));
     Ok(HttpOptions { listener, token, hosts: args.allow_hosts.clone() })
 }

@@ -69,7 +69,7 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), Failure> {
     // The commands of a session may talk to each other where nobody else is there.
     let alone = confinement.level.has_view() && confinement.sandbox.network == Network::None;
     let scoped = if alone { 0 } else { SCOPED };
-    let rules = plainly("begin rules for Landlock", Rules::new(version, scoped))?;
+    let rules = plainly("begin rules for Landlock", LandlockRules::new(version, scoped))?;
     if confinement.level.has_view() {
         // What is hidden is covered by a mount already.
         rules.allow(Path::new("/"), EXECUTE | READ_FILE | READ_DIRECTORY)?;
@@ -100,13 +100,13 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), Failure> {
     plainly("hold it to Landlock's rules", landlock_restrict(&rules.set))
 }
 
-struct Rules {
+struct LandlockRules {
     set: OwnedFd,
     handled: u64,
 }
 
-impl Rules {
-    fn new(version: i64, scoped: u64) -> io::Result<Rules> {
+impl LandlockRules {
+    fn new(version: i64, scoped: u64) -> io::Result<LandlockRules> {
         let mut files = FIRST;
         for (since, right) in [(2, REFER), (WITH_TRUNCATE, TRUNCATE), (5, IOCTL_DEVICE)] {
             if version >= since {
@@ -123,7 +123,7 @@ impl Rules {
         };
         let scoped = if version >= WITH_SCOPES { scoped } else { 0 };
         let handled = LandlockHandled { files, network: 0, scoped };
-        Ok(Rules { set: landlock_ruleset(handled, size)?, handled: files })
+        Ok(LandlockRules { set: landlock_ruleset(handled, size)?, handled: files })
     }
 
     /// Allows something beneath a place; what is not there needs no rule.
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn rules_of_every_older_version_are_understood() {
         for version in 1..=version() {
-            let rules = Rules::new(version, SCOPED).unwrap();
+            let rules = LandlockRules::new(version, SCOPED).unwrap();
             rules.allow(Path::new("/"), u64::MAX).unwrap();
             rules.allow(Path::new("/dev/null"), u64::MAX).unwrap();
             rules.allow(Path::new("/nowhere"), u64::MAX).unwrap();

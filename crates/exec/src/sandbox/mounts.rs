@@ -7,8 +7,8 @@
 //! in a root or in a home to have something to mount on.
 
 mod devices;
-mod mount;
 pub(super) mod layout;
+mod mount;
 pub(super) mod protect;
 
 use std::fs::{self, File};
@@ -18,8 +18,8 @@ use std::path::Path;
 
 use nix::sched::{CloneFlags, unshare};
 
-use self::mount::{Fresh, Nothing, Tree};
 use self::layout::{Layer, Plan, Seen};
+use self::mount::{Fresh, Nothing, Tree};
 use super::Sandbox;
 use crate::setup_error::{Failure, at, plainly};
 

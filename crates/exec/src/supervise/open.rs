@@ -13,7 +13,7 @@ use super::caller::{prepare_mode, reopening_path};
 use super::perform::access;
 use super::resolve::{Found, GivenPath, LastLink, is_on_proc};
 use super::{Answer, Call};
-use crate::guard::{FileAction, NodeKind, Verdict};
+use crate::guard::{FileAction, GuardVerdict, NodeKind};
 
 /// Devices that hold nothing and lead nowhere, by their numbers: null, zero, full, random, urandom, and the
 /// makers of terminals.
@@ -102,7 +102,7 @@ impl Call<'_> {
         let (parent, name) = found.place()?;
         let made = access(&path, found, FileAction::Create(NodeKind::File));
         let writes = flags & libc::O_ACCMODE as u32 != libc::O_RDONLY as u32;
-        if self.ask(std::slice::from_ref(&made))? == Verdict::Review && writes {
+        if self.ask(std::slice::from_ref(&made))? == GuardVerdict::Review && writes {
             let mode = mode & !self.caller.umask().as_raw_mode();
             return self.stage(found, flags, mode);
         }
@@ -143,7 +143,7 @@ impl Call<'_> {
         let path = self.path_of_target(found)?.filter(|_| !is_on_proc(target));
         if let Some(path) = &path {
             self.check_readable(path, flags)?;
-            if self.ask(&[access(path, found, FileAction::Write)])? == Verdict::Review {
+            if self.ask(&[access(path, found, FileAction::Write)])? == GuardVerdict::Review {
                 return self.stage(found, flags, mode);
             }
         }

@@ -15,8 +15,8 @@ use super::operation::{AttributeOf, Operation};
 use super::resolve::{Found, GivenPath, LastLink};
 use super::review;
 use super::{Answer, Call};
-use crate::guard::{FileAccess, FileAction, NodeKind, Verdict};
-use crate::refusal::Deed;
+use crate::guard::{FileAccess, FileAction, GuardVerdict, NodeKind};
+use crate::refusal::DeniedAction;
 
 /// The bits of a mode that `mkdir`, `mknod` and `chmod` take.
 const MODE: u32 = 0o7777;
@@ -69,7 +69,7 @@ impl Call<'_> {
         }
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let open = || openat(CWD, reopening_path(target), flags, Mode::empty());
-        let file = self.told(Some(Deed::Change), path, self.credentials.hold(open))?;
+        let file = self.told(Some(DeniedAction::Change), path, self.credentials.hold(open))?;
         self.check_size(length, fstat(&file)?.st_size)?;
         self.credentials.hold(|| ftruncate(&file, length))
     }
@@ -102,14 +102,14 @@ impl Call<'_> {
         }
         // The kernel never removes a dot.
         if found.target.is_some() && !found.is_dot() {
-            self.check_not_mounted(Deed::Remove, &found, &path)?;
+            self.check_not_mounted(DeniedAction::Remove, &found, &path)?;
             self.ask_without_review(&[access(&path, &found, FileAction::Remove)])?;
         }
         let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         let removed = self.credentials.hold(|| unlinkat(parent, &name, flags));
         // That a name is not there is no refusal.
         let path = found.target.is_some().then_some(path);
-        self.told(Some(Deed::Remove), path, removed)
+        self.told(Some(DeniedAction::Remove), path, removed)
     }
 
     /// Whether there is something in a directory. One that cannot be listed counts as empty.
@@ -137,8 +137,8 @@ impl Call<'_> {
         }
         let (from_path, to_path) = (from.path()?, to.path()?);
         let source = from.kind().map(node_kind).ok_or(Errno::NOENT)?;
-        self.check_not_mounted(Deed::Rename, &from, &from_path)?;
-        self.check_not_mounted(Deed::Rename, &to, &to_path)?;
+        self.check_not_mounted(DeniedAction::Rename, &from, &from_path)?;
+        self.check_not_mounted(DeniedAction::Rename, &to, &to_path)?;
         let source_is_directory = source == NodeKind::Directory;
         let mut accesses = vec![
             access(&from_path, &from, FileAction::RenameFrom),
@@ -154,7 +154,7 @@ impl Call<'_> {
             accesses.push(access(&from_path, &from, FileAction::RenameTo(target)));
         }
         let ((from_parent, from_name), (to_parent, to_name)) = (from.place()?, to.place()?);
-        if self.ask(&accesses)? == Verdict::Review {
+        if self.ask(&accesses)? == GuardVerdict::Review {
             if flags.contains(RenameFlags::EXCHANGE) {
                 return Err(Errno::ACCESS);
             }
@@ -166,7 +166,7 @@ impl Call<'_> {
             self.credentials.hold(|| renameat_with(from.0, from.1, to.0, to.1, flags))
         };
         let renamed = rename((from_parent, &from_name), (to_parent, &to_name), flags);
-        self.told(Some(Deed::Rename), Some(to_path.clone()), renamed)?;
+        self.told(Some(DeniedAction::Rename), Some(to_path.clone()), renamed)?;
         self.still_allowed(to_parent, &to_path, &accesses[1], || {
             rename((to_parent, &to_name), (from_parent, &from_name), flags)
         })
@@ -201,7 +201,7 @@ impl Call<'_> {
             }
             _ => linkat(CWD, reopening_path(target), parent, &name, AtFlags::SYMLINK_FOLLOW),
         });
-        self.told(Some(Deed::Make), Some(new_path.clone()), linked)?;
+        self.told(Some(DeniedAction::Make), Some(new_path.clone()), linked)?;
         self.still_allowed(parent, &new_path, &made, || {
             self.credentials.hold(|| unlinkat(parent, &name, AtFlags::empty()))
         })
@@ -251,7 +251,7 @@ impl Call<'_> {
         // A file without content has nothing to review; what is written to it later is.
         self.ask(std::slice::from_ref(&made))?;
         let outcome = self.credentials.hold(|| make(parent, &name));
-        self.told(Some(Deed::Make), Some(path.clone()), outcome)?;
+        self.told(Some(DeniedAction::Make), Some(path.clone()), outcome)?;
         self.still_allowed(parent, &path, &made, || {
             let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
             self.credentials.hold(|| unlinkat(parent, &name, flags))
@@ -270,7 +270,7 @@ impl Call<'_> {
         }
         let mode = Mode::from_raw_mode(mode & MODE);
         let change = || chmodat(CWD, reopening_path(target), mode, AtFlags::empty());
-        self.told(Some(Deed::Change), path, self.credentials.hold(change))
+        self.told(Some(DeniedAction::Change), path, self.credentials.hold(change))
     }
 
     /// Sets or removes an extended attribute. An access control list is one, so the same holds as for the mode.
@@ -307,7 +307,7 @@ impl Call<'_> {
             }
             None => removexattr(file, name),
         };
-        self.told(Some(Deed::Change), path, self.credentials.hold(set))
+        self.told(Some(DeniedAction::Change), path, self.credentials.hold(set))
     }
 
     /// The real path of a file that is there. Nothing, if it has no name any more, so that its content is
@@ -342,7 +342,7 @@ impl Call<'_> {
         }
         let moved = FileAccess { path: now, ..decided.clone() };
         match self.ask(std::slice::from_ref(&moved)) {
-            Ok(Verdict::Allow) => Ok(()),
+            Ok(GuardVerdict::Allow) => Ok(()),
             Ok(_) | Err(_) => {
                 take_back()?;
                 Err(Errno::ACCESS)

@@ -11,7 +11,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv, send, socket_with,
 };
 
-use crate::init::descendants;
+use crate::shim::descendants;
 
 /// `SOCK_DIAG_BY_FAMILY`, and the messages that end a list.
 const BY_FAMILY: u16 = 20;

@@ -12,9 +12,9 @@ use rustix::process::{chdir, fchdir};
 
 use super::address::{self, Reached};
 use super::caller::{Base, is_alone, prepare_mode, reopening_path};
-use super::sock_diag::SocketName;
 use super::perform::access;
 use super::resolve::{GivenPath, LastLink};
+use super::sock_diag::SocketName;
 use super::{Answer, Call};
 use crate::guard::{FileAction, NodeKind};
 use crate::refusal::Refusal;

@@ -302,12 +302,12 @@ fn one_keeper_waits_for_the_next_command_and_is_no_job() {
         let pids = pids_of(&word);
         pids.len() == 1 && pids != [first]
     });
-    assert_eq!(toolcrib_exec::all_kept(&[&word]), []);
+    assert_eq!(toolcrib_exec::all_running_jobs(&[&word]), []);
     let waiting = pids_of(&word);
     let job = jobs.start(&command("echo $0 $PPID; exec sleep 600")).unwrap();
     assert_eq!(waiting, [job.keeper()]);
     eventually("the next waits", || pids_of(&word).len() == 2);
-    let kept = toolcrib_exec::all_kept(&[&word]);
+    let kept = toolcrib_exec::all_running_jobs(&[&word]);
     assert_eq!(kept.iter().map(|kept| kept.id.as_str()).collect::<Vec<_>>(), [job.keeper_id()]);
     // Whoever kills it harms nobody.
     let waiting = pids_of(&word).into_iter().find(|pid| *pid != job.keeper()).unwrap();

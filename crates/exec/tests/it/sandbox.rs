@@ -26,9 +26,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use toolcrib_exec::{
-    AllowAll, Command, Exit, FileAccess, FileAction, Guard, HeldPath, Job, JobError, Jobs,
-    Launcher, Level, Limits, LogLimits, Network, Program, RefusedContent, Sandbox, Shells,
-    Unwritable, Verdict,
+    AllowAll, Command, Exit, FileAccess, FileAction, Guard, GuardVerdict, HeldPath, Job, JobError,
+    Jobs, Launcher, Level, Limits, LogLimits, Network, Program, RefusedContent, Sandbox, Shells,
+    Unwritable,
 };
 
 use crate::command_directory::command_directory;
@@ -213,10 +213,10 @@ impl Bench {
 struct Protect(Vec<PathBuf>, Mutex<Vec<String>>);
 
 impl Guard for Protect {
-    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> Verdict {
+    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> GuardVerdict {
         let renames = accesses.iter().any(|access| access.action == FileAction::RenameFrom);
         for (number, access) in accesses.iter().enumerate() {
-            let refuse = |why| Verdict::Refuse { access: number, why };
+            let refuse = |why| GuardVerdict::Refuse { access: number, why };
             for protected in &self.0 {
                 if access.path.starts_with(protected) {
                     return refuse(Unwritable::Protected);
@@ -226,7 +226,7 @@ impl Guard for Protect {
                 }
             }
         }
-        Verdict::Allow
+        GuardVerdict::Allow
     }
 
     fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), RefusedContent> {

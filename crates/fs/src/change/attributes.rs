@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{Gid, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
-use crate::beneath;
+use crate::open_beneath;
 
 /// Gives `new` what `old` has. The owner first: changing it may clear bits of the mode.
 pub(super) fn copy(old: BorrowedFd<'_>, stat: &Stat, new: BorrowedFd<'_>) -> Result<(), Errno> {
@@ -15,7 +15,7 @@ pub(super) fn copy(old: BorrowedFd<'_>, stat: &Stat, new: BorrowedFd<'_>) -> Res
         rustix::fs::fchown(new, Some(owner), Some(group))?;
     }
     copy_extended(old, new)?;
-    rustix::fs::fchmod(new, beneath::permissions(stat))
+    rustix::fs::fchmod(new, open_beneath::permissions(stat))
 }
 
 /// Gives `file` this mode.

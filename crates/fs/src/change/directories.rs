@@ -7,9 +7,9 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::attributes;
-use crate::beneath;
 use crate::error::FsError;
-use crate::resolved_path::Place;
+use crate::open_beneath;
+use crate::resolved_path::ResolvedPath;
 use crate::root::Root;
 
 /// Directories that were made; gone again when this is dropped, unless they are kept.
@@ -20,17 +20,17 @@ pub(super) struct MadeDirectories {
 
 impl MadeDirectories {
     /// Makes the directories that a place needs.
-    pub(super) fn make_for(&mut self, place: &Place) -> Result<(), FsError> {
+    pub(super) fn make_for(&mut self, place: &ResolvedPath) -> Result<(), FsError> {
         let Some((directories, _)) = place.split() else { return Ok(()) };
         self.make_all(place, directories)
     }
 
     /// Makes a directory, and those on the way to it.
-    pub(super) fn make(&mut self, place: &Place) -> Result<(), FsError> {
+    pub(super) fn make(&mut self, place: &ResolvedPath) -> Result<(), FsError> {
         self.make_all(place, &place.relative)
     }
 
-    fn make_all(&mut self, place: &Place, directories: &Path) -> Result<(), FsError> {
+    fn make_all(&mut self, place: &ResolvedPath, directories: &Path) -> Result<(), FsError> {
         if open(&place.root, directories).is_ok() {
             return Ok(());
         }
@@ -56,7 +56,7 @@ impl MadeDirectories {
     }
 
     /// Keeps them, and gives these the modes that they are to have, the innermost first.
-    pub(super) fn keep_with_modes(mut self, modes: &[(Place, u32)]) {
+    pub(super) fn keep_with_modes(mut self, modes: &[(ResolvedPath, u32)]) {
         for (place, mode) in modes.iter().rev() {
             let is_it = |(root, relative): &(Arc<Root>, PathBuf)| {
                 Arc::ptr_eq(root, &place.root) && *relative == place.relative
@@ -78,12 +78,12 @@ impl Drop for MadeDirectories {
 /// Directories that were removed to make room; made again when this is dropped, unless they stay removed.
 #[derive(Default)]
 pub(super) struct RemovedDirectories {
-    removed: Vec<Place>,
+    removed: Vec<ResolvedPath>,
 }
 
 impl RemovedDirectories {
     /// Removes a directory that is empty, or is not there any more.
-    pub(super) fn remove(&mut self, place: &Place) -> Result<(), FsError> {
+    pub(super) fn remove(&mut self, place: &ResolvedPath) -> Result<(), FsError> {
         let cannot = |errno| {
             FsError::from_errno(place.path(), "is a directory that cannot be removed", errno)
         };
@@ -115,7 +115,7 @@ impl Drop for RemovedDirectories {
 }
 
 /// The directories on the way to a place that are not there.
-pub(super) fn missing_on_the_way(place: &Place) -> Vec<PathBuf> {
+pub(super) fn missing_on_the_way(place: &ResolvedPath) -> Vec<PathBuf> {
     let above = place.relative.ancestors().skip(1);
     let mut missing: Vec<PathBuf> = above
         .take_while(|relative| open(&place.root, relative).is_err())
@@ -134,14 +134,14 @@ pub(super) fn remove_if_empty(root: &Root, relative: &Path) {
 }
 
 /// A directory that cannot get its mode keeps the one that it was made with.
-fn set_mode(place: &Place, mode: u32) {
+fn set_mode(place: &ResolvedPath, mode: u32) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-    let opened = beneath::open(place.root.handle(), &place.relative, flags, Mode::empty());
+    let opened = open_beneath::open(place.root.handle(), &place.relative, flags, Mode::empty());
     if let Ok(directory) = opened {
         let _ = attributes::set_mode(std::os::fd::AsFd::as_fd(&directory), mode);
     }
 }
 
 fn open(root: &Root, relative: &Path) -> Result<std::os::fd::OwnedFd, Errno> {
-    beneath::open(root.handle(), relative, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
+    open_beneath::open(root.handle(), relative, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())
 }

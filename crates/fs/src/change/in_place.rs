@@ -6,17 +6,18 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use super::step::Step;
-use crate::beneath;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::FileKind;
+use crate::open_beneath;
 
 /// Makes a file say this, front to back, then cuts what is left over. Should that fail in the middle, it
 /// is for the caller to write back what was there.
 pub(super) fn write(step: &Step, content: &[u8]) -> Result<(), FsError> {
     let cannot = |errno| step.error("cannot be written in place", errno);
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = beneath::open(step.place.root.handle(), &step.place.relative, flags, Mode::empty())
-        .map_err(cannot)?;
+    let file =
+        open_beneath::open(step.place.root.handle(), &step.place.relative, flags, Mode::empty())
+            .map_err(cannot)?;
     let stat = rustix::fs::fstat(&file).map_err(cannot)?;
     if FileKind::of(&stat) != FileKind::File {
         return Err(step.fail(FsErrorKind::Stale, "is no regular file any more"));

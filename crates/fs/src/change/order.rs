@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::step::Step;
-use crate::resolved_path::Place;
+use crate::resolved_path::ResolvedPath;
 
 /// The names that are taken until the first steps are made.
 pub(super) struct Order {
@@ -16,11 +16,11 @@ pub(super) struct Order {
 }
 
 impl Order {
-    pub(super) fn of(steps: &[Step], unneeded: &[Place]) -> Order {
+    pub(super) fn of(steps: &[Step], unneeded: &[ResolvedPath]) -> Order {
         let there = steps.iter().filter(|step| step.was.is_some());
         Order {
             files: there.map(|step| step.place.path()).collect(),
-            directories: unneeded.iter().map(Place::path).collect(),
+            directories: unneeded.iter().map(ResolvedPath::path).collect(),
         }
     }
 
@@ -31,7 +31,7 @@ impl Order {
     }
 
     /// Whether a directory can be made only after the first steps.
-    pub(super) fn directory_comes_later(&self, place: &Place) -> bool {
+    pub(super) fn directory_comes_later(&self, place: &ResolvedPath) -> bool {
         let path = place.path();
         self.files.contains(&path) || self.is_beneath_file(&path)
     }

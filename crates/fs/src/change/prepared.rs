@@ -10,13 +10,13 @@ use rustix::io::Errno;
 use super::staged::Staged;
 use super::step::{NewMode, Step};
 use super::{CommittedFile, HardLinks, attributes, in_place, link};
-use crate::beneath;
 use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::ReadFile;
 use crate::journal::{FileChange, Version};
-use crate::resolved_path::Place;
-use crate::threads;
+use crate::open_beneath;
+use crate::parallel_io;
+use crate::resolved_path::ResolvedPath;
 
 /// The contents of so many files are synced one after the other, and of more by several threads.
 const FEW: usize = 4;
@@ -75,7 +75,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<Self, FsError> {
         let directory = directory.of(step)?;
         let old = step.open_old()?;
-        let mode = |stat: &Stat| beneath::permissions(stat).as_raw_mode();
+        let mode = |stat: &Stat| open_beneath::permissions(stat).as_raw_mode();
         let links = old.as_ref().map_or(1, ReadFile::links);
         let mode_before = old.as_ref().map_or(LINK_MODE, |old| mode(&old.stat));
         let (way, mode_after) = (Way::Delete, mode_before);
@@ -140,11 +140,11 @@ impl<'a> Prepared<'a> {
         };
         match files.len() <= FEW {
             true => files.iter().try_for_each(sync),
-            false => threads::for_each(files, sync),
+            false => parallel_io::for_each(files, sync),
         }
     }
 
-    pub(super) fn place(&self) -> &Place {
+    pub(super) fn place(&self) -> &ResolvedPath {
         &self.step.place
     }
 
@@ -219,7 +219,7 @@ impl<'a> Prepared<'a> {
                 staged.replace(name).map_err(cannot)?;
                 done();
                 // Some file systems say yes and do nothing.
-                if beneath::stat(directory.as_fd(), name).map_err(cannot)?.st_ino != inode {
+                if open_beneath::stat(directory.as_fd(), name).map_err(cannot)?.st_ino != inode {
                     return Err(step.fail(FsErrorKind::Io, "is not what was put in its place"));
                 }
             }
@@ -250,7 +250,7 @@ fn stage(
         attributes::copy(old.handle(), &old.stat, staged.file())?;
     }
     if let Some(mode) = step.mode {
-        let otherwise = beneath::permissions(&rustix::fs::fstat(staged.file())?).as_raw_mode();
+        let otherwise = open_beneath::permissions(&rustix::fs::fstat(staged.file())?).as_raw_mode();
         attributes::set_mode(staged.file(), mode.of(otherwise))?;
     }
     Ok(staged)

@@ -10,18 +10,18 @@ use rustix::io::Errno;
 
 use super::staged::Staged;
 use super::{attributes, in_place, link};
-use crate::beneath;
 use crate::content::Content;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::{FileKind, ReadFile, require_file};
-use crate::resolved_path::Place;
+use crate::open_beneath;
+use crate::resolved_path::ResolvedPath;
 use crate::root::RootMode;
 
 /// What is to become of one file or symlink. Where it is or becomes a symlink, its place must be one of
 /// [`crate::Workspace::entry`].
 #[derive(Debug, Clone)]
 pub struct Step {
-    pub(super) place: Place,
+    pub(super) place: ResolvedPath,
     /// What it must say now; nothing, if it must not be there.
     pub(super) was: Option<Content>,
     /// What it will say; nothing, if it is to go.
@@ -54,22 +54,26 @@ impl NewMode {
 
 impl Step {
     /// Puts `now` in the place of a file that says `was`.
-    pub fn replace(place: Place, was: impl Into<Content>, now: impl Into<Content>) -> Step {
+    pub fn replace(place: ResolvedPath, was: impl Into<Content>, now: impl Into<Content>) -> Step {
         Step::new(place, Some(was.into()), Some(now.into()))
     }
 
     /// Makes a new file, and the directories on the way to it.
-    pub fn create(place: Place, now: impl Into<Content>) -> Step {
+    pub fn create(place: ResolvedPath, now: impl Into<Content>) -> Step {
         Step::new(place, None, Some(now.into()))
     }
 
     /// Takes away a file that says `was`.
-    pub fn delete(place: Place, was: impl Into<Content>) -> Step {
+    pub fn delete(place: ResolvedPath, was: impl Into<Content>) -> Step {
         Step::new(place, Some(was.into()), None)
     }
 
     /// Brings a file that says `now` back to a version with its mode, or to not being there.
-    pub fn back_to(place: Place, now: Option<Content>, before: Option<(Content, u32)>) -> Step {
+    pub fn back_to(
+        place: ResolvedPath,
+        now: Option<Content>,
+        before: Option<(Content, u32)>,
+    ) -> Step {
         let (content, mode) = before.unzip();
         Step { mode: mode.map(NewMode::Exactly), ..Step::new(place, now, content) }
     }
@@ -89,7 +93,7 @@ impl Step {
     }
 
     /// Puts one content in the place of another; nothing stands for a name that is not there.
-    pub fn new(place: Place, was: Option<Content>, now: Option<Content>) -> Step {
+    pub fn new(place: ResolvedPath, was: Option<Content>, now: Option<Content>) -> Step {
         Step { place, was, now, mode: None, in_place: false }
     }
 
@@ -109,7 +113,7 @@ impl Step {
             directory => directory?,
         };
         let Some(was) = &self.was else {
-            return match beneath::stat(directory.as_fd(), name) {
+            return match open_beneath::stat(directory.as_fd(), name) {
                 Err(Errno::NOENT) => self.require_room(&directory),
                 Err(errno) => Err(self.error("cannot be looked at", errno)),
                 Ok(_) => Err(self.fail(FsErrorKind::Stale, "was created meanwhile")),
@@ -155,7 +159,7 @@ impl Step {
     }
 
     fn is_link_to(&self, target: &[u8]) -> bool {
-        beneath::link_target(self.place.root.handle(), &self.place.relative)
+        open_beneath::link_target(self.place.root.handle(), &self.place.relative)
             .is_ok_and(|standing| standing == target)
     }
 
@@ -200,11 +204,11 @@ impl Step {
             return Ok(self.is_link_to(target));
         }
         let handle = self.place.root.handle();
-        if beneath::link_target(handle, &self.place.relative).is_ok() {
+        if open_beneath::link_target(handle, &self.place.relative).is_ok() {
             return Ok(false);
         }
         // What was there when the path was resolved does not matter any more.
-        let place = Place { kind: Some(FileKind::File), ..self.place.clone() };
+        let place = ResolvedPath { kind: Some(FileKind::File), ..self.place.clone() };
         let standing = ReadFile::open(&place).and_then(|file| file.read_all(u64::MAX - 1));
         match (standing, &self.now) {
             (Ok(bytes), Some(now)) => Ok(bytes == now[..]),
@@ -225,7 +229,7 @@ impl Step {
 
     pub(super) fn open_directory(&self, relative: &Path) -> Result<OwnedFd, FsError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY;
-        beneath::open(self.place.root.handle(), relative, flags, Mode::empty())
+        open_beneath::open(self.place.root.handle(), relative, flags, Mode::empty())
             .map_err(|errno| self.error("is in a directory that cannot be opened", errno))
     }
 
@@ -258,7 +262,7 @@ impl Step {
 
     /// A rename would quietly replace a file that we may not write; so ask first.
     fn require_writable(&self, directory: &OwnedFd, name: &OsStr) -> Result<(), FsError> {
-        let stat = beneath::stat(directory.as_fd(), name)
+        let stat = open_beneath::stat(directory.as_fd(), name)
             .map_err(|errno| self.error("cannot be looked at", errno))?;
         require_file(&self.place, Some(FileKind::of(&stat)))?;
         if let Some(detail) = fixed_by_attribute(directory, name) {

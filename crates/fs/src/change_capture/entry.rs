@@ -7,15 +7,15 @@ use std::sync::Arc;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::beneath;
 use crate::content::Content;
 use crate::file::is_made_up;
 use crate::listing::{Directory, EntryKind};
+use crate::open_beneath;
 use crate::root::{Root, RootMode};
 use crate::tree_reader::{Stamp, read_whole};
 use crate::workspace::Workspace;
 
-use super::limits::Lost;
+use super::limits::NotKept;
 
 /// The mode bits that a symlink has.
 const LINK_MODE: u32 = 0o777;
@@ -62,7 +62,7 @@ impl Spot {
     }
 
     pub(super) fn look(&self) -> Standing {
-        let stat = match beneath::stat_beneath(self.root.handle(), &self.relative) {
+        let stat = match open_beneath::stat_beneath(self.root.handle(), &self.relative) {
             Ok(stat) => stat,
             // Beneath a symlink that took a directory's name, nothing of that directory is left.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Standing::Nothing,
@@ -73,7 +73,7 @@ impl Spot {
             FileType::RegularFile => Standing::File { stamp: Stamp::of(&stat) },
             FileType::Symlink => Standing::Link,
             FileType::Directory => {
-                let mode = beneath::permissions(&stat).as_raw_mode();
+                let mode = open_beneath::permissions(&stat).as_raw_mode();
                 Standing::Directory(DirectoryStamp { identity: Stamp::of(&stat).identity, mode })
             }
             _ => Standing::Other,
@@ -81,32 +81,32 @@ impl Spot {
     }
 
     /// What the file or symlink says, if that is no more than `max_bytes`, and its mode.
-    pub(super) fn read(&self, max_bytes: u64) -> Result<(Content, u32), Lost> {
-        if let Ok(target) = beneath::link_target(self.root.handle(), &self.relative) {
+    pub(super) fn read(&self, max_bytes: u64) -> Result<(Content, u32), NotKept> {
+        if let Ok(target) = open_beneath::link_target(self.root.handle(), &self.relative) {
             return match target.len() as u64 {
-                size if size > max_bytes => Err(Lost::TooLarge(size)),
+                size if size > max_bytes => Err(NotKept::TooLarge(size)),
                 _ => Ok((Content::link(target), LINK_MODE)),
             };
         }
-        let lost = |errno| Lost::Unreadable(errno);
+        let lost = |errno| NotKept::Unreadable(errno);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = beneath::open(self.root.handle(), &self.relative, flags, Mode::empty());
+        let file = open_beneath::open(self.root.handle(), &self.relative, flags, Mode::empty());
         let file = file.map_err(lost)?;
         let stat = rustix::fs::fstat(&file).map_err(lost)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
             || (stat.st_size == 0 && is_made_up(&file))
         {
-            return Err(Lost::NoFile);
+            return Err(NotKept::NoFile);
         }
         let size = u64::try_from(stat.st_size).unwrap_or(u64::MAX);
         if size > max_bytes {
-            return Err(Lost::TooLarge(size));
+            return Err(NotKept::TooLarge(size));
         }
         let mut bytes = Vec::new();
         match read_whole(&file, size, max_bytes, &mut bytes) {
-            Ok(true) => Ok((bytes.into(), beneath::permissions(&stat).as_raw_mode())),
-            Ok(false) => Err(Lost::TooLarge(size)),
-            Err(errno) => Err(Lost::Unreadable(errno)),
+            Ok(true) => Ok((bytes.into(), open_beneath::permissions(&stat).as_raw_mode())),
+            Ok(false) => Err(NotKept::TooLarge(size)),
+            Err(errno) => Err(NotKept::Unreadable(errno)),
         }
     }
 

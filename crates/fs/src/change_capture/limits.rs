@@ -10,7 +10,7 @@ use crate::error::FsError;
 
 /// What a file is worth, to whoever may want it back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Worth {
+pub enum CaptureClass {
     /// It was made by somebody.
     Much,
     /// It was generated, as far as ignore files tell.
@@ -21,16 +21,16 @@ pub enum Worth {
 
 /// How much is kept of one command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Measure {
+pub struct CaptureLimits {
     /// Of what is worth much.
-    pub much: Share,
+    pub much: SizeLimits,
     /// Of what is worth little.
-    pub little: Share,
+    pub little: SizeLimits,
 }
 
 /// How much is kept of files of one worth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct SizeLimits {
     /// Bytes of one file.
     pub file_bytes: u64,
     /// Bytes of all together.
@@ -39,18 +39,18 @@ pub struct Share {
     pub files: u64,
 }
 
-impl Default for Measure {
-    fn default() -> Measure {
-        Measure {
-            much: Share { file_bytes: 64 << 20, bytes: 256 << 20, files: 50_000 },
-            little: Share { file_bytes: 4 << 20, bytes: 32 << 20, files: 2_000 },
+impl Default for CaptureLimits {
+    fn default() -> CaptureLimits {
+        CaptureLimits {
+            much: SizeLimits { file_bytes: 64 << 20, bytes: 256 << 20, files: 50_000 },
+            little: SizeLimits { file_bytes: 4 << 20, bytes: 32 << 20, files: 2_000 },
         }
     }
 }
 
 /// Why something cannot be taken back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lost {
+pub enum NotKept {
     /// It has so many bytes, more than are kept of a file.
     TooLarge(u64),
     /// Enough of the others was kept.
@@ -65,15 +65,17 @@ pub enum Lost {
     Failed(FsError),
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for NotKept {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lost::TooLarge(bytes) => write!(f, "{bytes} bytes, more than is kept of such a file"),
-            Lost::TooMuch => f.write_str("more than is kept of one command"),
-            Lost::NoFile => f.write_str("neither a file nor a symlink"),
-            Lost::Unreadable(errno) => write!(f, "cannot be read ({errno})"),
-            Lost::NoJournal => f.write_str("there is no journal"),
-            Lost::Failed(error) => {
+            NotKept::TooLarge(bytes) => {
+                write!(f, "{bytes} bytes, more than is kept of such a file")
+            }
+            NotKept::TooMuch => f.write_str("more than is kept of one command"),
+            NotKept::NoFile => f.write_str("neither a file nor a symlink"),
+            NotKept::Unreadable(errno) => write!(f, "cannot be read ({errno})"),
+            NotKept::NoJournal => f.write_str("there is no journal"),
+            NotKept::Failed(error) => {
                 write!(f, "{} {}", error.path().display(), error.detail())
             }
         }
@@ -91,20 +93,20 @@ impl Spent {
     /// Reads a file, if there is room for it.
     pub(super) fn read(
         &mut self,
-        measure: &Measure,
+        measure: &CaptureLimits,
         spot: &Spot,
-        worth: Worth,
-    ) -> Result<(Content, u32), Lost> {
+        worth: CaptureClass,
+    ) -> Result<(Content, u32), NotKept> {
         let (share, (files, bytes)) = match worth {
-            Worth::Much => (measure.much, &mut self.much),
-            Worth::Little | Worth::Nothing => (measure.little, &mut self.little),
+            CaptureClass::Much => (measure.much, &mut self.much),
+            CaptureClass::Little | CaptureClass::Nothing => (measure.little, &mut self.little),
         };
         let room = share.bytes.saturating_sub(*bytes);
         if *files >= share.files {
-            return Err(Lost::TooMuch);
+            return Err(NotKept::TooMuch);
         }
         let read = spot.read(share.file_bytes.min(room)).map_err(|lost| match lost {
-            Lost::TooLarge(size) if size <= share.file_bytes => Lost::TooMuch,
+            NotKept::TooLarge(size) if size <= share.file_bytes => NotKept::TooMuch,
             lost => lost,
         })?;
         *files += 1;

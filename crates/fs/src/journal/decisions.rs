@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Journal, PATIENCE};
 use crate::error::FsError;
-use crate::private::PrivateDirectory;
+use crate::private_directory::PrivateDirectory;
 
 const NOW: &str = "decisions";
 const BEFORE: &str = "decisions.before";

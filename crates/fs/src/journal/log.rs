@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use super::entry::Entry;
 use crate::error::FsError;
 use crate::hash::ContentHash;
-use crate::private::PrivateDirectory;
+use crate::private_directory::PrivateDirectory;
 
 /// Hex digits of a line's checksum.
 const CHECK_DIGITS: usize = 8;

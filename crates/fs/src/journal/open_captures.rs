@@ -10,10 +10,10 @@ use super::entry::{About, Effects, Entry, FileChange, KeptDirectory};
 use super::pending::{Abandoned, begin_note};
 use super::recover::{Outcome, Recovered};
 use super::{BLOBS, FOLLOWED, Journal, log};
+use crate::change_capture::{CaptureClass, ChangeCapture};
 use crate::content::Content;
 use crate::error::FsError;
-use crate::change_capture::{Footprint, Worth};
-use crate::private::PrivateDirectory;
+use crate::private_directory::PrivateDirectory;
 use crate::random;
 use crate::workspace::Workspace;
 
@@ -114,9 +114,9 @@ impl Journal {
                 note.remove();
                 continue;
             }
-            let followed = Footprint::of_note(workspace, self, note, entries, about.clone());
+            let followed = ChangeCapture::of_note(workspace, self, note, entries, about.clone());
             // The rules by which files are ignored are not known here: the change is a step of Undo.
-            let settled = followed.settle(false, &|_, _| Worth::Much);
+            let settled = followed.settle(false, &|_, _| CaptureClass::Much);
             let outcome = match settled.failed {
                 Some(error) => Outcome::Failed(error),
                 None if settled.files.is_empty() => continue,

@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, OFlags};
 use super::entry::Entry;
 use super::{Journal, PENDING, log};
 use crate::error::FsError;
-use crate::private::PrivateDirectory;
+use crate::private_directory::PrivateDirectory;
 
 /// Larger than any note: one of 50,000 files has some 20 MB.
 const MAX_NOTE_BYTES: u64 = 1 << 30;

@@ -6,13 +6,13 @@ use super::entry::{Entry, FileChange, Version};
 use super::{About, Journal, PATIENCE};
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags};
 
-use crate::beneath;
 use crate::change::{Change, Step, is_temporary};
 use crate::content::Content;
 use crate::error::FsError;
 use crate::file::{FileKind, read_entry};
 use crate::lock::Locks;
-use crate::resolved_path::Place;
+use crate::open_beneath;
+use crate::resolved_path::ResolvedPath;
 use crate::workspace::Workspace;
 
 /// What became of a change that was interrupted.
@@ -78,8 +78,8 @@ impl Journal {
     fn settle(
         &self,
         entry: Entry,
-        places: Vec<Place>,
-        (made, removed): (Vec<Place>, Vec<(Place, u32)>),
+        places: Vec<ResolvedPath>,
+        (made, removed): (Vec<ResolvedPath>, Vec<(ResolvedPath, u32)>),
         left_alone: &mut Vec<std::path::PathBuf>,
     ) -> Result<Outcome, FsError> {
         // The last thing before a note goes is the line in the log; a crash between the two left both.
@@ -137,7 +137,7 @@ impl Journal {
 
 /// Removes new files that a crash left beside these places, between getting a name and the right one. Whoever
 /// makes a change holds the lock of the directory, so under it they belong to no running change.
-fn sweep(locks: &Locks, places: &[Place]) -> Result<(), FsError> {
+fn sweep(locks: &Locks, places: &[ResolvedPath]) -> Result<(), FsError> {
     let mut swept = HashSet::new();
     for place in places {
         let Some((parent, _)) = place.split() else { continue };
@@ -146,7 +146,7 @@ fn sweep(locks: &Locks, places: &[Place]) -> Result<(), FsError> {
         }
         let _lock = locks.in_turn(place)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        let directory = beneath::open(place.root.handle(), parent, flags, Mode::empty());
+        let directory = open_beneath::open(place.root.handle(), parent, flags, Mode::empty());
         let Some((directory, entries)) = directory.ok().and_then(|directory| {
             let entries = Dir::read_from(&directory).ok()?;
             Some((directory, entries))
@@ -164,7 +164,7 @@ fn sweep(locks: &Locks, places: &[Place]) -> Result<(), FsError> {
 
 /// The content of a file or symlink; nothing, if there is none, or a directory that a change was about to
 /// replace.
-fn content(place: &Place) -> Result<Option<Content>, FsError> {
+fn content(place: &ResolvedPath) -> Result<Option<Content>, FsError> {
     match place.kind() {
         Some(FileKind::Directory) => Ok(None),
         _ => read_entry(place, u64::MAX - 1),

@@ -12,9 +12,9 @@ use super::entry::Version;
 use crate::content::Content;
 use crate::error::FsError;
 use crate::hash::ContentHash;
-use crate::private::PrivateDirectory;
+use crate::parallel_io;
+use crate::private_directory::PrivateDirectory;
 use crate::random;
-use crate::threads;
 
 /// Quick rather than small: a change waits for it.
 const LEVEL: i32 = 1;
@@ -86,7 +86,7 @@ impl Store {
         if contents.len() < 2 || (contents.len() <= FEW && is_little) {
             return contents.iter().try_for_each(|content| self.put(content));
         }
-        threads::for_each(contents, |content| self.put(content))
+        parallel_io::for_each(contents, |content| self.put(content))
     }
 
     /// Whether a content of this length is there, and whole. It was synced before it got its name, so of a

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toolcrib_fs::{Closed, FsErrorKind, ReadFile, Root, RootKind, RootMode, Workspace};
+use toolcrib_fs::{ForbiddenFiles, FsErrorKind, ReadFile, Root, RootKind, RootMode, Workspace};
 
 use crate::Tree;
 
@@ -196,7 +196,7 @@ fn with_the_system_as_a_root_every_path_leads_somewhere_and_other_roots_stay_wha
     std::fs::create_dir(&keys).unwrap();
     std::fs::write(keys.join("key"), "secret").unwrap();
     std::fs::hard_link(keys.join("key"), out.join("hard")).unwrap();
-    let closed = Closed::of([keys.as_path(), &keys.join("key")]);
+    let closed = ForbiddenFiles::of([keys.as_path(), &keys.join("key")]);
     let others = [Root::of_session(&session, &seen_at), Root::of_system(closed)];
     let others = others.map(|root| Arc::new(root.unwrap()));
     let workspace = Workspace::new(vec![root]).unwrap().with(others);

@@ -5,22 +5,22 @@ use std::path::Path;
 use std::time::Duration;
 
 use toolcrib_fs::{
-    About, Action, Caps, ChangedFile, Footprint, Journal, Lost, Measure, RecoveryOutcome, Share,
-    Worth,
+    About, Action, Caps, CaptureClass, CaptureLimits, ChangeCapture, ChangedFile, Journal, NotKept,
+    RecoveryOutcome, SizeLimits,
 };
 
 use crate::Tree;
 
-fn much(_: &Path, _: bool) -> Worth {
-    Worth::Much
+fn much(_: &Path, _: bool) -> CaptureClass {
+    CaptureClass::Much
 }
 
-fn footprint(tree: &Tree, journal: &Journal, measure: Measure) -> Footprint {
+fn footprint(tree: &Tree, journal: &Journal, measure: CaptureLimits) -> ChangeCapture {
     let about = About { tool: "Bash".into(), ..About::default() };
-    Footprint::new(tree.workspace.clone(), Some(journal.clone()), about, measure)
+    ChangeCapture::new(tree.workspace.clone(), Some(journal.clone()), about, measure)
 }
 
-fn actions(files: &[ChangedFile]) -> Vec<(String, Action, Option<&Lost>)> {
+fn actions(files: &[ChangedFile]) -> Vec<(String, Action, Option<&NotKept>)> {
     let name = |file: &ChangedFile| file.path.file_name().unwrap().to_string_lossy().into_owned();
     files.iter().map(|file| (name(file), file.action, file.lost.as_ref())).collect()
 }
@@ -30,7 +30,7 @@ fn what_was_noted_is_a_change_after_a_crash() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let root = tree.path("ws").canonicalize().unwrap();
-    let follow = footprint(&tree, &journal, Measure::default());
+    let follow = footprint(&tree, &journal, CaptureLimits::default());
     follow.touch(&root.join("a/f"), false, &much);
     follow.touch(&root.join("new"), false, &much);
     fs::remove_file(root.join("a/f")).unwrap();
@@ -58,8 +58,8 @@ fn each_worth_has_its_measure() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let root = tree.path("ws").canonicalize().unwrap();
-    let share = Share { file_bytes: 10, bytes: 25, files: 3 };
-    let measure = Measure { much: Share { bytes: 100, ..share }, little: share };
+    let share = SizeLimits { file_bytes: 10, bytes: 25, files: 3 };
+    let measure = CaptureLimits { much: SizeLimits { bytes: 100, ..share }, little: share };
     let names = ["1", "2", "3", "4", "large", "none"];
     for name in names {
         let length = if name == "large" { 11 } else { 10 };
@@ -67,8 +67,8 @@ fn each_worth_has_its_measure() {
     }
     let follow = footprint(&tree, &journal, measure);
     let worth = |path: &Path, _: bool| match path.ends_with("none") {
-        true => Worth::Nothing,
-        false => Worth::Little,
+        true => CaptureClass::Nothing,
+        false => CaptureClass::Little,
     };
     names.iter().for_each(|name| follow.touch(&root.join(name), false, &worth));
     names.iter().for_each(|name| fs::remove_file(root.join(name)).unwrap());
@@ -76,9 +76,9 @@ fn each_worth_has_its_measure() {
     let expected = [
         ("1", None),
         ("2", None),
-        ("3", Some(Lost::TooMuch)),
-        ("4", Some(Lost::TooMuch)),
-        ("large", Some(Lost::TooLarge(11))),
+        ("3", Some(NotKept::TooMuch)),
+        ("4", Some(NotKept::TooMuch)),
+        ("large", Some(NotKept::TooLarge(11))),
     ];
     let expected: Vec<_> = expected
         .iter()
@@ -93,7 +93,7 @@ fn each_worth_has_its_measure() {
 fn outside_the_roots_and_in_read_only_ones_nothing_is_looked_at() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
-    let follow = footprint(&tree, &journal, Measure::default());
+    let follow = footprint(&tree, &journal, CaptureLimits::default());
     let ws = tree.path("ws").canonicalize().unwrap();
     for path in [tree.path("outside"), "/etc/passwd".into(), ws.clone(), "/".into()] {
         follow.touch(&path, true, &much);
@@ -106,12 +106,17 @@ fn outside_the_roots_and_in_read_only_ones_nothing_is_looked_at() {
 fn without_a_journal_it_is_seen_and_not_kept() {
     let tree = Tree::new();
     let root = tree.path("ws").canonicalize().unwrap();
-    let follow = Footprint::new(tree.workspace.clone(), None, About::default(), Measure::default());
+    let follow = ChangeCapture::new(
+        tree.workspace.clone(),
+        None,
+        About::default(),
+        CaptureLimits::default(),
+    );
     follow.touch(&root.join("a/f"), false, &much);
     std::thread::sleep(Duration::from_millis(2));
     fs::write(root.join("a/f"), "other").unwrap();
     let settled = follow.settle(false, &much);
-    let lost = Lost::NoJournal;
+    let lost = NotKept::NoJournal;
     assert_eq!(actions(&settled.files), [("f".to_owned(), Action::Modified, Some(&lost))]);
     assert_eq!(settled.id, None);
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use toolcrib_fs::RecoveryOutcome as Outcome;
-use toolcrib_fs::{About, Caps, Change, HardLinks, Journal, Keeper, Step, Version};
+use toolcrib_fs::{About, Caps, Change, ChangeRecorder, HardLinks, Journal, Step, Version};
 
 use crate::Tree;
 
@@ -17,7 +17,7 @@ fn commit(journal: &Journal, steps: Vec<Step>) -> u64 {
     let about = About { tool: "Edit".into(), rule: "test".into(), ..About::default() };
     let change = Change::new(steps);
     let locks = change.lock().unwrap();
-    change.commit(&locks, Some(Keeper { journal, about })).unwrap().id.unwrap()
+    change.commit(&locks, Some(ChangeRecorder { journal, about })).unwrap().id.unwrap()
 }
 
 /// Directories as the journal makes them.
@@ -146,7 +146,7 @@ fn hard_links_are_written_through_if_the_operator_wants_it() {
     let change = Change::new(vec![replace(&tree, "a/f", "inside", "longer than before")])
         .hard_links(HardLinks::WriteThrough);
     let locks = change.lock().unwrap();
-    let keeper = Keeper { journal: &journal, about: About::default() };
+    let keeper = ChangeRecorder { journal: &journal, about: About::default() };
     let committed = change.commit(&locks, Some(keeper)).unwrap();
     assert!(committed.files[0].in_place && !committed.files[0].hard_link_broken);
     assert_eq!(std::fs::read(tree.path("ws/twin")).unwrap(), b"longer than before");
@@ -195,7 +195,7 @@ fn a_change_that_cannot_be_logged_is_taken_back() {
         Step::create(tree.resolve("x/y").unwrap(), b"made".to_vec()),
     ]);
     let locks = change.lock().unwrap();
-    let keeper = Keeper { journal: &journal, about: About::default() };
+    let keeper = ChangeRecorder { journal: &journal, about: About::default() };
     assert!(change.commit(&locks, Some(keeper)).is_err());
     assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
     assert_eq!(std::fs::read(tree.path("ws/g")).unwrap(), b"other");
@@ -222,7 +222,7 @@ fn of_many_files_all_change_or_none() {
     // The log cannot be written, which shows when every file is new.
     std::fs::rename(tree.path("state/log"), tree.path("state/log.aside")).unwrap();
     make_private(&tree.path("state/log"));
-    let keeper = Keeper { journal: &journal, about: About::default() };
+    let keeper = ChangeRecorder { journal: &journal, about: About::default() };
     assert!(change.commit(&locks, Some(keeper)).is_err());
     assert_eq!(entries(), [b"one".to_vec()].into());
     std::fs::remove_dir(tree.path("state/log")).unwrap();

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use toolcrib_fs::{
-    About, Caps, Change, Committed, Content, FsError, FsErrorKind, Journal, Keeper, NewMode, Place,
-    RecoveryOutcome, Step,
+    About, Caps, Change, ChangeRecorder, Committed, Content, FsError, FsErrorKind, Journal,
+    NewMode, RecoveryOutcome, ResolvedPath, Step,
 };
 
 use crate::Tree;
@@ -37,7 +37,7 @@ fn names(tree: &Tree) -> Names {
     names
 }
 
-fn entry(tree: &Tree, path: &str) -> Place {
+fn entry(tree: &Tree, path: &str) -> ResolvedPath {
     let root = tree.path("ws").canonicalize().unwrap();
     tree.workspace.entry(&root.join(path)).unwrap()
 }
@@ -54,7 +54,7 @@ fn commit(tree: &Tree, change: Change) -> Result<Committed, FsError> {
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let locks = change.lock()?;
     let about = About { tool: "Undo".into(), ..About::default() };
-    change.commit(&locks, Some(Keeper { journal: &journal, about }))
+    change.commit(&locks, Some(ChangeRecorder { journal: &journal, about }))
 }
 
 fn text(text: &str) -> Option<Content> {

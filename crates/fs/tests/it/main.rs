@@ -49,7 +49,10 @@ impl Tree {
         symlink(target, self.path("ws").join(name)).unwrap();
     }
 
-    fn resolve(&self, path: impl AsRef<Path>) -> Result<toolcrib_fs::Place, toolcrib_fs::FsError> {
+    fn resolve(
+        &self,
+        path: impl AsRef<Path>,
+    ) -> Result<toolcrib_fs::ResolvedPath, toolcrib_fs::FsError> {
         self.workspace.resolve(&self.workspace.top(), path.as_ref())
     }
 }

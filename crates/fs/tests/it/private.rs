@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use toolcrib_fs::{
-    About, Caps, Change, Decided, FsErrorKind, Journal, Keeper, Shelf, Step, Version,
+    About, Caps, Change, ChangeRecorder, ContentCache, Decided, FsErrorKind, Journal, Step, Version,
 };
 
 use crate::Tree;
@@ -17,7 +17,7 @@ fn make(path: &Path, mode: u32) {
 fn commit(journal: &Journal, step: Step) -> Result<(), toolcrib_fs::FsError> {
     let change = Change::new(vec![step]);
     let locks = change.lock()?;
-    change.commit(&locks, Some(Keeper { journal, about: About::default() })).map(drop)
+    change.commit(&locks, Some(ChangeRecorder { journal, about: About::default() })).map(drop)
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_directory_that_others_can_reach_is_refused() {
             (opened, _) => panic!("{name}: {opened:?}"),
         }
     }
-    assert!(Shelf::new(tree.path("open")).put(b"x").is_err());
+    assert!(ContentCache::new(tree.path("open")).put(b"x").is_err());
     assert_eq!(tree.path("open").read_dir().unwrap().count(), 0);
 }
 

@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_server::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionManager};
 
-use crate::client::Client;
+use crate::client_session::Client;
 
 /// The header by which clients say that they share a session: the same name is the same session.
 pub(super) const SHARED_SESSION: HeaderName = HeaderName::from_static("toolcrib-session");

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
+use super::object::Object;
 use super::source_form::Form;
 use super::whitespace::Frame;
-use super::object::Object;
 use super::{Cell, CellType, Keys, List, Notebook, NotebookError, json};
 
 /// Where a new cell goes. Numbers count from 1.

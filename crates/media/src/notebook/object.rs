@@ -1,7 +1,7 @@
 //! An object of which single members are changed; all others stay to the byte.
 
-use super::whitespace::Frame;
 use super::json;
+use super::whitespace::Frame;
 
 /// An object with its layout.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
 //! A source as JSON, in either of the two forms that the format has.
 
-use super::whitespace::Frame;
 use super::json;
 use super::object::Object;
+use super::whitespace::Frame;
 
 /// How a source is written: a string, or a list of its lines.
 pub(super) enum Form {

@@ -3,7 +3,7 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use super::{letters, right_to_left};
+use super::{glyph_text, right_to_left};
 
 /// A gap this wide, in heights of the font, is a space. Between letters of a word there is nearly none,
 /// and a space that justification has squeezed still is an eighth.
@@ -137,12 +137,12 @@ fn are_stacked(a: &Placed, b: &Placed) -> bool {
 /// Letter and accent, whichever came first.
 fn accented(first: &str, second: &str) -> Option<String> {
     let is_letter = |text: &str| text.chars().all(char::is_alphabetic);
-    let (letter, mark) = match (letters::combining(first), letters::combining(second)) {
+    let (letter, mark) = match (glyph_text::combining(first), glyph_text::combining(second)) {
         (Some(mark), None) => (second, mark),
         (None, Some(mark)) => (first, mark),
         _ => return None,
     };
-    is_letter(letter).then(|| format!("{}{mark}", letters::under_accent(letter)))
+    is_letter(letter).then(|| format!("{}{mark}", glyph_text::under_accent(letter)))
 }
 
 /// The texts in their order, with a space or a tab where there is room for one.

@@ -9,8 +9,8 @@ use hayro_interpret::{
     InterpreterCache, InterpreterSettings, SoftMask, TransformExt, interpret_page,
 };
 
-use super::collections::Collections;
-use super::letters;
+use super::cjk_collections::Collections;
+use super::glyph_text;
 use super::line::{Line, Placed};
 
 /// hayro's glyphs are measured in thousandths of the font's height.
@@ -109,7 +109,7 @@ impl Reader<'_, '_> {
         if !is_sound || size <= 0.0 || !self.sheet.contains(origin) {
             return None;
         }
-        let text = letters::of(glyph, self.collections);
+        let text = glyph_text::of(glyph, self.collections);
         (!text.is_empty()).then_some(Placed {
             text,
             direction: (way.x, way.y),

@@ -10,8 +10,8 @@ use super::syntax::{
 use super::value::{Values, Variables, expand, text_of};
 use super::wrapper::{INPUT, Inner, look_through};
 use super::{
-    Assignment, Command, MAX_BYTES, MAX_COMMANDS, Role, Surroundings, Touched, Trouble, Understood,
-    WhyNot, Word, lexical, tree_sitter_check,
+    Assignment, Command, CommandAnalysis, MAX_BYTES, MAX_COMMANDS, Role, Surroundings, Touched,
+    Trouble, WhyNot, Word, lexical, tree_sitter_check,
 };
 
 /// Letters that make a pattern of a word.
@@ -24,11 +24,11 @@ const MAX_DIGITS: usize = 18;
 const MAX_SCRIPTS: usize = 10;
 
 /// Reads a script and all scripts in it.
-pub(super) fn follow(text: &str, around: &Surroundings) -> Understood {
+pub(super) fn follow(text: &str, around: &Surroundings) -> CommandAnalysis {
     let home = around.home.as_ref().and_then(|home| home.to_str()).map(str::to_owned);
-    let mut walk = Walk {
+    let mut walk = ScriptWalk {
         home,
-        found: Understood::default(),
+        found: CommandAnalysis::default(),
         directory: Some(lexical(&around.directory)),
         changes_directory: false,
         functions: HashSet::new(),
@@ -45,9 +45,9 @@ pub(super) fn follow(text: &str, around: &Surroundings) -> Understood {
 }
 
 /// What has been seen so far.
-struct Walk {
+struct ScriptWalk {
     home: Option<String>,
-    found: Understood,
+    found: CommandAnalysis,
     directory: Option<PathBuf>,
     changes_directory: bool,
     functions: HashSet<String>,
@@ -86,7 +86,7 @@ struct Stand {
     beside: bool,
 }
 
-impl Walk {
+impl ScriptWalk {
     fn note(&mut self, trouble: Trouble, what: &str) {
         if self.found.why_not.as_ref().is_none_or(|why| why.trouble < trouble) {
             self.found.why_not = Some(WhyNot { trouble, what: what.to_owned() });

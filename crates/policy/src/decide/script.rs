@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Decision, Part, Policy};
 use crate::access::Effect;
-use crate::approval_scope::Asked;
+use crate::approval_scope::ApprovalScope;
 use crate::command::{
     Assignment, Command, PIPE, Role, Surroundings, Touched, Trouble, WhyNot, Word, lexical,
     understand,
 };
-use crate::danger::danger;
+use crate::destructive_commands::danger;
 use crate::profile::Profile;
 use crate::read_only_commands::{is_neutral_in_environment, is_neutral_in_shell, only_reads};
 use crate::rule::{Kind, hosts_in};
@@ -65,7 +65,7 @@ struct Script<'a> {
 impl Script<'_> {
     fn not_understood(&self, why: &WhyNot) -> Part {
         let what = format!("the command is not fully understood: {}", why.what);
-        let asked = || Asked::Script(self.text.to_owned());
+        let asked = || ApprovalScope::Script(self.text.to_owned());
         let mut part = self.as_command("command:not-understood", &what, asked);
         part.verdict.looks_broken = why.trouble == Trouble::Broken;
         if part.verdict.decision == Decision::Ask && !self.policy.confined {
@@ -86,7 +86,9 @@ impl Script<'_> {
         let asked = || {
             let set = command.assignments.iter();
             let set = set.map(|one| format!("{}={}", one.name, one.value.shown()));
-            Asked::Command(set.chain(command.shown().into_iter().map(str::to_owned)).collect())
+            ApprovalScope::Command(
+                set.chain(command.shown().into_iter().map(str::to_owned)).collect(),
+            )
         };
         let rule = self.policy.rules.for_command(command);
         let profile = self.policy.by_profile(Effect::Command).verdict.decision;
@@ -133,7 +135,7 @@ impl Script<'_> {
         {
             let rule = rules.for_path(Kind::Read, &path, self.around);
             if let Some(rule) = rule.filter(|rule| rule.decision != Decision::Allow) {
-                parts.push(Part::by(rule, Asked::Path(Effect::Read, path)));
+                parts.push(Part::by(rule, ApprovalScope::Path(Effect::Read, path)));
             }
         }
         parts
@@ -144,7 +146,7 @@ impl Script<'_> {
         let found = hosts_in(command.words.iter().map(Word::shown));
         let rule = |host: String| {
             let rule = self.policy.rules.for_host(&host)?;
-            (rule.decision != Decision::Allow).then(|| Part::by(rule, Asked::Host(host)))
+            (rule.decision != Decision::Allow).then(|| Part::by(rule, ApprovalScope::Host(host)))
         };
         found.into_iter().filter_map(rule).collect()
     }
@@ -154,15 +156,16 @@ impl Script<'_> {
         let why = format!("it sets {}, which can change what other commands do", assignment.name);
         let value = assignment.value.shown();
         self.as_command("command:variable", &why, || {
-            Asked::Command(vec![format!("{}={value}", assignment.name)])
+            ApprovalScope::Command(vec![format!("{}={value}", assignment.name)])
         })
     }
 
     fn write(&self, touched: &Touched) -> Part {
         let Some(paths) = touched.word.paths(touched.directory.as_deref()) else {
             let why = format!("it is not known which file `> {}` writes", touched.word.source);
-            return self
-                .as_command("command:redirection", &why, || Asked::Script(self.text.to_owned()));
+            return self.as_command("command:redirection", &why, || {
+                ApprovalScope::Script(self.text.to_owned())
+            });
         };
         let parts = paths.into_iter().map(|path| self.write_to(path));
         parts
@@ -189,13 +192,13 @@ impl Script<'_> {
         let profile = self.policy.by_profile(Effect::Command).verdict.decision;
         let strictest = edit.into_iter().chain(read).max_by_key(|rule| rule.decision);
         if let Some(rule) = strictest.filter(|_| profile != Decision::Deny) {
-            return Part::by(rule, Asked::Path(Effect::Write, path));
+            return Part::by(rule, ApprovalScope::Path(Effect::Write, path));
         }
         if root.is_none() {
             return self.external(path);
         }
         let why = format!("it writes {}", path.display());
-        self.as_command("command:redirection", &why, || Asked::Redirection(path))
+        self.as_command("command:redirection", &why, || ApprovalScope::Redirection(path))
     }
 
     /// What it means to read a file that a command names.
@@ -212,11 +215,9 @@ impl Script<'_> {
         let known = word.paths(directory).filter(|_| !word.values.iter().any(climbs));
         let Some(paths) = known else {
             let why = format!("it is not known which file `{}` is", word.source);
-            return vec![
-                self.as_command("command:unknown-file", &why, || {
-                    Asked::Script(self.text.to_owned())
-                }),
-            ];
+            return vec![self.as_command("command:unknown-file", &why, || {
+                ApprovalScope::Script(self.text.to_owned())
+            })];
         };
         paths.into_iter().filter_map(|path| self.read_of(path)).collect()
     }
@@ -227,7 +228,7 @@ impl Script<'_> {
         }
         let rule = self.policy.rules.for_path(Kind::Read, &path, self.around);
         if let Some(rule) = rule.filter(|rule| rule.decision != Decision::Allow) {
-            return Some(Part::by(rule, Asked::Path(Effect::Read, path)));
+            return Some(Part::by(rule, ApprovalScope::Path(Effect::Read, path)));
         }
         let inside = self.around.roots.iter().any(|root| path.starts_with(lexical(root)));
         (!inside).then(|| self.external(path))
@@ -236,16 +237,16 @@ impl Script<'_> {
     /// What lies outside the workspace.
     fn external(&self, path: PathBuf) -> Part {
         match self.policy.rules.for_path(Kind::External, &path, self.around) {
-            Some(rule) => Part::by(rule, Asked::External(path)),
+            Some(rule) => Part::by(rule, ApprovalScope::External(path)),
             None => {
                 let why = format!("{} is outside the workspace", path.display());
-                self.as_command("external-directory", &why, || Asked::External(path))
+                self.as_command("external-directory", &why, || ApprovalScope::External(path))
             }
         }
     }
 
     /// What the profile says to commands that are not known to be harmless, with a reason of its own.
-    fn as_command(&self, rule: &str, why: &str, asked: impl FnOnce() -> Asked) -> Part {
+    fn as_command(&self, rule: &str, why: &str, asked: impl FnOnce() -> ApprovalScope) -> Part {
         let mut part = self.policy.by_profile(Effect::Command);
         if part.verdict.decision == Decision::Ask {
             part.verdict.rule = rule.to_owned();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::command::Surroundings;
 use crate::name_pattern::name_fits;
-use crate::protect::folded;
+use crate::protected_names::folded;
 
 /// `src/**/*.rs`, `**/.env`, `~/notes`, `/etc`: names divided by `/`. In a name, `*` stands for any
 /// letters and `?` for one; `**` as a name stands for any number of names. It fits what it names and all

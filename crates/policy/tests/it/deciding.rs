@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use toolcrib_policy::{Access, Asked, Decision, Policy, Profile, Remembered, Rules, Verdict};
+use toolcrib_policy::{
+    Access, ApprovalScope, Decision, Policy, Profile, Rules, SessionApprovals, Verdict,
+};
 
 use crate::{HOSTILE, ORDINARY, READS, corpus};
 
@@ -14,7 +16,7 @@ fn policy(profile: Profile, rules: &str) -> Policy {
 }
 
 fn verdict(policy: &Policy, script: &str) -> Verdict {
-    policy.decide(&[Access::Command(script.to_owned())], &Remembered::new())
+    policy.decide(&[Access::Command(script.to_owned())], &SessionApprovals::new())
 }
 
 #[test]
@@ -124,7 +126,10 @@ fn a_rule_fits_the_command_as_it_is_really_written() {
         assert_eq!(verdict(&policy, script).decision, Decision::Allow, "{script}");
     }
     let asked = verdict(&policy, "npm run test; curl x");
-    assert_eq!(asked.asks, Remembered::from([Asked::Command(vec!["curl".into(), "x".into()])]));
+    assert_eq!(
+        asked.asks,
+        SessionApprovals::from([ApprovalScope::Command(vec!["curl".into(), "x".into()])])
+    );
     for script in ["cd / && npm run test", "npm run test > log", "npm run test; npm run test:all"] {
         assert_eq!(verdict(&policy, script).decision, Decision::Ask, "{script}");
     }
@@ -134,7 +139,7 @@ fn a_rule_fits_the_command_as_it_is_really_written() {
 fn an_answer_holds_for_what_was_asked_and_no_more() {
     let policy = policy(Profile::Workspace, "");
     let command = |text: &str| [Access::Command(text.to_owned())];
-    let asks = policy.decide(&command("npm test 2>&1 | tail -5"), &Remembered::new()).asks;
+    let asks = policy.decide(&command("npm test 2>&1 | tail -5"), &SessionApprovals::new()).asks;
     let again = |text: &str| policy.decide(&command(text), &asks).decision;
     assert_eq!(again("npm test"), Decision::Allow);
     assert_eq!(again("cd web && npm test"), Decision::Allow);
@@ -205,7 +210,7 @@ fn what_is_allowed_is_not_said_to_only_read_where_it_does_more() {
     ] {
         assert_eq!(verdict(&policy, script).rule, rule, "{script}");
     }
-    let bases = policy.bases(Path::new("/w/ws"), "cat a && make 2> log", &Remembered::new());
+    let bases = policy.bases(Path::new("/w/ws"), "cat a && make 2> log", &SessionApprovals::new());
     let bases: Vec<(&str, &str)> =
         bases.iter().map(|basis| (basis.about.as_str(), basis.rule.as_str())).collect();
     assert_eq!(bases, [("cat a", "command:only-reads"), ("make", "sandbox"), ("> log", "sandbox")]);
@@ -267,10 +272,10 @@ fn rules_on_paths_hold_for_files_and_for_commands() {
         (command("curl https://a.evil.example/x"), Deny),
         (Access::Reach("fetch https://b.evil.example/".into()), Deny),
     ] {
-        let verdict = policy.decide(std::slice::from_ref(&access), &Remembered::new());
+        let verdict = policy.decide(std::slice::from_ref(&access), &SessionApprovals::new());
         assert_eq!(verdict.decision, expected, "{access} {verdict:?}");
     }
-    let verdict = policy.decide(&[read("/w/ws/.env")], &Remembered::new());
+    let verdict = policy.decide(&[read("/w/ws/.env")], &SessionApprovals::new());
     assert_eq!(
         (verdict.rule.as_str(), verdict.why.as_str()),
         ("rule:secrets", "secrets live there")
@@ -286,7 +291,7 @@ fn the_strictest_rule_wins_and_no_rule_opens_what_a_profile_denies() {
     let read_only = policy(Profile::ReadOnly, &rules);
     assert_eq!(verdict(&read_only, "ls").decision, Decision::Deny);
     let write = [Access::Write("/w/ws/a".into())];
-    assert_eq!(read_only.decide(&write, &Remembered::new()).decision, Decision::Deny);
+    assert_eq!(read_only.decide(&write, &SessionApprovals::new()).decision, Decision::Deny);
 }
 
 #[test]
@@ -331,7 +336,7 @@ fn a_rule_is_proposed_only_where_it_would_decide() {
         let policy = Policy::new(profile).rules(Rules::parse(rules).unwrap());
         let policy = policy.places(vec!["/w/ws".into()], Some("/home/me".into()));
         let accesses = [Access::Command(script.to_owned())];
-        let (here, nothing) = (Path::new("/w/ws"), Remembered::new());
+        let (here, nothing) = (Path::new("/w/ws"), SessionApprovals::new());
         let verdict = policy.decide_from(here, &accesses, &nothing);
         assert_eq!(verdict.decision, Decision::Ask, "{script}");
         for (decision, expected) in [(Decision::Allow, allow), (Decision::Deny, deny)] {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use toolcrib_policy::{Access, Decision, Policy, Profile, Remembered, Understood, Word};
+use toolcrib_policy::{Access, CommandAnalysis, Decision, Policy, Profile, SessionApprovals, Word};
 
 use crate::{READS, corpus};
 
@@ -196,7 +196,7 @@ fn workspace() -> tempfile::TempDir {
     place
 }
 
-fn understood(place: &Path, script: &str) -> (Policy, Understood) {
+fn understood(place: &Path, script: &str) -> (Policy, CommandAnalysis) {
     let place = place.canonicalize().unwrap();
     // The table is written for a workspace of this name.
     let roots = vec![place.clone(), "/w/ws".into()];
@@ -206,7 +206,7 @@ fn understood(place: &Path, script: &str) -> (Policy, Understood) {
 }
 
 fn decision(policy: &Policy, script: &str) -> Decision {
-    policy.decide(&[Access::Command(script.to_owned())], &Remembered::new()).decision
+    policy.decide(&[Access::Command(script.to_owned())], &SessionApprovals::new()).decision
 }
 
 /// Runs a shell with no input, for a while.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use toolcrib_policy::{Access, Decision, Policy, Profile, Remembered};
+use toolcrib_policy::{Access, Decision, Policy, Profile, SessionApprovals};
 
 /// A script of sed may loop for ever.
 const LONGEST: Duration = Duration::from_secs(3);
@@ -410,7 +410,7 @@ fn try_all(program: &str, command: impl Strategy<Value = String>, cases: u32, le
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
         .run(&command, |command| {
             let access = Access::Command(command.clone());
-            let decision = policy.decide(&[access], &Remembered::new()).decision;
+            let decision = policy.decide(&[access], &SessionApprovals::new()).decision;
             if decision == Decision::Allow {
                 tried.set(tried.get() + 1);
                 run(&command, place);

@@ -1,16 +1,16 @@
 //! What is seen in a command.
 
 use proptest::prelude::*;
-use toolcrib_policy::{Command, Touched, Trouble, Understood, understand};
+use toolcrib_policy::{Command, CommandAnalysis, Touched, Trouble, understand};
 
 use crate::around;
 
-fn seen(text: &str) -> Understood {
+fn seen(text: &str) -> CommandAnalysis {
     understand(text, &around())
 }
 
 /// Commands as they are shown, with `; ` between them; what is written behind `>`.
-fn shown(understood: &Understood) -> String {
+fn shown(understood: &CommandAnalysis) -> String {
     let command = |command: &Command| command.shown().join(" ");
     let commands: Vec<String> = understood.commands.iter().map(command).collect();
     let path = |touched: &Touched| touched.word.shown().to_owned();

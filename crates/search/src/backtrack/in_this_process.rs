@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::engine::Engine;
 use super::{Process, Processes, Unanswered};
-use crate::deadline::Stop;
+use crate::deadline::Deadline;
 
 /// Matches in the thread that asks. Only the engine's bound on its steps holds here; nothing bounds time or
 /// memory.
@@ -20,7 +20,7 @@ impl InThisProcess {
 }
 
 impl Processes for InThisProcess {
-    fn start(&self, _wait: Option<&Stop<'_>>) -> Result<Option<Box<dyn Process>>, String> {
+    fn start(&self, _wait: Option<&Deadline<'_>>) -> Result<Option<Box<dyn Process>>, String> {
         Ok(Some(Box::new(Engine::default())))
     }
 }
@@ -30,7 +30,7 @@ impl Process for Engine {
         &mut self,
         question: [&[u8]; 2],
         _longest_silence: Duration,
-        stop: &Stop<'_>,
+        stop: &Deadline<'_>,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Unanswered> {
         if stop.now() {

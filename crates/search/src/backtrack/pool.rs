@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::wire::{self, Answer, Answers};
 use super::{Process, Processes, Unready};
-use crate::deadline::Stop;
+use crate::deadline::Deadline;
 
 /// How long a wish to stop may go unseen.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -41,7 +41,7 @@ impl Pool {
     pub(super) fn new(
         pattern: String,
         processes: Arc<dyn Processes>,
-        stop: &Stop<'_>,
+        stop: &Deadline<'_>,
     ) -> Result<Pool, Unready> {
         let (state, put_back) = (Mutex::default(), Condvar::new());
         let pool = Pool { pattern, processes, state, put_back };
@@ -51,7 +51,7 @@ impl Pool {
     }
 
     /// A process for this thread; nothing, if it is time to stop or there is none to be had.
-    pub(super) fn take(&self, stop: &Stop<'_>) -> Option<Member> {
+    pub(super) fn take(&self, stop: &Deadline<'_>) -> Option<Member> {
         let here = std::thread::current().id();
         let mut state = self.state();
         loop {
@@ -106,7 +106,11 @@ impl Pool {
     }
 
     /// Starts a process and makes the pattern ready in it; nothing, if as many run as may.
-    fn start(&self, wait: Option<&Stop<'_>>, stop: &Stop<'_>) -> Result<Option<Member>, Unready> {
+    fn start(
+        &self,
+        wait: Option<&Deadline<'_>>,
+        stop: &Deadline<'_>,
+    ) -> Result<Option<Member>, Unready> {
         let started = self.processes.start(wait).map_err(Unready::NoProcess)?;
         let Some(mut process) = started else { return Ok(None) };
         let header = wire::prepare(&self.pattern).ok_or(Unready::TooLarge)?;

@@ -22,7 +22,7 @@ struct FailingProcess {
 }
 
 impl Processes for Failing {
-    fn start(&self, _wait: Option<&Stop<'_>>) -> Result<Option<Box<dyn Process>>, String> {
+    fn start(&self, _wait: Option<&Deadline<'_>>) -> Result<Option<Box<dyn Process>>, String> {
         self.started.fetch_add(1, Ordering::Relaxed);
         let says_at_most = self.says_at_most;
         Ok(Some(Box::new(FailingProcess { engine: Engine::default(), says_at_most })))
@@ -34,7 +34,7 @@ impl Process for FailingProcess {
         &mut self,
         question: [&[u8]; 2],
         _longest_silence: Duration,
-        _stop: &Stop<'_>,
+        _stop: &Deadline<'_>,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Unanswered> {
         let mut answer = Vec::new();
@@ -68,7 +68,7 @@ impl Process for FailingProcess {
 /// What is found in a text by processes that end after so many bytes.
 fn look(text: &str, pattern: &str, says_at_most: usize) -> (Vec<Found>, usize) {
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(120), &never);
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let failing = Arc::new(Failing { says_at_most, started: AtomicUsize::new(0) });
     let processes: Arc<dyn Processes> = failing.clone();
     let backtracker = Backtracker::new(pattern.to_owned(), &processes, &stop).unwrap();
@@ -107,7 +107,7 @@ proptest! {
 #[test]
 fn broken_bytes_do_not_move_a_match() {
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(120), &never);
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let ready = Backtracker::new("(?<=a)b".to_owned(), &InThisProcess::shared(), &stop).unwrap();
     for multiline in [false, true] {
         let mut found = Vec::new();
@@ -122,7 +122,7 @@ fn broken_bytes_do_not_move_a_match() {
 #[test]
 fn a_pattern_that_is_none_says_why() {
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(120), &never);
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let wrong = Backtracker::new("(?<=a".to_owned(), &InThisProcess::shared(), &stop);
     assert!(matches!(wrong, Err(Unready::Wrong(reason)) if !reason.is_empty()));
 }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
-use toolcrib_fs::{Shelf, Taken, Tree};
+use toolcrib_fs::{ContentCache, TreeReader, WholeRead};
 
 use super::segment::{Builder, MAX_FILE_BYTES, Segment};
 use super::segment_file;
 use super::snapshot::View;
 use super::{Index, MAX_OPEN};
-use crate::grep::Letters;
-use crate::listing::{EntryOf, FileId, Listed};
 use crate::content_class::Nature;
+use crate::grep::Decoder;
+use crate::listing::{EntryOf, FileId, Listed};
 
 /// What is to be in the index.
 pub(crate) struct Work {
     pub(crate) directories: Arc<Vec<Arc<Listed>>>,
-    pub(crate) letters: &'static dyn Letters,
+    pub(crate) letters: &'static dyn Decoder,
     /// Whether what is read is kept for the next process.
     pub(crate) is_kept: bool,
 }
@@ -34,12 +34,12 @@ const MANY_SMALL: usize = 8;
 const SMALL_CHUNKS: usize = 1_024;
 
 /// Brings the index up to what the files say now.
-pub(super) fn run(index: &Index, tree: &Tree, work: &Work) {
+pub(super) fn run(index: &Index, tree: &TreeReader, work: &Work) {
     // Who keeps segments is alone with it; others have theirs in memory only.
     let shelf = index.shelf.as_ref().filter(|_| work.is_kept);
     let lock = shelf.and_then(|shelf| Some((shelf, shelf.lock()?)));
     let shelf = lock.as_ref().map(|(shelf, _)| *shelf);
-    let survey = Survey::of(index, tree, work);
+    let survey = BuildProgress::of(index, tree, work);
     let next = AtomicUsize::new(0);
     let read = || read(&Build { index, shelf, tree, work }, &survey.unknown, &next);
     match survey.unknown.len() <= AT_ONCE {
@@ -63,21 +63,21 @@ pub(super) fn run(index: &Index, tree: &Tree, work: &Work) {
 struct Build<'a> {
     index: &'a Index,
     /// Where segments are kept for other processes.
-    shelf: Option<&'a Shelf>,
-    tree: &'a Tree,
+    shelf: Option<&'a ContentCache>,
+    tree: &'a TreeReader,
     work: &'a Work,
 }
 
 /// What a look at all stamps shows.
-struct Survey {
+struct BuildProgress {
     /// Files that are not in the index, or in a segment that goes.
     unknown: Vec<FileId>,
     /// Segments that go.
     outdated: Vec<u32>,
 }
 
-impl Survey {
-    fn of(index: &Index, tree: &Tree, work: &Work) -> Survey {
+impl BuildProgress {
+    fn of(index: &Index, tree: &TreeReader, work: &Work) -> BuildProgress {
         let view = index.view();
         let (mut unknown, mut known) = (Vec::new(), Vec::new());
         for (at, listed) in work.directories.iter().enumerate() {
@@ -112,7 +112,7 @@ impl Survey {
         let again = known.iter().filter(|(_, serial)| outdated.contains(serial));
         unknown.extend(again.map(|(file, _)| *file));
         unknown.sort_unstable_by_key(|file| (file.directory, file.entry));
-        Survey { unknown, outdated }
+        BuildProgress { unknown, outdated }
     }
 }
 
@@ -154,7 +154,7 @@ fn read(build: &Build<'_>, files: &[FileId], next: &AtomicUsize) {
             let name = listed.name(listed.entries[file.entry as usize]);
             // Before it is opened: whoever changes it later leaves a trace.
             let now = SystemTime::now();
-            if let Ok(Taken::Whole(stamp)) = directory.take(name, MAX_FILE_BYTES, &mut buffer)
+            if let Ok(WholeRead::Whole(stamp)) = directory.take(name, MAX_FILE_BYTES, &mut buffer)
                 && stamp.is_settled_at(now)
                 && stamp.size == buffer.len() as u64
             {
@@ -189,7 +189,7 @@ fn put(build: &Build<'_>, builder: &mut Builder) -> bool {
 }
 
 /// Keeps a segment for the next process, if that can be.
-fn keep(index: &Index, shelf: &Shelf, segment: Segment) -> Segment {
+fn keep(index: &Index, shelf: &ContentCache, segment: Segment) -> Segment {
     let Some(bytes) = segment_file::to_bytes(&segment, index.settings.chunk_bytes) else {
         return segment;
     };

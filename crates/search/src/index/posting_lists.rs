@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use toolcrib_fs::{ContentHash, ShelvedFile};
+use toolcrib_fs::{CachedFile, ContentHash};
 
 /// So many bytes have a checksum together. Smaller blocks would be read no faster, and need more checksums.
 const BLOCK: usize = 4 << 10;
@@ -21,7 +21,7 @@ pub(super) enum Lists {
 /// Bytes at the end of a file.
 #[derive(Debug)]
 pub(super) struct Blocks {
-    file: ShelvedFile,
+    file: CachedFile,
     /// Where they begin in the file.
     start: u64,
     length: usize,
@@ -30,7 +30,7 @@ pub(super) struct Blocks {
 
 impl Lists {
     /// The same lists, read from the end of a file of so many bytes when they are needed.
-    pub(super) fn at_end_of(self, file: ShelvedFile, file_bytes: usize) -> Lists {
+    pub(super) fn at_end_of(self, file: CachedFile, file_bytes: usize) -> Lists {
         match self {
             Lists::Held(bytes) => Lists::Kept(Blocks {
                 file,

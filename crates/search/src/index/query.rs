@@ -6,17 +6,17 @@ use std::sync::{Arc, OnceLock};
 
 use super::bits::Bits;
 use super::segment::Segment;
-use super::snapshot::{Place, View};
-use crate::trigram::Gram;
+use super::snapshot::{IndexPosition, View};
 use crate::content_class::Nature;
 use crate::pattern::Pattern;
-use crate::trigram_query::Plan;
+use crate::trigram::Trigram;
+use crate::trigram_query::TrigramQuery;
 
 /// The answer of an index to one pattern.
 #[derive(Debug)]
 pub(crate) struct Narrowed {
     view: Arc<View>,
-    plan: Plan,
+    plan: TrigramQuery,
     /// One for each segment, made when it is first asked for: often a page is full before all were.
     candidates: Vec<OnceLock<Candidates>>,
     /// Whether files in other encodings are searched by their bytes.
@@ -45,7 +45,7 @@ pub(crate) struct Sieve<'a> {
 
 impl Sieve<'_> {
     /// Whether a file of the index has no match for sure.
-    pub(crate) fn is_without(&mut self, place: Place) -> bool {
+    pub(crate) fn is_without(&mut self, place: IndexPosition) -> bool {
         let without = match self.last {
             Some((serial, without)) if serial == place.serial => without,
             _ => self.narrowed.without(place.serial),
@@ -57,7 +57,7 @@ impl Sieve<'_> {
 
 /// What is known of a file without looking into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum FileVerdict {
     /// Nothing: it must be searched.
     Unknown,
     /// There is no match in it.
@@ -93,31 +93,33 @@ impl Narrowed {
     }
 
     /// What is known of a file of the index.
-    pub(crate) fn verdict(&self, place: Place) -> Verdict {
-        let Some(at) = self.view.position(place.serial) else { return Verdict::Unknown };
+    pub(crate) fn verdict(&self, place: IndexPosition) -> FileVerdict {
+        let Some(at) = self.view.position(place.serial) else { return FileVerdict::Unknown };
         let (segment, candidates) = (&self.view.segments[at], self.candidates(at));
-        let Some(file) = segment.files.get(place.file as usize) else { return Verdict::Unknown };
+        let Some(file) = segment.files.get(place.file as usize) else {
+            return FileVerdict::Unknown;
+        };
         if file.stamp.size > self.max_bytes {
-            return Verdict::Unknown;
+            return FileVerdict::Unknown;
         }
         match file.nature {
-            Nature::Odd => return Verdict::Unknown,
-            Nature::Binary => return Verdict::Binary,
-            Nature::Foreign if !self.ascii => return Verdict::Unknown,
+            Nature::Odd => return FileVerdict::Unknown,
+            Nature::Binary => return FileVerdict::Binary,
+            Nature::Foreign if !self.ascii => return FileVerdict::Unknown,
             Nature::Foreign | Nature::Plain => {}
         }
         if !candidates.files.has(place.file as usize) {
-            return Verdict::NoMatch;
+            return FileVerdict::NoMatch;
         }
         if !self.by_chunks {
-            return Verdict::Unknown;
+            return FileVerdict::Unknown;
         }
         let wanted = segment.chunks_of(file).filter(|chunk| candidates.chunks.has(*chunk));
         let parts: Vec<Range<u64>> = wanted.map(|chunk| segment.place_of(file, chunk)).collect();
         let bytes: u64 = parts.iter().map(|part| part.end.saturating_sub(part.start)).sum();
         match bytes.saturating_mul(WORTH_PARTS) <= file.stamp.size {
-            true => Verdict::Within(parts),
-            false => Verdict::Unknown,
+            true => FileVerdict::Within(parts),
+            false => FileVerdict::Unknown,
         }
     }
     /// The files of a segment that have no match.
@@ -165,7 +167,7 @@ struct Asking<'a> {
     segment: &'a Segment,
     /// Whether all that the plan needs must be in one chunk, or in one file.
     by_chunks: bool,
-    grams: HashMap<Gram, Bits>,
+    grams: HashMap<Trigram, Bits>,
 }
 
 impl Asking<'_> {
@@ -176,10 +178,10 @@ impl Asking<'_> {
         }
     }
 
-    fn meet(&mut self, plan: &Plan) -> Bits {
+    fn meet(&mut self, plan: &TrigramQuery) -> Bits {
         match plan {
-            Plan::All => Bits::all(self.count()),
-            Plan::Gram(gram) => match self.grams.get(gram) {
+            TrigramQuery::All => Bits::all(self.count()),
+            TrigramQuery::Gram(gram) => match self.grams.get(gram) {
                 Some(known) => known.clone(),
                 None => {
                     let found = self.leaf(|segment, into| segment.add_gram(*gram, into));
@@ -187,11 +189,11 @@ impl Asking<'_> {
                     found
                 }
             },
-            Plan::Pair(pair) => self.leaf(|segment, into| segment.add_pair(*pair, into)),
-            Plan::Every(plans) => {
+            TrigramQuery::Pair(pair) => self.leaf(|segment, into| segment.add_pair(*pair, into)),
+            TrigramQuery::Every(plans) => {
                 let mut met = Bits::all(self.count());
                 // The rarest first: often nothing is left then.
-                let mut plans: Vec<&Plan> = plans.iter().collect();
+                let mut plans: Vec<&TrigramQuery> = plans.iter().collect();
                 plans.sort_by_cached_key(|plan| self.weight(plan));
                 for plan in plans {
                     met.keep(&self.meet(plan));
@@ -201,7 +203,7 @@ impl Asking<'_> {
                 }
                 met
             }
-            Plan::Any(plans) => {
+            TrigramQuery::Any(plans) => {
                 let mut met = Bits::none(self.count());
                 plans.iter().for_each(|plan| met.add(&self.meet(plan)));
                 met
@@ -210,9 +212,9 @@ impl Asking<'_> {
     }
 
     /// The heavier, the more chunks there are to come.
-    fn weight(&self, plan: &Plan) -> usize {
+    fn weight(&self, plan: &TrigramQuery) -> usize {
         match plan {
-            Plan::Gram(gram) => self.segment.gram_bytes(*gram),
+            TrigramQuery::Gram(gram) => self.segment.gram_bytes(*gram),
             _ => usize::MAX,
         }
     }

@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use toolcrib_fs::{ContentHash, ShelvedFile, Stamp};
+use toolcrib_fs::{CachedFile, ContentHash, Stamp};
 
 use super::bits::Bits;
 use super::chunks::{chunks, with_overlap};
 use super::posting_lists::Lists;
 use super::postings;
-use crate::trigram::{self, GRAMS, Gram, PAIRS};
 use crate::content_class::Nature;
+use crate::trigram::{self, GRAMS, PAIRS, Trigram};
 
 /// What is known of some files.
 #[derive(Debug)]
@@ -120,7 +120,7 @@ impl Segment {
     }
 
     /// The same, with its lists at the end of the file that it is kept in, of so many bytes.
-    pub(super) fn with_lists_in(self, file: ShelvedFile, bytes: usize) -> Segment {
+    pub(super) fn with_lists_in(self, file: CachedFile, bytes: usize) -> Segment {
         let lists = self.lists.at_end_of(file, bytes);
         Segment { lists, ..self }
     }
@@ -156,14 +156,14 @@ impl Segment {
     }
 
     /// Adds the chunks that a trigram is in.
-    pub(super) fn add_gram(&self, gram: Gram, into: &mut Bits) {
+    pub(super) fn add_gram(&self, gram: Trigram, into: &mut Bits) {
         if let Some(at) = self.list_of(gram) {
             self.add_lists(at..at + 1, into);
         }
     }
 
     /// How long the list of a trigram is: the longer, the more chunks it is in.
-    pub(super) fn gram_bytes(&self, gram: Gram) -> usize {
+    pub(super) fn gram_bytes(&self, gram: Trigram) -> usize {
         self.list_of(gram).map_or(0, |at| self.place_of_lists(at..at + 1).len())
     }
 
@@ -176,7 +176,7 @@ impl Segment {
         self.pairs[pair] as usize..self.pairs[pair + 1] as usize
     }
 
-    fn list_of(&self, gram: Gram) -> Option<usize> {
+    fn list_of(&self, gram: Trigram) -> Option<usize> {
         let (pair, last) = ((gram >> 7) as usize, (gram & 0x7f) as u8);
         let range = self.beginning_with(pair);
         Some(range.start + self.lasts[range].binary_search(&last).ok()?)
@@ -209,7 +209,7 @@ pub(super) struct Builder {
     files: Vec<File>,
     starts: Vec<u32>,
     /// The trigrams of each chunk, one after the other, and where they end.
-    grams: Vec<Gram>,
+    grams: Vec<Trigram>,
     gram_ends: Vec<u32>,
     /// In which chunk each trigram was seen last; begins anew after so many as a byte can tell apart.
     seen: Vec<u8>,
@@ -256,7 +256,7 @@ impl Builder {
             self.round = 1;
         }
         let Builder { grams, seen, round, .. } = self;
-        let mut take = |gram: Gram| {
+        let mut take = |gram: Trigram| {
             let seen = &mut seen[gram as usize];
             if *seen != *round {
                 *seen = *round;
@@ -303,7 +303,7 @@ impl Builder {
 }
 
 /// The chunks in the order of their trigrams, and where those of each trigram begin.
-fn sorted_by_gram(grams: &[Gram], ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
+fn sorted_by_gram(grams: &[Trigram], ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
     let mut places = vec![0_u32; GRAMS + 1];
     grams.iter().for_each(|gram| places[*gram as usize + 1] += 1);
     for at in 0..GRAMS {

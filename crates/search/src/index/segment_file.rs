@@ -8,8 +8,8 @@ use toolcrib_fs::Stamp;
 
 use super::posting_lists::Lists;
 use super::segment::{File, Segment};
-use crate::trigram::PAIRS;
 use crate::content_class::Nature;
+use crate::trigram::PAIRS;
 
 /// What such bytes begin with. Another version may take another text for a binary, or cut other trigrams.
 const MARK: &[u8] = concat!("toolcrib index 1 of ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();

@@ -13,48 +13,51 @@ use super::segment::{File, Segment};
 pub(crate) struct View {
     /// In the order of their serials.
     pub(super) segments: Vec<Arc<Segment>>,
-    places: HashMap<(u64, u64), Place>,
+    places: HashMap<(u64, u64), IndexPosition>,
 }
 
 /// Where a file is in an index. It stays true as long as the segment is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct IndexPosition {
     pub(super) serial: u32,
     pub(super) file: u32,
 }
 
-impl Place {
+impl IndexPosition {
     /// So many bits a place takes.
     pub(crate) const BITS: u32 = 36;
     const FILE_BITS: u32 = 14;
 
     /// As a number above 0; nothing, if it does not fit.
     pub(crate) fn packed(self) -> Option<u64> {
-        let packed = u64::from(self.serial) << Place::FILE_BITS | u64::from(self.file);
-        (self.serial > 0 && self.file >> Place::FILE_BITS == 0 && packed >> Place::BITS == 0)
+        let packed = u64::from(self.serial) << IndexPosition::FILE_BITS | u64::from(self.file);
+        (self.serial > 0
+            && self.file >> IndexPosition::FILE_BITS == 0
+            && packed >> IndexPosition::BITS == 0)
             .then_some(packed)
     }
 
-    pub(crate) fn unpacked(packed: u64) -> Option<Place> {
-        let serial = u32::try_from(packed >> Place::FILE_BITS).ok().filter(|serial| *serial > 0)?;
-        let file = u32::try_from(packed & ((1 << Place::FILE_BITS) - 1)).ok()?;
-        Some(Place { serial, file })
+    pub(crate) fn unpacked(packed: u64) -> Option<IndexPosition> {
+        let serial =
+            u32::try_from(packed >> IndexPosition::FILE_BITS).ok().filter(|serial| *serial > 0)?;
+        let file = u32::try_from(packed & ((1 << IndexPosition::FILE_BITS) - 1)).ok()?;
+        Some(IndexPosition { serial, file })
     }
 }
 
 impl View {
     /// The file that has this stamp, with all its bytes the same.
-    pub(crate) fn find(&self, stamp: &Stamp) -> Option<Place> {
+    pub(crate) fn find(&self, stamp: &Stamp) -> Option<IndexPosition> {
         let place = *self.places.get(&stamp.identity)?;
         (self.file(place)?.stamp == *stamp).then_some(place)
     }
 
     /// What a file was when it was read; nothing, if it is not there any more.
-    pub(crate) fn stamp(&self, place: Place) -> Option<Stamp> {
+    pub(crate) fn stamp(&self, place: IndexPosition) -> Option<Stamp> {
         Some(self.file(place)?.stamp)
     }
 
-    pub(super) fn file(&self, place: Place) -> Option<&File> {
+    pub(super) fn file(&self, place: IndexPosition) -> Option<&File> {
         let at = self.position(place.serial)?;
         self.segments[at].files.get(place.file as usize)
     }
@@ -71,7 +74,7 @@ impl View {
 
     pub(super) fn bytes(&self) -> usize {
         let segments: usize = self.segments.iter().map(|segment| segment.bytes()).sum();
-        segments + self.places.capacity() * size_of::<((u64, u64), Place)>()
+        segments + self.places.capacity() * size_of::<((u64, u64), IndexPosition)>()
     }
 
     /// The same with further segments, whose files are known better than before, the later the better.
@@ -80,7 +83,7 @@ impl View {
         for segment in segments {
             for (at, file) in segment.files.iter().enumerate() {
                 let file_at = u32::try_from(at).unwrap_or(u32::MAX);
-                let place = Place { serial: segment.serial, file: file_at };
+                let place = IndexPosition { serial: segment.serial, file: file_at };
                 view.places.insert(file.stamp.identity, place);
             }
             view.segments.push(Arc::new(segment));

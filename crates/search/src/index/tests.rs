@@ -11,20 +11,20 @@ use toolcrib_fs::{Root, RootMode, Workspace};
 use super::segment::Builder;
 use super::*;
 use crate::backtrack::InThisProcess;
-use crate::grep::{Letters, Pieces, Reading};
 use crate::content_class::Nature;
-use crate::pattern::Wanted;
-use crate::deadline::Stop;
+use crate::deadline::Deadline;
+use crate::grep::{ChunkDecoder, Decoded, Decoder};
+use crate::pattern::PatternOptions;
 use crate::walk::{Walk, walk};
 
 struct AsIs;
 
-impl Letters for AsIs {
-    fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b> {
-        Reading::Text(bytes.into(), None)
+impl Decoder for AsIs {
+    fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
+        Decoded::Text(bytes.into(), None)
     }
 
-    fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn Pieces>> {
+    fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>> {
         None
     }
 }
@@ -34,14 +34,15 @@ fn an_index_that_misses_a_match_is_turned_off() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("f"), "a word\n").unwrap();
     let root = Root::open(directory.path(), RootMode::ReadOnly).unwrap();
-    let tree = Tree::around(&Workspace::new(vec![root]).unwrap().top());
+    let tree = TreeReader::around(&Workspace::new(vec![root]).unwrap().top());
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
     let start = Path::new("");
     let walked =
         walk(&Walk { tree: &tree, start, ignored: false, named: &[], own: &[], stop: &stop });
     let work = || Work { directories: walked.directories.clone(), letters: &AsIs, is_kept: true };
-    let wanted = Wanted { pattern: "word", literal: true, ignore_case: false, multiline: false };
+    let wanted =
+        PatternOptions { pattern: "word", literal: true, ignore_case: false, multiline: false };
     let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).unwrap();
     let stamp = tree.stamp(Path::new("f")).unwrap();
 

@@ -8,13 +8,13 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::backtrack::InThisProcess;
+use crate::deadline::Deadline;
+use crate::line_matches::{MatchOptions, find};
+use crate::pattern::{Pattern, PatternError, PatternOptions};
 use crate::trigram;
-use crate::line_matches::{Keep, find};
-use crate::pattern::{Pattern, PatternError, Wanted};
-use crate::deadline::Stop;
 
 /// The grams and pairs of a text, with the line's end that an index puts behind it.
-struct Has(BTreeSet<Gram>);
+struct Has(BTreeSet<Trigram>);
 
 impl Has {
     fn of(text: &[u8]) -> Has {
@@ -25,31 +25,31 @@ impl Has {
         Has(grams)
     }
 
-    fn meets(&self, plan: &Plan) -> bool {
+    fn meets(&self, plan: &TrigramQuery) -> bool {
         match plan {
-            Plan::All => true,
-            Plan::Gram(gram) => self.0.contains(gram),
-            Plan::Pair(pair) => self.0.range(pair << 7..(pair + 1) << 7).next().is_some(),
-            Plan::Every(plans) => plans.iter().all(|plan| self.meets(plan)),
-            Plan::Any(plans) => plans.iter().any(|plan| self.meets(plan)),
+            TrigramQuery::All => true,
+            TrigramQuery::Gram(gram) => self.0.contains(gram),
+            TrigramQuery::Pair(pair) => self.0.range(pair << 7..(pair + 1) << 7).next().is_some(),
+            TrigramQuery::Every(plans) => plans.iter().all(|plan| self.meets(plan)),
+            TrigramQuery::Any(plans) => plans.iter().any(|plan| self.meets(plan)),
         }
     }
 }
 
 fn ready(pattern: &str, ignore_case: bool, multiline: bool) -> Option<Pattern> {
-    made(Wanted { pattern, literal: false, ignore_case, multiline }).ok()
+    made(PatternOptions { pattern, literal: false, ignore_case, multiline }).ok()
 }
 
-fn made(wanted: Wanted<'_>) -> Result<Pattern, PatternError> {
+fn made(wanted: PatternOptions<'_>) -> Result<Pattern, PatternError> {
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
     Pattern::new(wanted, &InThisProcess::shared(), &stop)
 }
 
 fn matches(pattern: &Pattern, text: &[u8]) -> bool {
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
-    find(pattern, text, Keep::count(1), &stop).count > 0
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
+    find(pattern, text, MatchOptions::count(1), &stop).count > 0
 }
 
 /// Letters that have a second case, some of them beyond ASCII and of another length in bytes, and ends of
@@ -143,7 +143,7 @@ proptest! {
     #[test]
     fn a_piece_of_a_text_is_found_by_its_plan(text in a_text(), from in 0_usize..40, length in 1_usize..9, ignore_case: bool) {
         let piece: String = text.chars().skip(from).take(length).collect();
-        let wanted = Wanted { pattern: &piece, literal: true, ignore_case, multiline: true };
+        let wanted = PatternOptions { pattern: &piece, literal: true, ignore_case, multiline: true };
         let ready = made(wanted).unwrap();
         prop_assert!(Has::of(text.as_bytes()).meets(&ready.plan), "{:?}", ready.plan);
     }
@@ -152,12 +152,12 @@ proptest! {
 #[test]
 fn plans_narrow_what_can_be_narrowed() {
     let plan = |pattern: &str, ignore_case| ready(pattern, ignore_case, false).unwrap().plan;
-    let gram = |text: &[u8; 3]| Plan::Gram(trigram::trigram(*text));
+    let gram = |text: &[u8; 3]| TrigramQuery::Gram(trigram::trigram(*text));
     assert_eq!(plan("abc", false), gram(b"abc"));
-    assert_eq!(plan("abcd", false), Plan::Every(vec![gram(b"abc"), gram(b"bcd")]));
-    assert_eq!(plan("abc|bcd", false), Plan::Any(vec![gram(b"abc"), gram(b"bcd")]));
+    assert_eq!(plan("abcd", false), TrigramQuery::Every(vec![gram(b"abc"), gram(b"bcd")]));
+    assert_eq!(plan("abc|bcd", false), TrigramQuery::Any(vec![gram(b"abc"), gram(b"bcd")]));
     assert_eq!(plan("a.*bcd", false), gram(b"bcd"));
-    assert_eq!(plan("ab", false), Plan::Pair(trigram::trigram([0, b'a', b'b'])));
+    assert_eq!(plan("ab", false), TrigramQuery::Pair(trigram::trigram([0, b'a', b'b'])));
     assert!(!plan("pm_resume", true).is_all() && !plan("[A-Z]+_RESUME", false).is_all());
     assert!(!plan(r"=\s*~0", false).is_all() && !plan(r"\bword\b", false).is_all());
     for all in ["a", "a*", ".", r"\w{5}\s+\w{5}", "[A-Z]{3}", "(?:abc)?", "abc|.", "^$"] {
@@ -176,9 +176,11 @@ fn plans_hold_for_texts_that_lack_what_they_need() {
 
 #[test]
 fn a_plan_of_a_long_or_wild_pattern_is_made_quickly_and_small() {
-    fn size(plan: &Plan) -> usize {
+    fn size(plan: &TrigramQuery) -> usize {
         match plan {
-            Plan::Every(plans) | Plan::Any(plans) => 1 + plans.iter().map(size).sum::<usize>(),
+            TrigramQuery::Every(plans) | TrigramQuery::Any(plans) => {
+                1 + plans.iter().map(size).sum::<usize>()
+            }
             _ => 1,
         }
     }

@@ -6,25 +6,25 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use toolcrib_search::{
-    Grep, Hits, InThisProcess, Keep, Letters, Listing, Looked, Pattern, Pieces, Reading, ShownLine,
-    Stop, Wanted, grep,
+    ChunkDecoder, Deadline, Decoded, Decoder, Grep, InThisProcess, LineMatches, Listing,
+    MatchOptions, Pattern, PatternOptions, Searched, ShownLine, grep,
 };
 
 use crate::tree::Grove;
 
 struct Plain;
 
-impl Letters for Plain {
-    fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b> {
-        Reading::Text(bytes.into(), None)
+impl Decoder for Plain {
+    fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
+        Decoded::Text(bytes.into(), None)
     }
 
-    fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn Pieces>> {
+    fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>> {
         Some(Box::new(Plain))
     }
 }
 
-impl Pieces for Plain {
+impl ChunkDecoder for Plain {
     fn encoding(&self) -> Option<&'static str> {
         None
     }
@@ -35,7 +35,7 @@ impl Pieces for Plain {
 }
 
 /// How many hits, and the lines that are shown.
-fn find(text: &str, pattern: &str, multiline: bool, keep: Keep) -> (u64, Vec<ShownLine>) {
+fn find(text: &str, pattern: &str, multiline: bool, keep: MatchOptions) -> (u64, Vec<ShownLine>) {
     let hits = find_in(text.as_bytes(), pattern, multiline, keep, 1 << 20).0;
     (hits.count, hits.lines)
 }
@@ -45,15 +45,15 @@ fn find_in(
     text: &[u8],
     pattern: &str,
     multiline: bool,
-    keep: Keep,
+    keep: MatchOptions,
     max_bytes: u64,
-) -> (Hits, Looked) {
+) -> (LineMatches, Searched) {
     let grove = Grove::new();
     fs::write(grove.path().join("f"), text).unwrap();
     let listing = Listing::of_file("f".as_ref());
-    let wanted = Wanted { pattern, literal: false, ignore_case: false, multiline };
+    let wanted = PatternOptions { pattern, literal: false, ignore_case: false, multiline };
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(120), &never);
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).unwrap();
     let search = Grep {
         tree: &grove.tree,
@@ -67,7 +67,7 @@ fn find_in(
         stop: &stop,
     };
     let files = listing.choose(|_| true, |_| true);
-    let mut found = Hits::default();
+    let mut found = LineMatches::default();
     let looked = grep(&search, &files, |_, hits, _| {
         found = hits;
         true
@@ -75,7 +75,8 @@ fn find_in(
     (found, looked)
 }
 
-const ALL: Keep = Keep { skip: 0, most: u64::MAX, count_to: u64::MAX, before: 0, after: 0 };
+const ALL: MatchOptions =
+    MatchOptions { skip: 0, most: u64::MAX, count_to: u64::MAX, before: 0, after: 0 };
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
@@ -93,7 +94,7 @@ proptest! {
         let lines: Vec<&str> = text.lines().collect();
         let matching: Vec<usize> =
             (0..lines.len()).filter(|at| engine.is_match(lines[*at]).unwrap()).collect();
-        let (count, shown) = find(&text, pattern, false, Keep { before, after, ..ALL });
+        let (count, shown) = find(&text, pattern, false, MatchOptions { before, after, ..ALL });
         prop_assert_eq!(count, matching.len() as u64);
         // With context: every line that is near enough to one that matches, once, in order.
         let near = |at: &usize| matching.iter().any(|hit| {
@@ -115,7 +116,7 @@ proptest! {
         let (count, whole) = find(&text, "a", false, ALL);
         let mut pages = Vec::new();
         for skip in (0..count).step_by(usize::try_from(page).unwrap()) {
-            pages.extend(find(&text, "a", false, Keep { skip, most: page, ..ALL }).1);
+            pages.extend(find(&text, "a", false, MatchOptions { skip, most: page, ..ALL }).1);
         }
         prop_assert_eq!(pages, whole);
     }
@@ -139,10 +140,10 @@ fn a_large_file_is_found_to_say_the_same_window_by_window() {
     text.extend(b" line 7\nthe last line 199999");
     for pattern in ["line [0-9]*99 ", "line 199999", "(?<=y )line"] {
         for keep in [
-            Keep { before: 2, after: 3, ..ALL },
-            Keep { most: 10, count_to: 11, ..ALL },
-            Keep { skip: 1_000, most: 5, before: 1, after: 1, ..ALL },
-            Keep::count(1),
+            MatchOptions { before: 2, after: 3, ..ALL },
+            MatchOptions { most: 10, count_to: 11, ..ALL },
+            MatchOptions { skip: 1_000, most: 5, before: 1, after: 1, ..ALL },
+            MatchOptions::count(1),
         ] {
             let whole = find_in(&text, pattern, false, keep, u64::MAX);
             assert_eq!(find_in(&text, pattern, false, keep, 0), whole, "{pattern} {keep:?}");

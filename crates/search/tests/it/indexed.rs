@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use toolcrib_search::{
-    Grep, Hits, InThisProcess, IndexSettings, Keep, Letters, Looked, Pattern, Pieces, Reading,
-    Stop, Tables, Wanted, grep,
+    ChunkDecoder, Deadline, Decoded, Decoder, Grep, InThisProcess, IndexSettings, LineMatches,
+    ListingCaches, MatchOptions, Pattern, PatternOptions, Searched, grep,
 };
 
 use crate::patterns::a_pattern;
@@ -19,10 +19,10 @@ use crate::tree::Grove;
 /// byte, and lines may end with `\r`.
 pub(crate) struct Half;
 
-impl Letters for Half {
-    fn read<'b>(&self, bytes: &'b [u8]) -> Reading<'b> {
+impl Decoder for Half {
+    fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
         if bytes.iter().skip(1).any(|byte| *byte == 0) {
-            return Reading::Binary;
+            return Decoded::Binary;
         }
         let is_latin = std::str::from_utf8(bytes).is_err();
         let letters: String = match is_latin {
@@ -30,10 +30,10 @@ impl Letters for Half {
             false => String::from_utf8_lossy(bytes).into_owned(),
         };
         let letters = if letters.contains('\n') { letters } else { letters.replace('\r', "\n") };
-        Reading::Text(letters.into_bytes().into(), is_latin.then_some("Latin-1"))
+        Decoded::Text(letters.into_bytes().into(), is_latin.then_some("Latin-1"))
     }
 
-    fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn Pieces>> {
+    fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>> {
         None
     }
 }
@@ -41,8 +41,8 @@ impl Letters for Half {
 /// Everything that a search answers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
-    pub(crate) found: Vec<(String, Hits)>,
-    looked: Looked,
+    pub(crate) found: Vec<(String, LineMatches)>,
+    looked: Searched,
     /// When each of the files was changed.
     modified: Vec<Option<(i64, i64)>>,
 }
@@ -62,9 +62,13 @@ pub(crate) fn age() {
 }
 
 /// What a search finds, with the tables or on a fresh walk.
-pub(crate) fn ask(grove: &Grove, wanted: Wanted<'_>, tables: Option<&Tables>) -> Option<Answer> {
+pub(crate) fn ask(
+    grove: &Grove,
+    wanted: PatternOptions<'_>,
+    tables: Option<&ListingCaches>,
+) -> Option<Answer> {
     let never = || false;
-    let stop = Stop::new(Instant::now() + Duration::from_secs(600), &never);
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(600), &never);
     let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).ok()?;
     grove.with_listing(tables, |listing| {
         let search = Grep {
@@ -75,7 +79,7 @@ pub(crate) fn ask(grove: &Grove, wanted: Wanted<'_>, tables: Option<&Tables>) ->
             tables,
             max_bytes: 100_000,
             named: false,
-            keep: Keep { skip: 0, most: 5, count_to: u64::MAX, before: 1, after: 1 },
+            keep: MatchOptions { skip: 0, most: 5, count_to: u64::MAX, before: 1, after: 1 },
             stop: &stop,
         };
         let files = listing.choose(|_| true, |file| !file.is_link());
@@ -98,8 +102,8 @@ fn words(seed: u64, count: usize) -> String {
 }
 
 /// A tree of texts of all kinds, indexed.
-fn indexed() -> &'static (Grove, Tables) {
-    static TREE: OnceLock<(Grove, Tables)> = OnceLock::new();
+fn indexed() -> &'static (Grove, ListingCaches) {
+    static TREE: OnceLock<(Grove, ListingCaches)> = OnceLock::new();
     TREE.get_or_init(|| {
         let grove = Grove::new();
         let write = |name: String, bytes: &[u8]| fs::write(grove.path().join(name), bytes).unwrap();
@@ -119,7 +123,7 @@ fn indexed() -> &'static (Grove, Tables) {
         write("two".into(), b"ab");
         write("too-large".into(), words(3, 90_000).as_bytes());
         age();
-        let tables = Tables::new(ALWAYS, None);
+        let tables = ListingCaches::new(ALWAYS, None);
         grove.with_listing(Some(&tables), |listing| {
             tables.build_index(&grove.tree, listing, &Half);
         });
@@ -138,7 +142,7 @@ proptest! {
         multiline: bool,
     ) {
         let (grove, tables) = indexed();
-        let wanted = Wanted { pattern: &pattern, literal, ignore_case, multiline };
+        let wanted = PatternOptions { pattern: &pattern, literal, ignore_case, multiline };
         prop_assert_eq!(ask(grove, wanted, Some(tables)), ask(grove, wanted, None));
     }
 }
@@ -152,8 +156,12 @@ fn words_of_all_places_are_found_as_without_an_index() {
         for piece in text.chunks(length).take(30) {
             let piece: String = piece.iter().collect();
             for multiline in [false, true] {
-                let wanted =
-                    Wanted { pattern: &piece, literal: true, ignore_case: false, multiline };
+                let wanted = PatternOptions {
+                    pattern: &piece,
+                    literal: true,
+                    ignore_case: false,
+                    multiline,
+                };
                 let answer = ask(grove, wanted, Some(tables));
                 found +=
                     usize::from(answer.as_ref().is_some_and(|answer| !answer.found.is_empty()));
@@ -167,12 +175,13 @@ fn words_of_all_places_are_found_as_without_an_index() {
 #[test]
 fn what_was_changed_without_another_name_or_size_is_found() {
     let grove = Grove::new();
-    let tables = Tables::new(ALWAYS, None);
+    let tables = ListingCaches::new(ALWAYS, None);
     let file = grove.path().join("f");
     fs::write(&file, "the first text\n").unwrap();
     age();
     grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
-    let wanted = |pattern| Wanted { pattern, literal: true, ignore_case: false, multiline: false };
+    let wanted =
+        |pattern| PatternOptions { pattern, literal: true, ignore_case: false, multiline: false };
     let count = |pattern| ask(&grove, wanted(pattern), Some(&tables)).unwrap().found.len();
     assert_eq!((count("first"), count("other")), (1, 0));
     let modified = fs::metadata(&file).unwrap().modified().unwrap();
@@ -188,10 +197,11 @@ fn an_index_without_room_narrows_what_it_has() {
         fs::write(grove.path().join(format!("f{at}")), words(at, 500)).unwrap();
     }
     age();
-    let tables = Tables::new(IndexSettings { max_bytes: 1, ..ALWAYS }, None);
+    let tables = ListingCaches::new(IndexSettings { max_bytes: 1, ..ALWAYS }, None);
     grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
     let status = tables.index_status(&grove.tree);
     assert!(status.full && status.files == 0, "{status:?}");
-    let wanted = Wanted { pattern: "abc", literal: true, ignore_case: false, multiline: false };
+    let wanted =
+        PatternOptions { pattern: "abc", literal: true, ignore_case: false, multiline: false };
     assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None));
 }

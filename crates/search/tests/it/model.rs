@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use toolcrib_search::{IndexSettings, Tables, Wanted, walk};
+use toolcrib_search::{IndexSettings, ListingCaches, PatternOptions, walk};
 
 use crate::indexed::{ALWAYS, Half, ask};
 use crate::random::Random;
@@ -49,13 +49,13 @@ fn seed() -> u64 {
 
 #[test]
 fn a_tree_that_changes_is_searched_as_it_is() {
-    run(Tables::new(ALWAYS, None), steps(), seed());
+    run(ListingCaches::new(ALWAYS, None), steps(), seed());
 }
 
 #[test]
 fn a_tree_without_an_index_is_searched_as_it_is() {
     run(
-        Tables::new(
+        ListingCaches::new(
             IndexSettings { least_files: u64::MAX, least_files_often: u64::MAX, ..ALWAYS },
             None,
         ),
@@ -64,7 +64,7 @@ fn a_tree_without_an_index_is_searched_as_it_is() {
     );
 }
 
-pub(crate) fn run(tables: Tables, steps: usize, seed: u64) {
+pub(crate) fn run(tables: ListingCaches, steps: usize, seed: u64) {
     let grove = Grove::new();
     let (top, random) = (grove.path().to_owned(), Random::new(seed));
     let mut model = Model { grove: &grove, top, random, changes: 0 };
@@ -79,7 +79,7 @@ pub(crate) fn run(tables: Tables, steps: usize, seed: u64) {
         history.drain(..history.len().saturating_sub(60));
         let pattern = model.random.one_of(&PATTERNS);
         let (ignore_case, multiline) = (model.random.below(4) == 0, model.random.below(4) == 0);
-        let wanted = Wanted { pattern, literal: false, ignore_case, multiline };
+        let wanted = PatternOptions { pattern, literal: false, ignore_case, multiline };
         let expected = ask(&grove, wanted, None);
         let answer = ask(&grove, wanted, Some(&tables));
         assert_eq!(answer, expected, "step {step}: {wanted:?} after\n{}", history.join("\n"));

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::thread;
 
-use toolcrib_search::{Tables, Wanted};
+use toolcrib_search::{ListingCaches, PatternOptions};
 
 use crate::indexed::{ALWAYS, Half, age, ask};
 use crate::model;
@@ -17,7 +17,7 @@ const SESSIONS: usize = 4;
 
 #[test]
 fn each_session_sees_its_own_changes_at_once() {
-    let (grove, tables) = (Grove::new(), Tables::new(ALWAYS, None));
+    let (grove, tables) = (Grove::new(), ListingCaches::new(ALWAYS, None));
     for session in 0..SESSIONS {
         fs::create_dir_all(grove.path().join(format!("s{session}/a/deep"))).unwrap();
         fs::write(grove.path().join(format!("s{session}/a/deep/f")), word(session, 0)).unwrap();
@@ -36,7 +36,7 @@ fn word(session: usize, round: usize) -> String {
     format!("word{session}x{round:06}y\n")
 }
 
-fn run(grove: &Grove, tables: &Tables, session: usize, rounds: usize) {
+fn run(grove: &Grove, tables: &ListingCaches, session: usize, rounds: usize) {
     let top = grove.path().join(format!("s{session}"));
     let mut random = Random::new(session as u64);
     let mut at = "a";
@@ -45,7 +45,8 @@ fn run(grove: &Grove, tables: &Tables, session: usize, rounds: usize) {
         for (round, expected) in [(round, 1), (round - 1, 0)] {
             let text = word(session, round);
             let pattern = text.trim_end();
-            let wanted = Wanted { pattern, literal: true, ignore_case: false, multiline: false };
+            let wanted =
+                PatternOptions { pattern, literal: true, ignore_case: false, multiline: false };
             let found = ask(grove, wanted, Some(tables)).unwrap().found;
             assert_eq!(found.len(), expected, "session {session}, round {round}: {found:?}");
         }

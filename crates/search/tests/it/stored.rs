@@ -5,20 +5,20 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toolcrib_search::{IndexSettings, Tables, Wanted};
+use toolcrib_search::{IndexSettings, ListingCaches, PatternOptions};
 
 use crate::indexed::{ALWAYS, Half, age, ask};
 use crate::random::Random;
 use crate::tree::Grove;
 
-fn build(grove: &Grove, shelves: &Path, settings: IndexSettings) -> Tables {
-    let tables = Tables::new(settings, Some(shelves.to_owned()));
+fn build(grove: &Grove, shelves: &Path, settings: IndexSettings) -> ListingCaches {
+    let tables = ListingCaches::new(settings, Some(shelves.to_owned()));
     grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
     tables
 }
 
 fn known(grove: &Grove, shelves: &Path, settings: IndexSettings) -> u64 {
-    Tables::new(settings, Some(shelves.to_owned())).index_status(&grove.tree).files
+    ListingCaches::new(settings, Some(shelves.to_owned())).index_status(&grove.tree).files
 }
 
 /// Thirty files that are old enough for an index.
@@ -46,9 +46,10 @@ fn what_was_read_is_known_to_the_next_process_and_what_was_changed_is_not() {
     assert_eq!(known(&grove, shelves.path(), ALWAYS), 31);
     fs::write(grove.path().join("f3"), "another text\n").unwrap();
     fs::rename(grove.path().join("f4"), grove.path().join("f5")).unwrap();
-    let tables = Tables::new(ALWAYS, Some(shelves.path().to_owned()));
+    let tables = ListingCaches::new(ALWAYS, Some(shelves.path().to_owned()));
     for pattern in ["text", "text 3 end", "another", "text 4", "text 5 ", "text 17", "none"] {
-        let wanted = Wanted { pattern, literal: true, ignore_case: false, multiline: false };
+        let wanted =
+            PatternOptions { pattern, literal: true, ignore_case: false, multiline: false };
         assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None), "{pattern}");
     }
     tables.drop_index(&grove.tree).unwrap();
@@ -60,8 +61,9 @@ fn a_small_tree_that_is_searched_often_has_an_index_in_memory_only() {
     let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
     write_thirty(&grove);
     let settings = IndexSettings { least_files: 1_000, least_files_often: 30, ..ALWAYS };
-    let tables = Tables::new(settings, Some(shelves.path().to_owned()));
-    let wanted = Wanted { pattern: "7 end", literal: true, ignore_case: false, multiline: false };
+    let tables = ListingCaches::new(settings, Some(shelves.path().to_owned()));
+    let wanted =
+        PatternOptions { pattern: "7 end", literal: true, ignore_case: false, multiline: false };
     let search = || assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None));
     let status = || tables.index_status(&grove.tree);
     (0..3).for_each(|_| search());
@@ -82,7 +84,8 @@ fn lists_that_cannot_be_read_any_more_leave_nothing_out() {
     let file = kept(shelves.path()).pop().unwrap();
     fs::OpenOptions::new().write(true).open(file).unwrap().set_len(100).unwrap();
     for pattern in ["text 17", "nd", "none"] {
-        let wanted = Wanted { pattern, literal: true, ignore_case: false, multiline: false };
+        let wanted =
+            PatternOptions { pattern, literal: true, ignore_case: false, multiline: false };
         assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None), "{pattern}");
     }
 }
@@ -100,7 +103,7 @@ fn lists_that_are_damaged_while_they_are_in_use_leave_nothing_out() {
     let file = kept(shelves.path()).pop().unwrap();
     let whole = fs::read(&file).unwrap();
     let patterns = ["text 17", "nd", "none", "kinds words", "text 299 end", "1"];
-    let wanted = patterns.map(|pattern| Wanted {
+    let wanted = patterns.map(|pattern| PatternOptions {
         pattern,
         literal: true,
         ignore_case: false,

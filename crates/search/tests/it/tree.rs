@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use toolcrib_fs::{Root, RootMode, Tree, Workspace};
-use toolcrib_search::{Listing, Stop, Tables, Walk, walk};
+use toolcrib_fs::{Root, RootMode, TreeReader, Workspace};
+use toolcrib_search::{Deadline, Listing, ListingCaches, Walk, walk};
 
 const NAMES: [&str; 7] = ["a", "b", "src", "x.rs", "y.log", ".dot", "z"];
 const RULES: [&str; 7] = ["*.log\n", "src/\n", "/a\n", "b/**\n!b/x.rs\n", "!*.log\n", "x.rs\n", ""];
@@ -13,14 +13,14 @@ const RULES: [&str; 7] = ["*.log\n", "src/\n", "/a\n", "b/**\n!b/x.rs\n", "!*.lo
 /// A directory that is gone in the end.
 pub(crate) struct Grove {
     directory: tempfile::TempDir,
-    pub(crate) tree: Tree,
+    pub(crate) tree: TreeReader,
 }
 
 impl Grove {
     pub(crate) fn new() -> Grove {
         let directory = tempfile::tempdir().unwrap();
         let root = Root::open(directory.path(), RootMode::ReadOnly).unwrap();
-        let tree = Tree::around(&Workspace::new(vec![root]).unwrap().top());
+        let tree = TreeReader::around(&Workspace::new(vec![root]).unwrap().top());
         fs::write(directory.path().join(".gitignore"), "").unwrap();
         Grove { directory, tree }
     }
@@ -69,7 +69,7 @@ impl Grove {
     /// The listing of tables, or of a fresh walk.
     pub(crate) fn with_listing<T>(
         &self,
-        tables: Option<&Tables>,
+        tables: Option<&ListingCaches>,
         look: impl FnOnce(&Listing) -> T,
     ) -> T {
         self.walk(|asked| look(&tables.map_or_else(|| walk(asked), |tables| tables.list(asked))))
@@ -77,7 +77,7 @@ impl Grove {
 
     fn walk<T>(&self, walk: impl FnOnce(&Walk<'_>) -> T) -> T {
         let never = || false;
-        let stop = Stop::new(Instant::now() + Duration::from_secs(60), &never);
+        let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
         walk(&Walk {
             tree: &self.tree,
             start: Path::new(""),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ignore::WalkBuilder;
 use proptest::prelude::*;
-use toolcrib_search::{Tables, Walk, walk, walk_left_out};
+use toolcrib_search::{ListingCaches, Walk, walk, walk_ignored};
 
 use crate::tree::Grove;
 
@@ -32,7 +32,7 @@ proptest! {
         steps in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..40),
     ) {
         let grove = Grove::new();
-        let tables = Tables::default();
+        let tables = ListingCaches::default();
         for step in steps {
             grove.change(step);
             let theirs = by_their_walker(&grove);
@@ -50,12 +50,12 @@ proptest! {
         steps in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..40),
     ) {
         let grove = Grove::new();
-        let tables = Tables::default();
+        let tables = ListingCaches::default();
         for step in steps {
             grove.change(step);
             let all = |asked: &Walk<'_>| walk(&Walk { ignored: true, ..*asked });
             let left_out = |asked: &Walk<'_>| {
-                walk_left_out(&Walk { ignored: true, ..*asked }, &tables.list(asked))
+                walk_ignored(&Walk { ignored: true, ..*asked }, &tables.list(asked))
             };
             let mut both = [grove.list(walk), grove.list(left_out)].concat();
             both.sort();

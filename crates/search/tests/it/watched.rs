@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use toolcrib_search::{IndexSettings, Tables, Wanted};
+use toolcrib_search::{IndexSettings, ListingCaches, PatternOptions};
 
 use crate::indexed::{ALWAYS, Half, age, ask};
 use crate::model;
@@ -15,7 +15,7 @@ use crate::tree::Grove;
 /// A tree, asked about until it is watched and everything in it is known.
 struct Watched {
     grove: Grove,
-    tables: Tables,
+    tables: ListingCaches,
 }
 
 impl Watched {
@@ -24,7 +24,7 @@ impl Watched {
     }
 
     fn with(files: &[(&str, &str)], settings: IndexSettings) -> Watched {
-        let watched = Watched { grove: Grove::new(), tables: Tables::new(settings, None) };
+        let watched = Watched { grove: Grove::new(), tables: ListingCaches::new(settings, None) };
         for (name, text) in files {
             let path = watched.at(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -54,7 +54,8 @@ impl Watched {
 
     /// In how many files a text is, which is the same without an index.
     fn count(&self, text: &str) -> usize {
-        let wanted = Wanted { pattern: text, literal: true, ignore_case: false, multiline: false };
+        let wanted =
+            PatternOptions { pattern: text, literal: true, ignore_case: false, multiline: false };
         let answer = ask(&self.grove, wanted, Some(&self.tables));
         assert_eq!(answer, ask(&self.grove, wanted, None), "{text}");
         answer.unwrap().found.len()
@@ -191,7 +192,7 @@ fn what_is_ignored_is_not_watched() {
 #[test]
 fn a_tree_with_too_few_watches_is_searched_as_it_is() {
     for max_watches in [0, 1, 4] {
-        let tables = Tables::new(IndexSettings { max_watches, ..ALWAYS }, None);
+        let tables = ListingCaches::new(IndexSettings { max_watches, ..ALWAYS }, None);
         model::run(tables, model::steps() / 10, 100 + max_watches as u64);
     }
 }

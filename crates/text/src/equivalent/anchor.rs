@@ -1,8 +1,8 @@
 //! The piece of a wanted text that must stand in the file as it is, whatever else may vary: where it
 //! is not, nothing more needs to be compared, so a miss costs one search however large the file is.
 
-use super::fold::may_vary;
-use super::{Rung, Wanted};
+use super::typography::may_vary;
+use super::{MatchLevel, SoughtText};
 
 /// A piece of a line of a wanted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub(super) struct Anchor<'a> {
 
 impl<'a> Anchor<'a> {
     /// The longest piece that does not vary at this rung, the first of equals.
-    pub(super) fn of(wanted: &'a Wanted, rung: Rung) -> Option<Anchor<'a>> {
+    pub(super) fn of(wanted: &'a SoughtText, rung: MatchLevel) -> Option<Anchor<'a>> {
         let mut best: Option<Anchor<'a>> = None;
         for (line, text) in wanted.lines.iter().enumerate() {
             for piece in pieces(text, rung) {
@@ -32,7 +32,7 @@ impl<'a> Anchor<'a> {
 }
 
 /// The pieces of a line that do not vary.
-fn pieces(line: &str, rung: Rung) -> impl Iterator<Item = &str> {
+fn pieces(line: &str, rung: MatchLevel) -> impl Iterator<Item = &str> {
     let line = line.trim_matches(BLANKS);
     let varies = move |c: char| rung.folds() && may_vary(c);
     line.split(varies).filter(|piece| !piece.is_empty())

@@ -5,9 +5,9 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::anchor::{Anchor, BLANKS};
-use super::fold::{prefix_len, suffix_len};
 use super::indent::{Reindent, blanks_before, indent_of};
-use super::{Equivalent, MAX_EQUIVALENTS, Rung, Wanted};
+use super::typography::{prefix_len, suffix_len};
+use super::{Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText};
 
 /// What is looked at for one rung; a text made to cost more than this is not looked for further, and is then
 /// not found.
@@ -48,8 +48,8 @@ impl Budget {
 pub(super) struct Compare<'a> {
     pub(super) text: &'a [u8],
     pub(super) terminator: u8,
-    pub(super) wanted: &'a Wanted,
-    pub(super) rung: Rung,
+    pub(super) wanted: &'a SoughtText,
+    pub(super) rung: MatchLevel,
 }
 
 impl Compare<'_> {

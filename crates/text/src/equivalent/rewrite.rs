@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
 use super::anchor::BLANKS;
-use super::fold::plain;
 use super::indent::{Reindent, begins_behind_indent, blanks_before, indent_of, step_of};
-use super::{Equivalent, Rung, Wanted};
+use super::typography::plain;
+use super::{Equivalent, MatchLevel, SoughtText};
 
 /// How long to look for what the two texts have in common; after that, what was found by then.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -21,8 +21,8 @@ impl Equivalent {
     pub fn rewrite(
         &self,
         text: &[u8],
-        wanted: &Wanted,
-        new: &Wanted,
+        wanted: &SoughtText,
+        new: &SoughtText,
         ending: &str,
     ) -> Option<Vec<u8>> {
         let reindent = match self.rung.indents() {
@@ -40,8 +40,8 @@ impl Equivalent {
 struct Rewriter<'a> {
     place: &'a Equivalent,
     text: &'a [u8],
-    wanted: &'a Wanted,
-    new: &'a Wanted,
+    wanted: &'a SoughtText,
+    new: &'a SoughtText,
     reindent: Option<Reindent>,
     ending: &'a str,
     /// Typographic characters that the caller writes and the file does not.
@@ -132,7 +132,7 @@ impl Rewriter<'_> {
     }
 }
 
-impl Rung {
+impl MatchLevel {
     /// The typographic characters of a wanted line for which the file has plain ones.
     pub(crate) fn written_plainly(self, file: &[u8], wanted: &str) -> Vec<char> {
         let own = String::from_utf8_lossy(file);

@@ -4,9 +4,9 @@ use super::*;
 use crate::endings::EndingFinder;
 
 /// The file after the edit, with the rung that found the place; why not, else.
-fn edit(file: &str, old: &str, new: &str) -> Result<(Rung, String), &'static str> {
+fn edit(file: &str, old: &str, new: &str) -> Result<(MatchLevel, String), &'static str> {
     let text = file.as_bytes();
-    let (wanted, new) = (Wanted::new(old), Wanted::new(new));
+    let (wanted, new) = (SoughtText::new(old), SoughtText::new(new));
     let places = find_equivalents(text, b'\n', &wanted);
     let [place] = places.as_slice() else {
         return Err(if places.is_empty() { "none" } else { "several" });
@@ -19,30 +19,30 @@ fn edit(file: &str, old: &str, new: &str) -> Result<(Rung, String), &'static str
 }
 
 #[track_caller]
-fn edits(file: &str, old: &str, new: &str, rung: Rung, now: &str) {
+fn edits(file: &str, old: &str, new: &str, rung: MatchLevel, now: &str) {
     assert_eq!(edit(file, old, new), Ok((rung, now.to_owned())));
 }
 
 #[test]
 fn mixed_line_endings_stay_and_new_lines_take_those_around() {
     let file = "a\r\nb\nc\r\nd\n";
-    edits(file, "a\nb\nc", "a\nx\nc", Rung::LineEndings, "a\r\nx\nc\r\nd\n");
-    edits(file, "b\nc\n", "b\nnew\nc\n", Rung::LineEndings, "a\r\nb\nnew\nc\r\nd\n");
-    edits("a\nb\n", "a\r\nb\r\n", "a\r\nc\r\n", Rung::LineEndings, "a\nc\n");
-    edits(file, "a\nb\nc\n", "", Rung::LineEndings, "d\n");
+    edits(file, "a\nb\nc", "a\nx\nc", MatchLevel::LineEndings, "a\r\nx\nc\r\nd\n");
+    edits(file, "b\nc\n", "b\nnew\nc\n", MatchLevel::LineEndings, "a\r\nb\nnew\nc\r\nd\n");
+    edits("a\nb\n", "a\r\nb\r\n", "a\r\nc\r\n", MatchLevel::LineEndings, "a\nc\n");
+    edits(file, "a\nb\nc\n", "", MatchLevel::LineEndings, "d\n");
     // The file's last line is not ended.
-    edits("a = 1\nb = 2", "b = 2\n", "b = 3\n", Rung::LineEndings, "a = 1\nb = 3");
-    edits("  a\n  b", "a\nb\n", "a\nc\n", Rung::Indentation, "  a\n  c");
+    edits("a = 1\nb = 2", "b = 2\n", "b = 3\n", MatchLevel::LineEndings, "a = 1\nb = 3");
+    edits("  a\n  b", "a\nb\n", "a\nc\n", MatchLevel::Indentation, "  a\n  c");
 }
 
 #[test]
 fn blanks_at_line_ends_stay_where_the_line_does() {
     let file = "one  \ntwo\t\nthree\n";
-    edits(file, "one\ntwo\n", "one\nTWO\n", Rung::TrailingBlanks, "one  \nTWO\nthree\n");
-    edits(file, "two   \nthree", "two   \n3", Rung::TrailingBlanks, "one  \ntwo\t\n3\n");
-    edits("x = 1\n", "x = 1  ", "x = 2", Rung::TrailingBlanks, "x = 2\n");
+    edits(file, "one\ntwo\n", "one\nTWO\n", MatchLevel::TrailingBlanks, "one  \nTWO\nthree\n");
+    edits(file, "two   \nthree", "two   \n3", MatchLevel::TrailingBlanks, "one  \ntwo\t\n3\n");
+    edits("x = 1\n", "x = 1  ", "x = 2", MatchLevel::TrailingBlanks, "x = 2\n");
     assert_eq!(edit("return xyz\n", "return x  ", "return y"), Err("none"), "blanks end a line");
-    edits("a\n   \nb\n", "a\n\nb", "a\n\nc", Rung::TrailingBlanks, "a\n   \nc\n");
+    edits("a\n   \nb\n", "a\n\nb", "a\n\nc", MatchLevel::TrailingBlanks, "a\n   \nc\n");
 }
 
 #[test]
@@ -52,10 +52,16 @@ fn a_dedented_block_is_indented_again() {
         file,
         "def f(self):\n    return 1\n",
         "def f(self):\n    if x:\n        return 2\n    return 1\n",
-        Rung::Indentation,
+        MatchLevel::Indentation,
         "class A:\n    def f(self):\n        if x:\n            return 2\n        return 1\n",
     );
-    edits("a\n  b\n", "    a\n      b", "    a\n      c\n    d", Rung::Indentation, "a\n  c\nd\n");
+    edits(
+        "a\n  b\n",
+        "    a\n      b",
+        "    a\n      c\n    d",
+        MatchLevel::Indentation,
+        "a\n  c\nd\n",
+    );
     let shallower = edit("a\n  b\n", "    a\n      b", "  a\n      b");
     assert_eq!(shallower, Err("no indentation"), "left of the file's first column");
 }
@@ -67,7 +73,7 @@ fn spaces_become_the_tabs_of_the_file_and_tabs_its_spaces() {
         tabs,
         "    if x {\n        y()\n    }",
         "    if x {\n        for {\n            z()\n        }\n    }",
-        Rung::Indentation,
+        MatchLevel::Indentation,
         "func f() {\n\tif x {\n\t\tfor {\n\t\t\tz()\n\t\t}\n\t}\n}\n",
     );
     let spaces = tabs.replace('\t', "  ");
@@ -75,7 +81,7 @@ fn spaces_become_the_tabs_of_the_file_and_tabs_its_spaces() {
         &spaces,
         "\tif x {\n\t\ty()\n\t}",
         "\tif x {\n\t\ty()\n\t\t\tdeep()\n\t}",
-        Rung::Indentation,
+        MatchLevel::Indentation,
         "func f() {\n  if x {\n    y()\n      deep()\n  }\n}\n",
     );
     // Dedented and with spaces at once.
@@ -83,7 +89,7 @@ fn spaces_become_the_tabs_of_the_file_and_tabs_its_spaces() {
         tabs,
         "if x {\n    y()\n}",
         "if x {\n    y()\n    z()\n}",
-        Rung::Indentation,
+        MatchLevel::Indentation,
         "func f() {\n\tif x {\n\t\ty()\n\t\tz()\n\t}\n}\n",
     );
     // One line at one depth, and the new text goes deeper.
@@ -91,17 +97,23 @@ fn spaces_become_the_tabs_of_the_file_and_tabs_its_spaces() {
         "\ty()\n",
         "  y()",
         "  if x {\n    y()\n  }",
-        Rung::Indentation,
+        MatchLevel::Indentation,
         "\tif x {\n\t\ty()\n\t}\n",
     );
     edits(
         "def f():\n\tx()\n",
         "        x()",
         "        if a:\n            x()",
-        Rung::Indentation,
+        MatchLevel::Indentation,
         "def f():\n\tif a:\n\t\tx()\n",
     );
-    edits("{\n\ty()\n}\n", "{\n    y()\n}", "{\n    z()\n}", Rung::Indentation, "{\n\tz()\n}\n");
+    edits(
+        "{\n\ty()\n}\n",
+        "{\n    y()\n}",
+        "{\n    z()\n}",
+        MatchLevel::Indentation,
+        "{\n\tz()\n}\n",
+    );
 }
 
 #[test]
@@ -111,7 +123,7 @@ fn steps_of_two_become_steps_of_four() {
         file,
         "  b:\n    c",
         "  b:\n    c\n      d",
-        Rung::Indentation,
+        MatchLevel::Indentation,
         "a:\n    b:\n        c\n            d\n",
     );
 }
@@ -123,7 +135,7 @@ fn a_file_of_both_keeps_each_line() {
         file,
         "        a\n        b\n",
         "        a\n        c\n        b\n",
-        Rung::Indentation,
+        MatchLevel::Indentation,
         "if x:\n\ta\n\tc\n        b\n",
     );
 }
@@ -135,7 +147,7 @@ fn a_first_line_without_indentation_stands_behind_the_files() {
         file,
         "if x {\n        y()\n    }",
         "if z {\n        y()\n    }",
-        Rung::Indentation,
+        MatchLevel::Indentation,
         "\tif z {\n\t\ty()\n\t}\n",
     );
 }
@@ -159,24 +171,24 @@ fn typographic_characters_stay_where_the_text_does() {
         file,
         "said \"yes\" - twice. Done",
         "said \"no\" - twice. Over",
-        Rung::Typography,
+        MatchLevel::Typography,
         "He said \u{201c}no\u{201d} \u{2014} twice.\u{a0}Over\n",
     );
     // What only the caller writes otherwise is not written into the file.
-    edits("it's\n", "it\u{2019}s", "it\u{2019}s so", Rung::Typography, "it's so\n");
+    edits("it's\n", "it\u{2019}s", "it\u{2019}s so", MatchLevel::Typography, "it's so\n");
     edits(
         "f(\"a\")\n",
         "f(\u{201c}a\u{201d})",
         "f(\u{201c}b\u{201d})\ng(\u{201c}c\u{201d})",
-        Rung::Typography,
+        MatchLevel::Typography,
         "f(\"b\")\ng(\"c\")\n",
     );
-    edits("x = 1\n", "x\u{a0}= 1", "x\u{a0}= 3", Rung::Typography, "x = 3\n");
+    edits("x = 1\n", "x\u{a0}= 1", "x\u{a0}= 3", MatchLevel::Typography, "x = 3\n");
     edits(
         "\t\u{201c}a\u{201d}\n\tb\n",
         "    \"a\"\n    b",
         "    \"c\"\n    b",
-        Rung::IndentationAndTypography,
+        MatchLevel::IndentationAndTypography,
         "\t\u{201c}c\u{201d}\n\tb\n",
     );
 }
@@ -242,7 +254,7 @@ proptest! {
         file in prop::collection::vec(prop::sample::select(b" \t\r\na\"-\xe2\x80\x9c\xff".to_vec()), 0..60),
         old in "[ \t\r\na\"\u{201c}-]{1,12}", new in "[ \t\r\na\"\u{201c}-]{0,12}",
     ) {
-        let (wanted, new) = (Wanted::new(&old), Wanted::new(&new));
+        let (wanted, new) = (SoughtText::new(&old), SoughtText::new(&new));
         for place in find_equivalents(&file, b'\n', &wanted) {
             prop_assert!(place.range().end <= file.len());
             let _ = place.rewrite(&file, &wanted, &new, "\n");

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use super::file_lines::FileLines;
 use super::hunk::{Hunk, HunkLine, Sign};
-use super::misfit::{Misfit, Why};
-use super::place::{Fit, Placed, place};
+use super::mismatch::{Misfit, Why};
+use super::position::{Fit, Placed, place};
 use crate::endings::{EndingFinder, Endings};
-use crate::equivalent::{Reindent, Rung, step_of};
+use crate::equivalent::{MatchLevel, Reindent, step_of};
 
 const BOM: &str = "\u{feff}";
 
@@ -29,7 +29,7 @@ pub struct HunkFate {
     /// How many lines that is behind the one that its header says; below zero, before it.
     pub offset: i64,
     /// What differed, if it was not found letter for letter.
-    pub rung: Option<Rung>,
+    pub rung: Option<MatchLevel>,
     /// Its change had been made before.
     pub already: bool,
 }
@@ -185,7 +185,7 @@ struct Style<'h> {
     terminator: &'static [u8],
     start: usize,
     old: Vec<&'h str>,
-    rung: Option<Rung>,
+    rung: Option<MatchLevel>,
     /// With the least that the new lines indent by.
     reindent: Option<(Reindent, usize)>,
 }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::diff::unified_diff;
-use crate::equivalent::Rung;
+use crate::equivalent::MatchLevel;
 
 /// A patch of one file, applied; why not, else.
 fn apply(patch: &str, file: &str) -> Result<String, String> {
@@ -170,7 +170,7 @@ fn what_says_nothing_may_differ_and_stays() {
     let patch = envelope("@@\n def f(self):\n-    return 1\n+    if x:\n+        return 2\n");
     let now = "class A:\n    def f(self):\n        if x:\n            return 2\n";
     applies(&patch, file, now);
-    assert_eq!(fates(&patch, file)[0].rung, Some(Rung::Indentation));
+    assert_eq!(fates(&patch, file)[0].rung, Some(MatchLevel::Indentation));
     let typography = envelope("@@\n-say \"yes\" - now\n+say \"no\" - now\n");
     applies(&typography, "say “yes” — now\n", "say “no” — now\n");
     applies(&envelope("@@\n a\n-b\n+c\n"), "a  \nb\n", "a  \nc\n");

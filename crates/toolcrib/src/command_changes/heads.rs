@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{Tree, Workspace};
+use toolcrib_fs::{TreeReader, Workspace};
 use toolcrib_text::visible_name;
 
 use crate::sandbox::git_directory::{self, COMMON};
@@ -113,12 +113,12 @@ impl Heads {
 }
 
 /// The command that ends the operation of git that is under way.
-fn under_way(tree: &Tree, directory: &Path) -> Option<&'static str> {
+fn under_way(tree: &TreeReader, directory: &Path) -> Option<&'static str> {
     let found = UNDER_WAY.iter().find(|(name, _)| tree.may_have(&directory.join(name)));
     found.map(|(_, command)| *command)
 }
 
-fn head(tree: &Tree, directory: &Path) -> Option<Head> {
+fn head(tree: &TreeReader, directory: &Path) -> Option<Head> {
     if !git_directory::is_complete(tree, directory, None) {
         return None;
     }

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use toolcrib_fs::{
-    About, Change, Committed, Content, FsErrorKind, Keeper, KeptPath, Locks, NewMode, Place, Step,
-    read_entry,
+    About, Change, ChangeRecorder, Committed, Content, FsErrorKind, KeptPath, Locks, NewMode,
+    ResolvedPath, Step, read_entry,
 };
 use toolcrib_policy::Effect;
 
 use super::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::grant::{entry, require_restorable, resolve};
-use crate::seen::Seen;
+use crate::path_access::{entry, require_restorable, resolve};
+use crate::seen_files::Seen;
 
 /// Somebody who does not hold the lock changes the file again and again: so often is tried.
 const TRIES: usize = 5;
@@ -62,8 +62,8 @@ pub(crate) struct Restoring {
 /// Directories that are made and removed with a change.
 #[derive(Default)]
 struct Directories {
-    needed: Vec<(Place, u32)>,
-    unneeded: Vec<Place>,
+    needed: Vec<(ResolvedPath, u32)>,
+    unneeded: Vec<ResolvedPath>,
 }
 
 /// What a file said, nothing if it was not there, and what it says.
@@ -139,7 +139,7 @@ impl Cx<'_> {
             if edits.is_empty() {
                 return Ok((answer, Changed::default()));
             }
-            let by_path: HashMap<&Path, Place> = paths.iter().copied().zip(places).collect();
+            let by_path: HashMap<&Path, ResolvedPath> = paths.iter().copied().zip(places).collect();
             let place_of = |edit: FileEdit| match by_path.get(edit.path.as_path()) {
                 Some(place) => Ok((edit, place.clone())),
                 None => Err(Error::new(ErrorKind::Internal, "a file changed that was not read")),
@@ -182,7 +182,7 @@ impl Cx<'_> {
             // One that cannot be found any more stays, as one does that is not empty.
             unneeded: unneeded.iter().flat_map(|path| self.entry(path)).collect(),
         };
-        let edits: Vec<(FileEdit, Place)> = edits.into_iter().zip(places).collect();
+        let edits: Vec<(FileEdit, ResolvedPath)> = edits.into_iter().zip(places).collect();
         let known = edits.iter().filter_map(|edit| self.known_restored(edit)).collect();
         let changed = self.make(edits, locks.as_ref(), about, directories)?;
         self.remember(known);
@@ -190,14 +190,14 @@ impl Cx<'_> {
     }
 
     /// The file or symlink that a change was made at, not followed, though its name be protected.
-    pub(crate) fn entry(&self, path: &Path) -> Result<Place, Error> {
+    pub(crate) fn entry(&self, path: &Path) -> Result<ResolvedPath, Error> {
         // The call must have said that it writes whatever a change has written.
         self.place(Effect::Write, Path::new("."))?;
         entry(self.runtime, self.session, path)
     }
 
     /// What is at a place of [`Cx::entry`]; nothing, if nothing is there.
-    pub(crate) fn read_entry(&self, place: &Place) -> Result<Option<Content>, Error> {
+    pub(crate) fn read_entry(&self, place: &ResolvedPath) -> Result<Option<Content>, Error> {
         read_entry(place, self.limits().edit_bytes).map_err(|error| self.fs_error(&error))
     }
 
@@ -218,7 +218,7 @@ impl Cx<'_> {
         Ok(self.place(Effect::Read, path)?.mode())
     }
 
-    fn read_at(&self, place: &Place) -> Result<Option<Content>, Error> {
+    fn read_at(&self, place: &ResolvedPath) -> Result<Option<Content>, Error> {
         if place.kind().is_none() {
             return Ok(None);
         }
@@ -227,7 +227,7 @@ impl Cx<'_> {
     }
 
     /// A place as it is now, which must be the one that was granted.
-    fn place_to_write(&self, path: &Path) -> Result<Place, Error> {
+    fn place_to_write(&self, path: &Path) -> Result<ResolvedPath, Error> {
         let granted = self.place(Effect::Write, path)?;
         let place = resolve(self.runtime, self.session, Effect::Write, path)?;
         if place.path() == granted.path() {
@@ -237,7 +237,7 @@ impl Cx<'_> {
         Err(Error::new(ErrorKind::Stale, message).hint("Nothing was written. Try again."))
     }
 
-    fn lock(&self, places: &[Place]) -> Result<Option<Locks>, Error> {
+    fn lock(&self, places: &[ResolvedPath]) -> Result<Option<Locks>, Error> {
         if self.dry_run() {
             return Ok(None);
         }
@@ -246,7 +246,7 @@ impl Cx<'_> {
 
     fn make(
         &self,
-        edits: Vec<(FileEdit, Place)>,
+        edits: Vec<(FileEdit, ResolvedPath)>,
         locks: Option<&Locks>,
         about: About,
         directories: Directories,
@@ -256,7 +256,7 @@ impl Cx<'_> {
         let there = edits.iter().filter(|(edit, _)| edit.now.is_some());
         let written: Vec<PathBuf> = there.map(|(_, place)| place.path()).collect();
         let outside = edits.iter().map(|(_, place)| place).filter(|place| place.is_outside());
-        let outside: Vec<PathBuf> = outside.map(Place::path).collect();
+        let outside: Vec<PathBuf> = outside.map(ResolvedPath::path).collect();
         let change = Change::new(edits.into_iter().map(step).collect())
             .hard_links(self.runtime.hard_links())
             .needed_directories(directories.needed)
@@ -265,7 +265,7 @@ impl Cx<'_> {
             None => change.check().map(|()| Committed::default()),
             Some(locks) => {
                 let journal = self.runtime.journal();
-                change.commit(locks, journal.map(|journal| Keeper { journal, about }))
+                change.commit(locks, journal.map(|journal| ChangeRecorder { journal, about }))
             }
         };
         let committed = outcome.map_err(|error| {
@@ -286,8 +286,8 @@ impl Cx<'_> {
 
     /// What the session knows of files once these edits are made: a file as a whole, if it is new, or if the
     /// session knew it as a whole before.
-    fn known_after(&self, edits: &[(FileEdit, Place)]) -> Vec<(PathBuf, Option<Seen>)> {
-        let known = |(edit, place): &(FileEdit, Place)| {
+    fn known_after(&self, edits: &[(FileEdit, ResolvedPath)]) -> Vec<(PathBuf, Option<Seen>)> {
+        let known = |(edit, place): &(FileEdit, ResolvedPath)| {
             let path = place.path();
             let now = edit.now.as_ref().map(|now| {
                 let before = self.session().seen(&path).filter(Seen::is_whole);
@@ -304,7 +304,10 @@ impl Cx<'_> {
 
     /// What the session knows of a file once it is restored: that it says something else, and not what. A file
     /// that it had not seen stays unseen; one that says again what the session saw is known as it was.
-    fn known_restored(&self, (edit, place): &(FileEdit, Place)) -> Option<(PathBuf, Option<Seen>)> {
+    fn known_restored(
+        &self,
+        (edit, place): &(FileEdit, ResolvedPath),
+    ) -> Option<(PathBuf, Option<Seen>)> {
         let path = place.path();
         let Some(now) = &edit.now else { return Some((path, None)) };
         let before = self.session().seen(&path)?;
@@ -324,7 +327,7 @@ impl Cx<'_> {
     }
 
     /// Notes what the files say that are changed, and holds them to what somebody agreed to.
-    fn note_basis(&self, edits: &[(FileEdit, Place)]) -> Result<(), Error> {
+    fn note_basis(&self, edits: &[(FileEdit, ResolvedPath)]) -> Result<(), Error> {
         for (edit, place) in edits {
             let hash = edit.was.as_ref().map(Content::hash);
             self.basis.borrow_mut().insert(place.path(), hash);
@@ -340,7 +343,7 @@ impl Cx<'_> {
     }
 }
 
-fn step((edit, place): (FileEdit, Place)) -> Step {
+fn step((edit, place): (FileEdit, ResolvedPath)) -> Step {
     let step = Step::new(place, edit.was, edit.now);
     match edit.mode {
         Some(mode) => step.with_mode(mode),

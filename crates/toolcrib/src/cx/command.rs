@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib_exec::{Command, Job, JobError, Network};
-use toolcrib_fs::{About, FileKind, Place};
+use toolcrib_fs::{About, FileKind, ResolvedPath};
 use toolcrib_policy::{Access, Effect};
-use toolcrib_text::{Secrets, clip_line, visible, visible_name};
+use toolcrib_text::{Secrets, truncate_line, visible, visible_name};
 
 use super::Cx;
+use crate::command_changes::Trail;
 use crate::error::{Error, ErrorKind};
+use crate::phrases::one_line;
 use crate::sandbox::{
     CommandGuard, Confined, SandboxSettings, is_enough, not_enough, sandbox, seen_tmp,
 };
 use crate::shell::{MAX_AGE, SessionShell, ShellHost, Variables, end_waiting_for_a_network};
-use crate::command_changes::Trail;
-use crate::words::one_line;
 
 /// Characters of a command that the history keeps.
 const COMMAND_CHARS: usize = 200;
@@ -46,7 +46,7 @@ impl StartedCommand {
     /// The command as metadata has it: without secrets, and so many characters of it at most.
     pub(crate) fn command_shown(&self, chars: usize) -> String {
         let script = visible(self.job.script());
-        clip_line(&self.secrets.mask(&script), chars)
+        truncate_line(&self.secrets.mask(&script), chars)
     }
 }
 
@@ -239,7 +239,7 @@ impl<'a> Cx<'a> {
         self.runtime.shell_host().ok_or_else(no_helper)
     }
 
-    fn directory_of(&self, given: &str) -> Result<Place, Error> {
+    fn directory_of(&self, given: &str) -> Result<ResolvedPath, Error> {
         let place = self.place(Effect::Read, Path::new(given))?;
         let shown = self.show_place(&place);
         match place.kind() {
@@ -254,7 +254,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Where the last command ended; if that is gone, what is left of the way to it.
-    fn carried_directory(&self, shell: &SessionShell, notes: &mut Vec<String>) -> Place {
+    fn carried_directory(&self, shell: &SessionShell, notes: &mut Vec<String>) -> ResolvedPath {
         let top = self.session.directory();
         let Some(carried) = shell.carried().directory else { return top.clone() };
         let is_there = |path: &PathBuf| {

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use toolcrib_fs::{FileKind, Place, RootKind, Tree};
+use toolcrib_fs::{FileKind, ResolvedPath, RootKind, TreeReader};
 use toolcrib_policy::Effect;
-use toolcrib_search::{Listing, Tables, Walk, walk};
+use toolcrib_search::{Listing, ListingCaches, Walk, walk};
 
 use super::Cx;
 use crate::cancel::Cancel;
@@ -14,8 +14,8 @@ use crate::error::{Error, ErrorKind};
 /// Where a search begins.
 #[derive(Debug, Clone)]
 pub(crate) struct Ground {
-    pub(crate) tree: Tree,
-    pub(crate) place: Place,
+    pub(crate) tree: TreeReader,
+    pub(crate) place: ResolvedPath,
     /// The hidden places, which no search enters.
     pub(crate) hidden: Vec<PathBuf>,
 }
@@ -38,7 +38,7 @@ impl<'a> Cx<'a> {
         let place = self.place(Effect::Read, path.as_ref())?;
         match place.kind() {
             Some(FileKind::File | FileKind::Directory) => {
-                let tree = Tree::around(&place);
+                let tree = TreeReader::around(&place);
                 let hidden = match tree.kind() {
                     RootKind::Workspace => self.runtime.hidden().beneath(tree.path()),
                     RootKind::Session => Vec::new(),
@@ -60,12 +60,12 @@ impl<'a> Cx<'a> {
     }
 
     /// A path from a root, as replies show it.
-    pub(crate) fn show_in(&self, tree: &Tree, relative: &Path) -> String {
+    pub(crate) fn show_in(&self, tree: &TreeReader, relative: &Path) -> String {
         self.runtime.show_path(self.session.directory(), &tree.path().join(relative))
     }
 
     /// Whether a link, by its path from a root, leads to a file that may be seen.
-    pub(crate) fn leads_to_file(&self, tree: &Tree, link: &Path) -> bool {
+    pub(crate) fn leads_to_file(&self, tree: &TreeReader, link: &Path) -> bool {
         let (top, link) = (self.session.directory(), tree.path().join(link));
         let found = match tree.kind() {
             RootKind::Workspace => self.runtime.workspace().resolve(top, &link),
@@ -78,7 +78,7 @@ impl<'a> Cx<'a> {
     }
 
     /// Whether a rule keeps a file from searches, by its path from a root.
-    pub(crate) fn keeps_back(&self, tree: &Tree, relative: &Path) -> bool {
+    pub(crate) fn keeps_back(&self, tree: &TreeReader, relative: &Path) -> bool {
         self.keeps_any_back() && self.runtime.policy().keeps_back(&tree.path().join(relative))
     }
 
@@ -94,7 +94,7 @@ impl<'a> Cx<'a> {
 
     /// What is known of the files of a tree without looking into them. Of what lies outside the workspace nothing
     /// is kept, and nothing is watched.
-    pub(crate) fn tables(&self, tree: &Tree) -> Option<&'a Tables> {
+    pub(crate) fn tables(&self, tree: &TreeReader) -> Option<&'a ListingCaches> {
         (tree.kind() == RootKind::Workspace).then(|| self.runtime.tables())
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_exec::{Conversation, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces};
-use toolcrib_search::{Process, Processes, Stop, Unanswered};
+use toolcrib_search::{Deadline, Process, Processes, Unanswered};
 
 use super::{MATCH, worker};
 use crate::cx::Cx;
@@ -37,7 +37,7 @@ impl MatchingProcesses {
 }
 
 impl Processes for MatchingProcesses {
-    fn start(&self, wait: Option<&Stop<'_>>) -> Result<Option<Box<dyn Process>>, String> {
+    fn start(&self, wait: Option<&Deadline<'_>>) -> Result<Option<Box<dyn Process>>, String> {
         let Some(program) = &self.program else {
             return Err("this host has no helper to match it in".to_owned());
         };
@@ -64,7 +64,7 @@ impl Process for Matcher {
         &mut self,
         question: [&[u8]; 2],
         longest_silence: Duration,
-        stop: &Stop<'_>,
+        stop: &Deadline<'_>,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Unanswered> {
         let asked = self.conversation.ask(&question, longest_silence, &|| stop.now(), take);

@@ -11,7 +11,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{EntryKind, Taken, Tree};
+use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
 use toolcrib_policy::git_config;
 use toolcrib_policy::git_sequence::{self, SequenceFile};
 
@@ -90,7 +90,7 @@ const TOP_NAMES: [&str; 20] = [
 ];
 
 /// The outermost git directory that a path is a part of, given from the root.
-pub(super) fn around(tree: &Tree, path: &Path) -> Option<PathBuf> {
+pub(super) fn around(tree: &TreeReader, path: &Path) -> Option<PathBuf> {
     let mut directory = PathBuf::new();
     for name in path.iter() {
         let is_part = directory.file_name().is_some_and(|name| name == USUAL_NAME)
@@ -106,7 +106,7 @@ pub(super) fn around(tree: &Tree, path: &Path) -> Option<PathBuf> {
 /// The part of a git directory that a path is, given from its root, and that directory.
 ///
 /// Of several directories around it, the first in which it is more than structure counts.
-pub(super) fn part_of(tree: &Tree, path: &Path) -> Option<(PathBuf, Part)> {
+pub(super) fn part_of(tree: &TreeReader, path: &Path) -> Option<(PathBuf, Part)> {
     let names: Vec<&OsStr> = path.iter().collect();
     let mut structure = None;
     let mut directory = PathBuf::new();
@@ -146,13 +146,13 @@ fn part(name: &OsStr, rest: &[&OsStr]) -> Option<Part> {
 }
 
 /// Whether git would use a directory, or is about to: new repositories begin with the usual name.
-pub(super) fn is_git_directory(tree: &Tree, directory: &Path) -> bool {
+pub(super) fn is_git_directory(tree: &TreeReader, directory: &Path) -> bool {
     let is_usual = directory.file_name().is_some_and(|name| name.eq_ignore_ascii_case(USUAL_NAME));
     is_usual || is_complete(tree, directory, None)
 }
 
 /// Whether a directory has all that git asks of it, if one more name were there.
-pub(crate) fn is_complete(tree: &Tree, directory: &Path, more: Option<&OsStr>) -> bool {
+pub(crate) fn is_complete(tree: &TreeReader, directory: &Path, more: Option<&OsStr>) -> bool {
     let has = |name: &str| {
         more.is_some_and(|more| more.eq_ignore_ascii_case(name))
             || tree.may_have(&directory.join(name))
@@ -161,7 +161,7 @@ pub(crate) fn is_complete(tree: &Tree, directory: &Path, more: Option<&OsStr>) -
 }
 
 /// Whether the configuration and the hooks of a directory make git run nothing.
-pub(super) fn is_clean(tree: &Tree, directory: &Path) -> bool {
+pub(super) fn is_clean(tree: &TreeReader, directory: &Path) -> bool {
     let harmless = |name: &&str| {
         let path = directory.join(name);
         !tree.may_have(&path)
@@ -181,7 +181,7 @@ fn sequence_files(directory: &Path) -> impl Iterator<Item = (PathBuf, SequenceFi
     SEQUENCE_FILES.into_iter().map(move |(above, name, kind)| (path(above, name), kind))
 }
 
-fn has_only_examples(tree: &Tree, hooks: &Path) -> bool {
+fn has_only_examples(tree: &TreeReader, hooks: &Path) -> bool {
     if !tree.may_have(hooks) {
         return true;
     }
@@ -230,12 +230,12 @@ pub(super) fn configurations(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether a directory may be the work tree of a repository.
-pub(super) fn may_be_work_tree(tree: &Tree, work_tree: &Path) -> bool {
+pub(super) fn may_be_work_tree(tree: &TreeReader, work_tree: &Path) -> bool {
     tree.may_have(&work_tree.join(USUAL_NAME))
 }
 
 /// The directory of the repository that a work tree belongs to, given from the root.
-pub(super) fn of_work_tree(tree: &Tree, work_tree: &Path) -> Option<PathBuf> {
+pub(super) fn of_work_tree(tree: &TreeReader, work_tree: &Path) -> Option<PathBuf> {
     let path = work_tree.join(USUAL_NAME);
     tree.stamp(&path)?;
     if tree.directory(&path).is_ok() {
@@ -252,7 +252,7 @@ pub(super) fn of_work_tree(tree: &Tree, work_tree: &Path) -> Option<PathBuf> {
 }
 
 /// A path that was given from a directory, as a path from the root; nothing, if it leads out.
-pub(crate) fn beneath_root(tree: &Tree, from: &Path, path: &Path) -> Option<PathBuf> {
+pub(crate) fn beneath_root(tree: &TreeReader, from: &Path, path: &Path) -> Option<PathBuf> {
     use std::path::Component;
     let mut plain = PathBuf::new();
     for component in tree.path().join(from).join(path).components() {
@@ -266,16 +266,16 @@ pub(crate) fn beneath_root(tree: &Tree, from: &Path, path: &Path) -> Option<Path
 }
 
 /// A small file, by its path from the root. A link is none.
-pub(crate) fn read(tree: &Tree, path: &Path) -> Option<Vec<u8>> {
+pub(crate) fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
     let (parent, name) = (path.parent()?, path.file_name()?);
     let mut bytes = Vec::new();
     let taken = tree.directory(parent).ok()?.take(name, MAX_BYTES, &mut bytes).ok()?;
-    matches!(taken, Taken::Whole(_)).then_some(bytes)
+    matches!(taken, WholeRead::Whole(_)).then_some(bytes)
 }
 
 /// The identities of the files of a repository that make git run something: another name of one of them is
 /// as good as its own.
-pub(super) fn identities(tree: &Tree, directory: &Path) -> Vec<(u64, u64)> {
+pub(super) fn identities(tree: &TreeReader, directory: &Path) -> Vec<(u64, u64)> {
     let mut paths = reviewed_files(directory);
     let hooks = directory.join(HOOKS);
     if let Ok(listed) = tree.directory(&hooks) {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::ZlibDecoder;
 use sha1::{Digest as _, Sha1};
-use toolcrib_fs::{Taken, Tree};
+use toolcrib_fs::{TreeReader, WholeRead};
 
 use self::pack::Pack;
 
@@ -50,7 +50,7 @@ pub(super) struct ObjectStore {
 
 #[derive(Debug)]
 struct ObjectDirectory {
-    tree: Tree,
+    tree: TreeReader,
     /// From the root of the tree.
     path: PathBuf,
     packs: Vec<Pack>,
@@ -123,8 +123,8 @@ impl ObjectKind {
 
 impl ObjectStore {
     /// The objects in some directories, each given from the root of its tree.
-    pub(super) fn new(directories: Vec<(Tree, PathBuf)>) -> ObjectStore {
-        let open = |(tree, path): (Tree, PathBuf)| {
+    pub(super) fn new(directories: Vec<(TreeReader, PathBuf)>) -> ObjectStore {
+        let open = |(tree, path): (TreeReader, PathBuf)| {
             let packs = packs(&tree, &path.join("pack"));
             ObjectDirectory { tree, path, packs }
         };
@@ -178,7 +178,7 @@ impl ObjectDirectory {
         let mut compressed = Vec::new();
         let directory = self.tree.directory(&parent).ok()?;
         let taken = directory.take(OsStr::new(&name), MAX_OBJECT_BYTES, &mut compressed).ok()?;
-        if !matches!(taken, Taken::Whole(_)) {
+        if !matches!(taken, WholeRead::Whole(_)) {
             return None;
         }
         let mut bytes = Vec::new();
@@ -191,7 +191,7 @@ impl ObjectDirectory {
     }
 }
 
-fn packs(tree: &Tree, path: &Path) -> Vec<Pack> {
+fn packs(tree: &TreeReader, path: &Path) -> Vec<Pack> {
     let Ok(directory) = tree.directory(path) else { return Vec::new() };
     let mut names = Vec::new();
     // A directory that cannot be listed to its end has fewer packs.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::{EntryKind, Taken, Tree};
+use toolcrib_fs::{EntryKind, TreeReader, WholeRead};
 
 use super::git_objects::ObjectId;
 
@@ -27,7 +27,7 @@ pub(crate) struct Head {
 }
 
 /// The commits that a git directory names. References come before logs.
-pub(super) fn tips(tree: &Tree, directory: &Path) -> Vec<ObjectId> {
+pub(super) fn tips(tree: &TreeReader, directory: &Path) -> Vec<ObjectId> {
     let mut tips = Vec::new();
     let own = |tips: &mut Vec<ObjectId>, directory: &Path| {
         for name in ["HEAD", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD"] {
@@ -60,7 +60,7 @@ pub(super) fn tips(tree: &Tree, directory: &Path) -> Vec<ObjectId> {
 }
 
 /// The head of a work tree, given its git directory and the one that it shares references with.
-pub(crate) fn head(tree: &Tree, directory: &Path, common: &Path) -> Option<Head> {
+pub(crate) fn head(tree: &TreeReader, directory: &Path, common: &Path) -> Option<Head> {
     let text = String::from_utf8(read(tree, &directory.join("HEAD"))?).ok()?;
     let Some(name) = text.trim().strip_prefix("ref:").map(str::trim) else {
         return Some(Head { branch: None, commit: ObjectId::parse(text.trim().as_bytes()) });
@@ -91,7 +91,7 @@ fn ids(text: &[u8]) -> impl Iterator<Item = ObjectId> {
 }
 
 /// The newest commits that a log of a reference has: each line has the old one and the new one.
-fn logged(tree: &Tree, path: &Path) -> Vec<ObjectId> {
+fn logged(tree: &TreeReader, path: &Path) -> Vec<ObjectId> {
     let text = read(tree, path).unwrap_or_default();
     let lines = text.rsplit(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let pair =
@@ -100,7 +100,7 @@ fn logged(tree: &Tree, path: &Path) -> Vec<ObjectId> {
 }
 
 /// The files beneath a directory.
-fn files(tree: &Tree, directory: &Path) -> Vec<PathBuf> {
+fn files(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
     let (mut pending, mut found) = (vec![directory.to_owned()], Vec::new());
     while let Some(directory) = pending.pop() {
         let Ok(listed) = tree.directory(&directory) else { continue };
@@ -118,8 +118,8 @@ fn files(tree: &Tree, directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-fn read(tree: &Tree, path: &Path) -> Option<Vec<u8>> {
+fn read(tree: &TreeReader, path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let taken = tree.directory(path.parent()?).ok()?.take(path.file_name()?, MAX_BYTES, &mut bytes);
-    matches!(taken, Ok(Taken::Whole(_))).then_some(bytes)
+    matches!(taken, Ok(WholeRead::Whole(_))).then_some(bytes)
 }

@@ -4,8 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use toolcrib_exec::{FileAccess, Guard, Program, RefusedContent, SESSION_TMP, Unwritable, Verdict};
-use toolcrib_fs::{Root, RootMode, Tree, Workspace};
+use toolcrib_exec::{
+    FileAccess, Guard, GuardVerdict, Program, RefusedContent, SESSION_TMP, Unwritable,
+};
+use toolcrib_fs::{Root, RootMode, TreeReader, Workspace};
 
 use super::path_rules::{Danger, PathRules, Rule};
 use crate::command_changes::Trail;
@@ -39,7 +41,7 @@ impl CommandGuard {
     }
 
     /// The place of a path in the session's own directory, and the path under which the command finds that.
-    fn in_tmp(&self, path: &Path) -> Option<(Tree, PathBuf, PathBuf)> {
+    fn in_tmp(&self, path: &Path) -> Option<(TreeReader, PathBuf, PathBuf)> {
         if self.rules.is_in_workspace(path) {
             return None;
         }
@@ -81,19 +83,23 @@ impl CommandGuard {
 }
 
 impl Guard for CommandGuard {
-    fn decide(&self, accesses: &[FileAccess], program: &dyn Fn() -> Option<Program>) -> Verdict {
-        let mut verdict = Verdict::Allow;
+    fn decide(
+        &self,
+        accesses: &[FileAccess],
+        program: &dyn Fn() -> Option<Program>,
+    ) -> GuardVerdict {
+        let mut verdict = GuardVerdict::Allow;
         for number in 0..accesses.len() {
             match self.rule(number, accesses, program) {
                 Rule::Allowed => {}
-                Rule::Refused(why) => return Verdict::Refuse { access: number, why },
-                Rule::Reviewed => verdict = Verdict::Review,
-                Rule::Renewed(paths) => verdict = Verdict::Renew(paths),
+                Rule::Refused(why) => return GuardVerdict::Refuse { access: number, why },
+                Rule::Reviewed => verdict = GuardVerdict::Review,
+                Rule::Renewed(paths) => verdict = GuardVerdict::Renew(paths),
                 Rule::Removed => {
                     self.trail.touched(accesses);
                     let path = &accesses[number].path;
                     if !self.rules.may_be_removed(path, self.trail.kept_mode(path)) {
-                        return Verdict::Refuse { access: number, why: Unwritable::Protected };
+                        return GuardVerdict::Refuse { access: number, why: Unwritable::Protected };
                     }
                 }
             }

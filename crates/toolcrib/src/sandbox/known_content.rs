@@ -15,14 +15,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use toolcrib_fs::{Root, RootMode, Tree, Workspace, real_path};
+use toolcrib_fs::{Root, RootMode, TreeReader, Workspace, real_path};
 use toolcrib_policy::git_config;
 
 use super::git_directory;
 use super::git_history;
 use super::git_objects::{ObjectId, ObjectStore};
 use super::git_refs;
-use crate::hidden::Hidden;
+use crate::hidden_paths::Hidden;
 
 /// Names in a git directory that tell which commits there are.
 const TELL_COMMITS: [&str; 5] = ["HEAD", "logs", "packed-refs", "refs", "reftable"];
@@ -79,7 +79,7 @@ pub(super) struct Places<'a> {
 impl KnownContent {
     /// A command is about to change something. If it is what tells the commits of a repository, they are taken down
     /// first.
-    pub(super) fn before_change(&self, tree: &Tree, relative: &Path) {
+    pub(super) fn before_change(&self, tree: &TreeReader, relative: &Path) {
         if relative.file_name().is_some_and(|name| name == ".git")
             && let Some(work_tree) = relative.parent()
             && let Some(directory) = git_directory::of_work_tree(tree, work_tree)
@@ -96,7 +96,7 @@ impl KnownContent {
     }
 
     /// Takes down the commits of the repositories around a directory.
-    pub(super) fn record_around(&self, tree: &Tree, directory: &Path) {
+    pub(super) fn record_around(&self, tree: &TreeReader, directory: &Path) {
         for work_tree in directory.ancestors() {
             if let Some(directory) = git_directory::of_work_tree(tree, work_tree) {
                 self.record(tree, &directory);
@@ -105,20 +105,20 @@ impl KnownContent {
     }
 
     /// A command is about to make a directory a git directory: its commits are not the user's.
-    pub(super) fn is_being_made(&self, tree: &Tree, directory: &Path) {
+    pub(super) fn is_being_made(&self, tree: &TreeReader, directory: &Path) {
         if let Some(stamp) = tree.stamp(directory) {
             self.lock().made.insert(stamp.identity);
         }
     }
 
     /// Whether a command has made a git directory.
-    pub(super) fn was_made(&self, tree: &Tree, directory: &Path) -> bool {
+    pub(super) fn was_made(&self, tree: &TreeReader, directory: &Path) -> bool {
         let stamp = tree.stamp(directory);
         stamp.is_some_and(|stamp| self.lock().made.contains(&stamp.identity))
     }
 
     /// A directory is about to be removed. Another one may get its number.
-    pub(super) fn forget(&self, tree: &Tree, directory: &Path) {
+    pub(super) fn forget(&self, tree: &TreeReader, directory: &Path) {
         let mut state = self.lock();
         if !state.made.is_empty()
             && let Some(stamp) = tree.stamp(directory)
@@ -160,7 +160,13 @@ impl KnownContent {
     }
 
     /// Whether a protected file may have a content.
-    pub(super) fn has(&self, places: Places<'_>, tree: &Tree, file: &Path, content: &[u8]) -> bool {
+    pub(super) fn has(
+        &self,
+        places: Places<'_>,
+        tree: &TreeReader,
+        file: &Path,
+        content: &[u8],
+    ) -> bool {
         let id = ObjectId::of_file(content);
         if self.lock().had.contains(&(tree.path().join(file), id)) {
             return true;
@@ -180,7 +186,7 @@ impl KnownContent {
     }
 
     /// Takes down the commits of a git directory that no command has made, the first time.
-    fn record(&self, tree: &Tree, directory: &Path) {
+    fn record(&self, tree: &TreeReader, directory: &Path) {
         let Some(stamp) = tree.stamp(directory) else { return };
         let mut state = self.lock();
         if state.made.contains(&stamp.identity) || state.recorded.contains(&stamp.identity) {
@@ -199,7 +205,13 @@ impl KnownContent {
 
     /// Takes down the commits of a repository that was not changed yet, and of those on this machine that it was
     /// cloned from.
-    fn record_sources(&self, places: Places<'_>, tree: &Tree, work_tree: &Path, directory: &Path) {
+    fn record_sources(
+        &self,
+        places: Places<'_>,
+        tree: &TreeReader,
+        work_tree: &Path,
+        directory: &Path,
+    ) {
         let mut pending = vec![(tree.clone(), work_tree.to_owned(), directory.to_owned())];
         for _ in 0..MAX_SOURCES {
             let Some((tree, work_tree, directory)) = pending.pop() else { return };
@@ -224,7 +236,7 @@ impl KnownContent {
 impl Places<'_> {
     /// A directory by its path, wherever it is, with the tree that it is in. Nothing, if it is where commands have
     /// other files than this process sees.
-    fn find(&self, path: &Path) -> Option<(Tree, PathBuf)> {
+    fn find(&self, path: &Path) -> Option<(TreeReader, PathBuf)> {
         let path = real_path(path);
         let inside = self.workspace.tree_of(&path).or_else(|| self.caches?.tree_of(&path));
         if inside.is_some() {
@@ -241,7 +253,7 @@ impl Places<'_> {
 }
 
 /// The paths on this machine that the configuration of a repository has as addresses of others.
-fn addresses(tree: &Tree, directory: &Path) -> Vec<PathBuf> {
+fn addresses(tree: &TreeReader, directory: &Path) -> Vec<PathBuf> {
     let text = git_directory::read(tree, &directory.join("config")).unwrap_or_default();
     let variables = git_config::parse(&text).unwrap_or_default();
     let address = |variable: git_config::Variable| {
@@ -258,7 +270,11 @@ fn addresses(tree: &Tree, directory: &Path) -> Vec<PathBuf> {
 }
 
 /// The object directory of a repository, and those that it borrows from.
-fn object_directories(places: Places<'_>, tree: &Tree, directory: &Path) -> Vec<(Tree, PathBuf)> {
+fn object_directories(
+    places: Places<'_>,
+    tree: &TreeReader,
+    directory: &Path,
+) -> Vec<(TreeReader, PathBuf)> {
     let mut found = vec![(tree.clone(), directory.join("objects"))];
     let mut next = 0;
     while let Some((tree, objects)) = found.get(next).cloned() {

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
-use toolcrib_fs::{Root, RootMode, Tree, Workspace, real_path};
+use toolcrib_fs::{Root, RootMode, TreeReader, Workspace, real_path};
 use toolcrib_policy::git_config::{self, Variable};
 
 use super::git_directory;
@@ -109,7 +109,7 @@ fn read(path: &Path) -> Option<Option<Vec<u8>>> {
 }
 
 /// A directory, to look at files in it.
-fn tree(directory: &Path) -> Option<Tree> {
+fn tree(directory: &Path) -> Option<TreeReader> {
     let root = Root::open(directory, RootMode::ReadOnly).ok()?;
     Workspace::new(vec![root]).ok()?.trees().next()
 }

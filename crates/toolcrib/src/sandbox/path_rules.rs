@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use toolcrib_exec::{FileAccess, FileAction, NodeKind, Program, Unwritable};
-use toolcrib_fs::{EntryKind, Place, RootMode, Tree, Workspace};
+use toolcrib_fs::{EntryKind, ResolvedPath, RootMode, TreeReader, Workspace};
 use toolcrib_policy::git_sequence::{self, SequenceFile};
 use toolcrib_policy::{Effect, Policy, Protection};
 
@@ -15,7 +15,7 @@ use super::known_content::{KnownContent, Places};
 use super::named_paths::named_paths;
 use super::other_version_control::{MERCURIAL, in_other_version_control, mercurial_dangers};
 use super::version_control_programs::{applies_patches, is_version_control_program};
-use crate::hidden::Hidden;
+use crate::hidden_paths::Hidden;
 
 /// Patterns that protect whole directories of version control from file tools. Commands may work in them,
 /// but for the parts that make programs run code.
@@ -124,8 +124,8 @@ impl PathRules {
 
     /// Whether a file tool must not write a place for a reason that the patterns of protected names do
     /// not show: it is a part of a git directory, or another name of a protected file.
-    pub(crate) fn refuses_writing(&self, place: &Place) -> bool {
-        let (tree, relative, path) = (Tree::around(place), place.relative(), place.path());
+    pub(crate) fn refuses_writing(&self, place: &ResolvedPath) -> bool {
+        let (tree, relative, path) = (TreeReader::around(place), place.relative(), place.path());
         if self.protection.allows(relative) {
             return false;
         }
@@ -278,7 +278,7 @@ impl PathRules {
     /// The same for a configuration, by its path from the root of a tree.
     pub(super) fn danger_in(
         &self,
-        tree: &Tree,
+        tree: &TreeReader,
         relative: &Path,
         new: &[u8],
         is_new: bool,
@@ -317,7 +317,7 @@ impl PathRules {
     /// The rule for a part of a git directory.
     pub(super) fn in_git_directory(
         &self,
-        tree: &Tree,
+        tree: &TreeReader,
         relative: &Path,
         access: &FileAccess,
     ) -> Rule {
@@ -366,7 +366,7 @@ impl PathRules {
     }
 
     /// A directory may become a git directory if it is clean.
-    fn complete(&self, tree: &Tree, directory: &Path, made: &Path) -> Rule {
+    fn complete(&self, tree: &TreeReader, directory: &Path, made: &Path) -> Rule {
         let before = git_directory::is_complete(tree, directory, None);
         if before || !git_directory::is_complete(tree, directory, made.file_name()) {
             return Rule::Allowed;
@@ -384,7 +384,7 @@ impl PathRules {
     /// by `rm -rf *`. It is not a wall: what is removed runs nothing.
     fn is_removed_by_accident(
         &self,
-        tree: &Tree,
+        tree: &TreeReader,
         relative: &Path,
         access: &FileAccess,
         program: &dyn Fn() -> Option<Program>,
@@ -417,7 +417,7 @@ impl PathRules {
     }
 
     /// Whether a rule denies the change, or one of a file beneath a directory that is renamed.
-    fn is_denied(&self, tree: &Tree, access: &FileAccess, all: &[FileAccess]) -> bool {
+    fn is_denied(&self, tree: &TreeReader, access: &FileAccess, all: &[FileAccess]) -> bool {
         let denies = |effect, path: &Path| self.policy.denies_file(effect, path);
         let (reading, editing) =
             (self.policy.denies_files(Effect::Read), self.policy.denies_files(Effect::Write));
@@ -472,14 +472,14 @@ impl PathRules {
     }
 
     /// Whether something protected would lose its place with a directory that is renamed.
-    fn holds_protected(&self, tree: &Tree, relative: &Path) -> bool {
+    fn holds_protected(&self, tree: &TreeReader, relative: &Path) -> bool {
         let rests = self.protection.protected_beneath(relative);
         rests.iter().any(|rest| tree.may_have(&relative.join(rest)))
     }
 
     /// Whether the configuration of a repository around a path has git run it, or read it. A path that
     /// `replaces` another is also one above such a path. If it cannot be known, it is one.
-    fn is_named(&self, tree: &Tree, relative: &Path, replaces: bool) -> bool {
+    fn is_named(&self, tree: &TreeReader, relative: &Path, replaces: bool) -> bool {
         let path = tree.path().join(relative);
         let is_one =
             |named: &PathBuf| path.starts_with(named) || (replaces && named.starts_with(&path));
@@ -516,7 +516,7 @@ impl PathRules {
     }
 
     /// Whether a file with several names is also one that makes git run something.
-    fn has_protected_name(&self, tree: &Tree, relative: &Path) -> bool {
+    fn has_protected_name(&self, tree: &TreeReader, relative: &Path) -> bool {
         let Some(stamp) = tree.stamp(relative).filter(|stamp| stamp.is_shared) else {
             return false;
         };
@@ -575,7 +575,7 @@ fn linked(workspace: &Workspace, protection: &Protection) -> Vec<PathBuf> {
 }
 
 /// The files beneath a directory; nothing, if there are more than that.
-fn beneath(tree: &Tree, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
+fn beneath(tree: &TreeReader, path: &Path, most: usize) -> Option<Vec<PathBuf>> {
     let mut pending = vec![path.strip_prefix(tree.path()).ok()?.to_owned()];
     let mut found = Vec::new();
     while let Some(relative) = pending.pop() {

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolcrib_exec::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
+use toolcrib_exec::{DeniedAction, REFUSALS_TOLD, Refusal, Unwritable};
 use toolcrib_text::visible_name;
 
-use crate::words::{counted, first_of};
+use crate::phrases::{counted, first_of};
 
 /// So many lines tell of refusals.
 pub(crate) const MAX_LINES: usize = 3;
@@ -136,12 +136,12 @@ fn remedy(why: Unwritable) -> &'static str {
     }
 }
 
-fn verb(deed: Deed) -> &'static str {
+fn verb(deed: DeniedAction) -> &'static str {
     match deed {
-        Deed::Make => "make",
-        Deed::Remove => "remove",
-        Deed::Rename => "rename",
-        Deed::Change => "change",
+        DeniedAction::Make => "make",
+        DeniedAction::Remove => "remove",
+        DeniedAction::Rename => "rename",
+        DeniedAction::Change => "change",
     }
 }
 
@@ -203,8 +203,8 @@ mod tests {
     #[test]
     fn paths_that_the_output_shows_are_not_repeated() {
         let refusals = [
-            Refusal::Change(Deed::Remove, "/w/.git/config".into(), Unwritable::Repository),
-            Refusal::Change(Deed::Remove, "/w/.git/HEAD".into(), Unwritable::Repository),
+            Refusal::Change(DeniedAction::Remove, "/w/.git/config".into(), Unwritable::Repository),
+            Refusal::Change(DeniedAction::Remove, "/w/.git/HEAD".into(), Unwritable::Repository),
         ];
         let output = "rm: cannot remove '.git/config': Permission denied\n";
         let all = notes(&refusals, output, Path::new("/w"), MAX_LINES);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use toolcrib_exec::{Command, Ending, Exit, Job, Status};
-use toolcrib_text::{clip_line, visible_name};
+use toolcrib_text::{truncate_line, visible_name};
 
 /// Bash reads a long script in a fraction of this. A machine under load takes longer; then the script counts as
 /// accepted, and is run.
@@ -52,7 +52,7 @@ fn message(said: &str) -> Option<String> {
     let lines = said.lines().filter_map(|line| line.strip_prefix(INPUT));
     let errors = lines.filter(|line| line.starts_with("line ") && !line.contains(": warning: "));
     let errors: Vec<&str> = errors.take(2).collect();
-    let shown = visible_name(clip_line(&errors.join("; "), MAX_CHARS).as_bytes());
+    let shown = visible_name(truncate_line(&errors.join("; "), MAX_CHARS).as_bytes());
     (!errors.is_empty()).then_some(shown)
 }
 

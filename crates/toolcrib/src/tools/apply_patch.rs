@@ -8,10 +8,10 @@ use serde::Deserialize;
 use toolcrib_policy::Access;
 use toolcrib_text::{FileAction, FilePatch, Patch};
 
+mod patched_files;
 mod plan;
 mod refusal;
 mod report;
-mod table;
 
 use self::plan::Plan;
 use super::shown_diff::DiffDetail;

@@ -9,22 +9,22 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_exec::{Job, Network, Snapshot};
 use toolcrib_policy::Access;
-use toolcrib_search::{Pattern, Stop, Understood, Wanted};
-use toolcrib_text::{Excerpt, ExcerptOptions, Secrets, Shown, visible_name};
+use toolcrib_search::{Deadline, Pattern, PatternOptions, PatternSyntax};
+use toolcrib_text::{Excerpt, ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
 use self::line_filter::{Left, Sieve};
 use self::line_range::LineRange;
-use super::changes::Changes;
+use super::changed_files::Changes;
+use super::command_messages::{listens_on, state};
 use super::shell_output::{
     dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
 };
-use super::shell_words::{listens_on, state};
 use super::timeout::{lowered_note, milliseconds};
 use crate::cancel::Progress;
 use crate::cx::Cx;
 use crate::error::Error;
 use crate::helper::MatchingProcesses;
-use crate::notes::{bracketed, escapes};
+use crate::output_notes::{bracketed, escapes};
 use crate::reply::Reply;
 use crate::sandbox::refusals;
 use crate::tool::{Category, Hints, Tool};
@@ -107,7 +107,7 @@ impl Tool for BashOutput {
             true => now.written,
             false => whole_characters(&job, &secrets, now.written),
         };
-        let looked = Look { from: from.min(end), end, filter: filter.as_ref(), lines };
+        let looked = OutputView { from: from.min(end), end, filter: filter.as_ref(), lines };
         let mut output = looked.at(cx, &job, &secrets);
         output.notes.extend(lowered_note(self.timeout));
         cx.check_cancelled()?;
@@ -169,7 +169,7 @@ fn wait(cx: &Cx<'_>, job: &Job, secrets: &Secrets, waiting: &Waiting<'_>) -> Res
                     let end = began.checked_add(waiting.timeout).unwrap_or(began);
                     let cancel = cx.cancel();
                     let cancelled = || cancel.is_cancelled();
-                    let sieve = Sieve::new(filter, Stop::new(end, &cancelled), 1);
+                    let sieve = Sieve::new(filter, Deadline::new(end, &cancelled), 1);
                     look_for(sieve, job, secrets, (&mut looked_to, now.written))
                 });
                 if found {
@@ -226,14 +226,14 @@ fn look_for(
 }
 
 /// Which lines to show.
-struct Look<'a> {
+struct OutputView<'a> {
     from: u64,
     end: u64,
     filter: Option<&'a Pattern>,
     lines: Option<LineRange>,
 }
 
-impl Look<'_> {
+impl OutputView<'_> {
     fn at(&self, cx: &Cx<'_>, job: &Job, secrets: &Secrets) -> Output {
         let options = ExcerptOptions {
             chars: cx.limits().reply_chars * 3 / 4,
@@ -252,7 +252,7 @@ impl Look<'_> {
         let mut excerpt = Excerpt::new(options);
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();
-        let stop = || Stop::new(cx.search_until(), &cancelled);
+        let stop = || Deadline::new(cx.search_until(), &cancelled);
         let mut sieve = self.filter.map(|filter| Sieve::new(filter, stop(), u64::MAX));
         let mut number = 0;
         let masked = each_line(job, secrets, self.from..self.end, |line| {
@@ -276,7 +276,7 @@ impl Look<'_> {
 
 /// What is shown of an output, what to say of it, and which lines are not decided.
 struct Output {
-    shown: Shown,
+    shown: ExcerptShown,
     notes: Vec<String>,
     left: Left,
 }
@@ -367,14 +367,15 @@ fn port_number(filter: &str) -> Result<u16, Error> {
 }
 
 fn pattern(cx: &Cx<'_>, filter: &str) -> Result<Pattern, Error> {
-    let wanted = Wanted { pattern: filter, literal: false, ignore_case: false, multiline: false };
+    let wanted =
+        PatternOptions { pattern: filter, literal: false, ignore_case: false, multiline: false };
     let cancel = cx.cancel();
     let cancelled = || cancel.is_cancelled();
-    let stop = Stop::new(cx.search_until(), &cancelled);
+    let stop = Deadline::new(cx.search_until(), &cancelled);
     let pattern = Pattern::new(wanted, &MatchingProcesses::of(cx), &stop)
         .map_err(|error| Error::invalid(format!("`filter`: {error}")))?;
     match pattern.understood() {
-        Understood::AsText { why, column } => Err(Error::invalid(format!(
+        PatternSyntax::AsText { why, column } => Err(Error::invalid(format!(
             "`filter` is no regular expression: {why}, at character {column}"
         ))
         .hint("Escape what is meant as it stands with a backslash.")),

@@ -9,9 +9,9 @@ use super::replacement::{self, Made, Replacement, changed_elsewhere};
 use super::shown_diff::DiffDetail;
 use crate::cx::{Cx, Updated};
 use crate::error::Error;
+use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::counted;
 
 /// Replaces text in a file. old_string must occur exactly once, with its indentation and without line numbers; otherwise
 /// add context, near_line or replace_all. Failing that, a unique match that differs only in line endings, trailing

@@ -1,11 +1,11 @@
 //! Grep: lines by a pattern of what they say.
 
-mod query;
 mod content;
 mod counts;
 mod files;
-mod search;
 mod no_matches;
+mod query;
+mod search;
 
 use std::time::Instant;
 

@@ -8,14 +8,14 @@ use toolcrib_exec::{Ending, Status};
 use toolcrib_policy::Access;
 use toolcrib_text::ExcerptOptions;
 
-use super::changes::Changes;
+use super::changed_files::Changes;
 use super::shell_output::{excerpt, masked_note};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::notes::{bracketed, escapes};
+use crate::output_notes::{bracketed, escapes};
+use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::counted;
 
 /// Terminates a job and its child processes: SIGTERM, then SIGKILL after 2 s.
 #[derive(Debug, Deserialize, JsonSchema)]

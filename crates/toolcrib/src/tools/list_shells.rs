@@ -6,12 +6,12 @@ use serde_json::json;
 use toolcrib_policy::Access;
 use toolcrib_text::visible;
 
-use super::shell_words::{state_and_duration, unix_seconds};
+use super::command_messages::{state_and_duration, unix_seconds};
 use crate::cx::Cx;
 use crate::error::Error;
+use crate::phrases::{counted, one_line};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::{counted, one_line};
 
 /// Lists the jobs of this session.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -13,9 +13,9 @@ use super::replacement::{self, Made, Replacement};
 use super::shown_diff::DiffDetail;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
+use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::counted;
 
 /// Applies several edits atomically, in order; each sees the result of the previous ones. Give file_path and
 /// edits, or files.

@@ -5,15 +5,15 @@ use serde::Deserialize;
 use toolcrib_fs::ContentHasher;
 use toolcrib_media::{CellType, Edited, Notebook, NotebookError, Position};
 use toolcrib_policy::Access;
-use toolcrib_text::{clip_line, unified_diff, visible_name};
+use toolcrib_text::{truncate_line, unified_diff, visible_name};
 
 use super::replacement::{changed_elsewhere, missing};
 use super::shown_diff::DiffDetail;
 use crate::cx::{Cx, Updated};
 use crate::error::{Error, ErrorKind};
+use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::counted;
 
 mod cell_ref;
 
@@ -274,7 +274,7 @@ fn seed(was: &[u8], source: &str) -> u32 {
 }
 
 fn no_notebook(shown: &str, error: &NotebookError) -> Error {
-    let why = clip_line(&visible_name(error.why.as_bytes()), 200);
+    let why = truncate_line(&visible_name(error.why.as_bytes()), 200);
     let (line, column) = (error.line, error.column);
     let message =
         format!("{shown} cannot be edited as a notebook: line {line}, column {column}: {why}");

@@ -16,9 +16,9 @@ use toolcrib_policy::Access;
 
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::file::OpenFile;
+use crate::open_file::OpenFile;
 use crate::reply::Reply;
-use crate::seen::Seen;
+use crate::seen_files::Seen;
 use crate::tool::{Category, Hints, Tool};
 
 /// Reads a file: text in any encoding, an image, PDF text or notebook cells. Lines are returned as number, tab,

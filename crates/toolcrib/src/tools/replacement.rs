@@ -9,7 +9,7 @@ use std::path::Path;
 use toolcrib_fs::Content;
 use toolcrib_media::{Kind, kind_of};
 use toolcrib_text::{
-    Encoding, EndingFinder, Endings, Survey, find_all, find_another, line_numbers,
+    Encoding, EndingFinder, Endings, TextProperties, find_all, find_another, line_numbers,
 };
 
 pub(super) use self::equivalent::Matched;
@@ -17,7 +17,7 @@ pub(super) use self::equivalent::Matched;
 use crate::author::author;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::seen::Seen;
+use crate::seen_files::Seen;
 
 /// Lines of occurrences that a reply names; of more, the number.
 const LISTED_LINES: usize = 20;
@@ -270,7 +270,7 @@ pub(super) fn changed_elsewhere(
 /// Refuses a file that is not text: replacing text in it would break it without a trace.
 pub(super) fn require_text(was: &[u8], encoding: Encoding, shown: &str) -> Result<(), Error> {
     let kind = kind_of(&was[..was.len().min(HEAD_BYTES)]);
-    let looks_binary = || Survey::of(&was[..was.len().min(LOOKED_AT_BYTES)]).looks_binary();
+    let looks_binary = || TextProperties::of(&was[..was.len().min(LOOKED_AT_BYTES)]).looks_binary();
     // Of other kinds the first bytes tell too little: two of them make no text a picture.
     let is_document = matches!(kind, Some(Kind::Picture(_) | Kind::Pdf));
     if !is_document && (encoding.is_utf16() || !looks_binary()) {

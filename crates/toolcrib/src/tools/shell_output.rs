@@ -6,12 +6,12 @@ use std::ops::Range;
 
 use toolcrib_exec::{Job, Snapshot};
 use toolcrib_text::{
-    Encoding, Excerpt, ExcerptOptions, Masker, Secrets, Shown, Terminal, Transcoder, as_seen,
-    output_encoding, visible,
+    Encoding, Excerpt, ExcerptOptions, ExcerptShown, Masker, Secrets, Terminal, Transcoder,
+    as_seen, output_encoding, visible,
 };
 
-use crate::notes::escaped;
-use crate::words::counted;
+use crate::output_notes::escaped;
+use crate::phrases::counted;
 
 /// What is read of a log at a time.
 const CHUNK: usize = 1 << 20;
@@ -61,7 +61,7 @@ pub(super) fn excerpt(
     secrets: &Secrets,
     stretch: Range<u64>,
     options: ExcerptOptions,
-) -> (Shown, usize) {
+) -> (ExcerptShown, usize) {
     let mut excerpt = Excerpt::new(options);
     let feed = |excerpt: &mut Excerpt, stretch| {
         each_line(job, secrets, stretch, |line| {

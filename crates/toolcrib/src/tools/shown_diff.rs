@@ -5,8 +5,8 @@ use serde::Deserialize;
 use toolcrib_text::short_diff;
 
 use crate::cx::Cx;
+use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::words::counted;
 
 /// Changed lines that a short diff shows, about.
 const SHOWN_LINES: usize = 40;

@@ -6,17 +6,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolcrib_fs::Content;
 use toolcrib_policy::Access;
-use toolcrib_text::{Encoding, Endings, Survey, unified_diff, visible_name};
+use toolcrib_text::{Encoding, Endings, TextProperties, unified_diff, visible_name};
 
 use self::form::Form;
 use super::shown_diff::{self, DiffDetail};
 use crate::author::author;
 use crate::cx::{Cx, Updated};
 use crate::error::{Error, ErrorKind};
+use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::seen::Seen;
+use crate::seen_files::Seen;
 use crate::tool::{Category, Hints, Tool};
-use crate::words::counted;
 
 mod form;
 mod stale_write;
@@ -121,7 +121,9 @@ impl Write {
         }
         match seen {
             Some(seen) if seen.hash == now.hash && seen.is_whole() => Ok(()),
-            Some(seen) if seen.hash == now.hash => Err(stale_write::partly(shown, was, &seen, &now)),
+            Some(seen) if seen.hash == now.hash => {
+                Err(stale_write::partly(shown, was, &seen, &now))
+            }
             Some(seen) => {
                 let by = author(cx, real, now.hash);
                 Err(stale_write::changed(shown, was, &seen, &now, by))
@@ -143,7 +145,7 @@ fn reply(
     let created = was.is_none();
     let same = was.as_ref() == Some(now);
     let encoding = Encoding::of(now);
-    let lines = Survey::of(&encoding.decode(now).unwrap_or(now[..].into())).lines();
+    let lines = TextProperties::of(&encoding.decode(now).unwrap_or(now[..].into())).lines();
     let diff = unified_diff(shown, was.as_deref(), Some(now), cx.limits().line_chars);
     let mut size = format!("{}, {}", counted(lines, "line"), counted(now.len() as u64, "byte"));
     if !created {

@@ -66,14 +66,14 @@ pub(super) fn object(checkup: &Checkup) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use toolcrib::Attempt;
+    use toolcrib::EscapeAttempt;
 
     use super::*;
 
     #[test]
     fn an_attempt_that_gets_out_is_a_failure_at_any_level() {
         let attempt =
-            |held| Attempt { what: "change the mode of the home", held, said: String::new() };
+            |held| EscapeAttempt { what: "change the mode of the home", held, said: String::new() };
         for level in [2, 3, 4] {
             let checkup = |held| Checkup {
                 level,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use toolcrib::{Call, Caps, Options, Profile, Protection, Reply, Runtime};
 
-use crate::{config, print};
+use crate::{config, output};
 
 /// A file and what it is to say; nothing, if it is to go.
 pub(super) struct FileChange {
@@ -39,7 +39,7 @@ impl FileChange {
 
     /// Shows the change.
     pub(super) fn show(&self) -> Result<(), String> {
-        print::answer(&format!("{}:", self.file.display()));
+        output::answer(&format!("{}:", self.file.display()));
         self.run(true)
     }
 
@@ -77,7 +77,7 @@ impl FileChange {
                 call("ApplyPatch", json!({"patch": patch}), dry_run)?
             }
         };
-        print::reply(&reply).map_err(|error| error.to_string())
+        output::reply(&reply).map_err(|error| error.to_string())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The page of hidden paths and protected files, from the tables that are enforced.
 
-use crate::hidden;
+use crate::hidden_paths;
 
 pub(super) fn page() -> String {
     let mut page = super::generated("Hidden paths and protected files");
@@ -9,12 +9,12 @@ pub(super) fn page() -> String {
              Case and invisible characters are ignored. `protect` adds patterns, `allow_protected` removes them.\n\n";
     page += &list(toolcrib::Protection::default().patterns());
     page += "\n## Hidden paths\n\nTools and commands do not see these paths. `allow_hidden` opens single ones.\n";
-    for (kind, paths) in hidden::by_kind() {
+    for (kind, paths) in hidden_paths::by_kind() {
         page += &format!("\n### In a home: {kind}\n\n{}", list(paths.iter().copied()));
     }
-    page += &format!("\n### Of the system\n\n{}", list(hidden::of_system().iter().copied()));
+    page += &format!("\n### Of the system\n\n{}", list(hidden_paths::of_system().iter().copied()));
     page += "\n### Named by a variable\n\nThe path that the variable names, or the path beneath it.\n\n";
-    page += &list(hidden::by_variable().map(|(name, beneath)| match beneath {
+    page += &list(hidden_paths::by_variable().map(|(name, beneath)| match beneath {
         "" => format!("${name}"),
         beneath => format!("${name}/{beneath}"),
     }));

@@ -174,7 +174,7 @@ fn whoever_lists_commands_finds_one_in_a_sandbox_once() {
     let bench = Bench::new();
     let job = bench.start("echo ready; sleep 600");
     wrote(&job);
-    let all = toolcrib_exec::all_kept(&[]);
+    let all = toolcrib_exec::all_running_jobs(&[]);
     let found: Vec<_> = all.iter().filter(|kept| kept.id == job.keeper_id()).collect();
     let [kept] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((kept.keeper, kept.script.as_slice()), (job.keeper(), job.script()));

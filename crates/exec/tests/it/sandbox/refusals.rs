@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixListener;
 
-use toolcrib_exec::{Deed, REFUSALS_TOLD, Refusal, Unwritable};
+use toolcrib_exec::{DeniedAction, REFUSALS_TOLD, Refusal, Unwritable};
 
 use super::supervised::Notes;
 use super::*;
@@ -77,24 +77,33 @@ fn what_cannot_be_made_removed_or_renamed_is_told() {
         let change = |deed, name: &str, why| Refusal::Change(deed, top.join(name), why);
         use Unwritable::{Holding, Outside, Protected, ReadOnly};
         for (script, refusals) in [
-            ("mkdir $T/out/new", vec![change(Deed::Make, "out/new", Outside)]),
-            ("mkdir -p $T/out/new/er", vec![change(Deed::Make, "out/new", Outside)]),
-            ("ln -s x $T/out/link", vec![change(Deed::Make, "out/link", Outside)]),
-            ("mkfifo vendor/fifo", vec![change(Deed::Make, "ws/vendor/fifo", ReadOnly)]),
-            ("rm -f $T/out/canary", vec![change(Deed::Remove, "out/canary", Outside)]),
-            ("rmdir $T/out/d", vec![change(Deed::Remove, "out/d", Outside)]),
-            ("rm -f vendor/f", vec![change(Deed::Remove, "ws/vendor/f", ReadOnly)]),
-            ("chmod 700 $T/out/canary", vec![change(Deed::Change, "out/canary", Outside)]),
+            ("mkdir $T/out/new", vec![change(DeniedAction::Make, "out/new", Outside)]),
+            ("mkdir -p $T/out/new/er", vec![change(DeniedAction::Make, "out/new", Outside)]),
+            ("ln -s x $T/out/link", vec![change(DeniedAction::Make, "out/link", Outside)]),
+            ("mkfifo vendor/fifo", vec![change(DeniedAction::Make, "ws/vendor/fifo", ReadOnly)]),
+            ("rm -f $T/out/canary", vec![change(DeniedAction::Remove, "out/canary", Outside)]),
+            ("rmdir $T/out/d", vec![change(DeniedAction::Remove, "out/d", Outside)]),
+            ("rm -f vendor/f", vec![change(DeniedAction::Remove, "ws/vendor/f", ReadOnly)]),
+            ("chmod 700 $T/out/canary", vec![change(DeniedAction::Change, "out/canary", Outside)]),
             (
                 "f=.git/config; chmod 700 $f",
-                vec![change(Deed::Change, "ws/.git/config", Protected)],
+                vec![change(DeniedAction::Change, "ws/.git/config", Protected)],
             ),
-            ("f=.git/config; rm -f $f", vec![change(Deed::Remove, "ws/.git/config", Protected)]),
-            ("mv .git g2", vec![change(Deed::Rename, "ws/.git", Holding)]),
-            ("mv .git/x .git/config", vec![change(Deed::Rename, "ws/.git/config", Protected)]),
-            ("mv $T/out/canary $T/out/other", vec![change(Deed::Rename, "out/other", Outside)]),
+            (
+                "f=.git/config; rm -f $f",
+                vec![change(DeniedAction::Remove, "ws/.git/config", Protected)],
+            ),
+            ("mv .git g2", vec![change(DeniedAction::Rename, "ws/.git", Holding)]),
+            (
+                "mv .git/x .git/config",
+                vec![change(DeniedAction::Rename, "ws/.git/config", Protected)],
+            ),
+            (
+                "mv $T/out/canary $T/out/other",
+                vec![change(DeniedAction::Rename, "out/other", Outside)],
+            ),
             // To another mount nothing is renamed: it is copied, and removed here.
-            ("mv $T/out/canary .", vec![change(Deed::Remove, "out/canary", Outside)]),
+            ("mv $T/out/canary .", vec![change(DeniedAction::Remove, "out/canary", Outside)]),
         ] {
             let job = bench.start(script);
             ran(&job);

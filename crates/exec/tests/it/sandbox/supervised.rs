@@ -15,13 +15,13 @@ pub(super) struct Notes {
 }
 
 impl Guard for Notes {
-    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> Verdict {
+    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> GuardVerdict {
         assert!(!self.panics, "as the test wants it");
         for access in accesses {
             let content = fs::read_to_string(&access.path).ok();
             self.touched.lock().unwrap().push((access.path.clone(), content));
         }
-        Verdict::Allow
+        GuardVerdict::Allow
     }
 
     fn review(&self, _: &Path, _: &[u8], _: bool) -> Result<(), RefusedContent> {
@@ -246,7 +246,7 @@ print(opened > 0)
 struct Reviewer;
 
 impl Guard for Reviewer {
-    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> Verdict {
+    fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> GuardVerdict {
         let is_reviewed = |access: &FileAccess| {
             let made = matches!(
                 access.action,
@@ -254,7 +254,7 @@ impl Guard for Reviewer {
             );
             made && access.path.file_name().is_some_and(|name| name == "reviewed")
         };
-        if accesses.iter().any(is_reviewed) { Verdict::Review } else { Verdict::Allow }
+        if accesses.iter().any(is_reviewed) { GuardVerdict::Review } else { GuardVerdict::Allow }
     }
 
     fn review(&self, _: &Path, content: &[u8], _: bool) -> Result<(), RefusedContent> {

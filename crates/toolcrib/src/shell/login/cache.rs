@@ -24,7 +24,7 @@ const END: &[u8] = b"end";
 const MAX_AGE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A result that was kept.
-pub(super) struct Kept {
+pub(super) struct CachedLogin {
     pub(super) variables: Variables,
     /// It is old, or secrets were left out of it that are to be masked: the shell is to be run again.
     pub(super) run_again: bool,
@@ -36,7 +36,7 @@ pub(super) fn path(state: &Path) -> PathBuf {
 }
 
 /// What is kept of a login with this fingerprint.
-pub(super) fn read(state: &Path, fingerprint: &str) -> Option<Kept> {
+pub(super) fn read(state: &Path, fingerprint: &str) -> Option<CachedLogin> {
     let content = PrivateFile::locate(&path(state)).ok()?.read(MAX_BYTES).ok()??;
     parse(&content, fingerprint)
 }
@@ -66,7 +66,7 @@ fn format(fingerprint: &str, now: SystemTime, variables: &Variables) -> Vec<u8> 
     parts.join(&0)
 }
 
-fn parse(content: &[u8], fingerprint: &str) -> Option<Kept> {
+fn parse(content: &[u8], fingerprint: &str) -> Option<CachedLogin> {
     let parts: Vec<&[u8]> = content.split(|&byte| byte == 0).collect();
     let [BEGIN, known, seconds, has_secrets, variables @ .., END] = parts.as_slice() else {
         return None;
@@ -83,7 +83,7 @@ fn parse(content: &[u8], fingerprint: &str) -> Option<Kept> {
         Some((text(entry.get(..equals)?), text(entry.get(equals + 1..)?)))
     };
     let variables = variables.iter().filter_map(variable).collect();
-    Some(Kept { variables, run_again: is_old || *has_secrets != b"0" })
+    Some(CachedLogin { variables, run_again: is_old || *has_secrets != b"0" })
 }
 
 #[cfg(test)]

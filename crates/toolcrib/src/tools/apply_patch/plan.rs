@@ -10,7 +10,7 @@ use std::path::Path;
 use toolcrib_fs::{Content, NewMode};
 use toolcrib_text::{Encoding, FileAction, FilePatch, Hunk, HunkFate, Patch};
 
-use super::table::{File, Files};
+use super::patched_files::{File, Files};
 use super::{copied_from, path, refusal};
 use crate::cx::{Cx, FileEdit};
 use crate::error::Error;

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use toolcrib_text::{
-    Divergence, Hunk, Misfit, Patch, PatchError, PatchErrorKind, Survey, Why, clip_line,
-    show_invisible, visible_name,
+    Divergence, Hunk, Misfit, Patch, PatchError, PatchErrorKind, TextProperties, Why,
+    show_invisible, truncate_line, visible_name,
 };
 
-use super::table::File;
+use super::patched_files::File;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::words::counted;
+use crate::phrases::counted;
 
 /// Characters of a line that are shown.
 const MAX_CHARS: usize = 200;
@@ -70,7 +70,7 @@ pub(super) fn hunk_name(hunk: &Hunk<'_>, at: usize, total: usize) -> String {
     let of = if total > 1 { format!("hunk {} of {total}", at + 1) } else { "the hunk".to_owned() };
     match hunk.header {
         "" => of,
-        header => format!("{of} ({})", clip_line(header, MAX_CHARS)),
+        header => format!("{of} ({})", truncate_line(header, MAX_CHARS)),
     }
 }
 
@@ -131,7 +131,7 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
             (ErrorKind::Invalid, says, none, hint)
         }
         Why::NoSuchPlace { named, lines } => {
-            let named = clip_line(named, MAX_CHARS);
+            let named = truncate_line(named, MAX_CHARS);
             let has = counted(*lines, "line");
             let says = format!(
                 "only adds lines, behind {named}, which {shown} does not have (it has {has})"
@@ -166,7 +166,7 @@ fn words(shown: &str, why: &Why) -> (ErrorKind, String, String, &'static str) {
 fn describe(nearest: &Divergence) -> String {
     let show = |line: &[u8]| match line {
         [] => "(an empty line)".to_owned(),
-        line => clip_line(&show_invisible(line), MAX_CHARS),
+        line => truncate_line(&show_invisible(line), MAX_CHARS),
     };
     let found = nearest.found.as_deref().map_or("(the file ends here)".to_owned(), show);
     format!(
@@ -208,7 +208,7 @@ pub(super) fn in_the_way(file: &File) -> Error {
 
 /// A deletion whose lines are not all that the file says.
 pub(super) fn more_to_delete(file: &File, rest: &[u8]) -> Error {
-    let more = counted(Survey::of(rest).lines(), "line");
+    let more = counted(TextProperties::of(rest).lines(), "line");
     let message =
         format!("the patch deletes {}, which has {more} more than the patch has", file.shown);
     Error::new(ErrorKind::Conflict, message)

@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use toolcrib_fs::NewMode;
-use toolcrib_text::{FileAction, HunkFate, Survey, unified_diff};
+use toolcrib_text::{FileAction, HunkFate, TextProperties, unified_diff};
 
+use super::patched_files::File;
 use super::plan::{Part, Plan};
-use super::table::File;
 use crate::cx::{Changed, Cx};
+use crate::phrases::counted;
 use crate::reply::Reply;
 use crate::tools::shown_diff::DiffDetail;
-use crate::words::counted;
 
 /// Remarks that are made; of more, the number.
 const MAX_REMARKS: usize = 20;
@@ -71,7 +71,7 @@ fn line(plan: &Plan, part: &Part) -> String {
     let from = part.from.as_deref().unwrap_or_default();
     let mut notes = Vec::new();
     if part.action == FileAction::Add && !part.already {
-        let lines = file.now.as_deref().map_or(0, |now| Survey::of(now).lines());
+        let lines = file.now.as_deref().map_or(0, |now| TextProperties::of(now).lines());
         notes.push(counted(lines, "line"));
     }
     if !part.hunks.is_empty() {

@@ -1,9 +1,9 @@
 //! Which parts of a pipe failed. The exit code of a pipe is that of its last part: `pytest | tail` succeeds.
 
-use toolcrib_exec::Left;
+use toolcrib_exec::ShellState;
 
 use super::exit_status::answers_by_exit_code;
-use crate::tools::shell_words::code_words;
+use crate::tools::command_messages::code_words;
 
 /// What a shell gives for a part that a later one did not read to its end: no failure, as of `yes | head`.
 const SIGPIPE: i32 = 141;
@@ -13,8 +13,8 @@ const WORDS: usize = 3;
 const CHARS: usize = 40;
 
 /// What to say of the parts of the last pipe that failed, the last one aside: its exit code is the command's.
-pub(super) fn failed_parts(script: &str, left: &Left) -> Option<String> {
-    let Left { pipe_codes, last_command, .. } = left;
+pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
+    let ShellState { pipe_codes, last_command, .. } = left;
     // The pipe may be any that ran before the exit.
     if pipe_codes.len() < 2 || first_word(last_command) == "exit" {
         return None;
@@ -141,11 +141,11 @@ fn is_assignment(word: &str) -> bool {
 /// The first words of a part.
 fn shown(part: &str) -> String {
     if part.starts_with(['(', '{']) {
-        return toolcrib_text::clip_line(part, CHARS);
+        return toolcrib_text::truncate_line(part, CHARS);
     }
     let words = part.split_whitespace().skip_while(|word| is_assignment(word));
     let words: Vec<&str> = words.take(WORDS).collect();
-    toolcrib_text::clip_line(&words.join(" "), CHARS)
+    toolcrib_text::truncate_line(&words.join(" "), CHARS)
 }
 
 #[cfg(test)]
@@ -155,7 +155,7 @@ mod tests {
     fn told(script: &str, codes: &[i32], last: &str) -> Option<String> {
         failed_parts(
             script,
-            &Left {
+            &ShellState {
                 pipe_codes: codes.to_vec(),
                 last_command: last.to_owned(),
                 directory: None,

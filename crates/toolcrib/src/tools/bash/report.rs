@@ -5,20 +5,20 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
-use toolcrib_text::{ExcerptOptions, Shown, visible_name};
+use toolcrib_text::{ExcerptOptions, ExcerptShown, visible_name};
 
 use super::exit_status::answers_by_exit_code;
 use super::pipe::failed_parts;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
-use crate::notes::{bracketed, escapes};
+use crate::output_notes::{bracketed, escapes};
+use crate::phrases::{counted, first_of};
 use crate::reply::Reply;
 use crate::sandbox::{Danger, refusals};
 use crate::shell::Variables;
-use crate::tools::changes::Changes;
+use crate::tools::changed_files::Changes;
+use crate::tools::command_messages::{how, unix_seconds};
 use crate::tools::shell_output::{dropped_note, excerpt, masked_note, whole_characters};
-use crate::tools::shell_words::{how, unix_seconds};
-use crate::words::{counted, first_of};
 
 /// So many of the processes that are left are named.
 const NAMED: usize = 5;
@@ -30,7 +30,7 @@ const COMMAND_CHARS: usize = 1_000;
 pub(super) struct Report {
     started: StartedCommand,
     now: Snapshot,
-    shown: Shown,
+    shown: ExcerptShown,
     /// Lines of output that imitate our own.
     escaped_lines: usize,
     /// Up to where the output is shown: the beginning of what may be secret waits for the rest of it.

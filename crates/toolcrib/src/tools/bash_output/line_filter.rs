@@ -1,9 +1,9 @@
 //! The lines of an output that a pattern matches, and those of which that is not known.
 
-use toolcrib_search::{Choice, Pattern, Stop};
-use toolcrib_text::clip_line;
+use toolcrib_search::{Deadline, LineReason, Pattern};
+use toolcrib_text::truncate_line;
 
-use crate::words::counted;
+use crate::phrases::counted;
 
 /// Lines are looked at together, since a pattern may run in another process.
 const TOGETHER_BYTES: usize = 256 << 10;
@@ -14,7 +14,7 @@ const SHOWN_CHARS: usize = 100;
 /// Takes lines, and hands out those that match.
 pub(super) struct Sieve<'a> {
     pattern: &'a Pattern,
-    stop: Stop<'a>,
+    stop: Deadline<'a>,
     most: u64,
     /// Lines that are not looked at yet, each with its end.
     waiting: String,
@@ -32,7 +32,7 @@ pub(super) struct Left {
 
 impl<'a> Sieve<'a> {
     /// For so many matches at most.
-    pub(super) fn new(pattern: &'a Pattern, stop: Stop<'a>, most: u64) -> Sieve<'a> {
+    pub(super) fn new(pattern: &'a Pattern, stop: Deadline<'a>, most: u64) -> Sieve<'a> {
         Sieve { pattern, stop, most, waiting: String::new(), left: Left::default() }
     }
 
@@ -54,13 +54,13 @@ impl<'a> Sieve<'a> {
     fn look(&mut self, take: &mut impl FnMut(&str)) {
         let Sieve { pattern, stop, most, waiting, left } = self;
         let looked_to = pattern.choose_lines(waiting, *most, stop, |line, choice| match choice {
-            Choice::Matches => {
+            LineReason::Matches => {
                 *most = most.saturating_sub(1);
                 take(&waiting[line]);
             }
-            Choice::Undecided => {
+            LineReason::Undecided => {
                 left.undecided += 1;
-                let line = clip_line(&waiting[line], SHOWN_CHARS);
+                let line = truncate_line(&waiting[line], SHOWN_CHARS);
                 take(&format!(
                     "[not decided: the pattern backtracks too much on this line] {line}"
                 ));

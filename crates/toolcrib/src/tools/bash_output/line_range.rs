@@ -3,7 +3,7 @@
 use toolcrib_text::visible_name;
 
 use crate::error::Error;
-use crate::words::counted;
+use crate::phrases::counted;
 
 /// Lines by their numbers, or so many of the last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

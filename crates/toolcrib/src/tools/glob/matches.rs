@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use toolcrib_search::{
-    Candidate, FileId, Glob, Listing, Pruned, SplitGlob, Stop, Walk, walk_left_out,
+    Candidate, Deadline, FileId, Glob, Listing, Pruned, SplitGlob, Walk, walk_ignored,
 };
 
 use crate::cx::{Cx, Ground};
@@ -64,7 +64,7 @@ const NAMED_DIRECTORIES: usize = 3;
 pub(super) fn find(cx: &Cx<'_>, base: &Ground, asked: &Asked<'_>) -> Result<Matches, Error> {
     let cancel = cx.cancel();
     let cancelled = || cancel.is_cancelled();
-    let stop = Stop::new(cx.search_until(), &cancelled);
+    let stop = Deadline::new(cx.search_until(), &cancelled);
     let search = Search { cx, asked, stop: &stop };
     let plain = search.plain_file()?;
     if asked.split.rest.is_none()
@@ -88,7 +88,7 @@ pub(super) fn find(cx: &Cx<'_>, base: &Ground, asked: &Asked<'_>) -> Result<Matc
 struct Search<'a> {
     cx: &'a Cx<'a>,
     asked: &'a Asked<'a>,
-    stop: &'a Stop<'a>,
+    stop: &'a Deadline<'a>,
 }
 
 impl Search<'_> {
@@ -189,7 +189,7 @@ impl Search<'_> {
         Ok(matches)
     }
 
-    fn walk<'b>(&'b self, ground: &'b Ground, ignored: bool, stop: &'b Stop<'b>) -> Walk<'b> {
+    fn walk<'b>(&'b self, ground: &'b Ground, ignored: bool, stop: &'b Deadline<'b>) -> Walk<'b> {
         let (tree, start) = (&ground.tree, ground.start());
         Walk { tree, start, ignored, named: &[], own: &ground.hidden, stop }
     }
@@ -213,7 +213,7 @@ impl Search<'_> {
         let Ok(glob) = glob(rest) else { return Among::Unknown };
         let stop = self.stop.not_after(Instant::now() + SECOND_LOOK);
         let usual = self.cx.list_tree(&self.walk(&matches.ground, false, &stop));
-        let listing = walk_left_out(&self.walk(&matches.ground, true, &stop), &usual);
+        let listing = walk_ignored(&self.walk(&matches.ground, true, &stop), &usual);
         let may_have = |names: &[u8]| glob.may_fit_among(names);
         let is_shown = |file: &Candidate<'_>| !file.is_hidden() || self.asked.hidden;
         let files = listing.choose(may_have, |file| is_shown(file) && fits(&glob, file));

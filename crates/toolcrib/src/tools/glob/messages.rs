@@ -4,9 +4,9 @@ use toolcrib_text::visible_name;
 
 use super::matches::{Among, Asked, Matches};
 use crate::cx::Cx;
+use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::tools::search_words::LeftOut;
-use crate::words::counted;
+use crate::tools::search_messages::LeftOut;
 
 /// Room for the last lines.
 const NOTE_CHARS: usize = 1_000;

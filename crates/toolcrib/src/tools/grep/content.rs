@@ -1,13 +1,13 @@
 //! The lines that match, page by page.
 
-use toolcrib_search::{FileId, Hits, Keep, Looked, ShownLine};
+use toolcrib_search::{FileId, LineMatches, MatchOptions, Searched, ShownLine};
 use toolcrib_text::visible;
 
 use super::Sort;
-use super::search::{Found, Search};
 use super::no_matches;
+use super::search::{Found, Search};
 use crate::reply::Reply;
-use crate::tools::hidden::Hidden;
+use crate::tools::invisible_notes::Hidden;
 
 /// Room for the last lines.
 const NOTE_CHARS: usize = 1_000;
@@ -16,7 +16,7 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
     let asked = search.asked;
     let by_relevance = asked.sort == Sort::Relevance;
     let end = asked.offset.saturating_add(asked.limit);
-    let keep = Keep {
+    let keep = MatchOptions {
         skip: 0,
         // Behind an offset nobody knows yet which lines will be shown.
         most: if asked.offset == 0 && !by_relevance { asked.limit } else { 0 },
@@ -67,7 +67,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    fn fill(&mut self, found: &[Found], kept: Keep) {
+    fn fill(&mut self, found: &[Found], kept: MatchOptions) {
         let (mut before, end) = (0, self.search.asked.offset + self.search.asked.limit);
         for one in found {
             let after = before + one.hits.count;
@@ -77,7 +77,7 @@ impl Page<'_> {
                 let whole = skip == 0 && most == one.hits.count && kept.most >= most;
                 let again = match whole {
                     true => None,
-                    false => self.search.again(one.file, Keep { skip, most, ..kept }),
+                    false => self.search.again(one.file, MatchOptions { skip, most, ..kept }),
                 };
                 if !self.file(one.file, again.as_ref().unwrap_or(&one.hits), before) {
                     return;
@@ -90,7 +90,7 @@ impl Page<'_> {
 
     /// Shows the lines of a file; answers whether there is room for more. `before` is how many hits are in
     /// the files before it.
-    fn file(&mut self, file: FileId, hits: &Hits, before: u64) -> bool {
+    fn file(&mut self, file: FileId, hits: &LineMatches, before: u64) -> bool {
         let gap = if self.files == 0 { "" } else { "\n" };
         let encoding = hits.encoding.map_or(String::new(), |name| format!(" [{name}]"));
         let mut text = format!("{gap}{}{encoding}\n", self.search.show(file));
@@ -155,7 +155,7 @@ impl Page<'_> {
         format!("{number}{place}{from}{text}{to}\n")
     }
 
-    fn reply(mut self, looked: &Looked, total: u64, is_total: bool) -> Reply {
+    fn reply(mut self, looked: &Searched, total: u64, is_total: bool) -> Reply {
         let search = self.search;
         let first = search.asked.offset + 1;
         let shown = self.next.saturating_sub(search.asked.offset);

@@ -1,12 +1,12 @@
 //! How many matches there are, file by file.
 
-use toolcrib_search::Keep;
+use toolcrib_search::MatchOptions;
 
 use super::Sort;
-use super::search::{Found, Search};
 use super::no_matches;
+use super::search::{Found, Search};
+use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::words::counted;
 
 /// Room for the last lines.
 const NOTE_CHARS: usize = 1_000;
@@ -15,7 +15,7 @@ const NOTE_CHARS: usize = 1_000;
 pub(super) fn reply(search: &Search<'_>) -> Reply {
     let asked = search.asked;
     let mut found: Vec<Found> = Vec::new();
-    let looked = search.run(Keep::count(u64::MAX), |one| {
+    let looked = search.run(MatchOptions::count(u64::MAX), |one| {
         found.push(one);
         true
     });

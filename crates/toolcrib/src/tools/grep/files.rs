@@ -1,10 +1,10 @@
 //! Which files match.
 
-use toolcrib_search::Keep;
+use toolcrib_search::MatchOptions;
 
 use super::Sort;
-use super::search::{Found, Search};
 use super::no_matches;
+use super::search::{Found, Search};
 use crate::reply::Reply;
 
 /// Hits that are counted in a file, to tell which is more relevant: beyond it, many is many.
@@ -18,7 +18,7 @@ pub(super) fn reply(search: &Search<'_>) -> Reply {
     let by_relevance = asked.sort == Sort::Relevance;
     let wanted = asked.offset.saturating_add(asked.limit);
     let mut found: Vec<Found> = Vec::new();
-    let keep = Keep::count(if by_relevance { COUNTED_HITS } else { 1 });
+    let keep = MatchOptions::count(if by_relevance { COUNTED_HITS } else { 1 });
     let looked = search.run(keep, |one| {
         found.push(one);
         by_relevance || found.len() as u64 <= wanted

@@ -2,12 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use toolcrib_search::{Keep, Listing, Looked, Pattern, Understood, Wanted, grep, walk_left_out};
-use toolcrib_text::{clip_line, visible_name};
+use toolcrib_search::{
+    Listing, MatchOptions, Pattern, PatternOptions, PatternSyntax, Searched, grep, walk_ignored,
+};
+use toolcrib_text::{truncate_line, visible_name};
 
 use super::search::{Search, Unchosen, choose};
+use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::words::counted;
 
 /// A second look takes no longer than half of the first did, within these. Nearly always it is over in one or two
 /// milliseconds; on a machine that is busy it is to say the same.
@@ -18,9 +20,9 @@ const LONGEST_LOOK: Duration = Duration::from_millis(300);
 const PATTERN_CHARS: usize = 200;
 
 /// Nothing was found.
-pub(super) fn reply(search: &Search<'_>, looked: &Looked) -> Reply {
+pub(super) fn reply(search: &Search<'_>, looked: &Searched) -> Reply {
     let asked = search.asked;
-    let pattern = clip_line(&visible_name(asked.text.as_bytes()), PATTERN_CHARS);
+    let pattern = truncate_line(&visible_name(asked.text.as_bytes()), PATTERN_CHARS);
     let mut text = search.header();
     text += &match (looked.searched, asked.ground.is_file()) {
         (0, true) => format!("Not searched for `{pattern}`.\n"),
@@ -43,7 +45,7 @@ pub(super) fn reply(search: &Search<'_>, looked: &Looked) -> Reply {
 /// There are matches, but none where the caller looks.
 pub(super) fn past_the_end(
     search: &Search<'_>,
-    looked: &Looked,
+    looked: &Searched,
     noun: &str,
     total: u64,
     is_total: bool,
@@ -63,7 +65,7 @@ pub(super) fn past_the_end(
 }
 
 /// What was not searched.
-fn skipped(search: &Search<'_>, looked: &Looked) -> Vec<String> {
+fn skipped(search: &Search<'_>, looked: &Searched) -> Vec<String> {
     let mut notes = Vec::new();
     let skipped = &looked.skipped;
     if search.files.is_empty() && search.unchosen.hidden == 0 && !search.asked.filter.wants_all() {
@@ -96,12 +98,13 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
     let time = (search.began.elapsed() / 2).clamp(LEAST_LOOK, LONGEST_LOOK);
     let stop = search.stop.not_after(Instant::now() + time);
     let again = |text: &str, literal: bool, ignore_case: bool, multiline: bool| {
-        let wanted = Wanted { pattern: text, literal, ignore_case, multiline };
+        let wanted = PatternOptions { pattern: text, literal, ignore_case, multiline };
         let pattern = Pattern::new(wanted, &asked.processes, &stop);
         look_for(search, &pattern.ok()?, None, &stop).0
     };
     let multiline = asked.pattern.multiline();
-    let is_text = asked.literal || matches!(asked.pattern.understood(), Understood::AsText { .. });
+    let is_text =
+        asked.literal || matches!(asked.pattern.understood(), PatternSyntax::AsText { .. });
     if !is_text && asked.text.contains("\\|") {
         let meant = asked.text.replace("\\|", "|");
         let found = again(&meant, false, asked.ignore_case, multiline)
@@ -112,7 +115,7 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
     }
     if let Some(ignored) = search.left_out().ignored() {
         let walk = asked.walk(true, &[], &stop);
-        let listing = walk_left_out(&walk, &search.listing);
+        let listing = walk_ignored(&walk, &search.listing);
         let (first, looked) = look_for(search, &asked.pattern, Some(&listing), &stop);
         notes.push(match first {
             Some(first) => format!("{ignored} left out; ignored: true finds it in {first}"),
@@ -144,7 +147,7 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
 }
 
 /// What is known of ignored files in which nothing was found. Only of those that were read it is said that they have no match.
-fn not_there_either(search: &Search<'_>, looked: &Looked) -> String {
+fn not_there_either(search: &Search<'_>, looked: &Searched) -> String {
     let skipped = &looked.skipped;
     let mut unsearched = Vec::new();
     if skipped.large > 0 {
@@ -176,14 +179,14 @@ fn look_for(
     search: &Search<'_>,
     pattern: &Pattern,
     listing: Option<&Listing>,
-    stop: &toolcrib_search::Stop<'_>,
-) -> (Option<String>, Looked) {
+    stop: &toolcrib_search::Deadline<'_>,
+) -> (Option<String>, Searched) {
     let mut unchosen = Unchosen::default();
     let others = listing.map(|listing| choose(search.cx, search.asked, listing, &mut unchosen));
     let listing = listing.unwrap_or(&search.listing);
     let files = others.as_ref().unwrap_or(&search.files);
     let mut first = None;
-    let mut asked = search.grep(pattern, Keep::count(1), stop);
+    let mut asked = search.grep(pattern, MatchOptions::count(1), stop);
     asked.listing = listing;
     let mut looked = grep(&asked, files, |file, _, _| {
         first = Some(listing.path(file));

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use toolcrib_search::{FileFilter, FilterError, Pattern, Processes, Stop, Wanted, type_names};
+use toolcrib_search::{
+    Deadline, FileFilter, FilterError, Pattern, PatternOptions, Processes, type_names,
+};
 use toolcrib_text::visible_name;
 
 use super::{Grep, OutputMode, Sort};
 use crate::cx::{Cx, Ground};
 use crate::error::{Error, ErrorKind};
 use crate::helper::MatchingProcesses;
-use crate::suggest::near;
+use crate::suggest::similar_names;
 
 /// What is asked for.
 pub(super) struct Asked {
@@ -71,7 +73,7 @@ impl Grep {
     }
 
     fn ready(&self, cx: &Cx<'_>, processes: &Arc<dyn Processes>) -> Result<Pattern, Error> {
-        let wanted = Wanted {
+        let wanted = PatternOptions {
             pattern: &self.pattern,
             literal: self.literal.unwrap_or(false),
             ignore_case: self.ignore_case.unwrap_or(false),
@@ -79,7 +81,7 @@ impl Grep {
         };
         let cancel = cx.cancel();
         let cancelled = || cancel.is_cancelled();
-        let stop = Stop::new(cx.search_until(), &cancelled);
+        let stop = Deadline::new(cx.search_until(), &cancelled);
         Pattern::new(wanted, processes, &stop).map_err(|error| {
             Error::new(ErrorKind::Limit, format!("`pattern`: {error}")).hint(
                 "Repeat less, or look for a part of it: what comes near is easily told apart by reading.",
@@ -103,7 +105,7 @@ impl Grep {
 
 fn unknown_type(name: &str) -> Error {
     let names = type_names();
-    let like = near(name, names.iter().map(String::as_str), 3);
+    let like = similar_names(name, names.iter().map(String::as_str), 3);
     let name = visible_name(name.as_bytes());
     let hint = match like.as_slice() {
         [] => format!("Use glob instead, such as \"*.{name}\"."),

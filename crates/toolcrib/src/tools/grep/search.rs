@@ -7,25 +7,25 @@ use std::time::Instant;
 use serde_json::json;
 use toolcrib_fs::Stamp;
 use toolcrib_search::{
-    FileId, Grep, Hits, Keep, Listing, Looked, Pattern, Pruned, Rank, Stop, Understood, Walk, grep,
-    look_again,
+    Deadline, FileId, Grep, LineMatches, Listing, MatchOptions, Pattern, PatternSyntax, Pruned,
+    Rank, Searched, Walk, grep, grep_ignored,
 };
 
 use super::Sort;
 use super::query::Asked;
 use crate::cancel::Progress;
 use crate::cx::Cx;
-use crate::search_decoder::AsRead;
+use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::tools::search_words::LeftOut;
-use crate::words::counted;
+use crate::search_decoder::AsRead;
+use crate::tools::search_messages::LeftOut;
 
 /// A search that has begun: the files are listed and in order.
 pub(super) struct Search<'a> {
     pub(super) cx: &'a Cx<'a>,
     pub(super) asked: &'a Asked,
     pub(super) began: Instant,
-    pub(super) stop: Stop<'a>,
+    pub(super) stop: Deadline<'a>,
     pub(super) listing: Listing,
     pub(super) files: Arc<[FileId]>,
     pub(super) pruned: Pruned,
@@ -43,7 +43,7 @@ pub(super) struct Unchosen {
 /// A file with hits.
 pub(super) struct Found {
     pub(super) file: FileId,
-    pub(super) hits: Hits,
+    pub(super) hits: LineMatches,
     pub(super) stamp: Stamp,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Search<'a> {
         cancelled: &'a (dyn Fn() -> bool + Sync),
         began: Instant,
     ) -> Search<'a> {
-        let stop = Stop::new(cx.search_until(), cancelled);
+        let stop = Deadline::new(cx.search_until(), cancelled);
         let listing = list(cx, asked, &stop);
         let mut unchosen = Unchosen::default();
         let files = choose(cx, asked, &listing, &mut unchosen);
@@ -71,7 +71,11 @@ impl<'a> Search<'a> {
     }
 
     /// Searches the files in their order, until `take` has enough.
-    pub(super) fn run(&self, keep: Keep, mut take: impl FnMut(Found) -> bool + Send) -> Looked {
+    pub(super) fn run(
+        &self,
+        keep: MatchOptions,
+        mut take: impl FnMut(Found) -> bool + Send,
+    ) -> Searched {
         let progress = self.cx.progress_to();
         let total = Some(self.files.len() as u64);
         let mut done = 0;
@@ -85,16 +89,16 @@ impl<'a> Search<'a> {
     }
 
     /// Looks into one file once more.
-    pub(super) fn again(&self, file: FileId, keep: Keep) -> Option<Hits> {
-        look_again(&self.grep(&self.asked.pattern, keep, &self.stop), file, keep)
+    pub(super) fn again(&self, file: FileId, keep: MatchOptions) -> Option<LineMatches> {
+        grep_ignored(&self.grep(&self.asked.pattern, keep, &self.stop), file, keep)
     }
 
     /// The same search for another pattern.
     pub(super) fn grep<'b>(
         &'b self,
         pattern: &'b Pattern,
-        keep: Keep,
-        stop: &'b Stop<'b>,
+        keep: MatchOptions,
+        stop: &'b Deadline<'b>,
     ) -> Grep<'b> {
         let limits = self.cx.limits();
         let named = self.asked.ground.is_file();
@@ -145,7 +149,7 @@ impl<'a> Search<'a> {
     /// Lines that stand before what was found: how the pattern was understood, if not as it was meant.
     pub(super) fn header(&self) -> String {
         match self.asked.pattern.understood() {
-            Understood::AsText { why, column } => format!(
+            PatternSyntax::AsText { why, column } => format!(
                 "[not a regular expression ({why}, at column {column}): searched as plain text]\n"
             ),
             _ => String::new(),
@@ -153,7 +157,7 @@ impl<'a> Search<'a> {
     }
 
     /// What could not be looked at, each in words.
-    pub(super) fn unseen(&self, looked: &Looked) -> Vec<String> {
+    pub(super) fn unseen(&self, looked: &Searched) -> Vec<String> {
         let mut unseen = self.left_out().unseen();
         let tree = &self.asked.ground.tree;
         unseen.extend(self.cx.tables(tree).and_then(|tables| tables.take_alarm(tree)));
@@ -179,7 +183,7 @@ impl<'a> Search<'a> {
     }
 
     /// Which lines the pattern backtracks too much on.
-    fn undecided(&self, looked: &Looked) -> Option<String> {
+    fn undecided(&self, looked: &Searched) -> Option<String> {
         if looked.undecided == 0 {
             return None;
         }
@@ -196,7 +200,7 @@ impl<'a> Search<'a> {
         // Where matches go over lines, nothing is known of what comes behind the one that is named.
         let from = if self.asked.pattern.multiline() { "from " } else { "" };
         let why = match self.asked.pattern.understood() {
-            Understood::WithLookAround => {
+            PatternSyntax::WithLookAround => {
                 "the pattern backtracks too much there; one without look-around never does"
             }
             _ => "longer than a line may be that is searched",
@@ -210,7 +214,7 @@ impl<'a> Search<'a> {
     }
 
     /// What it cost, and what was skipped, for programs.
-    pub(super) fn facts(&self, reply: Reply, looked: &Looked) -> Reply {
+    pub(super) fn facts(&self, reply: Reply, looked: &Searched) -> Reply {
         let skipped = &looked.skipped;
         reply
             .with("pattern", self.asked.text.as_str())
@@ -232,7 +236,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether everything was looked at that was to be.
-    pub(super) fn saw_all(&self, looked: &Looked) -> bool {
+    pub(super) fn saw_all(&self, looked: &Searched) -> bool {
         self.listing.complete
             && looked.complete
             && self.unchosen.kept_back == 0
@@ -249,7 +253,7 @@ impl<'a> Search<'a> {
 }
 
 /// The files beneath where the search begins.
-fn list(cx: &Cx<'_>, asked: &Asked, stop: &Stop<'_>) -> Listing {
+fn list(cx: &Cx<'_>, asked: &Asked, stop: &Deadline<'_>) -> Listing {
     match asked.ground.is_file() {
         true => Listing::of_file(asked.ground.start()),
         false => cx.list_tree(&asked.walk(asked.ignored, &asked.named(), stop)),
@@ -262,7 +266,7 @@ impl Asked {
         &'b self,
         ignored: bool,
         named: &'b [PathBuf],
-        stop: &'b Stop<'b>,
+        stop: &'b Deadline<'b>,
     ) -> Walk<'b> {
         let (tree, start) = (&self.ground.tree, self.ground.start());
         Walk { tree, start, ignored, named, own: &self.ground.hidden, stop }

@@ -10,7 +10,7 @@ use toolcrib_text::visible_name;
 use super::pattern::Patterns;
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::hidden::Reason;
+use crate::hidden_paths::Reason;
 
 /// Directories that a person does not mean by "what is in here": one line each.
 const COLLAPSED: &[&str] = &[

@@ -1,10 +1,10 @@
 //! Which cell a call means.
 
 use toolcrib_media::Notebook;
-use toolcrib_text::{clip_line, visible_name};
+use toolcrib_text::{truncate_line, visible_name};
 
 use crate::error::{Error, ErrorKind};
-use crate::words::counted;
+use crate::phrases::counted;
 
 /// So many cells are listed where none fits.
 const LISTED_CELLS: usize = 20;
@@ -116,7 +116,7 @@ fn none_fits(notebook: &Notebook<'_>, message: String) -> Error {
     let mut list = String::new();
     for cell in cells.iter().take(LISTED_CELLS) {
         let line = cell.source().lines().next().unwrap_or_default();
-        let line = clip_line(&visible_name(line.as_bytes()), LINE_CHARS);
+        let line = truncate_line(&visible_name(line.as_bytes()), LINE_CHARS);
         let name = name(cell.number(), cell.cell_type(), cell.id());
         list += &format!("  {name}: {line}\n");
     }
@@ -131,5 +131,5 @@ fn none_fits(notebook: &Notebook<'_>, message: String) -> Error {
 }
 
 fn show_id(id: &str) -> String {
-    clip_line(&visible_name(id.as_bytes()), ID_CHARS)
+    truncate_line(&visible_name(id.as_bytes()), ID_CHARS)
 }

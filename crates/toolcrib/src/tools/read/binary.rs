@@ -5,7 +5,7 @@ use toolcrib_media::{Kind, kind_of};
 
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::file::OpenFile;
+use crate::open_file::OpenFile;
 
 /// So much of a file tells what it is.
 const HEAD_BYTES: usize = 8 << 10;

@@ -1,14 +1,14 @@
 //! Text that is too large to be looked through first: its beginning tells what kind of text it is, and
 //! the lines come from whichever end is nearer to them.
 
-use toolcrib_text::{Detector, Encoding, LineCount, LineWindow, Survey, Window};
+use toolcrib_text::{Detector, Encoding, LineCount, LineWindow, TextProperties, Window};
 
 use super::Part;
 use super::binary::binary;
 use super::page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::file::OpenFile;
+use crate::open_file::OpenFile;
 use crate::reply::Reply;
 
 /// So much of its beginning is looked at.
@@ -37,8 +37,8 @@ pub(super) fn read(
 }
 
 /// What kind of text a sample is, if it is one.
-fn kind(sample: &[u8]) -> Option<(Survey, Encoding)> {
-    let (mut survey, mut detector) = (Survey::default(), Detector::default());
+fn kind(sample: &[u8]) -> Option<(TextProperties, Encoding)> {
+    let (mut survey, mut detector) = (TextProperties::default(), Detector::default());
     survey.feed(sample);
     detector.feed(sample);
     if survey.looks_binary() && !detector.may_be_utf16() {
@@ -46,7 +46,7 @@ fn kind(sample: &[u8]) -> Option<(Survey, Encoding)> {
     }
     let encoding = detector.finish(&survey);
     if !encoding.is_utf8() {
-        survey = Survey::default();
+        survey = TextProperties::default();
         survey.feed(&encoding.stream().feed(sample, false));
     }
     // The sample may end inside a character or between \r and \n: what is cut off there is not counted.

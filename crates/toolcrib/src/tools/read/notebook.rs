@@ -8,11 +8,11 @@ use super::Part;
 use super::page::FOOTER_CHARS;
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::file::OpenFile;
+use crate::open_file::OpenFile;
+use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::seen::Seen;
-use crate::tools::hidden::Hidden;
-use crate::words::counted;
+use crate::seen_files::Seen;
+use crate::tools::invisible_notes::Hidden;
 
 /// Whether a file is to be read as a notebook, by its name: the bytes are those of any JSON.
 pub(super) fn is_one(file: &OpenFile) -> bool {

@@ -1,12 +1,12 @@
 //! A part of a text, as a reply.
 
-use toolcrib_text::{Encoding, Endings, Line, Survey};
+use toolcrib_text::{Encoding, Endings, Line, TextProperties};
 
 use crate::error::Error;
-use crate::file::OpenFile;
+use crate::open_file::OpenFile;
+use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::tools::hidden::Hidden;
-use crate::words::counted;
+use crate::tools::invisible_notes::Hidden;
 
 /// What a reply needs besides its lines and its header: the line behind them.
 pub(super) const FOOTER_CHARS: usize = 200;
@@ -89,7 +89,7 @@ impl Page<'_> {
 }
 
 /// What the lines do not show of a text.
-pub(super) fn notes(survey: &Survey, encoding: Encoding) -> Vec<String> {
+pub(super) fn notes(survey: &TextProperties, encoding: Encoding) -> Vec<String> {
     let mut notes = Vec::new();
     if survey.bytes == 0 {
         notes.push("the file is empty".to_owned());

@@ -6,11 +6,11 @@ use toolcrib_text::visible;
 use super::page::FOOTER_CHARS;
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::file::OpenFile;
 use crate::helper::{pdf_text, place_to_decode};
+use crate::open_file::OpenFile;
+use crate::phrases::counted;
 use crate::reply::Reply;
-use crate::tools::hidden::Hidden;
-use crate::words::counted;
+use crate::tools::invisible_notes::Hidden;
 
 /// So many pages are read unless others are asked for.
 const DEFAULT_PAGES: u32 = 20;

@@ -4,8 +4,8 @@ use toolcrib_media::{ImageError, ImageLimits};
 
 use crate::cx::Cx;
 use crate::error::{Error, ErrorKind};
-use crate::file::OpenFile;
 use crate::helper::{fitting_picture, place_to_decode};
+use crate::open_file::OpenFile;
 use crate::reply::{Picture, Reply};
 
 /// Reads a picture.

@@ -1,6 +1,6 @@
 //! Text of a size that can be looked through as a whole, before any of it is shown.
 
-use toolcrib_text::{Detector, Encoding, Line, LineWindow, Survey, Window};
+use toolcrib_text::{Detector, Encoding, Line, LineWindow, TextProperties, Window};
 
 use super::binary::binary;
 use super::page::{FOOTER_CHARS, Page, Total, in_brackets, no_such_line, notes};
@@ -8,9 +8,9 @@ use super::{Part, large};
 use crate::author::author;
 use crate::cx::Cx;
 use crate::error::Error;
-use crate::file::OpenFile;
+use crate::open_file::OpenFile;
 use crate::reply::Reply;
-use crate::seen::{Seeing, Seen};
+use crate::seen_files::{Seeing, Seen};
 
 /// A file that is not larger is held while it is looked through: most are not.
 const SMALL_BYTES: usize = 64 << 10;
@@ -64,7 +64,7 @@ pub(super) fn read(
 
 /// What one look through a file tells of it.
 struct Look {
-    survey: Survey,
+    survey: TextProperties,
     encoding: Encoding,
     seen: Seen,
     /// The file, if it came in one piece: then it need not be read again.
@@ -74,7 +74,7 @@ struct Look {
 /// Looks through the file: what kind of text it is, what it says, how many lines. Text that is not
 /// UTF-8 is looked through again, as the letters it stands for.
 fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
-    let (mut raw, mut detector) = (Survey::default(), Detector::default());
+    let (mut raw, mut detector) = (TextProperties::default(), Detector::default());
     let mut seeing = Seeing::default();
     let (mut chunks, mut pieces, mut whole) = (file.chunks(cx), 0, None);
     while let Some(chunk) = chunks.next_chunk()? {
@@ -93,8 +93,12 @@ fn look(cx: &Cx<'_>, file: &OpenFile) -> Result<Look, Error> {
     Ok(Look { survey, encoding, seen: seeing.finish(), whole })
 }
 
-fn survey_letters(cx: &Cx<'_>, file: &OpenFile, encoding: Encoding) -> Result<Survey, Error> {
-    let (mut survey, mut stream) = (Survey::default(), encoding.stream());
+fn survey_letters(
+    cx: &Cx<'_>,
+    file: &OpenFile,
+    encoding: Encoding,
+) -> Result<TextProperties, Error> {
+    let (mut survey, mut stream) = (TextProperties::default(), encoding.stream());
     let mut chunks = file.chunks(cx);
     while let Some(chunk) = chunks.next_chunk()? {
         survey.feed(&stream.feed(chunk, false));

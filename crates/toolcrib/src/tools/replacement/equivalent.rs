@@ -1,8 +1,8 @@
 //! A text that is not in the file letter for letter, but is but for what says nothing.
 
 use toolcrib_text::{
-    EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, Rung, Wanted, find_all, find_equivalents,
-    from_visible, line_numbers, without_line_numbers,
+    EndingFinder, Endings, Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText, find_all,
+    find_equivalents, from_visible, line_numbers, without_line_numbers,
 };
 
 use super::{Replacement, Spot, several};
@@ -15,9 +15,9 @@ pub(crate) enum Matched {
     #[default]
     Exactly,
     /// But for this.
-    But(Rung),
+    But(MatchLevel),
     /// But for the line numbers in front of it, and for this.
-    Numbered(Option<Rung>),
+    Numbered(Option<MatchLevel>),
     /// By the bytes that stand in it as `\\xNN`, as Read shows them.
     ShownBytes,
 }
@@ -84,8 +84,8 @@ fn at_a_rung(
     was: &[u8],
     endings: Endings,
     shown: &str,
-) -> Result<Option<(Spot, Rung)>, Error> {
-    let (old, new) = (Wanted::new(replacement.old), Wanted::new(replacement.new));
+) -> Result<Option<(Spot, MatchLevel)>, Error> {
+    let (old, new) = (SoughtText::new(replacement.old), SoughtText::new(replacement.new));
     let places = find_equivalents(was, endings.terminator(), &old);
     let [place] = places.as_slice() else {
         return if places.is_empty() {

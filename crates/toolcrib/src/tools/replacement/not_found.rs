@@ -1,8 +1,9 @@
 //! Why a text is not in a file, as far as that can be told.
 
 use toolcrib_text::{
-    Likeness, Line, Nearest, Survey, Wanted, clip_line, each_line, find_all, find_equivalents,
-    line_numbers, nearest_block, show_invisible, split_lines, visible, without_line_numbers,
+    Likeness, Line, NearestMatch, SoughtText, TextProperties, each_line, find_all,
+    find_equivalents, line_numbers, nearest_block, show_invisible, split_lines, truncate_line,
+    visible, without_line_numbers,
 };
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -28,7 +29,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
         return Error::new(ErrorKind::NoMatch, format!("{shown} is empty"))
             .hint("Nothing was done. An empty old_string puts text into an empty file.");
     }
-    let survey = &Survey::of(text);
+    let survey = &TextProperties::of(text);
     let likeness = nearest_block(text, old.as_bytes(), survey.terminator());
     let nearest = match &likeness {
         Likeness::Block(nearest) => Some(nearest),
@@ -69,7 +70,7 @@ pub(super) fn explain(shown: &str, text: &[u8], old: &str, new: &str) -> Error {
 }
 
 /// The line at which the new text already stands, and but for what.
-fn applied(text: &[u8], survey: &Survey, new: &str) -> Option<(u64, String)> {
+fn applied(text: &[u8], survey: &TextProperties, new: &str) -> Option<(u64, String)> {
     if new.trim().is_empty() {
         return None;
     }
@@ -78,18 +79,18 @@ fn applied(text: &[u8], survey: &Survey, new: &str) -> Option<(u64, String)> {
     if let Some(&place) = find_all(text, survey.endings().adapt(new).as_bytes(), 1).first() {
         return Some((line(place)?, String::new()));
     }
-    let places = find_equivalents(text, terminator, &Wanted::new(new));
+    let places = find_equivalents(text, terminator, &SoughtText::new(new));
     let place = places.first()?;
     Some((line(place.range().start)?, format!(" but for {}", place.rung().words())))
 }
 
 /// The block that is most like the text, and the first line that differs.
-fn describe(nearest: &Nearest<'_>) -> String {
+fn describe(nearest: &NearestMatch<'_>) -> String {
     let mut detail = format!("The nearest text begins at line {}:\n", nearest.first_line);
     for (number, line) in
         (nearest.first_line.cast_signed()..).zip(&nearest.lines).take(MAX_BLOCK_LINES)
     {
-        let text = clip_line(&visible(line), MAX_CHARS);
+        let text = truncate_line(&visible(line), MAX_CHARS);
         detail += &Line { number, text, left_out: 0 }.render();
     }
     if nearest.lines.len() > MAX_BLOCK_LINES {
@@ -116,10 +117,15 @@ fn around(line: &str, at: usize) -> String {
     let skipped = if at < MAX_CHARS { 0 } else { at - CHARS_BEFORE };
     let shown: String = line.chars().skip(skipped).collect();
     let before = if skipped > 0 { format!("[{skipped} characters]…") } else { String::new() };
-    before + &clip_line(&shown, MAX_CHARS)
+    before + &truncate_line(&shown, MAX_CHARS)
 }
 
-fn hint(text: &[u8], old: &str, survey: &Survey, nearest: Option<&Nearest<'_>>) -> String {
+fn hint(
+    text: &[u8],
+    old: &str,
+    survey: &TextProperties,
+    nearest: Option<&NearestMatch<'_>>,
+) -> String {
     let wanted = split_lines(old.as_bytes(), b'\n');
     let differ = |same: fn(&[u8], &[u8]) -> bool| {
         nearest.is_some_and(|nearest| {

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Content, NewMode};
-use toolcrib_text::{Survey, unified_diff, visible_name};
+use toolcrib_text::{TextProperties, unified_diff, visible_name};
 
 use crate::cx::{Cx, FileEdit};
 use crate::history::ChangeLog;
+use crate::phrases::{counted, first_of};
 use crate::undo::{Chosen, Plan};
-use crate::words::{counted, first_of};
 
 /// So many changes, and files and directories, have a line each.
 const MAX_CHANGES: usize = 10;
@@ -116,7 +116,7 @@ fn facts(edit: &FileEdit) -> Vec<String> {
     }
     let file = |content: &Option<Content>| content.clone().filter(|content| !content.is_link());
     let (was, now) = (file(&edit.was), file(&edit.now));
-    match was.iter().chain(&now).any(|content| Survey::of(content).looks_binary()) {
+    match was.iter().chain(&now).any(|content| TextProperties::of(content).looks_binary()) {
         true => facts.extend(now.map(|now| counted(now.len() as u64, "byte"))),
         false => {
             let diff = unified_diff("", was.as_deref(), now.as_deref(), usize::MAX);

@@ -1,9 +1,9 @@
 //! Refusing to replace what the caller does not know, with what it needs to know.
 
-use toolcrib_text::{LineWindow, Survey, Window};
+use toolcrib_text::{LineWindow, TextProperties, Window};
 
 use crate::error::{Error, ErrorKind};
-use crate::seen::Seen;
+use crate::seen_files::Seen;
 
 /// Lines of the file that a refusal shows.
 const HEAD_LINES: u64 = 40;
@@ -55,7 +55,7 @@ fn refuse(kind: ErrorKind, message: String, was: &[u8], now: &Seen) -> Error {
 }
 
 fn head(text: &[u8]) -> String {
-    let survey = Survey::of(text);
+    let survey = TextProperties::of(text);
     if survey.looks_binary() {
         return format!("[no text: {} bytes]", text.len());
     }

@@ -1,0 +1,46 @@
+//! The caches of build tools, which commands may write if the operator says so.
+
+/// The caches of each build tool, beneath the home.
+const CACHES: &[(&str, &[&str])] = &[
+    // With the locks by which one cargo waits for another.
+    (
+        "cargo",
+        &[".cargo/registry", ".cargo/git", ".cargo/.package-cache", ".cargo/.package-cache-mutate"],
+    ),
+    ("rustup", &[".rustup"]),
+    ("npm", &[".npm"]),
+    ("pnpm", &[".local/share/pnpm", ".cache/pnpm"]),
+    ("yarn", &[".cache/yarn", ".yarn"]),
+    ("pip", &[".cache/pip"]),
+    ("uv", &[".cache/uv", ".local/share/uv"]),
+    ("go", &["go/pkg", ".cache/go-build"]),
+    ("maven", &[".m2/repository"]),
+    ("gradle", &[".gradle/caches", ".gradle/daemon", ".gradle/native", ".gradle/wrapper"]),
+];
+
+/// The caches of a tool.
+pub(crate) fn cache(tool: &str) -> Result<&'static [&'static str], String> {
+    let found = CACHES.iter().find(|(name, _)| *name == tool);
+    found.map(|(_, paths)| *paths).ok_or_else(|| {
+        let names: Vec<&str> = CACHES.iter().map(|(name, _)| *name).collect();
+        format!("no caches are known for {tool:?}; there are: {}", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_cache_lies_in_what_is_hidden_nor_holds_it() {
+        let caches = CACHES.iter().flat_map(|(_, paths)| *paths);
+        for cache in caches {
+            let cache = std::path::Path::new(cache);
+            let clash = crate::hidden_paths::in_home().find(|secret| {
+                cache.starts_with(secret) || std::path::Path::new(secret).starts_with(cache)
+            });
+            assert_eq!(clash, None, "{cache:?}");
+        }
+        assert!(cache("nix").unwrap_err().contains("cargo, rustup"));
+    }
+}

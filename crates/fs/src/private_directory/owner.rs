@@ -1,0 +1,58 @@
+//! Which users could replace a directory.
+
+use std::path::Path;
+
+use rustix::fs::Stat;
+
+use super::Refusal;
+use crate::error::{FsError, FsErrorKind};
+use crate::open_beneath;
+
+const ROOT: u32 = 0;
+const STICKY: u32 = 0o1000;
+const GROUP_WRITES: u32 = 0o020;
+const OTHERS_WRITE: u32 = 0o002;
+
+/// The user that this process acts as.
+pub(super) fn us() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Refuses a directory in which another user could rename what is ours. In a sticky directory, as `/tmp` is,
+/// only its owner can. A group counts as this user if it is its own: many systems give each user a group and
+/// let it write.
+pub(super) fn check_parent(path: &Path, stat: &Stat) -> Result<(), Refusal> {
+    let refuse = |why: String| {
+        let detail =
+            format!("{why}, so nothing in it can hold our own files; name another directory");
+        Err(Refusal::Unsafe(FsError::new(FsErrorKind::Permission, path, detail)))
+    };
+    let owner = stat.st_uid;
+    if owner != us() && owner != ROOT && !is_unmapped(owner) {
+        return refuse(format!("belongs to user {owner}, not to user {} or root", us()));
+    }
+    let mode = open_beneath::permissions(stat).as_raw_mode();
+    let is_own_group = [ROOT, rustix::process::getegid().as_raw()].contains(&stat.st_gid);
+    let others_write = mode & OTHERS_WRITE != 0 || (mode & GROUP_WRITES != 0 && !is_own_group);
+    if others_write && mode & STICKY == 0 {
+        return refuse(format!("can be written by other users (mode {mode:o})"));
+    }
+    Ok(())
+}
+
+/// Whether this is the number that a user namespace shows for all users that it does not know. Within one,
+/// the system's own directories have this owner.
+fn is_unmapped(user: u32) -> bool {
+    let number = |path| std::fs::read_to_string(path).ok()?.trim().parse::<u32>().ok();
+    let Ok(map) = std::fs::read_to_string("/proc/self/uid_map") else { return false };
+    let has_user = |line: &str| {
+        let mut numbers = line.split_whitespace().map(str::parse::<u64>);
+        match (numbers.next(), numbers.next(), numbers.next()) {
+            (Some(Ok(first)), _, Some(Ok(count))) => {
+                (first..first.saturating_add(count)).contains(&u64::from(user))
+            }
+            _ => true,
+        }
+    };
+    number("/proc/sys/kernel/overflowuid") == Some(user) && !map.lines().any(has_user)
+}

@@ -1,0 +1,233 @@
+//! Rules that would answer a question for good, as they are written in the file of rules, with what else
+//! they are about: who says "always" should know to what.
+
+use std::path::Path;
+
+use crate::access::{Access, Effect};
+use crate::approval_scope::{ApprovalScope, SessionApprovals};
+use crate::decide::Decision;
+
+/// A person reads no more rules than these before saying "always".
+const MAX_RULES: usize = 20;
+
+/// Rules that decide on all that was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    rules: Vec<Proposed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Proposed {
+    decision: Decision,
+    kind: &'static str,
+    /// What its patterns are called, and the one that it has.
+    key: &'static str,
+    pattern: String,
+    covers: String,
+}
+
+impl Proposal {
+    /// A rule for each thing that was asked about; nothing, if there is one that no rule can be about, or too
+    /// many. Where a profile asks about all files, the rules are for the files of this call alone.
+    pub(crate) fn new(
+        asks: &SessionApprovals,
+        accesses: &[Access],
+        decision: Decision,
+    ) -> Option<Proposal> {
+        let mut rules = Vec::new();
+        for asked in asks {
+            match asked {
+                ApprovalScope::Effect(effect) => {
+                    for access in accesses.iter().filter(|access| access.effect() == *effect) {
+                        let file = ApprovalScope::Path(*effect, access.path()?.to_owned());
+                        rules.push(Proposed::new(&file, decision)?);
+                    }
+                }
+                asked => rules.push(Proposed::new(asked, decision)?),
+            }
+        }
+        rules.dedup();
+        (1..=MAX_RULES).contains(&rules.len()).then_some(Proposal { rules })
+    }
+
+    /// The rules as a file has them.
+    pub fn text(&self) -> String {
+        let rule = |rule: &Proposed| {
+            let Proposed { decision, kind, key, pattern, .. } = rule;
+            let (decision, pattern) = (decision.name(), toml_string(pattern));
+            format!("[[rule]]\ndecision = \"{decision}\"\nkind = \"{kind}\"\n{key} = [{pattern}]\n")
+        };
+        self.rules.iter().map(rule).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The rules on one line.
+    pub fn line(&self) -> String {
+        let rule = |rule: &Proposed| {
+            let Proposed { decision, kind, key, pattern, .. } = rule;
+            let (decision, pattern) = (decision.name(), toml_string(pattern));
+            format!("decision = \"{decision}\", kind = \"{kind}\", {key} = [{pattern}]")
+        };
+        self.rules.iter().map(rule).collect::<Vec<_>>().join("; and ")
+    }
+
+    /// All that they are about, a line each.
+    pub fn covers(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|rule| rule.covers.as_str())
+    }
+}
+
+impl Proposed {
+    fn new(asked: &ApprovalScope, decision: Decision) -> Option<Proposed> {
+        let everywhere = "in every workspace";
+        let (kind, key, pattern, covers) = match asked {
+            ApprovalScope::Path(Effect::Read, path)
+            | ApprovalScope::Outside(Effect::Read, path) => {
+                let path = as_written(path)?;
+                ("read", "paths", path.to_owned(), format!("reading {path} and all beneath it"))
+            }
+            ApprovalScope::Path(_, path)
+            | ApprovalScope::Outside(_, path)
+            | ApprovalScope::Redirection(path) => {
+                let path = as_written(path)?;
+                let covers = format!(
+                    "changing {path} and all beneath it, by tools and by redirections of commands"
+                );
+                ("edit", "paths", path.to_owned(), covers)
+            }
+            ApprovalScope::External(path) => {
+                let path = as_written(path)?;
+                let covers = format!("{path} and all beneath it, {everywhere}");
+                ("external_directory", "paths", path.to_owned(), covers)
+            }
+            ApprovalScope::Command(words) => {
+                let pattern = as_pattern(words)?;
+                let covers = match decision {
+                    Decision::Allow => format!(
+                        "`{pattern}` with just these words, {everywhere}; also after cd, with 2>&1, with \
+                         variables that change nothing, and piped into what only reads"
+                    ),
+                    _ => format!("every command that begins with `{pattern}`, {everywhere}"),
+                };
+                ("command", "commands", pattern, covers)
+            }
+            ApprovalScope::Host(host) => {
+                let covers = format!("commands that name {host}, {everywhere}");
+                ("network", "hosts", host.clone(), covers)
+            }
+            ApprovalScope::Effect(_) | ApprovalScope::Script(_) => return None,
+        };
+        Some(Proposed { decision, kind, key, pattern, covers })
+    }
+}
+
+/// A path as a pattern that fits it and what is beneath, and no other.
+fn as_written(path: &Path) -> Option<&str> {
+    path.to_str().filter(|path| !path.contains(['*', '?']))
+}
+
+/// A text as TOML writes it.
+fn toml_string(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            letter if letter.is_control() => quoted += &format!("\\u{:04x}", u32::from(letter)),
+            letter => quoted.push(letter),
+        }
+    }
+    quoted + "\""
+}
+
+/// A command as a pattern that fits it alone. Variables before it are no part of it.
+fn as_pattern(words: &[String]) -> Option<String> {
+    let is_variable = |word: &&String| {
+        let name = word.split_once('=').map(|(name, _)| name);
+        name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+    };
+    let quoted = |word: &String| {
+        let plain = |letter: char| letter.is_alphanumeric() || "-_./:=,@%+".contains(letter);
+        match word {
+            // A star would stand for more, and both quotes cannot be written.
+            word if word.contains(['*', '?', '\n']) => None,
+            word if !word.is_empty() && word.chars().all(plain) => Some(word.clone()),
+            word if !word.contains('\'') => Some(format!("'{word}'")),
+            word if !word.contains('"') => Some(format!("\"{word}\"")),
+            _ => None,
+        }
+    };
+    let words: Vec<String> =
+        words.iter().skip_while(is_variable).map(quoted).collect::<Option<_>>()?;
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::Rules;
+
+    fn proposed(asked: ApprovalScope) -> Option<String> {
+        let proposal = Proposal::new(&SessionApprovals::from([asked]), &[], Decision::Allow)?;
+        assert_eq!(proposal.covers().count(), 1);
+        Some(proposal.text())
+    }
+
+    #[test]
+    fn where_a_profile_asks_about_all_files_the_rules_are_for_those_of_the_call() {
+        let asks = SessionApprovals::from([ApprovalScope::Effect(Effect::Write)]);
+        let writes = |paths: &[&str]| -> Vec<Access> {
+            paths.iter().map(|path| Access::Write(path.into())).collect()
+        };
+        let proposed = |accesses: &[Access]| {
+            let proposal = Proposal::new(&asks, accesses, Decision::Allow)?;
+            Some(proposal.line())
+        };
+        let mut one = writes(&["/w/ws/a.txt"]);
+        one.push(Access::Read("/w/ws/b.txt".into()));
+        let line = r#"decision = "allow", kind = "edit", paths = ["/w/ws/a.txt"]"#;
+        assert_eq!(proposed(&one).as_deref(), Some(line));
+        let two = proposed(&writes(&["/w/ws/a.txt", "/w/ws/b.txt"])).unwrap();
+        assert!(two.contains("a.txt") && two.contains("b.txt"), "{two}");
+        assert_eq!(
+            proposed(&[Access::WriteAny]),
+            None,
+            "no rule is about files that nobody knows yet"
+        );
+        assert_eq!(proposed(&writes(&["/w/ws/a*"])), None);
+        let many: Vec<String> = (0..=MAX_RULES).map(|number| format!("/w/ws/{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(proposed(&writes(&many)), None);
+    }
+
+    #[test]
+    fn a_rule_that_is_offered_can_be_read() {
+        for asked in [
+            ApprovalScope::Command(vec![
+                "git".into(),
+                "push".into(),
+                "a b".into(),
+                "it's".into(),
+                "\"\\\u{1b}".into(),
+            ]),
+            ApprovalScope::Command(vec!["CI=1".into(), "npm".into(), "test".into()]),
+            ApprovalScope::Redirection("/w/ws/a \"b\".txt".into()),
+            ApprovalScope::External("/etc/x".into()),
+            ApprovalScope::Host("example.com".into()),
+            ApprovalScope::Path(Effect::Read, "/w/ws/a.txt".into()),
+        ] {
+            let text = proposed(asked).unwrap();
+            assert_eq!(Rules::parse(&text).map(|rules| rules.count()), Ok(1), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_rule_fits_alone_is_not_offered() {
+        for asked in [
+            ApprovalScope::Script("$x".into()),
+            ApprovalScope::Command(vec!["ls".into(), "*".into()]),
+            ApprovalScope::Command(vec!["LD_PRELOAD=x".into()]),
+            ApprovalScope::Redirection("/w/ws/a*".into()),
+        ] {
+            assert_eq!(proposed(asked), None);
+        }
+    }
+}

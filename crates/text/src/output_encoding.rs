@@ -1,0 +1,68 @@
+//! In which encoding the output of a command is.
+//!
+//! An output is put together by many programs: one bad file name, or a few bytes of data, do not make the rest
+//! of it anything but UTF-8. Such bytes are shown as escapes; decoded by another encoding, they would change
+//! every other letter too.
+
+use crate::encoding::{Detector, Encoding};
+use crate::text_properties::TextProperties;
+
+/// The encoding of an output, by its beginning and its end.
+pub fn output_encoding(parts: &[&[u8]]) -> Encoding {
+    if is_mostly_utf8(parts) {
+        return Encoding::UTF_8;
+    }
+    let (mut detector, mut survey) = (Detector::default(), TextProperties::default());
+    for part in parts {
+        detector.feed(part);
+        survey.feed(part);
+    }
+    survey.finish();
+    let found = detector.finish(&survey);
+    // A few zeros among letters look like UTF-16, which no program here writes to a pipe.
+    if found.unit_bytes() == 1 { found } else { Encoding::UTF_8 }
+}
+
+/// Whether at least as many lines with letters beyond ASCII are UTF-8 as are not. In a text of another
+/// encoding, hardly a line is by chance. Of bytes that no text has, none tells of another encoding.
+fn is_mostly_utf8(parts: &[&[u8]]) -> bool {
+    let (mut whole, mut broken) = (0_u64, 0_u64);
+    for line in parts.iter().flat_map(|part| part.split(|&byte| byte == b'\n')) {
+        if line.is_ascii() {
+            continue;
+        }
+        let mut invalid = line.utf8_chunks().flat_map(|chunk| chunk.invalid().iter());
+        let is_whole = !line.utf8_chunks().any(|chunk| !chunk.invalid().is_empty());
+        whole += u64::from(is_whole);
+        broken += u64::from(!is_whole && !invalid.all(|byte| matches!(byte, 0xfe | 0xff)));
+    }
+    whole >= broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_bad_bytes_do_not_change_the_other_letters() {
+        for output in [
+            b"caf\xc3\xa9 ok\nbad \xff byte\n".as_slice(),
+            b"bad_\xff\xfe.txt\n",
+            b"\xe2\x9c\x93 passed\n\xb3\x81\xe0\x9a\xf1\x88\xa2\xc4",
+            b"plain\n",
+            b"",
+        ] {
+            assert!(output_encoding(&[output]).is_utf8(), "{output:?}");
+        }
+        // Cut off in the middle of a letter, as samples are.
+        assert!(output_encoding(&[b"gr\xc3\xbc\xc3", b"\xbcn\n"]).is_utf8());
+    }
+
+    #[test]
+    fn text_of_another_encoding_is_read_as_that() {
+        let text = "Où est la bibliothèque ?\nLes élèves étaient très fatigués.\n";
+        let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
+        assert_eq!(output_encoding(&[&latin]).name(), "windows-1252");
+        assert_eq!(output_encoding(&[b"ASCII, then \xb2\xe2\xca\xd4\n"]).name(), "GBK");
+    }
+}

@@ -1,0 +1,439 @@
+//! Where the hunks of a file go.
+//!
+//! If each fits at its own line, letter for letter, that is it: the file is what the patch was made
+//! from. Otherwise the file has changed since, or the numbers are a model's, and each hunk is looked
+//! for: letter for letter, then by the rungs of [`crate::find_equivalents`]. Those that fit at one place
+//! only go there. For the others, what is around them tells: the hunks before and after, their anchors,
+//! how far the neighbours have moved. Where that leaves more than one place, the patch is refused.
+
+mod anchors;
+mod index;
+mod neighbours;
+mod sides;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use self::index::{Budget, Index};
+use self::neighbours::{Around, clearly_nearest};
+use self::sides::{Sides, ends_rightly, is_partly_there, stands, stands_already, stands_instead};
+use super::file_lines::FileLines;
+use super::hunk::Hunk;
+use super::mismatch::{Divergence, Misfit, Why};
+use crate::equivalent::{MatchLevel, Reindent};
+use crate::nearest_match::{Likeness, nearest_block};
+
+/// How a hunk's lines are compared with the file's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fit {
+    Exact,
+    But(MatchLevel),
+}
+
+/// Where a hunk goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Placed {
+    /// How many lines of the file come before it.
+    pub(super) start: usize,
+    pub(super) fit: Fit,
+    /// Its new lines stand there, and not its old ones.
+    pub(super) already: bool,
+}
+
+/// Lines at both ends of a hunk that are left out to see where it would fit then.
+const LESS_CONTEXT: usize = 3;
+
+/// A file of more lines is not searched: numbers for its lines would take more memory than most files.
+const MAX_LINES: usize = 8_000_000;
+
+/// Finds the places of all hunks, in their order.
+pub(super) fn place(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Result<Vec<Placed>, Misfit> {
+    match at_their_lines(file, hunks) {
+        Ok(placed) => Ok(placed),
+        Err(hunk) if file.len() > MAX_LINES => {
+            let (lines, most) = (file.len() as u64, MAX_LINES as u64);
+            Err(Misfit { hunk, why: Why::TooManyLines { lines, most } })
+        }
+        Err(_) => Search::new(file, hunks).run(),
+    }
+}
+
+/// Each hunk at the line that its header says, if all fit there; else the first that does not.
+fn at_their_lines(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Result<Vec<Placed>, usize> {
+    let mut placed = Vec::with_capacity(hunks.len());
+    let mut floor = 0;
+    for (at, hunk) in hunks.iter().enumerate() {
+        let start = hunk.before.filter(|&start| start >= floor).ok_or(at)?;
+        let sides = Sides::of(hunk);
+        let fits = stands(file, start, &sides.old)
+            && ends_rightly(file, hunk, start, sides.old.len())
+            && !stands_already(file, &sides, start);
+        if !fits {
+            return Err(at);
+        }
+        floor = start + sides.old.len();
+        placed.push(Placed { start, fit: Fit::Exact, already: false });
+    }
+    Ok(placed)
+}
+
+/// A side of a hunk.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Old,
+    New,
+}
+
+/// The search for places, where not every hunk is at its line.
+struct Search<'f, 'a> {
+    file: &'f FileLines<'a>,
+    hunks: &'f [Hunk<'f>],
+    sides: Vec<Sides<'f>>,
+    indexes: Vec<(Fit, Index)>,
+    budget: Budget,
+    placed: Vec<Option<Placed>>,
+    /// The lines that the placed hunks change, from where to where. None overlap.
+    taken: BTreeSet<(usize, usize)>,
+}
+
+/// Where a hunk might go.
+struct Candidates {
+    /// How many lines of the file come before it, from the first place to the last.
+    starts: Vec<usize>,
+    fit: Fit,
+    /// What stands there are its new lines.
+    already: bool,
+}
+
+impl Fit {
+    const ALL: [Fit; 6] = [
+        Fit::Exact,
+        Fit::But(MatchLevel::LineEndings),
+        Fit::But(MatchLevel::TrailingBlanks),
+        Fit::But(MatchLevel::Indentation),
+        Fit::But(MatchLevel::Typography),
+        Fit::But(MatchLevel::IndentationAndTypography),
+    ];
+
+    /// What counts of a line.
+    fn key(self, line: &[u8]) -> Cow<'_, [u8]> {
+        match self {
+            Fit::Exact => line.into(),
+            Fit::But(rung) => rung.key(line),
+        }
+    }
+}
+
+impl<'f, 'a> Search<'f, 'a> {
+    fn new(file: &'f FileLines<'a>, hunks: &'f [Hunk<'f>]) -> Self {
+        Search {
+            file,
+            hunks,
+            sides: hunks.iter().map(Sides::of).collect(),
+            indexes: Vec::new(),
+            budget: Budget::default(),
+            placed: vec![None; hunks.len()],
+            taken: BTreeSet::new(),
+        }
+    }
+
+    fn run(mut self) -> Result<Vec<Placed>, Misfit> {
+        let mut open: Vec<(usize, Candidates)> = Vec::new();
+        for at in 0..self.hunks.len() {
+            let found = self.candidates(at).map_err(|why| Misfit { hunk: at, why })?;
+            match found.starts[..] {
+                [start] => self.put(at, start, &found).map_err(|why| Misfit { hunk: at, why })?,
+                _ => open.push((at, found)),
+            }
+        }
+        let mut fixed: Vec<usize> = (0..self.placed.len()).rev().collect();
+        fixed.retain(|&at| self.placed[at].is_some());
+        for (at, found) in open {
+            // From here on, all before it have their places; of those after it, the ones above.
+            while fixed.last().is_some_and(|&next| next < at) {
+                fixed.pop();
+            }
+            let around = self.around(at.checked_sub(1), fixed.last().copied());
+            let put =
+                self.choose(at, &found, &around).and_then(|start| self.put(at, start, &found));
+            put.map_err(|why| Misfit { hunk: at, why })?;
+        }
+        Ok(self.placed.into_iter().flatten().collect())
+    }
+
+    /// All places at which a hunk fits, at the lowest rung that has one. None, where it has no lines to
+    /// find it by, only a line number.
+    fn candidates(&mut self, at: usize) -> Result<Candidates, Why> {
+        if self.sides[at].old.is_empty() {
+            let starts = self.insertion(at)?;
+            return Ok(Candidates { starts, fit: Fit::Exact, already: false });
+        }
+        if let Some(start) = self.made_at_its_line(at) {
+            return Ok(Candidates { starts: vec![start], fit: Fit::Exact, already: true });
+        }
+        let mut not_at_end = Vec::new();
+        for fit in Fit::ALL {
+            let starts = self.standing(at, fit, Side::Old)?;
+            let (fitting, others): (Vec<usize>, Vec<usize>) =
+                starts.into_iter().partition(|&start| self.ends_rightly(at, start, fit));
+            if !fitting.is_empty() {
+                return Ok(Candidates { starts: fitting, fit, already: false });
+            }
+            if not_at_end.is_empty() {
+                not_at_end = others;
+            }
+        }
+        if let Some(found) = self.applied_before(at)? {
+            return Ok(found);
+        }
+        match not_at_end[..] {
+            [] => Err(self.not_found(at)),
+            [only] => Err(Why::NotAtEnd { elsewhere: Some(line_number(only)) }),
+            _ => Err(Why::NotAtEnd { elsewhere: None }),
+        }
+    }
+
+    /// Whether what a hunk says about the end of the file holds for its old lines at `start`.
+    fn ends_rightly(&self, at: usize, start: usize, fit: Fit) -> bool {
+        let (hunk, count) = (&self.hunks[at], self.sides[at].old.len());
+        match fit {
+            Fit::Exact => ends_rightly(self.file, hunk, start, count),
+            // How the last line ends is a line ending too.
+            Fit::But(_) => {
+                let must_end = hunk.at_end || hunk.old_unended || hunk.new_unended;
+                !must_end || start + count == self.file.len()
+            }
+        }
+    }
+
+    /// Where lines of a hunk stand.
+    fn standing(&mut self, at: usize, fit: Fit, side: Side) -> Result<Vec<usize>, Why> {
+        let lines = match side {
+            Side::Old => &self.sides[at].old,
+            Side::New => &self.sides[at].new,
+        };
+        // Blank lines say nothing of where they are.
+        if fit != Fit::Exact && lines.iter().all(|line| line.trim().is_empty()) {
+            return Ok(Vec::new());
+        }
+        if self.indexes.iter().all(|(known, _)| *known != fit) {
+            let all = self.sides.iter().flat_map(|sides| sides.old.iter().chain(&sides.new));
+            self.indexes.push((fit, Index::new(self.file, all.copied(), fit)));
+        }
+        let index = self.indexes.iter().find(|(known, _)| *known == fit);
+        let found = index.and_then(|(_, index)| index.find(lines, fit, &mut self.budget));
+        let mut starts = found.ok_or(Why::TooRepetitive)?;
+        if let Fit::But(rung) = fit {
+            starts.retain(|&start| is_uniform(self.file, rung, start, lines));
+        }
+        Ok(starts)
+    }
+
+    /// Where the new lines of a hunk stand, if that is at their very line and the old ones are not at
+    /// theirs: it was applied before, and where its old lines stand too is another place.
+    fn made_at_its_line(&self, at: usize) -> Option<usize> {
+        let (hunk, sides) = (&self.hunks[at], &self.sides[at]);
+        let says_enough = sides.new.len() >= LESS_CONTEXT && sides.is_telling(self.file.len());
+        if !says_enough || stands(self.file, hunk.before?, &sides.old) {
+            return None;
+        }
+        let stands_there = |start: &usize| {
+            stands(self.file, *start, &sides.new) && !is_partly_there(self.file, sides, *start)
+        };
+        [hunk.before_new, hunk.before].into_iter().flatten().find(stands_there)
+    }
+
+    /// Where the new lines of a hunk stand, whose old ones do not: it was applied before.
+    fn applied_before(&mut self, at: usize) -> Result<Option<Candidates>, Why> {
+        for fit in
+            [Fit::Exact, Fit::But(MatchLevel::LineEndings), Fit::But(MatchLevel::TrailingBlanks)]
+        {
+            if self.sides[at].new.is_empty() {
+                break;
+            }
+            let mut starts = self.standing(at, fit, Side::New)?;
+            let sides = &self.sides[at];
+            starts.retain(|&start| !is_partly_there(self.file, sides, start));
+            let Hunk { before, before_new, .. } = self.hunks[at];
+            let at_its_line = |start: &usize| [before, before_new].contains(&Some(*start));
+            if let Some(start) = starts.iter().copied().find(at_its_line)
+                && sides.new.len() >= LESS_CONTEXT
+            {
+                return Ok(Some(Candidates { starts: vec![start], fit, already: true }));
+            }
+            if !starts.is_empty() && sides.proves_applied(self.file.len()) {
+                return Ok(Some(Candidates { starts, fit, already: true }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where a hunk goes that has only new lines; nothing, where that depends on the other hunks.
+    fn insertion(&mut self, at: usize) -> Result<Vec<usize>, Why> {
+        let (hunk, lines) = (&self.hunks[at], self.file.len());
+        let no_such_place = |named: String| Why::NoSuchPlace { named, lines: lines as u64 };
+        if lines == 0 || hunk.at_end {
+            let before = lines.checked_sub(self.sides[at].new.len());
+            let again = before.filter(|&at_end| stands_already(self.file, &self.sides[at], at_end));
+            return Ok(vec![again.unwrap_or(lines)]);
+        }
+        if !hunk.anchors.is_empty() {
+            let found = anchors::find(self.file, &hunk.anchors, &mut self.budget);
+            return match found.ok_or(Why::TooRepetitive)? {
+                Ok(anchors) => Ok(anchors.into_iter().map(|anchor| anchor + 1).collect()),
+                Err(missing) => Err(no_such_place(missing.to_owned())),
+            };
+        }
+        match hunk.before {
+            None if hunk.appends => Ok(vec![lines]),
+            None => Err(Why::Nowhere),
+            Some(before) if before > lines => Err(no_such_place(format!("line {before}"))),
+            Some(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The one place out of several that is meant.
+    fn choose(&mut self, at: usize, found: &Candidates, around: &Around) -> Result<usize, Why> {
+        let ambiguous = |starts: &[usize]| {
+            let lines = starts.iter().copied().map(line_number).collect();
+            let rung = match found.fit {
+                Fit::Exact => None,
+                Fit::But(rung) => Some(rung),
+            };
+            Why::Ambiguous { lines, rung }
+        };
+        if found.starts.is_empty() {
+            let predicted = around.predicted(self.hunks[at].before);
+            return match predicted[..] {
+                [only] if only <= self.file.len() => Ok(only),
+                _ => Err(ambiguous(&predicted)),
+            };
+        }
+        let free: Vec<usize> =
+            found.starts.iter().copied().filter(|&start| self.is_free(at, start)).collect();
+        let between: Vec<usize> = free
+            .iter()
+            .copied()
+            .filter(|&start| around.has(self.sides[at].changed(start)))
+            .collect();
+        let mut starts = if between.is_empty() { free } else { between };
+        if let Some(&first) = found.starts.first().filter(|_| starts.is_empty()) {
+            return Err(Why::Overlaps { line: line_number(first) });
+        }
+        if starts.len() > 1 && !self.hunks[at].anchors.is_empty() {
+            let anchored = anchors::find(self.file, &self.hunks[at].anchors, &mut self.budget);
+            if let Ok(anchors) = anchored.ok_or(Why::TooRepetitive)? {
+                let behind = |anchor: usize| starts.iter().copied().find(|&start| start >= anchor);
+                let mut narrowed: Vec<usize> = anchors.into_iter().filter_map(behind).collect();
+                narrowed.dedup();
+                starts = if narrowed.is_empty() { starts } else { narrowed };
+            }
+        }
+        if let [only] = starts[..] {
+            return Ok(only);
+        }
+        let predicted = around.predicted(self.hunks[at].before);
+        let hits: Vec<usize> =
+            predicted.iter().copied().filter(|hit| starts.contains(hit)).collect();
+        match hits[..] {
+            [only] => Ok(only),
+            [] => clearly_nearest(&starts, &predicted).ok_or_else(|| ambiguous(&starts)),
+            _ => Err(ambiguous(&starts)),
+        }
+    }
+
+    /// What the nearest hunks that have their places, before it and after it, tell of where another is.
+    fn around(&self, before: Option<usize>, after: Option<usize>) -> Around {
+        let moved = |other: usize| {
+            let placed = self.placed[other]?;
+            let changed = match placed.already {
+                true => placed.start..placed.start + self.sides[other].new.len(),
+                false => self.sides[other].changed(placed.start),
+            };
+            let by = self.hunks[other]
+                .before
+                .map(|before| placed.start.cast_signed().wrapping_sub(before.cast_signed()));
+            Some((changed, by))
+        };
+        let (before, after) = (before.and_then(moved), after.and_then(moved));
+        Around {
+            from: before.as_ref().map_or(0, |(changed, _)| changed.end),
+            to: after.as_ref().map_or(usize::MAX, |(changed, _)| changed.start),
+            moved: [before, after].into_iter().flatten().filter_map(|(_, by)| by).collect(),
+        }
+    }
+
+    /// Whether no other hunk changes the same lines.
+    fn is_free(&self, at: usize, start: usize) -> bool {
+        let changed = self.sides[at].changed(start);
+        let before_its_end = self.taken.range(..(changed.end, 0)).next_back();
+        before_its_end.is_none_or(|&(_, end)| end <= changed.start)
+    }
+
+    fn put(&mut self, at: usize, start: usize, found: &Candidates) -> Result<(), Why> {
+        let again = match found.fit {
+            Fit::Exact => stands_already(self.file, &self.sides[at], start),
+            Fit::But(_) => stands_instead(self.file, &self.sides[at], start),
+        };
+        let already = found.already || again;
+        if !already {
+            if !self.is_free(at, start) {
+                return Err(Why::Overlaps { line: line_number(start) });
+            }
+            let changed = self.sides[at].changed(start);
+            self.taken.insert((changed.start, changed.end));
+        }
+        // What stands there already, stands there letter for letter.
+        let fit = if again { Fit::Exact } else { found.fit };
+        self.placed[at] = Some(Placed { start, fit, already });
+        Ok(())
+    }
+
+    fn not_found(&mut self, at: usize) -> Why {
+        let wanted = self.sides[at].old.join("\n");
+        let nearest = nearest_block(self.file.text, wanted.as_bytes(), self.file.terminator);
+        let too_large_to_compare = nearest == Likeness::NoLine;
+        let nearest = match nearest {
+            Likeness::Block(nearest) => {
+                let (line, expected, found) = nearest.differs;
+                let (expected, found) = (expected.to_vec(), found.map(<[u8]>::to_vec));
+                Some(Divergence { begins: nearest.first_line, line, expected, found })
+            }
+            Likeness::Nothing | Likeness::NoLine => None,
+        };
+        let with_less_context = self.with_less_context(at);
+        Why::NotFound { nearest, too_large_to_compare, with_less_context }
+    }
+
+    /// The only line at which a hunk would fit if fewer lines around what it changes had to stand there.
+    fn with_less_context(&mut self, at: usize) -> Option<u64> {
+        let Sides { old, lead, trail, .. } = &self.sides[at];
+        let (lead, trail) = (*lead, *trail);
+        let index = self.indexes.iter().find(|(fit, _)| *fit == Fit::Exact);
+        let (_, index) = index?;
+        for less in 1..=LESS_CONTEXT.min(lead.max(trail)) {
+            let (before, after) = (less.min(lead), less.min(trail));
+            let inner = &old[before..old.len() - after];
+            if inner.iter().all(|line| line.trim().is_empty()) {
+                return None;
+            }
+            match index.find(inner, Fit::Exact, &mut self.budget)?[..] {
+                [] => {}
+                [only] => return Some(line_number(only)),
+                _ => return None,
+            }
+        }
+        None
+    }
+}
+
+/// Whether one rule leads from the indentation of these lines to that of the file's, if that is all that
+/// a rung leaves open.
+fn is_uniform(file: &FileLines<'_>, rung: MatchLevel, start: usize, lines: &[&str]) -> bool {
+    !rung.indents()
+        || Reindent::between(file.text, lines, &file.ranges(start, lines.len())).is_some()
+}
+
+fn line_number(start: usize) -> u64 {
+    start as u64 + 1
+}

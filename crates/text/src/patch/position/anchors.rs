@@ -1,0 +1,55 @@
+//! The lines that `@@` names: a hunk is to be found behind them.
+
+use super::index::Budget;
+use crate::equivalent::MatchLevel;
+use crate::patch::file_lines::FileLines;
+
+/// Where the last of these anchors may stand, each behind the one before; the first that is not there is
+/// an error. Nothing at all, if finding out costs too much.
+pub(super) fn find<'h>(
+    file: &FileLines<'_>,
+    anchors: &[&'h str],
+    budget: &mut Budget,
+) -> Option<Result<Vec<usize>, &'h str>> {
+    let mut places: Option<Vec<usize>> = None;
+    for &anchor in anchors {
+        budget.take(file.len())?;
+        let standing = standing(file, anchor);
+        let behind = match places {
+            None => standing,
+            Some(before) => {
+                let next = |place: usize| {
+                    standing.get(standing.partition_point(|&line| line <= place)).copied()
+                };
+                let mut behind: Vec<usize> = before.into_iter().filter_map(next).collect();
+                behind.dedup();
+                behind
+            }
+        };
+        if behind.is_empty() {
+            return Some(Err(anchor));
+        }
+        places = Some(behind);
+    }
+    Some(Ok(places.unwrap_or_default()))
+}
+
+/// The lines that say what an anchor does, but for blanks around it and typography; if there is none,
+/// those that begin so, since some write only the beginning; then those that have it in them.
+fn standing(file: &FileLines<'_>, anchor: &str) -> Vec<usize> {
+    let rung = MatchLevel::IndentationAndTypography;
+    let anchor = rung.key(anchor.as_bytes());
+    let lines = |matches: fn(&[u8], &[u8]) -> bool| -> Vec<usize> {
+        let all = file.lines().enumerate();
+        all.filter(|(_, line)| matches(&rung.key(line), &anchor)).map(|(at, _)| at).collect()
+    };
+    let whole = lines(|line, anchor| line == anchor);
+    if !whole.is_empty() {
+        return whole;
+    }
+    let beginning = lines(|line, anchor| line.starts_with(anchor));
+    if !beginning.is_empty() {
+        return beginning;
+    }
+    lines(|line, anchor| memchr::memmem::find(line, anchor).is_some())
+}

@@ -1,0 +1,136 @@
+//! Which file was meant by a path at which nothing is.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use toolcrib_fs::{FileKind, ResolvedPath, RootKind, TreeReader};
+use toolcrib_search::{Deadline, Listing, Walk};
+use toolcrib_text::visible_name;
+
+use super::Cx;
+use crate::suggest::similar_files;
+
+/// So many files are named.
+const NAMED: usize = 3;
+
+/// How long the tree is searched for the name. Where earlier calls have listed it, that takes less than a millisecond.
+const SEARCH_TIME: Duration = Duration::from_millis(200);
+
+/// Directories that may have been meant, each of which is tried.
+const TRIED: usize = 3;
+
+impl Cx<'_> {
+    /// What to do about a place at which nothing is: the paths that may have been meant, the likeliest first.
+    pub(super) fn near_names(&self, place: &ResolvedPath) -> String {
+        let Some(parent) = place.parent() else {
+            return "There is nothing above it that may be seen.".to_owned();
+        };
+        let parent_exists = parent.kind() == Some(FileKind::Directory);
+        let beside = match parent_exists {
+            true => self.beside(place, &parent),
+            false => self.in_like_directory(place),
+        };
+        let is_in_workspace = place.root().kind() == RootKind::Workspace;
+        let found = match beside.is_empty() && is_in_workspace {
+            true => self.in_tree(place),
+            false => beside,
+        };
+        let whose = match place.root().kind() {
+            RootKind::Session => {
+                format!(" {} is this session's own.", place.root().path().display())
+            }
+            RootKind::Workspace | RootKind::System => String::new(),
+        };
+        let meant = match found.as_slice() {
+            [] if parent_exists => "No file has a name like it.".to_owned(),
+            [] => format!("The directory {} does not exist either.", self.show_place(&parent)),
+            [only] => format!("Did you mean {only}?"),
+            several => format!("Did you mean one of: {}?", several.join(", ")),
+        };
+        meant + &whose
+    }
+
+    /// What stands in the same directory under a name like it.
+    fn beside(&self, place: &ResolvedPath, parent: &ResolvedPath) -> Vec<String> {
+        let Ok((names, _)) = self.names(parent) else { return Vec::new() };
+        let near =
+            similar_files(&last_name(place.relative()), names.iter().map(String::as_str), NAMED);
+        let shown = |name: &str| match self.show_place(parent).as_str() {
+            "." => name.to_owned(),
+            directory => format!("{}/{name}", directory.trim_end_matches('/')),
+        };
+        near.into_iter().map(shown).collect()
+    }
+
+    /// The same path below a directory whose name is like that of the first one that is missing.
+    fn in_like_directory(&self, place: &ResolvedPath) -> Vec<String> {
+        let mut missing = place.clone();
+        let (above, rest) = loop {
+            let Some(parent) = missing.parent() else { return Vec::new() };
+            if parent.kind() == Some(FileKind::Directory) {
+                let rest = place.relative().strip_prefix(missing.relative()).ok();
+                break (parent, rest.unwrap_or(Path::new("")).to_owned());
+            }
+            missing = parent;
+        };
+        let Ok((names, _)) = self.names(&above) else { return Vec::new() };
+        let like =
+            similar_files(&last_name(missing.relative()), names.iter().map(String::as_str), TRIED);
+        let exists = |name: &str| {
+            let path = Path::new(name).join(&rest);
+            let found = self.runtime.find(self.session, &above, &path).ok()?;
+            let is_seen = found.kind().is_some() && self.hidden(&found.path()).is_none();
+            is_seen.then(|| self.show_place(&found))
+        };
+        like.into_iter().filter_map(exists).collect()
+    }
+
+    /// Files of the same name anywhere below the root; those whose directories are like the ones given come first.
+    fn in_tree(&self, place: &ResolvedPath) -> Vec<String> {
+        let Some(name) = place.relative().file_name() else { return Vec::new() };
+        let Ok(top) = self.runtime.workspace().resolve(self.session.directory(), Path::new("."))
+        else {
+            return Vec::new();
+        };
+        let tree = TreeReader::around(&top);
+        let cancel = self.cancel();
+        let cancelled = || cancel.is_cancelled();
+        let stop = Deadline::new(Instant::now() + SEARCH_TIME, &cancelled);
+        let hidden = self.runtime.hidden().all();
+        let walk = Walk {
+            tree: &tree,
+            start: top.relative(),
+            ignored: false,
+            named: &[],
+            own: &hidden,
+            stop: &stop,
+        };
+        let listing: Listing = self.list_tree(&walk);
+        let mut found: Vec<PathBuf> = Vec::new();
+        listing.choose(
+            |_| !stop.now(),
+            |file| {
+                if Path::new(file.path()).file_name() == Some(name)
+                    && found.len() < MAX_FOUND
+                    && !self.keeps_back(&tree, file.path())
+                {
+                    found.push(file.path().to_owned());
+                }
+                false
+            },
+        );
+        let shared = |path: &PathBuf| {
+            let given: Vec<_> = place.relative().components().collect();
+            path.components().filter(|part| given.contains(part)).count()
+        };
+        found.sort_by_key(|path| (std::cmp::Reverse(shared(path)), path.components().count()));
+        found.iter().take(NAMED).map(|path| self.show_in(&tree, path)).collect()
+    }
+}
+
+/// Files of one name that are compared.
+const MAX_FOUND: usize = 1_000;
+
+fn last_name(path: &Path) -> String {
+    visible_name(path.file_name().unwrap_or_default().as_encoded_bytes())
+}

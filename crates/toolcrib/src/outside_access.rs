@@ -1,0 +1,142 @@
+//! What the file tools of a session reach besides the roots: the session's own `/tmp`, which is that of its
+//! commands, and what lies outside the workspace, as far as the operator opens it.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use toolcrib_exec::SESSION_TMP;
+use toolcrib_fs::{ForbiddenFiles, FsError, FsErrorKind, ResolvedPath, Root, Workspace};
+use toolcrib_policy::{Outside, Profile};
+
+use crate::error::Error;
+use crate::hidden_paths::Reason;
+use crate::runtime::Runtime;
+use crate::session::Session;
+
+/// What the kernel makes up: processes, devices, settings. No tool looks there, in any profile.
+const KERNEL: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// Has the sockets and the secrets of services. Commands in a sandbox see it empty.
+const SERVICES: &str = "/run";
+
+impl Runtime {
+    /// Finds where a path leads: in the roots, in the session's own directories, or outside.
+    pub(crate) fn find(
+        &self,
+        session: &Session,
+        directory: &ResolvedPath,
+        path: &Path,
+    ) -> Result<ResolvedPath, FsError> {
+        let inside = self.workspace().resolve(directory, path);
+        let is_outside = matches!(&inside, Err(error) if error.kind() == FsErrorKind::Outside);
+        if !is_outside && !self.has_root_around_tmp() {
+            return inside;
+        }
+        self.reach(session).resolve(directory, path)
+    }
+
+    /// The roots and the session's own directories: where changes are known.
+    pub(crate) fn session_workspace(&self, session: &Session) -> Workspace {
+        self.workspace().with(self.session_roots(session).iter().cloned())
+    }
+
+    /// The directories of the session, as its tools and commands find them.
+    pub(crate) fn session_roots<'a>(&self, session: &'a Session) -> &'a [Arc<Root>] {
+        session.own_roots(|| self.open_session_roots(session))
+    }
+
+    /// A path in which `~` at the beginning is the user's home.
+    pub(crate) fn expand_home<'a>(&self, path: &'a Path) -> Result<Cow<'a, Path>, Error> {
+        let Ok(beneath) = path.strip_prefix("~") else { return Ok(Cow::Borrowed(path)) };
+        match self.home() {
+            Some(home) if beneath.as_os_str().is_empty() => Ok(Cow::Owned(home.to_owned())),
+            Some(home) => Ok(Cow::Owned(home.join(beneath))),
+            None => Err(Error::invalid("`~` is the home directory, and this host names none")
+                .hint("Give an absolute path, or `./~` for a file of that name.")),
+        }
+    }
+
+    /// Why no tool shows what is at a path, if none does.
+    pub(crate) fn closed(&self, session: &Session, path: &Path) -> Option<Reason> {
+        let length = |root: &Path| root.components().count();
+        let beneath = |root: &&Root| path.starts_with(root.path());
+        let innermost = self.workspace().roots().filter(beneath).map(|root| length(root.path()));
+        let innermost = innermost.max();
+        let own = session.opened_roots().iter().map(AsRef::as_ref).filter(beneath);
+        let own = own.map(|root| length(root.path())).max();
+        if own > innermost {
+            return None;
+        }
+        let of_system = || self.closed_system(path).map(Reason::System);
+        innermost.map_or_else(of_system, |_| None).or_else(|| self.hidden().reason(path))
+    }
+
+    /// The directories of the system that are closed, for a search that begins above them.
+    pub(crate) fn closed_directories(&self) -> Vec<PathBuf> {
+        let tmp = SESSION_TMP.iter().filter(|_| self.has_private_tmp());
+        let services = [SERVICES].into_iter().filter(|_| self.is_sandboxed());
+        KERNEL.into_iter().chain(services).chain(tmp.copied()).map(PathBuf::from).collect()
+    }
+
+    /// The directory of the system around a path that is closed.
+    fn closed_system(&self, path: &Path) -> Option<PathBuf> {
+        // Whether commands have a private `/tmp` is found out by trying, so only for paths in it.
+        let is_tmp = SESSION_TMP.iter().any(|top| path.starts_with(top));
+        let tmp = SESSION_TMP.into_iter().filter(|_| is_tmp && self.has_private_tmp());
+        let services = [SERVICES].into_iter().filter(|_| self.is_sandboxed());
+        let mut closed = KERNEL.into_iter().chain(services).chain(tmp);
+        closed.find(|top| path.starts_with(top)).map(PathBuf::from)
+    }
+
+    /// All that tools of a session may come to.
+    fn reach(&self, session: &Session) -> Workspace {
+        let workspace = self.session_workspace(session);
+        if self.policy().on_outside() == Outside::Deny {
+            return workspace;
+        }
+        let hidden = self.hidden().all();
+        let system = Root::of_system(ForbiddenFiles::of(hidden.iter().map(PathBuf::as_path)));
+        workspace.with(system.ok().map(Arc::new))
+    }
+
+    fn open_session_roots(&self, session: &Session) -> Vec<Arc<Root>> {
+        let host = self.shell_host().filter(|_| self.is_sandboxed() && self.runs_commands());
+        let Some((host, shell)) = host.filter(|host| host.confines()).zip(session.shell()) else {
+            return Vec::new();
+        };
+        let Ok(tmp) = shell.jobs().tmp(host.tmp()) else { return Vec::new() };
+        let places = match host.enforced().level.has_view() {
+            true => SESSION_TMP.map(PathBuf::from).to_vec(),
+            false => vec![tmp.clone()],
+        };
+        let roots = places.iter().filter_map(|seen_at| Root::of_session(&tmp, seen_at).ok());
+        roots.map(Arc::new).collect()
+    }
+
+    /// Whether commands find another `/tmp` than the system's.
+    fn has_private_tmp(&self) -> bool {
+        let host = self.shell_host().filter(|_| self.is_sandboxed() && self.runs_commands());
+        host.is_some_and(|host| host.confines() && host.enforced().level.has_view())
+    }
+
+    /// Whether commands are held to a sandbox, if they are run at all.
+    pub(crate) fn is_sandboxed(&self) -> bool {
+        self.policy().profile() != Profile::Open
+    }
+
+    fn runs_commands(&self) -> bool {
+        self.policy().profile() != Profile::ReadOnly
+    }
+
+    /// Whether commands find their own `/tmp` in the middle of a root.
+    fn has_root_around_tmp(&self) -> bool {
+        let around = |root: &Root| {
+            SESSION_TMP
+                .iter()
+                .map(Path::new)
+                .any(|tmp| tmp != root.path() && tmp.starts_with(root.path()))
+        };
+        self.workspace().roots().any(around)
+    }
+}

@@ -1,0 +1,74 @@
+//! Telling, once in a session for each file, that a written file is run later outside the sandbox.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use toolcrib_policy::runs_later;
+
+use crate::phrases::first_of;
+use crate::reply::Reply;
+use crate::runtime::Runtime;
+use crate::session::Session;
+
+/// So many files are named in one note, and so many notes made of one call.
+const NAMED: usize = 5;
+const NOTES: usize = 5;
+
+/// So many files are listed in the metadata.
+const LISTED: usize = 100;
+
+/// Files that a later build or test runs, named for the first time.
+#[derive(Debug, Default)]
+pub(crate) struct RunLater {
+    /// What happens to them, each with its files.
+    reasons: Vec<(String, Vec<String>)>,
+}
+
+impl RunLater {
+    /// Those of the written files that are to be named now.
+    pub(crate) fn among<'a>(
+        runtime: &Runtime,
+        session: &Session,
+        written: impl IntoIterator<Item = &'a Path>,
+    ) -> RunLater {
+        let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+        for path in written {
+            let Some(reason) = runs_later(path).filter(|_| session.names_first(path)) else {
+                continue;
+            };
+            let shown = runtime.show_path(session.directory(), path);
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, files)) => files.push(shown),
+                None => reasons.push((reason, vec![shown])),
+            }
+        }
+        RunLater { reasons }
+    }
+
+    /// Each a sentence.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let note = |(reason, files): &(String, Vec<String>)| {
+            format!("{}: {reason}", first_of(files, NAMED, String::clone))
+        };
+        self.reasons.iter().take(NOTES).map(note).collect()
+    }
+
+    pub(crate) fn facts(&self) -> Vec<(&'static str, Value)> {
+        let files = self.reasons.iter().flat_map(|(_, files)| files).take(LISTED);
+        let files: Vec<&str> = files.map(String::as_str).collect();
+        if files.is_empty() { Vec::new() } else { vec![("runs_later", files.into())] }
+    }
+}
+
+/// Adds the note to the reply of a tool that wrote these files.
+pub(crate) fn told(
+    runtime: &Runtime,
+    session: &Session,
+    mut written: Vec<PathBuf>,
+    reply: Reply,
+) -> Reply {
+    written.sort();
+    let later = RunLater::among(runtime, session, written.iter().map(PathBuf::as_path));
+    let lines = later.notes().into_iter().map(|note| format!("[{note}]\n")).collect::<String>();
+    reply.with_lines(&lines).with_all(later.facts())
+}

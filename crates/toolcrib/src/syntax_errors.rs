@@ -1,0 +1,30 @@
+//! Commands that look like a syntax error: refused only if the shell rejects them too.
+
+use toolcrib_policy::{Access, Decision, SessionApprovals, Verdict};
+
+use crate::runtime::Runtime;
+
+/// The rule by which a command is refused that the shell rejects.
+pub(crate) const BROKEN: &str = "command:broken";
+
+/// The verdict on a call, once the shell was asked about commands that look broken.
+pub(crate) fn confirmed(runtime: &Runtime, accesses: &[Access], verdict: Verdict) -> Verdict {
+    if !verdict.looks_broken || verdict.decision == Decision::Deny {
+        return verdict;
+    }
+    let rejected = |access: &Access| match access {
+        Access::Command(script) => runtime.shell_host()?.syntax_error(script),
+        _ => None,
+    };
+    match accesses.iter().find_map(rejected) {
+        None => verdict,
+        Some(message) => Verdict {
+            decision: Decision::Deny,
+            rule: BROKEN.to_owned(),
+            why: format!("bash rejects the command: {message}"),
+            remedy: "fix the syntax".to_owned(),
+            asks: SessionApprovals::new(),
+            looks_broken: true,
+        },
+    }
+}

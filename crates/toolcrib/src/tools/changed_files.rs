@@ -1,0 +1,158 @@
+//! What is said of the files that a command changed.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use toolcrib_exec::Job;
+use toolcrib_fs::{Action, ChangedFile, NotKept};
+
+use crate::command_changes::{PathClass, Trail};
+use crate::cx::Cx;
+use crate::error::Error;
+use crate::output_notes::bracketed;
+use crate::phrases::{counted, first_of};
+use crate::run_later_notes::RunLater;
+
+/// So many files of a kind are named in the text, and in the metadata.
+const NAMED: usize = 8;
+const LISTED: usize = 200;
+
+/// The files that a command changed.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    files: Vec<Changed>,
+    /// Directories without changed files in them: what happened to each, and its name.
+    directories: Vec<(&'static str, String)>,
+    ids: Vec<u64>,
+    moved_heads: Vec<String>,
+    troubles: Vec<String>,
+    later: RunLater,
+}
+
+#[derive(Debug)]
+struct Changed {
+    shown: String,
+    file: ChangedFile,
+}
+
+impl Changes {
+    /// What a command has changed since somebody asked last.
+    pub(super) fn of(cx: &Cx<'_>, trail: &Trail) -> Changes {
+        let PathClass { files, made, removed, ids, moved_heads, troubles } = trail.take();
+        let top = cx.session().directory();
+        let directory = |word, path: PathBuf| (word, cx.runtime().show_path(top, &path));
+        let directories = made.into_iter().map(|path| directory("made", path));
+        let directories =
+            directories.chain(removed.into_iter().map(|path| directory("removed", path))).collect();
+        let written = files
+            .iter()
+            .filter(|file| file.action != Action::Deleted && !file.ignored)
+            .map(|file| file.path.as_path());
+        let later = RunLater::among(cx.runtime(), cx.session(), written);
+        let shown = |file: ChangedFile| {
+            let shown = cx.runtime().show_path(top, &file.path);
+            Changed { shown, file }
+        };
+        let files = files.into_iter().map(shown).collect();
+        Changes { files, directories, ids, moved_heads, troubles, later }
+    }
+
+    /// The same of a job, once nothing of it is left.
+    pub(super) fn of_job(cx: &Cx<'_>, job: &Job) -> Result<Changes, Error> {
+        let trail = cx.shell()?.trail(job.id()).filter(|_| job.snapshot().over);
+        Ok(trail.map(|trail| Changes::of(cx, &trail)).unwrap_or_default())
+    }
+
+    /// For the end of a reply, each a sentence.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let kinds = [
+            ("modified", Action::Modified),
+            ("created", Action::Created),
+            ("deleted", Action::Deleted),
+        ];
+        let mut parts: Vec<String> = kinds
+            .into_iter()
+            .filter_map(|(word, action)| {
+                let of_kind = |one: &&Changed| one.file.action == action && !one.file.ignored;
+                let files: Vec<&Changed> = self.files.iter().filter(of_kind).collect();
+                let names = first_of(&files, NAMED, |one| one.shown.clone());
+                (!files.is_empty()).then(|| format!("{word} {names}"))
+            })
+            .collect();
+        for word in ["made", "removed"] {
+            let of_word = |(what, _): &&(&str, String)| *what == word;
+            let directories: Vec<_> = self.directories.iter().filter(of_word).collect();
+            let names = first_of(&directories, NAMED, |(_, shown)| shown.clone());
+            if !directories.is_empty() {
+                let noun = if directories.len() == 1 { "directory" } else { "directories" };
+                parts.push(format!("{word} the {noun} {names}"));
+            }
+        }
+        let ignored = self.files.iter().filter(|one| one.file.ignored).count() as u64;
+        if ignored > 0 {
+            parts.push(format!("changed {}", counted(ignored, "ignored file")));
+        }
+        if !parts.is_empty() {
+            let ids: Vec<String> = self.ids.iter().map(u64::to_string).collect();
+            let undo = match ids.as_slice() {
+                [] => String::new(),
+                ids if self.moved_heads.is_empty() => {
+                    format!("; Undo with id {} takes it back", ids.join(", "))
+                }
+                ids => format!("; Undo with id {} restores these files only", ids.join(", ")),
+            };
+            notes.push(format!("{}{undo}", parts.join("; ")));
+            notes.extend(self.moved_heads.iter().cloned());
+        }
+        notes.extend(self.lost_note());
+        notes.extend(self.troubles.iter().cloned());
+        notes.extend(self.later.notes());
+        notes
+    }
+
+    /// The notes as they stand at the end of a text.
+    pub(super) fn text(&self) -> String {
+        self.notes().iter().map(bracketed).collect()
+    }
+
+    pub(super) fn facts(&self) -> Vec<(&'static str, Value)> {
+        if self.files.is_empty() {
+            return self.change_fact().into_iter().collect();
+        }
+        let of = |action: Action| -> Vec<&str> {
+            let files = self.files.iter().filter(|one| one.file.action == action);
+            files.take(LISTED).map(|one| one.shown.as_str()).collect()
+        };
+        let lost = self.files.iter().filter(|one| one.file.lost.is_some()).count();
+        let mut facts = vec![(
+            "files_changed",
+            json!({
+                "count": self.files.len(),
+                "not_kept": lost,
+                "created": of(Action::Created),
+                "modified": of(Action::Modified),
+                "deleted": of(Action::Deleted),
+            }),
+        )];
+        facts.extend(self.later.facts());
+        facts.extend(self.change_fact());
+        facts
+    }
+
+    fn change_fact(&self) -> Option<(&'static str, Value)> {
+        self.ids.last().map(|id| ("change", (*id).into()))
+    }
+
+    /// What Undo cannot bring back, and why.
+    fn lost_note(&self) -> Option<String> {
+        let lost: Vec<(&Changed, &NotKept)> = self
+            .files
+            .iter()
+            .filter(|one| !matches!(one.file.lost, Some(NotKept::NoJournal)))
+            .filter_map(|one| Some((one, one.file.lost.as_ref()?)))
+            .collect();
+        let names = first_of(&lost, NAMED, |(one, lost)| format!("{} ({lost})", one.shown));
+        (!lost.is_empty()).then(|| format!("not kept, so that Undo cannot take it back: {names}"))
+    }
+}

@@ -1,0 +1,144 @@
+//! What commands are doing and how they ended, in words: one function for each kind of sentence.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use toolcrib_exec::{Exit, Job, Network, Snapshot};
+
+use crate::cx::trouble;
+use crate::phrases::{counted_do, lasting};
+
+/// What a job is doing: `running`, or `failed, exit code 1`.
+pub(super) fn state(job: &Job, now: &Snapshot) -> String {
+    stated(now, "", job.processes().len())
+}
+
+/// The same with its duration: `running for 31 s`, or `failed after 31 s, exit code 1`.
+pub(super) fn state_and_duration(job: &Job, now: &Snapshot) -> String {
+    let lasted = lasting(now.duration);
+    let duration = match now.status.is_running() {
+        true => format!(" for {lasted}"),
+        false => format!(" after {lasted}"),
+    };
+    stated(now, &duration, job.processes().len())
+}
+
+fn stated(now: &Snapshot, duration: &str, processes: usize) -> String {
+    let status = now.status.name();
+    let words = match (&now.broken, &now.ended) {
+        (Some(broken), _) => trouble(broken).message().to_owned(),
+        (None, Some(ended)) => format!("{status}{duration}, {}", how(ended.exit)),
+        (None, None) => format!("{status}{duration}"),
+    };
+    match processes {
+        0 => words,
+        _ if now.status.is_running() => words,
+        left => {
+            format!("{words}; {}", counted_do(left as u64, "process", ("still runs", "still run")))
+        }
+    }
+}
+
+/// How a shell ended.
+pub(super) fn how(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {}", code_words(code)),
+        Exit::Signal(signal) => format!("killed by {}", signal_name(signal)),
+    }
+}
+
+/// An exit code, with the signal that it stands for: `1`, `137 (128 + SIGKILL)`.
+pub(super) fn code_words(code: i32) -> String {
+    match code {
+        129..=159 => format!("{code} (128 + {})", signal_name(code - 128)),
+        code => code.to_string(),
+    }
+}
+
+/// The ports that a job listens on, and who can reach them. `network` is that of its sandbox, if it has one.
+pub(super) fn listens_on(ports: &[u16], network: Option<Network>) -> String {
+    let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+    let reach = match network {
+        Some(Network::None) => {
+            "only commands of this session reach it; network = \"all\" in config.toml opens it to this machine"
+        }
+        Some(Network::All) | None => "programs of this machine reach it",
+    };
+    format!("listens on port {}: {reach}", ports.join(", "))
+}
+
+/// A time in seconds since 1970, as metadata has it.
+pub(super) fn unix_seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        other => return format!("signal {other}"),
+    };
+    name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use toolcrib_exec::{Ended, Status};
+
+    use super::*;
+
+    fn snapshot(status: Status, exit: Option<Exit>) -> Snapshot {
+        let ended = exit.map(|exit| Ended { exit, cpu: Duration::ZERO, peak_bytes: 0, left: None });
+        Snapshot {
+            status,
+            ended,
+            duration: Duration::from_secs(31),
+            finished: None,
+            written: 0,
+            gap: 0..0,
+            closed: false,
+            over: false,
+            killed: 0,
+            broken: None,
+        }
+    }
+
+    #[test]
+    fn a_state_is_a_sentence() {
+        let running = snapshot(Status::Running, None);
+        assert_eq!(stated(&running, " for 31 s", 3), "running for 31 s");
+        let completed = snapshot(Status::Completed, Some(Exit::Code(0)));
+        assert_eq!(stated(&completed, "", 0), "completed, exit code 0");
+        assert_eq!(
+            stated(&completed, " after 31 s", 1),
+            "completed after 31 s, exit code 0; 1 process still runs"
+        );
+        let killed = snapshot(Status::Killed, Some(Exit::Signal(9)));
+        assert_eq!(stated(&killed, "", 2), "killed, killed by SIGKILL; 2 processes still run");
+        assert_eq!(how(Exit::Code(137)), "exit code 137 (128 + SIGKILL)");
+    }
+
+    #[test]
+    fn a_port_is_told_with_who_reaches_it() {
+        let closed = listens_on(&[8125], Some(Network::None));
+        assert!(closed.starts_with("listens on port 8125: only commands of this session"));
+        assert!(closed.contains("network = \"all\""));
+        assert_eq!(
+            listens_on(&[1, 2], None),
+            "listens on port 1, 2: programs of this machine reach it"
+        );
+    }
+}

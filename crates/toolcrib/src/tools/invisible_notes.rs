@@ -1,0 +1,66 @@
+//! Invisible characters in content that a reply shows: the text stays as it is, and a note says where they are.
+
+use serde_json::{Value, json};
+use toolcrib_text::{hidden_in, invisible_name};
+
+use crate::phrases::counted;
+use crate::reply::Reply;
+
+/// So many places are listed in the metadata.
+const LISTED: usize = 20;
+
+/// The invisible characters in the lines that a reply shows.
+#[derive(Debug, Default)]
+pub(super) struct Hidden {
+    first: Option<(String, char)>,
+    count: u64,
+    places: Vec<Value>,
+}
+
+impl Hidden {
+    /// Looks at a line; `place` is how the reply names it.
+    pub(super) fn look_at(&mut self, line: &str, place: impl FnOnce() -> String) {
+        let mut found = hidden_in(line).map(|(_, c)| c);
+        let Some(first) = found.next() else { return };
+        let place = place();
+        if self.places.len() < LISTED {
+            self.places.push(json!({"place": place, "character": code_point(first)}));
+        }
+        self.first.get_or_insert((place, first));
+        self.count += 1 + found.count() as u64;
+    }
+
+    /// Looks at all lines of a text whose lines the reply does not number.
+    pub(super) fn of_text(text: &str) -> Hidden {
+        let mut hidden = Hidden::default();
+        for line in text.lines() {
+            hidden.look_at(line, || "in this text".to_owned());
+        }
+        hidden
+    }
+
+    /// The note as a line of its own; empty, if nothing hides.
+    pub(super) fn note(&self) -> String {
+        let Some((place, c)) = &self.first else { return String::new() };
+        let name = invisible_name(*c).unwrap_or_default();
+        let more = match self.count - 1 {
+            0 => String::new(),
+            more => format!("; {}", counted(more, "more such character")),
+        };
+        format!("[{place}: {} {name}{more}]\n", code_point(*c))
+    }
+
+    /// Adds what programs should know of it.
+    pub(super) fn facts(self, reply: Reply) -> Reply {
+        match self.count {
+            0 => reply,
+            count => {
+                reply.with("invisible_characters", json!({"count": count, "places": self.places}))
+            }
+        }
+    }
+}
+
+fn code_point(c: char) -> String {
+    format!("U+{:04X}", u32::from(c))
+}

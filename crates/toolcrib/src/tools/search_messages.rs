@@ -1,0 +1,69 @@
+//! What a search left out, in the words of Glob and Grep.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use toolcrib_search::Pruned;
+
+use crate::cx::{Cx, Ground};
+use crate::phrases::counted;
+
+/// What a search over many files came past.
+pub(super) struct LeftOut<'a> {
+    pub(super) cx: &'a Cx<'a>,
+    pub(super) ground: &'a Ground,
+    pub(super) pruned: &'a Pruned,
+}
+
+impl LeftOut<'_> {
+    /// What was pruned by rules, and some of its names: `3 ignored (dist/, a.log, …)`.
+    pub(super) fn ignored(&self) -> Option<String> {
+        let all = self.pruned.ignored();
+        (all > 0)
+            .then(|| format!("{all} ignored ({})", self.names(&self.pruned.ignored_names, all)))
+    }
+
+    /// What could not be looked into, each a sentence.
+    pub(super) fn unseen(&self) -> Vec<String> {
+        let mut unseen = Vec::new();
+        let Pruned { unreadable, unreadable_names, too_deep, .. } = self.pruned;
+        if *unreadable > 0 {
+            let names = self.names(unreadable_names, *unreadable);
+            unseen.push(format!("{} cannot be read: {names}", directories(*unreadable)));
+        }
+        if *too_deep > 0 {
+            unseen.push(format!("{} too deep to be opened", directories(*too_deep)));
+        }
+        unseen
+    }
+
+    /// The same for programs.
+    pub(super) fn facts(&self) -> Value {
+        json!({
+            "ignored_files": self.pruned.ignored_files,
+            "ignored_directories": self.pruned.ignored_directories,
+            "unreadable_directories": self.pruned.unreadable,
+            "too_deep": self.pruned.too_deep,
+        })
+    }
+
+    /// A few names, and that there are more.
+    pub(super) fn names(&self, paths: &[PathBuf], all: u64) -> String {
+        const NAMED: usize = 3;
+        let shown = paths.iter().take(NAMED).map(|path| self.show(path));
+        let mut names = shown.collect::<Vec<_>>().join(", ");
+        if all > NAMED as u64 {
+            names += ", …";
+        }
+        names
+    }
+
+    fn show(&self, path: &Path) -> String {
+        let slash = if path.as_os_str().as_encoded_bytes().ends_with(b"/") { "/" } else { "" };
+        self.cx.show_in(&self.ground.tree, path).trim_end_matches('/').to_owned() + slash
+    }
+}
+
+fn directories(count: u64) -> String {
+    counted(count, "directory")
+}
