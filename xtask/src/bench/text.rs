@@ -26,7 +26,15 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
 
 /// What can be measured only from inside.
 fn inside() -> Result<()> {
-    let words =
-        ["run", "--quiet", "--release", "--locked", "-p", "toolcrib-text", "--example", "survey"];
+    let words = [
+        "run",
+        "--quiet",
+        "--release",
+        "--locked",
+        "-p",
+        "toolcrib-text",
+        "--example",
+        "text_properties",
+    ];
     process::run(&mut process::cargo(&words))
 }

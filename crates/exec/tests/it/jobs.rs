@@ -16,7 +16,7 @@ fn jobs() -> Jobs {
 
 fn jobs_with(logs: LogLimits, max: usize) -> Jobs {
     let launcher =
-        Launcher { program: example_path("keeper"), arguments: Vec::new(), workspace: None };
+        Launcher { program: example_path("shim"), arguments: Vec::new(), workspace: None };
     Shells::new(launcher, logs).session(max)
 }
 
@@ -289,7 +289,7 @@ fn a_command_that_kills_its_keeper_is_told_and_does_not_live_on() {
 fn one_keeper_waits_for_the_next_command_and_is_no_job() {
     let word = format!("ahead-{}", std::process::id());
     let launcher = Launcher {
-        program: example_path("keeper"),
+        program: example_path("shim"),
         arguments: vec![word.clone().into()],
         workspace: None,
     };

@@ -58,7 +58,7 @@ struct Ran {
 impl Bench {
     fn new() -> Bench {
         Bench::with(Launcher {
-            program: example_path("keeper"),
+            program: example_path("shim"),
             arguments: Vec::new(),
             workspace: None,
         })
@@ -90,7 +90,7 @@ impl Bench {
         let user = ["/usr/bin/setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
         words.extend(user.map(OsString::from));
         words.extend(hobbled(by_nobody));
-        words.push(example_path("keeper").into());
+        words.push(example_path("shim").into());
         let program = words.remove(0).into();
         let bench = Bench::with(Launcher { program, arguments: words, workspace: None });
         bench.give_to(NOBODY);

@@ -11,7 +11,7 @@ pub(super) fn hobbled(hows: &[&str]) -> Bench {
 
 fn hobbled_keeper(hows: &[&str]) -> Launcher {
     let mut arguments: Vec<_> = hows.iter().map(|how| how.into()).collect();
-    arguments.push(example_path("keeper").into());
+    arguments.push(example_path("shim").into());
     Launcher { program: example_path("hobbled"), arguments, workspace: None }
 }
 
@@ -154,8 +154,7 @@ fn an_older_landlock_holds_what_it_knows_and_the_rest_is_said() {
         bench.refused(&script, &["Permission denied"]);
     }
     // As the second wall it may be as old as it likes.
-    let keeper =
-        Launcher { program: example_path("keeper"), arguments: Vec::new(), workspace: None };
+    let keeper = Launcher { program: example_path("shim"), arguments: Vec::new(), workspace: None };
     let bench = Bench::with_landlock(1, keeper);
     bench.refused("truncate -s 0 $T/out/canary", &["Read-only file system", "Permission denied"]);
     bench.passes("mkdir a b; echo x > a/f; mv a/f b/");

@@ -114,7 +114,7 @@ fn nothing_is_left_of_a_command_that_is_ended() {
             job.wait(LONG, |now| !now.status.is_running());
             eventually(trick, || alive(&seconds) > 0);
             assert!(!job.processes().is_empty(), "{trick}");
-            assert!(job.processes().iter().all(|process| process.name != "keeper"), "{trick}");
+            assert!(job.processes().iter().all(|process| process.name != "shim"), "{trick}");
             job.end(Ending::Immediate, Status::Killed);
             assert!(job.wait(LONG, |now| now.over).over, "{trick}");
             assert_eq!(alive(&seconds), 0, "{trick}");
@@ -179,7 +179,7 @@ fn whoever_lists_commands_finds_one_in_a_sandbox_once() {
     let [kept] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((kept.keeper, kept.script.as_slice()), (job.keeper(), job.script()));
     assert_eq!(kept.directory, bench.path("ws"));
-    let ours = kept.processes.iter().any(|process| process.name == "keeper");
+    let ours = kept.processes.iter().any(|process| process.name == "shim");
     assert!(!kept.processes.is_empty() && !ours, "{kept:?}");
     let (told, gone) = kept.end(Ending::Prompt);
     assert!(told >= 1 && gone);

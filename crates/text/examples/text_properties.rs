@@ -1,7 +1,7 @@
 //! What it costs to find out what kind of text a text is: a [`Survey`] and the [`Encoding`] of 100 MB,
 //! against copying it and against the check that it is UTF-8, in one run.
 //!
-//! `cargo run --release -p toolcrib-text --example survey`
+//! `cargo run --release -p toolcrib-text --example text_properties`
 
 #![allow(clippy::print_stdout, reason = "a measurement for people")]
 
@@ -33,7 +33,7 @@ fn main() {
         times[0].push(milliseconds(|| black_box(&mut copy).copy_from_slice(black_box(&text))));
         times[1].push(milliseconds(|| assert!(std::str::from_utf8(black_box(&text)).is_ok())));
         times[2].push(milliseconds(|| {
-            assert_eq!(TextProperties::of(black_box(&text)).invalid_utf8, 0)
+            assert_eq!(TextProperties::of(black_box(&text)).invalid_utf8, 0);
         }));
         times[3].push(milliseconds(|| assert!(Encoding::of(black_box(&text)).is_utf8())));
         times[4].push(milliseconds(|| {
