@@ -16,6 +16,17 @@ pub struct Command {
     pub environment: Vec<(OsString, OsString)>,
     /// What it reads on stdin; empty is the end of the input at once.
     pub stdin: Vec<u8>,
+    /// Whether stderr is stored apart from stdout. Otherwise both are one output, in the order of the writes.
+    pub separate_streams: bool,
+}
+
+/// A stream that a command writes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    /// Stdout, and stderr unless it is stored apart.
+    Output,
+    /// Stderr, if it is stored apart.
+    Errors,
 }
 
 /// How a shell ended.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::Pid;
 
-use crate::command::{Ended, Exit};
+use crate::command::{Ended, Exit, Stream};
 use crate::error::JobError;
 use crate::output_buffer::Log;
 use crate::ports::listening;
@@ -99,6 +99,8 @@ pub struct Snapshot {
     pub written: u64,
     /// Those among them that are not kept any more.
     pub gap: Range<u64>,
+    /// Bytes that it has written to stderr; `None` if stderr is not stored apart.
+    pub errors_written: Option<u64>,
     /// Nothing more will be written.
     pub closed: bool,
     /// No process of it is left.
@@ -114,10 +116,13 @@ struct State {
     status: Status,
     ended: Option<Ended>,
     log: Log,
+    /// Stderr, if it is stored apart.
+    errors: Option<Log>,
     began: Instant,
     lasted: Option<Duration>,
     finished: Option<SystemTime>,
-    closed: bool,
+    output_closed: bool,
+    errors_closed: bool,
     over: bool,
     killed: u64,
     broken: Option<JobError>,
@@ -136,7 +141,7 @@ impl Job {
         script: Vec<u8>,
         directory: PathBuf,
         (child, control): (Child, UnixStream),
-        log: Log,
+        (log, errors): (Log, Option<Log>),
         over: EndSignal,
     ) -> Job {
         let keeper = i32::try_from(child.id()).unwrap_or(i32::MAX);
@@ -144,10 +149,12 @@ impl Job {
             status: Status::Pending,
             ended: None,
             log,
+            errors_closed: errors.is_none(),
+            errors,
             began: Instant::now(),
             lasted: None,
             finished: None,
-            closed: false,
+            output_closed: false,
             over: false,
             killed: 0,
             broken: None,
@@ -205,6 +212,11 @@ impl Job {
     /// How many line ends it wrote before a place; before the end of the gap, if it is in the gap.
     pub fn newlines_before(&self, place: u64) -> u64 {
         self.lock().log.newlines_before(place)
+    }
+
+    /// Its stderr, if that is stored apart.
+    pub fn errors(&self) -> Option<ErrorStream<'_>> {
+        self.lock().errors.is_some().then_some(ErrorStream(self))
     }
 
     /// The processes of it that wait for keys, which never come: there is no terminal.
@@ -269,8 +281,12 @@ impl Job {
 
     /// More output came. Nobody is woken for it: a flood would wake whoever waits for the end thousands of
     /// times a second.
-    pub(crate) fn wrote(&self, bytes: &[u8]) {
-        self.lock().log.append(bytes);
+    pub(crate) fn wrote(&self, stream: Stream, bytes: &[u8]) {
+        let mut state = self.lock();
+        match (stream, &mut state.errors) {
+            (Stream::Errors, Some(errors)) => errors.append(bytes),
+            _ => state.log.append(bytes),
+        }
     }
 
     /// Its sandbox refused something.
@@ -282,8 +298,11 @@ impl Job {
     }
 
     /// No more will come.
-    pub(crate) fn output_closed(&self) {
-        self.lock().closed = true;
+    pub(crate) fn closed(&self, stream: Stream) {
+        match stream {
+            Stream::Output => self.lock().output_closed = true,
+            Stream::Errors => self.lock().errors_closed = true,
+        }
         self.changed.notify_all();
     }
 
@@ -347,6 +366,22 @@ impl Job {
     }
 }
 
+/// The stderr of a job that stores it apart.
+#[derive(Debug, Clone, Copy)]
+pub struct ErrorStream<'a>(&'a Job);
+
+impl ErrorStream<'_> {
+    /// Like [`Job::read`].
+    pub fn read(self, from: u64, max: usize) -> (u64, Vec<u8>) {
+        self.0.lock().errors.as_ref().map_or_else(|| (from, Vec::new()), |log| log.read(from, max))
+    }
+
+    /// Like [`Job::newlines_before`].
+    pub fn newlines_before(self, position: u64) -> u64 {
+        self.0.lock().errors.as_ref().map_or(0, |log| log.newlines_before(position))
+    }
+}
+
 impl State {
     fn finish(&mut self, status: Status) {
         self.status = status;
@@ -362,7 +397,8 @@ impl State {
             finished: self.finished,
             written: self.log.written(),
             gap: self.log.gap(),
-            closed: self.closed,
+            errors_written: self.errors.as_ref().map(Log::written),
+            closed: self.output_closed && self.errors_closed,
             over: self.over,
             killed: self.killed,
             broken: self.broken.clone(),

@@ -133,20 +133,24 @@ impl Jobs {
         let confined = within.as_ref().map(|(confinement, _)| (*confinement, space.as_deref()));
         let launched = self.shells.keepers.launch(command, confined).map_err(failed)?;
         let control = launched.control.try_clone().map_err(failed)?;
-        let log = Log::new(self.shells.room.clone());
+        let errors = command.separate_streams.then(|| Log::new(self.shells.room.clone()));
+        let logs = (Log::new(self.shells.room.clone()), errors);
         let (script, directory) = (command.script.clone(), command.directory.clone());
         let keeper = (launched.keeper, launched.control);
         let over = self.shells.keepers.over();
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         let ids = JobIds { session: format!("{ID_PREFIX}{number}"), keeper: launched.id };
-        let job = Job::new(ids, script, directory, keeper, log, over);
+        let job = Job::new(ids, script, directory, keeper, logs, over);
         let job = Arc::new(job);
         let supervision = within.map(|(confinement, guard)| Supervision {
             confinement: confinement.clone(),
             guard,
             poller: self.shells.supervisor.clone(),
         });
-        let watched = self.shells.poller.watch(&job, launched.output, control, supervision);
+        let watched = {
+            let outputs = (launched.output, launched.errors);
+            self.shells.poller.watch(&job, outputs, control, supervision)
+        };
         watched.map_err(failed)?;
         let begun = job.wait(PATIENCE, |now| now.status != Status::Pending);
         if let Some(broken) = begun.broken {

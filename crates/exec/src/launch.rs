@@ -58,15 +58,17 @@ pub(crate) struct Launched {
     pub(crate) keeper: Child,
     /// The socket to the keeper; it does not block once a request was handed over.
     pub(crate) control: UnixStream,
-    /// What the command writes, both streams in the order of the writes; it does not block.
+    /// The read end of stdout, and of stderr unless that is stored apart. It does not block.
     pub(crate) output: OwnedFd,
+    /// The read end of stderr, if that is stored apart. It does not block.
+    pub(crate) errors: Option<OwnedFd>,
 }
 
 impl Launcher {
     /// Has a keeper make the namespaces of a session.
     pub(crate) fn make_space(&self) -> Result<Space, JobError> {
         let failed = |error: io::Error| JobError::not_launched(&error);
-        let keeper = self.start().map_err(failed)?;
+        let keeper = self.start(false).map_err(failed)?;
         let launched = keeper.hand_over(&wire::encode_make_space(), &[]).map_err(failed)?;
         let Launched { mut keeper, control, .. } = launched;
         let answer = answer(&control);
@@ -82,23 +84,35 @@ impl Launcher {
     }
 
     /// Starts a keeper, with an id for the job that it is to keep.
-    pub(crate) fn start(&self) -> io::Result<Shim> {
+    pub(crate) fn start(&self, separate_streams: bool) -> io::Result<Shim> {
         let id = format!("{ID_PREFIX}{}", random_word()?);
         let (ours, theirs) = UnixStream::pair()?;
-        let (output, written) = pipe_with(PipeFlags::CLOEXEC)?;
-        let _ = fcntl_setpipe_size(&output, PIPE_BYTES);
-        fcntl_setfl(&output, OFlags::NONBLOCK)?;
+        let (output, stdout) = output_pipe()?;
+        let (errors, stderr) = if separate_streams {
+            let (errors, stderr) = output_pipe()?;
+            (Some(errors), stderr)
+        } else {
+            (None, stdout.try_clone()?)
+        };
         let mut keeper = std::process::Command::new(&self.program);
         keeper.args(&self.arguments).arg(&id).env_clear().current_dir("/");
         keeper.envs(self.workspace.iter().map(|workspace| (WORKSPACE, workspace)));
         keeper.stdin(Stdio::from(OwnedFd::from(theirs)));
-        keeper.stdout(Stdio::from(written.try_clone()?)).stderr(Stdio::from(written));
+        keeper.stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
         let started = keeper.spawn()?;
         // Else this process would hold the other ends, and never see them close.
         drop(keeper);
         give_as_given(&started);
-        Ok(Shim(Some(Launched { id, keeper: started, control: ours, output })))
+        Ok(Shim(Some(Launched { id, keeper: started, control: ours, output, errors })))
     }
+}
+
+/// A pipe for what a command writes. The read end does not block.
+fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (output, written) = pipe_with(PipeFlags::CLOEXEC)?;
+    let _ = fcntl_setpipe_size(&output, PIPE_BYTES);
+    fcntl_setfl(&output, OFlags::NONBLOCK)?;
+    Ok((output, written))
 }
 
 impl Shim {

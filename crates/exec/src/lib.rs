@@ -58,7 +58,7 @@ pub use find_bash::find_bash;
 pub use guard::{
     AllowAll, FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent,
 };
-pub use job::{Job, Snapshot, Status};
+pub use job::{ErrorStream, Job, Snapshot, Status};
 pub use jobs::{Jobs, Shells};
 pub use launch::Launcher;
 pub use nofile_limit::raise_nofile_limit;

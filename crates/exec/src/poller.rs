@@ -12,6 +12,7 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, read, write};
 
+use crate::command::Stream;
 use crate::fd_passing;
 use crate::guard::Guard;
 use crate::job::Job;
@@ -73,7 +74,7 @@ struct Sources {
 /// supervisor, or the files that commands have closed and that are to be reviewed.
 #[derive(Debug)]
 enum Source {
-    Output(Arc<OwnedFd>, Arc<Job>),
+    Output(Arc<OwnedFd>, Stream, Arc<Job>),
     Keeper(ShimChannel),
     Calls(Supervised),
     ClosedFiles(Arc<Staging>),
@@ -86,7 +87,7 @@ struct ShimChannel {
     received: Mutex<Vec<u8>>,
     job: Arc<Job>,
     /// Read to its end, or as far as there is something, before the exit of the shell is told.
-    output: Arc<OwnedFd>,
+    outputs: Vec<(Arc<OwnedFd>, Stream)>,
     supervision: Option<Supervision>,
 }
 
@@ -100,14 +101,19 @@ impl Poller {
     pub(crate) fn watch(
         &self,
         job: &Arc<Job>,
-        output: OwnedFd,
+        (output, errors): (OwnedFd, Option<OwnedFd>),
         control: UnixStream,
         supervision: Option<Supervision>,
     ) -> io::Result<()> {
         let shared = self.begun()?;
-        let (output, job, received) = (Arc::new(output), job.clone(), Mutex::default());
-        shared.add(Source::Output(output.clone(), job.clone()))?;
-        shared.add(Source::Keeper(ShimChannel { control, received, job, output, supervision }))
+        let errors = errors.map(|errors| (Arc::new(errors), Stream::Errors));
+        let outputs = [(Arc::new(output), Stream::Output)].into_iter().chain(errors);
+        let outputs: Vec<_> = outputs.collect();
+        for (output, stream) in &outputs {
+            shared.add(Source::Output(output.clone(), *stream, job.clone()))?;
+        }
+        let (job, received) = (job.clone(), Mutex::default());
+        shared.add(Source::Keeper(ShimChannel { control, received, job, outputs, supervision }))
     }
 
     /// Performs the calls of a command from now on.
@@ -189,7 +195,7 @@ impl Shared {
         drop(sources);
         let data = EventData::new_u64(number);
         let added = match &*source {
-            Source::Output(output, _) => epoll::add(&self.epoll, output, data, EventFlags::IN),
+            Source::Output(output, ..) => epoll::add(&self.epoll, output, data, EventFlags::IN),
             Source::Keeper(keeper) => {
                 epoll::add(&self.epoll, &keeper.control, data, EventFlags::IN)
             }
@@ -210,7 +216,7 @@ impl Shared {
         }
         let Some(source) = lock(&self.sources).by_number.get(&number).cloned() else { return true };
         let open = match &*source {
-            Source::Output(output, job) => read_output(output, job, chunk),
+            Source::Output(output, stream, job) => read_output(output, *stream, job, chunk),
             Source::Keeper(keeper) => keeper.hear(chunk),
             Source::Calls(calls) => calls.attend(),
             Source::ClosedFiles(files) => {
@@ -220,9 +226,9 @@ impl Shared {
         };
         if !open {
             match &*source {
-                Source::Output(output, job) => {
+                Source::Output(output, stream, job) => {
                     let _ = epoll::delete(&self.epoll, output);
-                    job.output_closed();
+                    job.closed(*stream);
                 }
                 Source::Keeper(keeper) => {
                     let _ = epoll::delete(&self.epoll, &keeper.control);
@@ -242,13 +248,13 @@ impl Shared {
 
 /// Moves some of an output into its log, and never less than a pipe holds, if it has that much; answers
 /// whether there may be more.
-fn read_output(output: &OwnedFd, job: &Job, chunk: &mut [u8]) -> bool {
+fn read_output(output: &OwnedFd, stream: Stream, job: &Job, chunk: &mut [u8]) -> bool {
     let mut moved = 0;
     while moved < TURN_BYTES {
         match read(output, &mut *chunk) {
             Ok(0) => return false,
             Ok(count) => {
-                job.wrote(chunk.get(..count).unwrap_or_default());
+                job.wrote(stream, chunk.get(..count).unwrap_or_default());
                 moved += count;
             }
             Err(Errno::INTR) => {}
@@ -300,8 +306,10 @@ impl ShimChannel {
     /// by now, so it is read before the exit is told. A process that the shell left behind may keep the pipe
     /// open, and write on.
     fn read_what_the_shell_wrote(&self, chunk: &mut [u8]) {
-        if !read_output(&self.output, &self.job, chunk) {
-            self.job.output_closed();
+        for (output, stream) in &self.outputs {
+            if !read_output(output, *stream, &self.job, chunk) {
+                self.job.closed(*stream);
+            }
         }
     }
 }

@@ -42,6 +42,7 @@ fn attempt(jobs: &Jobs, level: Level) -> Result<(), String> {
         directory: PathBuf::from("/"),
         environment: Vec::new(),
         stdin: Vec::new(),
+        separate_streams: false,
     };
     let sandbox = Sandbox::read_only(Network::None);
     let job = jobs

@@ -59,8 +59,8 @@ pub fn run_shim() -> ExitCode {
             confined::keep(control, &command, script, confinement, space)
         }
         Request::BeFirst(command, confinement, inside) => {
-            let output = descriptors.into_iter().next();
-            confined::be_first_wrapped(&command, script, (&confinement, &inside), output, &control)
+            let inside = (&confinement, &inside);
+            confined::be_first_wrapped(&command, script, inside, descriptors, &control)
         }
     }
 }

@@ -81,12 +81,17 @@ impl Keepers {
         let request = wire::encode_run(command, within.map(|(confinement, _)| confinement));
         let descriptors = within.and_then(|(_, space)| space).map(Space::descriptors);
         let descriptors = descriptors.as_ref().map_or(&[][..], |both| both.as_slice());
-        let spare = self.shared.take();
+        // The spare shim has one pipe for both streams.
+        let spare = if command.separate_streams { None } else { self.shared.take() };
         // One that somebody killed meanwhile takes no request.
         let launched = spare.and_then(|spare| spare.hand_over(&request, descriptors).ok());
         let launched = match launched {
             Some(launched) => launched,
-            None => self.shared.launcher.start()?.hand_over(&request, descriptors)?,
+            None => self
+                .shared
+                .launcher
+                .start(command.separate_streams)?
+                .hand_over(&request, descriptors)?,
         };
         self.begin();
         self.shared.changed.notify_all();
@@ -162,7 +167,7 @@ impl Shared {
             drop(state);
             drop(old);
             // If none can be started, whoever needs one will be told why.
-            let started = due.and_then(|_| self.launcher.start().ok());
+            let started = due.and_then(|_| self.launcher.start(false).ok());
             state = self.lock();
             state.spare = started.map(|keeper| Spare { keeper, since: Instant::now() });
         }

@@ -112,6 +112,7 @@ fn encode_command(command: &Command, frame: &mut Frame) {
     frame.bytes(command.shell.as_os_str().as_bytes());
     frame.bytes(command.directory.as_os_str().as_bytes());
     frame.bytes(&command.stdin);
+    frame.number(u64::from(command.separate_streams));
     frame.number(command.environment.len() as u64);
     for (name, value) in &command.environment {
         frame.bytes(name.as_bytes());
@@ -223,12 +224,13 @@ fn parse_command(rest: &mut Rest<'_>) -> Option<Command> {
     let shell = PathBuf::from(os_string(rest.bytes()?));
     let directory = PathBuf::from(os_string(rest.bytes()?));
     let stdin = rest.bytes()?.to_vec();
+    let separate_streams = rest.number()? != 0;
     let count = rest.number()?;
     let mut environment = Vec::new();
     for _ in 0..count {
         environment.push((os_string(rest.bytes()?), os_string(rest.bytes()?)));
     }
-    Some(Command { script, shell, directory, environment, stdin })
+    Some(Command { script, shell, directory, environment, stdin, separate_streams })
 }
 
 fn parse_notice(payload: &[u8]) -> Option<ShimMessage> {
@@ -332,6 +334,7 @@ mod tests {
             directory: "/tmp".into(),
             environment: vec![("A".into(), "b\nc".into())],
             stdin: vec![0, 1],
+            separate_streams: true,
         };
         let sandbox = Sandbox {
             writable: vec![HeldPath { path: "/w".into(), identity: (1, 2) }],

@@ -17,7 +17,9 @@ const AFTER: usize = 4;
 /// How much of an output to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExcerptOptions {
-    /// Characters in all, notes about what was left out aside.
+    /// An output of at most this many characters is shown whole.
+    pub whole_chars: usize,
+    /// Characters of the excerpt of a longer output, without the notes about left-out lines.
     pub chars: usize,
     /// Characters of one line.
     pub line_chars: usize,
@@ -39,6 +41,7 @@ pub struct Excerpt {
     /// Lines behind an error that are still wanted.
     wanted: usize,
     lines: u64,
+    has_cut_lines: bool,
 }
 
 /// What is shown, and what is not.
@@ -50,6 +53,8 @@ pub struct ExcerptShown {
     pub lines: u64,
     /// Lines that are missing.
     pub left_out: u64,
+    /// Whether a shown line is not whole.
+    pub has_cut_lines: bool,
 }
 
 /// Some lines, with their numbers, within a bound.
@@ -64,14 +69,14 @@ struct Part {
 impl Excerpt {
     /// Nothing yet.
     pub fn new(options: ExcerptOptions) -> Excerpt {
-        let ExcerptOptions { chars, line_chars, head_lines, tail_lines } = options;
+        let ExcerptOptions { whole_chars, chars, line_chars, head_lines, tail_lines } = options;
         let chosen = head_lines.is_some() || tail_lines.is_some();
         let part = |max_chars: usize, lines: Option<usize>| {
             let max_lines = if chosen { lines.unwrap_or(0) } else { usize::MAX };
             Part { max_chars, max_lines, ..Part::default() }
         };
         let (head_chars, end_chars) = match (head_lines, tail_lines) {
-            (None, None) => (chars / 4, chars - chars / 4),
+            (None, None) => (chars / 4, whole_chars.max(chars) - chars / 4),
             (Some(_), None) => (chars, 0),
             (None, Some(_)) => (0, chars),
             (Some(_), Some(_)) => (chars / 2, chars / 2),
@@ -84,6 +89,7 @@ impl Excerpt {
             tail_chars: if chosen { end_chars } else { chars / 2 },
             wanted: 0,
             lines: 0,
+            has_cut_lines: false,
         }
     }
 
@@ -96,6 +102,7 @@ impl Excerpt {
     pub fn cut_line(&mut self, line: &str, missing: Option<(usize, u64)>) {
         self.lines += 1;
         let kept = (self.lines, truncate_middle(line, missing, self.line_chars));
+        self.has_cut_lines |= missing.is_some() || kept.1.len() != line.len();
         // Once a line did not fit into the beginning, none does.
         if self.lines == self.head.kept.len() as u64 + 1 && self.head.has_room_for(&kept) {
             self.head.push(kept);
@@ -133,7 +140,8 @@ impl Excerpt {
             last = number;
         }
         note_gap(&mut text, self.lines - last);
-        ExcerptShown { text, lines: self.lines, left_out: self.lines - shown }
+        let (lines, left_out) = (self.lines, self.lines - shown);
+        ExcerptShown { text, lines, left_out, has_cut_lines: self.has_cut_lines }
     }
 
     fn look_for_errors(&mut self, kept: &(u64, String)) {
@@ -198,8 +206,13 @@ mod tests {
 
     use super::*;
 
-    const OPTIONS: ExcerptOptions =
-        ExcerptOptions { chars: 400, line_chars: 50, head_lines: None, tail_lines: None };
+    const OPTIONS: ExcerptOptions = ExcerptOptions {
+        whole_chars: 400,
+        chars: 400,
+        line_chars: 50,
+        head_lines: None,
+        tail_lines: None,
+    };
 
     fn excerpt(options: ExcerptOptions, lines: impl IntoIterator<Item = String>) -> ExcerptShown {
         let mut excerpt = Excerpt::new(options);
@@ -212,6 +225,16 @@ mod tests {
         let lines = (0..40).map(|_| "123456789".to_owned());
         let shown = excerpt(OPTIONS, lines);
         assert_eq!((shown.text.as_str(), shown.left_out), ("123456789\n".repeat(40).as_str(), 0));
+    }
+
+    #[test]
+    fn an_output_that_does_not_fit_is_cut_to_less_than_one_that_fits() {
+        let lines = |count| (0..count).map(|_| "123456789".to_owned());
+        let options = ExcerptOptions { chars: 100, ..OPTIONS };
+        assert_eq!(excerpt(options, lines(40)).left_out, 0);
+        let cut = excerpt(options, lines(41));
+        let kept = cut.text.lines().filter(|line| *line == "123456789").count();
+        assert!(kept <= 10 && kept as u64 + cut.left_out == 41, "{}", cut.text);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use toolcrib_policy::Effect;
 
 pub(crate) use self::change::Restoring;
 pub use self::change::{Changed, FileEdit, Updated};
-pub(crate) use self::command::{StartedCommand, trouble};
+pub(crate) use self::command::{StartedCommand, ToStart, trouble};
 pub(crate) use self::search::Ground;
 
 use crate::call::Options;

@@ -49,6 +49,7 @@ impl Runtime {
                 directory: self.workspace().top().path(),
                 environment: environment(host, enforced.level, &tmp),
                 stdin: Vec::new(),
+                separate_streams: false,
             };
             let sandbox = sandbox(self, &settings, &tmp);
             let tried = try_to_escape(session.jobs(), &sandbox, &command);

@@ -27,6 +27,7 @@ fn command(script: &str) -> Command {
         directory: PathBuf::from("/"),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         stdin: Vec::new(),
+        separate_streams: false,
     }
 }
 

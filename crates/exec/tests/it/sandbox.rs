@@ -164,6 +164,7 @@ impl Bench {
             directory: self.path("ws"),
             environment,
             stdin: Vec::new(),
+            separate_streams: false,
         }
     }
 

@@ -57,15 +57,20 @@ struct StartedAs {
     with_login: bool,
 }
 
+/// A command that a tool starts.
+pub(crate) struct ToStart<'a> {
+    pub(crate) script: &'a str,
+    /// `None` for the directory in which the last command ended.
+    pub(crate) directory: Option<&'a str>,
+    pub(crate) stdin: &'a str,
+    pub(crate) separate_streams: bool,
+}
+
 impl<'a> Cx<'a> {
     /// Starts a script, if the call said that it would run just this one: in `directory`, or where the
     /// last one ended.
-    pub(crate) fn start(
-        &self,
-        script: &str,
-        directory: Option<&str>,
-        stdin: &str,
-    ) -> Result<StartedCommand, Error> {
+    pub(crate) fn start(&self, to_start: &ToStart<'_>) -> Result<StartedCommand, Error> {
+        let ToStart { script, directory, stdin, separate_streams } = *to_start;
         if !self.grant.accesses().contains(&Access::Command(script.to_owned())) {
             return Err(Error::new(
                 ErrorKind::Denied,
@@ -98,6 +103,7 @@ impl<'a> Cx<'a> {
             directory: place.path(),
             environment,
             stdin: stdin.as_bytes().to_vec(),
+            separate_streams,
         };
         shell.jobs().clean_up(MAX_AGE);
         let directory = self.show_place(&place);

@@ -54,6 +54,7 @@ fn login_command(bash: &Path, shell: &Path, mut environment: Variables) -> Comma
         directory,
         environment,
         stdin: Vec::new(),
+        separate_streams: false,
     }
 }
 

@@ -35,6 +35,7 @@ pub(super) fn syntax_check(bash: &Path, script: &str) -> Command {
         // Without one, bash speaks English.
         environment: Vec::new(),
         stdin: script.as_bytes().to_vec(),
+        separate_streams: false,
     }
 }
 

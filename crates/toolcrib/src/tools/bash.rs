@@ -17,7 +17,7 @@ use self::report::{KEEPS_RUNNING, Report};
 use super::shell_output::last_line;
 use super::timeout::{lowered_note, milliseconds};
 use crate::cancel::Progress;
-use crate::cx::{Cx, StartedCommand, trouble};
+use crate::cx::{Cx, StartedCommand, ToStart, trouble};
 use crate::error::{Error, ErrorKind};
 use crate::reply::Reply;
 use crate::tool::{Category, Hints, Tool};
@@ -41,6 +41,8 @@ pub(crate) struct Bash {
     /// For this command only.
     env: Option<BTreeMap<String, String>>,
     stdin: Option<String>,
+    /// Show stdout and stderr apart.
+    separate_streams: Option<bool>,
     /// Default background.
     on_timeout: Option<OnTimeout>,
     #[schemars(range(min = 0, max = 10_000))]
@@ -78,8 +80,14 @@ const MOMENT: Duration = Duration::from_millis(30);
 /// How long a tree that was told to end is waited for: its half second, and some for the machine.
 const DYING: Duration = Duration::from_secs(5);
 
-/// Characters of output in a reply.
-const OUTPUT_CHARS: usize = 30_000;
+/// Output of at most this many characters is shown whole.
+const WHOLE_CHARS: usize = 30_000;
+
+/// Characters shown of a longer output. BashOutput has the rest, so the excerpt can be short.
+const EXCERPT_CHARS: usize = 12_000;
+
+/// Characters shown of binary output.
+const BINARY_CHARS: usize = 400;
 
 impl Tool for Bash {
     const NAME: &'static str = "Bash";
@@ -124,8 +132,12 @@ impl Tool for Bash {
             };
             return Ok(Reply::new(format!("Would run in {directory}:\n{}\n", self.command)));
         }
-        let stdin = self.stdin.as_deref().unwrap_or_default();
-        let mut started = cx.start(&self.script(), self.cwd.as_deref(), stdin)?;
+        let mut started = cx.start(&ToStart {
+            script: &self.script(),
+            directory: self.cwd.as_deref(),
+            stdin: self.stdin.as_deref().unwrap_or_default(),
+            separate_streams: self.separate_streams.unwrap_or(false),
+        })?;
         started.given = self.env.iter().flatten().map(|(n, v)| (n.clone(), v.clone())).collect();
         started.notes.extend(lowered_note(self.timeout));
         if in_background {
@@ -164,7 +176,7 @@ impl Bash {
         report.note_reviews(cx);
         report.look_for_changes(cx);
         report.keep_or_forget(cx)?;
-        report.answer(&self.command)
+        report.answer()
     }
 
     fn timed_out(
@@ -197,8 +209,11 @@ impl Bash {
     fn excerpt(&self, cx: &Cx<'_>) -> ExcerptOptions {
         let lines =
             |lines: Option<u64>| lines.map(|lines| usize::try_from(lines).unwrap_or(usize::MAX));
+        let most = cx.limits().reply_chars * 3 / 4;
+        let lines_chosen = self.head_lines.is_some() || self.tail_lines.is_some();
         ExcerptOptions {
-            chars: OUTPUT_CHARS.min(cx.limits().reply_chars * 3 / 4),
+            whole_chars: WHOLE_CHARS.min(most),
+            chars: if lines_chosen { WHOLE_CHARS } else { EXCERPT_CHARS }.min(most),
             line_chars: cx.limits().line_chars,
             head_lines: lines(self.head_lines),
             tail_lines: lines(self.tail_lines),

@@ -17,7 +17,7 @@ use self::line_range::LineRange;
 use super::changed_files::Changes;
 use super::command_messages::{listens_on, state};
 use super::shell_output::{
-    dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
+    OutputLog, dropped_note, each_line, excerpt, last_line, masked_note, whole_characters,
 };
 use super::timeout::{lowered_note, milliseconds};
 use crate::cancel::Progress;
@@ -45,6 +45,15 @@ pub(crate) struct BashOutput {
     cursor: Option<u64>,
     /// "100-200", or "-50".
     lines: Option<String>,
+    /// stderr of a command with separate_streams. Default stdout.
+    stream: Option<StreamName>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum StreamName {
+    Stdout,
+    Stderr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -92,7 +101,16 @@ impl Tool for BashOutput {
             return Err(Error::invalid("`wait_for` is regex, and there is no `filter`")
                 .hint("Give the regular expression to wait for as filter."));
         }
-        let remembered = cx.shell()?.cursor(job.id());
+        let errors = match self.stream {
+            Some(StreamName::Stderr) => Some(job.errors().ok_or_else(|| no_errors(&job))?),
+            Some(StreamName::Stdout) | None => None,
+        };
+        let stream = match &errors {
+            Some(errors) => ReadStream { log: errors, is_errors: true },
+            None => ReadStream { log: &*job, is_errors: false },
+        };
+        // Only the position in stdout is remembered.
+        let remembered = if stream.is_errors { 0 } else { cx.shell()?.cursor(job.id()) };
         // Without a cursor, a filter is for all output; what is waited for is new.
         let all = lines.is_some()
             || (filter.is_some() && self.cursor.is_none() && wait_for != WaitFor::Regex);
@@ -101,17 +119,17 @@ impl Tool for BashOutput {
         let secrets = cx.secrets();
         let since = self.cursor.unwrap_or(remembered);
         let waiting = Waiting { wait_for, from: since, filter: filter.as_ref(), port, timeout };
-        let waited = wait(cx, &job, &secrets, &waiting)?;
+        let waited = wait(cx, (&job, stream), &secrets, &waiting)?;
         let now = job.snapshot();
         let end = match now.closed {
-            true => now.written,
-            false => whole_characters(&job, &secrets, now.written),
+            true => stream.written(&now),
+            false => whole_characters(stream.log, &secrets, stream.written(&now)),
         };
         let looked = OutputView { from: from.min(end), end, filter: filter.as_ref(), lines };
-        let mut output = looked.at(cx, &job, &secrets);
+        let mut output = looked.at(cx, stream.log, &secrets);
         output.notes.extend(lowered_note(self.timeout));
         cx.check_cancelled()?;
-        if filter.is_none() && lines.is_none() {
+        if filter.is_none() && lines.is_none() && !stream.is_errors {
             cx.shell()?.read_to(job.id(), end);
         }
         let changes = changes(cx, &job, &now)?;
@@ -128,6 +146,25 @@ fn changes(cx: &Cx<'_>, job: &Job, now: &Snapshot) -> Result<Changes, Error> {
         job.wait(MOMENT, |now| now.over);
     }
     Changes::of_job(cx, job)
+}
+
+/// The stream that is read.
+#[derive(Clone, Copy)]
+struct ReadStream<'a> {
+    log: &'a dyn OutputLog,
+    is_errors: bool,
+}
+
+impl ReadStream<'_> {
+    fn written(self, now: &Snapshot) -> u64 {
+        if self.is_errors { now.errors_written.unwrap_or(0) } else { now.written }
+    }
+}
+
+fn no_errors(job: &Job) -> Error {
+    let message = format!("the stderr of {} is part of its output", job.id());
+    Error::invalid(message)
+        .hint("Leave stream out. Bash with separate_streams stores stderr apart.")
 }
 
 /// What is waited for, and for how long.
@@ -150,7 +187,12 @@ enum Waited {
     TimedOut,
 }
 
-fn wait(cx: &Cx<'_>, job: &Job, secrets: &Secrets, waiting: &Waiting<'_>) -> Result<Waited, Error> {
+fn wait(
+    cx: &Cx<'_>,
+    (job, stream): (&Job, ReadStream<'_>),
+    secrets: &Secrets,
+    waiting: &Waiting<'_>,
+) -> Result<Waited, Error> {
     let began = Instant::now();
     let (mut told, mut looked_to) = (began, waiting.from);
     if waiting.wait_for == WaitFor::None {
@@ -162,7 +204,7 @@ fn wait(cx: &Cx<'_>, job: &Job, secrets: &Secrets, waiting: &Waiting<'_>) -> Res
         match waiting.wait_for {
             WaitFor::None => {}
             WaitFor::Exit => {}
-            WaitFor::Output if now.written > waiting.from => return Ok(Waited::Done),
+            WaitFor::Output if stream.written(&now) > waiting.from => return Ok(Waited::Done),
             WaitFor::Output => {}
             WaitFor::Regex => {
                 let found = waiting.filter.is_some_and(|filter| {
@@ -170,7 +212,8 @@ fn wait(cx: &Cx<'_>, job: &Job, secrets: &Secrets, waiting: &Waiting<'_>) -> Res
                     let cancel = cx.cancel();
                     let cancelled = || cancel.is_cancelled();
                     let sieve = Sieve::new(filter, Deadline::new(end, &cancelled), 1);
-                    look_for(sieve, job, secrets, (&mut looked_to, now.written))
+                    let end = stream.written(&now);
+                    look_for(sieve, stream.log, secrets, (&mut looked_to, end))
                 });
                 if found {
                     return Ok(Waited::Done);
@@ -206,17 +249,17 @@ fn wait(cx: &Cx<'_>, job: &Job, secrets: &Secrets, waiting: &Waiting<'_>) -> Res
 /// Whether a line that came since matches, or may. Lines that are whole are not looked at again.
 fn look_for(
     mut sieve: Sieve<'_>,
-    job: &Job,
+    log: &dyn OutputLog,
     secrets: &Secrets,
     (looked_to, end): (&mut u64, u64),
 ) -> bool {
     let mut found = false;
-    each_line(job, secrets, *looked_to..end, |line| {
+    each_line(log, secrets, *looked_to..end, |line| {
         sieve.line(&line.text, &mut |_| found = true);
         !found
     });
     sieve.finish(&mut |_| found = true);
-    let (from, mut last) = job.read(end.saturating_sub(4096).max(*looked_to), 4096);
+    let (from, mut last) = log.read(end.saturating_sub(4096).max(*looked_to), 4096);
     // More may have come since; nothing of that was looked at.
     last.truncate(usize::try_from(end.saturating_sub(from)).unwrap_or(usize::MAX));
     if let Some(newline) = last.iter().rposition(|&byte| byte == b'\n') {
@@ -234,15 +277,16 @@ struct OutputView<'a> {
 }
 
 impl OutputView<'_> {
-    fn at(&self, cx: &Cx<'_>, job: &Job, secrets: &Secrets) -> Output {
+    fn at(&self, cx: &Cx<'_>, log: &dyn OutputLog, secrets: &Secrets) -> Output {
         let options = ExcerptOptions {
+            whole_chars: cx.limits().reply_chars * 3 / 4,
             chars: cx.limits().reply_chars * 3 / 4,
             line_chars: cx.limits().line_chars,
             head_lines: None,
             tail_lines: self.lines.and_then(LineRange::last),
         };
         if self.filter.is_none() && self.lines.is_none() {
-            let (shown, masked) = excerpt(job, secrets, self.from..self.end, options);
+            let (shown, masked) = excerpt(log, secrets, self.from..self.end, options);
             return Output {
                 shown,
                 notes: masked_note(masked).into_iter().collect(),
@@ -255,7 +299,7 @@ impl OutputView<'_> {
         let stop = || Deadline::new(cx.search_until(), &cancelled);
         let mut sieve = self.filter.map(|filter| Sieve::new(filter, stop(), u64::MAX));
         let mut number = 0;
-        let masked = each_line(job, secrets, self.from..self.end, |line| {
+        let masked = each_line(log, secrets, self.from..self.end, |line| {
             number = line.number;
             let wanted = self.lines.is_none_or(|lines| lines.contains(number));
             match &mut sieve {
@@ -335,7 +379,7 @@ fn answer(
         .with("cursor", cursor)
         .with("lines", shown.lines)
         .with("undecided_lines", left.count())
-        .with("truncated", shown.left_out > 0)
+        .with("truncated", shown.left_out > 0 || shown.has_cut_lines)
         .with("dropped_bytes", now.gap.end - now.gap.start)
         .with("timed_out", matches!(waited, Waited::TimedOut));
     let reply = match now.ended.as_ref().map(|ended| ended.exit) {

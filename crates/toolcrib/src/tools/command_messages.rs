@@ -109,6 +109,7 @@ mod tests {
             finished: None,
             written: 0,
             gap: 0..0,
+            errors_written: None,
             closed: false,
             over: false,
             killed: 0,

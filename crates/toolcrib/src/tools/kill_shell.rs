@@ -65,10 +65,11 @@ impl Tool for KillShell {
                 .hint("They may wait for a disk or belong to another user. ListShells tells when they are gone."));
         }
         let (last, masked) = excerpt(
-            &job,
+            &*job,
             &cx.secrets(),
             0..now.written,
             ExcerptOptions {
+                whole_chars: cx.limits().reply_chars / 4,
                 chars: cx.limits().reply_chars / 4,
                 line_chars: cx.limits().line_chars,
                 head_lines: None,

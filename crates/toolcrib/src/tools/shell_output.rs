@@ -4,10 +4,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use toolcrib_exec::{Job, Snapshot};
+use toolcrib_exec::{ErrorStream, Job, Snapshot};
 use toolcrib_text::{
-    Encoding, Excerpt, ExcerptOptions, ExcerptShown, Masker, Secrets, Terminal, Transcoder,
-    as_seen, output_encoding, visible,
+    Encoding, Excerpt, ExcerptOptions, ExcerptShown, Masker, Secrets, Terminal, TextProperties,
+    Transcoder, as_seen, output_encoding, visible,
 };
 
 use crate::output_notes::escaped;
@@ -28,11 +28,49 @@ const LOOKED_AT_LAST: u64 = 1 << 20;
 const MAX_LINE: usize = 64 << 10;
 const MAX_LINE_END: usize = 16 << 10;
 
+/// Bytes from which binary output is recognized.
+const BINARY_SAMPLE: usize = 8 << 10;
+
 /// What the last line is looked for in.
 const LAST_BYTES: u64 = 4 << 10;
 
 /// So much before a stretch tells whether it begins in the middle of something secret.
 const BEFORE_BYTES: u64 = 8 << 10;
+
+/// The stored bytes of an output.
+pub(super) trait OutputLog {
+    /// At most `max` bytes from `from` on, and the position of the first: dropped bytes are skipped.
+    fn read(&self, from: u64, max: usize) -> (u64, Vec<u8>);
+    /// The number of line ends before a position.
+    fn newlines_before(&self, position: u64) -> u64;
+}
+
+impl OutputLog for Job {
+    fn read(&self, from: u64, max: usize) -> (u64, Vec<u8>) {
+        Job::read(self, from, max)
+    }
+
+    fn newlines_before(&self, position: u64) -> u64 {
+        Job::newlines_before(self, position)
+    }
+}
+
+impl OutputLog for ErrorStream<'_> {
+    fn read(&self, from: u64, max: usize) -> (u64, Vec<u8>) {
+        ErrorStream::read(*self, from, max)
+    }
+
+    fn newlines_before(&self, position: u64) -> u64 {
+        ErrorStream::newlines_before(*self, position)
+    }
+}
+
+/// Whether the beginning of an output is not text.
+pub(super) fn looks_binary(log: &dyn OutputLog) -> bool {
+    let (_, beginning) = log.read(0, BINARY_SAMPLE);
+    let properties = TextProperties::of(&beginning);
+    properties.looks_binary() && properties.invalid_utf8 > 0
+}
 
 /// A line of an output as it is seen.
 pub(super) struct OutputLine<'a> {
@@ -57,14 +95,14 @@ impl OutputLine<'_> {
 
 /// An excerpt of a stretch of an output, and how many values in it were masked.
 pub(super) fn excerpt(
-    job: &Job,
+    log: &dyn OutputLog,
     secrets: &Secrets,
     stretch: Range<u64>,
     options: ExcerptOptions,
 ) -> (ExcerptShown, usize) {
     let mut excerpt = Excerpt::new(options);
     let feed = |excerpt: &mut Excerpt, stretch| {
-        each_line(job, secrets, stretch, |line| {
+        each_line(log, secrets, stretch, |line| {
             line.show_in(excerpt);
             true
         })
@@ -75,9 +113,9 @@ pub(super) fn excerpt(
     }
     let middle = stretch.start + LOOKED_THROUGH..stretch.end - LOOKED_AT_LAST;
     let first = feed(&mut excerpt, stretch.start..middle.start);
-    let lines = job.newlines_before(middle.end).saturating_sub(job.newlines_before(middle.start));
+    let lines = log.newlines_before(middle.end).saturating_sub(log.newlines_before(middle.start));
     // A line that is shown in part ends in the middle.
-    let after_a_part = job.read(middle.start - 1, 1).1 != b"\n";
+    let after_a_part = log.read(middle.start - 1, 1).1 != b"\n";
     excerpt.skip(lines.saturating_sub(u64::from(after_a_part)));
     let last = feed(&mut excerpt, middle.end..stretch.end);
     (excerpt.finish(), first + last)
@@ -112,7 +150,7 @@ pub(super) fn masked_note(masked: usize) -> Option<String> {
 /// Looks at each line of a stretch of an output, until one is not wanted. What is secret in them is masked
 /// before anybody looks; answers how many values were.
 pub(super) fn each_line(
-    job: &Job,
+    log: &dyn OutputLog,
     secrets: &Secrets,
     stretch: Range<u64>,
     mut each: impl FnMut(&OutputLine<'_>) -> bool,
@@ -122,7 +160,7 @@ pub(super) fn each_line(
         return 0;
     }
     let mut masker = Masker::new(secrets);
-    let start = stretch.start - look_back(job, stretch.start, &mut masker);
+    let start = stretch.start - look_back(log, stretch.start, &mut masker);
     let before = masker.masked();
     let mut numbers = Numbers::default();
     let mut each = |seen: SeenLine<'_>| match seen {
@@ -141,15 +179,15 @@ pub(super) fn each_line(
             true
         }
     };
-    each_line_of(job, start..stretch.end, &mut each);
+    each_line_of(log, start..stretch.end, &mut each);
     masker.masked() - before
 }
 
 /// Tells a masker what came before a stretch; answers how many bytes of that belong to something secret that
 /// goes on in it.
-fn look_back(job: &Job, start: u64, masker: &mut Masker<'_>) -> u64 {
+fn look_back(log: &dyn OutputLog, start: u64, masker: &mut Masker<'_>) -> u64 {
     let (_, before) =
-        job.read(start.saturating_sub(BEFORE_BYTES), start.min(BEFORE_BYTES) as usize);
+        log.read(start.saturating_sub(BEFORE_BYTES), start.min(BEFORE_BYTES) as usize);
     let whole = last_newline(&before).map_or(0, |newline| newline + 1);
     for line in visible(&before[..whole]).lines() {
         masker.line(line);
@@ -185,16 +223,20 @@ impl Numbers {
     }
 }
 
-fn each_line_of(job: &Job, stretch: Range<u64>, mut each: &mut impl FnMut(SeenLine<'_>) -> bool) {
-    let encoding = encoding(job, stretch.end);
+fn each_line_of(
+    log: &dyn OutputLog,
+    stretch: Range<u64>,
+    mut each: &mut impl FnMut(SeenLine<'_>) -> bool,
+) {
+    let encoding = encoding(log, stretch.end);
     let mut at = stretch.start;
-    let mut newlines = job.newlines_before(at);
+    let mut newlines = log.newlines_before(at);
     let mut lines = Lines::new(encoding);
     while at < stretch.end {
         let room = usize::try_from(stretch.end - at).unwrap_or(CHUNK).min(CHUNK);
-        let (from, bytes) = job.read(at, room);
+        let (from, bytes) = log.read(at, room);
         if from > at {
-            let before = job.newlines_before(from);
+            let before = log.newlines_before(from);
             let dropped = before.saturating_sub(newlines);
             newlines = before;
             let old = std::mem::replace(&mut lines, Lines::new(encoding));
@@ -215,10 +257,10 @@ fn each_line_of(job: &Job, stretch: Range<u64>, mut each: &mut impl FnMut(SeenLi
 
 /// The end of a stretch that may be shown while more is to come: not in the middle of a character, nor of what
 /// may turn out to be secret.
-pub(super) fn whole_characters(job: &Job, secrets: &Secrets, end: u64) -> u64 {
-    let (_, before) = job.read(end.saturating_sub(BEFORE_BYTES), end.min(BEFORE_BYTES) as usize);
+pub(super) fn whole_characters(log: &dyn OutputLog, secrets: &Secrets, end: u64) -> u64 {
+    let (_, before) = log.read(end.saturating_sub(BEFORE_BYTES), end.min(BEFORE_BYTES) as usize);
     let end = end - secrets.unfinished(&before) as u64;
-    let (from, last) = job.read(end.saturating_sub(3), 3);
+    let (from, last) = log.read(end.saturating_sub(3), 3);
     let unfinished = last.utf8_chunks().last().map_or(0, |chunk| {
         let invalid = chunk.invalid();
         let begun = std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none());
@@ -237,10 +279,10 @@ pub(super) fn last_line(job: &Job, secrets: &Secrets) -> String {
 }
 
 /// In which encoding an output is. That of its beginning and its end is that of all of it.
-fn encoding(job: &Job, end: u64) -> Encoding {
-    let (_, first) = job.read(0, SAMPLE);
+fn encoding(log: &dyn OutputLog, end: u64) -> Encoding {
+    let (_, first) = log.read(0, SAMPLE);
     let last_from = end.saturating_sub(SAMPLE as u64).max(SAMPLE as u64);
-    let last = if last_from < end { job.read(last_from, SAMPLE).1 } else { Vec::new() };
+    let last = if last_from < end { log.read(last_from, SAMPLE).1 } else { Vec::new() };
     output_encoding(&[&first, &last])
 }
 

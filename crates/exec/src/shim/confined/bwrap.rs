@@ -94,7 +94,7 @@ fn try_to_start(command: &Command, confinement: &Confinement) -> Result<Started,
     drop((bubblewrap, handed));
     let request = wire::encode_be_first(command, confinement, &inside);
     // If it has ended already, what it complained of is more than that nobody listens.
-    let _ = fd_passing::send(&heard, &request, &[io::stdout().as_fd()]);
+    let _ = fd_passing::send(&heard, &request, &[io::stdout().as_fd(), io::stderr().as_fd()]);
     Ok((Pid::from_child(&first), heard, words))
 }
 
@@ -103,14 +103,16 @@ pub(in super::super) fn be_first(
     command: &Command,
     script: io::Result<OwnedFd>,
     (confinement, inside): (&Confinement, &Inside),
-    output: Option<OwnedFd>,
+    streams: Vec<OwnedFd>,
     said: &UnixStream,
 ) -> ExitCode {
     let enter = || {
-        let output = output.ok_or(io::Error::from_raw_os_error(libc::EBADF));
-        let output = plainly("find where to write", output)?;
-        plainly("write there", dup2_stdout(&output))?;
-        plainly("write there", dup2_stderr(&output))?;
+        let [stdout, stderr] = streams.as_slice() else {
+            let missing = Err(io::Error::from_raw_os_error(libc::EBADF));
+            return plainly("find where to write", missing);
+        };
+        plainly("write there", dup2_stdout(stdout))?;
+        plainly("write there", dup2_stderr(stderr))?;
         confinement.enter_wrapped(inside)
     };
     super::be_first(command, script, enter, said)

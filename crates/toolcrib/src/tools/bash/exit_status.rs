@@ -1,20 +1,24 @@
-//! Commands that answer a question by their exit code: 1 means no, and is no failure.
+//! Programs for which exit code 1 is an answer, such as "no match" or "the files differ", and no failure.
 
-/// Programs whose 1 says that nothing was found, or that two things differ.
 const ANSWERS: [&str; 14] = [
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "pgrep", "diff", "cmp", "test", "[", "[[",
     "git grep", "git diff",
 ];
 
-/// Whether an exit code of 1 is an answer of the script's last command. By a look at its words, which may
-/// be wrong about odd scripts; what hangs on it is only whether the reply counts as a failure.
-pub(super) fn answers_by_exit_code(script: &str) -> bool {
+/// Whether exit code 1 of a script is an answer, guessed from its last line: for shells that did not report their
+/// last command. Only the reply's status depends on it.
+pub(super) fn script_answers(script: &str) -> bool {
     let line =
         script.lines().rev().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     let Some(line) = line else { return false };
     // A pipe's exit code is that of its last command, and so is a list's.
     let last = line.rsplit(['|', ';', '&', '(']).find(|part| !part.trim().is_empty());
-    let mut words = last.unwrap_or_default().split_whitespace().skip_while(|word| {
+    command_answers(last.unwrap_or_default())
+}
+
+/// Whether exit code 1 of a simple command is an answer.
+pub(super) fn command_answers(command: &str) -> bool {
+    let mut words = command.split_whitespace().skip_while(|word| {
         // Assignments, and words that only say how to run what follows.
         word.split_once('=').is_some_and(|(name, _)| is_name(name))
             || matches!(*word, "!" | "time" | "command" | "env")
@@ -46,12 +50,14 @@ mod tests {
             "git diff --exit-code",
             "x=1\n\ngrep y z\n",
         ] {
-            assert!(answers_by_exit_code(script), "{script}");
+            assert!(script_answers(script), "{script}");
         }
         for script in
             ["false", "grep x a | wc -l; false", "make test", "cat grep", "", "git commit"]
         {
-            assert!(!answers_by_exit_code(script), "{script}");
+            assert!(!script_answers(script), "{script}");
         }
+        assert!(command_answers("diff <(sort a) <(sort b)"));
+        assert!(!command_answers("make grep"));
     }
 }

@@ -2,7 +2,7 @@
 
 use toolcrib_exec::ShellState;
 
-use super::exit_status::answers_by_exit_code;
+use super::exit_status::command_answers;
 use crate::tools::command_messages::code_words;
 
 /// What a shell gives for a part that a later one did not read to its end: no failure, as of `yes | head`.
@@ -23,7 +23,7 @@ pub(super) fn failed_parts(script: &str, left: &ShellState) -> Option<String> {
     let count = pipe_codes.len();
     let failed = pipe_codes.iter().take(count - 1).enumerate().filter_map(|(index, &code)| {
         let part = parts.as_ref().and_then(|parts| parts.get(index));
-        let answers = code == 1 && part.is_some_and(|part| answers_by_exit_code(part));
+        let answers = code == 1 && part.is_some_and(|part| command_answers(part));
         if code == 0 || code == SIGPIPE || answers {
             return None;
         }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toolcrib_exec::{Ending, Exit, Process, Refusal, Snapshot, Status};
-use toolcrib_text::{ExcerptOptions, ExcerptShown, visible_name};
+use toolcrib_text::{ExcerptOptions, ExcerptShown, Secrets, visible_name};
 
-use super::exit_status::answers_by_exit_code;
+use super::exit_status::{command_answers, script_answers};
 use super::pipe::failed_parts;
 use crate::cx::{Cx, StartedCommand};
 use crate::error::{Error, ErrorKind};
@@ -18,7 +18,9 @@ use crate::sandbox::{Danger, refusals};
 use crate::shell::Variables;
 use crate::tools::changed_files::Changes;
 use crate::tools::command_messages::{how, unix_seconds};
-use crate::tools::shell_output::{dropped_note, excerpt, masked_note, whole_characters};
+use crate::tools::shell_output::{
+    OutputLog, dropped_note, excerpt, looks_binary, masked_note, whole_characters,
+};
 
 /// So many of the processes that are left are named.
 const NAMED: usize = 5;
@@ -31,6 +33,10 @@ pub(super) struct Report {
     started: StartedCommand,
     now: Snapshot,
     shown: ExcerptShown,
+    /// Stderr, if it is shown apart.
+    errors: Option<ExcerptShown>,
+    /// Whether exit code 1 is an answer and no failure.
+    exit_one_answers: bool,
     /// Lines of output that imitate our own.
     escaped_lines: usize,
     /// Up to where the output is shown: the beginning of what may be secret waits for the rest of it.
@@ -56,26 +62,46 @@ impl Report {
         now: Snapshot,
         options: ExcerptOptions,
     ) -> Report {
-        let read_to = match now.closed {
-            true => now.written,
-            false => whole_characters(&started.job, &started.secrets, now.written),
+        let (job, secrets) = (&*started.job, &started.secrets);
+        let end = |log: &dyn OutputLog, written| match now.closed {
+            true => written,
+            false => whole_characters(log, secrets, written),
         };
-        let (shown, masked) = excerpt(&started.job, &started.secrets, 0..read_to, options);
+        let read_to = end(job, now.written);
+        let (shown, masked) = show(job, secrets, read_to, options);
+        let errors = job
+            .errors()
+            .zip(now.errors_written)
+            .map(|(errors, written)| show(&errors, secrets, end(&errors, written), options));
+        let masked = masked + errors.as_ref().map_or(0, |(_, masked)| *masked);
+        let is_binary = looks_binary(job) || job.errors().is_some_and(|log| looks_binary(&log));
         let left = if now.over { Vec::new() } else { started.job.processes() };
         let mut notes = std::mem::take(&mut started.notes);
         let left_by_shell = now.ended.as_ref().and_then(|ended| ended.left.as_ref());
         let script = String::from_utf8_lossy(started.job.script());
         notes.extend(left_by_shell.and_then(|left| failed_parts(&script, left)));
+        let exit_one_answers = match left_by_shell {
+            Some(left) => command_answers(&left.last_command),
+            None => script_answers(&script),
+        };
         let pipe_codes = left_by_shell.map(|left| left.pipe_codes.clone()).unwrap_or_default();
         notes.extend(dropped_note(&started.job, &now));
         notes.extend(masked_note(masked));
-        let escaped = escapes(&shown.text);
+        if is_binary {
+            notes.push("binary output: only its beginning is shown".to_owned());
+        }
+        let errors = errors.map(|(errors, _)| errors);
+        let all_text =
+            [shown.text.as_str(), errors.as_ref().map_or("", |errors| &errors.text)].concat();
+        let escaped = escapes(&all_text);
         notes.extend(escaped.iter().map(|(note, _)| note.clone()));
         let directory = started.directory.clone();
         Report {
             started,
             now,
             shown,
+            errors,
+            exit_one_answers,
             escaped_lines: escaped.map_or(0, |(_, lines)| lines),
             read_to,
             left,
@@ -179,7 +205,7 @@ impl Report {
 
     /// A command of which nothing runs and all was shown need not be remembered.
     pub(super) fn keep_or_forget(&mut self, cx: &Cx<'_>) -> Result<(), Error> {
-        self.kept = !self.left.is_empty() || self.shown.left_out > 0 || !self.now.closed;
+        self.kept = !self.left.is_empty() || self.left_out() > 0 || !self.now.closed;
         let (jobs, id) = (cx.shell()?.jobs(), self.started.job.id());
         if self.kept {
             cx.shell()?.read_to(id, self.read_to);
@@ -192,11 +218,11 @@ impl Report {
     }
 
     /// The answer to a call whose command has ended.
-    pub(super) fn answer(self, script: &str) -> Result<Reply, Error> {
+    pub(super) fn answer(self) -> Result<Reply, Error> {
         let exit = self.now.ended.as_ref().map_or(Exit::Code(0), |ended| ended.exit);
         match exit {
             Exit::Code(0) => Ok(self.reply("")),
-            Exit::Code(1) if answers_by_exit_code(script) => Ok(self.reply("exit code 1")),
+            Exit::Code(1) if self.exit_one_answers => Ok(self.reply("exit code 1")),
             exit => Err(self.error(ErrorKind::Failed, how(exit))),
         }
     }
@@ -217,23 +243,43 @@ impl Report {
         self.note_what_is_missing();
         let confined = self.started.confined.note();
         let notes = self.notes.iter().chain(&confined).map(bracketed).collect::<String>();
-        let output = if self.shown.text.is_empty() { "[no output]\n" } else { &self.shown.text };
-        let error = Error::new(kind, message).detail(output).hint(notes.trim_end());
+        let error = Error::new(kind, message).detail(self.output()).hint(notes.trim_end());
         self.metadata().into_iter().fold(error, |error, (key, value)| error.with(key, value))
     }
 
     fn reply(mut self, ending: &str) -> Reply {
         self.note_refusals();
         self.note_what_is_missing();
-        let mut text = std::mem::take(&mut self.shown.text);
-        if text.is_empty() {
-            text.push_str("[no output]\n");
-        }
+        let mut text = self.output();
         let ending = (!ending.is_empty()).then(|| ending.to_owned());
         let notes = ending.into_iter().chain(std::mem::take(&mut self.notes));
         let confined = self.started.confined.note();
         text.extend(notes.chain(confined).map(bracketed));
         Reply::new(text).with_all(self.metadata())
+    }
+
+    /// The output of the command, stderr behind stdout if they are shown apart.
+    fn output(&self) -> String {
+        let no_output = || "[no output]\n".to_owned();
+        let shown = |part: &ExcerptShown| match part.text.is_empty() {
+            true => no_output(),
+            false => part.text.clone(),
+        };
+        match &self.errors {
+            None => shown(&self.shown),
+            Some(errors) if errors.text.is_empty() => shown(&self.shown),
+            Some(errors) => format!("{}[stderr:]\n{}", self.shown.text, errors.text),
+        }
+    }
+
+    fn is_truncated(&self) -> bool {
+        let parts = [Some(&self.shown), self.errors.as_ref()];
+        parts.into_iter().flatten().any(|part| part.left_out > 0 || part.has_cut_lines)
+    }
+
+    /// Lines of both streams that are not shown.
+    fn left_out(&self) -> u64 {
+        self.shown.left_out + self.errors.as_ref().map_or(0, |errors| errors.left_out)
     }
 
     /// Says what the sandbox refused, and what would allow it.
@@ -252,7 +298,7 @@ impl Report {
 
     fn note_what_is_missing(&mut self) {
         let id = self.started.job.id();
-        if self.shown.left_out > 0 {
+        if self.left_out() > 0 {
             let lines = counted(self.shown.lines, "line");
             self.notes.push(match self.last_call {
                 false => format!(
@@ -279,10 +325,14 @@ impl Report {
             ("cwd", self.directory.clone().into()),
             ("lines", self.shown.lines.into()),
             ("bytes", self.now.written.into()),
-            ("truncated", (self.shown.left_out > 0).into()),
+            ("truncated", self.is_truncated().into()),
             ("command", self.started.command_shown(COMMAND_CHARS).into()),
             ("started_at", unix_seconds(self.started.job.created()).into()),
         ];
+        if let Some(errors) = &self.errors {
+            facts.push(("stdout", self.shown.text.clone().into()));
+            facts.push(("stderr", errors.text.clone().into()));
+        }
         if self.pipe_codes.len() > 1 {
             facts.push(("pipe_exit_codes", self.pipe_codes.clone().into()));
         }
@@ -316,6 +366,20 @@ impl Report {
         }
         facts
     }
+}
+
+/// An excerpt of a stream, and how many values in it were masked. Binary output shows its beginning only.
+fn show(
+    log: &dyn OutputLog,
+    secrets: &Secrets,
+    end: u64,
+    mut options: ExcerptOptions,
+) -> (ExcerptShown, usize) {
+    if looks_binary(log) {
+        (options.whole_chars, options.chars) = (super::BINARY_CHARS, super::BINARY_CHARS);
+        options.line_chars = options.line_chars.min(super::BINARY_CHARS / 4);
+    }
+    excerpt(log, secrets, 0..end, options)
 }
 
 /// The answer to a call that does not wait.
