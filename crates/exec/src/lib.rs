@@ -66,7 +66,7 @@ pub use output_buffer::LogLimits;
 pub use refusal::{DeniedAction, REFUSALS_TOLD, Refusal, Unwritable};
 pub use running_jobs::{RunningJob, all_running_jobs};
 pub use sandbox::level::{Enforced, Level};
-pub use sandbox::{HeldPath, Limits, Network, SESSION_TMP, Sandbox};
+pub use sandbox::{HeldPath, Limits, Network, SESSION_TMP, Sandbox, has_no_writer};
 pub use shim::{Process, run_shim};
 pub use wire::Ending;
 pub use worker::{

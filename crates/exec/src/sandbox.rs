@@ -39,9 +39,10 @@ use crate::supervise::sock_diag::ask_here;
 use self::bubblewrap::Inside;
 use self::level::Level;
 use self::namespaces::Space;
+pub use self::syscalls::has_no_writer;
 pub(crate) use self::syscalls::{
-    Forked, Waiting, add_descriptor, answer_promptly, bind, connect, fork, has_no_writer, let_fail,
-    let_happen, let_return, still_waits, take_waiting,
+    Forked, Waiting, add_descriptor, answer_promptly, bind, connect, fork, let_fail, let_happen,
+    let_return, still_waits, take_waiting,
 };
 
 /// Where commands that have a view of their own find the directory of their session.

@@ -181,7 +181,7 @@ impl Change {
                     files: prepared.iter().chain(&waiting).map(Prepared::file_change).collect(),
                     made: all_made(&made, &later, &needed_later),
                     removed: self.unneeded.iter().filter_map(kept_directory).collect(),
-                    only_ignored: false,
+                    ..Effects::default()
                 };
                 Some(keeper.journal.begin(keeper.about, effects, &contents)?)
             }

@@ -16,6 +16,7 @@ mod entry;
 mod limits;
 
 use std::collections::BTreeMap;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -50,6 +51,8 @@ struct State {
     note: Option<Followed>,
     /// Directories that were renamed, and had more in them than is looked at.
     incomplete: Vec<PathBuf>,
+    /// The modes of roots that were touched.
+    root_modes: BTreeMap<PathBuf, u32>,
 }
 
 #[derive(Debug)]
@@ -72,6 +75,15 @@ enum Before {
     Directory(DirectoryStamp),
     /// A FIFO, a socket or a device; never kept.
     Other,
+}
+
+/// What a capture asks its owner at [`ChangeCapture::settle`].
+pub struct Settling<'a> {
+    /// Returns the class of a path. The second argument is whether it is a directory.
+    pub class: &'a dyn Fn(&Path, bool) -> CaptureClass,
+    /// Whether no descriptor and no mapping can write a file that is open for reading here. Then the command does
+    /// not change it any more without another call of [`ChangeCapture::touch`].
+    pub has_no_writer: &'a dyn Fn(BorrowedFd<'_>) -> bool,
 }
 
 /// Tells what a path is worth. The second argument is whether it is a directory.
@@ -110,6 +122,8 @@ pub struct CapturedChanges {
     pub incomplete: Vec<PathBuf>,
     /// Files that were modified and have other names (hard links), which were modified with them.
     pub shared: Vec<PathBuf>,
+    /// Directories with another mode, which is not undone.
+    pub modes: Vec<PathBuf>,
 }
 
 /// A file or symlink that has changed.
@@ -151,8 +165,13 @@ impl ChangeCapture {
     /// What is at a real path is about to be changed, or something is about to be made there. If a directory
     /// is there, then only as a `whole`: it is renamed. `worth` is asked for the files that this means.
     pub fn touch(&self, path: &Path, whole: bool, worth: Judge<'_>) {
-        let Some(spot) = Spot::of(&self.workspace, path) else { return };
         let mut state = self.lock();
+        let Some(spot) = Spot::of(&self.workspace, path) else {
+            if let Some(mode) = Spot::root_mode(&self.workspace, path) {
+                state.root_modes.entry(path.to_owned()).or_insert(mode);
+            }
+            return;
+        };
         if let Some(known) = state.touched.get_mut(path) {
             known.whole |= whole;
             known.vacated |= matches!(spot.look(), Standing::Nothing);
@@ -189,26 +208,34 @@ impl ChangeCapture {
         }
     }
 
-    /// Compares, puts what differs into the journal, and begins anew. If the other still runs, it may still
-    /// have files open: those that were touched are compared once more the next time. `worth` is asked for
-    /// directories.
-    pub fn settle(&self, still_runs: bool, worth: Judge<'_>) -> CapturedChanges {
+    /// Compares the touched files with what they were, adds the differences to the journal, and starts over. A
+    /// command that still runs may have files open: those that have a writer are compared again the next time.
+    /// Later changes of the others are not the command's, unless it touches them again.
+    pub fn settle(&self, still_runs: bool, settling: &Settling<'_>) -> CapturedChanges {
         let mut state = std::mem::take(&mut *self.lock());
         let mut settled = CapturedChanges::default();
         let (mut effects, mut open) = (Effects::default(), Vec::new());
         self.add_what_came_along(&mut state);
         settled.incomplete = std::mem::take(&mut state.incomplete);
+        let root_modes = std::mem::take(&mut state.root_modes);
         let State { touched, spent, note, .. } = &mut state;
         for (path, touched) in touched {
             let Some(spot) = Spot::of(&self.workspace, path) else { continue };
             let now = spot.look();
             let is_file = matches!(now, Standing::File { .. });
             let is_shared = matches!(&now, Standing::File { stamp } if stamp.is_shared);
-            if still_runs && is_file {
+            // Asked before the content is read: a writer that is gone by then has written all of it.
+            let has_writer =
+                || !spot.open().is_some_and(|file| (settling.has_no_writer)(file.as_fd()));
+            if still_runs && is_file && has_writer() {
                 open.push((path.clone(), touched.worth));
             }
             match (&touched.before, &now) {
-                (Before::Directory(_), Standing::Directory(_)) => {}
+                (Before::Directory(was), Standing::Directory(now)) => {
+                    if was.mode != now.mode && was.identity == now.identity {
+                        settled.modes.push(path.clone());
+                    }
+                }
                 (Before::Directory(was), _) => {
                     effects.removed.push(KeptDirectory::new(path, was.mode));
                 }
@@ -225,19 +252,29 @@ impl ChangeCapture {
                 settled.shared.push(path.clone());
             }
             let ignored = touched.worth != CaptureClass::Much;
+            if lost.is_some() {
+                effects.not_kept.push(KeptPath::new(path));
+            }
             settled.files.push(ChangedFile { path: path.clone(), action, ignored, lost });
             effects.files.extend(change);
         }
+        for (root, mode) in root_modes {
+            if Spot::root_mode(&self.workspace, &root).is_some_and(|now| now != mode) {
+                settled.modes.push(root);
+            }
+        }
+        effects.not_kept.extend(settled.modes.iter().map(|path| KeptPath::new(path)));
         settled.made = settled.without_files(effects.made.iter().map(KeptPath::path));
         settled.removed = settled.without_files(effects.removed.iter().map(KeptDirectory::path));
-        let mut directories = settled.made.iter().chain(&settled.removed);
+        let mut directories = settled.made.iter().chain(&settled.removed).chain(&settled.modes);
         effects.only_ignored = settled.files.iter().all(|file| file.ignored)
-            && directories.all(|directory| worth(directory, true) != CaptureClass::Much);
+            && directories.all(|directory| (settling.class)(directory, true) != CaptureClass::Much);
         if let Some(journal) = &self.journal
             && !effects.is_empty()
         {
+            let undoable = !effects.has_nothing_to_undo();
             match journal.add(self.about(), effects, note.as_ref()) {
-                Ok(id) => settled.id = Some(id),
+                Ok(id) => settled.id = undoable.then_some(id),
                 Err(error) => settled.failed = Some(error),
             }
         }

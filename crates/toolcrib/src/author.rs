@@ -15,6 +15,12 @@ pub(crate) fn author(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<Stri
     })
 }
 
+/// Whether this session made a change.
+pub(crate) fn is_by_session(cx: &Cx<'_>, entry: &Entry) -> bool {
+    let session = Some(cx.session().id());
+    entry.process == std::process::id() && entry.about.session == session
+}
+
 fn recorded(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
     let entries = cx.runtime().journal()?.entries().ok()?;
     let made = |entry: &&Entry| {
@@ -25,8 +31,7 @@ fn recorded(cx: &Cx<'_>, path: &Path, hash: ContentHash) -> Option<String> {
     };
     let entry = entries.iter().rev().find(made)?;
     let (id, about) = (entry.id, &entry.about);
-    let is_ours = entry.process == std::process::id() && about.session == Some(cx.session().id());
-    Some(match (&about.shell, is_ours) {
+    Some(match (&about.shell, is_by_session(cx, entry)) {
         (_, false) => format!("another session (change {id})"),
         (Some(shell), true) => format!("this session's command {shell} (change {id})"),
         (None, true) => format!("this session's {} (change {id})", about.tool),

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use toolcrib_exec::{FileAccess, FileAction};
+use toolcrib_exec::{FileAccess, FileAction, has_no_writer};
 use toolcrib_fs::{
-    About, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, TreeReader,
-    Workspace,
+    About, CaptureClass, CaptureLimits, CapturedChanges, ChangeCapture, ChangedFile, Settling,
+    TreeReader, Workspace,
 };
 use toolcrib_search::{IgnoreLookup, VERSION_CONTROL};
 use toolcrib_text::visible_name;
@@ -118,7 +118,9 @@ impl Trail {
     }
 
     fn settle(&self, still_runs: bool) -> CapturedChanges {
-        self.footprint.settle(still_runs, &|path, is_directory| self.worth(path, is_directory))
+        let class = |path: &Path, is_directory: bool| self.worth(path, is_directory);
+        let settling = Settling { class: &class, has_no_writer: &|file| has_no_writer(file) };
+        self.footprint.settle(still_runs, &settling)
     }
 
     fn worth(&self, path: &Path, is_directory: bool) -> CaptureClass {
@@ -160,6 +162,15 @@ impl PathClass {
                 visible_name(path.as_os_str().as_encoded_bytes())
             )
         }));
+        self.troubles.extend(settled.modes.iter().take(MAX_SHARED).map(|path| {
+            format!(
+                "the mode of the directory {} was changed, and Undo does not change it back",
+                visible_name(path.as_os_str().as_encoded_bytes())
+            )
+        }));
+        if let Some(more) = settled.modes.len().checked_sub(MAX_SHARED).filter(|more| *more > 0) {
+            self.troubles.push(format!("the modes of {more} more directories were changed"));
+        }
         if settled.shared.len() > MAX_SHARED {
             let more = settled.shared.len() - MAX_SHARED;
             self.troubles.push(format!("{more} more of the modified files have other names"));

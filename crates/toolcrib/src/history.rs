@@ -51,6 +51,10 @@ pub struct HistoryEntry {
     pub files: Vec<HistoryFile>,
     /// The directories that it made or removed, with no changed file in them.
     pub directories: Vec<HistoryDirectory>,
+    /// Paths that it changed and whose previous state is not stored: Undo does not restore them.
+    pub not_kept: Vec<String>,
+    /// Whether it also changed paths outside the roots, which are left out here.
+    pub is_partial: bool,
     pub(crate) entry: Entry,
     /// What later changes have taken back of it.
     pub(crate) taken_back: TakenBack,
@@ -123,10 +127,20 @@ impl Runtime {
     ) -> Result<ChangeLog, Error> {
         let Changes { entries, damaged } =
             self.journal_there()?.changes().map_err(|error| journal_error(&error))?;
-        let is_seen = |entry: &&Entry| {
-            made_outside(entry.id) || entry.paths().all(|path| seen_path(&path).is_some())
-        };
-        let seen: HashSet<u64> = entries.iter().filter(is_seen).map(|entry| entry.id).collect();
+        let (mut seen, mut partial) = (HashSet::<u64>::new(), HashSet::<u64>::new());
+        let mut entries = entries;
+        for entry in &mut entries {
+            if entry.paths().next().is_none() || made_outside(entry.id) {
+                seen.insert(entry.id);
+                continue;
+            }
+            if entry.paths().any(|path| seen_path(&path).is_some()) {
+                seen.insert(entry.id);
+                if entry.retain_paths(|path| seen_path(path).is_some()) {
+                    partial.insert(entry.id);
+                }
+            }
+        }
         let entries = entries.into_iter().map(|entry| with_paths(entry, &seen_path));
         let entries: Vec<Entry> = entries.collect();
         let mut taken_back = taken_back(&entries, &HashSet::new());
@@ -145,7 +159,9 @@ impl Runtime {
             if is_here {
                 here.insert(entry.id);
                 let taken_back = taken_back.remove(&entry.id).unwrap_or_default();
-                history.push(self.history_entry(taken_back, is_undo, entry));
+                let mut entry = self.history_entry(taken_back, is_undo, entry);
+                entry.is_partial = partial.contains(&entry.id);
+                history.push(entry);
             }
         }
         Ok(ChangeLog { changes: history, damaged })
@@ -281,6 +297,12 @@ impl Runtime {
             is_undo,
             files: files.collect(),
             directories: directories.collect(),
+            not_kept: entry
+                .not_kept
+                .iter()
+                .map(|kept| self.show_path(&top, &kept.path()))
+                .collect(),
+            is_partial: false,
             entry,
             taken_back,
         }
@@ -300,6 +322,13 @@ fn command(entry: &Entry) -> Option<String> {
 }
 
 impl HistoryEntry {
+    /// Whether nothing of it is stored, so that it cannot be undone.
+    pub(crate) fn has_nothing_to_undo(&self) -> bool {
+        let Entry { files, directories, removed, not_kept, .. } = &self.entry;
+        let has_nothing = files.is_empty() && directories.is_empty() && removed.is_empty();
+        has_nothing && !not_kept.is_empty()
+    }
+
     /// How long ago it was, in words.
     pub fn age(&self) -> String {
         age(self.time_ms)
@@ -324,7 +353,8 @@ impl HistoryEntry {
         });
         let directories =
             self.directories.iter().map(|one| format!("{} (directory {})", one.path, one.action));
-        let all: Vec<String> = files.chain(directories).collect();
+        let not_kept = self.not_kept.iter().map(|path| format!("{path} (not kept)"));
+        let all: Vec<String> = files.chain(directories).chain(not_kept).collect();
         let named = match all.len().saturating_sub(NAMED) {
             0 => all.join(", "),
             more => format!("{}, and {more} more", all[..NAMED].join(", ")),

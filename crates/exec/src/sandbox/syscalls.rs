@@ -246,14 +246,21 @@ pub(crate) fn add_descriptor(
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer.into()) }
 }
 
-/// Whether no descriptor and no mapping of a file can write it. The kernel grants a lease for reading only then.
-/// The descriptor that is given must be one that reads.
+/// Chooses the signal for a broken lease. The `libc` crate does not define it.
+const F_SETSIG: libc::c_int = 10;
+
+/// Whether no descriptor and no mapping of a file can write it: the kernel grants a read lease only then. The
+/// descriptor must be open for reading only. Returns `false` where the file system has no leases.
 #[expect(unsafe_code, reason = "no crate that we have asks for a lease")]
-pub(crate) fn has_no_writer(file: impl AsFd) -> bool {
+pub fn has_no_writer(file: impl AsFd) -> bool {
     let number = file.as_fd().as_raw_fd();
-    // SAFETY: the command takes a plain number, and the descriptor is open.
-    let granted = unsafe { libc::fcntl(number, libc::F_SETLEASE, libc::F_RDLCK) } == 0;
-    // SAFETY: as above. It is given back at once, before anything else can open the file.
+    // A process that opens the file while the lease is held makes the kernel send a signal. SIGIO, the default,
+    // would end this process; SIGURG is ignored.
+    // SAFETY: these commands take plain numbers, and the descriptor is open.
+    let is_safe = unsafe { libc::fcntl(number, F_SETSIG, libc::SIGURG) } == 0;
+    // SAFETY: as above.
+    let granted = is_safe && unsafe { libc::fcntl(number, libc::F_SETLEASE, libc::F_RDLCK) } == 0;
+    // SAFETY: as above.
     granted && unsafe { libc::fcntl(number, libc::F_SETLEASE, libc::F_UNLCK) } == 0
 }
 

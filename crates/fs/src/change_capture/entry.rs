@@ -1,6 +1,7 @@
 //! What is at a name beneath a root that may be written.
 
 use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -57,6 +58,13 @@ impl Spot {
         writable.then(|| Spot { root, relative })
     }
 
+    /// The mode of a root; `None` if the path is no root.
+    pub(super) fn root_mode(workspace: &Workspace, path: &Path) -> Option<u32> {
+        let (root, relative) = workspace.innermost(path)?;
+        let stat = relative.as_os_str().is_empty().then(|| rustix::fs::fstat(root.handle()));
+        Some(open_beneath::permissions(&stat?.ok()?).as_raw_mode())
+    }
+
     pub(super) fn path(&self) -> PathBuf {
         self.root.path().join(&self.relative)
     }
@@ -108,6 +116,15 @@ impl Spot {
             Ok(false) => Err(NotKept::TooLarge(size)),
             Err(errno) => Err(NotKept::Unreadable(errno)),
         }
+    }
+
+    /// Opens the file for reading; `None` if there is no regular file.
+    pub(super) fn open(&self) -> Option<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = open_beneath::open(self.root.handle(), &self.relative, flags, Mode::empty());
+        let file = file.ok()?;
+        let stat = rustix::fs::fstat(&file).ok()?;
+        (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(file)
     }
 
     /// What is beneath a directory, files and directories, at most as many as that, and whether that is all.

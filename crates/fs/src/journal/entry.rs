@@ -26,6 +26,9 @@ pub struct About {
     /// It takes back only what they did at this path and beneath it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<KeptPath>,
+    /// It takes back only what they did in these directories: the rest was not visible to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<KeptPath>,
     /// The session that made it: its number in the process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u64>,
@@ -61,6 +64,9 @@ pub struct Entry {
     /// The directories that it removed, each before those in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<KeptDirectory>,
+    /// Paths that it changed and whose previous state is not stored, so that it cannot be undone there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_kept: Vec<KeptPath>,
     /// A command made it, and ignore files leave out all that it changed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_ignored: bool,
@@ -74,6 +80,8 @@ pub(crate) struct Effects {
     pub(crate) made: Vec<KeptPath>,
     /// The directories that it removes, each before those in it.
     pub(crate) removed: Vec<KeptDirectory>,
+    /// Paths that it changes and whose previous state is not stored.
+    pub(crate) not_kept: Vec<KeptPath>,
     /// Ignore files leave all of it out.
     pub(crate) only_ignored: bool,
 }
@@ -84,8 +92,13 @@ impl Effects {
         Effects { files, ..Effects::default() }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether nothing of it can be undone.
+    pub(crate) fn has_nothing_to_undo(&self) -> bool {
         self.files.is_empty() && self.made.is_empty() && self.removed.is_empty()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.has_nothing_to_undo() && self.not_kept.is_empty()
     }
 }
 
@@ -142,8 +155,20 @@ impl Entry {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let time_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
         let process = std::process::id();
-        let Effects { files, made: directories, removed, only_ignored } = effects;
-        Entry { id: 0, time_ms, token, process, about, files, directories, removed, only_ignored }
+        let Effects { files, made: directories, removed, not_kept, only_ignored } = effects;
+        let id = 0;
+        Entry {
+            id,
+            time_ms,
+            token,
+            process,
+            about,
+            files,
+            directories,
+            removed,
+            not_kept,
+            only_ignored,
+        }
     }
 
     /// The same change, with each path replaced.
@@ -153,15 +178,30 @@ impl Entry {
         self.files.iter_mut().for_each(|file| kept(&mut file.path));
         self.directories.iter_mut().for_each(&kept);
         self.removed.iter_mut().for_each(|directory| kept(&mut directory.path));
-        self.about.only.iter_mut().for_each(kept);
+        self.not_kept.iter_mut().for_each(&kept);
+        self.about.only.iter_mut().for_each(&kept);
+        self.about.within.iter_mut().for_each(kept);
         self
     }
 
-    /// Every path that it changed: files, and directories that it made or removed.
+    /// Removes the paths that are not wanted. Returns whether some were removed.
+    pub fn retain_paths(&mut self, wanted: impl Fn(&Path) -> bool) -> bool {
+        let count = |entry: &Entry| {
+            entry.files.len() + entry.directories.len() + entry.removed.len() + entry.not_kept.len()
+        };
+        let before = count(self);
+        self.files.retain(|file| wanted(&file.path()));
+        self.directories.retain(|directory| wanted(&directory.path()));
+        self.removed.retain(|directory| wanted(&directory.path()));
+        self.not_kept.retain(|path| wanted(&path.path()));
+        count(self) < before
+    }
+
+    /// Every path that it changed: files, directories that it made or removed, and paths that were not kept.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        let files = self.files.iter().map(FileChange::path);
-        let made = self.directories.iter().map(KeptPath::path);
-        files.chain(made).chain(self.removed.iter().map(KeptDirectory::path))
+        let made = self.directories.iter().chain(&self.not_kept).map(KeptPath::path);
+        let removed = self.removed.iter().map(KeptDirectory::path);
+        self.files.iter().map(FileChange::path).chain(made).chain(removed)
     }
 
     /// The contents that it names.

@@ -4,13 +4,13 @@
 //! file stays, and the next start makes a change of it.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::entry::{About, Effects, Entry, FileChange, KeptDirectory};
 use super::pending::{Abandoned, begin_note};
 use super::recover::{Outcome, Recovered};
 use super::{BLOBS, FOLLOWED, Journal, log};
-use crate::change_capture::{CaptureClass, ChangeCapture};
+use crate::change_capture::{CaptureClass, ChangeCapture, Settling};
 use crate::content::Content;
 use crate::error::FsError;
 use crate::private_directory::PrivateDirectory;
@@ -116,7 +116,9 @@ impl Journal {
             }
             let followed = ChangeCapture::of_note(workspace, self, note, entries, about.clone());
             // The rules by which files are ignored are not known here: the change is a step of Undo.
-            let settled = followed.settle(false, &|_, _| CaptureClass::Much);
+            let class = |_: &Path, _: bool| CaptureClass::Much;
+            let settling = Settling { class: &class, has_no_writer: &|_| true };
+            let settled = followed.settle(false, &settling);
             let outcome = match settled.failed {
                 Some(error) => Outcome::Failed(error),
                 None if settled.files.is_empty() => continue,

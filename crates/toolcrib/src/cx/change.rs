@@ -51,6 +51,8 @@ pub(crate) struct Restoring {
     pub(crate) undoes: Vec<u64>,
     /// Only what they did at this path and beneath it.
     pub(crate) only: Option<PathBuf>,
+    /// Only what they did in these directories; empty if all of it was visible.
+    pub(crate) within: Vec<PathBuf>,
     /// Protected files that get back what they said before.
     pub(crate) protected: Vec<PathBuf>,
     /// Directories to make, with their modes, each before those in it.
@@ -161,7 +163,7 @@ impl Cx<'_> {
     /// Takes changes back, all at once or nothing, if the call said that it would write whatever a change has
     /// written. The session is not shown what the files say then. In a dry run nothing is written.
     pub(crate) fn restore(&self, restoring: Restoring) -> Result<Changed, Error> {
-        let Restoring { edits, undoes, only, protected, needed, unneeded } = restoring;
+        let Restoring { edits, undoes, only, within, protected, needed, unneeded } = restoring;
         let protected: HashSet<&PathBuf> = protected.iter().collect();
         let places = edits.iter().map(|edit| {
             let place = self.entry(&edit.path)?;
@@ -173,7 +175,8 @@ impl Cx<'_> {
         let places = places.collect::<Result<Vec<_>, _>>()?;
         let locks = self.lock(&places)?;
         let only = only.as_deref().map(KeptPath::new);
-        let about = About { undoes, only, ..self.about.clone() };
+        let within = within.iter().map(|path| KeptPath::new(path)).collect();
+        let about = About { undoes, only, within, ..self.about.clone() };
         let directories = Directories {
             needed: needed
                 .iter()

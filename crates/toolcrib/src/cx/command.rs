@@ -296,6 +296,9 @@ fn shell_number(id: &str) -> Option<u64> {
     number.parse().ok().filter(|_| is_number)
 }
 
+/// `EACCES` of Linux.
+const EACCES: i32 = 13;
+
 /// Trouble of ours, as an error that nobody takes for the command's.
 pub(crate) fn trouble(error: &JobError) -> Error {
     let kind = match error {
@@ -305,6 +308,9 @@ pub(crate) fn trouble(error: &JobError) -> Error {
     let hint = match error {
         JobError::TooMany(_) => "End some of them with KillShell; ListShells has them.",
         JobError::KeeperLost => "What it had done is done. Look before running it again.",
+        JobError::NotPrepared { step, errno: EACCES, .. } if step == "enter the directory" => {
+            "The command was not run: the mode of the directory does not let it in. Run chmod with another `cwd`, such as /tmp."
+        }
         _ => "This is trouble of the machine, not of the command: it was not run.",
     };
     Error::new(kind, error.to_string()).hint(hint)

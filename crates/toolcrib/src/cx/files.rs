@@ -17,6 +17,13 @@ use crate::suggest::MAX_NAMES;
 const SHOWN_NAMES: usize = 20;
 
 impl Cx<'_> {
+    /// The directories whose changes this session sees.
+    pub(crate) fn visible_roots(&self) -> Vec<PathBuf> {
+        let opened = self.session.opened_roots();
+        let roots = self.runtime.workspace().roots().chain(opened.iter().map(|root| &**root));
+        roots.map(|root| root.location().to_owned()).collect()
+    }
+
     /// Opens a file for reading, if the call said that it would read or write it.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<OpenFile, Error> {
         let place = self.place(Effect::Read, path.as_ref())?;

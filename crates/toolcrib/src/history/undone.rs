@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use toolcrib_fs::Entry;
+use toolcrib_fs::{Entry, KeptPath};
 
 /// What later changes have taken back of one.
 #[derive(Debug, Clone, Default)]
@@ -46,8 +46,9 @@ pub(crate) fn taken_back<'a>(
         for id in &entry.about.undoes {
             let taken = taken_back.entry(*id).or_default();
             match &entry.about.only {
-                None => taken.all = true,
                 Some(only) => taken.at.push(only.path()),
+                None if entry.about.within.is_empty() => taken.all = true,
+                None => taken.at.extend(entry.about.within.iter().map(KeptPath::path)),
             }
         }
     }

@@ -59,10 +59,13 @@ impl Tool for Undo {
         let diff: String = diffs.iter().map(|edit| diff(cx, edit)).collect();
         let files = plan.edits.len();
         let undone: Vec<u64> = chosen.changes.iter().map(|change| change.id).collect();
+        let is_partial = chosen.changes.iter().any(|change| change.is_partial);
+        let within = if is_partial { cx.visible_roots() } else { Vec::new() };
         let changed = cx.restore(Restoring {
             edits: plan.edits,
             undoes: undone.clone(),
             only: chosen.only,
+            within,
             protected: plan.restored,
             needed: plan.needed,
             unneeded: plan.unneeded,

@@ -54,6 +54,7 @@ fn last(log: &ChangeLog, steps: usize) -> Result<Chosen, Error> {
     let oldest = chosen.last().map_or(0, |change| change.id);
     let ignored = standing(log).filter(|change| change.only_ignored && change.id > oldest);
     let ignored: Vec<u64> = ignored.map(|change| change.id).collect();
+    require_kept(&chosen, log)?;
     if chosen.len() == steps {
         return Ok(Chosen { changes: chosen, only: None, passed_over: ignored });
     }
@@ -98,6 +99,7 @@ fn one(log: &ChangeLog, id: u64, at: Option<(Vec<PathBuf>, String)>) -> Result<C
         return Err(taken_back_already(format!("change {id} is taken back already")));
     }
     let changes = vec![change.clone()];
+    require_kept(&changes, log)?;
     let Some((paths, shown)) = at else {
         return Ok(Chosen { changes, only: None, passed_over: Vec::new() });
     };
@@ -133,7 +135,9 @@ fn since(log: &ChangeLog, since: u64) -> Result<Chosen, Error> {
     let mut changes: Vec<HistoryEntry> = Vec::new();
     for change in inside() {
         let taken_back = taken.remove(&change.id).unwrap_or_default();
-        let stands = change.undoes.is_empty() && !taken_back.is_all_of(&change.entry);
+        let stands = change.undoes.is_empty()
+            && !taken_back.is_all_of(&change.entry)
+            && !change.has_nothing_to_undo();
         if stands || reopened.contains(&change.id) {
             changes.push(HistoryEntry { taken_back, ..change.clone() });
         }
@@ -145,6 +149,25 @@ fn since(log: &ChangeLog, since: u64) -> Result<Chosen, Error> {
         )));
     }
     Ok(Chosen { changes, only: None, passed_over: Vec::new() })
+}
+
+/// Fails at a change of which nothing is stored: Undo must not revert an older one in its place.
+fn require_kept(chosen: &[HistoryEntry], log: &ChangeLog) -> Result<(), Error> {
+    let Some(lost) = chosen.iter().find(|change| change.has_nothing_to_undo()) else {
+        return Ok(());
+    };
+    let names = first_of(&lost.not_kept, NAMED, String::clone);
+    let message = format!("change {} cannot be undone: {names} was not kept", lost.id);
+    let older = standing(log).find(|change| change.id < lost.id && !change.only_ignored);
+    let hint = match older {
+        Some(older) => format!(
+            "Nothing was done. Undo with id {} reverts the change before it: {}.",
+            older.id,
+            older.summary()
+        ),
+        None => "Nothing was done. There is no older change.".to_owned(),
+    };
+    Err(Error::new(ErrorKind::Unsupported, message).hint(hint))
 }
 
 fn find(log: &ChangeLog, id: u64) -> Result<&HistoryEntry, Error> {

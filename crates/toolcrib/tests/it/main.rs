@@ -31,6 +31,7 @@ mod sandboxed;
 mod sessions;
 mod shells;
 mod silence;
+mod undo_attribution;
 mod undo_since;
 
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use toolcrib_fs::{Content, NewMode};
 use toolcrib_text::{TextProperties, unified_diff, visible_name};
 
+use crate::author::is_by_session;
 use crate::cx::{Cx, FileEdit};
 use crate::history::ChangeLog;
 use crate::phrases::{counted, first_of};
@@ -31,7 +32,10 @@ impl Report {
             None => did.to_owned(),
         }];
         for change in chosen.changes.iter().take(MAX_CHANGES) {
-            lines.push(format!("  {} ({}) {}", change.id, change.age(), change.summary()));
+            // For a person at the command line, every change is one of another session.
+            let is_own = cx.session().is_for_one_call() || is_by_session(cx, &change.entry);
+            let by = if is_own { "" } else { ", by another session" };
+            lines.push(format!("  {} ({}{by}) {}", change.id, change.age(), change.summary()));
         }
         if chosen.changes.len() > MAX_CHANGES {
             lines.push(format!("  and {} more changes", chosen.changes.len() - MAX_CHANGES));
@@ -83,6 +87,11 @@ impl Report {
         let left = left(plan);
         if !left.is_empty() {
             self.lines.push(format!("Protected, and left as they are: {}.", named(&left)));
+        }
+        let not_kept = chosen.changes.iter().flat_map(|change| change.not_kept.iter().cloned());
+        let not_kept: Vec<String> = not_kept.collect();
+        if !not_kept.is_empty() {
+            self.lines.push(format!("Not restored, since it was not kept: {}.", named(&not_kept)));
         }
         if !chosen.passed_over.is_empty() {
             let ids = first_of(&chosen.passed_over, NAMED, u64::to_string);

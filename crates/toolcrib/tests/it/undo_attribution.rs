@@ -1,0 +1,154 @@
+//! A change is recorded for the command or tool that made it, and Undo reverts no other change in its place.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolcrib::{Call, Error, Options, Reply, Runtime, Session};
+
+struct Fixture {
+    top: tempfile::TempDir,
+    runtime: Runtime,
+    session: Session,
+}
+
+impl Fixture {
+    fn new() -> Fixture {
+        let top = crate::command_directory();
+        fs::create_dir(top.path().join("ws")).unwrap();
+        let runtime = crate::workspace_runtime(top.path());
+        let session = runtime.session();
+        let fixture = Fixture { top, runtime, session };
+        for name in ["a.txt", "b.txt"] {
+            fs::write(fixture.path(name), "before\n").unwrap();
+        }
+        fixture
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.top.path().join("ws").join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap()
+    }
+
+    fn call(&self, tool: &str, args: Value) -> Result<Reply, Error> {
+        self.runtime.call(&self.session, Call::new(tool, args), Options::default())
+    }
+
+    fn bash(&self, command: &str) -> Reply {
+        self.call("Bash", json!({"command": command})).unwrap()
+    }
+
+    fn wait_for_exit(&self, reply: &Reply) {
+        let id = reply.metadata()["bash_id"].as_str().unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        let is_running = || {
+            let listed = self.call("ListShells", json!({"running": true})).unwrap();
+            !listed.metadata()["shells"].as_array().unwrap().is_empty()
+        };
+        while is_running() {
+            assert!(Instant::now() < until, "{id} still runs");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // Records the changes of the command.
+        self.call("BashOutput", json!({"bash_id": id})).unwrap();
+    }
+}
+
+#[test]
+fn a_running_command_does_not_own_later_changes_of_others() {
+    let fixture = Fixture::new();
+    let started =
+        fixture.bash("echo command > a.txt; echo command > b.txt; sleep 2 & echo started");
+    assert!(started.output().contains("modified a.txt, b.txt"), "{}", started.output());
+    fs::write(fixture.path("a.txt"), "by the user\n").unwrap();
+    let edit = json!({"file_path": "b.txt", "old_string": "command", "new_string": "edited"});
+    fixture.call("Read", json!({"file_path": "b.txt"})).unwrap();
+    fixture.call("Edit", edit).unwrap();
+    fixture.wait_for_exit(&started);
+    let history = fixture.runtime.history().unwrap();
+    let tools: Vec<&str> = history.iter().map(|change| change.tool.as_str()).collect();
+    assert_eq!(tools, ["Bash", "Edit"]);
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(
+        (fixture.text("a.txt"), fixture.text("b.txt")),
+        ("by the user\n".into(), "command\n".into())
+    );
+}
+
+#[test]
+fn a_write_through_a_descriptor_that_stays_open_is_recorded() {
+    let fixture = Fixture::new();
+    let started = fixture.bash("(sleep 1; echo late) >> a.txt & echo started");
+    fixture.wait_for_exit(&started);
+    assert_eq!(fixture.text("a.txt"), "before\nlate\n");
+    let history = fixture.runtime.history().unwrap();
+    assert_eq!(history.len(), 1);
+    fixture.call("Undo", json!({})).unwrap();
+    assert_eq!(fixture.text("a.txt"), "before\n");
+}
+
+#[test]
+fn a_change_of_tmp_and_the_workspace_is_known_outside_the_session() {
+    let fixture = Fixture::new();
+    let patch = "*** Begin Patch\n*** Add File: /tmp/made.txt\n+made\n*** Update File: a.txt\n@@\n-before\n+after\n*** Delete File: b.txt\n*** End Patch\n";
+    fixture.call("ApplyPatch", json!({"patch": patch})).unwrap();
+    let history = fixture.runtime.history().unwrap();
+    let names: Vec<&str> = history[0].files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(names, ["a.txt", "b.txt"]);
+    assert!(history[0].is_partial);
+    // Another session sees the part in the workspace, and reverts it once.
+    let other = fixture.runtime.session();
+    let undo = || fixture.runtime.call(&other, Call::new("Undo", json!({})), Options::default());
+    undo().unwrap();
+    assert_eq!(
+        (fixture.text("a.txt"), fixture.text("b.txt")),
+        ("before\n".into(), "before\n".into())
+    );
+    assert!(fixture.runtime.history().unwrap()[0].undone);
+    assert!(undo().unwrap_err().to_string().contains("nothing to"), "undone twice");
+}
+
+#[test]
+fn undo_stops_at_a_change_that_was_not_kept() {
+    let fixture = Fixture::new();
+    fixture.call("Write", json!({"file_path": "new.txt", "content": "new\n"})).unwrap();
+    let big = fs::File::create(fixture.path("big.bin")).unwrap();
+    big.set_len(200 << 20).unwrap();
+    let removed = fixture.bash("rm big.bin");
+    assert!(removed.output().contains("not kept"), "{}", removed.output());
+    let error = fixture.call("Undo", json!({})).unwrap_err();
+    assert!(error.to_string().contains("big.bin was not kept"), "{error}");
+    assert!(fixture.path("new.txt").exists());
+    fixture.call("Undo", json!({"id": 1})).unwrap();
+    assert!(!fixture.path("new.txt").exists());
+}
+
+#[test]
+fn a_directory_mode_that_undo_does_not_restore_is_named() {
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("sub")).unwrap();
+    let reply = fixture.bash("chmod 700 sub; chmod 750 .");
+    assert!(reply.output().contains("mode of the directory"), "{}", reply.output());
+    assert_eq!(reply.output().matches("mode of the directory").count(), 2, "{}", reply.output());
+    let mode = fs::metadata(fixture.path("sub")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o700);
+    let error = fixture.call("Undo", json!({})).unwrap_err();
+    assert!(error.to_string().contains("was not kept"), "{error}");
+}
+
+#[test]
+fn a_directory_that_keeps_commands_out_has_a_way_back() {
+    let fixture = Fixture::new();
+    fixture.bash("chmod 000 .");
+    let error = fixture.call("Bash", json!({"command": "true"})).unwrap_err();
+    assert!(error.to_string().contains("another `cwd`"), "{error}");
+    let root = fixture.path("").to_string_lossy().into_owned();
+    let chmod = json!({"command": format!("chmod 755 {root}"), "cwd": "/tmp"});
+    fixture.call("Bash", chmod).unwrap();
+    fixture.bash("true");
+}
