@@ -45,15 +45,28 @@ pub(crate) fn doctor(common: &Common) -> Result<ExitCode, String> {
     if let Some(checkup) = &mut checkup {
         checkup.missing.extend(environment::not_enforced(common));
     }
+    let problems = findings.iter().filter(|(_, found)| found.is_err()).count()
+        + usize::from(clients.is_err())
+        + usize::from(!checkup.as_ref().is_some_and(sandbox::is_well));
     let printed = match output::for_people(common) {
-        true => print_table(&findings, &clients, checkup.as_ref()),
+        true => print_table(&findings, &clients, checkup.as_ref())
+            .and_then(|()| writeln!(io::stdout(), "\n{}", summary(problems, checkup.as_ref()))),
         false => writeln!(io::stdout(), "{}", object(&findings, &clients, checkup.as_ref())),
     };
     printed.map_err(|error| error.to_string())?;
-    let well = findings.iter().all(|(_, found)| found.is_ok())
-        && clients.is_ok()
-        && checkup.as_ref().is_some_and(sandbox::is_well);
+    let well = problems == 0;
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The last line: whether a server starts and commands are confined.
+fn summary(problems: usize, checkup: Option<&Checkup>) -> String {
+    let not_enforced = checkup.map_or(0, |checkup| checkup.missing.len());
+    match (problems, not_enforced) {
+        (0, 0) => "No problems.".to_owned(),
+        (0, missing) => format!("No problems. Not enforced: {missing}, see above."),
+        (1, _) => "1 problem, see above.".to_owned(),
+        (problems, _) => format!("{problems} problems, see above."),
+    }
 }
 
 fn print_table(

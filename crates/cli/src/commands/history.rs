@@ -114,14 +114,14 @@ pub(crate) fn undo(
     yes: bool,
 ) -> Result<ExitCode, String> {
     let Wanted { id, since, path } = wanted;
-    take_back(common, runtime, json!({"id": id, "since": since, "path": path}), yes)
+    revert(common, runtime, json!({"id": id, "since": since, "path": path}), "Undo", yes)
 }
 
 pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<ExitCode, String> {
     let history = runtime.history().map_err(|error| error.to_string())?;
     let last = history.iter().rev().find(|change| !change.undone && change.is_undo);
     match last {
-        Some(undo) => take_back(common, runtime, json!({"id": undo.id}), yes),
+        Some(undo) => revert(common, runtime, json!({"id": undo.id}), "Redo", yes),
         None => {
             let error = Error::new(ErrorKind::NotFound, "there is no undo to take back")
                 .hint("`toolcrib log` lists the changes.");
@@ -131,13 +131,14 @@ pub(crate) fn redo(common: &Common, runtime: &Runtime, yes: bool) -> Result<Exit
 }
 
 /// Shows what would happen and asks, where there is somebody to ask; then makes it happen.
-fn take_back(
+fn revert(
     common: &Common,
     runtime: &Runtime,
     args: Value,
+    verb: &str,
     yes: bool,
 ) -> Result<ExitCode, String> {
-    let session = runtime.session();
+    let session = runtime.session().for_one_call();
     let mut args = args;
     let asks = !yes && !common.dry_run && io::stdin().is_terminal() && output::for_people(common);
     if asks {
@@ -150,7 +151,7 @@ fn take_back(
             Err(error) => return fail(common, error),
         };
         output::preview(&shown).map_err(|error| error.to_string())?;
-        if !confirm("Take it back?").unwrap_or(false) {
+        if !confirm(&question(verb, &shown.metadata()["undone"])).unwrap_or(false) {
             return say("Nothing was done.\n");
         }
         // Just what was shown, though others may make changes meanwhile.
@@ -178,6 +179,15 @@ fn take_back(
         Err(error) => output::error(error).map_err(|error| error.to_string())?,
     }
     Ok(if outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// `Undo change 7?`
+fn question(verb: &str, undone: &Value) -> String {
+    match undone.as_array().map(Vec::as_slice) {
+        Some([one]) => format!("{verb} change {one}?"),
+        Some(several) => format!("{verb} {} changes?", several.len()),
+        None => format!("{verb}?"),
+    }
 }
 
 fn find(runtime: &Runtime, id: u64) -> Result<HistoryEntry, Error> {

@@ -1,13 +1,17 @@
 //! `toolcrib index`: what is known of large roots so that searches need not read all of them.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolcrib::{RootIndex, Runtime, visible_name};
+use toolcrib::{Error, RootIndex, Runtime, visible_name};
 
 use crate::args::{Common, IndexCommand};
 use crate::output;
+
+/// How often the progress is shown.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(crate) fn index(
     common: &Common,
@@ -16,7 +20,7 @@ pub(crate) fn index(
 ) -> Result<ExitCode, String> {
     let roots = match command {
         IndexCommand::Status => runtime.indexes(),
-        IndexCommand::Build => runtime.build_indexes(),
+        IndexCommand::Build => build(common, runtime),
         IndexCommand::Drop => runtime.drop_indexes(),
     };
     let roots = roots.map_err(|error| error.text().to_string())?;
@@ -25,6 +29,22 @@ pub(crate) fn index(
         false => writeln!(io::stdout(), "{}", Value::Array(roots.iter().map(object).collect())),
     };
     Ok(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Builds the indexes, and shows the progress on a terminal.
+fn build(common: &Common, runtime: &Runtime) -> Result<Vec<RootIndex>, Error> {
+    if !output::for_people(common) || !io::stderr().is_terminal() {
+        return runtime.build_indexes();
+    }
+    std::thread::scope(|scope| {
+        let built = scope.spawn(|| runtime.build_indexes());
+        while !built.is_finished() {
+            std::thread::sleep(PROGRESS_INTERVAL);
+            let _ = write!(io::stderr(), "\r{} files in the index", runtime.indexed_files());
+        }
+        let _ = write!(io::stderr(), "\r{:40}\r", "");
+        built.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 /// What there is of an index, in a line.

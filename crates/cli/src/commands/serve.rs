@@ -3,6 +3,7 @@
 mod listen;
 mod token;
 
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -22,7 +23,16 @@ pub(crate) fn serve(common: &Common, args: &ServeArgs) -> Result<ExitCode, Strin
         roots: common.roots().iter().map(|root| root.directory.display().to_string()).collect(),
     };
     let served = match &args.http {
-        None => serve_stdio(super::runtime_for_program(common, &[])?, options),
+        None => {
+            let runtime = super::runtime_for_program(common, &[])?;
+            if io::stdin().is_terminal() {
+                output::note(
+                    "Waiting for an MCP client on standard input. A client starts this command itself: \
+                     `toolcrib install CLIENT` sets it up. Press Ctrl-D to end.",
+                );
+            }
+            serve_stdio(runtime, options)
+        }
         Some(at) => {
             let file = token_file(common, args)?;
             // No tool shows the token to a model, wherever the file is.
