@@ -1,8 +1,8 @@
-//! Extended attributes, of which an access control list is one, and the flags of file systems.
+//! Extended attributes, including access control lists, and inode flags.
 
 use super::*;
 
-/// Tries to set attributes of the files that are given, by every call.
+/// Tries to set attributes of the given files with every call.
 const ATTRIBUTES: &str = r#"
 import ctypes, errno, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -35,13 +35,13 @@ fn script(bench: &Bench, paths: &str) -> String {
 }
 
 #[test]
-fn attributes_are_set_where_the_mode_may_be_changed() {
-    for bench in Bench::with_every_view() {
+fn attributes_can_be_set_where_the_mode_can_be_changed() {
+    for bench in Bench::for_each_sandbox() {
         fs::create_dir_all(bench.path("ws/.git/hooks")).unwrap();
         fs::write(bench.path("ws/.git/hooks/hook"), "mine").unwrap();
         let script = script(&bench, "file .git/hooks/hook .git/hooks $T/out/canary");
         let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(bench.path("ws")).unwrap());
-        bench.give_to(owner);
+        bench.chown_all(owner);
         let out = bench.passes(&script);
         let lines: Vec<&str> = out.lines().collect();
         let all = |word: &str| format!("{} 0", [word; 9].join(" "));
@@ -64,12 +64,12 @@ fn without_namespaces_attributes_outside_stay_as_they_are() {
     assert_eq!(lines[0], format!("{} 0", ["EACCES"; 9].join(" ")), "{out}");
     assert_eq!(lines[1], lines[0], "{out}");
     assert_eq!(lines[2], format!("{} 0", ["done"; 9].join(" ")), "{out}");
-    bench.canary_is_well();
+    bench.assert_canary_unchanged();
 }
 
 #[test]
-fn calls_that_set_attributes_otherwise_are_not_there() {
-    for bench in Bench::with_every_view() {
+fn other_calls_that_set_attributes_are_denied() {
+    for bench in Bench::for_each_sandbox() {
         let lines = r#"
 import ctypes, errno, fcntl, os
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,10 +1,10 @@
-//! Files: outside nothing changes, inside everything works but on what is protected.
+//! Files: nothing changes outside, and everything inside works except changes of protected files.
 
 use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// What a write is refused with: by the mounts, or by Landlock, whoever is asked first.
+/// Errors of a denied write, by the mounts or by Landlock.
 const REFUSED: &[&str] = &[
     "Read-only file system",
     "Permission denied",
@@ -14,7 +14,7 @@ const REFUSED: &[&str] = &[
 
 #[test]
 fn nothing_outside_changes() {
-    for bench in Bench::with_every_view() {
+    for bench in Bench::for_each_sandbox() {
         for script in [
             "echo x > $T/out/canary",
             "echo x > $T/out/new",
@@ -42,9 +42,9 @@ fn nothing_outside_changes() {
             words.push("No such file");
             bench.refused(script, &words);
         }
-        // A second name for a file outside would be a way to write it.
+        // A hard link to a file outside would make that file writable.
         bench.refused("ln $T/out/canary link2", &["cross-device", "Operation not permitted"]);
-        bench.canary_is_well();
+        bench.assert_canary_unchanged();
         assert_eq!(read(&bench.path("home/.ssh/id_rsa")), "secret key");
         assert!(
             bench
@@ -57,15 +57,15 @@ fn nothing_outside_changes() {
 }
 
 #[test]
-fn the_workspace_can_be_written_and_what_is_written_stays() {
-    for bench in Bench::with_every_view() {
+fn changes_in_the_workspace_persist() {
+    for bench in Bench::for_each_sandbox() {
         bench.passes("echo x > new; mkdir -p a/b; mv new a/b/c; ln a/b/c d; chmod 755 d; rm file");
         assert_eq!(read(&bench.path("ws/a/b/c")), "x\n");
         assert!(!bench.path("ws/file").exists());
     }
 }
 
-/// A repository with what must not be touched in it.
+/// Makes a repository with protected files.
 fn repository(bench: &Bench) {
     fs::create_dir_all(bench.path("ws/.git/hooks")).unwrap();
     for directory in ["objects", "refs/heads", "info"] {
@@ -76,13 +76,13 @@ fn repository(bench: &Bench) {
     fs::write(bench.path("ws/.git/hooks/pre-commit.sample"), "#!/bin/sh\n").unwrap();
     if rustix::process::geteuid().is_root() {
         use std::os::unix::fs::MetadataExt as _;
-        bench.give_to(fs::metadata(bench.path("ws")).unwrap().uid());
+        bench.chown_all(fs::metadata(bench.path("ws")).unwrap().uid());
     }
 }
 
 #[test]
-fn protected_names_can_be_neither_written_nor_moved_away() {
-    for bench in Bench::with_every_view() {
+fn protected_files_cannot_be_written_or_moved() {
+    for bench in Bench::for_each_sandbox() {
         repository(&bench);
         for script in [
             "echo evil > .git/hooks/pre-commit",
@@ -128,8 +128,8 @@ fn protected_names_can_be_neither_written_nor_moved_away() {
 }
 
 #[test]
-fn secrets_are_not_seen() {
-    for mut bench in Bench::with_every_view() {
+fn hidden_paths_cannot_be_read() {
+    for mut bench in Bench::for_each_sandbox() {
         fs::create_dir(bench.path("ws/private")).unwrap();
         fs::write(bench.path("ws/private/.env"), "TOKEN=1").unwrap();
         bench.sandbox.hidden.push(bench.path("ws/private/.env"));
@@ -139,7 +139,7 @@ fn secrets_are_not_seen() {
         for script in ["echo x > ~/.ssh/id_rsa", "rm -r ~/.ssh", "chmod 700 ~/.netrc"] {
             bench.refused(script, REFUSED);
         }
-        // Else the next command would find it under another name.
+        // Otherwise the next command would find it under another name.
         bench.refused("mv private public", &["busy"]);
         bench.refused("mv private/.env private/env", &["busy", "Permission denied"]);
         bench.refused("ln private/.env env", &["cross-device", "not permitted"]);
@@ -149,8 +149,8 @@ fn secrets_are_not_seen() {
 }
 
 #[test]
-fn tmp_is_the_sessions_own() {
-    for bench in Bench::with_every_view() {
+fn tmp_belongs_to_the_session() {
+    for bench in Bench::for_each_sandbox() {
         bench.passes("echo one > /tmp/mark-of-a-test; mktemp; test -d /var/tmp");
         assert_eq!(bench.passes("cat /tmp/mark-of-a-test /var/tmp/mark-of-a-test"), "one\none\n");
         assert!(!Path::new("/tmp/mark-of-a-test").exists());
@@ -160,7 +160,7 @@ fn tmp_is_the_sessions_own() {
 }
 
 #[test]
-fn a_root_may_lie_in_tmp_and_in_what_is_hidden() {
+fn a_root_may_be_in_tmp_or_in_a_hidden_directory() {
     let mut bench = Bench::new();
     let in_tmp = tempfile::tempdir().unwrap();
     fs::create_dir(bench.path("home/.ssh/project")).unwrap();
@@ -175,8 +175,8 @@ fn a_root_may_lie_in_tmp_and_in_what_is_hidden() {
 }
 
 #[test]
-fn a_root_may_lie_below_what_is_replaced() {
-    for mut bench in Bench::with_every_view() {
+fn a_root_may_be_below_a_replaced_directory() {
+    for mut bench in Bench::for_each_sandbox() {
         let roots = ["/dev/shm", "/var/tmp", "/run"].map(|place| {
             let root = tempfile::Builder::new().prefix("root-").tempdir_in(place).unwrap();
             fs::write(root.path().join("config"), "mine").unwrap();
@@ -195,7 +195,7 @@ fn a_root_may_lie_below_what_is_replaced() {
             bench.refused(&format!("echo x > {path}/config"), REFUSED);
             bench.refused(&format!("mv {path} {path}2"), REFUSED);
         }
-        // Nothing else of what is outside.
+        // No other files from outside are visible.
         assert_eq!(bench.passes("ls -A /dev/shm | wc -l"), "1\n");
         bench.passes("echo x > /dev/shm/mark-of-a-test");
         assert!(!Path::new("/dev/shm/mark-of-a-test").exists());
@@ -203,7 +203,7 @@ fn a_root_may_lie_below_what_is_replaced() {
 }
 
 #[test]
-fn what_may_only_be_read_is_not_written_where_all_else_is() {
+fn read_only_paths_cannot_be_written_within_a_writable_root() {
     let mut bench = Bench::new();
     fs::create_dir(bench.path("ws/vendor")).unwrap();
     bench.sandbox.read_only.push(held(&bench.path("ws/vendor")));
@@ -214,8 +214,8 @@ fn what_may_only_be_read_is_not_written_where_all_else_is() {
 }
 
 #[test]
-fn the_systems_own_files_stay_out_of_reach() {
-    for bench in Bench::with_every_view() {
+fn system_files_and_devices_are_out_of_reach() {
+    for bench in Bench::for_each_sandbox() {
         for script in [
             "echo 1 > /proc/sys/vm/drop_caches",
             "echo x > /proc/sys/kernel/core_pattern",
@@ -230,14 +230,14 @@ fn the_systems_own_files_stay_out_of_reach() {
             bench.refused(script, &words);
         }
         let devices = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero";
-        // Bubblewrap has a link more, to a file that takes a right to open.
+        // bubblewrap adds a symlink, to a file that only root can open.
         let found = bench.passes("echo $(ls /dev)").replace("core ", "");
         assert_eq!(found.trim(), devices);
     }
 }
 
 #[test]
-fn a_session_has_a_directory_that_goes_with_it() {
+fn the_session_directory_is_removed_with_the_session() {
     let mut bench = Bench::new();
     bench.sandbox.tmp = bench.jobs.tmp(&bench.path("state")).unwrap();
     bench.passes("echo x > /tmp/f");
@@ -249,21 +249,21 @@ fn a_session_has_a_directory_that_goes_with_it() {
 }
 
 #[test]
-fn everything_cannot_be_writable() {
+fn the_root_directory_cannot_be_writable() {
     let mut bench = Bench::new();
     bench.sandbox.writable = vec![held(Path::new("/"))];
     let error = bench.try_to_start("true").unwrap_err();
     assert!(error.to_string().contains("make all writable that is in /"), "{error}");
 }
 
-/// Two roots, one within the other, and a command that puts a link in the way of the inner one.
+/// Two roots, one within the other, and a command that replaces the inner one by a symlink.
 #[test]
-fn a_root_within_another_stays_where_it_is() {
-    for mut bench in Bench::with_every_view() {
+fn a_root_within_another_cannot_be_moved() {
+    for mut bench in Bench::for_each_sandbox() {
         fs::create_dir_all(bench.path("ws/x/deep")).unwrap();
         fs::create_dir_all(bench.path("ws/y/read")).unwrap();
         if bench.passes("id -u") != "0\n" {
-            bench.give_to(NOBODY);
+            bench.chown_all(NOBODY);
         }
         bench.sandbox.writable.push(held(&bench.path("ws/x/deep")));
         bench.sandbox.read_only.push(held(&bench.path("ws/y/read")));
@@ -271,7 +271,7 @@ fn a_root_within_another_stays_where_it_is() {
         bench.refused("mv y y2", REFUSED);
         bench.refused("rm -r x", REFUSED);
         bench.passes("echo x > x/deep/new; echo y > x/new");
-        // If something else has taken its place all the same, no command is run.
+        // If the inner root was replaced from outside, no command runs.
         fs::rename(bench.path("ws/x"), bench.path("ws/x2")).unwrap();
         fs::create_dir(bench.path("ws/x")).unwrap();
         symlink(bench.path("out"), bench.path("ws/x/deep")).unwrap();
@@ -281,6 +281,6 @@ fn a_root_within_another_stays_where_it_is() {
         fs::create_dir(bench.path("ws/x/deep")).unwrap();
         let error = bench.try_to_start("true").unwrap_err().to_string();
         assert!(error.contains("renamed or replaced"), "{error}");
-        bench.canary_is_well();
+        bench.assert_canary_unchanged();
     }
 }

@@ -1,31 +1,31 @@
-//! Systems that allow less: the level is found, said, and not undercut.
+//! Systems with fewer features: the level is detected, reported, and not undercut.
 
 use toolcrib_exec::{JobError, Refusal, Unwritable, try_to_escape};
 
 use super::*;
 
-/// A session on a system from which something was taken.
+/// A session on a system with fewer features.
 pub(super) fn hobbled(hows: &[&str]) -> Bench {
-    Bench::with(hobbled_keeper(hows))
+    Bench::with(hobbled_launcher(hows))
 }
 
-fn hobbled_keeper(hows: &[&str]) -> Launcher {
+fn hobbled_launcher(hows: &[&str]) -> Launcher {
     let mut arguments: Vec<_> = hows.iter().map(|how| how.into()).collect();
     arguments.push(example_path("shim").into());
     Launcher { program: example_path("hobbled"), arguments, workspace: None }
 }
 
 fn said(bench: &Bench) -> (Level, String, String) {
-    let enforced = bench.shells.enforced();
+    let enforced = bench.shells.sandbox_support();
     (enforced.level, enforced.missing.join("\n"), enforced.reasons.join("\n"))
 }
 
-/// Sessions on systems where nobody makes namespaces.
-fn hobbled_to_landlock() -> Vec<Bench> {
+/// Sessions on systems where no program can make namespaces.
+fn hobbled_to_landlock_only() -> Vec<Bench> {
     let mut benches = vec![hobbled(&["namespaces-refused"])];
     if rustix::process::geteuid().is_root() {
-        // Root needs no namespace of users to make others, so bubblewrap would.
-        benches.push(Bench::of_nobody(&[], &["namespaces-used-up"]));
+        // Root needs no user namespace to make others, so bubblewrap would make them.
+        benches.push(Bench::as_nobody(&[], &["namespaces-used-up"]));
     } else {
         benches.push(hobbled(&["namespaces-used-up"]));
     }
@@ -33,8 +33,8 @@ fn hobbled_to_landlock() -> Vec<Bench> {
 }
 
 #[test]
-fn without_namespaces_landlock_and_the_filter_hold() {
-    for mut bench in hobbled_to_landlock() {
+fn without_namespaces_landlock_and_the_filter_confine() {
+    for mut bench in hobbled_to_landlock_only() {
         bench.guard = Arc::new(AllowAll);
         let (level, missing, reasons) = said(&bench);
         assert_eq!(level, Level::Landlock, "{reasons}");
@@ -67,9 +67,9 @@ fn without_namespaces_landlock_and_the_filter_hold() {
         }
         for family in ["AF_INET", "AF_UNIX", "AF_VSOCK"] {
             let lines = format!("import socket\nsocket.socket(socket.{family})");
-            bench.python_refused(&lines, &["Operation not permitted"]);
+            bench.assert_python_refused(&lines, &["Operation not permitted"]);
         }
-        bench.canary_is_well();
+        bench.assert_canary_unchanged();
 
         bench.passes(
             "echo x > new; mkdir -p a/b; mv new a/b/; echo y > /dev/null; cat /etc/hostname",
@@ -79,14 +79,14 @@ fn without_namespaces_landlock_and_the_filter_hold() {
         let status = bench.passes("grep -E '^(CapEff|NoNewPrivs)' /proc/self/status");
         assert_eq!(status, "CapEff:\t0000000000000000\nNoNewPrivs:\t1\n");
         assert_eq!(
-            bench.start("exit 3").wait(LONG, |now| now.over).ended.unwrap().exit,
+            bench.start("exit 3").wait(LONG, |now| now.all_exited).ended.unwrap().exit,
             Exit::Code(3)
         );
     }
 }
 
 #[test]
-fn what_landlock_and_the_filter_refuse_is_told() {
+fn denials_by_landlock_and_the_filter_are_reported() {
     let bench = hobbled(&["namespaces-refused"]);
     let told = |script: &str| {
         let job = bench.start(script);
@@ -99,12 +99,12 @@ fn what_landlock_and_the_filter_refuse_is_told() {
     assert_eq!(told("echo x > $T/out/canary"), write("canary"));
     assert_eq!(told("exec 3<> /dev/tcp/127.0.0.1/1"), [Refusal::AnySocket]);
     assert_eq!(told("echo x > new; echo y > $T/tmp/y; echo z > /dev/null; mkdir a; mv a b"), []);
-    bench.python_refused("import socket\nsocket.socket()", &["Operation not permitted"]);
-    bench.canary_is_well();
+    bench.assert_python_refused("import socket\nsocket.socket()", &["Operation not permitted"]);
+    bench.assert_canary_unchanged();
 }
 
 #[test]
-fn what_landlock_does_not_hold_is_among_what_is_missing() {
+fn gaps_of_landlock_are_listed_as_missing() {
     let bench = hobbled(&["namespaces-refused"]);
     bench.passes("touch -d 2001-01-01 $T/out/canary");
     assert_eq!(bench.passes("ls -A ~/.ssh"), "id_rsa\n");
@@ -113,13 +113,17 @@ fn what_landlock_does_not_hold_is_among_what_is_missing() {
 }
 
 #[test]
-fn attempts_tell_what_holds_and_what_does_not() {
+fn escape_attempts_report_what_is_blocked() {
     let got_out = |bench: &Bench| -> Vec<&str> {
         let attempts = try_to_escape(&bench.jobs, &bench.sandbox, &bench.command("")).unwrap();
         assert!(attempts.len() >= 20, "{attempts:#?}");
-        attempts.into_iter().filter(|attempt| !attempt.held).map(|attempt| attempt.what).collect()
+        attempts
+            .into_iter()
+            .filter(|attempt| !attempt.blocked)
+            .map(|attempt| attempt.description)
+            .collect()
     };
-    for bench in Bench::with_every_view() {
+    for bench in Bench::for_each_sandbox() {
         assert_eq!(got_out(&bench), Vec::<&str>::new());
     }
     let open = got_out(&hobbled(&["namespaces-refused"]));
@@ -129,10 +133,10 @@ fn attempts_tell_what_holds_and_what_does_not() {
 }
 
 #[test]
-fn an_older_landlock_holds_what_it_knows_and_the_rest_is_said() {
+fn an_older_landlock_enforces_what_it_knows_and_gaps_are_listed() {
     for version in 1..=6 {
-        let keeper = hobbled_keeper(&["namespaces-refused"]);
-        let bench = Bench::with_landlock(version, keeper);
+        let shim = hobbled_launcher(&["namespaces-refused"]);
+        let bench = Bench::with_max_landlock(version, shim);
         let (level, missing, reasons) = said(&bench);
         assert_eq!(level, Level::Landlock, "{version}: {reasons}");
         for script in [
@@ -148,23 +152,23 @@ fn an_older_landlock_holds_what_it_knows_and_the_rest_is_said() {
         let signals = bench.run(&format!("kill -0 {own}")).exit == Exit::Code(0);
         assert_eq!(signals, missing.contains("Signals can be sent"), "{version}: {missing}");
         assert_eq!(signals, version < 6, "{version}");
-        bench.canary_is_well();
+        bench.assert_canary_unchanged();
         let truncate = "import os; os.truncate(os.environ['T'] + '/out/canary', 3)";
         let script = format!("/usr/bin/python3 -c \"{truncate}\"");
         bench.refused(&script, &["Permission denied"]);
     }
-    // As the second wall it may be as old as it likes.
-    let keeper = Launcher { program: example_path("shim"), arguments: Vec::new(), workspace: None };
-    let bench = Bench::with_landlock(1, keeper);
+    // As the second barrier, an old version is enough.
+    let shim = Launcher { program: example_path("shim"), arguments: Vec::new(), workspace: None };
+    let bench = Bench::with_max_landlock(1, shim);
     bench.refused("truncate -s 0 $T/out/canary", &["Read-only file system", "Permission denied"]);
     bench.passes("mkdir a b; echo x > a/f; mv a/f b/");
 }
 
 #[test]
-fn without_landlock_there_is_the_filter() {
+fn without_landlock_the_filter_remains() {
     let bench = hobbled(&["namespaces-refused", "no-landlock"]);
     let (level, missing, reasons) = said(&bench);
-    assert_eq!(level, Level::Calls, "{reasons}");
+    assert_eq!(level, Level::Seccomp, "{reasons}");
     assert!(missing.contains("Files outside can be read and written"), "{missing}");
     assert!(reasons.contains("Level 2: could not begin rules for Landlock"), "{reasons}");
     bench.refused("unshare -Ur true", &["Operation not permitted"]);
@@ -173,16 +177,16 @@ fn without_landlock_there_is_the_filter() {
 }
 
 #[test]
-fn without_landlock_namespaces_hold_alone() {
+fn without_landlock_namespaces_are_enough() {
     let bench = hobbled(&["no-landlock"]);
-    assert_eq!(bench.shells.enforced().level, Level::Namespaces);
+    assert_eq!(bench.shells.sandbox_support().level, Level::Namespaces);
     bench.refused("echo x > $T/out/canary", &["Read-only file system"]);
     bench.passes("echo x > new");
-    bench.canary_is_well();
+    bench.assert_canary_unchanged();
 }
 
 #[test]
-fn where_nothing_confines_nothing_is_started() {
+fn without_any_confinement_nothing_is_started() {
     let bench = hobbled(&["namespaces-refused", "no-landlock", "no-filters"]);
     let (level, missing, reasons) = said(&bench);
     assert_eq!(level, Level::Nothing, "{reasons}");
@@ -205,7 +209,7 @@ print(len(readable), flush=True)
 "#;
 
 #[test]
-fn without_namespaces_no_pipe_terminal_or_disk_of_others_is_reached() {
+fn without_namespaces_pipes_terminals_and_disks_of_others_are_out_of_reach() {
     use std::io::{BufRead as _, BufReader, Read as _};
     use std::process::{Command, Stdio};
     let bench = hobbled(&["namespaces-refused"]);
@@ -244,7 +248,7 @@ fn without_namespaces_no_pipe_terminal_or_disk_of_others_is_reached() {
     for disk in disks.map(|name| Path::new("/dev").join(name)).filter(|disk| disk.exists()) {
         bench.refused(&format!("head -c 1 {}", disk.display()), &["Permission denied"]);
     }
-    // Its own are still there, and so are the devices that every program has.
+    // The command's own descriptors and the usual devices still work.
     bench.passes("echo x | tee /dev/stderr > /dev/null; head -c 1 /dev/urandom /dev/zero; exec 3< /dev/null; ls /dev");
     drop(holder.stdin.take());
     let mut received = String::new();

@@ -1,4 +1,4 @@
-//! The network: off, or all of it; and sockets, which are files too.
+//! The network, off or on, and Unix sockets.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixListener};
@@ -6,22 +6,22 @@ use std::os::unix::net::{UnixDatagram, UnixListener};
 use super::*;
 
 #[test]
-fn nobody_outside_is_reached() {
+fn servers_outside_cannot_be_reached() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     datagrams.set_nonblocking(true).unwrap();
     let udp_port = datagrams.local_addr().unwrap().port();
-    for bench in Bench::with_every_view() {
+    for bench in Bench::for_each_sandbox() {
         bench.refused(&format!("cat < /dev/tcp/127.0.0.1/{port}"), &["Connection refused"]);
         bench.refused("cat < /dev/tcp/192.0.2.1/80", &["Network is unreachable"]);
         bench.run(&format!("echo x > /dev/udp/127.0.0.1/{udp_port}"));
         assert!(datagrams.recv(&mut [0; 8]).is_err());
         for family in ["AF_PACKET", "AF_VSOCK", "AF_ALG", "AF_BLUETOOTH"] {
             let lines = format!("import socket\nsocket.socket(socket.{family}, socket.SOCK_RAW)");
-            bench.python_refused(&lines, &["Operation not permitted"]);
+            bench.assert_python_refused(&lines, &["Operation not permitted"]);
         }
-        bench.python_refused(
+        bench.assert_python_refused(
             "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
             &["Operation not permitted"],
         );
@@ -29,15 +29,15 @@ fn nobody_outside_is_reached() {
 }
 
 #[test]
-fn sockets_of_programs_outside_are_not_there() {
+fn unix_sockets_of_programs_outside_cannot_be_reached() {
     let abstract_name = format!("toolcrib-test-{}", std::process::id());
     let address = {
         use std::os::linux::net::SocketAddrExt as _;
         std::os::unix::net::SocketAddr::from_abstract_name(&abstract_name).unwrap()
     };
     let _abstract = UnixListener::bind_addr(&address).unwrap();
-    for bench in Bench::with_every_view() {
-        // Connecting to one is no writing, so that it is on a read-only mount does not matter.
+    for bench in Bench::for_each_sandbox() {
+        // Connecting is not a write, so a read-only mount does not prevent it.
         let _stream = UnixListener::bind(bench.path("out/s.sock")).unwrap();
         let _datagram = UnixDatagram::bind(bench.path("out/d.sock")).unwrap();
         for name in ["s.sock", "d.sock"] {
@@ -52,7 +52,7 @@ fn sockets_of_programs_outside_are_not_there() {
             ("DGRAM", format!("{:?}", bench.path("out/d.sock"))),
             ("STREAM", format!("'\\0{abstract_name}'")),
         ] {
-            bench.python_refused(
+            bench.assert_python_refused(
                 &format!("import socket\ns = socket.socket(socket.AF_UNIX, socket.SOCK_{kind})\ns.connect({address})"),
                 &["refused", "Permission denied", "No such file", "Operation not permitted"],
             );
@@ -66,7 +66,7 @@ s = socket.create_server((\"127.0.0.1\", 0)); print(s.getsockname()[1])
 while True:
     c, _ = s.accept(); c.sendall(b\"hello\\n\"); c.close()'";
 
-/// Starts a server in a session, and answers its port.
+/// Starts a server in a session. Returns its job and its port.
 fn serve(bench: &Bench) -> (Arc<Job>, u16) {
     let job = bench.start(SERVER);
     wrote(&job);
@@ -76,8 +76,8 @@ fn serve(bench: &Bench) -> (Arc<Job>, u16) {
 }
 
 #[test]
-fn a_server_is_reached_by_later_commands_of_its_session_and_by_nobody_else() {
-    for bench in Bench::for_everybody() {
+fn a_server_is_reachable_only_within_its_session() {
+    for bench in Bench::for_each_user() {
         let (job, port) = serve(&bench);
         let client = format!("cat < /dev/tcp/127.0.0.1/{port}");
         assert_eq!(bench.passes(&client), "hello\n");
@@ -86,16 +86,17 @@ fn a_server_is_reached_by_later_commands_of_its_session_and_by_nobody_else() {
         assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
         let other = bench.shells.session(10);
         let command = bench.command(&client);
-        let elsewhere = other.start_within(&bench.sandbox, &command, bench.guard.clone()).unwrap();
+        let elsewhere =
+            other.start_sandboxed(&bench.sandbox, &command, bench.guard.clone()).unwrap();
         assert!(ran(&elsewhere).output.contains("Connection refused"));
     }
 }
 
 #[test]
-fn the_network_is_there_when_it_is_allowed() {
+fn the_network_is_available_when_it_is_on() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
-    for mut bench in Bench::with_every_view() {
+    for mut bench in Bench::for_each_sandbox() {
         bench.sandbox.network = Network::All;
         bench.passes(&format!("exec 3<> /dev/tcp/127.0.0.1/{port}"));
         server.accept().unwrap();
@@ -104,7 +105,7 @@ fn the_network_is_there_when_it_is_allowed() {
     }
 }
 
-/// A server on a local socket at `$1`, and a client that says `hello` to it.
+/// Python code that changes to the directory `$1` and defines a client for Unix sockets.
 const LOCAL: &str = r#"
 import os, socket, sys
 os.chdir(sys.argv[1])
@@ -115,12 +116,12 @@ def connect(name):
         return type(error).__name__
 "#;
 
-/// Whatever the name of a socket is, a program outside is not reached by it.
+/// A program outside cannot be reached, whatever the name of its socket is.
 #[test]
-fn sockets_outside_are_out_of_reach_whatever_their_name() {
+fn unix_sockets_outside_are_out_of_reach_under_any_name() {
     use std::os::unix::ffi::OsStrExt as _;
     for network in [Network::None, Network::All] {
-        for mut bench in Bench::with_every_view() {
+        for mut bench in Bench::for_each_sandbox() {
             bench.sandbox.network = network;
             fs::create_dir(bench.path("ws/d")).unwrap();
             let odd = bench.path("ws/d").join(std::ffi::OsStr::from_bytes(b"odd\xff\n"));
@@ -135,7 +136,7 @@ fn sockets_outside_are_out_of_reach_whatever_their_name() {
             .collect();
             fs::rename(bench.path("ws/d/bound"), bench.path("ws/d/renamed")).unwrap();
             fs::hard_link(bench.path("ws/d/plain"), bench.path("ws/d/linked")).unwrap();
-            bench.give_to(if bench.passes("id -u") == "0\n" { 0 } else { NOBODY });
+            bench.chown_all(if bench.passes("id -u") == "0\n" { 0 } else { NOBODY });
             let lines = format!(
                 "{LOCAL}
 names = [b'plain', b'./plain', b'renamed', b'linked', b'odd\\xff\\n', os.environb[b'T'] + b'/out/outside', b'/proc/self/cwd/plain']
@@ -156,9 +157,9 @@ for pair in (socket.socketpair, socket.socket):
 }
 
 #[test]
-fn local_sockets_of_the_session_are_reached() {
+fn unix_sockets_of_the_session_are_reachable() {
     for network in [Network::None, Network::All] {
-        for mut bench in Bench::with_every_view() {
+        for mut bench in Bench::for_each_sandbox() {
             bench.sandbox.network = network;
             let lines = format!(
                 "{LOCAL}

@@ -1,14 +1,14 @@
-//! That whole projects are set up, built and tested, with the tools of whoever runs this and nothing fetched.
-//! Tools that are not there are left out, and that is said.
+//! Whole projects are set up, built and tested with the installed tools and without downloads. Missing tools
+//! are skipped, and that is reported.
 
 use super::*;
 
-/// A session with a view of our own, and one with bubblewrap's.
+/// A session with our own namespaces, and one with bubblewrap's.
 fn benches() -> Vec<Bench> {
     [Bench::new()].into_iter().chain(bubblewrap::benches().into_iter().take(1)).collect()
 }
 
-/// Whether something goes well here, outside of any sandbox.
+/// Whether a script succeeds on this machine, without a sandbox.
 fn is_there(script: &str) -> bool {
     let asked = std::process::Command::new("/bin/sh").args(["-c", script]).output();
     let there = asked.is_ok_and(|output| output.status.success());
@@ -27,13 +27,13 @@ fn put(bench: &Bench, files: &[(&str, &str)]) {
 }
 
 #[test]
-fn in_python_with_an_environment_a_package_and_tests() {
+fn python_project_with_venv_package_and_tests() {
     if !is_there("/usr/bin/python3 -c 'import venv, ensurepip'") {
         return;
     }
     let has_pytest = is_there("/usr/bin/python3 -c 'import pytest'");
     for bench in benches() {
-        // What a package comes as is a ZIP of a few files.
+        // A Python package is a ZIP of a few files.
         let wheel = "
 import zipfile
 with zipfile.ZipFile('mini-1.0-py3-none-any.whl', 'w') as z:
@@ -57,7 +57,7 @@ with zipfile.ZipFile('mini-1.0-py3-none-any.whl', 'w') as z:
 }
 
 #[test]
-fn in_node_with_a_package_and_tests() {
+fn node_project_with_package_and_tests() {
     if !is_there("node --version && npm --version") {
         return;
     }
@@ -81,7 +81,7 @@ fn in_node_with_a_package_and_tests() {
 }
 
 #[test]
-fn in_java_with_tests() {
+fn java_project_with_tests() {
     if !is_there("javac --version && java --version") {
         return;
     }
@@ -99,7 +99,7 @@ fn in_java_with_tests() {
 }
 
 #[test]
-fn in_rust_with_a_package_beside_it_and_tests() {
+fn rust_project_with_path_dependency_and_tests() {
     for mut bench in benches() {
         for (name, tools) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
             let home = std::env::var_os("HOME").unwrap_or_default();
@@ -121,7 +121,7 @@ fn in_rust_with_a_package_beside_it_and_tests() {
                     &package("p", "[dependencies]\nmini = { path = \"mini\" }\n[workspace]"),
                 ),
                 ("src/lib.rs", "#[test]\nfn one() { assert_eq!(mini::one(), 1) }\n"),
-                // A program that a build runs, and which writes.
+                // A build script, which writes a file.
                 ("mini/Cargo.toml", &package("mini", "build = \"build.rs\"")),
                 (
                     "mini/build.rs",

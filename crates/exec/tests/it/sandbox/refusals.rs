@@ -1,14 +1,14 @@
-//! What is refused is told: by what was tried, not by what anybody wrote about it.
+//! Denied actions are reported by the action that was tried, not by the error message of a program.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixListener;
 
-use toolcrib_exec::{DeniedAction, REFUSALS_TOLD, Refusal, Unwritable};
+use toolcrib_exec::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
 
 use super::supervised::Notes;
 use super::*;
 
-/// An address that is nobody's, by the documents that give them out.
+/// An address that is reserved for documentation (RFC 5737) and so has no host.
 const NOBODYS: &str = "192.0.2.1";
 
 fn told(bench: &Bench, script: &str) -> Vec<Refusal> {
@@ -22,8 +22,8 @@ fn written(bench: &Bench, name: &str, why: Unwritable) -> Refusal {
 }
 
 #[test]
-fn what_cannot_be_written_is_told_by_its_path_and_why() {
-    for mut bench in Bench::with_every_view() {
+fn denied_writes_are_reported_with_path_and_reason() {
+    for mut bench in Bench::for_each_sandbox() {
         for directory in ["ws/.git/hooks", "ws/vendor"] {
             fs::create_dir_all(bench.path(directory)).unwrap();
         }
@@ -56,13 +56,13 @@ fn what_cannot_be_written_is_told_by_its_path_and_why() {
                 told(&bench, script)
             );
         }
-        bench.canary_is_well();
+        bench.assert_canary_unchanged();
     }
 }
 
 #[test]
-fn what_cannot_be_made_removed_or_renamed_is_told() {
-    for mut bench in Bench::with_every_view() {
+fn denied_creations_removals_and_renames_are_reported() {
+    for mut bench in Bench::for_each_sandbox() {
         for directory in ["ws/.git/hooks", "ws/vendor", "ws/a", "out/d"] {
             fs::create_dir_all(bench.path(directory)).unwrap();
         }
@@ -70,12 +70,12 @@ fn what_cannot_be_made_removed_or_renamed_is_told() {
             fs::write(bench.path(file), "").unwrap();
         }
         if bench.passes("id -u") != "0\n" {
-            bench.give_to(NOBODY);
+            bench.chown_all(NOBODY);
         }
         bench.sandbox.read_only.push(held(&bench.path("ws/vendor")));
         let top = fs::canonicalize(bench.top.path()).unwrap();
         let change = |deed, name: &str, why| Refusal::Change(deed, top.join(name), why);
-        use Unwritable::{Holding, Outside, Protected, ReadOnly};
+        use Unwritable::{Outside, ParentOfProtected, Protected, ReadOnly};
         for (script, refusals) in [
             ("mkdir $T/out/new", vec![change(DeniedAction::Make, "out/new", Outside)]),
             ("mkdir -p $T/out/new/er", vec![change(DeniedAction::Make, "out/new", Outside)]),
@@ -93,7 +93,7 @@ fn what_cannot_be_made_removed_or_renamed_is_told() {
                 "f=.git/config; rm -f $f",
                 vec![change(DeniedAction::Remove, "ws/.git/config", Protected)],
             ),
-            ("mv .git g2", vec![change(DeniedAction::Rename, "ws/.git", Holding)]),
+            ("mv .git g2", vec![change(DeniedAction::Rename, "ws/.git", ParentOfProtected)]),
             (
                 "mv .git/x .git/config",
                 vec![change(DeniedAction::Rename, "ws/.git/config", Protected)],
@@ -102,7 +102,7 @@ fn what_cannot_be_made_removed_or_renamed_is_told() {
                 "mv $T/out/canary $T/out/other",
                 vec![change(DeniedAction::Rename, "out/other", Outside)],
             ),
-            // To another mount nothing is renamed: it is copied, and removed here.
+            // A rename between mounts is a copy and a removal.
             ("mv $T/out/canary .", vec![change(DeniedAction::Remove, "out/canary", Outside)]),
         ] {
             let job = bench.start(script);
@@ -124,8 +124,8 @@ fn what_cannot_be_made_removed_or_renamed_is_told() {
 }
 
 #[test]
-fn what_works_or_fails_by_itself_is_not_told() {
-    for bench in Bench::with_every_view() {
+fn ordinary_successes_and_failures_are_not_reported() {
+    for bench in Bench::for_each_sandbox() {
         for script in [
             "cat $T/out/canary; echo x > new; mkdir -p a/b a/b; mv new a/; echo y > /tmp/y; true > /dev/null",
             "echo x > nowhere/new; mkdir nowhere/a/b; mv nothing else; echo x > /dev/stdout",
@@ -140,8 +140,8 @@ fn what_works_or_fails_by_itself_is_not_told() {
 }
 
 #[test]
-fn who_cannot_be_reached_is_told_by_address() {
-    for bench in Bench::with_every_view() {
+fn unreachable_addresses_are_reported() {
+    for bench in Bench::for_each_sandbox() {
         let address = |port: u16| SocketAddr::new(NOBODYS.parse().unwrap(), port);
         let connect = format!("exec 3<> /dev/tcp/{NOBODYS}/443");
         assert_eq!(told(&bench, &connect), [Refusal::Connect(address(443))]);
@@ -151,13 +151,13 @@ fn who_cannot_be_reached_is_told_by_address() {
         assert_eq!(told(&bench, &send), [Refusal::Connect(address(9))]);
         let names = format!("exec 3<> /dev/udp/{NOBODYS}/53");
         assert_eq!(told(&bench, &names), [Refusal::LookUp(address(53))]);
-        // Nobody listens there, which the command can see for itself.
+        // No server listens there, which the command can see for itself.
         assert_eq!(told(&bench, "exec 3<> /dev/tcp/127.0.0.1/9; exec 3<> /dev/udp/::1/9"), []);
     }
 }
 
 #[test]
-fn nobody_is_told_of_a_network_that_is_there() {
+fn nothing_is_reported_while_the_network_is_on() {
     let mut bench = Bench::new();
     bench.sandbox.network = Network::All;
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -166,8 +166,8 @@ fn nobody_is_told_of_a_network_that_is_there() {
 }
 
 #[test]
-fn a_socket_of_a_program_outside_is_told_by_its_path() {
-    for bench in Bench::with_every_view() {
+fn denied_unix_sockets_are_reported_by_path() {
+    for bench in Bench::for_each_sandbox() {
         let _listener = UnixListener::bind(bench.path("out/s.sock")).unwrap();
         let connect = |path: &str| {
             format!(
@@ -182,19 +182,20 @@ fn a_socket_of_a_program_outside_is_told_by_its_path() {
 }
 
 #[test]
-fn there_is_an_end_to_what_is_told() {
+fn the_number_of_reported_denials_is_limited() {
     let bench = Bench::new();
     let script = "for i in $(seq 300); do echo x > $T/out/$i; echo x > $T/out/$i; done 2>/dev/null; echo done";
     let job = bench.start(script);
     assert_eq!(ran(&job).output, "done\n");
-    assert_eq!(job.refusals().len(), REFUSALS_TOLD + 1);
+    assert_eq!(job.refusals().len(), MAX_REFUSALS + 1);
 }
 
 #[test]
-fn being_watched_keeps_nobody_from_working() {
-    for bench in Bench::for_everybody() {
-        // Many at once, with signals that come in between, and children that others wait for. Calls go on after
-        // a signal, as almost everybody asks for: else one that waits to be looked at may be interrupted.
+fn supervised_calls_survive_load_signals_and_threads() {
+    for bench in Bench::for_each_user() {
+        // Many calls at once, with signals in between and children that are waited for. Calls are restarted
+        // after a signal, as in most programs: otherwise a signal could interrupt a call that was not
+        // received yet.
         let lines = "
 import os, signal, threading
 ticks = 0
@@ -219,22 +220,22 @@ print('fine', ticks > 0)
 ";
         let script = format!("/usr/bin/python3 - <<'END'{lines}END");
         assert_eq!(bench.passes(&script), "fine True\n");
-        let ran = bench.witnessed(&script, &Arc::new(Notes::default()));
+        let ran = bench.run_with_guard(&script, &Arc::new(Notes::default()));
         assert_eq!(ran.output, "fine True\n");
     }
 }
 
 #[test]
-fn a_command_whose_calls_wait_ends_with_its_keeper() {
+fn a_command_with_pending_calls_dies_with_its_shim() {
     let bench = Bench::new();
     let seconds = format!("{}88", 500_000 + std::process::id() % 10_000);
     let job = bench.start(&format!("sleep {seconds} & while true; do echo x > new; done"));
     eventually("it runs", || alive(&seconds) == 1);
     rustix::process::kill_process(
-        rustix::process::Pid::from_raw(job.keeper()).unwrap(),
+        rustix::process::Pid::from_raw(job.shim_pid()).unwrap(),
         rustix::process::Signal::KILL,
     )
     .unwrap();
     eventually("nothing is left", || alive(&seconds) == 0);
-    assert!(job.wait(LONG, |now| now.over).over);
+    assert!(job.wait(LONG, |now| now.all_exited).all_exited);
 }

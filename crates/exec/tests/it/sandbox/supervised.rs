@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 
 use super::*;
 
-/// Notes each change that it is asked about, and the content at that moment.
+/// Records each change that it is asked about, and the content at that moment.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     touched: Mutex<Vec<(PathBuf, Option<String>)>>,
@@ -32,17 +32,17 @@ impl Guard for Notes {
         true
     }
 
-    fn unseen(&self, why: &io::Error) {
+    fn supervision_failed(&self, why: &io::Error) {
         self.unseen.lock().unwrap().push(why.to_string());
     }
 
-    fn over(&self) {
+    fn finished(&self) {
         *self.over.lock().unwrap() = true;
     }
 }
 
 impl Notes {
-    /// The names that it was asked about in a directory, and what they said.
+    /// The paths in a directory that it was asked about, with their content.
     fn in_directory(&self, directory: &Path) -> BTreeSet<(String, Option<String>)> {
         let touched = self.touched.lock().unwrap();
         let within = touched.iter().filter_map(|(path, says)| {
@@ -54,9 +54,9 @@ impl Notes {
 }
 
 impl Bench {
-    pub(super) fn witnessed(&self, script: &str, notes: &Arc<Notes>) -> Ran {
+    pub(super) fn run_with_guard(&self, script: &str, notes: &Arc<Notes>) -> Ran {
         let command = self.command(script);
-        ran(&self.jobs.start_within(&self.sandbox, &command, notes.clone()).unwrap())
+        ran(&self.jobs.start_sandboxed(&self.sandbox, &command, notes.clone()).unwrap())
     }
 }
 
@@ -64,7 +64,7 @@ fn told(names: &[(&str, Option<&str>)]) -> BTreeSet<(String, Option<String>)> {
     names.iter().map(|(name, says)| ((*name).to_owned(), says.map(str::to_owned))).collect()
 }
 
-/// Each way to change a file, with the file's name as it is given.
+/// Each way to change a file. The name of the file says which.
 const WAYS: &str = r#"
 import os, ctypes
 libc = ctypes.CDLL(None, use_errno=True)
@@ -130,8 +130,8 @@ const FILES: &[&str] = &[
 ];
 
 #[test]
-fn each_way_to_change_a_file_is_decided_on_before_it_happens() {
-    for bench in Bench::with_every_view() {
+fn each_way_to_change_a_file_is_decided_on_first() {
+    for bench in Bench::for_each_sandbox() {
         let ws = bench.path("ws");
         fs::create_dir(ws.join("dir")).unwrap();
         FILES
@@ -139,12 +139,12 @@ fn each_way_to_change_a_file_is_decided_on_before_it_happens() {
             .chain(&["only_read", "opened_anew"])
             .for_each(|name| fs::write(ws.join(name), "old").unwrap());
         fs::write(bench.path("ways.py"), WAYS).unwrap();
-        bench.give_to(fs::metadata(&ws).unwrap().uid());
+        bench.chown_all(fs::metadata(&ws).unwrap().uid());
         for (to, name) in [("dir", "link"), ("target", "link_to_file"), ("nowhere", "a_link")] {
             std::os::unix::fs::symlink(to, ws.join(name)).unwrap();
         }
         let notes = Arc::new(Notes::default());
-        let ran = bench.witnessed("python3 -B $T/ways.py", &notes);
+        let ran = bench.run_with_guard("python3 -B $T/ways.py", &notes);
         assert_eq!(ran.exit, Exit::Code(0), "{}", ran.output);
 
         let mut expected: Vec<(&str, Option<&str>)> =
@@ -160,10 +160,10 @@ fn each_way_to_change_a_file_is_decided_on_before_it_happens() {
 }
 
 #[test]
-fn where_there_are_no_namespaces_it_is_told_too() {
+fn the_guard_is_asked_without_namespaces_too() {
     let bench = super::levels::hobbled(&["namespaces-refused"]);
     let notes = Arc::new(Notes::default());
-    let ran = bench.witnessed("echo new > file; rm file; echo x > sub", &notes);
+    let ran = bench.run_with_guard("echo new > file; rm file; echo x > sub", &notes);
     assert_eq!(ran.exit, Exit::Code(0), "{}", ran.output);
     let expected = told(&[("file", Some("mine")), ("file", Some("new\n")), ("sub", None)]);
     assert_eq!(notes.in_directory(&bench.path("ws")), expected);
@@ -173,23 +173,23 @@ fn where_there_are_no_namespaces_it_is_told_too() {
 fn a_guard_that_panics_fails_the_call() {
     let bench = Bench::new();
     let notes = Arc::new(Notes { panics: true, ..Notes::default() });
-    let output = bench.witnessed("echo new > file; cat file", &notes).output;
+    let output = bench.run_with_guard("echo new > file; cat file", &notes).output;
     assert!(output.contains("Input/output error") && output.ends_with("mine"), "{output}");
     assert_eq!(notes.unseen.lock().unwrap()[0], "the supervisor failed");
 }
 
 #[test]
-fn many_at_once_lose_no_word() {
+fn no_decision_is_lost_under_load() {
     let bench = Bench::new();
     let notes = Arc::new(Notes::default());
     let script = "for i in {1..20}; do (for j in {1..20}; do echo x > f-$i-$j; done) & done; wait";
-    assert_eq!(bench.witnessed(script, &notes).exit, Exit::Code(0));
+    assert_eq!(bench.run_with_guard(script, &notes).exit, Exit::Code(0));
     assert_eq!(notes.in_directory(&bench.path("ws")).len(), 400);
 }
 
-/// A name that leads nowhere good, memory that is not there: the call fails by itself, and nobody minds.
+/// Invalid paths and unmapped memory: the call fails with the kernel's errno, and nothing else happens.
 #[test]
-fn calls_that_make_no_sense_are_let_fail() {
+fn invalid_calls_fail_as_in_the_kernel() {
     let bench = Bench::new();
     let notes = Arc::new(Notes::default());
     let script = r#"python3 - <<'E'
@@ -200,15 +200,15 @@ for path, expected in [(ctypes.c_void_p(1), errno.EFAULT), (b"", errno.ENOENT), 
     assert ctypes.get_errno() == expected, (path, ctypes.get_errno())
 assert libc.unlinkat(999, b"x", 0) == -1 and ctypes.get_errno() == errno.EBADF
 E"#;
-    let ran = bench.witnessed(script, &notes);
+    let ran = bench.run_with_guard(script, &notes);
     assert_eq!(ran.exit, Exit::Code(0), "{}", ran.output);
     assert!(notes.unseen.lock().unwrap().is_empty(), "{:?}", notes.unseen);
 }
 
-/// Threads that rewrite a path while the call with it is decided on gain nothing: the call is performed
-/// with the path that was decided on.
+/// Threads that change a path in memory during the decision gain nothing: the call is performed with the path
+/// that was decided on.
 #[test]
-fn a_path_that_changes_meanwhile_changes_nothing() {
+fn a_path_that_changes_during_the_decision_has_no_effect() {
     let bench = Bench::new();
     fs::create_dir(bench.path("ws/.git")).unwrap();
     fs::write(bench.path("ws/.git/config"), "mine").unwrap();
@@ -241,7 +241,7 @@ print(opened > 0)
     assert_eq!(read(&bench.path("ws/.git/config")), "mine");
 }
 
-/// Reviews each file called `reviewed`, and refuses those that say `evil`.
+/// Reviews each file called `reviewed`, and refuses content with `evil`.
 #[derive(Debug)]
 struct Reviewer;
 
@@ -259,7 +259,7 @@ impl Guard for Reviewer {
 
     fn review(&self, _: &Path, content: &[u8], _: bool) -> Result<(), RefusedContent> {
         let evil = content.windows(4).any(|window| window == b"evil");
-        let refused = RefusedContent { why: Unwritable::Protected, instead: None };
+        let refused = RefusedContent { why: Unwritable::Protected, fallback: None };
         if evil { Err(refused) } else { Ok(()) }
     }
 
@@ -267,14 +267,14 @@ impl Guard for Reviewer {
         path.extension().is_none_or(|extension| extension != "env")
     }
 
-    fn unseen(&self, _: &io::Error) {}
+    fn supervision_failed(&self, _: &io::Error) {}
 
-    fn over(&self) {}
+    fn finished(&self) {}
 }
 
 #[test]
-fn the_content_that_was_reviewed_is_the_content_that_stays() {
-    for mut bench in Bench::with_every_view() {
+fn the_reviewed_content_is_the_content_that_stays() {
+    for mut bench in Bench::for_each_sandbox() {
         bench.guard = Arc::new(Reviewer);
         let reviewed = bench.path("ws/reviewed");
         let says = || fs::read_to_string(&reviewed).unwrap_or_default();
@@ -290,7 +290,7 @@ fn the_content_that_was_reviewed_is_the_content_that_stays() {
             "ln lock reviewed2; ln reviewed2 x/reviewed || ln -f lock reviewed",
             &["denied"],
         );
-        // A descriptor that stays open after the review is one of another file.
+        // A descriptor that is still open after the review belongs to another file.
         let lines = r#"
 import os
 f = open("lock2", "w"); f.write("good"); f.flush()
@@ -303,14 +303,14 @@ print(open("reviewed").read())
         wrote(&job);
         assert_eq!(says(), "good");
         job.end(toolcrib_exec::Ending::Immediate, toolcrib_exec::Status::Killed);
-        job.wait(LONG, |now| now.over);
+        job.wait(LONG, |now| now.all_exited);
         assert_eq!(says(), "good");
     }
 }
 
 #[test]
-fn reads_are_decided_on_if_the_sandbox_says_so() {
-    for mut bench in Bench::with_every_view() {
+fn reads_are_decided_on_if_the_sandbox_supervises_them() {
+    for mut bench in Bench::for_each_sandbox() {
         bench.guard = Arc::new(Reviewer);
         bench.sandbox.supervise_reads = true;
         fs::write(bench.path("ws/a.env"), "secret").unwrap();
@@ -329,7 +329,7 @@ fn reads_are_decided_on_if_the_sandbox_says_so() {
             "O_RDONLY | os.O_NOFOLLOW",
         ] {
             let flags = flags.replace("O_ACCMODE", "O_RDWR | os.O_WRONLY");
-            bench.python_refused(
+            bench.assert_python_refused(
                 &format!("import os; os.open('a.env', os.{flags}, 0o600)"),
                 &["Permission denied"],
             );
@@ -337,17 +337,17 @@ fn reads_are_decided_on_if_the_sandbox_says_so() {
                 "import os; f = os.open('a.env', os.O_PATH); os.open(f'/proc/self/fd/{{f}}', os.{})",
                 flags.replace(" | os.O_NOFOLLOW", "")
             );
-            bench.python_refused(&through, &["Permission denied"]);
+            bench.assert_python_refused(&through, &["Permission denied"]);
         }
         assert_eq!(read(&bench.path("ws/a.env")), "secret");
         bench.passes("cat file; ls; /usr/bin/python3 -c 'import json, ssl'; git init -q r; mkfifo p; (echo x > p) & cat p");
     }
 }
 
-/// The supervisor waits for nothing that another command has to do first.
+/// The supervisor never blocks on another command.
 #[test]
 fn fifos_terminals_and_leases_work() {
-    // Not as another user: the output belongs to this process, and others may not open it once more.
+    // Not as another user: the output belongs to this process, and other users may not open it again.
     let bench = Bench::new();
     let script = "mkfifo p; (sleep 0.2; cat p) & echo through > p; wait; \
                       echo a | tee >(cat > b) > /dev/null; sleep 0.1; echo x > /dev/stdout; echo y > /dev/null; \
@@ -367,16 +367,16 @@ fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_UNLCK); t.join()
 "#;
     let script = format!("/usr/bin/python3 - <<'END'{lines}END");
     assert_eq!(bench.passes(&script), "written\n");
-    // A FIFO that no process ever reads ends with its command.
+    // Opening a FIFO that is never read ends with its command.
     let job = bench.start("mkfifo q; echo started; echo x > q");
     wrote(&job);
     job.end(toolcrib_exec::Ending::Immediate, toolcrib_exec::Status::Killed);
-    assert!(job.wait(LONG, |now| now.over).over);
+    assert!(job.wait(LONG, |now| now.all_exited).all_exited);
 }
 
-/// Calls are performed with the rights of the command.
+/// Calls are performed with the credentials of the command.
 #[test]
-fn what_the_kernel_refuses_to_a_command_it_refuses_to_the_supervisor() {
+fn calls_are_performed_with_the_credentials_of_the_command() {
     let bench = Bench::new();
     fs::write(bench.path("ws/others"), "others").unwrap();
     fs::create_dir(bench.path("ws/theirs")).unwrap();
@@ -395,13 +395,13 @@ fn what_the_kernel_refuses_to_a_command_it_refuses_to_the_supervisor() {
     assert!(ran.output.contains("Too many open files"), "{}", ran.output);
 }
 
-/// Landlock refuses every change that is not supervised: a command has no right to change anything itself.
+/// Landlock denies every change that is not supervised: a command has no right to change files itself.
 #[test]
-fn a_socket_gets_a_name_only_where_it_may() {
-    for bench in Bench::with_every_view() {
+fn unix_sockets_can_be_bound_only_at_allowed_paths() {
+    for bench in Bench::for_each_sandbox() {
         fs::create_dir_all(bench.path("ws/.git/hooks")).unwrap();
         if bench.passes("id -u") != "0\n" {
-            bench.give_to(NOBODY);
+            bench.chown_all(NOBODY);
         }
         let lines = r#"
 import os, socket
@@ -423,12 +423,12 @@ print(oct(os.stat("mine.sock").st_mode & 0o777))
     }
 }
 
-/// Paths are resolved with the rights of the command: a directory that it may not search is closed, whatever rights
-/// the supervisor has.
+/// Paths are resolved with the credentials of the command: a directory that it may not search is closed,
+/// whatever privileges the supervisor has.
 #[test]
-fn a_closed_directory_is_closed_for_every_call() {
+fn an_unsearchable_directory_is_closed_for_every_call() {
     use std::os::unix::fs::PermissionsExt as _;
-    for bench in Bench::with_every_view() {
+    for bench in Bench::for_each_sandbox() {
         let ws = bench.path("ws");
         fs::create_dir_all(ws.join("closed/deep")).unwrap();
         for name in ["closed/file", "closed/deep/file"] {
@@ -437,7 +437,7 @@ fn a_closed_directory_is_closed_for_every_call() {
         }
         symlink("closed/file", ws.join("link")).unwrap();
         if bench.passes("id -u") != "0\n" {
-            bench.give_to(NOBODY);
+            bench.chown_all(NOBODY);
         }
         bench.passes("chmod 0 closed");
         for name in ["closed/file", "closed/deep/file", "link", "closed/../closed/file"] {
@@ -450,7 +450,7 @@ fn a_closed_directory_is_closed_for_every_call() {
                 "os.setxattr(NAME, 'user.x', b'1')",
             ] {
                 let lines = format!("import os; {}", work.replace("NAME", &format!("'{name}'")));
-                bench.python_refused(&lines, &["Permission denied"]);
+                bench.assert_python_refused(&lines, &["Permission denied"]);
             }
         }
         for script in ["rm closed/file", "mkdir closed/new", "mv file closed/", "mv closed/file x"]
@@ -462,9 +462,9 @@ fn a_closed_directory_is_closed_for_every_call() {
     }
 }
 
-/// Neither refused content nor that of a command that was ended leaves anything behind.
+/// Neither refused content nor that of a killed command leaves anything behind.
 #[test]
-fn nothing_is_left_of_what_was_not_published() {
+fn unpublished_content_leaves_nothing_behind() {
     let mut bench = Bench::new();
     bench.guard = Arc::new(Reviewer);
     bench.passes("echo good > reviewed");
@@ -496,9 +496,10 @@ f = os.open("reviewed", os.O_WRONLY | os.O_TRUNC); os.write(f, b"fine"); os.clos
     eventually("it is published", || read(&bench.path("ws/reviewed")) == "fine");
 }
 
-/// The supervisor keeps no file open that it has handed over: a program that is open to be written cannot be run.
+/// The supervisor closes its descriptors of files that it has handed over: a program that is open for writing
+/// cannot be executed.
 #[test]
-fn a_program_runs_as_soon_as_it_is_written() {
+fn a_program_can_be_executed_right_after_it_was_written() {
     let bench = Bench::new();
     let lines = r#"
 import os

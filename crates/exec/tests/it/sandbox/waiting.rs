@@ -1,4 +1,4 @@
-//! Calls that wait for another process: no other call waits with them, and they end with their caller.
+//! Calls that wait for another process: no other call waits for them, and they end with their caller.
 
 use super::*;
 
@@ -6,9 +6,9 @@ fn python(lines: &str) -> String {
     format!("/usr/bin/python3 - <<'END'\n{lines}\nEND")
 }
 
-/// More callers than calls may wait at a time, each killed while it waits.
+/// More callers than the limit of blocked calls, each killed while it waits.
 #[test]
-fn killed_callers_take_no_place() {
+fn killed_callers_free_their_slots() {
     let bench = Bench::new();
     let lines = r#"
 import os, signal, time
@@ -39,7 +39,7 @@ print(os.read(reader, 1))
     assert_eq!(bench.passes(&python(lines)), "through\nb''\n");
 }
 
-/// One side has opened a FIFO as soon as the other side does, and not only when something is written.
+/// Each side of a FIFO opens as soon as the other does, and not only when something is written.
 #[test]
 fn both_sides_of_a_fifo_open_together() {
     for supervise_reads in [false, true] {
@@ -51,9 +51,9 @@ fn both_sides_of_a_fifo_open_together() {
     }
 }
 
-/// The holder of a lease gives it up only after another call was performed.
+/// The holder of a lease releases it only after another call was performed.
 #[test]
-fn a_lease_keeps_no_other_call_waiting() {
+fn a_lease_blocks_no_other_call() {
     for (lease, mode, supervise_reads) in
         [("RD", "w", false), ("WR", "w", false), ("WR", "r", true)]
     {
@@ -83,9 +83,9 @@ os.waitpid(child, 0)
     }
 }
 
-/// A server that accepts no connection keeps no other call waiting, and no caller that was killed.
+/// A server that accepts no connection blocks no other call, and no killed caller.
 #[test]
-fn connecting_waits_as_long_as_its_caller() {
+fn a_blocked_connect_ends_with_its_caller() {
     let bench = Bench::new();
     let lines = r#"
 import os, signal, socket, time

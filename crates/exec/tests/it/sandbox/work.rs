@@ -1,10 +1,10 @@
-//! That work works: what people do all day goes through.
+//! Everyday work succeeds in a sandbox.
 
 use super::*;
 
 #[test]
-fn git_does_what_it_does() {
-    for mut bench in Bench::with_every_view() {
+fn git_works() {
+    for mut bench in Bench::for_each_sandbox() {
         bench.guard = Arc::new(AllowAll);
         bench.passes("git init -q -b main . && git add file && git commit -q -m one");
         let out = bench.passes(
@@ -21,7 +21,7 @@ fn git_does_what_it_does() {
 
 #[test]
 fn python_works() {
-    for bench in Bench::with_every_view() {
+    for bench in Bench::for_each_sandbox() {
         bench.passes("/usr/bin/python3 -m venv --without-pip v && v/bin/python -c 'print(1)'");
         let lines = "
 import asyncio, multiprocessing, os, pty, sqlite3, subprocess, tempfile, threading
@@ -43,7 +43,7 @@ print('fine')
 
 #[test]
 fn the_shell_works() {
-    for bench in Bench::with_every_view() {
+    for bench in Bench::for_each_sandbox() {
         let script = "
 cat <<END
 here $((1 + 1))
@@ -61,24 +61,24 @@ ulimit -c; hostname > /dev/null; id -u > /dev/null; ps -e | wc -l > /dev/null
         let expected = "here 2\nstring\nsame\n1\na b c d \nhi\nerr\n100000\n0\n";
         assert_eq!(out, expected);
     }
-    // The output is a pipe of whoever started the runtime.
+    // The output is a pipe that belongs to the current user.
     assert_eq!(Bench::new().passes("echo x > /dev/stdout; echo y > /dev/fd/2"), "x\ny\n");
 }
 
 #[test]
-fn a_command_leaves_its_directory_and_its_variables() {
+fn final_directory_and_variables_of_a_sandboxed_command_are_reported() {
     let bench = Bench::new();
     let job = bench.start("mkdir d; cd d; export X=1; exit 4");
     assert_eq!(ran(&job).exit, Exit::Code(4));
-    let left = job.snapshot().ended.unwrap().left.unwrap();
+    let left = job.snapshot().ended.unwrap().shell_state.unwrap();
     assert_eq!(left.directory, Some(bench.path("ws/d")));
     assert!(left.environment.contains(&("X".into(), "1".into())));
 }
 
 #[test]
-fn what_cannot_be_prepared_is_said_by_its_step() {
+fn preparation_errors_name_their_step() {
     let mut bench = Bench::new();
-    bench.sandbox.writable.push(HeldPath { path: "/nowhere".into(), identity: (1, 1) });
+    bench.sandbox.writable.push(PinnedPath { path: "/nowhere".into(), identity: (1, 1) });
     let error = bench.try_to_start("true").unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -87,10 +87,10 @@ fn what_cannot_be_prepared_is_said_by_its_step() {
 }
 
 #[test]
-fn a_hundred_at_once_complete() {
+fn a_hundred_commands_run_at_once() {
     let wrapped = bubblewrap::benches().into_iter().take(1);
-    for bench in Bench::for_everybody().into_iter().chain(wrapped) {
-        // All of them are there before the first ends.
+    for bench in Bench::for_each_user().into_iter().chain(wrapped) {
+        // All of them run before the first ends.
         let script = |number: usize| {
             format!("touch started-{number}; while [ ! -e go ]; do sleep 0.05; done; echo {number}")
         };
@@ -104,8 +104,8 @@ fn a_hundred_at_once_complete() {
 }
 
 #[test]
-fn a_server_of_one_command_is_there_for_the_next() {
-    for bench in Bench::for_everybody() {
+fn a_server_is_reachable_by_the_next_command() {
+    for bench in Bench::for_each_user() {
         fs::write(bench.path("ws/index.html"), "hello\n").unwrap();
         let server =
             bench.start("exec /usr/bin/python3 -u -m http.server --bind 127.0.0.1 8123 2>&1");
@@ -118,10 +118,9 @@ fn a_server_of_one_command_is_there_for_the_next() {
 #[test]
 fn node_works() {
     if std::process::Command::new("node").arg("--version").output().is_err() {
-        // Where there is no node there is nothing to break.
         return;
     }
-    for bench in Bench::with_every_view() {
+    for bench in Bench::for_each_sandbox() {
         fs::write(
             bench.path("ws/a.test.js"),
             "require('node:test')('adds', () => require('node:assert').equal(1 + 1, 2));\n",
