@@ -1,4 +1,4 @@
-//! What the log says. These types are a promise to every later version: fields may come, none goes.
+//! The entries of the log. The format is stable: later versions may add fields, but never remove one.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,25 +11,25 @@ use serde_json::Value;
 use crate::content::Content;
 use crate::hash::ContentHash;
 
-/// Who made a change, and why they might.
+/// The origin of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct About {
     /// The tool.
     pub tool: String,
-    /// Its arguments, long ones cut.
+    /// Its arguments, with long ones truncated.
     pub arguments: Value,
     /// The rule that allowed it.
     pub rule: String,
-    /// The changes that this one takes back.
+    /// The numbers of the changes that this one reverts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<u64>,
-    /// It takes back only what they did at this path and beneath it.
+    /// It reverts them only at this path and beneath it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<KeptPath>,
-    /// The session that made it: its number in the process.
+    /// The number of the session that made it, in its process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u64>,
-    /// The first line of the command that made it, cut and without secrets.
+    /// The first line of the command that made it, truncated and without secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The id of that command in its session.
@@ -37,49 +37,49 @@ pub struct About {
     pub shell: Option<String>,
 }
 
-/// One call that changed files.
+/// One change of files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its number, from 1, in the order in which changes were done.
+    /// Its number, from 1, in the order of completion.
     pub id: u64,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub time_ms: u64,
-    /// What tells it from every other change, before it has its number.
+    /// A unique id, before it has a number.
     #[serde(default)]
     pub token: String,
     /// The process that made it.
     #[serde(default)]
     pub process: u32,
-    /// Who and why.
+    /// The origin.
     #[serde(flatten)]
     pub about: About,
-    /// What it changed.
+    /// The changed files.
     pub files: Vec<FileChange>,
-    /// The directories that it made, each before those in it.
+    /// The directories that it created, parents first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<KeptPath>,
-    /// The directories that it removed, each before those in it.
+    /// The directories that it removed, parents first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<KeptDirectory>,
-    /// A command made it, and ignore files leave out all that it changed.
+    /// A command made it, and ignore files exclude all changed files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_ignored: bool,
 }
 
-/// What a change does to files and directories.
+/// The effects of a change on files and directories.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Effects {
     pub(crate) files: Vec<FileChange>,
-    /// The directories that it makes, each before those in it.
+    /// The directories that it creates, parents first.
     pub(crate) made: Vec<KeptPath>,
-    /// The directories that it removes, each before those in it.
+    /// The directories that it removes, parents first.
     pub(crate) removed: Vec<KeptDirectory>,
-    /// Ignore files leave all of it out.
+    /// Ignore files exclude all of it.
     pub(crate) only_ignored: bool,
 }
 
 impl Effects {
-    /// Those on files alone.
+    /// Effects on files only.
     pub(crate) fn on_files(files: Vec<FileChange>) -> Effects {
         Effects { files, ..Effects::default() }
     }
@@ -93,7 +93,7 @@ impl Effects {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptPath {
     path: String,
-    /// The path in hex, where it is not UTF-8.
+    /// The path in hex, if it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path_bytes: Option<String>,
 }
@@ -107,16 +107,16 @@ pub struct KeptDirectory {
     pub mode: u32,
 }
 
-/// One file or symlink that was changed.
+/// One changed file or symlink.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileChange {
     #[serde(flatten)]
     path: KeptPath,
-    /// What was there; nothing, if it was created.
+    /// The version before. `None` if it was created.
     pub before: Option<Version>,
-    /// What is there; nothing, if it was deleted.
+    /// The version after. `None` if it was deleted.
     pub after: Option<Version>,
-    /// Whether it was written in place, and not replaced at once.
+    /// Whether it was written in place instead of replaced atomically.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_place: bool,
 }
@@ -124,20 +124,20 @@ pub struct FileChange {
 /// A version of a file or symlink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// Its content.
+    /// The hash of its content.
     #[serde(with = "hash_as_text")]
     pub hash: ContentHash,
     /// Its size in bytes.
     pub size: u64,
     /// Its mode bits.
     pub mode: u32,
-    /// Whether it is a symlink; its content is the target.
+    /// Whether it is a symlink, whose content is the target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link: bool,
 }
 
 impl Entry {
-    /// A change that is made now; it gets its number when it is done.
+    /// A change that is made now. It gets its number when it is complete.
     pub(super) fn new(token: String, about: About, effects: Effects) -> Entry {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let time_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
@@ -146,7 +146,7 @@ impl Entry {
         Entry { id: 0, time_ms, token, process, about, files, directories, removed, only_ignored }
     }
 
-    /// The same change, with each path replaced.
+    /// Returns the change with each path replaced.
     #[must_use]
     pub fn at_paths(mut self, path: impl Fn(&Path) -> PathBuf) -> Entry {
         let kept = |kept: &mut KeptPath| *kept = KeptPath::new(&path(&kept.path()));
@@ -157,14 +157,14 @@ impl Entry {
         self
     }
 
-    /// Every path that it changed: files, and directories that it made or removed.
+    /// All changed paths: files, and created or removed directories.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let files = self.files.iter().map(FileChange::path);
         let made = self.directories.iter().map(KeptPath::path);
         files.chain(made).chain(self.removed.iter().map(KeptDirectory::path))
     }
 
-    /// The contents that it names.
+    /// The hashes of all its contents.
     pub(super) fn contents(&self) -> impl Iterator<Item = ContentHash> {
         let versions = self.files.iter().flat_map(|file| [file.before, file.after]);
         versions.flatten().map(|version| version.hash)
@@ -172,7 +172,7 @@ impl Entry {
 }
 
 impl KeptPath {
-    /// Keeps a path.
+    /// Encodes a path.
     pub fn new(path: &Path) -> KeptPath {
         let bytes = path.as_os_str().as_bytes();
         let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -182,7 +182,7 @@ impl KeptPath {
         }
     }
 
-    /// The path that was kept.
+    /// Decodes the path.
     pub fn path(&self) -> PathBuf {
         let bytes = self.path_bytes.as_ref().and_then(|hex| {
             let digits = hex.as_bytes().chunks(2);
@@ -198,12 +198,12 @@ impl KeptPath {
 }
 
 impl KeptDirectory {
-    /// Keeps a directory with this mode.
+    /// A directory with this mode.
     pub fn new(path: &Path, mode: u32) -> KeptDirectory {
         KeptDirectory { path: KeptPath::new(path), mode }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> PathBuf {
         self.path.path()
     }
@@ -215,7 +215,7 @@ impl FileChange {
         FileChange { path: KeptPath::new(path), before, after, in_place: false }
     }
 
-    /// Where the file is.
+    /// The path of the file.
     pub fn path(&self) -> PathBuf {
         self.path.path()
     }
@@ -228,7 +228,7 @@ impl Version {
         Version { hash: content.hash(), size, mode, link }
     }
 
-    /// Whether this is what a file or symlink says; nothing stands for a name that is not there.
+    /// Whether a version is the current content. `None` means that the path does not exist.
     pub fn is(version: Option<Version>, content: Option<&Content>) -> bool {
         match (version, content) {
             (None, None) => true,
@@ -239,7 +239,7 @@ impl Version {
         }
     }
 
-    /// The content of this version, by its bytes.
+    /// The content of this version with these bytes.
     pub fn content(self, bytes: Vec<u8>) -> Content {
         if self.link { Content::link(bytes) } else { bytes.into() }
     }
@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_any_bytes_survives() {
+    fn a_path_of_any_bytes_is_preserved() {
         for bytes in [b"/a/b".as_slice(), b"/a/\xff\xfe", b"/a/\n\\x"] {
             let path = PathBuf::from(OsString::from_vec(bytes.to_vec()));
             let change = FileChange::new(&path, None, None);

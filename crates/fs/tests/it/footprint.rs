@@ -1,4 +1,4 @@
-//! What somebody else changes is kept before it is changed, and is a change in the end.
+//! Changes of another program are stored before they are made, and become a change in the journal.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,8 @@ use toolcrib_fs::{
 
 use crate::Tree;
 
-fn much(_: &Path, _: bool) -> CaptureClass {
-    CaptureClass::Much
+fn tracked(_: &Path, _: bool) -> CaptureClass {
+    CaptureClass::Tracked
 }
 
 fn footprint(tree: &Tree, journal: &Journal, measure: CaptureLimits) -> ChangeCapture {
@@ -26,16 +26,16 @@ fn actions(files: &[ChangedFile]) -> Vec<(String, Action, Option<&NotKept>)> {
 }
 
 #[test]
-fn what_was_noted_is_a_change_after_a_crash() {
+fn captured_changes_are_recovered_after_a_crash() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let root = tree.path("ws").canonicalize().unwrap();
     let follow = footprint(&tree, &journal, CaptureLimits::default());
-    follow.touch(&root.join("a/f"), false, &much);
-    follow.touch(&root.join("new"), false, &much);
+    follow.touch(&root.join("a/f"), false, &tracked);
+    follow.touch(&root.join("new"), false, &tracked);
     fs::remove_file(root.join("a/f")).unwrap();
     fs::write(root.join("new"), "new").unwrap();
-    // Whoever collects meanwhile leaves what is noted.
+    // A collection in the meantime keeps the noted contents.
     journal.collect().unwrap();
     assert!(journal.recover(&tree.workspace).unwrap().is_empty(), "it goes on");
     drop(follow);
@@ -54,12 +54,12 @@ fn what_was_noted_is_a_change_after_a_crash() {
 }
 
 #[test]
-fn each_worth_has_its_measure() {
+fn each_capture_class_has_its_limits() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let root = tree.path("ws").canonicalize().unwrap();
     let share = SizeLimits { file_bytes: 10, bytes: 25, files: 3 };
-    let measure = CaptureLimits { much: SizeLimits { bytes: 100, ..share }, little: share };
+    let measure = CaptureLimits { tracked: SizeLimits { bytes: 100, ..share }, ignored: share };
     let names = ["1", "2", "3", "4", "large", "none"];
     for name in names {
         let length = if name == "large" { 11 } else { 10 };
@@ -67,12 +67,12 @@ fn each_worth_has_its_measure() {
     }
     let follow = footprint(&tree, &journal, measure);
     let worth = |path: &Path, _: bool| match path.ends_with("none") {
-        true => CaptureClass::Nothing,
-        false => CaptureClass::Little,
+        true => CaptureClass::Excluded,
+        false => CaptureClass::Ignored,
     };
     names.iter().for_each(|name| follow.touch(&root.join(name), false, &worth));
     names.iter().for_each(|name| fs::remove_file(root.join(name)).unwrap());
-    let settled = follow.settle(false, &much);
+    let settled = follow.settle(false, &tracked);
     let expected = [
         ("1", None),
         ("2", None),
@@ -90,20 +90,20 @@ fn each_worth_has_its_measure() {
 }
 
 #[test]
-fn outside_the_roots_and_in_read_only_ones_nothing_is_looked_at() {
+fn paths_outside_and_in_read_only_roots_are_not_captured() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let follow = footprint(&tree, &journal, CaptureLimits::default());
     let ws = tree.path("ws").canonicalize().unwrap();
     for path in [tree.path("outside"), "/etc/passwd".into(), ws.clone(), "/".into()] {
-        follow.touch(&path, true, &much);
+        follow.touch(&path, true, &tracked);
     }
-    assert_eq!(follow.settle(false, &much).files, []);
+    assert_eq!(follow.settle(false, &tracked).files, []);
     assert!(!tree.path("state").exists(), "nothing was kept");
 }
 
 #[test]
-fn without_a_journal_it_is_seen_and_not_kept() {
+fn without_a_journal_changes_are_detected_but_not_stored() {
     let tree = Tree::new();
     let root = tree.path("ws").canonicalize().unwrap();
     let follow = ChangeCapture::new(
@@ -112,10 +112,10 @@ fn without_a_journal_it_is_seen_and_not_kept() {
         About::default(),
         CaptureLimits::default(),
     );
-    follow.touch(&root.join("a/f"), false, &much);
+    follow.touch(&root.join("a/f"), false, &tracked);
     std::thread::sleep(Duration::from_millis(2));
     fs::write(root.join("a/f"), "other").unwrap();
-    let settled = follow.settle(false, &much);
+    let settled = follow.settle(false, &tracked);
     let lost = NotKept::NoJournal;
     assert_eq!(actions(&settled.files), [("f".to_owned(), Action::Modified, Some(&lost))]);
     assert_eq!(settled.id, None);

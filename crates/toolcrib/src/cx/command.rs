@@ -178,7 +178,7 @@ impl<'a> Cx<'a> {
         let guard = Arc::new(CommandGuard::new(rules, trail.clone(), &tmp, &command.directory));
         let job = jobs.start_sandboxed(&sandbox, command, guard.clone());
         let job = job.map_err(|error| trouble(&error))?;
-        trail.name_shell(job.id());
+        trail.set_command_id(job.id());
         shell.keep_trail(job.id(), trail.clone());
         Ok((job, (guard, trail)))
     }
