@@ -9,9 +9,9 @@ use rustix::rand::{GetRandomFlags, getrandom};
 pub(crate) fn random_hex() -> io::Result<String> {
     let mut random = [0; 8];
     getrandom(&mut random, GetRandomFlags::empty())?;
-    let mut word = String::with_capacity(2 * random.len());
+    let mut hex = String::with_capacity(2 * random.len());
     for byte in random {
-        let _ = write!(word, "{byte:02x}");
+        let _ = write!(hex, "{byte:02x}");
     }
-    Ok(word)
+    Ok(hex)
 }

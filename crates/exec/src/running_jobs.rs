@@ -100,8 +100,8 @@ impl RunningJob {
 
 fn read_job(pid: i32, arguments: &[&str]) -> Option<RunningJob> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words: Vec<&[u8]> = line.strip_suffix(&[0])?.split(|&byte| byte == 0).collect();
-    let [_, given @ .., id] = words.as_slice() else { return None };
+    let cmdline: Vec<&[u8]> = line.strip_suffix(&[0])?.split(|&byte| byte == 0).collect();
+    let [_, given @ .., id] = cmdline.as_slice() else { return None };
     let same = given.iter().copied().eq(arguments.iter().map(|argument| argument.as_bytes()));
     let id = std::str::from_utf8(id).ok().filter(|id| same && id.starts_with(ID_PREFIX))?;
     let directory = std::fs::read_link(format!("/proc/{pid}/cwd")).ok()?;

@@ -152,7 +152,7 @@ impl Confinement {
 
     /// The paths that the command may write.
     pub(crate) fn writable_paths(&self) -> impl Iterator<Item = &Path> {
-        self.sandbox.writable.iter().map(|held| held.path.as_path())
+        self.sandbox.writable.iter().map(|pinned| pinned.path.as_path())
     }
 }
 

@@ -154,7 +154,7 @@ fn end_all(grace: Duration) {
     own_tree(&[]).end(grace, Duration::MAX, &mut std::thread::sleep);
 }
 
-/// The descendants of this process. `between` are our own processes between this one and the shell.
+/// The descendants of this process. `intermediate` are our own processes between this one and the shell.
 fn own_tree(intermediate: &[Pid]) -> ProcessTree<'_> {
     ProcessTree { shim: getpid().as_raw_pid(), intermediate, terminated: &TERMINATED }
 }

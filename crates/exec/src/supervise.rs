@@ -231,7 +231,7 @@ impl SupervisedCommand {
         };
         if self.sandbox.hidden.iter().any(is_hidden) {
             Unwritable::Hidden
-        } else if self.sandbox.read_only.iter().any(|held| path.starts_with(&held.path)) {
+        } else if self.sandbox.read_only.iter().any(|pinned| path.starts_with(&pinned.path)) {
             Unwritable::ReadOnly
         } else {
             Unwritable::Outside

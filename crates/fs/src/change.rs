@@ -258,12 +258,12 @@ struct LaterEffects {
 
 /// Reverts completed steps. Returns whether all were reverted.
 fn revert(steps: &[&Step], files: &[CommittedFile], locks: &Locks) -> bool {
-    let one = |step: &Step, file: &CommittedFile| {
+    let revert_one = |step: &Step, file: &CommittedFile| {
         let _lock = locks.lock_one(&step.place)?;
         step.revert(file.in_place)
     };
     let made = steps.iter().zip(files).rev();
-    made.fold(true, |all, (step, file)| one(step, file).is_ok() && all)
+    made.fold(true, |all, (step, file)| revert_one(step, file).is_ok() && all)
 }
 
 /// All directories that a change creates, including those of its later steps.

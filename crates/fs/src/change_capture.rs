@@ -149,7 +149,7 @@ impl ChangeCapture {
     }
 
     /// Reports that the file at a real path is about to be changed or created. `whole` means that a directory
-    /// there is renamed. `worth` returns the capture class of each affected path.
+    /// there is renamed. `class` returns the capture class of each affected path.
     pub fn touch(&self, path: &Path, whole: bool, class: Classify<'_>) {
         let Some(target) = WritablePath::of(&self.workspace, path) else { return };
         let mut state = self.lock();
@@ -190,7 +190,7 @@ impl ChangeCapture {
     }
 
     /// Compares all reported paths, records the differences in the journal, and starts anew. If the command
-    /// still runs, it may have files open: its files are compared again the next time. `worth` is asked about
+    /// still runs, it may have files open: its files are compared again the next time. `class` is asked about
     /// directories.
     pub fn settle(&self, still_runs: bool, class: Classify<'_>) -> CapturedChanges {
         let mut state = std::mem::take(&mut *self.lock());
@@ -217,15 +217,15 @@ impl ChangeCapture {
             }
             let compared = self.compare(&target, &touched.before, now, touched.class, usage);
             let Some((action, outcome)) = compared else { continue };
-            let (change, lost) = match outcome {
+            let (change, not_kept) = match outcome {
                 Ok(change) => (Some(change), None),
-                Err(lost) => (None, Some(lost)),
+                Err(not_kept) => (None, Some(not_kept)),
             };
             if is_shared && action == Action::Modified {
                 settled.shared.push(path.clone());
             }
             let ignored = touched.class != CaptureClass::Tracked;
-            settled.files.push(ChangedFile { path: path.clone(), action, ignored, lost });
+            settled.files.push(ChangedFile { path: path.clone(), action, ignored, lost: not_kept });
             effects.files.extend(change);
         }
         settled.made = settled.without_files(effects.made.iter().map(KeptPath::path));
@@ -312,7 +312,7 @@ impl ChangeCapture {
             _ if is_new => Before::Nothing,
             PathState::File { stamp, .. } => match self.store_before(state, target, class) {
                 Ok(version) => Before::Kept(version),
-                Err(lost) => Before::NotStored(stamp, lost),
+                Err(not_kept) => Before::NotStored(stamp, not_kept),
             },
             PathState::Symlink => match self.store_before(state, target, class) {
                 Ok(version) => Before::Kept(version),
@@ -384,8 +384,9 @@ impl ChangeCapture {
             .filter_map(|(path, touched)| {
                 let target = WritablePath::of(&self.workspace, path)?;
                 let now = target.state();
-                let came = matches!(now, PathState::Directory(_)) && touched.is_new_directory(&now);
-                came.then(|| (path.clone(), touched.class, target))
+                let is_new =
+                    matches!(now, PathState::Directory(_)) && touched.is_new_directory(&now);
+                is_new.then(|| (path.clone(), touched.class, target))
             })
             .collect();
         for (path, class, target) in directories {
@@ -411,9 +412,9 @@ impl ChangeCapture {
         usage: &mut Usage,
     ) -> Option<(Action, Result<FileChange, NotKept>)> {
         let path = target.path();
-        let gone =
+        let deleted =
             |version: Version| (Action::Deleted, Ok(FileChange::new(&path, Some(version), None)));
-        let there = matches!(now, PathState::File { .. } | PathState::Symlink);
+        let exists = matches!(now, PathState::File { .. } | PathState::Symlink);
         match (before, now) {
             (Before::Other, PathState::Unknown(_)) => None,
             (Before::Nothing | Before::Directory(_), PathState::Unknown(errno)) => {
@@ -426,13 +427,13 @@ impl ChangeCapture {
             (Before::Nothing | Before::Directory(_), PathState::Other) => {
                 Some((Action::Created, Err(NotKept::NoFile)))
             }
-            (Before::Nothing | Before::Directory(_), _) if there => {
+            (Before::Nothing | Before::Directory(_), _) if exists => {
                 let after = self.store_now(target, class, usage);
                 let change = after.map(|after| FileChange::new(&path, None, Some(after)));
                 Some((Action::Created, change))
             }
             (Before::Nothing | Before::Directory(_), _) => None,
-            (Before::Kept(was), _) if there => {
+            (Before::Kept(was), _) if exists => {
                 let after = match self.store_now(target, class, usage) {
                     Ok(after) if after == *was => return None,
                     after => after,
@@ -440,12 +441,14 @@ impl ChangeCapture {
                 let change = after.map(|after| FileChange::new(&path, Some(*was), Some(after)));
                 Some((Action::Modified, change))
             }
-            (Before::Kept(was), _) => Some(gone(*was)),
+            (Before::Kept(was), _) => Some(deleted(*was)),
             (Before::NotStored(was, _), PathState::File { stamp, .. }) if stamp == *was => None,
-            (Before::NotStored(_, lost), _) if there => Some((Action::Modified, Err(lost.clone()))),
-            (Before::NotStored(_, lost), _) => Some((Action::Deleted, Err(lost.clone()))),
+            (Before::NotStored(_, not_kept), _) if exists => {
+                Some((Action::Modified, Err(not_kept.clone())))
+            }
+            (Before::NotStored(_, not_kept), _) => Some((Action::Deleted, Err(not_kept.clone()))),
             (Before::Other, PathState::Other) => None,
-            (Before::Other, _) if there => Some((Action::Modified, Err(NotKept::NoFile))),
+            (Before::Other, _) if exists => Some((Action::Modified, Err(NotKept::NoFile))),
             (Before::Other, _) => Some((Action::Deleted, Err(NotKept::NoFile))),
         }
     }

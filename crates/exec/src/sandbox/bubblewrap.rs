@@ -205,8 +205,8 @@ impl BwrapChecks {
         for path in &self.hidden {
             path_context("hide", path, check_covered(path))?;
         }
-        for held in &self.pinned {
-            Source { path: held.path.clone(), identity: Some(held.identity) }.open()?;
+        for path in &self.pinned {
+            Source { path: path.path.clone(), identity: Some(path.identity) }.open()?;
         }
         if let Some(given) = self.nofile_limit {
             let limit =

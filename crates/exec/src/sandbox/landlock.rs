@@ -69,8 +69,9 @@ pub(super) fn restrict(confinement: &Confinement) -> Result<(), SetupError> {
         return Ok(());
     }
     // The commands of a session may talk to each other if they share their network with nothing else.
-    let alone = confinement.level.has_namespaces() && confinement.sandbox.network == Network::None;
-    let scoped = if alone { 0 } else { SCOPED };
+    let has_private_network =
+        confinement.level.has_namespaces() && confinement.sandbox.network == Network::None;
+    let scoped = if has_private_network { 0 } else { SCOPED };
     let rules = context("begin rules for Landlock", LandlockRules::new(version, scoped))?;
     if confinement.level.has_namespaces() {
         // Mounts already cover hidden paths.
@@ -130,13 +131,13 @@ impl LandlockRules {
 
     /// Allows rights beneath a path. A missing path needs no rule.
     fn allow(&self, path: &Path, rights: u64) -> Result<(), SetupError> {
-        let place = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        let parent = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
             Err(Errno::NOENT | Errno::ACCESS | Errno::LOOP) => return Ok(()),
             opened => path_context("open", path, opened)?,
         };
         let kind = if path.is_dir() { u64::MAX } else { FILE_RIGHTS };
         let rights = rights & kind & self.handled;
-        path_context("make a rule about", path, landlock_add_rule(&self.ruleset, place, rights))
+        path_context("make a rule about", path, landlock_add_rule(&self.ruleset, parent, rights))
     }
 }
 
@@ -151,9 +152,9 @@ fn paths_around(hidden: &[PathBuf]) -> Vec<PathBuf> {
         } else if !hidden.contains(&directory) && allowed.len() + open.len() < MAX_RULES {
             let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
             // The target of a symlink is allowed or hidden by its own path.
-            let own =
+            let not_symlinks =
                 entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
-            open.extend(own.map(|entry| entry.path()));
+            open.extend(not_symlinks.map(|entry| entry.path()));
         }
     }
     allowed

@@ -25,19 +25,19 @@ use crate::setup_error::{SetupError, context, path_context};
 
 /// Makes the mount namespace of this process.
 pub(super) fn build(sandbox: &Sandbox) -> Result<(), SetupError> {
-    let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
-    context("make a namespace of mounts", unshare(own))?;
+    let flags = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
+    context("make a namespace of mounts", unshare(flags))?;
     let plan = MountPlan::of(sandbox)?;
-    let kept = plan.layers.iter().map(|layer| clone_source(&layer.kind));
-    let kept: Vec<Option<DetachedMount>> = kept.collect::<Result<_, _>>()?;
+    let clones = plan.layers.iter().map(|layer| clone_source(&layer.kind));
+    let clones: Vec<Option<DetachedMount>> = clones.collect::<Result<_, _>>()?;
     let mut devices = devices::clone_devices()?;
     context("make everything read-only", mount::make_all_read_only())?;
 
     // On a path that is covered again at the end: only a mounted tree can be cloned more than once.
     let placeholders = Placeholders::make(Path::new("/proc"))?;
-    for (layer, kept) in plan.layers.iter().zip(kept) {
-        let tree = match (kept, &layer.kind) {
-            (Some(kept), _) => kept,
+    for (layer, clones) in plan.layers.iter().zip(clones) {
+        let tree = match (clones, &layer.kind) {
+            (Some(clones), _) => clones,
             (None, LayerKind::EmptyDirectory) => placeholders.directory()?,
             (None, LayerKind::UnreadableFile) => placeholders.file()?,
             (None, LayerKind::Symlink(target)) => {
@@ -81,8 +81,9 @@ fn attach_layer(layer: &Layer, tree: &DetachedMount) -> Result<(), SetupError> {
         && source.path == layer.path
     {
         // Within another root, a command could have replaced the mount point by a symlink.
-        let place = path_context("open", &layer.path, protect::open_no_symlinks(&layer.path))?;
-        return tree.attach_at(&place, &layer.path);
+        let mount_point =
+            path_context("open", &layer.path, protect::open_no_symlinks(&layer.path))?;
+        return tree.attach_at(&mount_point, &layer.path);
     }
     match tree.attach(&layer.path) {
         Err(failure) if hides && failure.error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -40,13 +40,13 @@ impl SessionNamespaces {
             path_context("say who is who in", Path::new(file), std::fs::write(file, content))?;
         }
         context("start the loopback", start_loopback())?;
-        let held = |path: &str| {
+        let open_namespace = |path: &str| {
             let read = OFlags::RDONLY | OFlags::CLOEXEC;
             path_context("hold", Path::new(path), open(path, read, Mode::empty()))
         };
         Ok(SessionNamespaces {
-            user_fd: held("/proc/self/ns/user")?,
-            network_fd: held("/proc/self/ns/net")?,
+            user_fd: open_namespace("/proc/self/ns/user")?,
+            network_fd: open_namespace("/proc/self/ns/net")?,
         })
     }
 

@@ -222,8 +222,8 @@ pub(crate) fn fail_syscall(listener: impl AsFd, waiting: &Notification, errno: i
 
 /// Makes the call return a value without being performed.
 pub(crate) fn return_value(listener: impl AsFd, waiting: &Notification, value: i64) {
-    let answered = libc::seccomp_notif_resp { id: waiting.id, val: value, error: 0, flags: 0 };
-    respond(listener, answered);
+    let response = libc::seccomp_notif_resp { id: waiting.id, val: value, error: 0, flags: 0 };
+    respond(listener, response);
 }
 
 /// Adds a descriptor of this file to the calling process, which still waits. Returns its number.

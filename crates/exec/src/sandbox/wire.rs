@@ -46,19 +46,19 @@ impl Confinement {
 impl PinnedPath {
     pub(super) fn encode_all(all: &[PinnedPath], frame: &mut FrameWriter) {
         frame.number(all.len() as u64);
-        for held in all {
-            frame.bytes(held.path.as_os_str().as_bytes());
-            frame.number(held.identity.0);
-            frame.number(held.identity.1);
+        for pinned in all {
+            frame.bytes(pinned.path.as_os_str().as_bytes());
+            frame.number(pinned.identity.0);
+            frame.number(pinned.identity.1);
         }
     }
 
     pub(super) fn parse_all(rest: &mut FrameReader<'_>) -> Option<Vec<PinnedPath>> {
         let count = rest.number()?;
-        let held = |rest: &mut FrameReader<'_>| {
+        let pinned = |rest: &mut FrameReader<'_>| {
             let path = PathBuf::from(os_string(rest.bytes()?));
             Some(PinnedPath { path, identity: (rest.number()?, rest.number()?) })
         };
-        (0..count).map(|_| held(rest)).collect()
+        (0..count).map(|_| pinned(rest)).collect()
     }
 }

@@ -69,12 +69,13 @@ impl ProcessTree<'_> {
     /// until the timeout. `pause` is called between two checks.
     pub(crate) fn end(&self, grace: Duration, timeout: Duration, pause: &mut dyn FnMut(Duration)) {
         let began = Instant::now();
-        let (mut told, mut asked) = (BTreeSet::new(), BTreeSet::new());
+        let (mut counted, mut asked_to_end) = (BTreeSet::new(), BTreeSet::new());
         while began.elapsed() < grace {
             // Repeated, for new processes, and for those that were about to `exec` when they were signalled
             // and may have lost the signal.
-            let left = self.signal_all(&mut told, |process| {
-                let again = !asked.insert((process.pid, process.started, process.name.clone()));
+            let left = self.signal_all(&mut counted, |process| {
+                let again =
+                    !asked_to_end.insert((process.pid, process.started, process.name.clone()));
                 if again || self.is_intermediate(process) {
                     &[]
                 } else {
@@ -87,7 +88,7 @@ impl ProcessTree<'_> {
             }
             pause(POLL_INTERVAL);
         }
-        while self.signal_all(&mut told, |_| &[Signal::KILL]) > 0 && began.elapsed() < timeout {
+        while self.signal_all(&mut counted, |_| &[Signal::KILL]) > 0 && began.elapsed() < timeout {
             pause(POLL_INTERVAL);
         }
     }
@@ -99,15 +100,15 @@ impl ProcessTree<'_> {
     /// Sends signals to all of them. Returns their number.
     fn signal_all(
         &self,
-        told: &mut BTreeSet<(i32, u64)>,
+        counted: &mut BTreeSet<(i32, u64)>,
         signals: impl FnMut(&Process) -> &'static [Signal],
     ) -> usize {
         let processes = descendants(self.shim);
         send(&processes, signals, |process| {
             if !self.is_intermediate(process) {
-                told.insert((process.pid, process.started));
+                counted.insert((process.pid, process.started));
             }
-            self.terminated.fetch_max(told.len() as u64, Ordering::Relaxed);
+            self.terminated.fetch_max(counted.len() as u64, Ordering::Relaxed);
         });
         processes.len()
     }

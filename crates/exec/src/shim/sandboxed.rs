@@ -80,12 +80,12 @@ impl SandboxMonitor {
     /// Forwards messages from inside and handles requests of the runtime, until no process is left.
     pub(super) fn run(mut self) -> ExitCode {
         loop {
-            let (asked, ended) = self.wait_for_event();
+            let (has_request, ended) = self.wait_for_event();
             self.forward_messages();
             if ended && reap_all_ended() {
                 break;
             }
-            if asked {
+            if has_request {
                 self.handle_request();
             }
         }

@@ -186,11 +186,11 @@ impl Credentials {
         perform: impl FnOnce() -> rustix::io::Result<T>,
     ) -> rustix::io::Result<T> {
         // No other code changes the capabilities of this thread.
-        let held = CAPABILITIES.with(|held| {
-            let own = || capabilities(None).ok().filter(|sets| !sets.effective.is_empty());
-            *held.get_or_init(own)
+        let own_capabilities = CAPABILITIES.with(|cell| {
+            let read = || capabilities(None).ok().filter(|sets| !sets.effective.is_empty());
+            *cell.get_or_init(read)
         });
-        let Some(held) = held else { return perform() };
+        let Some(own_capabilities) = own_capabilities else { return perform() };
         let own = OWN_CREDENTIALS.with(|own| {
             *own.get_or_init(|| Credentials { user: geteuid().as_raw(), group: getegid().as_raw() })
         });
@@ -198,11 +198,11 @@ impl Credentials {
             setfsgid(Gid::from_raw(self.group));
             setfsuid(Uid::from_raw(self.user));
         }
-        let none = CapabilitySets { effective: CapabilitySet::empty(), ..held };
+        let none = CapabilitySets { effective: CapabilitySet::empty(), ..own_capabilities };
         let dropped = set_capabilities(None, none);
         let outcome = dropped.map(|()| perform());
         // The permitted capabilities are unchanged, so this cannot fail.
-        let _ = set_capabilities(None, held);
+        let _ = set_capabilities(None, own_capabilities);
         if self != own {
             setfsuid(Uid::from_raw(own.user));
             setfsgid(Gid::from_raw(own.group));
@@ -223,8 +223,8 @@ thread_local! {
 /// Gives this thread its own umask and working directory. If a container refuses this, the supervisor works
 /// without.
 pub(crate) fn unshare_fs() -> io::Result<()> {
-    let alone = nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok();
-    HAS_OWN_FS.set(alone);
+    let unshared = nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok();
+    HAS_OWN_FS.set(unshared);
     Ok(())
 }
 

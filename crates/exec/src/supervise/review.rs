@@ -179,7 +179,7 @@ impl Call<'_> {
                 write_all(&written, &old)?;
             }
         }
-        let given = self.reopen(&written, flags)?;
+        let for_command = self.reopen(&written, flags)?;
         let content = self.reopen(&written, libc::O_RDONLY as u32)?;
         fchmod(&written, mode)?;
         // Closed before the watch begins, which would report this descriptor, too.
@@ -194,7 +194,7 @@ impl Call<'_> {
         };
         let (guard, job) = (self.supervised.guard.clone(), self.supervised.job.clone());
         staging.lock().insert(watch, Staged { content, is_nameable, destination, guard, job });
-        Ok(descriptor_response(given, flags))
+        Ok(descriptor_response(for_command, flags))
     }
 }
 
@@ -265,8 +265,8 @@ fn link_atomically(parent: &OwnedFd, name: &OsStr, file: &OwnedFd) -> rustix::io
         Err(Errno::EXIST) => {}
         linked => return linked,
     }
-    let word = random_hex().map_err(|_| Errno::IO)?;
-    let temporary = format!(".toolcrib-{word}");
+    let suffix = random_hex().map_err(|_| Errno::IO)?;
+    let temporary = format!(".toolcrib-{suffix}");
     linkat(CWD, &path, parent, &temporary, AtFlags::SYMLINK_FOLLOW)?;
     renameat_with(parent, &temporary, parent, name, RenameFlags::empty()).inspect_err(|_| {
         let _ = unlinkat(parent, &temporary, AtFlags::empty());
@@ -281,8 +281,8 @@ fn write_atomically(
     mode: Mode,
     flags: RenameFlags,
 ) -> rustix::io::Result<()> {
-    let word = random_hex().map_err(|_| Errno::IO)?;
-    let temporary = format!(".toolcrib-{word}");
+    let suffix = random_hex().map_err(|_| Errno::IO)?;
+    let temporary = format!(".toolcrib-{suffix}");
     let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let file = openat(parent, &temporary, new, Mode::RUSR | Mode::WUSR)?;
     let fill = || {

@@ -36,8 +36,8 @@ impl Conversation {
         cancelled: &dyn Fn() -> bool,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), WorkerError> {
-        let asked = self.exchange(question, idle_timeout, cancelled, take);
-        asked.map_err(|error| self.end().unwrap_or(error))
+        let answered = self.exchange(question, idle_timeout, cancelled, take);
+        answered.map_err(|error| self.end().unwrap_or(error))
     }
 
     fn exchange(

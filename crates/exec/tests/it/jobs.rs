@@ -8,16 +8,16 @@ use toolcrib_exec::{
     Command, Ending, Exit, Job, JobError, JobRunner, Jobs, Launcher, OutputLimits, Status,
 };
 
-use crate::{LONG, alive, eventually, example_path};
+use crate::{TEST_TIMEOUT, alive, eventually, example_path};
 
 fn jobs() -> Jobs {
     jobs_with(OutputLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None }, 1000)
 }
 
-fn jobs_with(logs: OutputLimits, max: usize) -> Jobs {
+fn jobs_with(limits: OutputLimits, max: usize) -> Jobs {
     let launcher =
         Launcher { program: example_path("shim"), arguments: Vec::new(), workspace: None };
-    JobRunner::new(launcher, logs).session(max)
+    JobRunner::new(launcher, limits).session(max)
 }
 
 fn command(script: &str) -> Command {
@@ -33,7 +33,7 @@ fn command(script: &str) -> Command {
 /// Runs a script until its shell has ended and all its output has arrived.
 fn finished(jobs: &Jobs, script: &str) -> Arc<Job> {
     let job = jobs.start(&command(script)).unwrap();
-    let now = job.wait(LONG, |now| !now.status.is_running() && now.closed);
+    let now = job.wait(TEST_TIMEOUT, |now| !now.status.is_running() && now.closed);
     assert!(!now.status.is_running() && now.closed, "{now:?}");
     job
 }
@@ -48,7 +48,7 @@ fn exit(job: &Job) -> Exit {
 }
 
 /// A number of seconds that no other test sleeps for, to find the processes by.
-fn unlikely(test: u32) -> String {
+fn unique_seconds(test: u32) -> String {
     format!("{}{test:03}", std::process::id() % 10_000 + 100_000)
 }
 
@@ -93,7 +93,7 @@ fn script_and_input_arrive_unchanged() {
     assert_eq!(output(&finished(&jobs, &long)), "end\n");
     let input: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     let job = jobs.start(&Command { stdin: input.clone(), ..command("cat") }).unwrap();
-    job.wait(LONG, |now| now.closed);
+    job.wait(TEST_TIMEOUT, |now| now.closed);
     assert_eq!(job.read(0, 1 << 20).1, input);
 }
 
@@ -112,9 +112,9 @@ fn no_terminal_no_descriptor_and_no_variable_is_inherited() {
 fn final_directory_and_exported_variables_are_reported() {
     let jobs = jobs();
     let job = finished(&jobs, "cd /usr; export A=$'x\\n\"y' B=1; unset B; exit 3");
-    let left = job.snapshot().ended.unwrap().shell_state.unwrap();
-    assert_eq!(left.directory, Some("/usr".into()));
-    let of = |name: &str| left.environment.iter().find(|(known, _)| known == name);
+    let state = job.snapshot().ended.unwrap().shell_state.unwrap();
+    assert_eq!(state.directory, Some("/usr".into()));
+    let of = |name: &str| state.environment.iter().find(|(known, _)| known == name);
     assert_eq!(of("A").unwrap().1, "x\n\"y");
     assert_eq!(of("B"), None);
     assert_eq!(finished(&jobs, "exec true").snapshot().ended.unwrap().shell_state, None);
@@ -131,15 +131,15 @@ fn cpu_time_and_memory_are_reported() {
 
 #[test]
 fn a_job_ends_with_its_shell_despite_background_processes() {
-    let (jobs, seconds) = (jobs(), unlikely(1));
+    let (jobs, seconds) = (jobs(), unique_seconds(1));
     let job = jobs.start(&command(&format!("sleep {seconds} & echo done"))).unwrap();
-    job.wait(LONG, |now| !now.status.is_running());
+    job.wait(TEST_TIMEOUT, |now| !now.status.is_running());
     eventually("its output comes", || output(&job) == "done\n");
     assert_eq!(job.snapshot().status, Status::Completed);
     let names = || job.processes().into_iter().map(|process| process.name).collect::<Vec<_>>();
     eventually("it sleeps", || names() == ["sleep"]);
     job.end(Ending::Polite, Status::Killed);
-    let now = job.wait(LONG, |now| now.all_exited);
+    let now = job.wait(TEST_TIMEOUT, |now| now.all_exited);
     assert_eq!((now.all_exited, now.killed, now.status), (true, 1, Status::Completed));
     assert_eq!(alive(&seconds), 0);
 }
@@ -159,12 +159,12 @@ fn daemons(seconds: &str) -> [String; 6] {
 #[test]
 fn ending_a_job_ends_all_its_processes() {
     let jobs = jobs();
-    let seconds = unlikely(2);
+    let seconds = unique_seconds(2);
     for script in daemons(&seconds) {
         let job = jobs.start(&command(&script)).unwrap();
         eventually(&format!("it sleeps: {script}"), || alive(&seconds) > 0);
         job.end(Ending::Prompt, Status::TimedOut);
-        let now = job.wait(LONG, |now| now.all_exited);
+        let now = job.wait(TEST_TIMEOUT, |now| now.all_exited);
         assert!(now.all_exited && now.killed > 0, "{script}: {now:?}");
         assert_eq!(now.status, Status::TimedOut, "{script}");
         assert_eq!(alive(&seconds), 0, "{script}");
@@ -173,7 +173,7 @@ fn ending_a_job_ends_all_its_processes() {
 
 #[test]
 fn dropping_a_session_ends_its_commands() {
-    let seconds = unlikely(3);
+    let seconds = unique_seconds(3);
     for script in daemons(&seconds) {
         let jobs = jobs();
         jobs.start(&command(&script)).unwrap();
@@ -190,7 +190,7 @@ fn a_job_goes_through_its_states() {
     assert_eq!(job.snapshot().status, Status::Running);
     assert_eq!(jobs.list_running().len(), 1);
     job.end(Ending::Polite, Status::Killed);
-    let now = job.wait(LONG, |now| now.all_exited && now.closed);
+    let now = job.wait(TEST_TIMEOUT, |now| now.all_exited && now.closed);
     assert_eq!(now.status, Status::Killed);
     assert_eq!(now.ended.unwrap().exit, Exit::Signal(15));
     // Ending is idempotent.
@@ -222,15 +222,15 @@ fn start_failures_are_errors_and_not_exit_codes() {
     assert!(start(no_shell).to_string().starts_with("could not start the shell /nonexistent"));
     let launcher =
         Launcher { program: "/nonexistent".into(), arguments: Vec::new(), workspace: None };
-    let logs = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
-    let error = JobRunner::new(launcher, logs).session(5).start(&command("true")).unwrap_err();
+    let limits = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
+    let error = JobRunner::new(launcher, limits).session(5).start(&command("true")).unwrap_err();
     assert_eq!(error, JobError::NotLaunched { errno: 2 });
 }
 
 #[test]
 fn a_full_session_forgets_the_oldest_finished_job() {
-    let logs = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
-    let jobs = jobs_with(logs, 2);
+    let limits = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
+    let jobs = jobs_with(limits, 2);
     let first = finished(&jobs, "true");
     eventually("it is over", || first.snapshot().all_exited);
     let second = jobs.start(&command("sleep 600")).unwrap();
@@ -242,10 +242,11 @@ fn a_full_session_forgets_the_oldest_finished_job() {
 
 #[test]
 fn head_and_tail_of_a_flood_are_kept() {
-    let logs = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: Some("/tmp".into()) };
-    let jobs = jobs_with(logs, 5);
+    let limits =
+        OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: Some("/tmp".into()) };
+    let jobs = jobs_with(limits, 5);
     let job = jobs.start(&command("echo first; head -c 50000000 /dev/zero; echo last")).unwrap();
-    let now = job.wait(LONG, |now| now.closed);
+    let now = job.wait(TEST_TIMEOUT, |now| now.closed);
     assert_eq!(now.written, 50_000_011);
     assert_eq!(now.gap.end - now.gap.start, 50_000_011 - (1 << 20));
     assert!(job.read(0, 6).1 == b"first\n" && job.read(50_000_006, 9).1 == b"last\n");
@@ -268,17 +269,17 @@ fn a_command_outlives_the_thread_that_started_it() {
     let of_thread = jobs.clone();
     let start = move || of_thread.start(&command("sleep 0.3; echo alive")).unwrap();
     let job = std::thread::spawn(start).join().unwrap();
-    job.wait(LONG, |now| now.closed);
+    job.wait(TEST_TIMEOUT, |now| now.closed);
     assert_eq!(output(&job), "alive\n");
 }
 
 #[test]
 fn a_command_that_kills_its_shim_is_reported_and_killed() {
-    let (jobs, seconds) = (jobs(), unlikely(4));
+    let (jobs, seconds) = (jobs(), unique_seconds(4));
     let script = format!("sleep 0.3; kill -9 $PPID; sleep {seconds}");
     // On a slow machine it may have ended before `start` returns.
     let broken = match jobs.start(&command(&script)) {
-        Ok(job) => job.wait(LONG, |now| now.all_exited).error,
+        Ok(job) => job.wait(TEST_TIMEOUT, |now| now.all_exited).error,
         Err(error) => Some(error),
     };
     assert_eq!(broken, Some(JobError::ShimLost));
@@ -293,9 +294,9 @@ fn one_spare_shim_waits_and_is_not_listed_as_a_job() {
         arguments: vec![word.clone().into()],
         workspace: None,
     };
-    let logs = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 20, directory: None };
-    let shells = JobRunner::new(launcher, logs);
-    let jobs = shells.session(10);
+    let limits = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 20, directory: None };
+    let runner = JobRunner::new(launcher, limits);
+    let jobs = runner.session(10);
     assert_eq!(alive(&word), 0);
     let first = finished(&jobs, "true").shim_pid();
     eventually("one waits, and no other", || {
@@ -307,15 +308,18 @@ fn one_spare_shim_waits_and_is_not_listed_as_a_job() {
     let job = jobs.start(&command("echo $0 $PPID; exec sleep 600")).unwrap();
     assert_eq!(waiting, [job.shim_pid()]);
     eventually("the next waits", || pids_of(&word).len() == 2);
-    let kept = toolcrib_exec::all_running_jobs(&[&word]);
-    assert_eq!(kept.iter().map(|kept| kept.id.as_str()).collect::<Vec<_>>(), [job.global_id()]);
+    let listed = toolcrib_exec::all_running_jobs(&[&word]);
+    assert_eq!(
+        listed.iter().map(|listed| listed.id.as_str()).collect::<Vec<_>>(),
+        [job.global_id()]
+    );
     // Killing the spare does no harm.
     let waiting = pids_of(&word).into_iter().find(|pid| *pid != job.shim_pid()).unwrap();
     let killed = rustix::process::Pid::from_raw(waiting).unwrap();
     rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
     eventually("it is gone", || !pids_of(&word).contains(&waiting));
     assert_eq!(output(&finished(&jobs, "echo well")), "well\n");
-    drop((jobs, job, shells));
+    drop((jobs, job, runner));
     eventually("none waits for nobody", || alive(&word) == 0);
 }
 
@@ -337,13 +341,14 @@ fn an_exit_is_reported_after_all_output_of_the_shell() {
     let jobs = jobs();
     let flood = jobs.start(&command("yes flood")).unwrap();
     for round in 0..60 {
-        let held = round % 2 == 1;
-        let left = if held { format!("sleep {} & ", unlikely(900)) } else { String::new() };
-        let script = format!("{left}head -c 400000 /dev/zero | tr '\\0' x; printf END");
+        let holds_output = round % 2 == 1;
+        let background =
+            if holds_output { format!("sleep {} & ", unique_seconds(900)) } else { String::new() };
+        let script = format!("{background}head -c 400000 /dev/zero | tr '\\0' x; printf END");
         let job = jobs.start(&command(&script)).unwrap();
-        let now = job.wait(LONG, |now| !now.status.is_running());
+        let now = job.wait(TEST_TIMEOUT, |now| !now.status.is_running());
         assert_eq!(now.written, 400_003, "{script}");
-        assert_eq!(now.closed, !held, "{script}");
+        assert_eq!(now.closed, !holds_output, "{script}");
         job.end(Ending::Immediate, Status::Killed);
     }
     flood.end(Ending::Immediate, Status::Killed);
@@ -358,7 +363,7 @@ fn exit_codes_of_the_last_pipeline_are_reported() {
         ("set -u; false | true\ntrue", vec![0], "true"),
         ("yes | head -1 > /dev/null", vec![141, 0], "head -1 > /dev/null"),
     ] {
-        let left = finished(&jobs, script).snapshot().ended.unwrap().shell_state.unwrap();
-        assert_eq!((left.pipe_codes, left.last_command.as_str()), (codes, last), "{script}");
+        let state = finished(&jobs, script).snapshot().ended.unwrap().shell_state.unwrap();
+        assert_eq!((state.pipe_codes, state.last_command.as_str()), (codes, last), "{script}");
     }
 }

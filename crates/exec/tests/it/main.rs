@@ -31,7 +31,7 @@ const LIMITS: WorkerLimits = WorkerLimits {
 };
 
 /// Longer than any operation that ends takes.
-const LONG: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn shell(script: &str) -> Worker {
     let arguments = vec!["-c".into(), script.into()];
@@ -70,7 +70,7 @@ fn alive(word: &str) -> usize {
 }
 
 fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + LONG;
+    let until = Instant::now() + TEST_TIMEOUT;
     while !holds() {
         assert!(Instant::now() < until, "{what}");
         std::thread::sleep(Duration::from_millis(5));

@@ -32,15 +32,15 @@ use toolcrib_exec::{
 };
 
 use crate::command_directory::command_directory;
-use crate::{LONG, alive, eventually, example_path};
+use crate::{TEST_TIMEOUT, alive, eventually, example_path};
 
 /// A user other than root who owns nothing.
 const NOBODY: u32 = 65534;
 
 /// A workspace, files outside of it, and a session.
-struct Bench {
+struct Fixture {
     top: TempDir,
-    shells: Arc<JobRunner>,
+    runner: Arc<JobRunner>,
     jobs: Jobs,
     sandbox: Sandbox,
     guard: Arc<dyn Guard>,
@@ -50,14 +50,14 @@ struct Bench {
 
 /// The result of a command.
 #[derive(Debug)]
-struct Ran {
+struct CommandResult {
     exit: Exit,
     output: String,
 }
 
-impl Bench {
-    fn new() -> Bench {
-        Bench::with(Launcher {
+impl Fixture {
+    fn new() -> Fixture {
+        Fixture::with(Launcher {
             program: example_path("shim"),
             arguments: Vec::new(),
             workspace: None,
@@ -65,23 +65,23 @@ impl Bench {
     }
 
     /// One for each available user: the current one, and another user if that is root.
-    fn for_each_user() -> Vec<Bench> {
-        let mut benches = vec![Bench::new()];
+    fn for_each_user() -> Vec<Fixture> {
+        let mut fixtures = vec![Fixture::new()];
         if rustix::process::geteuid().is_root() {
-            benches.push(Bench::as_nobody(&[], &[]));
+            fixtures.push(Fixture::as_nobody(&[], &[]));
         }
-        benches
+        fixtures
     }
 
     /// One for each user, with our own namespaces and with those of bubblewrap.
-    fn for_each_sandbox() -> Vec<Bench> {
-        let mut benches = Bench::for_each_user();
-        benches.extend(bubblewrap::benches());
-        benches
+    fn for_each_sandbox() -> Vec<Fixture> {
+        let mut fixtures = Fixture::for_each_user();
+        fixtures.extend(bubblewrap::fixtures());
+        fixtures
     }
 
     /// As a user other than root, on a system with fewer features: some removed by root, some by that user.
-    fn as_nobody(by_root: &[&str], by_nobody: &[&str]) -> Bench {
+    fn as_nobody(by_root: &[&str], by_nobody: &[&str]) -> Fixture {
         let hobbled = |hows: &[&str]| -> Vec<OsString> {
             let program = (!hows.is_empty()).then(|| example_path("hobbled").into());
             program.into_iter().chain(hows.iter().map(|how| how.into())).collect()
@@ -92,17 +92,17 @@ impl Bench {
         words.extend(hobbled(by_nobody));
         words.push(example_path("shim").into());
         let program = words.remove(0).into();
-        let bench = Bench::with(Launcher { program, arguments: words, workspace: None });
-        bench.chown_all(NOBODY);
-        bench
+        let fixture = Fixture::with(Launcher { program, arguments: words, workspace: None });
+        fixture.chown_all(NOBODY);
+        fixture
     }
 
-    fn with(launcher: Launcher) -> Bench {
-        Bench::with_max_landlock(i64::MAX, launcher)
+    fn with(launcher: Launcher) -> Fixture {
+        Fixture::with_max_landlock(i64::MAX, launcher)
     }
 
     /// On a system with no newer Landlock version than this.
-    fn with_max_landlock(landlock: i64, launcher: Launcher) -> Bench {
+    fn with_max_landlock(landlock: i64, launcher: Launcher) -> Fixture {
         // Not in /tmp: commands see another one.
         let place = command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let top = tempfile::Builder::new().prefix("sandbox-").tempdir_in(place).unwrap();
@@ -115,7 +115,7 @@ impl Bench {
         fs::write(at("home/.netrc"), "secret password").unwrap();
         fs::write(at("ws/file"), "mine").unwrap();
         let sandbox = Sandbox {
-            writable: vec![held(&at("ws"))],
+            writable: vec![pinned(&at("ws"))],
             read_only: Vec::new(),
             hidden: vec![at("home/.ssh"), at("home/.netrc"), at("home/.aws")],
             tmp: at("tmp"),
@@ -123,12 +123,12 @@ impl Bench {
             network: Network::None,
             limits: Limits { processes: 400 },
         };
-        let logs = OutputLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None };
-        let shells = JobRunner::with_max_landlock(landlock, launcher, logs);
-        let jobs = shells.session(200);
+        let limits = OutputLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None };
+        let runner = JobRunner::with_max_landlock(landlock, launcher, limits);
+        let jobs = runner.session(200);
         let protected = vec![at("ws/.git/hooks"), at("ws/.git/config")];
-        let guard = Arc::new(Protect(protected, Mutex::default()));
-        Bench { top, shells, jobs, sandbox, guard, variables: Vec::new() }
+        let guard = Arc::new(ProtectPaths(protected, Mutex::default()));
+        Fixture { top, runner, jobs, sandbox, guard, variables: Vec::new() }
     }
 
     /// Changes the owner of all files.
@@ -175,29 +175,29 @@ impl Bench {
         self.try_to_start(script).unwrap()
     }
 
-    fn run(&self, script: &str) -> Ran {
-        ran(&self.start(script))
+    fn run(&self, script: &str) -> CommandResult {
+        wait_for_result(&self.start(script))
     }
 
     /// Runs a script that must succeed.
-    fn passes(&self, script: &str) -> String {
-        let ran = self.run(script);
-        assert_eq!(ran.exit, Exit::Code(0), "{script}\n{}", ran.output);
-        ran.output
+    fn run_ok(&self, script: &str) -> String {
+        let result = self.run(script);
+        assert_eq!(result.exit, Exit::Code(0), "{script}\n{}", result.output);
+        result.output
     }
 
     /// Runs a script that must fail with one of these messages.
-    fn refused(&self, script: &str, words: &[&str]) {
-        let ran = self.run(script);
-        assert_ne!(ran.exit, Exit::Code(0), "{script}\n{}", ran.output);
-        let said = ran.output.to_lowercase();
+    fn assert_refused(&self, script: &str, words: &[&str]) {
+        let result = self.run(script);
+        assert_ne!(result.exit, Exit::Code(0), "{script}\n{}", result.output);
+        let said = result.output.to_lowercase();
         let expected = words.iter().any(|word| said.contains(&word.to_lowercase()));
-        assert!(expected, "{script}\n{}", ran.output);
+        assert!(expected, "{script}\n{}", result.output);
     }
 
     /// Runs Python code that must fail with one of these messages.
     fn assert_python_refused(&self, lines: &str, words: &[&str]) {
-        self.refused(&format!("/usr/bin/python3 - <<'END'\n{lines}\nEND\n"), words);
+        self.assert_refused(&format!("/usr/bin/python3 - <<'END'\n{lines}\nEND\n"), words);
     }
 
     fn assert_canary_unchanged(&self) {
@@ -210,9 +210,9 @@ impl Bench {
 
 /// Protects some paths.
 #[derive(Debug)]
-struct Protect(Vec<PathBuf>, Mutex<Vec<String>>);
+struct ProtectPaths(Vec<PathBuf>, Mutex<Vec<String>>);
 
-impl Guard for Protect {
+impl Guard for ProtectPaths {
     fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> GuardVerdict {
         let renames = accesses.iter().any(|access| access.action == FileAction::RenameFrom);
         for (number, access) in accesses.iter().enumerate() {
@@ -244,20 +244,20 @@ impl Guard for Protect {
     fn finished(&self) {}
 }
 
-fn held(path: &Path) -> PinnedPath {
+fn pinned(path: &Path) -> PinnedPath {
     PinnedPath::of(fs::canonicalize(path).unwrap()).unwrap()
 }
 
 /// Waits for the end of a command.
-fn ran(job: &Job) -> Ran {
-    let now = job.wait(LONG, |now| !now.status.is_running() && now.closed);
+fn wait_for_result(job: &Job) -> CommandResult {
+    let now = job.wait(TEST_TIMEOUT, |now| !now.status.is_running() && now.closed);
     let output = String::from_utf8_lossy(&job.read(0, 1 << 20).1).into_owned();
     let ended = now.ended.unwrap_or_else(|| panic!("{:?}\n{output}", now.error));
-    Ran { exit: ended.exit, output }
+    CommandResult { exit: ended.exit, output }
 }
 
 /// Waits until a command has written something or has closed its output.
-fn wrote(job: &Job) {
+fn wait_for_output(job: &Job) {
     while !matches!(job.snapshot(), now if now.written > 0 || now.closed) {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -269,9 +269,9 @@ fn read(path: &Path) -> String {
 
 #[test]
 fn the_level_is_detected() {
-    for bench in Bench::for_each_user() {
-        let enforced = bench.shells.sandbox_support();
-        assert_eq!(enforced.level, Level::Namespaces, "{enforced:#?}");
-        assert_eq!(enforced.reasons, Vec::<String>::new());
+    for fixture in Fixture::for_each_user() {
+        let support = fixture.runner.sandbox_support();
+        assert_eq!(support.level, Level::Namespaces, "{support:#?}");
+        assert_eq!(support.reasons, Vec::<String>::new());
     }
 }

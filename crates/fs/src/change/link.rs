@@ -15,9 +15,9 @@ pub(super) fn create(directory: &OwnedFd, name: &OsStr, target: &[u8]) -> Result
 
 /// Replaces a file or another symlink by a symlink, atomically.
 pub(super) fn replace(directory: &OwnedFd, name: &OsStr, target: &[u8]) -> Result<(), Errno> {
-    let own = random_name()?;
-    rustix::fs::symlinkat(target, directory, &own)?;
-    rustix::fs::renameat(directory, &own, directory, name).inspect_err(|_| {
-        let _ = rustix::fs::unlinkat(directory, &own, AtFlags::empty());
+    let temporary = random_name()?;
+    rustix::fs::symlinkat(target, directory, &temporary)?;
+    rustix::fs::renameat(directory, &temporary, directory, name).inspect_err(|_| {
+        let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
     })
 }

@@ -17,9 +17,9 @@ pub(super) struct Order {
 
 impl Order {
     pub(super) fn new(steps: &[Step], unneeded: &[ResolvedPath]) -> Order {
-        let there = steps.iter().filter(|step| step.was.is_some());
+        let existing = steps.iter().filter(|step| step.was.is_some());
         Order {
-            files: there.map(|step| step.place.path()).collect(),
+            files: existing.map(|step| step.place.path()).collect(),
             directories: unneeded.iter().map(ResolvedPath::path).collect(),
         }
     }

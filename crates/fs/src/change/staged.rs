@@ -50,25 +50,29 @@ impl Staged {
             None => self.link(name),
             // A second hard link, which must be new; then the first is removed. This works on file systems
             // without `RENAME_NOREPLACE`.
-            Some(own) => {
-                rustix::fs::linkat(&self.directory, own, &self.directory, name, AtFlags::empty())
-            }
+            Some(temporary) => rustix::fs::linkat(
+                &self.directory,
+                temporary,
+                &self.directory,
+                name,
+                AtFlags::empty(),
+            ),
         }
     }
 
     /// Replaces an existing file.
     pub(super) fn replace(mut self, name: &OsStr) -> Result<(), Errno> {
-        let own = match self.name.take() {
-            Some(own) => own,
+        let temporary = match self.name.take() {
+            Some(temporary) => temporary,
             None => {
-                let own = random_name()?;
-                self.link(OsStr::new(&own))?;
-                own
+                let temporary = random_name()?;
+                self.link(OsStr::new(&temporary))?;
+                temporary
             }
         };
-        let moved = rustix::fs::renameat(&self.directory, &own, &self.directory, name);
+        let moved = rustix::fs::renameat(&self.directory, &temporary, &self.directory, name);
         if moved.is_err() {
-            self.name = Some(own);
+            self.name = Some(temporary);
         }
         moved
     }
@@ -79,14 +83,15 @@ impl Staged {
         match retry_on_intr(|| rustix::fs::openat(&directory, ".", flags, mode)) {
             Ok(file) if can_be_linked(&file) => Ok(Staged { directory, file, name: None }),
             Ok(_) | Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
-                let own = random_name()?;
+                let temporary = random_name()?;
                 let flags = OFlags::CREATE
                     | OFlags::EXCL
                     | OFlags::NOFOLLOW
                     | OFlags::WRONLY
                     | OFlags::CLOEXEC;
-                let file = retry_on_intr(|| rustix::fs::openat(&directory, &own, flags, mode))?;
-                Ok(Staged { directory, file, name: Some(own) })
+                let file =
+                    retry_on_intr(|| rustix::fs::openat(&directory, &temporary, flags, mode))?;
+                Ok(Staged { directory, file, name: Some(temporary) })
             }
             Err(errno) => Err(errno),
         }

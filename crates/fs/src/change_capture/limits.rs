@@ -105,10 +105,11 @@ impl Usage {
         if *files >= class_limits.files {
             return Err(NotKept::TooMuch);
         }
-        let read = target.read(class_limits.file_bytes.min(room)).map_err(|lost| match lost {
-            NotKept::TooLarge(size) if size <= class_limits.file_bytes => NotKept::TooMuch,
-            lost => lost,
-        })?;
+        let read =
+            target.read(class_limits.file_bytes.min(room)).map_err(|not_kept| match not_kept {
+                NotKept::TooLarge(size) if size <= class_limits.file_bytes => NotKept::TooMuch,
+                not_kept => not_kept,
+            })?;
         *files += 1;
         *bytes += read.0.len() as u64;
         Ok(read)

@@ -149,11 +149,11 @@ impl Entry {
     /// Returns the change with each path replaced.
     #[must_use]
     pub fn at_paths(mut self, path: impl Fn(&Path) -> PathBuf) -> Entry {
-        let kept = |kept: &mut KeptPath| *kept = KeptPath::new(&path(&kept.path()));
-        self.files.iter_mut().for_each(|file| kept(&mut file.path));
-        self.directories.iter_mut().for_each(&kept);
-        self.removed.iter_mut().for_each(|directory| kept(&mut directory.path));
-        self.about.only.iter_mut().for_each(kept);
+        let replace = |stored: &mut KeptPath| *stored = KeptPath::new(&path(&stored.path()));
+        self.files.iter_mut().for_each(|file| replace(&mut file.path));
+        self.directories.iter_mut().for_each(&replace);
+        self.removed.iter_mut().for_each(|directory| replace(&mut directory.path));
+        self.about.only.iter_mut().for_each(replace);
         self
     }
 

@@ -8,8 +8,9 @@
 )]
 
 mod change;
+mod change_capture;
 mod confinement;
-mod footprint;
+
 mod journal;
 mod kinds;
 mod private;

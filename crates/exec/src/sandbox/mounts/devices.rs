@@ -22,9 +22,9 @@ const SYMLINKS: [(&str, &str); 5] = [
 
 /// Clones the devices of this system, before everything is made read-only.
 pub(super) fn clone_devices() -> Result<Vec<(&'static str, DetachedMount)>, SetupError> {
-    let there = DEVICES.into_iter().map(|name| (name, Path::new("/dev").join(name)));
-    let there = there.filter(|(_, path)| path.symlink_metadata().is_ok());
-    there.map(|(name, path)| Ok((name, DetachedMount::from_device(&path)?))).collect()
+    let existing = DEVICES.into_iter().map(|name| (name, Path::new("/dev").join(name)));
+    let existing = existing.filter(|(_, path)| path.symlink_metadata().is_ok());
+    existing.map(|(name, path)| Ok((name, DetachedMount::from_device(&path)?))).collect()
 }
 
 /// Mounts a `/dev` with these devices, its own terminals and its own shared memory.

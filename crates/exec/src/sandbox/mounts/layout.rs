@@ -73,7 +73,9 @@ impl Source {
     /// Fails if the file is not the expected one.
     pub(crate) fn check(&self, file: &OwnedFd) -> Result<(), SetupError> {
         let status = path_context("look at", &self.path, fstat(file))?;
-        let is_same = self.identity.is_none_or(|meant| meant == (status.st_dev, status.st_ino));
+        let is_same = self
+            .identity
+            .is_none_or(|pinned_source| pinned_source == (status.st_dev, status.st_ino));
         let replaced = if is_same { Ok(()) } else { Err(Errno::STALE) };
         path_context(
             "find the directory of the session, which was renamed or replaced:",
@@ -96,8 +98,8 @@ impl MountPlan {
         let mut roots = Roots::of(sandbox);
         // Missing and inaccessible paths need no hiding. Most hidden paths are missing, so one cheap call
         // checks that first.
-        let there = sandbox.hidden.iter().filter(|path| path.exists());
-        let hidden = there.filter_map(|path| fs::canonicalize(path).ok());
+        let existing = sandbox.hidden.iter().filter(|path| path.exists());
+        let hidden = existing.filter_map(|path| fs::canonicalize(path).ok());
         let (inside, outside): (Vec<_>, Vec<_>) = hidden.partition(|path| roots.contains(path));
         let replaced = [RUN, DEV].into_iter().chain(SESSION_TMP);
         let unseen = |path: &PathBuf| replaced.clone().any(|top| path.starts_with(top));
@@ -139,20 +141,20 @@ pub(crate) fn sort_outer_first(layers: &mut [Layer]) {
 /// The layers of the sandbox's own paths, all of which must exist.
 fn source_layers(sandbox: &Sandbox) -> Result<Vec<Layer>, SetupError> {
     let any = |path: PathBuf| Source { path, identity: None };
-    let meant =
-        |held: &PinnedPath| Source { path: held.path.clone(), identity: Some(held.identity) };
+    let pinned_source =
+        |pinned: &PinnedPath| Source { path: pinned.path.clone(), identity: Some(pinned.identity) };
     let writable =
         |source: Source| Layer { path: source.path.clone(), kind: LayerKind::Writable(source) };
     let read_only =
         |source: Source| Layer { path: source.path.clone(), kind: LayerKind::ReadOnly(source) };
     let mut sources = Vec::new();
-    for held in &sandbox.writable {
+    for pinned in &sandbox.writable {
         // Nothing can be mounted over the root directory of this process.
-        let possible = held.path.parent().map(drop).ok_or(Errno::INVAL);
-        path_context("make all writable that is in", &held.path, possible)?;
-        sources.push(writable(meant(held)));
+        let possible = pinned.path.parent().map(drop).ok_or(Errno::INVAL);
+        path_context("make all writable that is in", &pinned.path, possible)?;
+        sources.push(writable(pinned_source(pinned)));
     }
-    sources.extend(sandbox.read_only.iter().map(meant).map(read_only));
+    sources.extend(sandbox.read_only.iter().map(pinned_source).map(read_only));
     let resolver = fs::canonicalize(RESOLVER).ok().filter(|path| path.starts_with(RUN));
     let resolver = resolver.filter(|_| sandbox.network == Network::All);
     sources.extend(resolver.map(any).map(read_only));

@@ -4,13 +4,13 @@ use super::*;
 
 /// Runs a script in a sandbox and outside, each in a new directory, and compares the outputs.
 fn same_outside(lines: &str) {
-    for bench in Bench::for_each_user() {
-        let path = bench.path("script.py");
+    for fixture in Fixture::for_each_user() {
+        let path = fixture.path("script.py");
         fs::write(&path, lines).unwrap();
-        let outside = bench.path("outside");
+        let outside = fixture.path("outside");
         fs::create_dir(&outside).unwrap();
-        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(bench.path("ws")).unwrap());
-        bench.chown_all(owner);
+        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(fixture.path("ws")).unwrap());
+        fixture.chown_all(owner);
         let mut python = std::process::Command::new("/usr/bin/python3");
         if owner == NOBODY {
             use std::os::unix::process::CommandExt as _;
@@ -22,7 +22,7 @@ fn same_outside(lines: &str) {
         assert!(output.status.success(), "{output:?}");
         let expected = String::from_utf8(output.stdout).unwrap();
         assert!(!expected.is_empty());
-        let inside = bench.passes("mkdir inside; cd inside; /usr/bin/python3 $T/script.py");
+        let inside = fixture.run_ok("mkdir inside; cd inside; /usr/bin/python3 $T/script.py");
         for (inside, outside) in inside.lines().zip(expected.lines()) {
             assert_eq!(inside, outside);
         }
@@ -121,7 +121,7 @@ print(os.WTERMSIG(os.waitpid(child, 0)[1]))
 #[test]
 fn a_limit_of_the_supervisor_does_not_end_it() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let before = getrlimit(Resource::Fsize);
     // Other tests write no files of this size.
     let limit = Rlimit { current: Some(1 << 40), maximum: before.maximum };
@@ -130,7 +130,7 @@ fn a_limit_of_the_supervisor_does_not_end_it() {
                  hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n\
                  resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n\
                  os.truncate('file', (1 << 40) + 1)";
-    bench.assert_python_refused(lines, &["File too large"]);
+    fixture.assert_python_refused(lines, &["File too large"]);
     setrlimit(Resource::Fsize, before).unwrap();
-    assert_eq!(bench.passes("cat file"), "mine");
+    assert_eq!(fixture.run_ok("cat file"), "mine");
 }

@@ -14,7 +14,7 @@ const REFUSED: &[&str] = &[
 
 #[test]
 fn nothing_outside_changes() {
-    for bench in Bench::for_each_sandbox() {
+    for fixture in Fixture::for_each_sandbox() {
         for script in [
             "echo x > $T/out/canary",
             "echo x > $T/out/new",
@@ -40,50 +40,52 @@ fn nothing_outside_changes() {
         ] {
             let mut words = REFUSED.to_vec();
             words.push("No such file");
-            bench.refused(script, &words);
+            fixture.assert_refused(script, &words);
         }
         // A hard link to a file outside would make that file writable.
-        bench.refused("ln $T/out/canary link2", &["cross-device", "Operation not permitted"]);
-        bench.assert_canary_unchanged();
-        assert_eq!(read(&bench.path("home/.ssh/id_rsa")), "secret key");
+        fixture
+            .assert_refused("ln $T/out/canary link2", &["cross-device", "Operation not permitted"]);
+        fixture.assert_canary_unchanged();
+        assert_eq!(read(&fixture.path("home/.ssh/id_rsa")), "secret key");
         assert!(
-            bench
+            fixture
                 .run("rm -rf --no-preserve-root $T/home /etc/hostname; true")
                 .output
                 .contains("rm:")
         );
-        assert!(bench.path("home/.netrc").exists());
+        assert!(fixture.path("home/.netrc").exists());
     }
 }
 
 #[test]
 fn changes_in_the_workspace_persist() {
-    for bench in Bench::for_each_sandbox() {
-        bench.passes("echo x > new; mkdir -p a/b; mv new a/b/c; ln a/b/c d; chmod 755 d; rm file");
-        assert_eq!(read(&bench.path("ws/a/b/c")), "x\n");
-        assert!(!bench.path("ws/file").exists());
+    for fixture in Fixture::for_each_sandbox() {
+        fixture
+            .run_ok("echo x > new; mkdir -p a/b; mv new a/b/c; ln a/b/c d; chmod 755 d; rm file");
+        assert_eq!(read(&fixture.path("ws/a/b/c")), "x\n");
+        assert!(!fixture.path("ws/file").exists());
     }
 }
 
 /// Makes a repository with protected files.
-fn repository(bench: &Bench) {
-    fs::create_dir_all(bench.path("ws/.git/hooks")).unwrap();
+fn repository(fixture: &Fixture) {
+    fs::create_dir_all(fixture.path("ws/.git/hooks")).unwrap();
     for directory in ["objects", "refs/heads", "info"] {
-        fs::create_dir_all(bench.path("ws/.git").join(directory)).unwrap();
+        fs::create_dir_all(fixture.path("ws/.git").join(directory)).unwrap();
     }
-    fs::write(bench.path("ws/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    fs::write(bench.path("ws/.git/config"), "[core]\n\tbare = false\n").unwrap();
-    fs::write(bench.path("ws/.git/hooks/pre-commit.sample"), "#!/bin/sh\n").unwrap();
+    fs::write(fixture.path("ws/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(fixture.path("ws/.git/config"), "[core]\n\tbare = false\n").unwrap();
+    fs::write(fixture.path("ws/.git/hooks/pre-commit.sample"), "#!/bin/sh\n").unwrap();
     if rustix::process::geteuid().is_root() {
         use std::os::unix::fs::MetadataExt as _;
-        bench.chown_all(fs::metadata(bench.path("ws")).unwrap().uid());
+        fixture.chown_all(fs::metadata(fixture.path("ws")).unwrap().uid());
     }
 }
 
 #[test]
 fn protected_files_cannot_be_written_or_moved() {
-    for bench in Bench::for_each_sandbox() {
-        repository(&bench);
+    for fixture in Fixture::for_each_sandbox() {
+        repository(&fixture);
         for script in [
             "echo evil > .git/hooks/pre-commit",
             "echo evil > .git/hooks/pre-commit.sample",
@@ -116,106 +118,107 @@ fn protected_files_cannot_be_written_or_moved() {
                 "not empty",
                 "not mounted",
             ]);
-            bench.refused(script, &words);
+            fixture.assert_refused(script, &words);
         }
-        let ran = bench.run("git commit -q --allow-empty -m one && git log --oneline | wc -l");
-        assert_eq!((ran.exit, ran.output.trim()), (Exit::Code(0), "1"), "{}", ran.output);
-        assert_eq!(read(&bench.path("ws/.git/config")), "[core]\n\tbare = false\n");
-        let hooks: Vec<_> = fs::read_dir(bench.path("ws/.git/hooks")).unwrap().flatten().collect();
+        let result = fixture.run("git commit -q --allow-empty -m one && git log --oneline | wc -l");
+        assert_eq!((result.exit, result.output.trim()), (Exit::Code(0), "1"), "{}", result.output);
+        assert_eq!(read(&fixture.path("ws/.git/config")), "[core]\n\tbare = false\n");
+        let hooks: Vec<_> =
+            fs::read_dir(fixture.path("ws/.git/hooks")).unwrap().flatten().collect();
         assert_eq!(hooks.len(), 1, "{hooks:?}");
-        assert!(!bench.path("ws/.g2").exists());
+        assert!(!fixture.path("ws/.g2").exists());
     }
 }
 
 #[test]
 fn hidden_paths_cannot_be_read() {
-    for mut bench in Bench::for_each_sandbox() {
-        fs::create_dir(bench.path("ws/private")).unwrap();
-        fs::write(bench.path("ws/private/.env"), "TOKEN=1").unwrap();
-        bench.sandbox.hidden.push(bench.path("ws/private/.env"));
+    for mut fixture in Fixture::for_each_sandbox() {
+        fs::create_dir(fixture.path("ws/private")).unwrap();
+        fs::write(fixture.path("ws/private/.env"), "TOKEN=1").unwrap();
+        fixture.sandbox.hidden.push(fixture.path("ws/private/.env"));
         for script in ["cat ~/.ssh/id_rsa", "cat ~/.netrc", "cat private/.env", "cp ~/.netrc x"] {
-            bench.refused(script, &["No such file", "Permission denied"]);
+            fixture.assert_refused(script, &["No such file", "Permission denied"]);
         }
         for script in ["echo x > ~/.ssh/id_rsa", "rm -r ~/.ssh", "chmod 700 ~/.netrc"] {
-            bench.refused(script, REFUSED);
+            fixture.assert_refused(script, REFUSED);
         }
         // Otherwise the next command would find it under another name.
-        bench.refused("mv private public", &["busy"]);
-        bench.refused("mv private/.env private/env", &["busy", "Permission denied"]);
-        bench.refused("ln private/.env env", &["cross-device", "not permitted"]);
-        assert_eq!(bench.passes("ls -A ~/.ssh; grep -r secret ~ 2>/dev/null || true"), "");
-        assert_eq!(read(&bench.path("ws/private/.env")), "TOKEN=1");
+        fixture.assert_refused("mv private public", &["busy"]);
+        fixture.assert_refused("mv private/.env private/env", &["busy", "Permission denied"]);
+        fixture.assert_refused("ln private/.env env", &["cross-device", "not permitted"]);
+        assert_eq!(fixture.run_ok("ls -A ~/.ssh; grep -r secret ~ 2>/dev/null || true"), "");
+        assert_eq!(read(&fixture.path("ws/private/.env")), "TOKEN=1");
     }
 }
 
 #[test]
 fn tmp_belongs_to_the_session() {
-    for bench in Bench::for_each_sandbox() {
-        bench.passes("echo one > /tmp/mark-of-a-test; mktemp; test -d /var/tmp");
-        assert_eq!(bench.passes("cat /tmp/mark-of-a-test /var/tmp/mark-of-a-test"), "one\none\n");
+    for fixture in Fixture::for_each_sandbox() {
+        fixture.run_ok("echo one > /tmp/mark-of-a-test; mktemp; test -d /var/tmp");
+        assert_eq!(fixture.run_ok("cat /tmp/mark-of-a-test /var/tmp/mark-of-a-test"), "one\none\n");
         assert!(!Path::new("/tmp/mark-of-a-test").exists());
-        assert_eq!(read(&bench.path("tmp/mark-of-a-test")), "one\n");
-        assert_eq!(bench.passes("ls -A /run"), "");
+        assert_eq!(read(&fixture.path("tmp/mark-of-a-test")), "one\n");
+        assert_eq!(fixture.run_ok("ls -A /run"), "");
     }
 }
 
 #[test]
 fn a_root_may_be_in_tmp_or_in_a_hidden_directory() {
-    let mut bench = Bench::new();
+    let mut fixture = Fixture::new();
     let in_tmp = tempfile::tempdir().unwrap();
-    fs::create_dir(bench.path("home/.ssh/project")).unwrap();
-    fs::write(bench.path("home/.ssh/project/f"), "f").unwrap();
-    bench.sandbox.writable.push(held(in_tmp.path()));
-    bench.sandbox.read_only.push(held(&bench.path("home/.ssh/project")));
+    fs::create_dir(fixture.path("home/.ssh/project")).unwrap();
+    fs::write(fixture.path("home/.ssh/project/f"), "f").unwrap();
+    fixture.sandbox.writable.push(pinned(in_tmp.path()));
+    fixture.sandbox.read_only.push(pinned(&fixture.path("home/.ssh/project")));
     let script =
         format!("echo x > {}/new; cat ~/.ssh/project/f; ls ~/.ssh", in_tmp.path().display());
-    assert_eq!(bench.passes(&script), "fproject\n");
+    assert_eq!(fixture.run_ok(&script), "fproject\n");
     assert_eq!(read(&in_tmp.path().join("new")), "x\n");
-    bench.refused("echo x > ~/.ssh/project/f", REFUSED);
+    fixture.assert_refused("echo x > ~/.ssh/project/f", REFUSED);
 }
 
 #[test]
 fn a_root_may_be_below_a_replaced_directory() {
-    for mut bench in Bench::for_each_sandbox() {
+    for mut fixture in Fixture::for_each_sandbox() {
         let roots = ["/dev/shm", "/var/tmp", "/run"].map(|place| {
             let root = tempfile::Builder::new().prefix("root-").tempdir_in(place).unwrap();
             fs::write(root.path().join("config"), "mine").unwrap();
-            if bench.passes("id -u") != "0\n" {
+            if fixture.run_ok("id -u") != "0\n" {
                 chown(root.path(), Some(NOBODY), Some(NOBODY)).unwrap();
             }
             root
         });
         let protected = roots.iter().map(|root| root.path().join("config")).collect();
-        bench.guard = Arc::new(Protect(protected, Mutex::default()));
-        bench.sandbox.writable.extend(roots.iter().map(|root| held(root.path())));
+        fixture.guard = Arc::new(ProtectPaths(protected, Mutex::default()));
+        fixture.sandbox.writable.extend(roots.iter().map(|root| pinned(root.path())));
         for root in &roots {
             let path = root.path().display();
-            bench.passes(&format!("cd {path} && echo x > new && cat config"));
+            fixture.run_ok(&format!("cd {path} && echo x > new && cat config"));
             assert_eq!(read(&root.path().join("new")), "x\n");
-            bench.refused(&format!("echo x > {path}/config"), REFUSED);
-            bench.refused(&format!("mv {path} {path}2"), REFUSED);
+            fixture.assert_refused(&format!("echo x > {path}/config"), REFUSED);
+            fixture.assert_refused(&format!("mv {path} {path}2"), REFUSED);
         }
         // No other files from outside are visible.
-        assert_eq!(bench.passes("ls -A /dev/shm | wc -l"), "1\n");
-        bench.passes("echo x > /dev/shm/mark-of-a-test");
+        assert_eq!(fixture.run_ok("ls -A /dev/shm | wc -l"), "1\n");
+        fixture.run_ok("echo x > /dev/shm/mark-of-a-test");
         assert!(!Path::new("/dev/shm/mark-of-a-test").exists());
     }
 }
 
 #[test]
 fn read_only_paths_cannot_be_written_within_a_writable_root() {
-    let mut bench = Bench::new();
-    fs::create_dir(bench.path("ws/vendor")).unwrap();
-    bench.sandbox.read_only.push(held(&bench.path("ws/vendor")));
-    bench.refused("echo x > vendor/new", REFUSED);
-    bench.sandbox.writable.clear();
-    bench.refused("echo x > new", REFUSED);
-    assert_eq!(bench.passes("cat file"), "mine");
+    let mut fixture = Fixture::new();
+    fs::create_dir(fixture.path("ws/vendor")).unwrap();
+    fixture.sandbox.read_only.push(pinned(&fixture.path("ws/vendor")));
+    fixture.assert_refused("echo x > vendor/new", REFUSED);
+    fixture.sandbox.writable.clear();
+    fixture.assert_refused("echo x > new", REFUSED);
+    assert_eq!(fixture.run_ok("cat file"), "mine");
 }
 
 #[test]
 fn system_files_and_devices_are_out_of_reach() {
-    for bench in Bench::for_each_sandbox() {
+    for fixture in Fixture::for_each_sandbox() {
         for script in [
             "echo 1 > /proc/sys/vm/drop_caches",
             "echo x > /proc/sys/kernel/core_pattern",
@@ -227,60 +230,60 @@ fn system_files_and_devices_are_out_of_reach() {
         ] {
             let mut words = REFUSED.to_vec();
             words.push("No such file");
-            bench.refused(script, &words);
+            fixture.assert_refused(script, &words);
         }
         let devices = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero";
         // bubblewrap adds a symlink, to a file that only root can open.
-        let found = bench.passes("echo $(ls /dev)").replace("core ", "");
+        let found = fixture.run_ok("echo $(ls /dev)").replace("core ", "");
         assert_eq!(found.trim(), devices);
     }
 }
 
 #[test]
 fn the_session_directory_is_removed_with_the_session() {
-    let mut bench = Bench::new();
-    bench.sandbox.tmp = bench.jobs.tmp(&bench.path("state")).unwrap();
-    bench.passes("echo x > /tmp/f");
-    assert_eq!(read(&bench.sandbox.tmp.join("f")), "x\n");
-    assert_eq!(bench.jobs.tmp(&bench.path("elsewhere")).unwrap(), bench.sandbox.tmp);
-    let Bench { top, jobs, .. } = bench;
+    let mut fixture = Fixture::new();
+    fixture.sandbox.tmp = fixture.jobs.tmp(&fixture.path("state")).unwrap();
+    fixture.run_ok("echo x > /tmp/f");
+    assert_eq!(read(&fixture.sandbox.tmp.join("f")), "x\n");
+    assert_eq!(fixture.jobs.tmp(&fixture.path("elsewhere")).unwrap(), fixture.sandbox.tmp);
+    let Fixture { top, jobs, .. } = fixture;
     drop(jobs);
     assert_eq!(fs::read_dir(top.path().join("state")).unwrap().count(), 0);
 }
 
 #[test]
 fn the_root_directory_cannot_be_writable() {
-    let mut bench = Bench::new();
-    bench.sandbox.writable = vec![held(Path::new("/"))];
-    let error = bench.try_to_start("true").unwrap_err();
+    let mut fixture = Fixture::new();
+    fixture.sandbox.writable = vec![pinned(Path::new("/"))];
+    let error = fixture.try_to_start("true").unwrap_err();
     assert!(error.to_string().contains("make all writable that is in /"), "{error}");
 }
 
 /// Two roots, one within the other, and a command that replaces the inner one by a symlink.
 #[test]
 fn a_root_within_another_cannot_be_moved() {
-    for mut bench in Bench::for_each_sandbox() {
-        fs::create_dir_all(bench.path("ws/x/deep")).unwrap();
-        fs::create_dir_all(bench.path("ws/y/read")).unwrap();
-        if bench.passes("id -u") != "0\n" {
-            bench.chown_all(NOBODY);
+    for mut fixture in Fixture::for_each_sandbox() {
+        fs::create_dir_all(fixture.path("ws/x/deep")).unwrap();
+        fs::create_dir_all(fixture.path("ws/y/read")).unwrap();
+        if fixture.run_ok("id -u") != "0\n" {
+            fixture.chown_all(NOBODY);
         }
-        bench.sandbox.writable.push(held(&bench.path("ws/x/deep")));
-        bench.sandbox.read_only.push(held(&bench.path("ws/y/read")));
-        bench.refused("mv x x2", REFUSED);
-        bench.refused("mv y y2", REFUSED);
-        bench.refused("rm -r x", REFUSED);
-        bench.passes("echo x > x/deep/new; echo y > x/new");
+        fixture.sandbox.writable.push(pinned(&fixture.path("ws/x/deep")));
+        fixture.sandbox.read_only.push(pinned(&fixture.path("ws/y/read")));
+        fixture.assert_refused("mv x x2", REFUSED);
+        fixture.assert_refused("mv y y2", REFUSED);
+        fixture.assert_refused("rm -r x", REFUSED);
+        fixture.run_ok("echo x > x/deep/new; echo y > x/new");
         // If the inner root was replaced from outside, no command runs.
-        fs::rename(bench.path("ws/x"), bench.path("ws/x2")).unwrap();
-        fs::create_dir(bench.path("ws/x")).unwrap();
-        symlink(bench.path("out"), bench.path("ws/x/deep")).unwrap();
-        let error = bench.try_to_start("echo PWNED > $T/out/escaped").unwrap_err().to_string();
+        fs::rename(fixture.path("ws/x"), fixture.path("ws/x2")).unwrap();
+        fs::create_dir(fixture.path("ws/x")).unwrap();
+        symlink(fixture.path("out"), fixture.path("ws/x/deep")).unwrap();
+        let error = fixture.try_to_start("echo PWNED > $T/out/escaped").unwrap_err().to_string();
         assert!(error.contains("ws/x/deep"), "{error}");
-        fs::remove_file(bench.path("ws/x/deep")).unwrap();
-        fs::create_dir(bench.path("ws/x/deep")).unwrap();
-        let error = bench.try_to_start("true").unwrap_err().to_string();
+        fs::remove_file(fixture.path("ws/x/deep")).unwrap();
+        fs::create_dir(fixture.path("ws/x/deep")).unwrap();
+        let error = fixture.try_to_start("true").unwrap_err().to_string();
         assert!(error.contains("renamed or replaced"), "{error}");
-        bench.assert_canary_unchanged();
+        fixture.assert_canary_unchanged();
     }
 }

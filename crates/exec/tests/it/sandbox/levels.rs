@@ -5,8 +5,8 @@ use toolcrib_exec::{JobError, Refusal, Unwritable, try_to_escape};
 use super::*;
 
 /// A session on a system with fewer features.
-pub(super) fn hobbled(hows: &[&str]) -> Bench {
-    Bench::with(hobbled_launcher(hows))
+pub(super) fn hobbled(hows: &[&str]) -> Fixture {
+    Fixture::with(hobbled_launcher(hows))
 }
 
 fn hobbled_launcher(hows: &[&str]) -> Launcher {
@@ -15,28 +15,28 @@ fn hobbled_launcher(hows: &[&str]) -> Launcher {
     Launcher { program: example_path("hobbled"), arguments, workspace: None }
 }
 
-fn said(bench: &Bench) -> (Level, String, String) {
-    let enforced = bench.shells.sandbox_support();
-    (enforced.level, enforced.missing.join("\n"), enforced.reasons.join("\n"))
+fn support_of(fixture: &Fixture) -> (Level, String, String) {
+    let support = fixture.runner.sandbox_support();
+    (support.level, support.missing.join("\n"), support.reasons.join("\n"))
 }
 
 /// Sessions on systems where no program can make namespaces.
-fn hobbled_to_landlock_only() -> Vec<Bench> {
-    let mut benches = vec![hobbled(&["namespaces-refused"])];
+fn hobbled_to_landlock_only() -> Vec<Fixture> {
+    let mut fixtures = vec![hobbled(&["namespaces-refused"])];
     if rustix::process::geteuid().is_root() {
         // Root needs no user namespace to make others, so bubblewrap would make them.
-        benches.push(Bench::as_nobody(&[], &["namespaces-used-up"]));
+        fixtures.push(Fixture::as_nobody(&[], &["namespaces-used-up"]));
     } else {
-        benches.push(hobbled(&["namespaces-used-up"]));
+        fixtures.push(hobbled(&["namespaces-used-up"]));
     }
-    benches
+    fixtures
 }
 
 #[test]
 fn without_namespaces_landlock_and_the_filter_confine() {
-    for mut bench in hobbled_to_landlock_only() {
-        bench.guard = Arc::new(AllowAll);
-        let (level, missing, reasons) = said(&bench);
+    for mut fixture in hobbled_to_landlock_only() {
+        fixture.guard = Arc::new(AllowAll);
+        let (level, missing, reasons) = support_of(&fixture);
         assert_eq!(level, Level::Landlock, "{reasons}");
         assert!(missing.contains("The owner and the times"), "{missing}");
         assert!(reasons.starts_with("Level 4: could not make namespaces of users"), "{reasons}");
@@ -63,23 +63,23 @@ fn without_namespaces_landlock_and_the_filter_confine() {
                 "cross-device",
                 "must be superuser",
             ];
-            bench.refused(script, &words);
+            fixture.assert_refused(script, &words);
         }
         for family in ["AF_INET", "AF_UNIX", "AF_VSOCK"] {
             let lines = format!("import socket\nsocket.socket(socket.{family})");
-            bench.assert_python_refused(&lines, &["Operation not permitted"]);
+            fixture.assert_python_refused(&lines, &["Operation not permitted"]);
         }
-        bench.assert_canary_unchanged();
+        fixture.assert_canary_unchanged();
 
-        bench.passes(
+        fixture.run_ok(
             "echo x > new; mkdir -p a/b; mv new a/b/; echo y > /dev/null; cat /etc/hostname",
         );
-        bench.passes("export TMPDIR=$T/tmp; f=$(mktemp); cat <<< x > $f; ls / $T > /dev/null");
-        bench.passes("git init -q . && git add file && git commit -q -m one");
-        let status = bench.passes("grep -E '^(CapEff|NoNewPrivs)' /proc/self/status");
+        fixture.run_ok("export TMPDIR=$T/tmp; f=$(mktemp); cat <<< x > $f; ls / $T > /dev/null");
+        fixture.run_ok("git init -q . && git add file && git commit -q -m one");
+        let status = fixture.run_ok("grep -E '^(CapEff|NoNewPrivs)' /proc/self/status");
         assert_eq!(status, "CapEff:\t0000000000000000\nNoNewPrivs:\t1\n");
         assert_eq!(
-            bench.start("exit 3").wait(LONG, |now| now.all_exited).ended.unwrap().exit,
+            fixture.start("exit 3").wait(TEST_TIMEOUT, |now| now.all_exited).ended.unwrap().exit,
             Exit::Code(3)
         );
     }
@@ -87,35 +87,39 @@ fn without_namespaces_landlock_and_the_filter_confine() {
 
 #[test]
 fn denials_by_landlock_and_the_filter_are_reported() {
-    let bench = hobbled(&["namespaces-refused"]);
-    let told = |script: &str| {
-        let job = bench.start(script);
-        ran(&job);
+    let fixture = hobbled(&["namespaces-refused"]);
+    let refusals_of = |script: &str| {
+        let job = fixture.start(script);
+        wait_for_result(&job);
         job.refusals()
     };
-    let out = fs::canonicalize(bench.path("out")).unwrap();
+    let out = fs::canonicalize(fixture.path("out")).unwrap();
     let write = |name: &str| vec![Refusal::Write(out.join(name), Unwritable::Outside)];
-    assert_eq!(told("echo x > $T/out/new"), write("new"));
-    assert_eq!(told("echo x > $T/out/canary"), write("canary"));
-    assert_eq!(told("exec 3<> /dev/tcp/127.0.0.1/1"), [Refusal::AnySocket]);
-    assert_eq!(told("echo x > new; echo y > $T/tmp/y; echo z > /dev/null; mkdir a; mv a b"), []);
-    bench.assert_python_refused("import socket\nsocket.socket()", &["Operation not permitted"]);
-    bench.assert_canary_unchanged();
+    assert_eq!(refusals_of("echo x > $T/out/new"), write("new"));
+    assert_eq!(refusals_of("echo x > $T/out/canary"), write("canary"));
+    assert_eq!(refusals_of("exec 3<> /dev/tcp/127.0.0.1/1"), [Refusal::AnySocket]);
+    assert_eq!(
+        refusals_of("echo x > new; echo y > $T/tmp/y; echo z > /dev/null; mkdir a; mv a b"),
+        []
+    );
+    fixture.assert_python_refused("import socket\nsocket.socket()", &["Operation not permitted"]);
+    fixture.assert_canary_unchanged();
 }
 
 #[test]
 fn gaps_of_landlock_are_listed_as_missing() {
-    let bench = hobbled(&["namespaces-refused"]);
-    bench.passes("touch -d 2001-01-01 $T/out/canary");
-    assert_eq!(bench.passes("ls -A ~/.ssh"), "id_rsa\n");
-    let (_, missing, _) = said(&bench);
+    let fixture = hobbled(&["namespaces-refused"]);
+    fixture.run_ok("touch -d 2001-01-01 $T/out/canary");
+    assert_eq!(fixture.run_ok("ls -A ~/.ssh"), "id_rsa\n");
+    let (_, missing, _) = support_of(&fixture);
     assert!(missing.contains("times") && missing.contains("names in hidden"), "{missing}");
 }
 
 #[test]
 fn escape_attempts_report_what_is_blocked() {
-    let got_out = |bench: &Bench| -> Vec<&str> {
-        let attempts = try_to_escape(&bench.jobs, &bench.sandbox, &bench.command("")).unwrap();
+    let got_out = |fixture: &Fixture| -> Vec<&str> {
+        let attempts =
+            try_to_escape(&fixture.jobs, &fixture.sandbox, &fixture.command("")).unwrap();
         assert!(attempts.len() >= 20, "{attempts:#?}");
         attempts
             .into_iter()
@@ -123,8 +127,8 @@ fn escape_attempts_report_what_is_blocked() {
             .map(|attempt| attempt.description)
             .collect()
     };
-    for bench in Bench::for_each_sandbox() {
-        assert_eq!(got_out(&bench), Vec::<&str>::new());
+    for fixture in Fixture::for_each_sandbox() {
+        assert_eq!(got_out(&fixture), Vec::<&str>::new());
     }
     let open = got_out(&hobbled(&["namespaces-refused"]));
     assert!(!open.contains(&"change the mode of the home"), "{open:?}");
@@ -136,8 +140,8 @@ fn escape_attempts_report_what_is_blocked() {
 fn an_older_landlock_enforces_what_it_knows_and_gaps_are_listed() {
     for version in 1..=6 {
         let shim = hobbled_launcher(&["namespaces-refused"]);
-        let bench = Bench::with_max_landlock(version, shim);
-        let (level, missing, reasons) = said(&bench);
+        let fixture = Fixture::with_max_landlock(version, shim);
+        let (level, missing, reasons) = support_of(&fixture);
         assert_eq!(level, Level::Landlock, "{version}: {reasons}");
         for script in [
             "echo x > $T/out/new",
@@ -145,54 +149,57 @@ fn an_older_landlock_enforces_what_it_knows_and_gaps_are_listed() {
             "cat ~/.ssh/id_rsa",
             "echo x >> $T/out/canary",
         ] {
-            bench.refused(script, &["Permission denied"]);
+            fixture.assert_refused(script, &["Permission denied"]);
         }
-        bench.passes("echo x > new; mkdir a; mv new a/; test -e a/new");
+        fixture.run_ok("echo x > new; mkdir a; mv new a/; test -e a/new");
         let own = std::process::id();
-        let signals = bench.run(&format!("kill -0 {own}")).exit == Exit::Code(0);
+        let signals = fixture.run(&format!("kill -0 {own}")).exit == Exit::Code(0);
         assert_eq!(signals, missing.contains("Signals can be sent"), "{version}: {missing}");
         assert_eq!(signals, version < 6, "{version}");
-        bench.assert_canary_unchanged();
+        fixture.assert_canary_unchanged();
         let truncate = "import os; os.truncate(os.environ['T'] + '/out/canary', 3)";
         let script = format!("/usr/bin/python3 -c \"{truncate}\"");
-        bench.refused(&script, &["Permission denied"]);
+        fixture.assert_refused(&script, &["Permission denied"]);
     }
     // As the second barrier, an old version is enough.
     let shim = Launcher { program: example_path("shim"), arguments: Vec::new(), workspace: None };
-    let bench = Bench::with_max_landlock(1, shim);
-    bench.refused("truncate -s 0 $T/out/canary", &["Read-only file system", "Permission denied"]);
-    bench.passes("mkdir a b; echo x > a/f; mv a/f b/");
+    let fixture = Fixture::with_max_landlock(1, shim);
+    fixture.assert_refused(
+        "truncate -s 0 $T/out/canary",
+        &["Read-only file system", "Permission denied"],
+    );
+    fixture.run_ok("mkdir a b; echo x > a/f; mv a/f b/");
 }
 
 #[test]
 fn without_landlock_the_filter_remains() {
-    let bench = hobbled(&["namespaces-refused", "no-landlock"]);
-    let (level, missing, reasons) = said(&bench);
+    let fixture = hobbled(&["namespaces-refused", "no-landlock"]);
+    let (level, missing, reasons) = support_of(&fixture);
     assert_eq!(level, Level::Seccomp, "{reasons}");
     assert!(missing.contains("Files outside can be read and written"), "{missing}");
     assert!(reasons.contains("Level 2: could not begin rules for Landlock"), "{reasons}");
-    bench.refused("unshare -Ur true", &["Operation not permitted"]);
-    bench.refused("cat < /dev/tcp/127.0.0.1/1", &["Operation not permitted"]);
-    bench.passes("echo x > $T/out/new");
+    fixture.assert_refused("unshare -Ur true", &["Operation not permitted"]);
+    fixture.assert_refused("cat < /dev/tcp/127.0.0.1/1", &["Operation not permitted"]);
+    fixture.run_ok("echo x > $T/out/new");
 }
 
 #[test]
 fn without_landlock_namespaces_are_enough() {
-    let bench = hobbled(&["no-landlock"]);
-    assert_eq!(bench.shells.sandbox_support().level, Level::Namespaces);
-    bench.refused("echo x > $T/out/canary", &["Read-only file system"]);
-    bench.passes("echo x > new");
-    bench.assert_canary_unchanged();
+    let fixture = hobbled(&["no-landlock"]);
+    assert_eq!(fixture.runner.sandbox_support().level, Level::Namespaces);
+    fixture.assert_refused("echo x > $T/out/canary", &["Read-only file system"]);
+    fixture.run_ok("echo x > new");
+    fixture.assert_canary_unchanged();
 }
 
 #[test]
 fn without_any_confinement_nothing_is_started() {
-    let bench = hobbled(&["namespaces-refused", "no-landlock", "no-filters"]);
-    let (level, missing, reasons) = said(&bench);
+    let fixture = hobbled(&["namespaces-refused", "no-landlock", "no-filters"]);
+    let (level, missing, reasons) = support_of(&fixture);
     assert_eq!(level, Level::Nothing, "{reasons}");
     assert_eq!(reasons.lines().count(), 4, "{reasons}");
     assert!(missing.contains("System calls are not filtered"), "{missing}");
-    let refused = bench.try_to_start("true");
+    let refused = fixture.try_to_start("true");
     assert_eq!(refused.unwrap_err(), JobError::NotConfinable);
 }
 
@@ -212,7 +219,7 @@ print(len(readable), flush=True)
 fn without_namespaces_pipes_terminals_and_disks_of_others_are_out_of_reach() {
     use std::io::{BufRead as _, BufReader, Read as _};
     use std::process::{Command, Stdio};
-    let bench = hobbled(&["namespaces-refused"]);
+    let fixture = hobbled(&["namespaces-refused"]);
     let mut holder = Command::new("/usr/bin/python3")
         .args(["-c", HOLDER])
         .stdin(Stdio::piped())
@@ -241,15 +248,18 @@ fn without_namespaces_pipes_terminals_and_disks_of_others_are_out_of_reach() {
         format!("echo x > /proc/{process}/cwd/new-by-a-test"),
         format!("echo x > /proc/{process}/root$T/ws/new"),
     ] {
-        bench.refused(&script, &["Permission denied", "No such file", "Operation not permitted"]);
+        fixture.assert_refused(
+            &script,
+            &["Permission denied", "No such file", "Operation not permitted"],
+        );
     }
     let partitions = fs::read_to_string("/proc/partitions").unwrap_or_default();
     let disks = partitions.lines().skip(2).filter_map(|line| line.split_whitespace().nth(3));
     for disk in disks.map(|name| Path::new("/dev").join(name)).filter(|disk| disk.exists()) {
-        bench.refused(&format!("head -c 1 {}", disk.display()), &["Permission denied"]);
+        fixture.assert_refused(&format!("head -c 1 {}", disk.display()), &["Permission denied"]);
     }
     // The command's own descriptors and the usual devices still work.
-    bench.passes("echo x | tee /dev/stderr > /dev/null; head -c 1 /dev/urandom /dev/zero; exec 3< /dev/null; ls /dev");
+    fixture.run_ok("echo x | tee /dev/stderr > /dev/null; head -c 1 /dev/urandom /dev/zero; exec 3< /dev/null; ls /dev");
     drop(holder.stdin.take());
     let mut received = String::new();
     output.read_to_string(&mut received).unwrap();
