@@ -29,7 +29,6 @@ pub(crate) fn restore_limit_of(child: &std::process::Child) {
     let child = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some((given, child)) = ORIGINAL_LIMIT.get().zip(child) {
         // If the child has already ended, there is nothing to do.
-
         let _ = prlimit(Some(child), Resource::Nofile, *given);
     }
 }

@@ -164,7 +164,6 @@ impl Shared {
             drop(state);
             drop(old);
             // If this fails, the next command reports the error.
-
             let started = due.and_then(|_| self.launcher.start().ok());
             state = self.lock();
             state.spare = started.map(|shim| Spare { shim, since: Instant::now() });

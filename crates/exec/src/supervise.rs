@@ -400,7 +400,7 @@ fn reply(listener: &OwnedFd, notification: &Notification, outcome: rustix::io::R
             }
         }
         Ok(Response::Error(errno)) | Err(errno) => {
-            fail_syscall(listener, notification, errno.raw_os_error())
+            fail_syscall(listener, notification, errno.raw_os_error());
         }
     }
 }

@@ -48,7 +48,6 @@ pub(super) fn drop_privileges() -> Result<(), SetupError> {
     for capability in CapabilitySet::all().iter() {
         // Fails without the capability to do so, when there are none to drop, and for capabilities that this
         // kernel does not know.
-
         let _ = remove_capability_from_bounding_set(capability);
     }
     let none = CapabilitySet::empty();

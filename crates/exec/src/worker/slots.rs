@@ -31,7 +31,6 @@ impl WorkerSlots {
     }
 
     /// Takes a slot as soon as one is free. `None` if `cancelled` returns true before that.
-
     pub fn take(&self, cancelled: &dyn Fn() -> bool) -> Option<WorkerSlot<'_>> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

@@ -53,7 +53,6 @@ fn check(errno: i32) {
 }
 
 /// A filter applies to a thread and cannot be removed, so each check has its own thread.
-
 #[test]
 fn everything_works_without_openat2() {
     for errno in [libc::ENOSYS, libc::EPERM] {
