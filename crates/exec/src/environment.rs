@@ -89,7 +89,7 @@ const RUNS_CODE: [&str; 26] = [
 ];
 
 /// Variables that describe a terminal, which commands do not have, or another shell.
-const OF_THE_TERMINAL_OR_SHELL: [&str; 9] = [
+const TERMINAL_AND_SHELL_NAMES: [&str; 9] = [
     "CLICOLOR_FORCE",
     "COLORTERM",
     "COLUMNS",
@@ -159,7 +159,7 @@ impl Environment {
                 environment.removed.push(shown);
             } else if runs_code(&shown) {
                 environment.removed.push(shown);
-            } else if !OF_THE_TERMINAL_OR_SHELL.contains(&shown.as_str()) {
+            } else if !TERMINAL_AND_SHELL_NAMES.contains(&shown.as_str()) {
                 let value = if shown == "PATH" { absolute_only(&value) } else { value };
                 environment.set(name, value);
             }

@@ -41,15 +41,19 @@ impl fmt::Display for JobError {
         match self {
             JobError::TooMany(count) => write!(f, "{count} commands are running already"),
             JobError::NotLaunched { errno } => {
-                write!(f, "the process that keeps a command could not be started: {}", why(*errno))
+                write!(
+                    f,
+                    "the process that keeps a command could not be started: {}",
+                    os_error(*errno)
+                )
             }
             // `what` is the message of another program.
             JobError::NotPrepared { step, what, errno: 0 } => write!(f, "could not {step}: {what}"),
             JobError::NotPrepared { step, what, errno } if what.is_empty() => {
-                write!(f, "could not {step}: {}", why(*errno))
+                write!(f, "could not {step}: {}", os_error(*errno))
             }
             JobError::NotPrepared { step, what, errno } => {
-                write!(f, "could not {step} {what}: {}", why(*errno))
+                write!(f, "could not {step} {what}: {}", os_error(*errno))
             }
             JobError::NotConfinable => {
                 write!(f, "nothing on this system confines a command")
@@ -69,6 +73,6 @@ impl fmt::Display for JobError {
 
 impl std::error::Error for JobError {}
 
-fn why(errno: i32) -> io::Error {
+fn os_error(errno: i32) -> io::Error {
     io::Error::from_raw_os_error(errno)
 }

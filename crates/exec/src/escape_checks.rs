@@ -87,7 +87,7 @@ pub fn try_to_escape(
         let script = format!("exec 3<> /dev/udp/{UNUSED_ADDRESS}/9");
         attempts.push(attempt(jobs, sandbox, command, "find a way to another machine", &script)?);
     }
-    attempts.push(outlive(jobs, sandbox, command)?);
+    attempts.push(outlive_command(jobs, sandbox, command)?);
     Ok(attempts)
 }
 
@@ -124,7 +124,11 @@ fn attempt(
 }
 
 /// Starts a process that detaches itself from its shell, and ends the command.
-fn outlive(jobs: &Jobs, sandbox: &Sandbox, command: &Command) -> Result<EscapeAttempt, JobError> {
+fn outlive_command(
+    jobs: &Jobs,
+    sandbox: &Sandbox,
+    command: &Command,
+) -> Result<EscapeAttempt, JobError> {
     let script = b"(setsid sleep 600 > /dev/null 2>&1 < /dev/null &)".to_vec();
     let command = Command { script, ..command.clone() };
     let job = jobs.start_sandboxed(sandbox, &command, Arc::new(AllowAll))?;

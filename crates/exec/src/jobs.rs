@@ -140,7 +140,7 @@ impl Jobs {
         command: &Command,
         within: Option<(&Confinement, Arc<dyn Guard>)>,
     ) -> Result<Arc<Job>, JobError> {
-        self.make_room()?;
+        self.evict_oldest_finished()?;
         let failed = |error: io::Error| JobError::not_launched(&error);
         let namespaces = match &within {
             Some((confinement, _)) if confinement.level == Level::Namespaces => {
@@ -259,7 +259,7 @@ impl Jobs {
     }
 
     /// Forgets the oldest job without running processes if the session is full.
-    fn make_room(&self) -> Result<(), JobError> {
+    fn evict_oldest_finished(&self) -> Result<(), JobError> {
         let mut jobs = self.lock();
         if jobs.len() < self.max {
             return Ok(());

@@ -67,7 +67,7 @@ impl Launcher {
     pub(crate) fn make_namespaces(&self) -> Result<SessionNamespaces, JobError> {
         let failed = |error: io::Error| JobError::not_launched(&error);
         let shim = self.start().map_err(failed)?;
-        let launched = shim.hand_over(&wire::encode_make_namespaces(), &[]).map_err(failed)?;
+        let launched = shim.send_request(&wire::encode_make_namespaces(), &[]).map_err(failed)?;
         let Launched { mut shim, control, .. } = launched;
         let reply = read_reply(&control);
         // It has replied, or never will.
@@ -105,7 +105,7 @@ impl Launcher {
 
 impl IdleShim {
     /// Sends a request to the shim.
-    pub(crate) fn hand_over(
+    pub(crate) fn send_request(
         mut self,
         request: &[u8],
         descriptors: &[BorrowedFd<'_>],

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::command::ShellState;
 
 /// Variables of bash itself that are not passed on to the next shell.
-const NOT_CARRIED: [&[u8]; 4] = [b"_", b"PWD", b"SHLVL", b"BASH_ENV"];
+const NOT_PASSED_ON: [&[u8]; 4] = [b"_", b"PWD", b"SHLVL", b"BASH_ENV"];
 
 /// Parses the output of the prologue's exit trap: the exit codes of the last pipeline, its last command, `pwd
 /// -P` and `declare -px`, separated by zero bytes. `None` if it is incomplete.
@@ -55,7 +55,7 @@ fn parse_variable(line: &[u8]) -> Option<(Option<Variable>, &[u8])> {
     let (name, rest) = rest.split_at(name_end);
     let passed_on = |value: Vec<u8>| {
         let whole = flags.contains(&b'x') && !flags.iter().any(|flag| b"aA".contains(flag));
-        (whole && !NOT_CARRIED.contains(&name))
+        (whole && !NOT_PASSED_ON.contains(&name))
             .then(|| (OsString::from_vec(name.to_vec()), OsString::from_vec(value)))
     };
     // Exported without a value: a child does not get it.

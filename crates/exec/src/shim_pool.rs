@@ -85,10 +85,10 @@ impl ShimPool {
         let descriptors = descriptors.as_ref().map_or(&[][..], |both| both.as_slice());
         let spare = self.shared.take();
         // A spare that was killed meanwhile accepts no request.
-        let launched = spare.and_then(|spare| spare.hand_over(&request, descriptors).ok());
+        let launched = spare.and_then(|spare| spare.send_request(&request, descriptors).ok());
         let launched = match launched {
             Some(launched) => launched,
-            None => self.shared.launcher.start()?.hand_over(&request, descriptors)?,
+            None => self.shared.launcher.start()?.send_request(&request, descriptors)?,
         };
         self.start_thread();
         self.shared.changed.notify_all();

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_flags_of_a_descriptor_tell_what_it_is_for() {
+    fn write_only_descriptors_are_recognised() {
         assert!(is_write_only("pos:\t0\nflags:\t01\nmnt_id:\t15\n"));
         assert!(is_write_only("flags:\t02000001\n"));
         for other in ["flags:\t00\n", "flags:\t0100002\n", "flags:\t04000\n", ""] {

@@ -57,7 +57,7 @@ impl FsError {
     }
 
     /// The error for a forbidden file.
-    pub(crate) fn closed(path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn forbidden(path: impl Into<PathBuf>) -> Self {
         FsError::new(FsErrorKind::Forbidden, path, "is closed to these tools")
     }
 

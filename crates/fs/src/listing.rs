@@ -21,7 +21,7 @@ pub struct Directory {
     handle: OwnedFd,
     path: PathBuf,
     /// Files in it that must not be opened.
-    closed: Option<Arc<ForbiddenFiles>>,
+    forbidden: Option<Arc<ForbiddenFiles>>,
 }
 
 /// The kind of a directory entry.
@@ -51,7 +51,7 @@ impl Directory {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let handle = root.open_beneath(relative, flags, "cannot be listed")?;
         let path = join(root.path(), relative);
-        Ok(Directory { handle, path, closed: root.closed().cloned() })
+        Ok(Directory { handle, path, forbidden: root.forbidden().cloned() })
     }
 
     pub(crate) fn handle(&self) -> &OwnedFd {
@@ -72,14 +72,14 @@ impl Directory {
         })
         .map_err(|errno| FsError::from_errno(&path, "cannot be listed", errno))?;
         if !self.admits(&handle) {
-            return Err(FsError::closed(path));
+            return Err(FsError::forbidden(path));
         }
-        Ok(Directory { handle, path, closed: self.closed.clone() })
+        Ok(Directory { handle, path, forbidden: self.forbidden.clone() })
     }
 
     /// Whether an entry may be opened.
     pub(crate) fn admits(&self, handle: &OwnedFd) -> bool {
-        self.closed.as_ref().is_none_or(|closed| closed.admits(handle.as_fd()))
+        self.forbidden.as_ref().is_none_or(|forbidden| forbidden.admits(handle.as_fd()))
     }
 
     /// Calls `take` for each entry with its name and kind, in no order, until it returns false.

@@ -21,7 +21,7 @@ use rustix::io::Errno;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::FileKind;
 use crate::open_beneath;
-use crate::requested_path::Requested;
+use crate::requested_path::RequestedPath;
 use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, RootKind, path_names};
 
@@ -34,7 +34,7 @@ pub(crate) fn resolve(
     directory: &ResolvedPath,
     path: &Path,
 ) -> Result<ResolvedPath, FsError> {
-    let requested = Requested::parse(path)?;
+    let requested = RequestedPath::parse(path)?;
     let names_directory = requested.names_directory;
     let mut pending: Vec<OsString> = requested.names.into_iter().rev().collect();
     let root = if requested.absolute {
@@ -125,9 +125,9 @@ impl Walk<'_> {
                 Err(Errno::NOTDIR) => return Err(self.not_a_directory()),
                 answer => answer.map_err(|errno| self.error("cannot be looked at", errno))?,
             };
-            if self.root.closed().is_some_and(|closed| !closed.admits(found.as_fd())) {
+            if self.root.forbidden().is_some_and(|forbidden| !forbidden.admits(found.as_fd())) {
                 let here = self.root.path().join(self.real.iter().collect::<PathBuf>());
-                return Err(FsError::closed(here.join(name)));
+                return Err(FsError::forbidden(here.join(name)));
             }
             if FileType::from_raw_mode(self.stat(&found)?.st_mode) == FileType::Symlink {
                 self.follow(&found, &name, &mut pending)?;
@@ -195,7 +195,7 @@ impl Walk<'_> {
         self.last_link = self.real.iter().map(OsString::as_os_str).chain([name]).collect();
         let target = rustix::fs::readlinkat(link, "", Vec::new())
             .map_err(|errno| self.error("leads through a link that cannot be read", errno))?;
-        let target = Requested::parse(Path::new(OsStr::from_bytes(target.as_bytes())))?;
+        let target = RequestedPath::parse(Path::new(OsStr::from_bytes(target.as_bytes())))?;
         self.names_directory |= target.names_directory;
         if target.absolute {
             return self.restart(target.names, pending);

@@ -45,7 +45,7 @@ pub struct Root {
     mode: RootMode,
     kind: RootKind,
     /// The directories and files beneath it that must not be opened, under any name.
-    closed: Option<Arc<ForbiddenFiles>>,
+    forbidden: Option<Arc<ForbiddenFiles>>,
 }
 
 impl Root {
@@ -58,8 +58,8 @@ impl Root {
         if given.is_absolute() && given != path {
             spellings.push(path_names(&given));
         }
-        let (location, kind, closed) = (None, RootKind::Workspace, None);
-        Ok(Root { path, location, spellings, handle, mode, kind, closed })
+        let (location, kind, forbidden) = (None, RootKind::Workspace, None);
+        Ok(Root { path, location, spellings, handle, mode, kind, forbidden })
     }
 
     /// Opens the temporary directory of a session. Tools see it at the path `seen_at`, and cannot access the
@@ -72,16 +72,16 @@ impl Root {
             spellings.push(path_names(&canonical));
         }
         let location = (real != seen_at).then_some(real);
-        let (mode, kind, closed) = (RootMode::ReadWrite, RootKind::Session, None);
-        Ok(Root { path: seen_at.to_owned(), location, spellings, handle, mode, kind, closed })
+        let (mode, kind, forbidden) = (RootMode::ReadWrite, RootKind::Session, None);
+        Ok(Root { path: seen_at.to_owned(), location, spellings, handle, mode, kind, forbidden })
     }
 
     /// Opens the root directory of the system for reading, except for forbidden files.
-    pub fn of_system(closed: ForbiddenFiles) -> Result<Self, FsError> {
+    pub fn of_system(forbidden: ForbiddenFiles) -> Result<Self, FsError> {
         let (handle, path) = open_directory(Path::new("/"))?;
         let (mode, kind) = (RootMode::ReadOnly, RootKind::System);
-        let (spellings, closed) = (vec![Vec::new()], Some(Arc::new(closed)));
-        Ok(Root { path, location: None, spellings, handle, mode, kind, closed })
+        let (spellings, forbidden) = (vec![Vec::new()], Some(Arc::new(forbidden)));
+        Ok(Root { path, location: None, spellings, handle, mode, kind, forbidden })
     }
 
     /// The same root, writable.
@@ -96,7 +96,7 @@ impl Root {
             handle,
             mode: RootMode::ReadWrite,
             kind: self.kind,
-            closed: self.closed.clone(),
+            forbidden: self.forbidden.clone(),
         })
     }
 
@@ -144,8 +144,8 @@ impl Root {
         self.handle.as_fd()
     }
 
-    pub(crate) fn closed(&self) -> Option<&Arc<ForbiddenFiles>> {
-        self.closed.as_ref()
+    pub(crate) fn forbidden(&self) -> Option<&Arc<ForbiddenFiles>> {
+        self.forbidden.as_ref()
     }
 
     /// Opens a file beneath it by a real path. No symlink is followed, and forbidden files are neither opened
@@ -156,17 +156,17 @@ impl Root {
         flags: OFlags,
         cannot: &str,
     ) -> Result<OwnedFd, FsError> {
-        let opened = match &self.closed {
+        let opened = match &self.forbidden {
             None => open_beneath::open(self.handle(), relative, flags, Mode::empty()).map(Some),
-            Some(closed) => {
-                let admits = |handle: BorrowedFd<'_>| closed.admits(handle);
+            Some(forbidden) => {
+                let admits = |handle: BorrowedFd<'_>| forbidden.admits(handle);
                 open_beneath::open_admitted(self.handle(), relative, flags, &admits)
             }
         };
         let path = || join(&self.path, relative);
         match opened {
             Ok(Some(handle)) => Ok(handle),
-            Ok(None) => Err(FsError::closed(path())),
+            Ok(None) => Err(FsError::forbidden(path())),
             Err(errno) => Err(FsError::from_errno(path(), cannot, errno)),
         }
     }

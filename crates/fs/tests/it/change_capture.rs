@@ -15,9 +15,9 @@ fn tracked(_: &Path, _: bool) -> CaptureClass {
     CaptureClass::Tracked
 }
 
-fn footprint(tree: &Tree, journal: &Journal, measure: CaptureLimits) -> ChangeCapture {
+fn new_capture(tree: &Tree, journal: &Journal, limits: CaptureLimits) -> ChangeCapture {
     let about = About { tool: "Bash".into(), ..About::default() };
-    ChangeCapture::new(tree.workspace.clone(), Some(journal.clone()), about, measure)
+    ChangeCapture::new(tree.workspace.clone(), Some(journal.clone()), about, limits)
 }
 
 fn actions(files: &[ChangedFile]) -> Vec<(String, Action, Option<&NotKept>)> {
@@ -30,15 +30,15 @@ fn captured_changes_are_recovered_after_a_crash() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let root = tree.path("ws").canonicalize().unwrap();
-    let follow = footprint(&tree, &journal, CaptureLimits::default());
-    follow.touch(&root.join("a/f"), false, &tracked);
-    follow.touch(&root.join("new"), false, &tracked);
+    let capture = new_capture(&tree, &journal, CaptureLimits::default());
+    capture.touch(&root.join("a/f"), false, &tracked);
+    capture.touch(&root.join("new"), false, &tracked);
     fs::remove_file(root.join("a/f")).unwrap();
     fs::write(root.join("new"), "new").unwrap();
     // A collection in the meantime keeps the noted contents.
     journal.collect().unwrap();
     assert!(journal.recover(&tree.workspace).unwrap().is_empty(), "it goes on");
-    drop(follow);
+    drop(capture);
 
     let recovered = journal.recover(&tree.workspace).unwrap();
     assert_eq!(recovered.len(), 1);
@@ -58,21 +58,23 @@ fn each_capture_class_has_its_limits() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let root = tree.path("ws").canonicalize().unwrap();
-    let share = SizeLimits { file_bytes: 10, bytes: 25, files: 3 };
-    let measure = CaptureLimits { tracked: SizeLimits { bytes: 100, ..share }, ignored: share };
+    let ignored_limits = SizeLimits { file_bytes: 10, bytes: 25, files: 3 };
+    let limits = CaptureLimits {
+        tracked: SizeLimits { bytes: 100, ..ignored_limits },
+        ignored: ignored_limits,
+    };
     let names = ["1", "2", "3", "4", "large", "none"];
     for name in names {
         let length = if name == "large" { 11 } else { 10 };
         fs::write(root.join(name), "x".repeat(length)).unwrap();
     }
-    let follow = footprint(&tree, &journal, measure);
-    let worth = |path: &Path, _: bool| match path.ends_with("none") {
-        true => CaptureClass::Excluded,
-        false => CaptureClass::Ignored,
+    let capture = new_capture(&tree, &journal, limits);
+    let class = |path: &Path, _: bool| {
+        if path.ends_with("none") { CaptureClass::Excluded } else { CaptureClass::Ignored }
     };
-    names.iter().for_each(|name| follow.touch(&root.join(name), false, &worth));
+    names.iter().for_each(|name| capture.touch(&root.join(name), false, &class));
     names.iter().for_each(|name| fs::remove_file(root.join(name)).unwrap());
-    let settled = follow.settle(false, &tracked);
+    let settled = capture.settle(false, &tracked);
     let expected = [
         ("1", None),
         ("2", None),
@@ -93,12 +95,12 @@ fn each_capture_class_has_its_limits() {
 fn paths_outside_and_in_read_only_roots_are_not_captured() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
-    let follow = footprint(&tree, &journal, CaptureLimits::default());
+    let capture = new_capture(&tree, &journal, CaptureLimits::default());
     let ws = tree.path("ws").canonicalize().unwrap();
     for path in [tree.path("outside"), "/etc/passwd".into(), ws.clone(), "/".into()] {
-        follow.touch(&path, true, &tracked);
+        capture.touch(&path, true, &tracked);
     }
-    assert_eq!(follow.settle(false, &tracked).files, []);
+    assert_eq!(capture.settle(false, &tracked).files, []);
     assert!(!tree.path("state").exists(), "nothing was kept");
 }
 
@@ -106,16 +108,16 @@ fn paths_outside_and_in_read_only_roots_are_not_captured() {
 fn without_a_journal_changes_are_detected_but_not_stored() {
     let tree = Tree::new();
     let root = tree.path("ws").canonicalize().unwrap();
-    let follow = ChangeCapture::new(
+    let capture = ChangeCapture::new(
         tree.workspace.clone(),
         None,
         About::default(),
         CaptureLimits::default(),
     );
-    follow.touch(&root.join("a/f"), false, &tracked);
+    capture.touch(&root.join("a/f"), false, &tracked);
     std::thread::sleep(Duration::from_millis(2));
     fs::write(root.join("a/f"), "other").unwrap();
-    let settled = follow.settle(false, &tracked);
+    let settled = capture.settle(false, &tracked);
     let lost = NotKept::NoJournal;
     assert_eq!(actions(&settled.files), [("f".to_owned(), Action::Modified, Some(&lost))]);
     assert_eq!(settled.id, None);

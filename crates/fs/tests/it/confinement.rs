@@ -196,8 +196,8 @@ fn the_system_root_covers_all_paths_and_other_roots_keep_theirs() {
     std::fs::create_dir(&keys).unwrap();
     std::fs::write(keys.join("key"), "secret").unwrap();
     std::fs::hard_link(keys.join("key"), out.join("hard")).unwrap();
-    let closed = ForbiddenFiles::of([keys.as_path(), &keys.join("key")]);
-    let others = [Root::of_session(&session, &seen_at), Root::of_system(closed)];
+    let forbidden = ForbiddenFiles::of([keys.as_path(), &keys.join("key")]);
+    let others = [Root::of_session(&session, &seen_at), Root::of_system(forbidden)];
     let others = others.map(|root| Arc::new(root.unwrap()));
     let workspace = Workspace::new(vec![root]).unwrap().with(others);
     let read = |path: &Path| {
