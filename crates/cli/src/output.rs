@@ -94,7 +94,7 @@ pub(crate) fn recovered(recovered: &[Recovered]) {
     for change in recovered {
         let did = match &change.outcome {
             RecoveryOutcome::Finished => "was finished".to_owned(),
-            RecoveryOutcome::TakenBack => "was taken back".to_owned(),
+            RecoveryOutcome::Reverted => "was taken back".to_owned(),
             RecoveryOutcome::Failed(error) => format!("is still to be settled: {error}"),
         };
         let mut text = format!(

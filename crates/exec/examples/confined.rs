@@ -1,4 +1,4 @@
-//! A worker that tries what a decoder should not: for the tests, which look at what became of it.
+//! A worker that tries things that a decoder should not do. The tests check the results.
 
 #![allow(
     clippy::disallowed_methods,
@@ -42,7 +42,7 @@ fn main() {
             println!("{answer:?}");
         }
         other => {
-            eprintln!("`{other}` is nothing that this tries");
+            eprintln!("unknown mode `{other}`");
             std::process::exit(3);
         }
     }
@@ -59,7 +59,7 @@ fn echo() {
     }
 }
 
-/// One line an attempt: what it is called, and whether it was possible.
+/// Prints one line per attempt: its name, and whether it was possible.
 fn try_everything() {
     let tried: [(&str, bool); 7] = [
         ("read a file", std::fs::read("/etc/passwd").is_ok()),

@@ -1,5 +1,5 @@
-//! A keeper on a system that allows less, for tests of levels: `hobbled HOW… PROGRAM …` takes something
-//! away for each word, and becomes the program.
+//! Runs a program on a system with fewer features, for tests of sandbox levels: `hobbled FEATURE… PROGRAM …`
+//! removes each feature and then executes the program.
 
 #![allow(
     clippy::disallowed_methods,
@@ -22,15 +22,15 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     while let Some(how) = arguments.next() {
         match how.as_str() {
-            // As container engines do it.
+            // Like container engines.
             "namespaces-refused" => refuse_namespaces(),
-            // As a system does it that trusts bubblewrap alone: that makes its network by another call.
+            // Like a system that trusts only bubblewrap, which makes its network namespace with another call.
             "own-namespaces-refused" => refuse(vec![(libc::SYS_unshare, networks())], libc::EPERM),
-            // As a system does it where bubblewrap has the rights that others lack; takes root.
+            // Like a system where only bubblewrap has the privileges. Needs root.
             "only-setuid-bubblewrap" => let_only_bubblewrap(),
-            // As a system does it that allows no more of them.
+            // Like a system whose namespace limit is reached.
             "namespaces-used-up" => use_up_namespaces(),
-            // As an old kernel does it.
+            // Like an old kernel.
             "no-landlock" => {
                 refuse(vec![(libc::SYS_landlock_create_ruleset, Vec::new())], libc::ENOSYS);
             }
@@ -60,7 +60,7 @@ fn networks() -> Vec<SeccompRule> {
     vec![of_kind(libc::CLONE_NEWNET)]
 }
 
-/// That this kind of namespace is among those that are asked for.
+/// A rule that matches if this namespace flag is set.
 fn of_kind(kind: libc::c_int) -> SeccompRule {
     let kind = u64::from(kind.unsigned_abs());
     let compare = SeccompCmpOp::MaskedEq(kind);
@@ -68,9 +68,9 @@ fn of_kind(kind: libc::c_int) -> SeccompRule {
     SeccompRule::new(vec![set]).unwrap()
 }
 
-/// A namespace of users in which there can be no other, with a bubblewrap that is root's whoever starts it.
+/// A user namespace that cannot contain another one, with a setuid bubblewrap.
 fn let_only_bubblewrap() {
-    // Who everybody is can be said from outside only.
+    // The id maps can only be written from outside.
     let script = format!(
         "read -r _; for map in uid_map gid_map; do echo 0 0 65536 > /proc/{}/$map; done",
         std::process::id()
@@ -95,7 +95,7 @@ fn use_up_namespaces() {
     std::fs::write("/proc/self/setgroups", "deny").unwrap();
     std::fs::write("/proc/self/uid_map", format!("{user} {user} 1")).unwrap();
     std::fs::write("/proc/self/gid_map", format!("{group} {group} 1")).unwrap();
-    // Of this namespace alone.
+    // Only for this namespace.
     std::fs::write("/proc/sys/user/max_user_namespaces", "0").unwrap();
 }
 

@@ -1,12 +1,12 @@
 //! Runs a program as a worker: `limited PROGRAM [ARGUMENT…]`, input on stdin, answer on stdout.
 //!
-//! For trials and by hand. The exit code is 0, 1 if the program failed, 124 if it took too long and 125
-//! if it ended in another way that a decoder should not.
+//! For evaluations and for use by hand. The exit code is 0, 1 if the program failed, 124 if it took too long,
+//! and 125 for other failures.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stderr,
-    reason = "a program for people, and for the trial"
+    reason = "a program for people and evaluations"
 )]
 
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! A keeper and nothing else, for tests of commands.
+//! A shim, for tests of commands.
 
 use std::process::ExitCode;
 

@@ -1,20 +1,20 @@
-//! A command as plain data: what is to run, where, with what around it.
+//! A command as plain data: script, shell, directory, environment and stdin.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What a shell is to run. How it is confined is not said here: that is the launcher's business.
+/// A script for a shell to run. It does not say how the command is confined: that is up to the launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Command {
-    /// The script, as the shell reads it: any bytes but zero, at any length.
+    /// The script. It may have any length and any bytes except zero.
     pub script: Vec<u8>,
-    /// The shell: bash, by its full path.
+    /// The absolute path of bash.
     pub shell: PathBuf,
-    /// Where it begins.
+    /// The initial working directory.
     pub directory: PathBuf,
-    /// All of its environment.
+    /// The complete environment.
     pub environment: Vec<(OsString, OsString)>,
-    /// What it reads on stdin; empty is the end of the input at once.
+    /// The content of stdin. If it is empty, stdin is at end of file.
     pub stdin: Vec<u8>,
     /// Whether stderr is stored apart from stdout. Otherwise both are one output, in the order of the writes.
     pub separate_streams: bool,
@@ -32,40 +32,40 @@ pub(crate) enum Stream {
 /// How a shell ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// By itself, with this code.
+    /// It exited with this code.
     Code(i32),
-    /// By this signal.
+    /// This signal ended it.
     Signal(i32),
 }
 
 impl Exit {
-    /// Whether it ended as commands do that did what they were asked.
+    /// Whether the exit code is 0.
     pub fn is_success(self) -> bool {
         self == Exit::Code(0)
     }
 }
 
-/// What a command left behind when its shell ended.
+/// The result of a command whose shell has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ended {
     /// How the shell ended.
     pub exit: Exit,
-    /// Time on a processor, of the shell and of all it waited for.
+    /// CPU time of the shell and of all processes that it waited for.
     pub cpu: std::time::Duration,
-    /// The most memory that one of them had at a time.
+    /// The largest resident memory of any one of these processes.
     pub peak_bytes: u64,
-    /// Where it was, and what it exported; nothing, if it ended without a word, as by `exec` or a signal.
-    pub left: Option<ShellState>,
+    /// The state of the shell at its end. `None` if it did not report it, as after `exec` or a signal.
+    pub shell_state: Option<ShellState>,
 }
 
-/// What a shell said of itself in the end.
+/// The state that a shell reports when it exits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShellState {
     /// The exit codes of the parts of its last pipeline.
     pub pipe_codes: Vec<i32>,
-    /// The last command that it ran itself: of a pipeline, the last part; or the `exit` that ended it.
+    /// The last command that it ran itself: the last part of a pipeline, or the `exit` that ended it.
     pub last_command: String,
-    /// Its directory; nothing, if that was gone.
+    /// Its working directory. `None` if that no longer existed.
     pub directory: Option<PathBuf>,
     /// Its exported variables.
     pub environment: Vec<(OsString, OsString)>,

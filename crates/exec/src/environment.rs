@@ -1,24 +1,24 @@
-//! What of the user's environment a command gets.
+//! Filters the user's environment for commands.
 //!
-//! Not what is secret, and not what makes programs run code that nobody asked for. And so that nothing
-//! waits for a person: pagers print, editors fail and say what to do instead, prompts fail.
+//! Secrets are removed, and variables that make programs run other code. Fixed values keep commands from
+//! waiting for a person: pagers print, editors fail and say what to do instead, prompts fail.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
-/// An environment for commands, and the names of the variables that were left out of it.
+/// An environment for commands, and the variables that were removed from it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment {
-    /// What commands get.
+    /// The variables that commands get.
     pub variables: Vec<(OsString, OsString)>,
-    /// What they do not get.
-    pub left_out: Vec<String>,
-    /// What of that is secret, with its values: nothing that is shown may have them.
+    /// The names of the removed variables, sorted.
+    pub removed: Vec<String>,
+    /// The removed secrets, with their values. These values must not appear in any output.
     pub secrets: Vec<(OsString, OsString)>,
 }
 
-/// Parts of names by which secrets are known.
-const SECRETS: [&str; 11] = [
+/// A name that contains one of these is a secret.
+const SECRET_SUBSTRINGS: [&str; 11] = [
     "KEY",
     "TOKEN",
     "SECRET",
@@ -32,33 +32,33 @@ const SECRETS: [&str; 11] = [
     "CONNECTION_STRING",
 ];
 
-/// Words of a name by which secrets are known; words are what `_` divides, without digits at their end.
+/// A name with one of these words is a secret. Words are separated by `_`; trailing digits are ignored.
 const SECRET_WORDS: [&str; 13] = [
     "APIAUTH", "BEARER", "COOKIE", "COOKIES", "CRED", "CREDS", "DSN", "JWT", "OTP", "PAT", "PSW",
     "PW", "WEBHOOK",
 ];
 
-/// The same, for the last word only: in the middle they say what a file or a socket is for.
+/// Like [`SECRET_WORDS`], but only as the last word: in the middle they say what a file or a socket is for.
 const SECRET_LAST_WORDS: [&str; 2] = ["AUTH", "SALT"];
 
-/// Ends of words by which secrets are known, as in `PGPASS` and `MYSQL_PWD`.
-const SECRET_ENDS: [&str; 3] = ["PASS", "PWD", "PSWD"];
+/// A word with one of these suffixes is a secret, as in `PGPASS` and `MYSQL_PWD`.
+const SECRET_SUFFIXES: [&str; 3] = ["PASS", "PWD", "PSWD"];
 
-/// Whole names that would be taken for secrets and are none, or name a program.
-const NO_SECRETS: [&str; 6] =
+/// Names that match the rules above, but hold no secret or name a program.
+const NOT_SECRET_NAMES: [&str; 6] =
     ["OLDPWD", "PWD", "GIT_ASKPASS", "SSH_ASKPASS", "SUDO_ASKPASS", "SSH_ASKPASS_REQUIRE"];
 
-/// Whole names of secrets that no rule finds.
+/// Secrets that match none of the rules above.
 const SECRET_NAMES: [&str; 1] = ["DOCKER_AUTH_CONFIG"];
 
-/// Fields of connection strings, in small letters, whose value is a secret.
+/// Fields of connection strings, in lower case, whose value is a secret.
 const SECRET_FIELDS: [&str; 5] =
     ["password=", "pwd=", "accountkey=", "sharedaccesskey=", "authtoken="];
 
-/// Beginnings of names of variables that have programs run code, or take libraries from elsewhere.
+/// Prefixes of variables that make programs run other code or load other libraries.
 const RUNS_CODE_PREFIXES: [&str; 4] = ["LD_", "DYLD_", "BASH_FUNC_", "GIT_CONFIG"];
 
-/// The same, as whole names.
+/// Names of variables that make programs run other code or load other libraries.
 const RUNS_CODE: [&str; 26] = [
     "BASH_ENV",
     "BASHOPTS",
@@ -88,8 +88,8 @@ const RUNS_CODE: [&str; 26] = [
     "_JAVA_OPTIONS",
 ];
 
-/// What describes a terminal that is not there, or a shell that is not this one.
-const OF_ANOTHER: [&str; 9] = [
+/// Variables that describe a terminal, which commands do not have, or another shell.
+const TERMINAL_AND_SHELL_NAMES: [&str; 9] = [
     "CLICOLOR_FORCE",
     "COLORTERM",
     "COLUMNS",
@@ -101,20 +101,21 @@ const OF_ANOTHER: [&str; 9] = [
     "_",
 ];
 
-/// An editor that says what to do without one. git and others run it by a shell; those that take it for the
-/// name of a program fail at once too. The words are in a variable, since git repeats the command.
+/// An editor that fails and says what to do instead. git and others run it with a shell; programs that take
+/// it as the name of a program fail at once. The message is in a variable, since git repeats the command.
 const NO_EDITOR: &str = "sh -c 'echo \"$TOOLCRIB_NO_EDITOR\" >&2; exit 1' editor";
-const NO_EDITOR_WORDS: &str =
+const NO_EDITOR_MESSAGE: &str =
     "no editor: there is no terminal. Give the text in the command (git commit -m TEXT)";
 
-/// The editor of git: it keeps a message that is there (of a merge, an amended commit, a rebase), and fails if there is none.
+/// The editor of git: it keeps an existing message (of a merge, an amended commit, a rebase) and fails if
+/// there is none.
 const MESSAGE_EDITOR: &str = "sh -c 'grep -q \"^[^#]\" \"$1\" 2>/dev/null || { echo \"$TOOLCRIB_NO_EDITOR\" >&2; exit 1; }' editor";
 
-/// The same for the list of an interactive rebase.
+/// The editor for the list of an interactive rebase: it always fails.
 const NO_LIST_EDITOR: &str = "sh -c 'echo \"$TOOLCRIB_NO_LIST_EDITOR\" >&2; exit 1' editor";
-const NO_LIST_EDITOR_WORDS: &str = "no editor: there is no terminal. Set GIT_SEQUENCE_EDITOR to a command that edits the list of commits (sed -i 2s/pick/squash/), or to true to take it as it is";
+const NO_LIST_EDITOR_MESSAGE: &str = "no editor: there is no terminal. Set GIT_SEQUENCE_EDITOR to a command that edits the list of commits (sed -i 2s/pick/squash/), or to true to take it as it is";
 
-/// What every command gets, whatever the user has: nothing waits for a person, nothing draws.
+/// Variables that every command gets, whatever the user's values are.
 const FIXED: [(&str, &str); 21] = [
     ("DEBIAN_FRONTEND", "noninteractive"),
     ("EDITOR", NO_EDITOR),
@@ -134,18 +135,18 @@ const FIXED: [(&str, &str); 21] = [
     ("SUDO_ASKPASS", "/bin/false"),
     ("SYSTEMD_PAGER", "cat"),
     ("TERM", "dumb"),
-    ("TOOLCRIB_NO_EDITOR", NO_EDITOR_WORDS),
-    ("TOOLCRIB_NO_LIST_EDITOR", NO_LIST_EDITOR_WORDS),
+    ("TOOLCRIB_NO_EDITOR", NO_EDITOR_MESSAGE),
+    ("TOOLCRIB_NO_LIST_EDITOR", NO_LIST_EDITOR_MESSAGE),
     ("VISUAL", NO_EDITOR),
 ];
 
-/// Where programs are, if the user's environment does not say.
-const USUAL_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// The `PATH` if the user's environment has none.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 impl Environment {
-    /// What commands get of a user's environment. `is_token` tells values that are secret whatever the
-    /// name of their variable.
-    pub fn of(
+    /// Builds the environment of commands from the user's environment. `is_token` recognises secret values,
+    /// whatever the name of their variable.
+    pub fn from_user(
         users: impl IntoIterator<Item = (OsString, OsString)>,
         is_token: impl Fn(&str) -> bool,
     ) -> Environment {
@@ -153,12 +154,12 @@ impl Environment {
         for (name, value) in users {
             let shown = name.to_string_lossy().into_owned();
             let text = value.to_string_lossy();
-            if is_secret(&shown) || has_login(&text) || is_token(&text) {
+            if is_secret(&shown) || has_credentials(&text) || is_token(&text) {
                 environment.secrets.push((name, value));
-                environment.left_out.push(shown);
+                environment.removed.push(shown);
             } else if runs_code(&shown) {
-                environment.left_out.push(shown);
-            } else if !OF_ANOTHER.contains(&shown.as_str()) {
+                environment.removed.push(shown);
+            } else if !TERMINAL_AND_SHELL_NAMES.contains(&shown.as_str()) {
                 let value = if shown == "PATH" { absolute_only(&value) } else { value };
                 environment.set(name, value);
             }
@@ -167,12 +168,12 @@ impl Environment {
             environment.set(name.into(), value.into());
         }
         if environment.get("PATH").is_none_or(OsStr::is_empty) {
-            environment.set("PATH".into(), USUAL_PATH.into());
+            environment.set("PATH".into(), DEFAULT_PATH.into());
         }
         if ["LC_ALL", "LC_CTYPE", "LANG"].iter().all(|name| environment.get(name).is_none()) {
             environment.set("LANG".into(), "C.UTF-8".into());
         }
-        environment.left_out.sort();
+        environment.removed.sort();
         environment
     }
 
@@ -187,29 +188,30 @@ impl Environment {
     }
 }
 
-/// Whether a variable has a secret, by its name.
+/// Whether a variable is a secret by its name.
 pub fn is_secret(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
-    if NO_SECRETS.contains(&upper.as_str()) {
+    if NOT_SECRET_NAMES.contains(&upper.as_str()) {
         return false;
     }
     let mut words =
         upper.split('_').map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
     let last = words.clone().next_back().unwrap_or_default();
-    SECRETS.iter().any(|secret| upper.contains(secret))
+    SECRET_SUBSTRINGS.iter().any(|secret| upper.contains(secret))
         || SECRET_NAMES.contains(&upper.as_str())
         || SECRET_LAST_WORDS.contains(&last)
         || words.any(is_secret_word)
 }
 
 fn is_secret_word(word: &str) -> bool {
-    // Plain words that end like one.
+    // Plain words with a secret suffix.
     let is_plain = matches!(word, "BYPASS" | "COMPASS" | "ASKPASS");
-    SECRET_WORDS.contains(&word) || (!is_plain && SECRET_ENDS.iter().any(|end| word.ends_with(end)))
+    SECRET_WORDS.contains(&word)
+        || (!is_plain && SECRET_SUFFIXES.iter().any(|end| word.ends_with(end)))
 }
 
-/// Whether a value has a password in it: `scheme://user:password@host`, or a field of a connection string.
-fn has_login(value: &str) -> bool {
+/// Whether a value contains a password: `scheme://user:password@host`, or a field of a connection string.
+fn has_credentials(value: &str) -> bool {
     let in_address = value.match_indices("://").any(|(at, sign)| {
         let rest = &value[at + sign.len()..];
         let authority = &rest[..rest.find(['/', '?', '#', ' ']).unwrap_or(rest.len())];
@@ -224,7 +226,8 @@ fn runs_code(name: &str) -> bool {
     RUNS_CODE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || RUNS_CODE.contains(&name)
 }
 
-/// A `PATH` without what depends on where one is: a program planted there would be taken for another.
+/// Removes relative entries from a `PATH`: a program planted in the current directory would run in place of
+/// another.
 fn absolute_only(path: &OsStr) -> OsString {
     let entries = path.as_bytes().split(|&byte| byte == b':');
     let absolute: Vec<&[u8]> = entries.filter(|entry| entry.starts_with(b"/")).collect();
@@ -237,11 +240,11 @@ mod tests {
 
     fn of(users: &[(&str, &str)]) -> Environment {
         let users = users.iter().map(|(name, value)| (name.into(), value.into()));
-        Environment::of(users, |value| value.starts_with("ghp_"))
+        Environment::from_user(users, |value| value.starts_with("ghp_"))
     }
 
     #[test]
-    fn secrets_and_what_runs_code_are_left_out_and_named() {
+    fn secrets_and_code_injecting_variables_are_removed_and_named() {
         let names =
             ["OPENAI_API_KEY", "github_token", "LD_PRELOAD", "BASH_FUNC_ls%%", "NODE_OPTIONS"];
         let mut users: Vec<(&str, &str)> = names.iter().map(|name| (*name, "x")).collect();
@@ -250,7 +253,7 @@ mod tests {
         let environment = of(&users);
         let mut expected = names.map(str::to_owned);
         expected.sort();
-        assert_eq!(environment.left_out, expected);
+        assert_eq!(environment.removed, expected);
         let secrets: Vec<&OsString> = environment.secrets.iter().map(|(name, _)| name).collect();
         assert_eq!(secrets, ["OPENAI_API_KEY", "github_token"]);
         assert_eq!(environment.get("EDITOR"), Some(OsStr::new(NO_EDITOR)));
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_known_by_their_names_and_by_their_values() {
+    fn secrets_are_recognised_by_name_and_by_value() {
         for name in [
             "GITHUB_PAT",
             "MYSQL_PWD",
@@ -300,9 +303,9 @@ mod tests {
     }
 
     #[test]
-    fn a_path_has_only_what_is_the_same_everywhere() {
+    fn path_keeps_only_absolute_entries() {
         assert_eq!(of(&[("PATH", ".:/a::b:/c")]).get("PATH"), Some(OsStr::new("/a:/c")));
-        assert_eq!(of(&[]).get("PATH"), Some(OsStr::new(USUAL_PATH)));
+        assert_eq!(of(&[]).get("PATH"), Some(OsStr::new(DEFAULT_PATH)));
         assert_eq!(of(&[]).get("LANG"), Some(OsStr::new("C.UTF-8")));
         assert_eq!(of(&[("LC_ALL", "de_DE.UTF-8")]).get("LANG"), None);
     }

@@ -1,33 +1,33 @@
-//! What can go wrong with a command that is not the command's own failure.
+//! Errors of running a command that are not the command's own failure.
 
 use std::fmt;
 use std::io;
 
-/// Trouble of ours, not of the command.
+/// A command could not be started, or its outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobError {
-    /// There are as many jobs as there may be, and all of them run.
+    /// The session has its maximum number of jobs, and all of them are running.
     TooMany(usize),
-    /// The keeper could not be started, or not be told.
+    /// The shim could not be started, or its request could not be sent.
     NotLaunched {
-        /// The system's number for why.
+        /// The errno.
         errno: i32,
     },
-    /// The keeper could not prepare the command.
+    /// The shim could not prepare the command.
     NotPrepared {
-        /// What it was about to do.
+        /// The step that failed.
         step: String,
-        /// On what; may be empty.
+        /// The object of the step, such as a path. May be empty.
         what: String,
-        /// The system's number for why; zero, if `what` says it.
+        /// The errno. Zero if `what` has the reason.
         errno: i32,
     },
-    /// Nothing on this system confines a command.
+    /// This system has no mechanism to confine a command.
     NotConfinable,
-    /// The keeper is gone, without a last word.
-    KeeperLost,
-    /// The keeper says nothing.
-    KeeperSilent,
+    /// The shim exited without reporting how the command ended.
+    ShimLost,
+    /// The shim did not report in time whether the shell runs.
+    ShimUnresponsive,
 }
 
 impl JobError {
@@ -41,26 +41,30 @@ impl fmt::Display for JobError {
         match self {
             JobError::TooMany(count) => write!(f, "{count} commands are running already"),
             JobError::NotLaunched { errno } => {
-                write!(f, "the process that keeps a command could not be started: {}", why(*errno))
+                write!(
+                    f,
+                    "the process that keeps a command could not be started: {}",
+                    os_error(*errno)
+                )
             }
-            // In somebody else's words, who says why.
+            // `what` is the message of another program.
             JobError::NotPrepared { step, what, errno: 0 } => write!(f, "could not {step}: {what}"),
             JobError::NotPrepared { step, what, errno } if what.is_empty() => {
-                write!(f, "could not {step}: {}", why(*errno))
+                write!(f, "could not {step}: {}", os_error(*errno))
             }
             JobError::NotPrepared { step, what, errno } => {
-                write!(f, "could not {step} {what}: {}", why(*errno))
+                write!(f, "could not {step} {what}: {}", os_error(*errno))
             }
             JobError::NotConfinable => {
                 write!(f, "nothing on this system confines a command")
             }
-            JobError::KeeperLost => {
+            JobError::ShimLost => {
                 write!(
                     f,
                     "the process that kept the command was killed, and how the command ended is not known"
                 )
             }
-            JobError::KeeperSilent => {
+            JobError::ShimUnresponsive => {
                 write!(f, "the process that keeps the command does not answer")
             }
         }
@@ -69,6 +73,6 @@ impl fmt::Display for JobError {
 
 impl std::error::Error for JobError {}
 
-fn why(errno: i32) -> io::Error {
+fn os_error(errno: i32) -> io::Error {
     io::Error::from_raw_os_error(errno)
 }

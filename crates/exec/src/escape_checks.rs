@@ -1,4 +1,4 @@
-//! Attempts to get out of a sandbox, made to find out whether it holds here.
+//! Attempts to escape from a sandbox, to find out whether it holds on this system.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -13,27 +13,27 @@ use crate::jobs::Jobs;
 use crate::sandbox::{Network, Sandbox};
 use crate::wire::Ending;
 
-/// How long one may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time limit of one attempt.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An address that is nobody's, by the documents that give them out.
-const NOBODYS: &str = "192.0.2.1";
+/// An address that is reserved for documentation (RFC 5737) and so has no host.
+const UNUSED_ADDRESS: &str = "192.0.2.1";
 
-/// How much of its words is repeated.
-const SAID: usize = 300;
+/// Bytes of an attempt's output that are kept.
+const MAX_OUTPUT: usize = 300;
 
-/// One attempt, and what came of it.
+/// One attempt and its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EscapeAttempt {
-    /// What was tried.
-    pub what: &'static str,
-    /// Whether it was refused.
-    pub held: bool,
-    /// What the system said to it.
-    pub said: String,
+    /// The action that was attempted.
+    pub description: &'static str,
+    /// Whether the sandbox blocked it.
+    pub blocked: bool,
+    /// The output of the attempt.
+    pub output: String,
 }
 
-/// Scripts that end with 0 if they got out, and undo what they did. `$RUNTIME` is this process.
+/// Scripts that exit with 0 if they escaped, and undo their change. `$RUNTIME` is the pid of this process.
 const SCRIPTS: [(&str, &str); 20] = [
     (
         "make a file in the home",
@@ -66,31 +66,32 @@ const SCRIPTS: [(&str, &str); 20] = [
     ("gain rights by a program", "! grep -q '^NoNewPrivs:[[:space:]]*1' /proc/self/status"),
 ];
 
-/// Makes all of them. `command` has the shell and the environment, and where they begin.
+/// Makes all attempts. `command` provides the shell, the environment and the directory. Fails if a command
+/// cannot be started.
 pub fn try_to_escape(
     jobs: &Jobs,
     sandbox: &Sandbox,
     command: &Command,
 ) -> Result<Vec<EscapeAttempt>, JobError> {
     let mut attempts = Vec::new();
-    for (what, script) in SCRIPTS {
-        attempts.push(attempt(jobs, sandbox, command, what, script)?);
+    for (description, script) in SCRIPTS {
+        attempts.push(attempt(jobs, sandbox, command, description, script)?);
     }
-    // Somebody to reach, who is outside.
+    // A server outside the sandbox.
     let server = TcpListener::bind("127.0.0.1:0").ok();
     let port = server.as_ref().and_then(|server| server.local_addr().ok());
     if let Some(address) = port.filter(|_| sandbox.network == Network::None) {
         let script = format!("exec 3<> /dev/tcp/127.0.0.1/{}", address.port());
         attempts.push(attempt(jobs, sandbox, command, "reach a server of this machine", &script)?);
-        // Nothing is sent: that there is a way is enough.
-        let script = format!("exec 3<> /dev/udp/{NOBODYS}/9");
+        // Nothing is sent: a route is enough.
+        let script = format!("exec 3<> /dev/udp/{UNUSED_ADDRESS}/9");
         attempts.push(attempt(jobs, sandbox, command, "find a way to another machine", &script)?);
     }
-    attempts.push(outlive(jobs, sandbox, command)?);
+    attempts.push(outlive_command(jobs, sandbox, command)?);
     Ok(attempts)
 }
 
-/// Whether what is refused to a command is told: by trying something that is.
+/// Whether denied actions of a command are reported. Tests it with writes that must be denied.
 pub fn reports_denials(
     jobs: &Jobs,
     sandbox: &Sandbox,
@@ -98,8 +99,8 @@ pub fn reports_denials(
 ) -> Result<bool, JobError> {
     let script = b": >> /etc/hostname; : >> /etc/passwd".to_vec();
     let command = Command { script, ..command.clone() };
-    let job = jobs.start_within(sandbox, &command, Arc::new(AllowAll))?;
-    job.wait(PATIENCE, |now| !now.status.is_running());
+    let job = jobs.start_sandboxed(sandbox, &command, Arc::new(AllowAll))?;
+    job.wait(ATTEMPT_TIMEOUT, |now| !now.status.is_running());
     job.end(Ending::Immediate, Status::Killed);
     Ok(!job.refusals().is_empty())
 }
@@ -108,31 +109,39 @@ fn attempt(
     jobs: &Jobs,
     sandbox: &Sandbox,
     command: &Command,
-    what: &'static str,
+    description: &'static str,
     script: &str,
 ) -> Result<EscapeAttempt, JobError> {
     let mut command = Command { script: script.into(), ..command.clone() };
     command.environment.push(("RUNTIME".into(), std::process::id().to_string().into()));
-    let job = jobs.start_within(sandbox, &command, Arc::new(AllowAll))?;
-    let ended = job.wait(PATIENCE, |now| !now.status.is_running() && now.closed).ended;
+    let job = jobs.start_sandboxed(sandbox, &command, Arc::new(AllowAll))?;
+    let ended = job.wait(ATTEMPT_TIMEOUT, |now| !now.status.is_running() && now.closed).ended;
     job.end(Ending::Immediate, Status::Killed);
-    let (_, said) = job.read(0, SAID);
-    let said = String::from_utf8_lossy(&said).trim().to_owned();
-    let held = ended.is_none_or(|ended| ended.exit != Exit::Code(0));
-    Ok(EscapeAttempt { what, held, said })
+    let (_, output) = job.read(0, MAX_OUTPUT);
+    let output = String::from_utf8_lossy(&output).trim().to_owned();
+    let blocked = ended.is_none_or(|ended| ended.exit != Exit::Code(0));
+    Ok(EscapeAttempt { description, blocked, output })
 }
 
-/// Leaves a process behind that has cut every tie to its shell, and ends the command.
-fn outlive(jobs: &Jobs, sandbox: &Sandbox, command: &Command) -> Result<EscapeAttempt, JobError> {
+/// Starts a process that detaches itself from its shell, and ends the command.
+fn outlive_command(
+    jobs: &Jobs,
+    sandbox: &Sandbox,
+    command: &Command,
+) -> Result<EscapeAttempt, JobError> {
     let script = b"(setsid sleep 600 > /dev/null 2>&1 < /dev/null &)".to_vec();
     let command = Command { script, ..command.clone() };
-    let job = jobs.start_within(sandbox, &command, Arc::new(AllowAll))?;
-    job.wait(PATIENCE, |now| !now.status.is_running());
+    let job = jobs.start_sandboxed(sandbox, &command, Arc::new(AllowAll))?;
+    job.wait(ATTEMPT_TIMEOUT, |now| !now.status.is_running());
     let left = job.processes();
     job.end(Ending::Immediate, Status::Killed);
-    let over = job.wait(PATIENCE, |now| now.over).over;
+    let all_exited = job.wait(ATTEMPT_TIMEOUT, |now| now.all_exited).all_exited;
     let lives = |pid: i32| Path::new("/proc").join(pid.to_string()).exists();
     let alive = left.iter().filter(|process| lives(process.pid)).count();
-    let said = format!("{} left behind, {alive} alive after its end", left.len());
-    Ok(EscapeAttempt { what: "outlive the command", held: over && alive == 0, said })
+    let output = format!("{} left behind, {alive} alive after its end", left.len());
+    Ok(EscapeAttempt {
+        description: "outlive the command",
+        blocked: all_exited && alive == 0,
+        output,
+    })
 }

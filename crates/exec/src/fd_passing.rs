@@ -1,4 +1,4 @@
-//! Open descriptors, sent along with bytes on a socket.
+//! Sends and receives file descriptors with bytes on a socket.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -11,16 +11,16 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// As many as are ever sent at a time.
-const MAX: usize = 2;
+/// The largest number of descriptors in one message.
+const MAX_DESCRIPTORS: usize = 2;
 
-/// Sends bytes, with descriptors along with the first of them.
+/// Sends bytes. The descriptors go with the first of them.
 pub(crate) fn send(
     mut socket: &UnixStream,
     bytes: &[u8],
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -33,10 +33,10 @@ pub(crate) fn send(
 
 /// Reads some bytes, and the descriptors that came with them.
 pub(crate) fn receive(socket: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let slices = &mut [IoSliceMut::new(buffer)];
-    // A socket with a time limit is also interrupted by being stopped and continued.
+    // Stopping and continuing the process also interrupts a socket with a timeout.
     let receive = || recvmsg(socket, slices, &mut ancillary, RecvFlags::CMSG_CLOEXEC);
     let received = retry_on_intr(receive)?;
     let mut descriptors = Vec::new();

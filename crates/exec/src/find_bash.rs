@@ -1,9 +1,9 @@
-//! Where bash is.
+//! Finds bash.
 
 use std::path::{Path, PathBuf};
 
-/// Where systems have it. Not looked up in `PATH`: a program planted there would get every script.
-const PLACES: [&str; 5] = [
+/// Paths of bash. `PATH` is not searched: a program planted there would get every script.
+const BASH_PATHS: [&str; 5] = [
     "/bin/bash",
     "/usr/bin/bash",
     "/usr/local/bin/bash",
@@ -11,7 +11,7 @@ const PLACES: [&str; 5] = [
     "/opt/homebrew/bin/bash",
 ];
 
-/// The shell that commands are run by, if this system has it.
+/// The path of the bash that runs commands. `None` if this system has none.
 pub fn find_bash() -> Option<PathBuf> {
-    PLACES.iter().map(Path::new).find(|path| path.is_file()).map(Path::to_owned)
+    BASH_PATHS.iter().map(Path::new).find(|path| path.is_file()).map(Path::to_owned)
 }

@@ -1,4 +1,4 @@
-//! Decides what a command may do to a file, before it is done.
+//! The interface that decides whether a command may change a file.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -7,81 +7,81 @@ use std::path::{Path, PathBuf};
 
 use crate::refusal::Unwritable;
 
-/// Decides about each change that a command is about to make. One thread asks, for all commands; the call
-/// of the command waits for the answer.
+/// Decides about each file change of a command before it is made. A single thread asks for all commands, and
+/// the system call waits for the decision.
 pub trait Guard: Send + Sync + fmt::Debug {
-    /// Decides about one call. A rename has two accesses or, if it exchanges two names, four; all others
-    /// have one or two. If the answer allows the call, it is made next. `program` tells which program makes it,
-    /// as it says itself.
+    /// Decides about one system call. A rename has two accesses, or four if it exchanges two names; other
+    /// calls have one or two. If the decision allows the call, it is made next. `program` returns the program
+    /// that makes the call, as that program describes itself.
     fn decide(
         &self,
         accesses: &[FileAccess],
         program: &dyn Fn() -> Option<Program>,
     ) -> GuardVerdict;
 
-    /// Judges the content that a file is about to have, after [`Verdict::Review`] or [`Verdict::Renew`]. If
-    /// `is_new`, content that is there already counts for nothing.
+    /// Reviews the new content of a file, after [`GuardVerdict::Review`] or [`GuardVerdict::ReviewAndCopy`].
+    /// If `is_new`, the existing content is not taken into account.
     fn review(&self, path: &Path, content: &[u8], is_new: bool) -> Result<(), RefusedContent>;
 
-    /// Decides whether a file may be read. It is asked only if [`crate::Sandbox::supervise_reads`] is set.
+    /// Whether a file may be read. Only asked if [`crate::Sandbox::supervise_reads`] is set.
     fn may_read(&self, path: &Path) -> bool;
 
-    /// A change could not be supervised, so that it is not recorded.
-    fn unseen(&self, why: &io::Error);
+    /// Reports that a change could not be supervised and so is not recorded.
+    fn supervision_failed(&self, why: &io::Error);
 
-    /// No process of the command is left.
-    fn over(&self);
+    /// Reports that all processes of the command have exited.
+    fn finished(&self);
 }
 
-/// The program that makes a call, as it says itself.
+/// The program that makes a call, as it describes itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
-    /// The file that it was started from.
+    /// Its executable file.
     pub path: PathBuf,
-    /// Its arguments, the first of which is its name.
+    /// Its arguments, starting with its name.
     pub arguments: Vec<OsString>,
 }
 
-/// A content that a file must not have.
+/// Content that a file must not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedContent {
-    /// Why.
+    /// The reason.
     pub why: Unwritable,
-    /// The content and the mode that the file gets if the command has removed it.
-    pub instead: Option<(Vec<u8>, u32)>,
+    /// The content and mode to restore if the command has removed the file.
+    pub fallback: Option<(Vec<u8>, u32)>,
 }
 
 /// One file that a call is about to change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileAccess {
-    /// The real path as the command sees it: of the file, or of where it would be.
+    /// The real path in the command's view. The file need not exist.
     pub path: PathBuf,
-    /// What is there now; nothing, if no file has this name.
+    /// The kind of the existing file. `None` if the path does not exist.
     pub kind: Option<NodeKind>,
-    /// What the call does.
+    /// What the call does to the file.
     pub action: FileAction,
 }
 
 /// What a call does to a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileAction {
-    /// Changes the content of a file that is there, or opens it so that it can be changed.
+    /// Changes the content of an existing file, or opens it for writing.
     Write,
-    /// Makes a new name.
+    /// Creates a file of this kind.
     Create(NodeKind),
-    /// Removes the name.
+    /// Removes the file.
     Remove,
-    /// Renames what is there to another name.
+    /// Renames the file to another path.
     RenameFrom,
-    /// Gives this name to something of this kind, in the place of what is there.
+    /// Renames a file of this kind to this path, replacing an existing file.
     RenameTo(NodeKind),
-    /// Gives another name to the same file.
+    /// Makes a hard link to the file.
     Link,
     /// Changes the mode or an extended attribute, such as an access control list.
     ChangeMode,
 }
 
-/// What kind of file a name has.
+/// The kind of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NodeKind {
     /// A regular file.
@@ -94,24 +94,23 @@ pub enum NodeKind {
     Special,
 }
 
-/// The answer of a [`Guard`].
+/// The decision of a [`Guard`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GuardVerdict {
-    /// The call is made.
+    /// The call is allowed.
     Allow,
     /// The call fails.
     Refuse {
-        /// For which access.
+        /// The index of the access that is denied.
         access: usize,
-        /// Why.
+        /// The reason.
         why: Unwritable,
     },
-    /// The content decides: [`Guard::review`] is asked when it is complete, and until then the name has its
-    /// old content. It is for regular files that are written or renamed to their name.
+    /// The content decides: [`Guard::review`] is called when it is complete, and until then the path keeps
+    /// its old content. Only for regular files that are written or are the target of a rename.
     Review,
-    /// The call is made after these files were reviewed and replaced by copies. Those that are not there are
-    /// passed over.
-    Renew(Vec<PathBuf>),
+    /// The call is allowed after these files were reviewed and replaced by copies. Missing files are skipped.
+    ReviewAndCopy(Vec<PathBuf>),
 }
 
 /// A guard that allows everything.
@@ -131,7 +130,7 @@ impl Guard for AllowAll {
         true
     }
 
-    fn unseen(&self, _: &io::Error) {}
+    fn supervision_failed(&self, _: &io::Error) {}
 
-    fn over(&self) {}
+    fn finished(&self) {}
 }

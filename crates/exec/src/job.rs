@@ -1,8 +1,8 @@
-//! One command that was started: what it is doing, what it wrote, how it ended.
+//! One command that was started: its status, its output and how it ended.
 //!
-//! The thread of the [`crate::poller`] is the only one that changes a job; everybody else looks at it and
-//! waits for it to change. A job goes from pending to running, and from there, once, to how it ended; its
-//! processes may outlive its shell, so *ended* and *over* are two things.
+//! Only the thread of the [`crate::poller`] changes a job; other threads read it and wait for changes. A job
+//! goes from pending to running and, once, to a final status. Its processes may outlive its shell, so a job
+//! can have ended before all its processes have exited.
 
 use std::io::Write as _;
 use std::ops::Range;
@@ -16,13 +16,13 @@ use rustix::process::Pid;
 
 use crate::command::{Ended, Exit, Stream};
 use crate::error::JobError;
-use crate::output_buffer::Log;
-use crate::ports::listening;
-use crate::refusal::{REFUSALS_TOLD, Refusal};
-use crate::shell_state::read_left;
+use crate::output_buffer::OutputBuffer;
+use crate::ports::listening_ports;
+use crate::refusal::{MAX_REFUSALS, Refusal};
+use crate::shell_state::parse_shell_state;
 use crate::shim::{Process, descendants, kill_session};
 use crate::shim_pool::EndSignal;
-use crate::terminal_reads::{end_if_it_waits_for_keys, waits_for_keys};
+use crate::terminal_reads::{end_if_waiting_for_keyboard, waits_for_keyboard};
 use crate::wire::{Ending, ShimMessage};
 
 /// A command that was started.
@@ -32,41 +32,41 @@ pub struct Job {
     script: Vec<u8>,
     directory: PathBuf,
     created: SystemTime,
-    keeper: i32,
-    /// Who hears of its end.
-    over: EndSignal,
+    shim_pid: i32,
+    /// Notified when all processes have exited.
+    end_signal: EndSignal,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// The names of a job.
+/// The ids of a job.
 #[derive(Debug)]
 pub(crate) struct JobIds {
-    /// In its session: short, and of no use outside it.
+    /// Unique in its session only.
     pub(crate) session: String,
-    /// Among all commands of the user; it cannot be guessed.
-    pub(crate) keeper: String,
+    /// Unique among all commands of the user. It cannot be guessed.
+    pub(crate) global: String,
 }
 
-/// What a job is doing.
+/// The status of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// Its shell has not begun.
+    /// Its shell has not started.
     Pending,
     /// Its shell runs.
     Running,
-    /// Its shell ended with 0.
+    /// Its shell exited with 0.
     Completed,
-    /// Its shell ended otherwise.
+    /// Its shell exited with another code, or a signal ended it.
     Failed,
     /// It was killed.
     Killed,
-    /// It was killed because it took too long.
+    /// It was killed because it exceeded its time limit.
     TimedOut,
 }
 
 impl Status {
-    /// Its name in replies.
+    /// The name of the status in replies.
     pub fn name(self) -> &'static str {
         match self {
             Status::Pending => "pending",
@@ -78,60 +78,60 @@ impl Status {
         }
     }
 
-    /// Whether its shell is still to end.
+    /// Whether its shell has not ended yet.
     pub fn is_running(self) -> bool {
         matches!(self, Status::Pending | Status::Running)
     }
 }
 
-/// A job at one moment.
+/// The state of a job at one moment.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// What it is doing.
+    /// The status.
     pub status: Status,
-    /// How its shell ended, once it has.
+    /// The result of its shell, once it has ended.
     pub ended: Option<Ended>,
-    /// From its start to its end, or to now.
+    /// The time from its start to its end, or to now.
     pub duration: Duration,
     /// When its shell ended.
     pub finished: Option<SystemTime>,
-    /// Bytes that it has written.
+    /// The number of bytes that it has written.
     pub written: u64,
-    /// Those among them that are not kept any more.
+    /// The range of these bytes that is no longer kept.
     pub gap: Range<u64>,
     /// Bytes that it has written to stderr; `None` if stderr is not stored apart.
     pub errors_written: Option<u64>,
-    /// Nothing more will be written.
+    /// Whether its output is closed, so that no more can come.
     pub closed: bool,
-    /// No process of it is left.
-    pub over: bool,
-    /// How many processes were ended by force.
+    /// Whether all its processes have exited.
+    pub all_exited: bool,
+    /// The number of processes that were killed.
     pub killed: u64,
-    /// Why there is no more, if it broke.
-    pub broken: Option<JobError>,
+    /// The error that ended the job, if there was one.
+    pub error: Option<JobError>,
 }
 
 #[derive(Debug)]
 struct State {
     status: Status,
     ended: Option<Ended>,
-    log: Log,
+    output: OutputBuffer,
     /// Stderr, if it is stored apart.
-    errors: Option<Log>,
+    errors: Option<OutputBuffer>,
     began: Instant,
     lasted: Option<Duration>,
     finished: Option<SystemTime>,
     output_closed: bool,
     errors_closed: bool,
-    over: bool,
+    all_exited: bool,
     killed: u64,
-    broken: Option<JobError>,
-    /// What it is to be called when its shell ends because we made it.
+    error: Option<JobError>,
+    /// The final status if its shell ends because it was told to.
     ending: Option<Status>,
     control: Option<UnixStream>,
     child: Option<Child>,
-    /// The processes of ours between the keeper and the shell.
-    between: Vec<Pid>,
+    /// Our own processes between the shim and the shell.
+    intermediate: Vec<Pid>,
     refusals: Vec<Refusal>,
 }
 
@@ -141,77 +141,86 @@ impl Job {
         script: Vec<u8>,
         directory: PathBuf,
         (child, control): (Child, UnixStream),
-        (log, errors): (Log, Option<Log>),
-        over: EndSignal,
+        (output, errors): (OutputBuffer, Option<OutputBuffer>),
+        all_exited: EndSignal,
     ) -> Job {
-        let keeper = i32::try_from(child.id()).unwrap_or(i32::MAX);
+        let shim = i32::try_from(child.id()).unwrap_or(i32::MAX);
         let state = State {
             status: Status::Pending,
             ended: None,
-            log,
+            output,
             errors_closed: errors.is_none(),
             errors,
             began: Instant::now(),
             lasted: None,
             finished: None,
             output_closed: false,
-            over: false,
+            all_exited: false,
             killed: 0,
-            broken: None,
+            error: None,
             ending: None,
             control: Some(control),
             child: Some(child),
-            between: Vec::new(),
+            intermediate: Vec::new(),
             refusals: Vec::new(),
         };
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Job { ids, script, directory, created: SystemTime::now(), keeper, over, state, changed }
+        Job {
+            ids,
+            script,
+            directory,
+            created: SystemTime::now(),
+            shim_pid: shim,
+            end_signal: all_exited,
+            state,
+            changed,
+        }
     }
 
-    /// Its id in its session: `sh_1` is the first. Another session has its own `sh_1`.
+    /// The id in its session, such as `sh_1`. Other sessions have their own `sh_1`.
     pub fn id(&self) -> &str {
         &self.ids.session
     }
 
-    /// Its id among all commands of this user, as [`crate::Kept`] has it; it cannot be guessed.
-    pub fn keeper_id(&self) -> &str {
-        &self.ids.keeper
+    /// The id among all commands of this user, as in [`crate::RunningJob`]. It cannot be guessed.
+    pub fn global_id(&self) -> &str {
+        &self.ids.global
     }
 
-    /// What it runs.
+    /// The script.
     pub fn script(&self) -> &[u8] {
         &self.script
     }
 
-    /// Where it began.
+    /// The initial working directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// When it was made.
+    /// When the job was created.
     pub fn created(&self) -> SystemTime {
         self.created
     }
 
-    /// The number of the process that keeps it.
-    pub fn keeper(&self) -> i32 {
-        self.keeper
+    /// The pid of its shim.
+    pub fn shim_pid(&self) -> i32 {
+        self.shim_pid
     }
 
-    /// How it is now.
+    /// The current state.
     pub fn snapshot(&self) -> Snapshot {
         self.lock().snapshot()
     }
 
-    /// Bytes that it wrote, from `from` on, at most so many; and where they begin, which is later where
-    /// those at `from` are not kept.
+    /// Returns at most `max` bytes of output and the offset of the first. That offset is later than `from` if
+    /// the bytes at `from` are no longer kept.
     pub fn read(&self, from: u64, max: usize) -> (u64, Vec<u8>) {
-        self.lock().log.read(from, max)
+        self.lock().output.read(from, max)
     }
 
-    /// How many line ends it wrote before a place; before the end of the gap, if it is in the gap.
-    pub fn newlines_before(&self, place: u64) -> u64 {
-        self.lock().log.newlines_before(place)
+    /// The number of newlines before an offset. An offset in the gap counts as the end of the gap.
+    pub fn newlines_before(&self, offset: u64) -> u64 {
+        self.lock().output.newlines_before(offset)
     }
 
     /// Its stderr, if that is stored apart.
@@ -219,42 +228,42 @@ impl Job {
         self.lock().errors.is_some().then_some(ErrorStream(self))
     }
 
-    /// The processes of it that wait for keys, which never come: there is no terminal.
-    pub fn waiting_for_keys(&self) -> Vec<Process> {
-        self.processes().into_iter().filter(|process| waits_for_keys(process.pid)).collect()
+    /// The processes that wait for keyboard input, which never comes: there is no terminal.
+    pub fn waiting_for_keyboard(&self) -> Vec<Process> {
+        self.processes().into_iter().filter(|process| waits_for_keyboard(process.pid)).collect()
     }
 
-    /// Tells one of its processes to end, if it still waits for keys.
-    pub fn end_waiting_for_keys(&self, process: &Process) {
-        end_if_it_waits_for_keys(process.pid);
+    /// Sends SIGTERM to one of its processes, if it still waits for keyboard input.
+    pub fn end_if_waiting_for_keyboard(&self, process: &Process) {
+        end_if_waiting_for_keyboard(process.pid);
     }
 
-    /// The processes of it that run: what its shell started, and the shell.
+    /// The running processes: the shell and its descendants.
     pub fn processes(&self) -> Vec<Process> {
-        let (over, between) = {
+        let (all_exited, intermediate) = {
             let state = self.lock();
-            (state.over, state.between.clone())
+            (state.all_exited, state.intermediate.clone())
         };
-        let mut processes = if over { Vec::new() } else { descendants(self.keeper) };
-        processes.retain(|process| !between.iter().any(|own| own.as_raw_pid() == process.pid));
+        let mut processes = if all_exited { Vec::new() } else { descendants(self.shim_pid) };
+        processes.retain(|process| !intermediate.iter().any(|own| own.as_raw_pid() == process.pid));
         processes
     }
 
-    /// What its sandbox has refused so far, each once, in the order in which it was tried. One more than
-    /// [`crate::REFUSALS_TOLD`] means that there were more.
+    /// The actions that the sandbox has denied so far, without duplicates, in order. One more than
+    /// [`crate::MAX_REFUSALS`] means that there were more.
     pub fn refusals(&self) -> Vec<Refusal> {
         self.lock().refusals.clone()
     }
 
     /// The TCP ports that its processes listen on.
     pub fn ports(&self) -> Vec<u16> {
-        listening(&self.processes().iter().map(|process| process.pid).collect::<Vec<_>>())
+        listening_ports(&self.processes().iter().map(|process| process.pid).collect::<Vec<_>>())
     }
 
-    /// Waits until it is as wanted, or for so long; answers how it is then. It is looked at whenever its state
-    /// changes, not whenever it writes: who waits for output waits for a little at a time.
-    pub fn wait(&self, patience: Duration, wanted: impl Fn(&Snapshot) -> bool) -> Snapshot {
-        let until = Instant::now() + patience;
+    /// Waits until `wanted` returns true for the state or the timeout passes, and returns the last state. New
+    /// output does not wake it, only changes of the status; to wait for output, call it with short timeouts.
+    pub fn wait(&self, timeout: Duration, wanted: impl Fn(&Snapshot) -> bool) -> Snapshot {
+        let until = Instant::now() + timeout;
         let mut state = self.lock();
         loop {
             let snapshot = state.snapshot();
@@ -267,38 +276,38 @@ impl Job {
         }
     }
 
-    /// Has all its processes ended. `as_status` is what it is called if its shell still ran.
+    /// Ends all its processes. `as_status` becomes the status if its shell still runs.
     pub fn end(&self, how: Ending, as_status: Status) {
         let mut state = self.lock();
         if state.status.is_running() {
             state.ending = Some(as_status);
         }
         if let Some(control) = &mut state.control {
-            // A keeper that is gone needs no word.
-            let _ = control.write_all(&[how.word()]);
+            // The shim may already have exited.
+            let _ = control.write_all(&[how.to_byte()]);
         }
     }
 
-    /// More output came. Nobody is woken for it: a flood would wake whoever waits for the end thousands of
-    /// times a second.
-    pub(crate) fn wrote(&self, stream: Stream, bytes: &[u8]) {
+    /// Appends output. Waiting threads are not woken: a flood of output would wake them thousands of times a
+    /// second.
+    pub(crate) fn append_output(&self, stream: Stream, bytes: &[u8]) {
         let mut state = self.lock();
         match (stream, &mut state.errors) {
             (Stream::Errors, Some(errors)) => errors.append(bytes),
-            _ => state.log.append(bytes),
+            _ => state.output.append(bytes),
         }
     }
 
-    /// Its sandbox refused something.
-    pub(crate) fn refused(&self, refusal: Refusal) {
+    /// Records a denied action.
+    pub(crate) fn add_refusal(&self, refusal: Refusal) {
         let mut state = self.lock();
-        if state.refusals.len() <= REFUSALS_TOLD {
+        if state.refusals.len() <= MAX_REFUSALS {
             state.refusals.push(refusal);
         }
     }
 
-    /// No more will come.
-    pub(crate) fn closed(&self, stream: Stream) {
+    /// Marks a stream as complete.
+    pub(crate) fn stream_closed(&self, stream: Stream) {
         match stream {
             Stream::Output => self.lock().output_closed = true,
             Stream::Errors => self.lock().errors_closed = true,
@@ -306,45 +315,50 @@ impl Job {
         self.changed.notify_all();
     }
 
-    /// The keeper said something.
-    pub(crate) fn heard(&self, notice: ShimMessage) {
+    /// Handles a message of the shim.
+    pub(crate) fn handle_message(&self, message: ShimMessage) {
         let mut state = self.lock();
-        match notice {
-            ShimMessage::Started { between } => {
-                state.between = between;
+        match message {
+            ShimMessage::Started { intermediate } => {
+                state.intermediate = intermediate;
                 if state.status == Status::Pending {
                     state.status = Status::Running;
                 }
             }
             ShimMessage::NotStarted { step, what, errno } => {
                 state.finish(Status::Failed);
-                state.broken = Some(JobError::NotPrepared { step, what, errno });
+                state.error = Some(JobError::NotPrepared { step, what, errno });
             }
-            ShimMessage::Exited { exit, cpu, peak_bytes, left } => {
+            ShimMessage::Exited { exit, cpu, peak_bytes, shell_state } => {
                 let by_itself = if exit.is_success() { Status::Completed } else { Status::Failed };
-                // Whoever ends by itself while it is told to is not killed.
+                // A shell that exits by itself with success was not killed, even if it was told to end.
                 let killed =
                     state.ending.filter(|_| matches!(exit, Exit::Signal(_)) || !exit.is_success());
                 state.finish(killed.unwrap_or(by_itself));
-                state.ended = Some(Ended { exit, cpu, peak_bytes, left: read_left(&left) });
+                state.ended = Some(Ended {
+                    exit,
+                    cpu,
+                    peak_bytes,
+                    shell_state: parse_shell_state(&shell_state),
+                });
             }
-            // The poller has begun to supervise it.
-            ShimMessage::Supervised => {}
-            ShimMessage::Over { ended } => {
-                state.over = true;
-                state.killed = ended;
+            // The poller handles this one.
+            ShimMessage::SupervisionReady => {}
+            ShimMessage::Finished { terminated } => {
+                state.all_exited = true;
+                state.killed = terminated;
             }
         }
         drop(state);
         self.changed.notify_all();
     }
 
-    /// The keeper is gone: after its last word, or killed.
-    pub(crate) fn keeper_gone(&self) {
-        // Not while others are kept from looking: that it is over was said before.
+    /// The shim has exited, after its last message or because it was killed.
+    pub(crate) fn on_shim_exit(&self) {
+        // Waits without the lock, so that other threads can read the state.
         let child = self.lock().child.take();
         if let Some(mut child) = child {
-            // It has closed its socket, so it has ended or is about to.
+            // It has closed its socket, so it has exited or is about to.
             let _ = child.wait();
         }
         let mut state = self.lock();
@@ -352,13 +366,13 @@ impl Job {
         if state.status.is_running() {
             let ending = state.ending.unwrap_or(Status::Failed);
             state.finish(ending);
-            state.broken = Some(JobError::KeeperLost);
-            kill_session(self.keeper);
+            state.error = Some(JobError::ShimLost);
+            kill_session(self.shim_pid);
         }
-        state.over = true;
+        state.all_exited = true;
         drop(state);
         self.changed.notify_all();
-        self.over.tell();
+        self.end_signal.notify();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -395,13 +409,13 @@ impl State {
             ended: self.ended.clone(),
             duration: self.lasted.unwrap_or_else(|| self.began.elapsed()),
             finished: self.finished,
-            written: self.log.written(),
-            gap: self.log.gap(),
-            errors_written: self.errors.as_ref().map(Log::written),
+            written: self.output.written(),
+            gap: self.output.gap(),
+            errors_written: self.errors.as_ref().map(OutputBuffer::written),
             closed: self.output_closed && self.errors_closed,
-            over: self.over,
+            all_exited: self.all_exited,
             killed: self.killed,
-            broken: self.broken.clone(),
+            error: self.error.clone(),
         }
     }
 }

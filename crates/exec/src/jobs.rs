@@ -1,4 +1,4 @@
-//! The commands of one session: those that run, and those that have ended and are still remembered.
+//! The commands of one session: the running ones and the ended ones that are still remembered.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,99 +12,115 @@ use crate::error::JobError;
 use crate::guard::Guard;
 use crate::job::{Job, JobIds, Status};
 use crate::launch::Launcher;
-use crate::output_buffer::{Log, LogLimits, LogRoom};
+use crate::output_buffer::{OutputBuffer, OutputLimits, OutputSpace};
 use crate::poller::{Poller, Supervision};
-use crate::sandbox::level::{Enforced, Level};
-use crate::sandbox::namespaces::Space;
+use crate::sandbox::level::{Level, SandboxSupport};
+use crate::sandbox::namespaces::SessionNamespaces;
 use crate::sandbox::{Confinement, Sandbox};
 use crate::sandbox_probe;
 use crate::session_tmp::SessionTmp;
-use crate::shim_pool::Keepers;
-use crate::supervise::caller::stand_alone;
+use crate::shim_pool::ShimPool;
+use crate::supervise::caller::unshare_fs;
 use crate::wire::Ending;
 
-/// What the id of a job begins with; a number follows that counts the jobs of the session.
+/// The prefix of a job id. The number of the job in its session follows.
 const ID_PREFIX: &str = "sh_";
 
-/// How long a keeper may take to say whether the shell runs. It takes a millisecond; a machine that
-/// swaps takes longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a shim may take to report that the shell runs. It takes a millisecond, but longer on a machine
+/// that swaps.
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Starts commands for any number of sessions; one thread attends to all of them.
+/// Runs commands for any number of sessions, with one thread for all of them.
 #[derive(Debug)]
-pub struct Shells {
-    keepers: Keepers,
-    room: Arc<LogRoom>,
+pub struct JobRunner {
+    shims: ShimPool,
+    output_space: Arc<OutputSpace>,
     poller: Poller,
     supervisor: Arc<Poller>,
-    /// The newest version of Landlock that may be used.
-    landlock: i64,
-    enforced: OnceLock<Enforced>,
+    /// The newest Landlock version to use.
+    max_landlock: i64,
+    sandbox_support: OnceLock<SandboxSupport>,
 }
 
-impl Shells {
-    /// Nothing is started before the first command.
-    pub fn new(launcher: Launcher, logs: LogLimits) -> Arc<Shells> {
-        Shells::with_landlock(i64::MAX, launcher, logs)
+impl JobRunner {
+    /// Creates a runner. No process or thread is started before the first command.
+    pub fn new(launcher: Launcher, output_limits: OutputLimits) -> Arc<JobRunner> {
+        JobRunner::with_max_landlock(i64::MAX, launcher, output_limits)
     }
 
-    /// The same with no newer version of Landlock than this, as on an older system.
-    pub fn with_landlock(landlock: i64, launcher: Launcher, logs: LogLimits) -> Arc<Shells> {
+    /// Creates a runner that uses no newer Landlock version than this, as on an older system.
+    pub fn with_max_landlock(
+        max_landlock: i64,
+        launcher: Launcher,
+        output_limits: OutputLimits,
+    ) -> Arc<JobRunner> {
         let poller = Poller::new("toolcrib-jobs", || Ok(()));
-        let supervisor = Arc::new(Poller::new("toolcrib-supervisor", stand_alone));
-        let (room, enforced) = (LogRoom::new(logs), OnceLock::new());
-        let keepers = Keepers::new(launcher);
-        Arc::new(Shells { keepers, room, poller, supervisor, landlock, enforced })
+        let supervisor = Arc::new(Poller::new("toolcrib-supervisor", unshare_fs));
+        let (output_space, sandbox_support) = (OutputSpace::new(output_limits), OnceLock::new());
+        let shims = ShimPool::new(launcher);
+        Arc::new(JobRunner {
+            shims,
+            output_space,
+            poller,
+            supervisor,
+            max_landlock,
+            sandbox_support,
+        })
     }
 
-    /// The commands of one session.
-    pub fn session(self: &Arc<Shells>, max: usize) -> Jobs {
-        let (space, tmp, by_number) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Jobs { shells: self.clone(), max, space, tmp, started: AtomicU64::new(0), by_number }
+    /// Creates a session that remembers at most `max` jobs.
+    pub fn session(self: &Arc<JobRunner>, max: usize) -> Jobs {
+        let (namespaces, tmp, by_number) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Jobs { runner: self.clone(), max, namespaces, tmp, started: AtomicU64::new(0), by_number }
     }
 
-    /// What this system lets us enforce: found by trying, the first time that somebody asks.
-    pub fn enforced(self: &Arc<Shells>) -> &Enforced {
-        let probe =
-            || sandbox_probe::highest(&self.session(sandbox_probe::COMMANDS), self.landlock);
-        self.enforced.get_or_init(probe)
+    /// The level of confinement that this system supports. The first call finds out by running commands.
+    pub fn sandbox_support(self: &Arc<JobRunner>) -> &SandboxSupport {
+        let probe = || {
+            sandbox_probe::probe_support(
+                &self.session(sandbox_probe::MAX_COMMANDS),
+                self.max_landlock,
+            )
+        };
+        self.sandbox_support.get_or_init(probe)
     }
 }
 
-/// The commands of one session. When it ends, so does everything that they started.
+/// The commands of one session. Dropping it ends all their processes.
 #[derive(Debug)]
 pub struct Jobs {
-    shells: Arc<Shells>,
+    runner: Arc<JobRunner>,
     max: usize,
-    /// The namespaces that its commands share, once there was one in a sandbox.
-    space: Mutex<Option<Arc<Space>>>,
-    /// The directory that its commands find as `/tmp`, once somebody asked.
+    /// The namespaces that its sandboxed commands share. Made for the first of them.
+    namespaces: Mutex<Option<Arc<SessionNamespaces>>>,
+    /// The directory that its commands see as `/tmp`. Made on the first call of [`Jobs::tmp`].
     tmp: Mutex<Option<SessionTmp>>,
-    /// How many were started; no number is given twice.
+    /// The number of started jobs. No number is used twice.
     started: AtomicU64,
-    /// In the order in which they were made.
+    /// The jobs by their number, so in the order of their start.
     by_number: Mutex<BTreeMap<u64, Arc<Job>>>,
 }
 
 impl Jobs {
-    /// Starts a command, with nothing to confine it. It runs when this answers, or has ended already.
+    /// Starts a command without a sandbox. When this returns, it runs or has already ended. Fails if the
+    /// session has too many running jobs, or if the command cannot be started.
     pub fn start(&self, command: &Command) -> Result<Arc<Job>, JobError> {
-        self.begin(command, None)
+        self.launch(command, None)
     }
 
-    /// Starts a command in a sandbox, at the level that this system can enforce. The guard decides about
-    /// each change that it makes.
-    pub fn start_within(
+    /// Starts a command in a sandbox, at the level that this system supports. The guard decides about each
+    /// change that it makes. Fails like [`Jobs::start`], and if this system cannot confine commands.
+    pub fn start_sandboxed(
         &self,
         sandbox: &Sandbox,
         command: &Command,
         guard: Arc<dyn Guard>,
     ) -> Result<Arc<Job>, JobError> {
-        self.start_at(self.shells.enforced().level, sandbox, command, guard)
+        self.start_at_level(self.runner.sandbox_support().level, sandbox, command, guard)
     }
 
-    /// Starts a command in a sandbox at a level, or not at all.
-    pub(crate) fn start_at(
+    /// Starts a command in a sandbox at a level. Fails if the level is not available.
+    pub(crate) fn start_at_level(
         &self,
         level: Level,
         sandbox: &Sandbox,
@@ -114,57 +130,59 @@ impl Jobs {
         if level == Level::Nothing {
             return Err(JobError::NotConfinable);
         }
-        let (sandbox, landlock) = (sandbox.clone(), self.shells.landlock);
-        let confinement = Confinement { sandbox, level, landlock };
-        self.begin(command, Some((&confinement, guard)))
+        let (sandbox, max_landlock) = (sandbox.clone(), self.runner.max_landlock);
+        let confinement = Confinement { sandbox, level, max_landlock };
+        self.launch(command, Some((&confinement, guard)))
     }
 
-    fn begin(
+    fn launch(
         &self,
         command: &Command,
         within: Option<(&Confinement, Arc<dyn Guard>)>,
     ) -> Result<Arc<Job>, JobError> {
-        self.make_room()?;
+        self.evict_oldest_finished()?;
         let failed = |error: io::Error| JobError::not_launched(&error);
-        let space = match &within {
-            Some((confinement, _)) if confinement.level == Level::Namespaces => Some(self.space()?),
+        let namespaces = match &within {
+            Some((confinement, _)) if confinement.level == Level::Namespaces => {
+                Some(self.namespaces()?)
+            }
             _ => None,
         };
-        let confined = within.as_ref().map(|(confinement, _)| (*confinement, space.as_deref()));
-        let launched = self.shells.keepers.launch(command, confined).map_err(failed)?;
+        let confined =
+            within.as_ref().map(|(confinement, _)| (*confinement, namespaces.as_deref()));
+        let launched = self.runner.shims.launch(command, confined).map_err(failed)?;
         let control = launched.control.try_clone().map_err(failed)?;
-        let errors = command.separate_streams.then(|| Log::new(self.shells.room.clone()));
-        let logs = (Log::new(self.shells.room.clone()), errors);
+        let buffer = || OutputBuffer::new(self.runner.output_space.clone());
+        let buffers = (buffer(), command.separate_streams.then(buffer));
         let (script, directory) = (command.script.clone(), command.directory.clone());
-        let keeper = (launched.keeper, launched.control);
-        let over = self.shells.keepers.over();
+        let shim = (launched.shim, launched.control);
+        let end_signal = self.runner.shims.end_signal();
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
-        let ids = JobIds { session: format!("{ID_PREFIX}{number}"), keeper: launched.id };
-        let job = Job::new(ids, script, directory, keeper, logs, over);
+        let ids = JobIds { session: format!("{ID_PREFIX}{number}"), global: launched.id };
+        let job = Job::new(ids, script, directory, shim, buffers, end_signal);
         let job = Arc::new(job);
         let supervision = within.map(|(confinement, guard)| Supervision {
             confinement: confinement.clone(),
             guard,
-            poller: self.shells.supervisor.clone(),
+            poller: self.runner.supervisor.clone(),
         });
-        let watched = {
-            let outputs = (launched.output, launched.errors);
-            self.shells.poller.watch(&job, outputs, control, supervision)
-        };
+        let outputs = (launched.output, launched.errors);
+        let watched = self.runner.poller.watch_job(&job, outputs, control, supervision);
         watched.map_err(failed)?;
-        let begun = job.wait(PATIENCE, |now| now.status != Status::Pending);
-        if let Some(broken) = begun.broken {
-            return Err(broken);
+        let started_job = job.wait(START_TIMEOUT, |now| now.status != Status::Pending);
+        if let Some(error) = started_job.error {
+            return Err(error);
         }
-        if begun.status == Status::Pending {
+        if started_job.status == Status::Pending {
             job.end(Ending::Immediate, Status::Killed);
-            return Err(JobError::KeeperSilent);
+            return Err(JobError::ShimUnresponsive);
         }
         self.lock().insert(number, job.clone());
         Ok(job)
     }
 
-    /// A directory of this session that goes with it, for [`Sandbox::tmp`]; made in `parent` the first time.
+    /// The temporary directory of this session, for [`Sandbox::tmp`]. The first call creates it in `parent`.
+    /// It is removed with the session.
     pub fn tmp(&self, parent: &Path) -> Result<PathBuf, JobError> {
         let mut tmp = self.tmp.lock().unwrap_or_else(PoisonError::into_inner);
         if tmp.is_none() {
@@ -178,56 +196,56 @@ impl Jobs {
         Ok(tmp.as_ref().map_or_else(PathBuf::new, |tmp| tmp.path().to_owned()))
     }
 
-    /// The same directory, if it was made.
-    pub fn made_tmp(&self) -> Option<PathBuf> {
+    /// The temporary directory of this session. `None` if it has not been created.
+    pub fn existing_tmp(&self) -> Option<PathBuf> {
         let tmp = self.tmp.lock().unwrap_or_else(PoisonError::into_inner);
         tmp.as_ref().map(|tmp| tmp.path().to_owned())
     }
 
-    /// The namespaces of this session; made for the first command that needs them.
-    fn space(&self) -> Result<Arc<Space>, JobError> {
-        let mut space = self.space.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = &*space {
+    /// The namespaces of this session. The first call makes them.
+    fn namespaces(&self) -> Result<Arc<SessionNamespaces>, JobError> {
+        let mut namespaces = self.namespaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = &*namespaces {
             return Ok(made.clone());
         }
-        let made = Arc::new(self.shells.keepers.make_space()?);
-        Ok(space.insert(made).clone())
+        let made = Arc::new(self.runner.shims.make_namespaces()?);
+        Ok(namespaces.insert(made).clone())
     }
 
-    /// The job of this session that has this id.
+    /// The job with this id. `None` if this session has none.
     pub fn get(&self, id: &str) -> Option<Arc<Job>> {
         let number = id.strip_prefix(ID_PREFIX)?.parse().ok()?;
         self.lock().get(&number).filter(|job| job.id() == id).cloned()
     }
 
-    /// All that are remembered, the oldest first.
+    /// All remembered jobs, oldest first.
     pub fn list(&self) -> Vec<Arc<Job>> {
         self.lock().values().cloned().collect()
     }
 
-    /// Those of which something runs.
+    /// The jobs that still have a running process.
     pub fn list_running(&self) -> Vec<Arc<Job>> {
-        self.list().into_iter().filter(|job| !job.snapshot().over).collect()
+        self.list().into_iter().filter(|job| !job.snapshot().all_exited).collect()
     }
 
-    /// Forgets a job of which nothing runs.
+    /// Forgets a job, unless one of its processes still runs.
     pub fn forget(&self, id: &str) {
-        self.lock().retain(|_, job| job.id() != id || !job.snapshot().over);
+        self.lock().retain(|_, job| job.id() != id || !job.snapshot().all_exited);
     }
 
-    /// Forgets those of which nothing runs and that ended so long ago; answers how many.
+    /// Forgets jobs that ended at least `age` ago and have no running process. Returns their number.
     pub fn clean_up(&self, age: Duration) -> usize {
         let old = SystemTime::now().checked_sub(age);
         let mut jobs = self.lock();
         let before = jobs.len();
         jobs.retain(|_, job| {
             let now = job.snapshot();
-            !now.over || now.finished.zip(old).is_none_or(|(finished, old)| finished > old)
+            !now.all_exited || now.finished.zip(old).is_none_or(|(finished, old)| finished > old)
         });
         before - jobs.len()
     }
 
-    /// Has everything ended that runs; answers how many jobs that were.
+    /// Ends all processes of all jobs. Returns the number of jobs that had running processes.
     pub fn kill_all(&self, how: Ending) -> usize {
         let running = self.list_running();
         for job in &running {
@@ -236,19 +254,20 @@ impl Jobs {
         running.len()
     }
 
-    /// Ends everything, and forgets it.
+    /// Ends and forgets all jobs.
     pub fn reset(&self) {
         self.kill_all(Ending::Prompt);
         self.lock().clear();
     }
 
-    /// Forgets the oldest that is over, if there are too many.
-    fn make_room(&self) -> Result<(), JobError> {
+    /// Forgets the oldest job without running processes if the session is full.
+    fn evict_oldest_finished(&self) -> Result<(), JobError> {
         let mut jobs = self.lock();
         if jobs.len() < self.max {
             return Ok(());
         }
-        let oldest = jobs.iter().find(|(_, job)| job.snapshot().over).map(|(number, _)| *number);
+        let oldest =
+            jobs.iter().find(|(_, job)| job.snapshot().all_exited).map(|(number, _)| *number);
         match oldest {
             Some(number) => {
                 jobs.remove(&number);

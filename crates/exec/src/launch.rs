@@ -1,9 +1,9 @@
-//! Starting a command: a keeper is started, which starts it.
+//! Starts commands by way of a shim process.
 //!
-//! The process that serves tools may be large and has many threads: it never forks. It spawns a small
-//! keeper ([`crate::keep`]; the host's program once more) and hands the command over on a socket. The
-//! socket is also the lifeline: when this end of it closes, in whatever way the process dies, the keeper
-//! ends all that the command started.
+//! The process that serves tools may be large and has many threads, so it never forks. It spawns a small shim
+//! ([`crate::run_shim`], mostly the host's own program again) and sends it the command on a socket. The
+//! socket is also the lifeline: when this end closes, however this process dies, the shim ends all processes
+//! of the command.
 
 use std::ffi::OsString;
 use std::io;
@@ -18,74 +18,76 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
 use crate::error::JobError;
 use crate::fd_passing;
-use crate::nofile_limit::give_as_given;
-use crate::random::random_word;
+use crate::nofile_limit::restore_limit_of;
+use crate::random::random_hex;
 use crate::running_jobs::ID_PREFIX;
-use crate::sandbox::namespaces::Space;
+use crate::sandbox::namespaces::SessionNamespaces;
 use crate::wire::{self, ShimMessage};
 
-/// More than the usual 64 KiB: a flood needs fewer wake-ups. Where the system grants less, less does.
+/// Larger than the default of 64 KiB: a flood of output needs fewer wake-ups. A smaller pipe works, too.
 const PIPE_BYTES: usize = 256 << 10;
 
-/// How long a keeper may take for the namespaces of a session. It takes a millisecond; a machine that
-/// swaps takes longer.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a shim may take to make the namespaces of a session. It takes a millisecond, but longer on a
+/// machine that swaps.
+const NAMESPACES_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Starts keepers.
+/// Starts shims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
-    /// The program whose `main` calls [`crate::keep`], by its full path.
+    /// The absolute path of a program whose `main` calls [`crate::run_shim`].
     pub program: PathBuf,
-    /// The arguments by which it knows that it is to. The job's id comes behind them: for whoever lists
-    /// processes.
+    /// Arguments that select the shim in that program. The job's id is appended, so that process listings
+    /// show it.
     pub arguments: Vec<OsString>,
-    /// The workspace of the runtime, for whoever lists commands.
+    /// The workspace of the runtime, shown in lists of commands.
     pub workspace: Option<PathBuf>,
 }
 
-/// The variable of a keeper that has the workspace.
+/// The environment variable of a shim that holds the workspace.
 pub(crate) const WORKSPACE: &str = "TOOLCRIB_WORKSPACE";
 
-/// A keeper that waits for its request. It ends when this is dropped.
+/// A shim that waits for its request. Dropping this ends it.
 #[derive(Debug)]
-pub(crate) struct Shim(Option<Launched>);
+pub(crate) struct IdleShim(Option<Launched>);
 
-/// A command under way.
+/// A command that was handed to a shim.
 #[derive(Debug)]
 pub(crate) struct Launched {
-    /// The id of the job among all commands of the user, which the keeper has among its arguments.
+    /// The id of the job among all commands of the user. It is the last argument of the shim.
     pub(crate) id: String,
-    pub(crate) keeper: Child,
-    /// The socket to the keeper; it does not block once a request was handed over.
+    pub(crate) shim: Child,
+    /// The socket to the shim. It is non-blocking once a request was sent.
     pub(crate) control: UnixStream,
-    /// The read end of stdout, and of stderr unless that is stored apart. It does not block.
+    /// The read end of stdout, and of stderr unless that is stored apart. It is non-blocking.
     pub(crate) output: OwnedFd,
-    /// The read end of stderr, if that is stored apart. It does not block.
+    /// The read end of stderr, if that is stored apart. It is non-blocking.
     pub(crate) errors: Option<OwnedFd>,
 }
 
 impl Launcher {
-    /// Has a keeper make the namespaces of a session.
-    pub(crate) fn make_space(&self) -> Result<Space, JobError> {
+    /// Makes the namespaces of a session in a new shim.
+    pub(crate) fn make_namespaces(&self) -> Result<SessionNamespaces, JobError> {
         let failed = |error: io::Error| JobError::not_launched(&error);
-        let keeper = self.start(false).map_err(failed)?;
-        let launched = keeper.hand_over(&wire::encode_make_space(), &[]).map_err(failed)?;
-        let Launched { mut keeper, control, .. } = launched;
-        let answer = answer(&control);
-        // It has answered, or never will.
-        let _ = keeper.kill();
-        let _ = keeper.wait();
-        match answer.map_err(failed)? {
+        let shim = self.start(false).map_err(failed)?;
+        let launched = shim.send_request(&wire::encode_make_namespaces(), &[]).map_err(failed)?;
+        let Launched { mut shim, control, .. } = launched;
+        let reply = read_reply(&control);
+        // It has replied, or never will.
+        let _ = shim.kill();
+        let _ = shim.wait();
+        match reply.map_err(failed)? {
             (ShimMessage::NotStarted { step, what, errno }, _) => {
                 Err(JobError::NotPrepared { step, what, errno })
             }
-            (_, descriptors) => Space::of_descriptors(descriptors).ok_or(JobError::KeeperSilent),
+            (_, descriptors) => {
+                SessionNamespaces::from_descriptors(descriptors).ok_or(JobError::ShimUnresponsive)
+            }
         }
     }
 
-    /// Starts a keeper, with an id for the job that it is to keep.
-    pub(crate) fn start(&self, separate_streams: bool) -> io::Result<Shim> {
-        let id = format!("{ID_PREFIX}{}", random_word()?);
+    /// Starts a shim with an id for its future job.
+    pub(crate) fn start(&self, separate_streams: bool) -> io::Result<IdleShim> {
+        let id = format!("{ID_PREFIX}{}", random_hex()?);
         let (ours, theirs) = UnixStream::pair()?;
         let (output, stdout) = output_pipe()?;
         let (errors, stderr) = if separate_streams {
@@ -94,20 +96,20 @@ impl Launcher {
         } else {
             (None, stdout.try_clone()?)
         };
-        let mut keeper = std::process::Command::new(&self.program);
-        keeper.args(&self.arguments).arg(&id).env_clear().current_dir("/");
-        keeper.envs(self.workspace.iter().map(|workspace| (WORKSPACE, workspace)));
-        keeper.stdin(Stdio::from(OwnedFd::from(theirs)));
-        keeper.stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
-        let started = keeper.spawn()?;
-        // Else this process would hold the other ends, and never see them close.
-        drop(keeper);
-        give_as_given(&started);
-        Ok(Shim(Some(Launched { id, keeper: started, control: ours, output, errors })))
+        let mut shim = std::process::Command::new(&self.program);
+        shim.args(&self.arguments).arg(&id).env_clear().current_dir("/");
+        shim.envs(self.workspace.iter().map(|workspace| (WORKSPACE, workspace)));
+        shim.stdin(Stdio::from(OwnedFd::from(theirs)));
+        shim.stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
+        let started = shim.spawn()?;
+        // Otherwise this process would hold the other ends and never see them close.
+        drop(shim);
+        restore_limit_of(&started);
+        Ok(IdleShim(Some(Launched { id, shim: started, control: ours, output, errors })))
     }
 }
 
-/// A pipe for what a command writes. The read end does not block.
+/// A pipe for the output of a command. The read end is non-blocking.
 fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (output, written) = pipe_with(PipeFlags::CLOEXEC)?;
     let _ = fcntl_setpipe_size(&output, PIPE_BYTES);
@@ -115,9 +117,9 @@ fn output_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((output, written))
 }
 
-impl Shim {
-    /// Hands a request over.
-    pub(crate) fn hand_over(
+impl IdleShim {
+    /// Sends a request to the shim.
+    pub(crate) fn send_request(
         mut self,
         request: &[u8],
         descriptors: &[BorrowedFd<'_>],
@@ -130,23 +132,23 @@ impl Shim {
     }
 }
 
-impl Drop for Shim {
+impl Drop for IdleShim {
     fn drop(&mut self) {
-        if let Some(Launched { keeper, .. }) = &mut self.0 {
-            // Already gone is as good as killed.
-            let _ = keeper.kill();
-            let _ = keeper.wait();
+        if let Some(Launched { shim, .. }) = &mut self.0 {
+            // It may already have exited.
+            let _ = shim.kill();
+            let _ = shim.wait();
         }
     }
 }
 
-/// What a keeper says first, with the descriptors that come with it.
-fn answer(control: &UnixStream) -> io::Result<(ShimMessage, Vec<OwnedFd>)> {
+/// Reads the first message of a shim, and the descriptors that came with it.
+fn read_reply(control: &UnixStream) -> io::Result<(ShimMessage, Vec<OwnedFd>)> {
     control.set_nonblocking(false)?;
-    control.set_read_timeout(Some(PATIENCE))?;
+    control.set_read_timeout(Some(NAMESPACES_TIMEOUT))?;
     let mut bytes = vec![0; 4096];
     let (received, descriptors) = fd_passing::receive(control, &mut bytes)?;
     bytes.truncate(received);
-    let notice = wire::take_notice(&mut bytes).ok().flatten();
-    notice.map(|notice| (notice, descriptors)).ok_or(io::ErrorKind::UnexpectedEof.into())
+    let message = wire::take_message(&mut bytes).ok().flatten();
+    message.map(|message| (message, descriptors)).ok_or(io::ErrorKind::UnexpectedEof.into())
 }

@@ -1,24 +1,22 @@
-//! Processes: the only crate that starts them.
+//! Starts processes. No other crate does.
 //!
-//! Two kinds. A [`Worker`] is a small child, mostly this very program once more, that is given bytes and
-//! answers with bytes: what decodes a stranger's file runs in one, so that a file which eats memory, never
-//! ends or takes the decoder over ends a child without rights, and no session.
+//! A [`Worker`] is a small child, mostly this very program again, that reads bytes and replies with bytes.
+//! Decoders of untrusted files run in one: a file that exhausts memory, never ends or takes over the decoder
+//! ends only a child without privileges, and not the session.
 //!
-//! A [`Job`] is a command that an agent wants run. It is plain data ([`Command`]); a [`Launcher`] starts a
-//! keeper for it, which starts the shell, reaps what comes of it and ends it when told to, or when nobody
-//! is left to tell. [`Jobs`] has those of a session. A command may run in a [`Sandbox`], as far as the
-//! system can hold it to that ([`Enforced`]); a [`Guard`] decides about each change that it makes to a file.
+//! A [`Job`] is a command of an agent. The command is plain data ([`Command`]). A [`Launcher`] starts a shim
+//! for it, which starts the shell, reaps its descendants, and ends them when it is told to or when the
+//! runtime is gone. [`Jobs`] has the jobs of a session. A command may run in a [`Sandbox`], as far as the
+//! system supports it ([`SandboxSupport`]); a [`Guard`] decides about each of its file changes.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "this is the crate that the bans send everybody to who starts a process"
+    reason = "the lints send code that starts processes to this crate"
 )]
 
 #[cfg(not(target_os = "linux"))]
-compile_error!(
-    "toolcrib-exec has no way yet to limit a process on this system; Linux only, for now"
-);
+compile_error!("toolcrib-exec cannot limit processes on this system: it supports Linux only");
 
 mod command;
 mod environment;
@@ -59,17 +57,17 @@ pub use guard::{
     AllowAll, FileAccess, FileAction, Guard, GuardVerdict, NodeKind, Program, RefusedContent,
 };
 pub use job::{ErrorStream, Job, Snapshot, Status};
-pub use jobs::{Jobs, Shells};
+pub use jobs::{JobRunner, Jobs};
 pub use launch::Launcher;
 pub use nofile_limit::raise_nofile_limit;
-pub use output_buffer::LogLimits;
-pub use refusal::{DeniedAction, REFUSALS_TOLD, Refusal, Unwritable};
+pub use output_buffer::OutputLimits;
+pub use refusal::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
 pub use running_jobs::{RunningJob, all_running_jobs};
-pub use sandbox::level::{Enforced, Level};
-pub use sandbox::{HeldPath, Limits, Network, SESSION_TMP, Sandbox, has_no_writer};
+pub use sandbox::level::{Level, SandboxSupport};
+pub use sandbox::{Limits, Network, PinnedPath, SESSION_TMP, Sandbox, has_no_writer};
 pub use shim::{Process, run_shim};
 pub use wire::Ending;
 pub use worker::{
-    Conversation, NotConfined, Worker, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces,
+    ConfineError, Conversation, Worker, WorkerError, WorkerLimits, WorkerSlot, WorkerSlots,
     confine, serve, serve_conversation,
 };

@@ -1,35 +1,34 @@
-//! How many files a process may have open: systems give few to begin with, and more to who asks.
+//! The limit on open files (`RLIMIT_NOFILE`).
 
 use std::sync::OnceLock;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
-/// Enough for thousands of commands; where the system would give millions, programs that go through all
-/// numbers take a while.
-const WANTED: u64 = 65_536;
+/// Enough for thousands of commands. With a limit of millions, programs that close all descriptor numbers
+/// take a while.
+const WANTED_LIMIT: u64 = 65_536;
 
-/// What this process was given to begin with.
-static GIVEN: OnceLock<Rlimit> = OnceLock::new();
+/// The limit with which this process was started.
+static ORIGINAL_LIMIT: OnceLock<Rlimit> = OnceLock::new();
 
-/// Asks for more open files than a program is given to begin with. For a program that lives on tools: a
-/// thousand commands at a time take some thousands. What it starts gets what it was given itself, since
-/// there are programs that more would break.
+/// Raises the limit on open files of this process. For a program that serves tools: a thousand commands at a
+/// time need some thousands. Child processes get the original limit, since a higher one breaks some programs.
 pub fn raise_nofile_limit() {
     let given = getrlimit(Resource::Nofile);
-    let wanted = given.maximum.map_or(WANTED, |most| most.min(WANTED));
+    let wanted = given.maximum.map_or(WANTED_LIMIT, |most| most.min(WANTED_LIMIT));
     if given.current.is_some_and(|current| current < wanted) {
         let more = Rlimit { current: Some(wanted), maximum: given.maximum };
         if setrlimit(Resource::Nofile, more).is_ok() {
-            let _ = GIVEN.set(given);
+            let _ = ORIGINAL_LIMIT.set(given);
         }
     }
 }
 
-/// Gives a child what this process was given, before it starts anything.
-pub(crate) fn give_as_given(child: &std::process::Child) {
+/// Gives a child the limit with which this process was started, before it starts anything.
+pub(crate) fn restore_limit_of(child: &std::process::Child) {
     let child = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    if let Some((given, child)) = GIVEN.get().zip(child) {
-        // It has ended already, or keeps more than it needs.
+    if let Some((given, child)) = ORIGINAL_LIMIT.get().zip(child) {
+        // If the child has already ended, there is nothing to do.
         let _ = prlimit(Some(child), Resource::Nofile, *given);
     }
 }

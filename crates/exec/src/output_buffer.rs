@@ -1,7 +1,7 @@
-//! What a command wrote: all of it up to a bound, then its beginning and its end.
+//! The output of a command: all of it up to a limit, then its beginning and its end.
 //!
-//! The first kilobytes are in memory. A longer output goes to a file without a name, whose first part keeps
-//! the beginning and whose second part is a ring. What falls between the two is counted.
+//! The first kilobytes are kept in memory. Longer output goes to an unnamed file: its first part keeps the
+//! beginning, its second part is a ring buffer. Bytes between the two are dropped and counted.
 
 use std::io;
 use std::ops::Range;
@@ -13,67 +13,67 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
 use rustix::io::{pread, pwrite};
 
-/// What is kept in memory, before anything goes to a file: most outputs.
-const IN_MEMORY: usize = 64 << 10;
+/// Bytes that are kept in memory before a file is used. Most outputs fit.
+const MEMORY_BYTES: usize = 64 << 10;
 
-/// A log always gets this much, though the room for all of them be used up.
-const LEAST_FILE: u64 = 1 << 20;
+/// The size that a file always gets, even if the shared space is used up.
+const MIN_FILE_BYTES: u64 = 1 << 20;
 
-/// How much logs may hold, and where they put it.
+/// How much output is kept, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogLimits {
-    /// Bytes of one log.
+pub struct OutputLimits {
+    /// Bytes per command.
     pub bytes: u64,
-    /// Bytes of all logs together.
+    /// Bytes of all commands together.
     pub all_bytes: u64,
-    /// A directory of one's own, on a disk; without one, long logs are in memory that is no process's.
+    /// A private directory on a disk. If `None`, long output is kept in memory files.
     pub directory: Option<PathBuf>,
 }
 
-/// The room that all logs share.
+/// The space that all buffers share.
 #[derive(Debug)]
-pub(crate) struct LogRoom {
-    limits: LogLimits,
+pub(crate) struct OutputSpace {
+    limits: OutputLimits,
     used: AtomicU64,
 }
 
-impl LogRoom {
-    pub(crate) fn new(limits: LogLimits) -> Arc<LogRoom> {
-        Arc::new(LogRoom { limits, used: AtomicU64::new(0) })
+impl OutputSpace {
+    pub(crate) fn new(limits: OutputLimits) -> Arc<OutputSpace> {
+        Arc::new(OutputSpace { limits, used: AtomicU64::new(0) })
     }
 }
 
-/// How far the places are apart at which the line ends before them are known.
-const MARK_BYTES: u64 = 64 << 10;
+/// The distance between offsets at which the number of preceding newlines is recorded.
+const MARK_INTERVAL: u64 = 64 << 10;
 
 #[derive(Debug)]
-pub(crate) struct Log {
-    room: Arc<LogRoom>,
-    /// All bytes that ever came, and the line ends among them.
+pub(crate) struct OutputBuffer {
+    space: Arc<OutputSpace>,
+    /// All bytes ever appended, and the newlines among them.
     written: u64,
     newlines: u64,
-    /// Places before the gap and behind it, and how many line ends came before each.
+    /// Offsets outside the gap, with the number of newlines before each.
     marks: Vec<(u64, u64)>,
     memory: Vec<u8>,
-    file: Option<Spilled>,
-    /// Bytes from here on could not be stored, and why.
+    file: Option<SpillFile>,
+    /// The offset from which bytes could not be stored, and the error.
     lost: Option<(u64, io::ErrorKind)>,
 }
 
-/// The file of a long log.
+/// The file of a long output.
 #[derive(Debug)]
-struct Spilled {
+struct SpillFile {
     file: OwnedFd,
-    /// Bytes in it at most, and of these, those of the beginning.
+    /// The size of the file, and of its first part.
     bytes: u64,
     head: u64,
-    room: Arc<LogRoom>,
+    space: Arc<OutputSpace>,
 }
 
-impl Log {
-    pub(crate) fn new(room: Arc<LogRoom>) -> Log {
-        Log {
-            room,
+impl OutputBuffer {
+    pub(crate) fn new(space: Arc<OutputSpace>) -> OutputBuffer {
+        OutputBuffer {
+            space,
             written: 0,
             newlines: 0,
             marks: Vec::new(),
@@ -83,44 +83,46 @@ impl Log {
         }
     }
 
-    /// How many bytes came in all: also the place where the next one will be.
+    /// The number of bytes ever appended. Also the offset of the next one.
     pub(crate) fn written(&self) -> u64 {
         self.written
     }
 
-    /// The bytes that came and are not kept; empty, and at the end, if all are.
+    /// The range of dropped bytes. If there are none, it is empty and at the end.
     pub(crate) fn gap(&self) -> Range<u64> {
         if let Some((at, _)) = self.lost {
             return at..self.written;
         }
-        let kept =
-            self.file.as_ref().map(|file| file.head..self.written.saturating_sub(file.ring()));
+        let kept = self
+            .file
+            .as_ref()
+            .map(|file| file.head..self.written.saturating_sub(file.ring_bytes()));
         kept.filter(|gap| !gap.is_empty()).unwrap_or(self.written..self.written)
     }
 
-    /// How many line ends came before a place; before the end of the gap, if it is in the gap.
-    pub(crate) fn newlines_before(&self, place: u64) -> u64 {
-        let between = |from: u64, to: u64| {
+    /// The number of newlines before an offset. An offset in the gap counts as the end of the gap.
+    pub(crate) fn newlines_before(&self, offset: u64) -> u64 {
+        let newlines_between = |from: u64, to: u64| {
             let count = usize::try_from(to.saturating_sub(from)).unwrap_or(0);
             count_newlines(&self.read(from, count).1)
         };
         let gap = self.gap();
-        if gap.is_empty() || place <= gap.start {
-            let last = self.marks.iter().take_while(|(at, _)| *at <= place).last();
+        if gap.is_empty() || offset <= gap.start {
+            let last = self.marks.iter().take_while(|(at, _)| *at <= offset).last();
             let (from, newlines) = last.copied().unwrap_or((0, 0));
-            return newlines + between(from, place);
+            return newlines + newlines_between(from, offset);
         }
-        let place = place.max(gap.end);
-        let next = self.marks.iter().find(|(at, _)| *at >= place);
+        let offset = offset.max(gap.end);
+        let next = self.marks.iter().find(|(at, _)| *at >= offset);
         let (to, newlines) = next.copied().unwrap_or((self.written, self.newlines));
-        newlines.saturating_sub(between(place, to))
+        newlines.saturating_sub(newlines_between(offset, to))
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) {
         let at = self.written;
         self.written += bytes.len() as u64;
         self.newlines += count_newlines(bytes);
-        if self.marks.last().is_none_or(|(last, _)| self.written - last >= MARK_BYTES) {
+        if self.marks.last().is_none_or(|(last, _)| self.written - last >= MARK_INTERVAL) {
             self.marks.push((self.written, self.newlines));
             let gap = self.gap();
             self.marks.retain(|(at, _)| *at <= gap.start || *at >= gap.end);
@@ -128,7 +130,7 @@ impl Log {
         if self.lost.is_some() {
             return;
         }
-        if self.file.is_none() && self.memory.len() + bytes.len() <= IN_MEMORY {
+        if self.file.is_none() && self.memory.len() + bytes.len() <= MEMORY_BYTES {
             self.memory.extend_from_slice(bytes);
             return;
         }
@@ -137,7 +139,7 @@ impl Log {
         }
     }
 
-    /// Bytes from `from` on, at most so many, and where they begin: behind the gap, if `from` is in it.
+    /// Returns at most `max` bytes and the offset of the first: the end of the gap if `from` is in the gap.
     pub(crate) fn read(&self, from: u64, max: usize) -> (u64, Vec<u8>) {
         let gap = self.gap();
         let from = if gap.contains(&from) { gap.end } else { from };
@@ -158,7 +160,7 @@ impl Log {
 
     fn spill(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         if self.file.is_none() {
-            let spilled = Spilled::new(&self.room)?;
+            let spilled = SpillFile::new(&self.space)?;
             spilled.write(0, &self.memory)?;
             self.file = Some(spilled);
             self.memory = Vec::new();
@@ -170,29 +172,29 @@ impl Log {
     }
 }
 
-impl Spilled {
-    fn new(room: &Arc<LogRoom>) -> io::Result<Spilled> {
-        let limits = &room.limits;
-        let left = limits.all_bytes.saturating_sub(room.used.load(Ordering::Relaxed));
-        let bytes = limits.bytes.min(left.max(LEAST_FILE));
-        let file = nameless_file(limits.directory.as_deref())?;
-        room.used.fetch_add(bytes, Ordering::Relaxed);
-        Ok(Spilled { file, bytes, head: bytes / 4, room: room.clone() })
+impl SpillFile {
+    fn new(space: &Arc<OutputSpace>) -> io::Result<SpillFile> {
+        let limits = &space.limits;
+        let left = limits.all_bytes.saturating_sub(space.used.load(Ordering::Relaxed));
+        let bytes = limits.bytes.min(left.max(MIN_FILE_BYTES));
+        let file = unnamed_file(limits.directory.as_deref())?;
+        space.used.fetch_add(bytes, Ordering::Relaxed);
+        Ok(SpillFile { file, bytes, head: bytes / 4, space: space.clone() })
     }
 
-    /// Bytes of the ring.
-    fn ring(&self) -> u64 {
+    /// The size of the ring buffer.
+    fn ring_bytes(&self) -> u64 {
         self.bytes - self.head
     }
 
     fn write(&self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.pieces(at, bytes.len() as u64, |place, range| {
+        self.for_each_piece(at, bytes.len() as u64, |offset, range| {
             let mut rest = bytes.get(range).unwrap_or_default();
-            let mut place = place;
+            let mut offset = offset;
             while !rest.is_empty() {
-                let count = pwrite(&self.file, rest, place)?;
+                let count = pwrite(&self.file, rest, offset)?;
                 rest = rest.get(count..).unwrap_or_default();
-                place += count as u64;
+                offset += count as u64;
             }
             Ok(())
         })
@@ -200,16 +202,16 @@ impl Spilled {
 
     fn read(&self, from: u64, count: u64) -> Vec<u8> {
         let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
-        let read = self.pieces(from, count, |place, range| {
+        let read = self.for_each_piece(from, count, |offset, range| {
             let mut rest = bytes.get_mut(range).unwrap_or_default();
-            let mut place = place;
+            let mut offset = offset;
             while !rest.is_empty() {
-                let count = pread(&self.file, &mut *rest, place)?;
+                let count = pread(&self.file, &mut *rest, offset)?;
                 if count == 0 {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
                 rest = rest.get_mut(count..).unwrap_or_default();
-                place += count as u64;
+                offset += count as u64;
             }
             Ok(())
         });
@@ -219,9 +221,9 @@ impl Spilled {
         bytes
     }
 
-    /// Where a stretch of the output is in the file, piece by piece: `each` gets the place of a piece and
-    /// which part of the stretch it is.
-    fn pieces(
+    /// Calls `each` for each contiguous piece of a range of the output, with its position in the file and its
+    /// position in the range.
+    fn for_each_piece(
         &self,
         mut at: u64,
         count: u64,
@@ -230,25 +232,24 @@ impl Spilled {
         let begin = at;
         let end = at + count;
         while at < end {
-            let (place, room) = match at < self.head {
-                true => (at, self.head - at),
-                false => {
-                    let in_ring = (at - self.head) % self.ring();
-                    (self.head + in_ring, self.ring() - in_ring)
-                }
+            let (offset, length) = if at < self.head {
+                (at, self.head - at)
+            } else {
+                let in_ring = (at - self.head) % self.ring_bytes();
+                (self.head + in_ring, self.ring_bytes() - in_ring)
             };
-            let next = end.min(at + room);
+            let next = end.min(at + length);
             let part = |offset: u64| usize::try_from(offset - begin).unwrap_or(usize::MAX);
-            each(place, part(at)..part(next))?;
+            each(offset, part(at)..part(next))?;
             at = next;
         }
         Ok(())
     }
 }
 
-impl Drop for Spilled {
+impl Drop for SpillFile {
     fn drop(&mut self) {
-        self.room.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.space.used.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
@@ -256,13 +257,13 @@ fn count_newlines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
 }
 
-/// A file that no path leads to: nothing else reads it, and it goes with the last who has it open.
-fn nameless_file(directory: Option<&Path>) -> io::Result<OwnedFd> {
+/// A file without a path: nothing else can read it, and it vanishes with its last descriptor.
+fn unnamed_file(directory: Option<&Path>) -> io::Result<OwnedFd> {
     let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
     let on_disk = directory.map(|directory| open(directory, flags, Mode::RUSR | Mode::WUSR));
     match on_disk {
         Some(Ok(file)) => Ok(file),
-        // No such directory, or a file system that cannot do this.
+        // The directory does not exist, or its file system has no unnamed files.
         _ => Ok(memfd_create("toolcrib-log", MemfdFlags::CLOEXEC)?),
     }
 }
@@ -271,15 +272,19 @@ fn nameless_file(directory: Option<&Path>) -> io::Result<OwnedFd> {
 mod tests {
     use super::*;
 
-    fn log(bytes: u64) -> Log {
-        Log::new(LogRoom::new(LogLimits { bytes, all_bytes: 1 << 30, directory: None }))
+    fn log(bytes: u64) -> OutputBuffer {
+        OutputBuffer::new(OutputSpace::new(OutputLimits {
+            bytes,
+            all_bytes: 1 << 30,
+            directory: None,
+        }))
     }
 
     fn pattern(range: Range<u64>) -> Vec<u8> {
         range.map(|at| u8::try_from(at * 7 % 251).unwrap_or(0)).collect()
     }
 
-    fn all(log: &Log) -> (Vec<u8>, u64) {
+    fn all(log: &OutputBuffer) -> (Vec<u8>, u64) {
         let (mut bytes, mut at) = (Vec::new(), 0);
         while at < log.written() {
             let (from, some) = log.read(at, 10_000);
@@ -291,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_kept_as_it_came() {
+    fn output_within_the_limit_is_kept_whole() {
         for total in [0, 1, 65_536, 65_537, 200_000, 1 << 20] {
             let mut log = log(1 << 20);
             for at in (0..total).step_by(3000) {
@@ -302,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_flood_the_beginning_and_the_end_are_kept_and_the_rest_is_counted() {
+    fn head_and_tail_of_a_flood_are_kept_and_the_gap_is_counted() {
         let mut log = log(1 << 20);
         let total = 5_000_000;
         for at in (0..total).step_by(70_000) {
@@ -316,30 +321,30 @@ mod tests {
     }
 
     #[test]
-    fn the_line_ends_before_a_place_are_known_after_a_drop() {
+    fn newlines_before_an_offset_are_known_despite_a_gap() {
         let mut log = log(1 << 20);
         let line = |number: u32| format!("line {number}\n");
         (1..=500_000).for_each(|number| log.append(line(number).as_bytes()));
         let gap = log.gap();
         assert!(!gap.is_empty());
-        for place in [gap.start + 1, gap.end, gap.end + 1, gap.end + 300_000, log.written()] {
-            let (_, rest) = log.read(place, 1 << 20);
+        for offset in [gap.start + 1, gap.end, gap.end + 1, gap.end + 300_000, log.written()] {
+            let (_, rest) = log.read(offset, 1 << 20);
             let expected = 500_000 - count_newlines(&rest);
-            assert_eq!(log.newlines_before(place), expected, "{place}");
+            assert_eq!(log.newlines_before(offset), expected, "{offset}");
         }
-        for place in [0, 7, 100_000, gap.start] {
-            let (_, before) = log.read(0, usize::try_from(place).unwrap());
-            assert_eq!(log.newlines_before(place), count_newlines(&before), "{place}");
+        for offset in [0, 7, 100_000, gap.start] {
+            let (_, before) = log.read(0, usize::try_from(offset).unwrap());
+            assert_eq!(log.newlines_before(offset), count_newlines(&before), "{offset}");
         }
         assert!(log.marks.len() < 30);
     }
 
     #[test]
-    fn logs_share_their_room_and_give_it_back() {
-        let limits = LogLimits { bytes: 8 << 20, all_bytes: 8 << 20, directory: None };
-        let room = LogRoom::new(limits);
+    fn buffers_share_their_space_and_return_it() {
+        let limits = OutputLimits { bytes: 8 << 20, all_bytes: 8 << 20, directory: None };
+        let space = OutputSpace::new(limits);
         let fill = || {
-            let mut log = Log::new(room.clone());
+            let mut log = OutputBuffer::new(space.clone());
             (0..100).for_each(|_| log.append(&[0; 100_000]));
             log
         };
@@ -348,6 +353,6 @@ mod tests {
         let second = fill();
         assert_eq!(second.gap().end, 10_000_000 - (3 << 18));
         drop((first, second));
-        assert_eq!(room.used.load(Ordering::Relaxed), 0);
+        assert_eq!(space.used.load(Ordering::Relaxed), 0);
     }
 }

@@ -1,5 +1,5 @@
-//! One thread that moves what all commands write into their logs, and hears what their keepers say; and one
-//! more that supervises the calls of all commands, and may take its time.
+//! Two epoll threads for all commands: one appends output to the buffers and handles messages of shims, the
+//! other supervises system calls and may take longer.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,33 +17,33 @@ use crate::fd_passing;
 use crate::guard::Guard;
 use crate::job::Job;
 use crate::sandbox::Confinement;
-use crate::supervise::Supervised;
+use crate::supervise::SupervisedCommand;
 use crate::supervise::review::Staging;
-use crate::wire::{ShimMessage, take_notice};
+use crate::wire::{ShimMessage, take_message};
 
-/// What is read of one output before the others have their turn. More than a pipe holds.
-const TURN_BYTES: usize = 1 << 20;
+/// Bytes that are read from one output before the others have their turn. More than a pipe holds.
+const MAX_BYTES_PER_TURN: usize = 1 << 20;
 
-/// What is read at a time: all that is in a pipe.
-const CHUNK: usize = 256 << 10;
+/// Bytes per read. This is the capacity of a pipe.
+const CHUNK_BYTES: usize = 256 << 10;
 
-/// Events that are fetched at a time.
-const EVENTS: usize = 64;
+/// Events per `epoll_wait`.
+const MAX_EVENTS: usize = 64;
 
-/// The number that no source has: the wish that the thread end.
+/// The event of the stop request. No source has this number.
 const STOP: u64 = 0;
 
-/// The thread. It begins with the first job, and ends with this.
+/// An epoll thread. It starts with the first job, and ends when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Poller {
     name: &'static str,
-    /// What the thread does first.
+    /// Called first on the thread.
     prepare: fn() -> io::Result<()>,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<PollerThread>>,
     staging: Mutex<Option<Arc<Staging>>>,
 }
 
-/// What a command is held to, who decides about its changes, and the thread that asks.
+/// The confinement of a command, the guard that decides about its changes, and the thread that asks it.
 #[derive(Debug)]
 pub(crate) struct Supervision {
     pub(crate) confinement: Confinement,
@@ -52,7 +52,7 @@ pub(crate) struct Supervision {
 }
 
 #[derive(Debug)]
-struct Running {
+struct PollerThread {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -70,55 +70,55 @@ struct Sources {
     by_number: HashMap<u64, Arc<Source>>,
 }
 
-/// Something that is read from: a command's output, what its keeper says, its calls that wait for the
-/// supervisor, or the files that commands have closed and that are to be reviewed.
+/// A source of events: a command's output, messages of its shim, its supervised system calls, or closed files
+/// that are waiting for a review.
 #[derive(Debug)]
 enum Source {
     Output(Arc<OwnedFd>, Stream, Arc<Job>),
-    Keeper(ShimChannel),
-    Calls(Supervised),
+    Shim(ShimChannel),
+    Calls(SupervisedCommand),
     ClosedFiles(Arc<Staging>),
 }
 
-/// What is needed to hear a keeper.
+/// The connection to a shim.
 #[derive(Debug)]
 struct ShimChannel {
     control: UnixStream,
-    received: Mutex<Vec<u8>>,
+    buffer: Mutex<Vec<u8>>,
     job: Arc<Job>,
-    /// Read to its end, or as far as there is something, before the exit of the shell is told.
+    /// Drained before the exit of the shell is handled.
     outputs: Vec<(Arc<OwnedFd>, Stream)>,
     supervision: Option<Supervision>,
 }
 
 impl Poller {
-    /// A thread to be, of this name, and what it does first.
+    /// Creates a poller. Its thread has this name and calls `prepare` first.
     pub(crate) fn new(name: &'static str, prepare: fn() -> io::Result<()>) -> Poller {
         Poller { name, prepare, running: Mutex::default(), staging: Mutex::default() }
     }
 
-    /// Looks after a job from now on.
-    pub(crate) fn watch(
+    /// Starts to handle the output and the shim of a job.
+    pub(crate) fn watch_job(
         &self,
         job: &Arc<Job>,
         (output, errors): (OwnedFd, Option<OwnedFd>),
         control: UnixStream,
         supervision: Option<Supervision>,
     ) -> io::Result<()> {
-        let shared = self.begun()?;
+        let shared = self.ensure_started()?;
         let errors = errors.map(|errors| (Arc::new(errors), Stream::Errors));
         let outputs = [(Arc::new(output), Stream::Output)].into_iter().chain(errors);
         let outputs: Vec<_> = outputs.collect();
         for (output, stream) in &outputs {
             shared.add(Source::Output(output.clone(), *stream, job.clone()))?;
         }
-        let (job, received) = (job.clone(), Mutex::default());
-        shared.add(Source::Keeper(ShimChannel { control, received, job, outputs, supervision }))
+        let (job, buffer) = (job.clone(), Mutex::default());
+        shared.add(Source::Shim(ShimChannel { control, buffer, job, outputs, supervision }))
     }
 
-    /// Performs the calls of a command from now on.
-    fn supervise(&self, supervised: Supervised) -> io::Result<()> {
-        self.begun()?.add(Source::Calls(supervised))
+    /// Starts to perform the supervised calls of a command.
+    fn supervise(&self, supervised: SupervisedCommand) -> io::Result<()> {
+        self.ensure_started()?.add(Source::Calls(supervised))
     }
 
     /// The files of all commands that are reviewed when they are closed.
@@ -128,40 +128,40 @@ impl Poller {
             return Ok(staging.clone());
         }
         let made = Arc::new(Staging::new()?);
-        self.begun()?.add(Source::ClosedFiles(made.clone()))?;
+        self.ensure_started()?.add(Source::ClosedFiles(made.clone()))?;
         Ok(staging.insert(made).clone())
     }
 
-    fn begun(&self) -> io::Result<Arc<Shared>> {
+    fn ensure_started(&self) -> io::Result<Arc<Shared>> {
         let mut running = lock(&self.running);
         if let Some(running) = &*running {
             return Ok(running.shared.clone());
         }
-        let begun = Running::begin(self.name, self.prepare)?;
-        Ok(running.insert(begun).shared.clone())
+        let started = PollerThread::start(self.name, self.prepare)?;
+        Ok(running.insert(started).shared.clone())
     }
 }
 
-impl Running {
-    fn begin(name: &str, prepare: fn() -> io::Result<()>) -> io::Result<Running> {
+impl PollerThread {
+    fn start(name: &str, prepare: fn() -> io::Result<()>) -> io::Result<PollerThread> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &stop, EventData::new_u64(STOP), EventFlags::IN)?;
         let shared = Arc::new(Shared { epoll, stop, sources: Mutex::default() });
-        // Weak, so that it lasts no longer than who began it even if it could not be told.
-        let seen = Arc::downgrade(&shared);
+        // Weak, so that the thread ends with its owner even if the stop request cannot be sent.
+        let weak = Arc::downgrade(&shared);
         let thread = std::thread::Builder::new().name(name.to_owned());
         let thread = thread.spawn(move || {
             if prepare().is_ok() {
-                attend(&seen);
+                poll_loop(&weak);
             }
         });
         let thread = Some(thread?);
-        Ok(Running { shared, thread })
+        Ok(PollerThread { shared, thread })
     }
 }
 
-impl Drop for Running {
+impl Drop for PollerThread {
     fn drop(&mut self) {
         let _ = write(&self.shared.stop, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
@@ -170,16 +170,16 @@ impl Drop for Running {
     }
 }
 
-fn attend(shared: &Weak<Shared>) {
-    let mut chunk = vec![0; CHUNK];
-    let mut events = Vec::with_capacity(EVENTS);
+fn poll_loop(shared: &Weak<Shared>) {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    let mut events = Vec::with_capacity(MAX_EVENTS);
     while let Some(shared) = shared.upgrade() {
         events.clear();
         match epoll::wait(&shared.epoll, rustix::buffer::spare_capacity(&mut events), None) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return,
         }
-        if !events.iter().all(|event: &Event| shared.serve(event.data.u64(), &mut chunk)) {
+        if !events.iter().all(|event: &Event| shared.handle_event(event.data.u64(), &mut chunk)) {
             return;
         }
     }
@@ -196,9 +196,7 @@ impl Shared {
         let data = EventData::new_u64(number);
         let added = match &*source {
             Source::Output(output, ..) => epoll::add(&self.epoll, output, data, EventFlags::IN),
-            Source::Keeper(keeper) => {
-                epoll::add(&self.epoll, &keeper.control, data, EventFlags::IN)
-            }
+            Source::Shim(shim) => epoll::add(&self.epoll, &shim.control, data, EventFlags::IN),
             Source::Calls(calls) => epoll::add(&self.epoll, calls, data, EventFlags::IN),
             Source::ClosedFiles(files) => epoll::add(&self.epoll, files, data, EventFlags::IN),
         };
@@ -209,16 +207,16 @@ impl Shared {
         lock(&self.sources).by_number.remove(&number);
     }
 
-    /// Reads what a source has; answers whether to go on at all.
-    fn serve(&self, number: u64, chunk: &mut [u8]) -> bool {
+    /// Handles an event of a source. Returns whether the thread should continue.
+    fn handle_event(&self, number: u64, chunk: &mut [u8]) -> bool {
         if number == STOP {
             return false;
         }
         let Some(source) = lock(&self.sources).by_number.get(&number).cloned() else { return true };
         let open = match &*source {
             Source::Output(output, stream, job) => read_output(output, *stream, job, chunk),
-            Source::Keeper(keeper) => keeper.hear(chunk),
-            Source::Calls(calls) => calls.attend(),
+            Source::Shim(shim) => shim.read_messages(chunk),
+            Source::Calls(calls) => calls.handle_pending(),
             Source::ClosedFiles(files) => {
                 files.publish();
                 true
@@ -228,15 +226,15 @@ impl Shared {
             match &*source {
                 Source::Output(output, stream, job) => {
                     let _ = epoll::delete(&self.epoll, output);
-                    job.closed(*stream);
+                    job.stream_closed(*stream);
                 }
-                Source::Keeper(keeper) => {
-                    let _ = epoll::delete(&self.epoll, &keeper.control);
-                    keeper.job.keeper_gone();
+                Source::Shim(shim) => {
+                    let _ = epoll::delete(&self.epoll, &shim.control);
+                    shim.job.on_shim_exit();
                 }
                 Source::Calls(calls) => {
                     let _ = epoll::delete(&self.epoll, calls);
-                    calls.over();
+                    calls.finish();
                 }
                 Source::ClosedFiles(_) => {}
             }
@@ -246,15 +244,14 @@ impl Shared {
     }
 }
 
-/// Moves some of an output into its log, and never less than a pipe holds, if it has that much; answers
-/// whether there may be more.
+/// Moves up to [`MAX_BYTES_PER_TURN`] bytes into the buffer of the job. Returns whether there may be more.
 fn read_output(output: &OwnedFd, stream: Stream, job: &Job, chunk: &mut [u8]) -> bool {
     let mut moved = 0;
-    while moved < TURN_BYTES {
+    while moved < MAX_BYTES_PER_TURN {
         match read(output, &mut *chunk) {
             Ok(0) => return false,
             Ok(count) => {
-                job.wrote(stream, chunk.get(..count).unwrap_or_default());
+                job.append_output(stream, chunk.get(..count).unwrap_or_default());
                 moved += count;
             }
             Err(Errno::INTR) => {}
@@ -266,33 +263,33 @@ fn read_output(output: &OwnedFd, stream: Stream, job: &Job, chunk: &mut [u8]) ->
 }
 
 impl ShimChannel {
-    /// Hears what it says; answers whether it may say more.
-    fn hear(&self, chunk: &mut [u8]) -> bool {
-        let mut received = lock(&self.received);
+    /// Handles the messages that have arrived. Returns whether there may be more.
+    fn read_messages(&self, chunk: &mut [u8]) -> bool {
+        let mut buffer = lock(&self.buffer);
         let mut descriptors = Vec::new();
         loop {
             let open = match fd_passing::receive(&self.control, chunk) {
                 Ok((0, _)) => false,
                 Ok((count, received_descriptors)) => {
                     descriptors.extend(received_descriptors);
-                    received.extend_from_slice(chunk.get(..count).unwrap_or_default());
+                    buffer.extend_from_slice(chunk.get(..count).unwrap_or_default());
                     true
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return true,
                 Err(_) => false,
             };
-            while let Ok(Some(notice)) = take_notice(&mut received) {
-                match (notice, &self.supervision) {
-                    (ShimMessage::Supervised, Some(supervision)) => {
+            while let Ok(Some(message)) = take_message(&mut buffer) {
+                match (message, &self.supervision) {
+                    (ShimMessage::SupervisionReady, Some(supervision)) => {
                         let descriptors = std::mem::take(&mut descriptors);
-                        begin_to_supervise(descriptors, &self.job, supervision);
+                        start_supervision(descriptors, &self.job, supervision);
                     }
-                    (notice, _) => {
-                        if matches!(notice, ShimMessage::Exited { .. }) {
-                            self.read_what_the_shell_wrote(chunk);
+                    (message, _) => {
+                        if matches!(message, ShimMessage::Exited { .. }) {
+                            self.drain_output(chunk);
                         }
-                        self.job.heard(notice);
+                        self.job.handle_message(message);
                     }
                 }
             }
@@ -302,29 +299,29 @@ impl ShimChannel {
         }
     }
 
-    /// The notice of the exit and the output come by different ways. All that the shell wrote is in the pipe
-    /// by now, so it is read before the exit is told. A process that the shell left behind may keep the pipe
-    /// open, and write on.
-    fn read_what_the_shell_wrote(&self, chunk: &mut [u8]) {
+    /// The exit message and the output arrive on different channels. All output of the shell is in the pipe
+    /// by now, so it is read before the exit is handled. A process that the shell left behind may keep the
+    /// pipe open and write more.
+    fn drain_output(&self, chunk: &mut [u8]) {
         for (output, stream) in &self.outputs {
             if !read_output(output, *stream, &self.job, chunk) {
-                self.job.closed(*stream);
+                self.job.stream_closed(*stream);
             }
         }
     }
 }
 
-/// Without a supervisor the calls of the command fail, as when it ends while they wait.
-fn begin_to_supervise(descriptors: Vec<OwnedFd>, job: &Arc<Job>, supervision: &Supervision) {
+/// Starts supervision. If that fails, the supervised calls of the command fail.
+fn start_supervision(descriptors: Vec<OwnedFd>, job: &Arc<Job>, supervision: &Supervision) {
     let Supervision { confinement, guard, poller } = supervision;
     let mut descriptors = descriptors.into_iter();
     let calls = descriptors.next().ok_or(io::ErrorKind::UnexpectedEof.into());
-    let begun = calls.and_then(|calls| {
+    let started = calls.and_then(|calls| {
         let (job, guard, staging) = (job.clone(), guard.clone(), poller.staging()?);
-        Ok(Supervised::new(calls, job, confinement, guard, descriptors.next(), staging))
+        Ok(SupervisedCommand::new(calls, job, confinement, guard, descriptors.next(), staging))
     });
-    if let Err(error) = begun.and_then(|supervised| poller.supervise(supervised)) {
-        guard.unseen(&error);
+    if let Err(error) = started.and_then(|supervised| poller.supervise(supervised)) {
+        guard.supervision_failed(&error);
     }
 }
 

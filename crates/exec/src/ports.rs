@@ -1,19 +1,19 @@
-//! The TCP ports that processes listen on, as the system lists them.
+//! The TCP ports that processes listen on, from `/proc`.
 
 use std::collections::BTreeSet;
 
-/// `LISTEN`, as the system writes it.
-const LISTENING: &str = "0A";
+/// The state `LISTEN` in `/proc/net/tcp`.
+const LISTEN_STATE: &str = "0A";
 
-/// The ports that one of these processes listens on, each once.
-pub(crate) fn listening(pids: &[i32]) -> Vec<u16> {
+/// The ports that at least one of these processes listens on, sorted.
+pub(crate) fn listening_ports(pids: &[i32]) -> Vec<u16> {
     let mut ports = BTreeSet::new();
     for &pid in pids {
         let sockets = sockets(pid);
         if sockets.is_empty() {
             continue;
         }
-        // By the process's own view: it may have a network of its own.
+        // Read through the process itself: it may have its own network namespace.
         for table in ["tcp", "tcp6"] {
             let table = std::fs::read_to_string(format!("/proc/{pid}/net/{table}"));
             let lines = table.unwrap_or_default();
@@ -24,7 +24,7 @@ pub(crate) fn listening(pids: &[i32]) -> Vec<u16> {
     ports.into_iter().collect()
 }
 
-/// The numbers of the sockets that a process has open.
+/// The inodes of the sockets that a process has open.
 fn sockets(pid: i32) -> BTreeSet<u64> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     let socket = |entry: std::fs::DirEntry| {
@@ -34,12 +34,12 @@ fn sockets(pid: i32) -> BTreeSet<u64> {
     entries.filter_map(socket).collect()
 }
 
-/// A line of `/proc/net/tcp`, if it is of a socket that listens: the socket's number and its port.
+/// Parses a line of `/proc/net/tcp`. Returns the inode and the port if the socket listens.
 fn listener(line: &str) -> Option<(u64, u16)> {
     let fields: Vec<&str> = line.split_ascii_whitespace().collect();
     let (local, state, inode) = (fields.get(1)?, fields.get(3)?, fields.get(9)?);
     let port = u16::from_str_radix(local.rsplit_once(':')?.1, 16).ok()?;
-    (*state == LISTENING).then_some((inode.parse().ok()?, port))
+    (*state == LISTEN_STATE).then_some((inode.parse().ok()?, port))
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_listener_is_known_by_its_state() {
+    fn a_listener_is_recognised_by_its_state() {
         let line = "   0: 0100007F:1FBB 00000000:0000 0A 00000000:00000000 00:00000000 00000000  0 0 4711 1 0 100 0 0 10 0";
         assert_eq!(listener(line), Some((4711, 8123)));
         assert_eq!(listener(&line.replace(" 0A ", " 01 ")), None);

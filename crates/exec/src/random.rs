@@ -1,17 +1,17 @@
-//! Words that nobody guesses.
+//! Random names that cannot be guessed.
 
 use std::fmt::Write as _;
 use std::io;
 
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// Sixteen letters and digits.
-pub(crate) fn random_word() -> io::Result<String> {
+/// Sixteen hexadecimal digits.
+pub(crate) fn random_hex() -> io::Result<String> {
     let mut random = [0; 8];
     getrandom(&mut random, GetRandomFlags::empty())?;
-    let mut word = String::with_capacity(2 * random.len());
+    let mut hex = String::with_capacity(2 * random.len());
     for byte in random {
-        let _ = write!(word, "{byte:02x}");
+        let _ = write!(hex, "{byte:02x}");
     }
-    Ok(word)
+    Ok(hex)
 }

@@ -1,54 +1,54 @@
-//! What a sandbox refused to a command, as far as it was seen.
+//! Actions of a command that its sandbox denied, as far as they were observed.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// So many different refusals of a command are told; one more says that there were more.
-pub const REFUSALS_TOLD: usize = 20;
+/// The number of different denied actions that are reported per command. One more means that there were more.
+pub const MAX_REFUSALS: usize = 20;
 
-/// Something that a command tried, and that its sandbox refused.
+/// An action that a sandbox denied.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Refusal {
-    /// To open something here for writing, or to make it so.
+    /// Opening a file for writing, or creating it.
     Write(PathBuf, Unwritable),
-    /// To change something here in another way.
+    /// Changing a file in another way.
     Change(DeniedAction, PathBuf, Unwritable),
-    /// To talk to somebody on a network that is not there.
+    /// Connecting to an address on the network, which is off.
     Connect(SocketAddr),
-    /// To ask for the address of a name; who was asked.
+    /// A DNS query to this server.
     LookUp(SocketAddr),
-    /// To talk to a program outside by its socket.
+    /// Connecting to the Unix socket of a program outside.
     Socket(PathBuf),
-    /// To have a socket at all, where nothing else keeps a command from the network.
+    /// Creating any socket, where only that keeps a command from the network.
     AnySocket,
 }
 
-/// A way to change something by its name.
+/// How a command tried to change a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeniedAction {
-    /// To make a directory, a link or another name for a file.
+    /// Make a directory, a symlink or a hard link.
     Make,
-    /// To remove it.
+    /// Remove it.
     Remove,
-    /// To rename it, or something else to this name.
+    /// Rename it, or rename another file to this path.
     Rename,
-    /// To change its mode, or to cut it short.
+    /// Change its mode or truncate it.
     Change,
 }
 
-/// Why something could not be written.
+/// Why a path cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unwritable {
-    /// It is in nothing that may be written.
+    /// It is beneath no writable path.
     Outside,
-    /// It is in what may be read only.
+    /// It is beneath a read-only path.
     ReadOnly,
-    /// It is protected, within what may be written.
+    /// It is protected, beneath a writable path.
     Protected,
-    /// It is part of a repository that was there before the commands.
+    /// It belongs to a repository that existed before the command.
     Repository,
     /// It is hidden.
     Hidden,
-    /// It is a directory that leads to what is protected or hidden, and stays where it is.
-    Holding,
+    /// It is a directory above a protected or hidden path, and cannot be moved or removed.
+    ParentOfProtected,
 }

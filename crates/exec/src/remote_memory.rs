@@ -1,4 +1,4 @@
-//! What the arguments of a call point to, in the memory of whoever makes it.
+//! Reads the memory of a thread that makes a supervised call.
 
 use std::ffi::OsString;
 use std::io::{self, IoSliceMut};
@@ -8,36 +8,37 @@ use std::path::PathBuf;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-/// No path that the system takes is longer.
-const PATH: usize = 4096;
+/// The longest path that the kernel accepts.
+const MAX_PATH: usize = 4096;
 
-/// What is read in one piece never spans two pages, of which the second may not be there.
-const PAGE: usize = 4096;
+/// A single read never spans two pages: the second may not be mapped.
+const PAGE_SIZE: usize = 4096;
 
-/// The memory of a thread that waits.
-pub(crate) struct Memory {
+/// The memory of a waiting thread.
+pub(crate) struct RemoteMemory {
     thread: i32,
 }
 
-impl Memory {
-    pub(crate) fn of(thread: i32) -> Memory {
-        Memory { thread }
+impl RemoteMemory {
+    pub(crate) fn of(thread: i32) -> RemoteMemory {
+        RemoteMemory { thread }
     }
 
-    /// A path as it stands there.
-    pub(crate) fn path(&self, at: u64) -> io::Result<PathBuf> {
-        let mut bytes = self.bytes(at, PATH)?;
+    /// Reads a path that ends with a zero byte.
+    pub(crate) fn read_path(&self, at: u64) -> io::Result<PathBuf> {
+        let mut bytes = self.read_up_to(at, MAX_PATH)?;
         let end = bytes.iter().position(|&byte| byte == 0).ok_or(io::ErrorKind::InvalidFilename)?;
         bytes.truncate(end);
         Ok(OsString::from_vec(bytes).into())
     }
 
-    /// Just so many bytes.
-    pub(crate) fn whole(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
+    /// Reads `length` bytes. Fails with `EFAULT` if fewer can be read.
+    pub(crate) fn read_exact(&self, at: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        // No bytes are read from no address.
+        // If `length` is zero, the address is not read: it may be null.
         while bytes.len() < length {
-            let more = self.bytes(at.saturating_add(bytes.len() as u64), length - bytes.len())?;
+            let more =
+                self.read_up_to(at.saturating_add(bytes.len() as u64), length - bytes.len())?;
             if more.is_empty() {
                 return Err(io::Error::from_raw_os_error(nix::libc::EFAULT));
             }
@@ -46,11 +47,11 @@ impl Memory {
         Ok(bytes)
     }
 
-    /// At most so many bytes: as many as are there.
-    pub(crate) fn bytes(&self, at: u64, most: usize) -> io::Result<Vec<u8>> {
+    /// Reads at most `most` bytes: as many as are mapped.
+    pub(crate) fn read_up_to(&self, at: u64, most: usize) -> io::Result<Vec<u8>> {
         let at = usize::try_from(at).map_err(io::Error::other)?;
         let mut bytes = vec![0; most];
-        let first = most.min(PAGE - at % PAGE);
+        let first = most.min(PAGE_SIZE - at % PAGE_SIZE);
         let pieces = [
             RemoteIoVec { base: at, len: first },
             RemoteIoVec { base: at.saturating_add(first), len: most - first },

@@ -1,22 +1,22 @@
-//! What a command may see and touch: plain data here, and what holds it to that below.
+//! The confinement of a command: plain data here, its enforcement in the submodules.
 //!
 //! # Theory of operation
 //!
-//! A session has a *space*: a user and a network namespace, made by a keeper and held by descriptors
-//! ([`space`]). For each command of the session, its keeper joins the space, begins a PID namespace and forks.
-//! The child is its first process. It makes a mount namespace in which everything is read-only but what the
-//! sandbox names ([`view`]), gives up every right that this took ([`privileges`]), puts Landlock
-//! ([`landlock`]) and a filter of system calls ([`calls`]) in front of what is left, and starts the shell.
-//! The keeper stays outside, where no command sees it: when it kills that first process, or dies itself,
-//! the kernel kills everything in the namespace.
+//! A session has a user and a network namespace, made by a shim and kept alive by descriptors
+//! ([`namespaces`]). For each command, its shim joins these namespaces, creates a PID namespace and forks.
+//! The child is the first process inside. It makes a mount namespace in which only the paths that the sandbox
+//! names are writable ([`mounts`]), drops all the privileges that this took ([`privileges`]), restricts
+//! itself with Landlock ([`landlock`]) and a seccomp filter ([`seccomp`]), and starts the shell. The shim
+//! stays outside, where no command sees it: when it kills that first process, or dies itself, the kernel
+//! kills everything in the namespace.
 //!
-//! Calls that change files by name, and those that connect sockets, are stopped by the filter and performed
-//! by the [supervisor](crate::supervise), which asks the command's [`crate::Guard`] first.
+//! The filter stops system calls that change files by name and those that connect sockets. The
+//! [supervisor](crate::supervise) performs them, after it has asked the command's [`crate::Guard`].
 //!
-//! Where a system does not let us make namespaces, its own bubblewrap may make the same view
-//! ([`bubblewrap`]); where that cannot either, Landlock and the filter do what they can; [`level`] says what
-//! that is. Nothing is ever weakened silently: the runtime says which level it wants, having
-//! tried it before, and a keeper that cannot give it starts nothing.
+//! Where a system does not allow us to make namespaces, its bubblewrap may make the same mount layout
+//! ([`bubblewrap`]). Where that is not possible either, Landlock and the filter do what they can. [`level`]
+//! describes what each level lacks. Nothing is ever weakened silently: the runtime requests a level that it
+//! has probed before, and a shim that cannot provide it starts nothing.
 
 pub(crate) mod bubblewrap;
 mod landlock;
@@ -33,45 +33,43 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::setup_error::{Failure, plainly};
-use crate::supervise::sock_diag::ask_here;
+use crate::setup_error::{SetupError, context};
+use crate::supervise::sock_diag::open_sock_diag;
 
-use self::bubblewrap::Inside;
+use self::bubblewrap::BwrapChecks;
 use self::level::Level;
-use self::namespaces::Space;
+use self::namespaces::SessionNamespaces;
 pub use self::syscalls::has_no_writer;
 pub(crate) use self::syscalls::{
-    Forked, Waiting, add_descriptor, answer_promptly, bind, connect, fork, let_fail, let_happen,
-    let_return, still_waits, take_waiting,
+    Forked, Notification, add_descriptor, bind, connect, continue_syscall, enable_sync_wake_up,
+    fail_syscall, fork, is_still_pending, receive_notification, return_value,
 };
 
-/// Where commands that have a view of their own find the directory of their session.
+/// Paths at which commands with their own mount namespace see the temporary directory of their session.
 pub const SESSION_TMP: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// What a command may see and touch. What is not named here can be read, as far as the user can, and not
-/// be written.
+/// What a command may access. Paths that are not named here can be read, as far as the user can read them,
+/// and not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sandbox {
-    /// What may be written: directories, or single files. Each must be there, and be the same as when it was
-    /// opened.
-    pub writable: Vec<HeldPath>,
-    /// What may be read only, wherever it lies: also within what is writable, hidden or private.
-    pub read_only: Vec<HeldPath>,
-    /// What is not seen: an empty directory or an unreadable file takes its place. Those that are not there
-    /// are passed over.
+    /// Writable directories or files. Each must exist, and be the same file as when it was opened.
+    pub writable: Vec<PinnedPath>,
+    /// Read-only paths, also beneath writable, hidden or private ones.
+    pub read_only: Vec<PinnedPath>,
+    /// Hidden paths: an empty directory or an unreadable file takes their place. Missing paths are skipped.
     pub hidden: Vec<PathBuf>,
-    /// A directory of the session that its commands find as `/tmp`.
+    /// The directory of the session that its commands see as `/tmp`.
     pub tmp: PathBuf,
-    /// Whether the [`crate::Guard`] is asked about each file that is opened to be read. It costs time.
+    /// Whether the [`crate::Guard`] is asked about each file that is opened for reading. This costs time.
     pub supervise_reads: bool,
-    /// Whom a command may talk to.
+    /// The network access of a command.
     pub network: Network,
-    /// How much a command may take.
+    /// The resource limits of a command.
     pub limits: Limits,
 }
 
 impl Sandbox {
-    /// One in which nothing is written: for trying what a system allows.
+    /// A sandbox without writable paths, for probing what a system supports.
     pub(crate) fn read_only(network: Network) -> Sandbox {
         Sandbox {
             writable: Vec::new(),
@@ -85,42 +83,42 @@ impl Sandbox {
     }
 }
 
-/// A file or directory by its path, and by which one it is. A command never gets another one under this path.
+/// A path and the identity of its file. A command never gets another file at this path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HeldPath {
-    /// Its real path.
+pub struct PinnedPath {
+    /// The real path.
     pub path: PathBuf,
-    /// Its device, and its number there.
+    /// The device and the inode.
     pub identity: (u64, u64),
 }
 
-impl HeldPath {
-    /// What has this path now.
-    pub fn of(path: impl Into<PathBuf>) -> io::Result<HeldPath> {
+impl PinnedPath {
+    /// Pins the file that is at this path now. Fails if there is none.
+    pub fn of(path: impl Into<PathBuf>) -> io::Result<PinnedPath> {
         let path = path.into();
         let about = std::fs::metadata(&path)?;
-        Ok(HeldPath { identity: (about.dev(), about.ino()), path })
+        Ok(PinnedPath { identity: (about.dev(), about.ino()), path })
     }
 }
 
-/// Whom a command may talk to.
+/// The network access of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// The commands of its own session, on the loopback of a network that has nothing else.
+    /// Only commands of the same session, on a loopback of their own.
     None,
-    /// Everybody whom the user can talk to.
+    /// Everything that the user can reach.
     All,
 }
 
-/// How much a command may take.
+/// The resource limits of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// How many processes and threads it may have at a time.
+    /// The largest number of processes and threads at a time.
     pub processes: u32,
 }
 
 impl Limits {
-    /// More than a large build on many cores has; a fork bomb is there in a moment, and stops.
+    /// More than a large build on many cores needs. A fork bomb reaches it in a moment, and stops.
     pub const DEFAULT: Limits = Limits { processes: 4096 };
 }
 
@@ -130,78 +128,81 @@ impl Default for Limits {
     }
 }
 
-/// A sandbox, and how far this system can hold a command to it.
+/// A sandbox and the level at which it is enforced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Confinement {
     pub(crate) sandbox: Sandbox,
     pub(crate) level: Level,
-    /// The newest version of Landlock that may be used.
-    pub(crate) landlock: i64,
+    /// The newest Landlock version to use.
+    pub(crate) max_landlock: i64,
 }
 
 impl Confinement {
-    /// The keeper's part, before it forks: from then on, its children are in the session's space.
-    pub(crate) fn prepare(self, space: Option<&Space>) -> Result<Prepared, Failure> {
+    /// The shim's part, before it forks: its children will be in the session's namespaces.
+    pub(crate) fn prepare(
+        self,
+        namespaces: Option<&SessionNamespaces>,
+    ) -> Result<Prepared, SetupError> {
         if self.level == Level::Namespaces {
             let missing = Err(io::Error::from_raw_os_error(libc::EBADF));
-            plainly("find the session's namespaces", space.map_or(missing, Ok))?
+            context("find the session's namespaces", namespaces.map_or(missing, Ok))?
                 .join(self.sandbox.network)?;
         }
         Ok(Prepared { confinement: self })
     }
 
-    /// What a command writes to.
-    pub(crate) fn written(&self) -> impl Iterator<Item = &Path> {
-        self.sandbox.writable.iter().map(|held| held.path.as_path())
+    /// The paths that the command may write.
+    pub(crate) fn writable_paths(&self) -> impl Iterator<Item = &Path> {
+        self.sandbox.writable.iter().map(|pinned| pinned.path.as_path())
     }
 }
 
-/// A confinement to be entered by the next child.
+/// A confinement that the next child enters.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     confinement: Confinement,
 }
 
-/// What there is to say of a confinement once this process is in it.
+/// The descriptors that the supervisor needs of a confined process.
 #[derive(Debug)]
-pub(crate) struct Entered {
-    /// Where calls wait for the supervisor.
+pub(crate) struct Confined {
+    /// The seccomp listener.
     pub(crate) listener: OwnedFd,
-    /// Where the kernel is asked for the sockets of the network in here, if it can be.
+    /// A `sock_diag` socket of the command's network namespace, if it could be opened.
     pub(crate) sockets: Option<OwnedFd>,
 }
 
 impl Prepared {
-    /// The child's part: everything, in the order in which each step is still allowed.
-    pub(crate) fn enter(&self) -> Result<Entered, Failure> {
+    /// The child's part: all steps, in the order in which each is still permitted.
+    pub(crate) fn enter(&self) -> Result<Confined, SetupError> {
         let Prepared { confinement } = self;
         let sandbox = &confinement.sandbox;
-        privileges::go_first();
+        privileges::raise_oom_score();
         if confinement.level == Level::Namespaces {
             privileges::limit_processes(sandbox.limits.processes)?;
-            mounts::make(sandbox)?;
+            mounts::build(sandbox)?;
         }
-        confinement.close()
+        confinement.restrict_process()
     }
 }
 
 impl Confinement {
-    /// The part of the first process in a view of bubblewrap.
-    pub(crate) fn enter_wrapped(&self, inside: &Inside) -> Result<Entered, Failure> {
-        privileges::go_first();
-        privileges::limit_users_processes(self.sandbox.limits.processes)?;
-        inside.check()?;
-        self.close()
+    /// The part of the first process inside bubblewrap.
+    pub(crate) fn enter_in_bubblewrap(&self, inside: &BwrapChecks) -> Result<Confined, SetupError> {
+        privileges::raise_oom_score();
+        privileges::set_nproc_limit(self.sandbox.limits.processes)?;
+        inside.verify()?;
+        self.restrict_process()
     }
 
-    /// What is the same with and without a view: from here on nothing more can be had.
-    fn close(&self) -> Result<Entered, Failure> {
-        privileges::give_up()?;
-        let sockets = ask_here().ok();
+    /// The steps that are the same with and without namespaces. They are irreversible.
+    fn restrict_process(&self) -> Result<Confined, SetupError> {
+        privileges::drop_privileges()?;
+        let sockets = open_sock_diag().ok();
         if self.level >= Level::Landlock {
             landlock::restrict(self)?;
         }
         let listener = seccomp::confine(self)?;
-        Ok(Entered { listener, sockets })
+        Ok(Confined { listener, sockets })
     }
 }

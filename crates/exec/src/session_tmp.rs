@@ -1,4 +1,4 @@
-//! The directory that the commands of a session find as `/tmp`.
+//! The directory that the commands of a session see as `/tmp`.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, Permissions};
@@ -6,23 +6,24 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::random::random_word;
+use crate::random::random_hex;
 
-/// What the name of each begins with; the number of the process that it belongs to follows.
+/// The prefix of its name. The pid of its owner follows.
 const PREFIX: &str = "tmp-";
 
-/// A directory that goes with whoever holds this.
+/// A directory that is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct SessionTmp {
     path: PathBuf,
 }
 
 impl SessionTmp {
-    /// Makes one in `parent`, for this user alone. Those of processes that are no more are removed.
+    /// Creates a directory in `parent` that only this user can access. Removes the directories of processes
+    /// that no longer exist.
     pub(crate) fn make(parent: &Path) -> io::Result<SessionTmp> {
         make_private(parent)?;
         remove_stale(parent);
-        let name = format!("{PREFIX}{}-{}", std::process::id(), random_word()?);
+        let name = format!("{PREFIX}{}-{}", std::process::id(), random_hex()?);
         let path = parent.join(name);
         make_private(&path)?;
         Ok(SessionTmp { path })
@@ -35,12 +36,12 @@ impl SessionTmp {
 
 impl Drop for SessionTmp {
     fn drop(&mut self) {
-        // What cannot be removed now is stale soon.
+        // If this fails, a later session removes it as stale.
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Makes a directory, and those above it that are missing, for this user alone whatever the umask.
+/// Creates a directory and its missing parents with mode 0700, whatever the umask.
 fn make_private(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(0o700)),
@@ -60,7 +61,7 @@ fn remove_stale(parent: &Path) {
     }
 }
 
-/// The process that a directory belongs to, if its name is one of ours.
+/// The owner of a directory. `None` if the name is not one of ours.
 fn owner(name: &OsStr) -> Option<u32> {
     name.to_str()?.strip_prefix(PREFIX)?.split_once('-')?.0.parse().ok()
 }
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_goes_with_its_session_and_a_dead_processs_with_the_next() {
+    fn directory_is_removed_with_its_session_and_stale_ones_with_the_next() {
         let parent = tempfile::tempdir().unwrap();
         let place = parent.path().join("made");
         let stale = place.join(format!("{PREFIX}4194999-0"));

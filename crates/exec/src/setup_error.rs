@@ -1,4 +1,4 @@
-//! A step of a preparation that failed: which, on what, and why.
+//! A failed step of a preparation, with its object and its cause.
 
 use std::io;
 use std::path::Path;
@@ -7,32 +7,36 @@ use crate::wire::ShimMessage;
 
 /// A step that failed.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct SetupError {
     pub(crate) step: &'static str,
     pub(crate) what: String,
     pub(crate) error: io::Error,
 }
 
-impl Failure {
-    pub(crate) fn notice(self) -> ShimMessage {
+impl SetupError {
+    pub(crate) fn into_message(self) -> ShimMessage {
         let errno = self.error.raw_os_error().unwrap_or(0);
         ShimMessage::NotStarted { step: self.step.to_owned(), what: self.what, errno }
     }
 }
 
-/// Marks an error with the step that it was made in, and with what it was about.
-pub(crate) fn at<T>(
+/// Adds the step and a path to an error.
+pub(crate) fn path_context<T>(
     step: &'static str,
     what: &Path,
     outcome: Result<T, impl Into<io::Error>>,
-) -> Result<T, Failure> {
-    outcome.map_err(|error| Failure { step, what: what.display().to_string(), error: error.into() })
+) -> Result<T, SetupError> {
+    outcome.map_err(|error| SetupError {
+        step,
+        what: what.display().to_string(),
+        error: error.into(),
+    })
 }
 
-/// Marks an error with the step that it was made in, where there is no more to say.
-pub(crate) fn plainly<T>(
+/// Adds the step to an error.
+pub(crate) fn context<T>(
     step: &'static str,
     outcome: Result<T, impl Into<io::Error>>,
-) -> Result<T, Failure> {
-    at(step, Path::new(""), outcome)
+) -> Result<T, SetupError> {
+    path_context(step, Path::new(""), outcome)
 }

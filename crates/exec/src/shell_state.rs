@@ -1,4 +1,4 @@
-//! What bash says of its last pipeline, its directory and its exported variables, read back.
+//! Parses the state that a shell reports at its end: exit codes, directory and exported variables.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
@@ -6,12 +6,12 @@ use std::path::PathBuf;
 
 use crate::command::ShellState;
 
-/// What of bash's own is not the next shell's.
-const NOT_CARRIED: [&[u8]; 4] = [b"_", b"PWD", b"SHLVL", b"BASH_ENV"];
+/// Variables of bash itself that are not passed on to the next shell.
+const NOT_PASSED_ON: [&[u8]; 4] = [b"_", b"PWD", b"SHLVL", b"BASH_ENV"];
 
-/// Reads what the prologue has a shell write when it ends: the exit codes of the last pipeline, its last
-/// command, `pwd -P` and `declare -px`, with a zero between any two. Nothing, if it did not get to it.
-pub(crate) fn read_left(bytes: &[u8]) -> Option<ShellState> {
+/// Parses the output of the prologue's exit trap: the exit codes of the last pipeline, its last command, `pwd
+/// -P` and `declare -px`, separated by zero bytes. `None` if it is incomplete.
+pub(crate) fn parse_shell_state(bytes: &[u8]) -> Option<ShellState> {
     let mut parts = bytes.splitn(4, |&byte| byte == 0);
     let (codes, command, directory, variables) =
         (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -21,16 +21,15 @@ pub(crate) fn read_left(bytes: &[u8]) -> Option<ShellState> {
     let directory = directory.strip_suffix(b"\n").unwrap_or(directory);
     let directory = (!directory.is_empty()).then(|| OsString::from_vec(directory.to_vec()).into());
     let directory: Option<PathBuf> = directory;
-    let environment = read_variables(variables);
+    let environment = parse_variables(variables);
     Some(ShellState { pipe_codes, last_command, directory, environment })
 }
 
-/// Reads `declare -x NAME="value"`, one after another. What is not understood is passed over to the next
-/// line.
-fn read_variables(mut rest: &[u8]) -> Vec<(OsString, OsString)> {
+/// Parses a sequence of `declare -x NAME="value"`. Skips lines that it cannot parse.
+fn parse_variables(mut rest: &[u8]) -> Vec<(OsString, OsString)> {
     let mut variables = Vec::new();
     while !rest.is_empty() {
-        match read_variable(rest) {
+        match parse_variable(rest) {
             Some((variable, after)) => {
                 variables.extend(variable);
                 rest = after;
@@ -46,36 +45,36 @@ fn read_variables(mut rest: &[u8]) -> Vec<(OsString, OsString)> {
 
 type Variable = (OsString, OsString);
 
-/// One variable, if it has a value that can be handed on, and what comes after its line.
-fn read_variable(line: &[u8]) -> Option<(Option<Variable>, &[u8])> {
+/// Parses one variable. Returns it if it has a value that can be passed on, and the text after its line.
+fn parse_variable(line: &[u8]) -> Option<(Option<Variable>, &[u8])> {
     let flags_and_name = line.strip_prefix(b"declare -")?;
     let blank = flags_and_name.iter().position(|&byte| byte == b' ')?;
     let (flags, rest) = flags_and_name.split_at(blank);
     let rest = rest.get(1..)?;
-    let name_end = rest.iter().position(|&byte| !is_of_name(byte)).unwrap_or(rest.len());
+    let name_end = rest.iter().position(|&byte| !is_name_byte(byte)).unwrap_or(rest.len());
     let (name, rest) = rest.split_at(name_end);
-    let handed_on = |value: Vec<u8>| {
+    let passed_on = |value: Vec<u8>| {
         let whole = flags.contains(&b'x') && !flags.iter().any(|flag| b"aA".contains(flag));
-        (whole && !NOT_CARRIED.contains(&name))
+        (whole && !NOT_PASSED_ON.contains(&name))
             .then(|| (OsString::from_vec(name.to_vec()), OsString::from_vec(value)))
     };
-    // Exported, and never given a value: no variable for a child.
+    // Exported without a value: a child does not get it.
     if let Some(after) = rest.strip_prefix(b"\n") {
         return Some((None, after));
     }
     let (value, after) = match rest.strip_prefix(b"=")? {
-        [b'"', quoted @ ..] => read_double_quoted(quoted)?,
-        [b'$', b'\'', quoted @ ..] => read_ansi_quoted(quoted)?,
+        [b'"', quoted @ ..] => parse_double_quoted(quoted)?,
+        [b'$', b'\'', quoted @ ..] => parse_ansi_quoted(quoted)?,
         _ => return None,
     };
-    Some((handed_on(value), after.strip_prefix(b"\n").unwrap_or(after)))
+    Some((passed_on(value), after.strip_prefix(b"\n").unwrap_or(after)))
 }
 
-fn is_of_name(byte: u8) -> bool {
+fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-fn read_double_quoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+fn parse_double_quoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut value = Vec::new();
     let mut rest = quoted;
     loop {
@@ -94,7 +93,7 @@ fn read_double_quoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     }
 }
 
-fn read_ansi_quoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+fn parse_ansi_quoted(quoted: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut value = Vec::new();
     let mut rest = quoted;
     loop {
@@ -136,21 +135,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_come_back_as_they_were() {
-        let said = b"1 0 \0tail -3\0/a b\n\0declare -x A=\"1 \\\"2\\\" \\$x \\\\\"\ndeclare -rx B=$'t\\tq\\'\\303\\244\\n'\n\
+    fn values_are_parsed_exactly() {
+        let output = b"1 0 \0tail -3\0/a b\n\0declare -x A=\"1 \\\"2\\\" \\$x \\\\\"\ndeclare -rx B=$'t\\tq\\'\\303\\244\\n'\n\
             declare -x NOTHING\ndeclare -ax LIST=([0]=\"1\")\ndeclare -x C=\"two\nlines\"\ndeclare -x SHLVL=\"2\"\n";
-        let left = read_left(said).unwrap();
-        assert_eq!((left.pipe_codes, left.last_command.as_str()), (vec![1, 0], "tail -3"));
-        assert_eq!(left.directory, Some("/a b".into()));
+        let state = parse_shell_state(output).unwrap();
+        assert_eq!((state.pipe_codes, state.last_command.as_str()), (vec![1, 0], "tail -3"));
+        assert_eq!(state.directory, Some("/a b".into()));
         let expected = [("A", "1 \"2\" $x \\"), ("B", "t\tq'ä\n"), ("C", "two\nlines")];
-        assert_eq!(left.environment, expected.map(|(name, value)| (name.into(), value.into())));
+        assert_eq!(state.environment, expected.map(|(name, value)| (name.into(), value.into())));
     }
 
     #[test]
-    fn a_shell_that_said_nothing_left_nothing() {
-        assert_eq!(read_left(b""), None);
-        assert_eq!(read_left(b"0 \0x\0/a\n"), None);
-        assert_eq!(read_left(b"0 \0\0\0").unwrap().directory, None);
-        assert_eq!(read_left(b"0 \0x\0/x\n\0declare -x A=\"cut").unwrap().environment, []);
+    fn incomplete_output_gives_none() {
+        assert_eq!(parse_shell_state(b""), None);
+        assert_eq!(parse_shell_state(b"0 \0x\0/a\n"), None);
+        assert_eq!(parse_shell_state(b"0 \0\0\0").unwrap().directory, None);
+        assert_eq!(parse_shell_state(b"0 \0x\0/x\n\0declare -x A=\"cut").unwrap().environment, []);
     }
 }

@@ -1,9 +1,9 @@
-//! Keepers, one of them started ahead.
+//! A pool of one shim that is started ahead.
 //!
-//! To start a keeper is to start a program of many megabytes: a third of what a small command took. So, while
-//! commands come, one more keeper than is needed waits for its request: it has done nothing yet, knows of no
-//! command and of no session, and ends when its socket closes, as any other does. One that nobody wants for a
-//! while is let go.
+//! Starting a shim means starting a program of many megabytes, which took a third of the time of a small
+//! command. So while commands arrive, one spare shim waits for its request. It has done nothing yet, knows no
+//! command and no session, and exits when its socket closes, like any other. A spare that is not used for a
+//! while is dropped.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,36 +12,37 @@ use std::time::{Duration, Instant};
 
 use crate::command::Command;
 use crate::error::JobError;
-use crate::launch::{Launched, Launcher, Shim};
+use crate::launch::{IdleShim, Launched, Launcher};
 use crate::sandbox::Confinement;
-use crate::sandbox::namespaces::Space;
+use crate::sandbox::namespaces::SessionNamespaces;
 use crate::wire;
 
-/// How long after a command is over the next keeper is started: a process that lives for one command needs
-/// none.
-const AFTER: Duration = Duration::from_millis(1);
+/// The delay before a spare is started after a command has ended. A process that runs a single command does
+/// not need one.
+const DELAY_AFTER_END: Duration = Duration::from_millis(1);
 
-/// The same after the beginning of one that is not over by then: it is not to be in the way of small ones.
-const BEHIND: Duration = Duration::from_millis(50);
+/// The delay after the start of a command that has not ended by then, so that the start does not slow down
+/// small commands.
+const DELAY_AFTER_START: Duration = Duration::from_millis(50);
 
-/// How long a keeper waits for somebody who wants it.
-const IDLE: Duration = Duration::from_secs(60);
+/// How long an unused spare is kept.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Starts keepers.
+/// Starts shims.
 #[derive(Debug)]
-pub(crate) struct Keepers {
+pub(crate) struct ShimPool {
     shared: Arc<Shared>,
-    /// Begins with the first command.
+    /// Starts with the first command.
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// Hears that a command is over.
+/// Tells the pool that a command has ended.
 #[derive(Debug)]
 pub(crate) struct EndSignal(Arc<Shared>);
 
 impl EndSignal {
-    pub(crate) fn tell(&self) {
-        self.0.over();
+    pub(crate) fn notify(&self) {
+        self.0.on_command_end();
     }
 }
 
@@ -55,71 +56,72 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     spare: Option<Spare>,
-    /// When one is to be started.
+    /// When to start a spare.
     due: Option<Instant>,
     stop: bool,
 }
 
 #[derive(Debug)]
 struct Spare {
-    keeper: Shim,
+    shim: IdleShim,
     since: Instant,
 }
 
-impl Keepers {
-    pub(crate) fn new(launcher: Launcher) -> Keepers {
+impl ShimPool {
+    pub(crate) fn new(launcher: Launcher) -> ShimPool {
         let (state, changed) = (Mutex::default(), Condvar::new());
-        Keepers { shared: Arc::new(Shared { launcher, state, changed }), thread: Mutex::default() }
+        ShimPool { shared: Arc::new(Shared { launcher, state, changed }), thread: Mutex::default() }
     }
 
-    /// Starts a command, in a sandbox or without one; `space` is the one of its session.
+    /// Starts a command, with or without a sandbox. The namespaces are those of its session.
     pub(crate) fn launch(
         &self,
         command: &Command,
-        within: Option<(&Confinement, Option<&Space>)>,
+        within: Option<(&Confinement, Option<&SessionNamespaces>)>,
     ) -> io::Result<Launched> {
         let request = wire::encode_run(command, within.map(|(confinement, _)| confinement));
-        let descriptors = within.and_then(|(_, space)| space).map(Space::descriptors);
+        let descriptors =
+            within.and_then(|(_, namespaces)| namespaces).map(SessionNamespaces::descriptors);
         let descriptors = descriptors.as_ref().map_or(&[][..], |both| both.as_slice());
         // The spare shim has one pipe for both streams.
         let spare = if command.separate_streams { None } else { self.shared.take() };
-        // One that somebody killed meanwhile takes no request.
-        let launched = spare.and_then(|spare| spare.hand_over(&request, descriptors).ok());
+        // A spare that was killed meanwhile accepts no request.
+        let launched = spare.and_then(|spare| spare.send_request(&request, descriptors).ok());
         let launched = match launched {
             Some(launched) => launched,
             None => self
                 .shared
                 .launcher
                 .start(command.separate_streams)?
-                .hand_over(&request, descriptors)?,
+                .send_request(&request, descriptors)?,
         };
-        self.begin();
+        self.start_thread();
         self.shared.changed.notify_all();
         Ok(launched)
     }
 
-    /// Whom to tell that a command is over.
-    pub(crate) fn over(&self) -> EndSignal {
+    /// A handle that tells the pool when a command has ended.
+    pub(crate) fn end_signal(&self) -> EndSignal {
         EndSignal(self.shared.clone())
     }
 
-    /// Has a keeper make the namespaces of a session.
-    pub(crate) fn make_space(&self) -> Result<Space, JobError> {
-        self.shared.launcher.make_space()
+    /// Makes the namespaces of a session in a new shim.
+    pub(crate) fn make_namespaces(&self) -> Result<SessionNamespaces, JobError> {
+        self.shared.launcher.make_namespaces()
     }
 
-    /// Without a thread nothing is started ahead, and nothing is missed but time.
-    fn begin(&self) {
+    /// Starts the thread. If that fails, no spare is started, which only costs time.
+    fn start_thread(&self) {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         if thread.is_none() {
             let shared = self.shared.clone();
-            let named = std::thread::Builder::new().name("toolcrib-keepers".to_owned());
-            *thread = named.spawn(move || shared.attend()).ok();
+            let named = std::thread::Builder::new().name("toolcrib-shims".to_owned());
+            *thread = named.spawn(move || shared.maintain_spare()).ok();
         }
     }
 }
 
-impl Drop for Keepers {
+impl Drop for ShimPool {
     fn drop(&mut self) {
         self.shared.lock().stop = true;
         self.shared.changed.notify_all();
@@ -131,17 +133,17 @@ impl Drop for Keepers {
 }
 
 impl Shared {
-    /// The keeper that waits, if there is one. Who takes it wakes the thread when there is time for that.
-    fn take(&self) -> Option<Shim> {
+    /// Takes the spare, if there is one. The caller wakes the thread later.
+    fn take(&self) -> Option<IdleShim> {
         let mut state = self.lock();
-        state.due.get_or_insert_with(|| Instant::now() + BEHIND);
-        state.spare.take().map(|spare| spare.keeper)
+        state.due.get_or_insert_with(|| Instant::now() + DELAY_AFTER_START);
+        state.spare.take().map(|spare| spare.shim)
     }
 
-    /// A command is over.
-    fn over(&self) {
+    /// Schedules a spare after a command has ended.
+    fn on_command_end(&self) {
         let mut state = self.lock();
-        let soon = Instant::now() + AFTER;
+        let soon = Instant::now() + DELAY_AFTER_END;
         if state.spare.is_none() && state.due.is_none_or(|due| due > soon) {
             state.due = Some(soon);
             drop(state);
@@ -149,27 +151,27 @@ impl Shared {
         }
     }
 
-    /// Starts keepers when they are wanted, and lets them go when they are not.
-    fn attend(&self) {
+    /// Starts a spare when it is due, and drops it when it was unused for too long.
+    fn maintain_spare(&self) {
         let mut state = self.lock();
         while !state.stop {
-            let patience = match (&state.spare, state.due) {
+            let timeout = match (&state.spare, state.due) {
                 (None, None) => Duration::MAX,
                 (None, Some(due)) => due.saturating_duration_since(Instant::now()),
-                (Some(spare), _) => IDLE.saturating_sub(spare.since.elapsed()),
+                (Some(spare), _) => IDLE_TIMEOUT.saturating_sub(spare.since.elapsed()),
             };
-            if !patience.is_zero() {
-                let waited = self.changed.wait_timeout(state, patience);
+            if !timeout.is_zero() {
+                let waited = self.changed.wait_timeout(state, timeout);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 continue;
             }
             let (old, due) = (state.spare.take(), state.due.take());
             drop(state);
             drop(old);
-            // If none can be started, whoever needs one will be told why.
+            // If this fails, the next command reports the error.
             let started = due.and_then(|_| self.launcher.start(false).ok());
             state = self.lock();
-            state.spare = started.map(|keeper| Spare { keeper, since: Instant::now() });
+            state.spare = started.map(|shim| Spare { shim, since: Instant::now() });
         }
     }
 

@@ -1,20 +1,21 @@
-//! The supervisor: performs the calls of a command that change files by name, and those that connect sockets.
+//! The supervisor: performs the system calls of a command that change files by name, and those that connect
+//! sockets.
 //!
 //! # Theory of operation
 //!
-//! A filter in front of the command stops these calls ([`crate::sandbox`]), and the kernel hands each to one
-//! thread of this process while the caller waits. The thread copies the arguments out of the caller's memory
-//! ([`operation`]), resolves each path to open directories as the caller would ([`resolve`]), asks the
-//! command's [`Guard`] about the real paths, performs the call on the open directories ([`perform`],
-//! [`open`], [`socket`]), and returns the outcome to the caller. Only one thread decides and performs, so
-//! nothing of this session changes in between.
+//! A seccomp filter stops these calls ([`crate::sandbox`]), and the kernel hands each to one thread of this
+//! process while the caller waits. The thread copies the arguments from the caller's memory ([`operation`]),
+//! resolves each path to open directories as the caller would ([`resolve`]), asks the command's [`Guard`]
+//! about the real paths, performs the call on the open directories ([`perform`], [`open`], [`socket`]), and
+//! returns the outcome to the caller. Only one thread decides and performs, so nothing of this session
+//! changes in between.
 //!
-//! The kernel could be told to let the caller go on instead. It would then read the arguments once more from
-//! memory that other threads of the command can write, and a decision would bind nobody. So a call is let go
-//! on only if nothing depends on the decision.
+//! The kernel could be told to continue the call instead. It would then read the arguments again from memory
+//! that other threads of the command can write, so a decision would not be binding. So a call is continued
+//! only if nothing depends on the decision.
 //!
-//! Calls are performed with the credentials of the command and without capabilities ([`caller`]), and in the
-//! command's own mounts: what the kernel refuses to the command, it refuses here.
+//! Calls are performed with the credentials of the command, without capabilities ([`caller`]), and in the
+//! command's own mounts: what the kernel denies to the command, it denies here.
 
 mod address;
 mod blocking;
@@ -38,86 +39,86 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, openat2};
 use rustix::io::Errno;
 
-use self::blocking::Waiters;
+use self::blocking::BlockingCalls;
 use self::caller::{Caller, Credentials};
 use self::operation::Operation;
-use self::resolve::{Found, Resolver};
+use self::resolve::{Resolved, Resolver};
 use self::review::Staging;
-use self::sock_diag::Listening;
+use self::sock_diag::SocketTable;
 use crate::guard::{FileAccess, FileAction, Guard, GuardVerdict};
 use crate::job::Job;
-use crate::refusal::{DeniedAction, REFUSALS_TOLD, Refusal, Unwritable};
+use crate::refusal::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
 use crate::sandbox::level::Level;
 use crate::sandbox::{
-    Confinement, Network, Sandbox, Waiting, add_descriptor, answer_promptly, let_fail, let_happen,
-    let_return, still_waits, take_waiting,
+    Confinement, Network, Notification, Sandbox, add_descriptor, continue_syscall,
+    enable_sync_wake_up, fail_syscall, is_still_pending, receive_notification, return_value,
 };
 
-/// As many calls of one command are taken before others have their turn.
-const TURN: usize = 64;
+/// The number of calls of one command that are received before others have their turn.
+const MAX_CALLS_PER_TURN: usize = 64;
 
-/// The supervised calls of one command.
+/// A command and its supervised calls.
 #[derive(Debug)]
-pub(crate) struct Supervised {
-    /// Where the calls wait.
-    calls: Arc<OwnedFd>,
+pub(crate) struct SupervisedCommand {
+    /// The seccomp listener.
+    listener: Arc<OwnedFd>,
     job: Arc<Job>,
     guard: Arc<dyn Guard>,
     sandbox: Sandbox,
     level: Level,
-    /// The workspace and the caches, under their real names.
+    /// The real paths of the workspace and the caches.
     shared: Vec<PathBuf>,
-    /// The directory of the session, under its real name.
+    /// The real path of the session's temporary directory.
     tmp: PathBuf,
-    /// The root of the files as the command sees them.
+    /// The root directory in the command's view.
     root: OnceLock<OwnedFd>,
     credentials: OnceLock<Credentials>,
-    sockets: Listening,
-    waiters: Waiters,
+    sockets: SocketTable,
+    blocking: BlockingCalls,
     staging: Arc<Staging>,
-    told: Mutex<HashSet<Refusal>>,
+    reported: Mutex<HashSet<Refusal>>,
 }
 
-/// One call that waits.
+/// One call that waits for a response.
 struct Call<'a> {
-    supervised: &'a Supervised,
-    waiting: &'a Waiting,
+    supervised: &'a SupervisedCommand,
+    notification: &'a Notification,
     caller: Caller,
     credentials: Credentials,
     resolver: Resolver<'a>,
 }
 
 /// The outcome of a call.
-enum Answer {
+enum Response {
     Value(i64),
     Error(Errno),
     Descriptor {
         file: OwnedFd,
         close_on_exec: bool,
     },
-    /// The kernel goes on with the call: nothing depends on a decision.
+    /// The kernel continues the call: nothing depends on a decision.
     Continue,
-    /// Another thread answers.
+    /// Another thread responds.
     Later,
 }
 
-impl Supervised {
+impl SupervisedCommand {
     pub(crate) fn new(
-        calls: OwnedFd,
+        listener: OwnedFd,
         job: Arc<Job>,
         confinement: &Confinement,
         guard: Arc<dyn Guard>,
         sockets: Option<OwnedFd>,
         staging: Arc<Staging>,
-    ) -> Supervised {
-        answer_promptly(&calls);
+    ) -> SupervisedCommand {
+        enable_sync_wake_up(&listener);
         let (sandbox, level) = (confinement.sandbox.clone(), confinement.level);
         let real = |path: &Path| std::fs::canonicalize(path).ok();
-        let shared: Vec<PathBuf> = confinement.written().filter_map(real).collect();
+        let shared: Vec<PathBuf> = confinement.writable_paths().filter_map(real).collect();
         let tmp = real(&sandbox.tmp).unwrap_or_default();
-        let shares_network = sandbox.network == Network::All || !level.has_view();
-        Supervised {
-            calls: Arc::new(calls),
+        let shares_network = sandbox.network == Network::All || !level.has_namespaces();
+        SupervisedCommand {
+            listener: Arc::new(listener),
             job,
             guard,
             sandbox,
@@ -126,62 +127,62 @@ impl Supervised {
             tmp,
             root: OnceLock::new(),
             credentials: OnceLock::new(),
-            sockets: Listening::new(sockets, shares_network),
-            waiters: Waiters::default(),
+            sockets: SocketTable::new(sockets, shares_network),
+            blocking: BlockingCalls::default(),
             staging,
-            told: Mutex::default(),
+            reported: Mutex::default(),
         }
     }
 
-    /// Answers the calls that wait now. Answers whether there may be more.
+    /// Handles the calls that wait now. Returns whether there may be more.
     ///
-    /// A call that waits to be taken can be interrupted by a signal, which programs do not expect of most
-    /// of these; one that was taken cannot. So all are taken as soon as they are there, also between two
-    /// answers.
-    pub(crate) fn attend(&self) -> bool {
+    /// A signal can interrupt a call that was not received yet, which programs do not expect of most of these
+    /// calls; a received call is not interrupted. So all are received as soon as possible, also between two
+    /// responses.
+    pub(crate) fn handle_pending(&self) -> bool {
         let (mut taken, mut queue) = (0, VecDeque::new());
         let mut ready;
         loop {
             ready = self.ready();
-            while taken < TURN && ready.contains(PollFlags::IN) {
+            while taken < MAX_CALLS_PER_TURN && ready.contains(PollFlags::IN) {
                 taken += 1;
-                // The thread that made the call may have ended already.
-                queue.extend(take_waiting(&self.calls));
+                // The calling thread may already have ended.
+                queue.extend(receive_notification(&self.listener));
                 ready = self.ready();
             }
-            let Some(waiting) = queue.pop_front() else { break };
-            // A file that was closed before this call was made is in its place before the call is.
+            let Some(notification) = queue.pop_front() else { break };
+            // A file that was closed before this call must be in place before the call is performed.
             if self.staging.is_in_use() {
                 self.staging.publish();
             }
-            self.answer(&waiting);
+            self.handle(&notification);
         }
         !ready.contains(PollFlags::HUP) || ready.contains(PollFlags::IN)
     }
 
-    /// No process of the command is left.
-    pub(crate) fn over(&self) {
+    /// Called when all processes of the command have exited.
+    pub(crate) fn finish(&self) {
         self.staging.publish();
-        self.guard.over();
+        self.guard.finished();
     }
 
-    fn answer(&self, waiting: &Waiting) {
-        // A panic must not keep the command waiting for ever.
-        let performed = catch_unwind(AssertUnwindSafe(|| self.perform(waiting)));
+    fn handle(&self, notification: &Notification) {
+        // A panic must not leave the command waiting for ever.
+        let performed = catch_unwind(AssertUnwindSafe(|| self.perform(notification)));
         let outcome = performed.unwrap_or_else(|_| {
-            self.guard.unseen(&io::Error::other("the supervisor failed"));
+            self.guard.supervision_failed(&io::Error::other("the supervisor failed"));
             Err(Errno::IO)
         });
-        reply(&self.calls, waiting, outcome);
+        reply(&self.listener, notification, outcome);
     }
 
-    fn perform(&self, waiting: &Waiting) -> rustix::io::Result<Answer> {
-        let caller = Caller { thread: waiting.thread };
-        let operation = Operation::read(waiting).map_err(|error| match error.kind() {
+    fn perform(&self, notification: &Notification) -> rustix::io::Result<Response> {
+        let caller = Caller { thread: notification.thread };
+        let operation = Operation::read(notification).map_err(|error| match error.kind() {
             io::ErrorKind::InvalidFilename => Errno::NAMETOOLONG,
             _ => Errno::from_io_error(&error).unwrap_or(Errno::FAULT),
         })?;
-        let Some(operation) = operation else { return Ok(Answer::Continue) };
+        let Some(operation) = operation else { return Ok(Response::Continue) };
         let root = match self.root.get() {
             Some(root) => root,
             None => {
@@ -196,15 +197,16 @@ impl Supervised {
                 *self.credentials.get_or_init(|| credentials)
             }
         };
-        let keeper = (!self.level.has_view()).then(|| self.job.keeper());
-        let resolver = Resolver { caller, root, credentials, keeper };
-        let call = Call { supervised: self, waiting, caller, credentials, resolver };
-        // Another thread may have got the number of one that has ended. Whatever was read is its own then.
-        call.check_waiting()?;
+        let shim = (!self.level.has_namespaces()).then(|| self.job.shim_pid());
+        let resolver = Resolver { caller, root, credentials, shim };
+        let call = Call { supervised: self, notification, caller, credentials, resolver };
+        // If the caller has ended, another thread may have its number, and the data above may be that
+        // thread's.
+        call.check_still_pending()?;
         call.perform(operation)
     }
 
-    /// Whether other programs find a file under this path, too: it is in the workspace, or in a cache.
+    /// Whether other programs see a file at this path, too: it is in the workspace or in a cache.
     fn is_shared(&self, path: &Path) -> bool {
         self.shared.iter().any(|top| path.starts_with(top))
     }
@@ -213,23 +215,23 @@ impl Supervised {
         self.sandbox.network == Network::None
     }
 
-    /// Tells what was refused, each once.
-    fn tell(&self, refusal: Refusal) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if told.len() <= REFUSALS_TOLD && told.insert(refusal.clone()) {
-            self.job.refused(refusal);
+    /// Reports a denied action to the job, once.
+    fn report(&self, refusal: Refusal) {
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        if reported.len() <= MAX_REFUSALS && reported.insert(refusal.clone()) {
+            self.job.add_refusal(refusal);
         }
     }
 
-    /// Why a path cannot be written.
-    fn why(&self, path: &Path) -> Unwritable {
+    /// The reason why a path cannot be written.
+    fn unwritable_reason(&self, path: &Path) -> Unwritable {
         let is_hidden = |top: &PathBuf| {
             path.starts_with(top)
                 || std::fs::canonicalize(top).is_ok_and(|top| path.starts_with(top))
         };
         if self.sandbox.hidden.iter().any(is_hidden) {
             Unwritable::Hidden
-        } else if self.sandbox.read_only.iter().any(|held| path.starts_with(&held.path)) {
+        } else if self.sandbox.read_only.iter().any(|pinned| path.starts_with(&pinned.path)) {
             Unwritable::ReadOnly
         } else {
             Unwritable::Outside
@@ -237,85 +239,85 @@ impl Supervised {
     }
 
     fn ready(&self) -> PollFlags {
-        let mut waiting = [PollFd::new(&*self.calls, PollFlags::IN)];
+        let mut notification = [PollFd::new(&*self.listener, PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        match poll(&mut waiting, Some(&now)) {
-            Ok(_) => waiting[0].revents(),
+        match poll(&mut notification, Some(&now)) {
+            Ok(_) => notification[0].revents(),
             Err(_) => PollFlags::empty(),
         }
     }
 }
 
-impl AsFd for Supervised {
+impl AsFd for SupervisedCommand {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.calls.as_fd()
+        self.listener.as_fd()
     }
 }
 
 impl Call<'_> {
-    /// Fails if the caller has ended: then what is read of it may be another's.
-    fn check_waiting(&self) -> rustix::io::Result<()> {
-        let waits = still_waits(&self.supervised.calls, self.waiting);
+    /// Fails if the caller has ended: then data that was read from it may belong to another thread.
+    fn check_still_pending(&self) -> rustix::io::Result<()> {
+        let waits = is_still_pending(&self.supervised.listener, self.notification);
         if waits { Ok(()) } else { Err(Errno::SRCH) }
     }
 
-    /// Asks the guard.
-    fn ask(&self, accesses: &[FileAccess]) -> rustix::io::Result<GuardVerdict> {
+    /// Asks the guard. Fails with `EACCES` if it refuses.
+    fn ask_guard(&self, accesses: &[FileAccess]) -> rustix::io::Result<GuardVerdict> {
         for access in accesses {
-            self.check_writable(deed(&access.action), &access.path)?;
+            self.check_writable(denied_action(&access.action), &access.path)?;
         }
         let program = || self.caller.program();
         match self.supervised.guard.decide(accesses, &program) {
             GuardVerdict::Refuse { access, why } => {
                 if let Some(access) = accesses.get(access) {
-                    let deed = deed(&access.action);
-                    self.supervised.tell(refusal(deed, access.path.clone(), why));
+                    let action = denied_action(&access.action);
+                    self.supervised.report(refusal(action, access.path.clone(), why));
                 }
                 Err(Errno::ACCESS)
             }
-            GuardVerdict::Renew(paths) => {
-                paths.iter().try_for_each(|path| review::renew(self, path))?;
+            GuardVerdict::ReviewAndCopy(paths) => {
+                paths.iter().try_for_each(|path| review::replace_with_copy(self, path))?;
                 Ok(GuardVerdict::Allow)
             }
             verdict => Ok(verdict),
         }
     }
 
-    /// Fails for a name that something is mounted on. The kernel asks this of its own calls only for the
-    /// mounts that the caller sees, and this process does not see those of the command.
+    /// Fails for a mount point. For its own calls, the kernel checks only the mounts that the caller sees,
+    /// and this process does not see those of the command.
     fn check_not_mounted(
         &self,
-        deed: DeniedAction,
-        found: &Found,
+        action: DeniedAction,
+        found: &Resolved,
         path: &Path,
     ) -> rustix::io::Result<()> {
         if !found.is_mounted() {
             return Ok(());
         }
-        let why = match self.supervised.why(path) {
-            Unwritable::Outside => Unwritable::Holding,
+        let why = match self.supervised.unwritable_reason(path) {
+            Unwritable::Outside => Unwritable::ParentOfProtected,
             why => why,
         };
-        self.supervised.tell(Refusal::Change(deed, path.to_owned(), why));
+        self.supervised.report(Refusal::Change(action, path.to_owned(), why));
         Err(Errno::BUSY)
     }
 
-    /// The same for calls that a review cannot allow.
-    fn ask_without_review(&self, accesses: &[FileAccess]) -> rustix::io::Result<()> {
-        match self.ask(accesses)? {
+    /// Asks the guard about a call that a review cannot allow.
+    fn ask_guard_without_review(&self, accesses: &[FileAccess]) -> rustix::io::Result<()> {
+        match self.ask_guard(accesses)? {
             GuardVerdict::Allow => Ok(()),
-            GuardVerdict::Review | GuardVerdict::Refuse { .. } | GuardVerdict::Renew(_) => {
+            GuardVerdict::Review | GuardVerdict::Refuse { .. } | GuardVerdict::ReviewAndCopy(_) => {
                 if let Some(access) = accesses.last() {
-                    let (deed, path) = (deed(&access.action), access.path.clone());
-                    self.supervised.tell(refusal(deed, path, Unwritable::Protected));
+                    let (action, path) = (denied_action(&access.action), access.path.clone());
+                    self.supervised.report(refusal(action, path, Unwritable::Protected));
                 }
                 Err(Errno::ACCESS)
             }
         }
     }
 
-    /// Where no mount keeps a command from writing outside, this does.
-    fn check_writable(&self, deed: Option<DeniedAction>, path: &Path) -> rustix::io::Result<()> {
+    /// Denies writes outside the workspace where no mount does.
+    fn check_writable(&self, action: Option<DeniedAction>, path: &Path) -> rustix::io::Result<()> {
         let supervised = self.supervised;
         if supervised.level != Level::Landlock
             || supervised.is_shared(path)
@@ -323,29 +325,29 @@ impl Call<'_> {
         {
             return Ok(());
         }
-        supervised.tell(refusal(deed, path.to_owned(), supervised.why(path)));
+        supervised.report(refusal(action, path.to_owned(), supervised.unwritable_reason(path)));
         Err(Errno::ACCESS)
     }
 
-    /// Tells if the sandbox refused something, and passes the outcome on.
-    fn told<T>(
+    /// Reports a denial by the sandbox, and returns the outcome unchanged.
+    fn report_if_denied<T>(
         &self,
-        deed: Option<DeniedAction>,
+        action: Option<DeniedAction>,
         path: Option<PathBuf>,
         outcome: rustix::io::Result<T>,
     ) -> rustix::io::Result<T> {
         if let (Err(Errno::ROFS), Some(path)) = (&outcome, path)
             && !is_read_only_outside(&path)
         {
-            let why = self.supervised.why(&path);
-            self.supervised.tell(refusal(deed, path, why));
+            let why = self.supervised.unwritable_reason(&path);
+            self.supervised.report(refusal(action, path, why));
         }
         outcome
     }
 }
 
-/// What an access does to a name; nothing, if it opens the file.
-fn deed(action: &FileAction) -> Option<DeniedAction> {
+/// The action of an access. `None` if it opens the file.
+fn denied_action(action: &FileAction) -> Option<DeniedAction> {
     match action {
         FileAction::Write => None,
         FileAction::Create(crate::guard::NodeKind::File) => None,
@@ -356,43 +358,49 @@ fn deed(action: &FileAction) -> Option<DeniedAction> {
     }
 }
 
-fn refusal(deed: Option<DeniedAction>, path: PathBuf, why: Unwritable) -> Refusal {
-    match deed {
-        Some(deed) => Refusal::Change(deed, path, why),
+fn refusal(action: Option<DeniedAction>, path: PathBuf, why: Unwritable) -> Refusal {
+    match action {
+        Some(action) => Refusal::Change(action, path, why),
         None => Refusal::Write(path, why),
     }
 }
 
-/// A file system that is read-only for this process too was not made so by the sandbox.
+/// Whether a file system is read-only for this process, too, so that the sandbox is not the cause.
 fn is_read_only_outside(path: &Path) -> bool {
     let nearest = path.ancestors().find_map(|above| {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        // Only where the kernel knows it already: a server may not answer.
+        // Only cached entries: a file server may not respond.
         openat2(CWD, above, flags, Mode::empty(), ResolveFlags::CACHED).ok()
     });
     let status = nearest.and_then(|file| fstatvfs(file).ok());
     status.is_some_and(|status| status.f_flag.contains(StatVfsMountFlags::RDONLY))
 }
 
-/// Returns the outcome of a call to the thread that made it.
-fn reply(calls: &OwnedFd, waiting: &Waiting, outcome: rustix::io::Result<Answer>) {
+/// Returns the outcome of a call to its thread.
+fn reply(listener: &OwnedFd, notification: &Notification, outcome: rustix::io::Result<Response>) {
     match outcome {
-        Ok(Answer::Value(value)) => let_return(calls, waiting, value),
-        Ok(Answer::Continue) => let_happen(calls, waiting),
-        Ok(Answer::Later) => {}
-        Ok(Answer::Descriptor { file, close_on_exec }) => {
-            let added = add_descriptor(calls, waiting, &file, close_on_exec);
-            // The caller goes on as the only one that has it open: a program that is open to be written is
-            // not run, and a file that is open gets no lease.
+        Ok(Response::Value(value)) => return_value(listener, notification, value),
+        Ok(Response::Continue) => continue_syscall(listener, notification),
+        Ok(Response::Later) => {}
+        Ok(Response::Descriptor { file, close_on_exec }) => {
+            let added = add_descriptor(listener, notification, &file, close_on_exec);
+            // The caller must be the only one that has it open: a program that is open for writing is not
+            // executed, and an open file gets no lease.
             drop(file);
             match added {
-                Ok(number) => let_return(calls, waiting, number),
-                // The caller has no free number, or has ended.
+                Ok(number) => return_value(listener, notification, number),
+                // The caller has no free descriptor number, or has ended.
                 Err(error) => {
-                    let_fail(calls, waiting, error.raw_os_error().unwrap_or(libc::EMFILE));
+                    fail_syscall(
+                        listener,
+                        notification,
+                        error.raw_os_error().unwrap_or(libc::EMFILE),
+                    );
                 }
             }
         }
-        Ok(Answer::Error(errno)) | Err(errno) => let_fail(calls, waiting, errno.raw_os_error()),
+        Ok(Response::Error(errno)) | Err(errno) => {
+            fail_syscall(listener, notification, errno.raw_os_error());
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! What the runtime and a keeper say to each other: frames of numbers and bytes on a socket.
+//! The messages between the runtime and a shim: frames of numbers and bytes on a socket.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _};
@@ -13,26 +13,26 @@ use rustix::process::Pid;
 use crate::command::{Command, Exit};
 use crate::fd_passing;
 use crate::sandbox::Confinement;
-use crate::sandbox::bubblewrap::Inside;
+use crate::sandbox::bubblewrap::BwrapChecks;
 
-/// More than any notice has: the largest holds an environment.
-const MAX_NOTICE: usize = 8 << 20;
+/// More than any message needs. The largest holds an environment.
+const MAX_MESSAGE_BYTES: usize = 8 << 20;
 
-/// Asks a keeper to end everything, as a byte of its own.
+/// How to end the processes of a command. It is sent to a shim as a single byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// What runs is asked to end, and has two seconds to do so.
+    /// SIGTERM, and SIGKILL after two seconds.
     Polite,
-    /// The same, in half a second.
+    /// SIGTERM, and SIGKILL after half a second.
     Prompt,
-    /// At once.
+    /// SIGKILL at once.
     Immediate,
 }
 
 impl Ending {
     const ALL: [Ending; 3] = [Ending::Polite, Ending::Prompt, Ending::Immediate];
 
-    /// How long what was asked to end has to do so.
+    /// The time between SIGTERM and SIGKILL.
     pub(crate) fn grace(self) -> Duration {
         match self {
             Ending::Polite => Duration::from_secs(2),
@@ -41,7 +41,7 @@ impl Ending {
         }
     }
 
-    pub(crate) fn word(self) -> u8 {
+    pub(crate) fn to_byte(self) -> u8 {
         match self {
             Ending::Polite => b'p',
             Ending::Prompt => b'q',
@@ -49,41 +49,41 @@ impl Ending {
         }
     }
 
-    pub(crate) fn of_word(word: u8) -> Option<Ending> {
-        Ending::ALL.into_iter().find(|ending| ending.word() == word)
+    pub(crate) fn from_byte(word: u8) -> Option<Ending> {
+        Ending::ALL.into_iter().find(|ending| ending.to_byte() == word)
     }
 }
 
-/// What a keeper is asked to do.
+/// A request to a shim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Request {
-    /// To run a command, in a sandbox or without one. The descriptors of the session's space come along.
+    /// Run a command, with or without a sandbox. The descriptors of the session's namespaces come with it.
     Run(Command, Option<Confinement>),
-    /// To make a space, and to answer with its descriptors.
-    MakeSpace,
-    /// To be the first process in a view of bubblewrap's, and to run the command in there.
-    BeFirst(Command, Confinement, Inside),
+    /// Make the namespaces of a session, and reply with their descriptors.
+    MakeNamespaces,
+    /// Be the first process inside bubblewrap, and run the command there.
+    RunInBubblewrap(Command, Confinement, BwrapChecks),
 }
 
-/// What a keeper tells.
+/// A message of a shim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ShimMessage {
-    /// The calls of the command wait on the first descriptor that comes along; the kernel is asked for the
-    /// sockets of its network on the second, if there is one.
-    Supervised,
-    /// The shell runs. The processes of ours between the keeper and the shell.
-    Started { between: Vec<Pid> },
-    /// It could not be started: which step failed, on what, and the system's number for why.
+    /// The seccomp listener of the command comes with it as the first descriptor, and a `sock_diag` socket of
+    /// its network namespace as the second, if there is one.
+    SupervisionReady,
+    /// The shell runs. `intermediate` are our own processes between the shim and the shell.
+    Started { intermediate: Vec<Pid> },
+    /// The command could not be started: the failed step, its object and the errno.
     NotStarted { step: String, what: String, errno: i32 },
     /// The shell has ended.
-    Exited { exit: Exit, cpu: Duration, peak_bytes: u64, left: Vec<u8> },
-    /// So has all that it started; so many were ended by the keeper.
-    Over { ended: u64 },
+    Exited { exit: Exit, cpu: Duration, peak_bytes: u64, shell_state: Vec<u8> },
+    /// All processes have exited. The shim has signalled `terminated` of them.
+    Finished { terminated: u64 },
 }
 
-/// To run a command, as a frame.
+/// Encodes [`Request::Run`].
 pub(crate) fn encode_run(command: &Command, confinement: Option<&Confinement>) -> Vec<u8> {
-    let mut frame = Frame::default();
+    let mut frame = FrameWriter::default();
     frame.number(RUN);
     encode_command(command, &mut frame);
     frame.number(u64::from(confinement.is_some()));
@@ -93,21 +93,21 @@ pub(crate) fn encode_run(command: &Command, confinement: Option<&Confinement>) -
     frame.finish()
 }
 
-/// To be the first process in a view of bubblewrap's, as a frame.
-pub(crate) fn encode_be_first(
+/// Encodes [`Request::RunInBubblewrap`].
+pub(crate) fn encode_run_in_bubblewrap(
     command: &Command,
     confinement: &Confinement,
-    inside: &Inside,
+    inside: &BwrapChecks,
 ) -> Vec<u8> {
-    let mut frame = Frame::default();
-    frame.number(BE_FIRST);
+    let mut frame = FrameWriter::default();
+    frame.number(RUN_IN_BUBBLEWRAP);
     encode_command(command, &mut frame);
     confinement.encode(&mut frame);
     inside.encode(&mut frame);
     frame.finish()
 }
 
-fn encode_command(command: &Command, frame: &mut Frame) {
+fn encode_command(command: &Command, frame: &mut FrameWriter) {
     frame.bytes(&command.script);
     frame.bytes(command.shell.as_os_str().as_bytes());
     frame.bytes(command.directory.as_os_str().as_bytes());
@@ -120,19 +120,19 @@ fn encode_command(command: &Command, frame: &mut Frame) {
     }
 }
 
-/// To make a space, as a frame.
-pub(crate) fn encode_make_space() -> Vec<u8> {
-    let mut frame = Frame::default();
-    frame.number(MAKE_SPACE);
+/// Encodes [`Request::MakeNamespaces`].
+pub(crate) fn encode_make_namespaces() -> Vec<u8> {
+    let mut frame = FrameWriter::default();
+    frame.number(MAKE_NAMESPACES);
     frame.finish()
 }
 
-/// Reads what one of these wrote, and the descriptors that came with it.
+/// Reads a request, and the descriptors that came with it.
 pub(crate) fn read_request(mut from: &UnixStream) -> io::Result<(Request, Vec<OwnedFd>)> {
     let mut length = [0; 8];
     let (received, descriptors) = fd_passing::receive(from, &mut length)?;
     from.read_exact(&mut length[received..])?;
-    // From the runtime, which has all of it in memory too.
+    // It comes from the runtime, which holds all of it in memory, too.
     let length = usize::try_from(u64::from_le_bytes(length)).map_err(io::Error::other)?;
     let mut payload = vec![0; length];
     from.read_exact(&mut payload)?;
@@ -141,17 +141,17 @@ pub(crate) fn read_request(mut from: &UnixStream) -> io::Result<(Request, Vec<Ow
 }
 
 const RUN: u64 = 0;
-const MAKE_SPACE: u64 = 1;
-const BE_FIRST: u64 = 2;
+const MAKE_NAMESPACES: u64 = 1;
+const RUN_IN_BUBBLEWRAP: u64 = 2;
 
-/// A notice as a frame.
-pub(crate) fn encode_notice(notice: &ShimMessage) -> Vec<u8> {
-    let mut frame = Frame::default();
-    match notice {
-        ShimMessage::Started { between } => {
+/// Encodes a message.
+pub(crate) fn encode_message(message: &ShimMessage) -> Vec<u8> {
+    let mut frame = FrameWriter::default();
+    match message {
+        ShimMessage::Started { intermediate } => {
             frame.number(0);
-            frame.number(between.len() as u64);
-            for pid in between {
+            frame.number(intermediate.len() as u64);
+            for pid in intermediate {
                 frame.number(u64::from(pid.as_raw_pid().unsigned_abs()));
             }
         }
@@ -161,7 +161,7 @@ pub(crate) fn encode_notice(notice: &ShimMessage) -> Vec<u8> {
             frame.bytes(what.as_bytes());
             frame.number(u64::try_from(*errno).unwrap_or(0));
         }
-        ShimMessage::Exited { exit, cpu, peak_bytes, left } => {
+        ShimMessage::Exited { exit, cpu, peak_bytes, shell_state } => {
             frame.number(2);
             let (by_signal, number) = match exit {
                 Exit::Code(code) => (0, *code),
@@ -171,35 +171,37 @@ pub(crate) fn encode_notice(notice: &ShimMessage) -> Vec<u8> {
             frame.number(u64::try_from(number).unwrap_or(0));
             frame.number(u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX));
             frame.number(*peak_bytes);
-            frame.bytes(left);
+            frame.bytes(shell_state);
         }
-        ShimMessage::Over { ended } => {
+        ShimMessage::Finished { terminated } => {
             frame.number(3);
-            frame.number(*ended);
+            frame.number(*terminated);
         }
-        ShimMessage::Supervised => frame.number(4),
+        ShimMessage::SupervisionReady => frame.number(4),
     }
     frame.finish()
 }
 
-/// Takes the first notice out of what has come in, if it is whole.
-pub(crate) fn take_notice(received: &mut Vec<u8>) -> Result<Option<ShimMessage>, NotUnderstood> {
-    let mut rest = Rest(received);
+/// Removes the first message from the received bytes. Returns `None` if it is incomplete.
+pub(crate) fn take_message(
+    received: &mut Vec<u8>,
+) -> Result<Option<ShimMessage>, MalformedMessage> {
+    let mut rest = FrameReader(received);
     let Some(length) = rest.number() else { return Ok(None) };
-    let length = usize::try_from(length).ok().filter(|&length| length <= MAX_NOTICE);
-    let length = length.ok_or(NotUnderstood)?;
+    let length = usize::try_from(length).ok().filter(|&length| length <= MAX_MESSAGE_BYTES);
+    let length = length.ok_or(MalformedMessage)?;
     let Some(payload) = rest.take(length) else { return Ok(None) };
-    let notice = parse_notice(payload).ok_or(NotUnderstood)?;
+    let message = parse_message(payload).ok_or(MalformedMessage)?;
     received.drain(..8 + length);
-    Ok(Some(notice))
+    Ok(Some(message))
 }
 
-/// A keeper said something that is no notice.
+/// A shim sent an invalid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct NotUnderstood;
+pub(crate) struct MalformedMessage;
 
 fn parse_request(payload: &[u8]) -> Option<Request> {
-    let mut rest = Rest(payload);
+    let mut rest = FrameReader(payload);
     match rest.number()? {
         RUN => {
             let command = parse_command(&mut rest)?;
@@ -209,17 +211,17 @@ fn parse_request(payload: &[u8]) -> Option<Request> {
             };
             Some(Request::Run(command, confinement))
         }
-        MAKE_SPACE => Some(Request::MakeSpace),
-        BE_FIRST => {
+        MAKE_NAMESPACES => Some(Request::MakeNamespaces),
+        RUN_IN_BUBBLEWRAP => {
             let command = parse_command(&mut rest)?;
             let confinement = Confinement::parse(&mut rest)?;
-            Some(Request::BeFirst(command, confinement, Inside::parse(&mut rest)?))
+            Some(Request::RunInBubblewrap(command, confinement, BwrapChecks::parse(&mut rest)?))
         }
         _ => None,
     }
 }
 
-fn parse_command(rest: &mut Rest<'_>) -> Option<Command> {
+fn parse_command(rest: &mut FrameReader<'_>) -> Option<Command> {
     let script = rest.bytes()?.to_vec();
     let shell = PathBuf::from(os_string(rest.bytes()?));
     let directory = PathBuf::from(os_string(rest.bytes()?));
@@ -233,10 +235,10 @@ fn parse_command(rest: &mut Rest<'_>) -> Option<Command> {
     Some(Command { script, shell, directory, environment, stdin, separate_streams })
 }
 
-fn parse_notice(payload: &[u8]) -> Option<ShimMessage> {
-    let mut rest = Rest(payload);
+fn parse_message(payload: &[u8]) -> Option<ShimMessage> {
+    let mut rest = FrameReader(payload);
     Some(match rest.number()? {
-        0 => ShimMessage::Started { between: rest.pids()? },
+        0 => ShimMessage::Started { intermediate: rest.pids()? },
         1 => ShimMessage::NotStarted {
             step: String::from_utf8_lossy(rest.bytes()?).into_owned(),
             what: String::from_utf8_lossy(rest.bytes()?).into_owned(),
@@ -249,11 +251,11 @@ fn parse_notice(payload: &[u8]) -> Option<ShimMessage> {
                 exit: if by_signal { Exit::Signal(number) } else { Exit::Code(number) },
                 cpu: Duration::from_micros(rest.number()?),
                 peak_bytes: rest.number()?,
-                left: rest.bytes()?.to_vec(),
+                shell_state: rest.bytes()?.to_vec(),
             }
         }
-        3 => ShimMessage::Over { ended: rest.number()? },
-        4 => ShimMessage::Supervised,
+        3 => ShimMessage::Finished { terminated: rest.number()? },
+        4 => ShimMessage::SupervisionReady,
         _ => return None,
     })
 }
@@ -262,11 +264,11 @@ pub(crate) fn os_string(bytes: &[u8]) -> OsString {
     OsString::from_vec(bytes.to_vec())
 }
 
-/// A frame being written: its length first, once it is known.
+/// A frame that is being written. Its length comes first.
 #[derive(Default)]
-pub(crate) struct Frame(Vec<u8>);
+pub(crate) struct FrameWriter(Vec<u8>);
 
-impl Frame {
+impl FrameWriter {
     pub(crate) fn number(&mut self, number: u64) {
         self.0.extend_from_slice(&number.to_le_bytes());
     }
@@ -290,10 +292,10 @@ impl Frame {
     }
 }
 
-/// What of a frame is not read yet.
-pub(crate) struct Rest<'a>(&'a [u8]);
+/// The unread part of a frame.
+pub(crate) struct FrameReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> FrameReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -324,10 +326,10 @@ impl<'a> Rest<'a> {
 mod tests {
     use super::*;
     use crate::sandbox::level::Level;
-    use crate::sandbox::{HeldPath, Limits, Network, Sandbox};
+    use crate::sandbox::{Limits, Network, PinnedPath, Sandbox};
 
     #[test]
-    fn what_is_written_is_read() {
+    fn encoded_messages_are_parsed_back() {
         let command = Command {
             script: b"echo \xff\n".to_vec(),
             shell: "/bin/bash".into(),
@@ -337,58 +339,62 @@ mod tests {
             separate_streams: true,
         };
         let sandbox = Sandbox {
-            writable: vec![HeldPath { path: "/w".into(), identity: (1, 2) }],
-            read_only: vec![HeldPath { path: "/r".into(), identity: (3, 4) }],
+            writable: vec![PinnedPath { path: "/w".into(), identity: (1, 2) }],
+            read_only: vec![PinnedPath { path: "/r".into(), identity: (3, 4) }],
             hidden: vec!["/h".into(), "/i".into()],
             tmp: "/t".into(),
             supervise_reads: true,
             network: Network::All,
             limits: Limits { processes: 7 },
         };
-        let confinement = Confinement { sandbox, level: Level::Landlock, landlock: 5 };
+        let confinement = Confinement { sandbox, level: Level::Landlock, max_landlock: 5 };
         for (frame, expected) in [
             (encode_run(&command, None), Request::Run(command.clone(), None)),
             (
-                encode_be_first(&command, &confinement, &Inside::default()),
-                Request::BeFirst(command.clone(), confinement.clone(), Inside::default()),
+                encode_run_in_bubblewrap(&command, &confinement, &BwrapChecks::default()),
+                Request::RunInBubblewrap(
+                    command.clone(),
+                    confinement.clone(),
+                    BwrapChecks::default(),
+                ),
             ),
             (encode_run(&command, Some(&confinement)), Request::Run(command, Some(confinement))),
-            (encode_make_space(), Request::MakeSpace),
+            (encode_make_namespaces(), Request::MakeNamespaces),
         ] {
             assert_eq!(parse_request(&frame[8..]).unwrap(), expected);
         }
-        let notices = [
-            ShimMessage::Supervised,
-            ShimMessage::Started { between: Pid::from_raw(7).into_iter().collect() },
+        let messages = [
+            ShimMessage::SupervisionReady,
+            ShimMessage::Started { intermediate: Pid::from_raw(7).into_iter().collect() },
             ShimMessage::NotStarted { step: "start".into(), what: "/bin/bash".into(), errno: 2 },
             ShimMessage::Exited {
                 exit: Exit::Signal(9),
                 cpu: Duration::from_micros(5),
                 peak_bytes: 1 << 40,
-                left: b"/\0".to_vec(),
+                shell_state: b"/\0".to_vec(),
             },
-            ShimMessage::Over { ended: 3 },
+            ShimMessage::Finished { terminated: 3 },
         ];
         let mut received = Vec::new();
-        for (byte, whole) in notices.iter().flat_map(|notice| {
-            let frame = encode_notice(notice);
+        for (byte, whole) in messages.iter().flat_map(|message| {
+            let frame = encode_message(message);
             let last = frame.len() - 1;
             frame
                 .into_iter()
                 .enumerate()
-                .map(move |(at, byte)| (byte, (at == last).then_some(notice)))
+                .map(move |(at, byte)| (byte, (at == last).then_some(message)))
         }) {
             received.push(byte);
-            assert_eq!(take_notice(&mut received).unwrap().as_ref(), whole);
+            assert_eq!(take_message(&mut received).unwrap().as_ref(), whole);
         }
         assert!(received.is_empty());
     }
 
     #[test]
-    fn a_frame_that_is_too_long_or_says_nothing_is_refused() {
-        assert_eq!(take_notice(&mut u64::MAX.to_le_bytes().to_vec()), Err(NotUnderstood));
-        let mut nonsense = Frame::default();
+    fn too_long_and_unknown_messages_are_refused() {
+        assert_eq!(take_message(&mut u64::MAX.to_le_bytes().to_vec()), Err(MalformedMessage));
+        let mut nonsense = FrameWriter::default();
         nonsense.number(77);
-        assert_eq!(take_notice(&mut nonsense.finish()), Err(NotUnderstood));
+        assert_eq!(take_message(&mut nonsense.finish()), Err(MalformedMessage));
     }
 }

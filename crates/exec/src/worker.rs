@@ -1,4 +1,4 @@
-//! A child with limits that works on bytes: the parent's side is here, the child's is [`confine()`].
+//! A child process with limits that works on bytes. The parent's side is here, the child's is [`confine()`].
 
 mod confine;
 mod conversation;
@@ -17,74 +17,74 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
-pub use confine::{NotConfined, confine};
+pub use confine::{ConfineError, confine};
 pub use conversation::Conversation;
 pub use error::WorkerError;
 pub use limits::WorkerLimits;
 pub use serve::{serve, serve_conversation};
-pub use slots::{WorkerPlace, WorkerPlaces};
+pub use slots::{WorkerSlot, WorkerSlots};
 
-use self::pipes::{AtEnd, Pipes, Progress};
+use self::pipes::{AfterInput, Pipes, Progress};
 
-/// How long a wish to cancel may go unseen.
-const GLANCE: Duration = Duration::from_millis(10);
+/// How often to check for cancellation.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A program that reads its stdin to the end, writes its answer to stdout and says on stderr why there
-/// is none. It should call [`confine()`] before anything else.
+/// A program that reads stdin to the end, and writes its answer to stdout or an error message to stderr. It
+/// should call [`confine()`] before anything else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
-    /// The program, by its full path: there is no `PATH` to look it up in.
+    /// The absolute path of the program: there is no `PATH`.
     pub program: PathBuf,
-    /// Its arguments, without the name.
+    /// Its arguments, without the program name.
     pub arguments: Vec<OsString>,
-    /// What it may use up.
+    /// Its resource limits.
     pub limits: WorkerLimits,
 }
 
 impl Worker {
-    /// Starts it, gives it the input, and waits for the answer. However this ends, the child has ended
-    /// and is reaped; so has what it may have started, unless that left its process group.
+    /// Starts it, sends the input and returns the answer. When this returns, the child has exited and is
+    /// reaped, and so are its own children, unless they left its process group.
     ///
-    /// The child has no environment and the root for its directory, and its limits hold before it gets
-    /// the first byte of the input.
+    /// The child has no environment, its directory is `/`, and its limits apply before it gets the first byte
+    /// of input.
     pub fn run(&self, input: &[u8], cancelled: &dyn Fn() -> bool) -> Result<Vec<u8>, WorkerError> {
         let started = Instant::now();
-        let mut running = Running::start(self, AtEnd::Close)?;
-        let watched = running.watch(&self.limits, input, started, cancelled);
-        let (output, complaint) = running.pipes.take();
+        let mut running = RunningWorker::start(self, AfterInput::Close)?;
+        let pumped = running.pump_until_exit(&self.limits, input, started, cancelled);
+        let (output, stderr) = running.pipes.take();
         let status = running.end()?;
-        watched?;
-        match error::of_ending(status, &complaint) {
+        pumped?;
+        match error::from_exit_status(status, &stderr) {
             None => Ok(output),
             Some(error) => Err(error),
         }
     }
 }
 
-/// A child that has been started; it does not outlive this.
+/// A started child. Dropping this ends it.
 #[derive(Debug)]
-struct Running {
+struct RunningWorker {
     child: Child,
-    /// Names the process for sure, where its number might be given to another.
+    /// Identifies the process even if its pid is reused.
     handle: OwnedFd,
     pid: Pid,
     pipes: Pipes,
 }
 
-impl Running {
-    fn start(worker: &Worker, at_end: AtEnd) -> Result<Running, WorkerError> {
+impl RunningWorker {
+    fn start(worker: &Worker, after_input: AfterInput) -> Result<RunningWorker, WorkerError> {
         let mut command = Command::new(&worker.program);
         command.args(&worker.arguments).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(WorkerError::NotStarted)?;
         let pid = Pid::from_child(&child);
-        let prepared = limits::impose(pid, &worker.limits).and_then(|()| {
-            Ok((pidfd_open(pid, PidfdFlags::empty())?, Pipes::of(&mut child, at_end)?))
+        let prepared = limits::apply(pid, &worker.limits).and_then(|()| {
+            Ok((pidfd_open(pid, PidfdFlags::empty())?, Pipes::of(&mut child, after_input)?))
         });
         match prepared {
-            Ok((handle, pipes)) => Ok(Running { child, handle, pid, pipes }),
+            Ok((handle, pipes)) => Ok(RunningWorker { child, handle, pid, pipes }),
             Err(error) => {
-                // Already gone is as good as killed.
+                // It may already have exited.
                 let _ = child.kill();
                 let _ = child.wait();
                 Err(WorkerError::NotStarted(error.into()))
@@ -92,8 +92,8 @@ impl Running {
         }
     }
 
-    /// Until it has ended by itself; an error means that it has not.
-    fn watch(
+    /// Returns when the child has exited by itself. After an error it may still run.
+    fn pump_until_exit(
         &mut self,
         limits: &WorkerLimits,
         input: &[u8],
@@ -109,38 +109,38 @@ impl Running {
             if left.is_zero() {
                 return Err(WorkerError::TimedOut);
             }
-            let (max_output, patience) = (limits.output_bytes, left.min(GLANCE));
-            let progress = self.pump(&mut unwritten, max_output, patience)?;
+            let (max_output, timeout) = (limits.output_bytes, left.min(POLL_INTERVAL));
+            let progress = self.pump(&mut unwritten, max_output, timeout)?;
             if progress == Progress::Ended {
                 return Ok(());
             }
         }
     }
 
-    /// Moves what can be moved, or waits for so long.
+    /// Moves bytes, or waits for at most `timeout`.
     fn pump(
         &mut self,
         unwritten: &mut &[u8],
         max_output: usize,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Progress, WorkerError> {
-        self.pipes.pump(&self.handle, unwritten, max_output, patience)
+        self.pipes.pump(&self.handle, unwritten, max_output, timeout)
     }
 
-    /// What it has answered since this was last asked for.
-    fn take_answer(&mut self) -> Vec<u8> {
-        self.pipes.take_answer()
+    /// The output since the last call.
+    fn take_output(&mut self) -> Vec<u8> {
+        self.pipes.take_stdout()
     }
 
-    /// Whether it has ended by itself, and then what it still had to say is heard.
+    /// Whether it has exited by itself. Its remaining output is read then.
     fn has_ended(&mut self) -> bool {
         let ended = self.pump(&mut [].as_slice(), usize::MAX, Duration::ZERO);
         ended.is_ok_and(|progress| progress == Progress::Ended)
     }
 
-    /// Kills what is left of it, and reaps it.
+    /// Kills the rest of its process group, and reaps it.
     fn end(mut self) -> Result<std::process::ExitStatus, WorkerError> {
-        // Before it is waited for, while the group's number cannot be anybody else's.
+        // Before it is reaped, while the number of the group cannot be reused.
         let _ = kill_process_group(self.pid, Signal::KILL);
         self.child.wait().map_err(WorkerError::Lost)
     }

@@ -1,5 +1,5 @@
-//! What a whole and safe replace costs: a [`Change`] of an 8 KiB file, without a journal and with one,
-//! against the plain thing (temporary file, fsync, rename), in one run.
+//! Measures the cost of a safe replacement: a [`Change`] of an 8 KiB file, with and without a journal,
+//! against the plain sequence (temporary file, fsync, rename), in one run.
 //!
 //! `cargo run --release -p toolcrib-fs --example atomic_replace`
 
@@ -7,7 +7,7 @@
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "the other side of the comparison is plain"
+    reason = "the other side of the comparison uses plain calls"
 )]
 
 use std::io::Write;
@@ -40,10 +40,10 @@ fn main() {
         let place = workspace.resolve(&workspace.top(), Path::new(name)).unwrap();
         let change = Change::new(vec![Step::replace(place, was.to_vec(), now.to_vec())]);
         let locks = change.lock().unwrap();
-        let keeper = journal.map(|journal| ChangeRecorder { journal, about: About::default() });
-        change.commit(&locks, keeper).unwrap();
+        let recorder = journal.map(|journal| ChangeRecorder { journal, about: About::default() });
+        change.commit(&locks, recorder).unwrap();
     };
-    // Interleaved, so that a slow moment of the machine hits all of them.
+    // Interleaved, so that a slow moment of the machine affects all of them.
     let mut times = [const { Vec::new() }; 3];
     for round in 0..ROUNDS {
         let (was, now) = (&versions[round % 2], &versions[(round + 1) % 2]);

@@ -1,4 +1,5 @@
-//! What confinement costs: opening a file through a [`Workspace`] against a bare `openat2`, in one run.
+//! Measures the cost of confinement: opening a file through a [`Workspace`] against a bare `openat2`, in one
+//! run.
 //!
 //! `cargo run --release -p toolcrib-fs --example confined_open`
 
@@ -43,7 +44,7 @@ fn main() {
         let place = workspace.resolve(&top, relative).unwrap();
         black_box(ReadFile::open(&place).unwrap());
     };
-    // Interleaved, so that a slow moment of the machine hits all of them.
+    // Interleaved, so that a slow moment of the machine affects all of them.
     let mut times = [const { Vec::new() }; 3];
     for _ in 0..BATCHES {
         times[0].push(nanoseconds(&bare));

@@ -1,16 +1,16 @@
-//! What somebody else changes: a command, for one.
+//! Records changes that another program makes, such as a command.
 //!
-//! Whoever sees it coming says so of each name before it is changed ([`Footprint::touch`]). What is there
-//! is kept then, once, and noted on disk, so that it is not lost with the process. When the other is done
-//! ([`Footprint::settle`]), what is there now is compared with what was, and what differs is a change in
-//! the journal like any other: it can be seen, and taken back.
+//! The supervisor reports each path before it is changed ([`ChangeCapture::touch`]). The current content is
+//! then stored, once, and noted on disk, so that it is not lost with the process. When the command is done
+//! ([`ChangeCapture::settle`]), the current content is compared with the stored one, and the differences
+//! become a change in the journal like any other: it can be shown and undone.
 //!
-//! Not everything is kept. A build may rewrite gigabytes that nobody wants back; so each file and each
-//! command has its measure ([`Measure`]), and what went beyond it is said.
+//! Not everything is stored. A build may rewrite gigabytes of generated files; so each file and each command
+//! has limits ([`CaptureLimits`]), and exceeding them is reported.
 //!
-//! What is kept here is not waited for to be on disk, as a [`crate::Change`] does: it outlives the process,
-//! and not always a power cut. A command that writes a thousand files would else wait for the disk a
-//! thousand times.
+//! Unlike a [`crate::Change`], this does not wait until the content is on disk: it survives a crash of the
+//! process, but not always a power failure. Otherwise a command that writes a thousand files would wait for
+//! the disk a thousand times.
 
 mod entry;
 mod limits;
@@ -22,58 +22,58 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use self::limits::{CaptureClass, CaptureLimits, NotKept, SizeLimits};
 
-use self::entry::{DirectoryStamp, Spot, Standing};
-use self::limits::Spent;
+use self::entry::{DirectoryFingerprint, PathState, WritablePath};
+use self::limits::Usage;
 use crate::error::FsError;
 use crate::journal::{
-    About, Effects, Entry, FileChange, Followed, Journal, KeptDirectory, KeptPath, Version,
+    About, CaptureNote, Effects, Entry, FileChange, Journal, KeptDirectory, KeptPath, Version,
 };
 use crate::tree_reader::Stamp;
 use crate::workspace::Workspace;
 
-/// As many names in a directory that is renamed are looked at.
-const MAX_BENEATH: usize = 200_000;
+/// The largest number of paths in a renamed directory that are examined.
+const MAX_DESCENDANTS: usize = 200_000;
 
-/// What a command, or somebody else, is changing.
+/// The changes of a command or another program.
 #[derive(Debug)]
 pub struct ChangeCapture {
     workspace: Workspace,
     journal: Option<Journal>,
     about: Mutex<About>,
-    measure: CaptureLimits,
+    limits: CaptureLimits,
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    touched: BTreeMap<PathBuf, Touched>,
-    spent: Spent,
-    note: Option<Followed>,
-    /// Directories that were renamed, and had more in them than is looked at.
+    touched: BTreeMap<PathBuf, CapturedPath>,
+    usage: Usage,
+    note: Option<CaptureNote>,
+    /// Renamed directories with more paths than are examined.
     incomplete: Vec<PathBuf>,
     /// The modes of roots that were touched.
     root_modes: BTreeMap<PathBuf, u32>,
 }
 
 #[derive(Debug)]
-struct Touched {
+struct CapturedPath {
     before: Before,
-    worth: CaptureClass,
-    /// If a directory is there in the end, all that is in it came with it.
+    class: CaptureClass,
+    /// If the path is a directory in the end, everything in it is new.
     whole: bool,
-    /// The directory that was there was gone at some time.
-    vacated: bool,
+    /// The original directory was missing at some point.
+    was_missing: bool,
 }
 
-/// What was there before.
+/// The state before the first change.
 #[derive(Debug)]
 enum Before {
     Nothing,
     Kept(Version),
-    /// A file that is not kept.
-    Lost(Stamp, NotKept),
-    Directory(DirectoryStamp),
-    /// A FIFO, a socket or a device; never kept.
+    /// A file whose content was not stored.
+    NotStored(Stamp, NotKept),
+    Directory(DirectoryFingerprint),
+    /// A FIFO, a socket or a device, which is never stored.
     Other,
 }
 
@@ -86,125 +86,125 @@ pub struct Settling<'a> {
     pub has_no_writer: &'a dyn Fn(BorrowedFd<'_>) -> bool,
 }
 
-/// Tells what a path is worth. The second argument is whether it is a directory.
-type Judge<'a> = &'a dyn Fn(&Path, bool) -> CaptureClass;
+/// Returns the capture class of a path. The second argument is whether it is a directory.
+type Classify<'a> = &'a dyn Fn(&Path, bool) -> CaptureClass;
 
-impl Touched {
-    fn new(before: Before, worth: CaptureClass, whole: bool) -> Touched {
-        Touched { before, worth, whole, vacated: false }
+impl CapturedPath {
+    fn new(before: Before, class: CaptureClass, whole: bool) -> CapturedPath {
+        CapturedPath { before, class, whole, was_missing: false }
     }
 
-    /// Whether a directory that is there now is another than there was, so that all in it is new.
-    fn is_new_directory(&self, now: &Standing) -> bool {
+    /// Whether a directory that exists now is not the original one, so that everything in it is new.
+    fn is_new_directory(&self, now: &PathState) -> bool {
         match (&self.before, now) {
-            (Before::Directory(was), Standing::Directory(now)) => {
-                self.vacated || was.identity != now.identity
+            (Before::Directory(was), PathState::Directory(now)) => {
+                self.was_missing || was.identity != now.identity
             }
             _ => true,
         }
     }
 }
 
-/// What has changed, since it was settled last.
+/// The changes since the last call of [`ChangeCapture::settle`].
 #[derive(Debug, Default)]
 pub struct CapturedChanges {
-    /// The number of the change in the journal; nothing, if there is none or nothing of it could be kept.
+    /// The number of the change in the journal. `None` without a journal, or if nothing could be stored.
     pub id: Option<u64>,
-    /// Each file, in the order of the paths.
+    /// The changed files, sorted by path.
     pub files: Vec<ChangedFile>,
-    /// Why it could not be put into the journal.
+    /// The error if the journal could not record the change.
     pub failed: Option<FsError>,
-    /// Directories that were made and have no changed file in them.
+    /// Created directories without changed files.
     pub made: Vec<PathBuf>,
-    /// Directories that were removed and had no changed file in them.
+    /// Removed directories without changed files.
     pub removed: Vec<PathBuf>,
-    /// Directories that were renamed and had more files in them than are kept.
+    /// Renamed directories with more files than are stored.
     pub incomplete: Vec<PathBuf>,
-    /// Files that were modified and have other names (hard links), which were modified with them.
+    /// Modified files with other hard links, which were modified as well.
     pub shared: Vec<PathBuf>,
     /// Directories with another mode, which is not undone.
     pub modes: Vec<PathBuf>,
 }
 
-/// A file or symlink that has changed.
+/// A changed file or symlink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
-    /// Its real path.
+    /// The real path.
     pub path: PathBuf,
-    /// What has happened to it.
+    /// What happened to it.
     pub action: Action,
-    /// Whether it was worth little.
+    /// Whether ignore files exclude it.
     pub ignored: bool,
-    /// Why that cannot be taken back.
+    /// Why the change cannot be undone.
     pub lost: Option<NotKept>,
 }
 
-/// What has happened to a file.
+/// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// It was not there before.
+    /// It did not exist before.
     Created,
-    /// It says something else, or has another mode.
+    /// Its content or mode is different.
     Modified,
-    /// It is not there any more.
+    /// It no longer exists.
     Deleted,
 }
 
 impl ChangeCapture {
-    /// Of somebody who has changed nothing yet. Without a journal what changes is seen and not kept.
+    /// Creates an empty capture. Without a journal, changes are detected but not stored.
     pub fn new(
         workspace: Workspace,
         journal: Option<Journal>,
         about: About,
-        measure: CaptureLimits,
+        limits: CaptureLimits,
     ) -> ChangeCapture {
         let (about, state) = (Mutex::new(about), Mutex::default());
-        ChangeCapture { workspace, journal, about, measure, state }
+        ChangeCapture { workspace, journal, about, limits, state }
     }
 
-    /// What is at a real path is about to be changed, or something is about to be made there. If a directory
-    /// is there, then only as a `whole`: it is renamed. `worth` is asked for the files that this means.
-    pub fn touch(&self, path: &Path, whole: bool, worth: Judge<'_>) {
+    /// Reports that the file at a real path is about to be changed or created. `whole` means that a directory
+    /// there is renamed. `class` returns the capture class of each affected path.
+    pub fn touch(&self, path: &Path, whole: bool, class: Classify<'_>) {
         let mut state = self.lock();
-        let Some(spot) = Spot::of(&self.workspace, path) else {
-            if let Some(mode) = Spot::root_mode(&self.workspace, path) {
+        let Some(target) = WritablePath::of(&self.workspace, path) else {
+            if let Some(mode) = WritablePath::root_mode(&self.workspace, path) {
                 state.root_modes.entry(path.to_owned()).or_insert(mode);
             }
             return;
         };
         if let Some(known) = state.touched.get_mut(path) {
             known.whole |= whole;
-            known.vacated |= matches!(spot.look(), Standing::Nothing);
+            known.was_missing |= matches!(target.state(), PathState::Nothing);
             return;
         }
-        let standing = spot.look();
-        let is_directory = matches!(standing, Standing::Directory(_));
+        let state_now = target.state();
+        let is_directory = matches!(state_now, PathState::Directory(_));
         if is_directory && whole {
-            let (beneath, complete) = spot.beneath(MAX_BENEATH);
+            let (descendants, complete) = target.descendants(MAX_DESCENDANTS);
             if !complete {
                 state.incomplete.push(path.to_owned());
             }
-            for file in beneath {
-                if let Some(spot) = Spot::of(&self.workspace, &file) {
-                    let standing = spot.look();
-                    let worth = worth(&file, matches!(standing, Standing::Directory(_)));
-                    self.touch_one(&mut state, (&spot, standing), worth, false);
+            for file in descendants {
+                if let Some(target) = WritablePath::of(&self.workspace, &file) {
+                    let state_now = target.state();
+                    let class = class(&file, matches!(state_now, PathState::Directory(_)));
+                    self.touch_one(&mut state, (&target, state_now), class, false);
                 }
             }
         }
-        self.touch_one(&mut state, (&spot, standing), worth(path, is_directory), whole);
+        self.touch_one(&mut state, (&target, state_now), class(path, is_directory), whole);
     }
 
-    /// Whether what is at this path was about to be changed, and is not settled yet.
-    pub fn has_touched(&self, path: &Path) -> bool {
+    /// Whether a change of this path was reported since the last [`ChangeCapture::settle`].
+    pub fn is_captured(&self, path: &Path) -> bool {
         self.lock().touched.contains_key(path)
     }
 
-    /// What a file said before it was touched, if that is kept.
+    /// The version of a file before its first change. `None` if it was not stored.
     pub fn kept(&self, path: &Path) -> Option<Version> {
         match self.lock().touched.get(path)?.before {
             Before::Kept(version) => Some(version),
-            Before::Nothing | Before::Directory(_) | Before::Lost(..) | Before::Other => None,
+            Before::Nothing | Before::Directory(_) | Before::NotStored(..) | Before::Other => None,
         }
     }
 
@@ -215,23 +215,23 @@ impl ChangeCapture {
         let mut state = std::mem::take(&mut *self.lock());
         let mut settled = CapturedChanges::default();
         let (mut effects, mut open) = (Effects::default(), Vec::new());
-        self.add_what_came_along(&mut state);
+        self.add_renamed_contents(&mut state);
         settled.incomplete = std::mem::take(&mut state.incomplete);
         let root_modes = std::mem::take(&mut state.root_modes);
-        let State { touched, spent, note, .. } = &mut state;
+        let State { touched, usage, note, .. } = &mut state;
         for (path, touched) in touched {
-            let Some(spot) = Spot::of(&self.workspace, path) else { continue };
-            let now = spot.look();
-            let is_file = matches!(now, Standing::File { .. });
-            let is_shared = matches!(&now, Standing::File { stamp } if stamp.is_shared);
+            let Some(target) = WritablePath::of(&self.workspace, path) else { continue };
+            let now = target.state();
+            let is_file = matches!(now, PathState::File { .. });
+            let is_shared = matches!(&now, PathState::File { stamp } if stamp.is_shared);
             // Asked before the content is read: a writer that is gone by then has written all of it.
             let has_writer =
-                || !spot.open().is_some_and(|file| (settling.has_no_writer)(file.as_fd()));
+                || !target.open().is_some_and(|file| (settling.has_no_writer)(file.as_fd()));
             if still_runs && is_file && has_writer() {
-                open.push((path.clone(), touched.worth));
+                open.push((path.clone(), touched.class));
             }
             match (&touched.before, &now) {
-                (Before::Directory(was), Standing::Directory(now)) => {
+                (Before::Directory(was), PathState::Directory(now)) => {
                     if was.mode != now.mode && was.identity == now.identity {
                         settled.modes.push(path.clone());
                     }
@@ -239,27 +239,27 @@ impl ChangeCapture {
                 (Before::Directory(was), _) => {
                     effects.removed.push(KeptDirectory::new(path, was.mode));
                 }
-                (_, Standing::Directory(_)) => effects.made.push(KeptPath::new(path)),
+                (_, PathState::Directory(_)) => effects.made.push(KeptPath::new(path)),
                 _ => {}
             }
-            let compared = self.compare(&spot, &touched.before, now, touched.worth, spent);
+            let compared = self.compare(&target, &touched.before, now, touched.class, usage);
             let Some((action, outcome)) = compared else { continue };
-            let (change, lost) = match outcome {
+            let (change, not_kept) = match outcome {
                 Ok(change) => (Some(change), None),
-                Err(lost) => (None, Some(lost)),
+                Err(not_kept) => (None, Some(not_kept)),
             };
             if is_shared && action == Action::Modified {
                 settled.shared.push(path.clone());
             }
-            let ignored = touched.worth != CaptureClass::Much;
-            if lost.is_some() {
+            let ignored = touched.class != CaptureClass::Tracked;
+            if not_kept.is_some() {
                 effects.not_kept.push(KeptPath::new(path));
             }
-            settled.files.push(ChangedFile { path: path.clone(), action, ignored, lost });
+            settled.files.push(ChangedFile { path: path.clone(), action, ignored, lost: not_kept });
             effects.files.extend(change);
         }
         for (root, mode) in root_modes {
-            if Spot::root_mode(&self.workspace, &root).is_some_and(|now| now != mode) {
+            if WritablePath::root_mode(&self.workspace, &root).is_some_and(|now| now != mode) {
                 settled.modes.push(root);
             }
         }
@@ -268,7 +268,8 @@ impl ChangeCapture {
         settled.removed = settled.without_files(effects.removed.iter().map(KeptDirectory::path));
         let mut directories = settled.made.iter().chain(&settled.removed).chain(&settled.modes);
         effects.only_ignored = settled.files.iter().all(|file| file.ignored)
-            && directories.all(|directory| (settling.class)(directory, true) != CaptureClass::Much);
+            && directories
+                .all(|directory| (settling.class)(directory, true) != CaptureClass::Tracked);
         if let Some(journal) = &self.journal
             && !effects.is_empty()
         {
@@ -278,11 +279,11 @@ impl ChangeCapture {
                 Err(error) => settled.failed = Some(error),
             }
         }
-        // A file that was kept just now is kept at no cost once more: the journal has its content.
-        for (path, worth) in open {
-            self.touch(&path, false, &|_, _| worth);
+        // Storing a file again costs nothing: the journal already has its content.
+        for (path, class) in open {
+            self.touch(&path, false, &|_, _| class);
         }
-        // What could not be put into the journal stays noted, and the next start tries again.
+        // If the journal could not record the change, the note stays, and the next start tries again.
         if settled.failed.is_none()
             && let Some(note) = note.take()
         {
@@ -291,71 +292,74 @@ impl ChangeCapture {
         settled
     }
 
-    /// Names the command whose changes these are, once it has an id.
-    pub fn name_shell(&self, id: &str) {
+    /// Sets the id of the command that makes the changes, once it is known.
+    pub fn set_command_id(&self, id: &str) {
         let mut about = self.about.lock().unwrap_or_else(PoisonError::into_inner);
         about.shell = Some(id.to_owned());
     }
 
-    /// What a crash interrupted: as noted, up to what is there now.
-    pub(crate) fn of_note(
+    /// Restores the capture of a crashed process from its note.
+    pub(crate) fn from_note(
         workspace: &Workspace,
         journal: &Journal,
-        note: Followed,
+        note: CaptureNote,
         noted: Vec<Entry>,
         about: About,
     ) -> ChangeCapture {
-        let footprint = ChangeCapture::new(
+        let capture = ChangeCapture::new(
             workspace.clone(),
             Some(journal.clone()),
             about,
             CaptureLimits::default(),
         );
-        let mut state = footprint.lock();
+        let mut state = capture.lock();
         state.note = Some(note);
         for Entry { files, removed, .. } in noted {
             for file in files {
                 let before = file.before.map_or(Before::Nothing, Before::Kept);
-                state.touched.insert(file.path(), Touched::new(before, CaptureClass::Much, false));
+                state
+                    .touched
+                    .insert(file.path(), CapturedPath::new(before, CaptureClass::Tracked, false));
             }
             for directory in removed {
-                let stamp = DirectoryStamp { identity: (0, 0), mode: directory.mode };
-                let touched = Touched::new(Before::Directory(stamp), CaptureClass::Much, false);
+                let stamp = DirectoryFingerprint { identity: (0, 0), mode: directory.mode };
+                let touched =
+                    CapturedPath::new(Before::Directory(stamp), CaptureClass::Tracked, false);
                 state.touched.insert(directory.path(), touched);
             }
         }
         drop(state);
-        footprint
+        capture
     }
 
     fn touch_one(
         &self,
         state: &mut State,
-        (spot, standing): (&Spot, Standing),
-        worth: CaptureClass,
+        (target, state_now): (&WritablePath, PathState),
+        class: CaptureClass,
         whole: bool,
     ) {
-        let path = spot.path();
-        if worth == CaptureClass::Nothing || state.touched.contains_key(&path) {
+        let path = target.path();
+        if class == CaptureClass::Excluded || state.touched.contains_key(&path) {
             return;
         }
-        // What is in a directory that was not there before, was not there either.
+        // A path in a new directory did not exist before.
         let is_new = path.ancestors().skip(1).any(|above| self.is_new_directory(state, above));
-        let before = match standing {
-            Standing::Nothing => Before::Nothing,
+        let before = match state_now {
+            PathState::Nothing => Before::Nothing,
             _ if is_new => Before::Nothing,
-            Standing::File { stamp, .. } => match self.keep(state, spot, worth) {
+            PathState::File { stamp, .. } => match self.store_before(state, target, class) {
                 Ok(version) => Before::Kept(version),
-                Err(lost) => Before::Lost(stamp, lost),
+                Err(not_kept) => Before::NotStored(stamp, not_kept),
             },
-            Standing::Link => match self.keep(state, spot, worth) {
+            PathState::Symlink => match self.store_before(state, target, class) {
                 Ok(version) => Before::Kept(version),
                 Err(_) => Before::Other,
             },
-            Standing::Directory(stamp) => Before::Directory(stamp),
-            Standing::Other | Standing::Unknown(_) => Before::Other,
+            PathState::Directory(stamp) => Before::Directory(stamp),
+            PathState::Other | PathState::Unknown(_) => Before::Other,
         };
-        // Without the note it is forgotten if the process dies now, and only then.
+        // If this fails, the path is only lost if the process dies before it is settled.
         let _ = match &before {
             Before::Nothing => {
                 self.note(state, |note| note.add_file(FileChange::new(&path, None, None)))
@@ -365,42 +369,42 @@ impl ChangeCapture {
             }
             _ => Ok(()),
         };
-        state.touched.insert(path, Touched::new(before, worth, whole));
+        state.touched.insert(path, CapturedPath::new(before, class, whole));
     }
 
-    /// Whether something that was touched has become a directory since, or another one.
+    /// Whether a reported path has become a directory, or another directory, since.
     fn is_new_directory(&self, state: &State, path: &Path) -> bool {
         let Some(touched) = state.touched.get(path) else { return false };
-        let standing = || Spot::of(&self.workspace, path).map(|spot| spot.look());
-        touched.is_new_directory(&standing().unwrap_or(Standing::Nothing))
+        let state_now = || WritablePath::of(&self.workspace, path).map(|target| target.state());
+        touched.is_new_directory(&state_now().unwrap_or(PathState::Nothing))
     }
 
-    /// Keeps what a file says before it is changed.
-    fn keep(
+    /// Stores the content of a file before it is changed.
+    fn store_before(
         &self,
         state: &mut State,
-        spot: &Spot,
-        worth: CaptureClass,
+        target: &WritablePath,
+        class: CaptureClass,
     ) -> Result<Version, NotKept> {
         let journal = self.journal.as_ref().ok_or(NotKept::NoJournal)?;
-        let (content, mode) = state.spent.read(&self.measure, spot, worth)?;
+        let (content, mode) = state.usage.read(&self.limits, target, class)?;
         let version = Version::of(&content, mode);
-        // First what it is called, so that nobody takes it for something that nobody needs.
-        let change = FileChange::new(&spot.path(), Some(version), None);
+        // The note comes first, so that garbage collection does not remove the content.
+        let change = FileChange::new(&target.path(), Some(version), None);
         self.note(state, |note| note.add_file(change)).map_err(NotKept::Failed)?;
-        journal.keep(&content).map_err(NotKept::Failed)?;
+        journal.store_content(&content).map_err(NotKept::Failed)?;
         Ok(version)
     }
 
     fn note(
         &self,
         state: &mut State,
-        add: impl FnOnce(&mut Followed) -> Result<(), FsError>,
+        add: impl FnOnce(&mut CaptureNote) -> Result<(), FsError>,
     ) -> Result<(), FsError> {
         let Some(journal) = &self.journal else { return Ok(()) };
         let note = match &mut state.note {
             Some(note) => note,
-            None => state.note.insert(journal.follow(&self.about())?),
+            None => state.note.insert(journal.begin_capture(&self.about())?),
         };
         add(note)
     }
@@ -409,90 +413,94 @@ impl ChangeCapture {
         self.about.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What is in directories that were renamed to where they are: nobody has named it.
-    fn add_what_came_along(&self, state: &mut State) {
-        let directories: Vec<(PathBuf, CaptureClass, Spot)> = state
+    /// Adds the contents of directories that were renamed to their path: these paths were not reported.
+    fn add_renamed_contents(&self, state: &mut State) {
+        let directories: Vec<(PathBuf, CaptureClass, WritablePath)> = state
             .touched
             .iter()
             .filter(|(_, touched)| touched.whole)
             .filter_map(|(path, touched)| {
-                let spot = Spot::of(&self.workspace, path)?;
-                let now = spot.look();
-                let came = matches!(now, Standing::Directory(_)) && touched.is_new_directory(&now);
-                came.then(|| (path.clone(), touched.worth, spot))
+                let target = WritablePath::of(&self.workspace, path)?;
+                let now = target.state();
+                let is_new =
+                    matches!(now, PathState::Directory(_)) && touched.is_new_directory(&now);
+                is_new.then(|| (path.clone(), touched.class, target))
             })
             .collect();
-        for (path, worth, spot) in directories {
-            let (beneath, complete) = spot.beneath(MAX_BENEATH);
+        for (path, class, target) in directories {
+            let (descendants, complete) = target.descendants(MAX_DESCENDANTS);
             if !complete {
                 state.incomplete.push(path);
             }
-            for file in beneath {
-                let new = Touched::new(Before::Nothing, worth, false);
+            for file in descendants {
+                let new = CapturedPath::new(Before::Nothing, class, false);
                 state.touched.entry(file).or_insert(new);
             }
         }
     }
 
-    /// What has happened to a file, and the change that it is; or why that cannot be taken back.
+    /// Compares a file with its state before. Returns the action and the change, or why the change cannot be
+    /// undone.
     fn compare(
         &self,
-        spot: &Spot,
+        target: &WritablePath,
         before: &Before,
-        now: Standing,
-        worth: CaptureClass,
-        spent: &mut Spent,
+        now: PathState,
+        class: CaptureClass,
+        usage: &mut Usage,
     ) -> Option<(Action, Result<FileChange, NotKept>)> {
-        let path = spot.path();
-        let gone =
+        let path = target.path();
+        let deleted =
             |version: Version| (Action::Deleted, Ok(FileChange::new(&path, Some(version), None)));
-        let there = matches!(now, Standing::File { .. } | Standing::Link);
+        let exists = matches!(now, PathState::File { .. } | PathState::Symlink);
         match (before, now) {
-            (Before::Other, Standing::Unknown(_)) => None,
-            (Before::Nothing | Before::Directory(_), Standing::Unknown(errno)) => {
+            (Before::Other, PathState::Unknown(_)) => None,
+            (Before::Nothing | Before::Directory(_), PathState::Unknown(errno)) => {
                 Some((Action::Created, Err(NotKept::Unreadable(errno))))
             }
-            // Whether it is still there, and what it says, undoing could not recognise.
-            (_, Standing::Unknown(errno)) => {
+            // Undo could not recognise the current content.
+            (_, PathState::Unknown(errno)) => {
                 Some((Action::Modified, Err(NotKept::Unreadable(errno))))
             }
-            (Before::Nothing | Before::Directory(_), Standing::Other) => {
+            (Before::Nothing | Before::Directory(_), PathState::Other) => {
                 Some((Action::Created, Err(NotKept::NoFile)))
             }
-            (Before::Nothing | Before::Directory(_), _) if there => {
-                let after = self.keep_now(spot, worth, spent);
+            (Before::Nothing | Before::Directory(_), _) if exists => {
+                let after = self.store_now(target, class, usage);
                 let change = after.map(|after| FileChange::new(&path, None, Some(after)));
                 Some((Action::Created, change))
             }
             (Before::Nothing | Before::Directory(_), _) => None,
-            (Before::Kept(was), _) if there => {
-                let after = match self.keep_now(spot, worth, spent) {
+            (Before::Kept(was), _) if exists => {
+                let after = match self.store_now(target, class, usage) {
                     Ok(after) if after == *was => return None,
                     after => after,
                 };
                 let change = after.map(|after| FileChange::new(&path, Some(*was), Some(after)));
                 Some((Action::Modified, change))
             }
-            (Before::Kept(was), _) => Some(gone(*was)),
-            (Before::Lost(was, _), Standing::File { stamp, .. }) if stamp == *was => None,
-            (Before::Lost(_, lost), _) if there => Some((Action::Modified, Err(lost.clone()))),
-            (Before::Lost(_, lost), _) => Some((Action::Deleted, Err(lost.clone()))),
-            (Before::Other, Standing::Other) => None,
-            (Before::Other, _) if there => Some((Action::Modified, Err(NotKept::NoFile))),
+            (Before::Kept(was), _) => Some(deleted(*was)),
+            (Before::NotStored(was, _), PathState::File { stamp, .. }) if stamp == *was => None,
+            (Before::NotStored(_, not_kept), _) if exists => {
+                Some((Action::Modified, Err(not_kept.clone())))
+            }
+            (Before::NotStored(_, not_kept), _) => Some((Action::Deleted, Err(not_kept.clone()))),
+            (Before::Other, PathState::Other) => None,
+            (Before::Other, _) if exists => Some((Action::Modified, Err(NotKept::NoFile))),
             (Before::Other, _) => Some((Action::Deleted, Err(NotKept::NoFile))),
         }
     }
 
-    /// Keeps what a file says now, which undoing must recognise and redoing bring back.
-    fn keep_now(
+    /// Stores the current content of a file, which undo must recognise and redo must restore.
+    fn store_now(
         &self,
-        spot: &Spot,
-        worth: CaptureClass,
-        spent: &mut Spent,
+        target: &WritablePath,
+        class: CaptureClass,
+        usage: &mut Usage,
     ) -> Result<Version, NotKept> {
         let journal = self.journal.as_ref().ok_or(NotKept::NoJournal)?;
-        let (content, mode) = spent.read(&self.measure, spot, worth)?;
-        journal.keep(&content).map_err(NotKept::Failed)?;
+        let (content, mode) = usage.read(&self.limits, target, class)?;
+        journal.store_content(&content).map_err(NotKept::Failed)?;
         Ok(Version::of(&content, mode))
     }
 
@@ -502,9 +510,9 @@ impl ChangeCapture {
 }
 
 impl CapturedChanges {
-    /// Those of some directories that have no changed file in them.
+    /// The directories without changed files.
     fn without_files(&self, directories: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
-        // Files are in the order of their paths, so those in a directory follow it at once.
+        // Files are sorted by path, so those in a directory directly follow it.
         let has_files = |directory: &PathBuf| {
             let after = self.files.partition_point(|file| file.path <= *directory);
             self.files.get(after).is_some_and(|file| file.path.starts_with(directory))

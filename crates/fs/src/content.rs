@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use crate::hash::ContentHash;
 
-/// The bytes of a file, or the target of a symlink: held once however many hold them, and hashed once, when
-/// somebody asks.
+/// The bytes of a file, or the target of a symlink. Clones share the bytes; the hash is computed once, on
+/// demand.
 #[derive(Clone)]
 pub struct Content(Arc<Inner>);
 
@@ -23,7 +23,7 @@ impl Content {
         Content::new(target.into(), true)
     }
 
-    /// Whether it is the target of a symlink, and not the bytes of a file.
+    /// Whether it is the target of a symlink instead of the bytes of a file.
     pub fn is_link(&self) -> bool {
         self.0.is_link
     }

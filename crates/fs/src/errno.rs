@@ -2,7 +2,7 @@
 
 use rustix::io::Errno;
 
-/// `ENOSPC (No space left on device)`; the number alone where the name is a rare one.
+/// Such as `ENOSPC (No space left on device)`. Rare errnos are shown by their number.
 pub(crate) fn describe(errno: Errno) -> String {
     let system = std::io::Error::from(errno).to_string();
     let words = system.split(" (os error").next().unwrap_or(&system);
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_errno_has_its_name_and_its_words() {
+    fn an_errno_is_shown_with_name_and_message() {
         assert_eq!(describe(Errno::NOSPC), "ENOSPC (No space left on device)");
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a file, always with its path.
+//! File system errors. Each has the path.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,34 +7,34 @@ use rustix::io::Errno;
 
 use crate::errno;
 
-/// What went wrong, to branch on.
+/// The kind of an error, for callers to branch on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FsErrorKind {
-    /// The path is no path: empty, too long, with a NUL.
+    /// The path is invalid: empty, too long, or with a NUL.
     Invalid,
-    /// It lies outside every root, or a link leads there.
+    /// The path is outside all roots, or a symlink leads outside.
     Outside,
-    /// It is closed to tools, under whatever name.
-    Closed,
-    /// There is nothing at the path.
+    /// The file is forbidden to tools, under any name.
+    Forbidden,
+    /// The path does not exist.
     NotFound,
-    /// A directory, where a file is needed.
+    /// It is a directory, but a file is needed.
     IsDirectory,
-    /// A FIFO, socket or device, which is never opened.
+    /// It is a FIFO, socket or device, which is never opened.
     NotRegular,
-    /// Larger than the bound that was asked for.
+    /// It exceeds the given limit.
     TooLarge,
-    /// The system does not let us.
+    /// The system denies access.
     Permission,
-    /// The root, the file or the file system is not to be written.
+    /// The root, the file or the file system is read-only.
     ReadOnly,
-    /// The file is not what it was when it was read.
+    /// The file has changed since it was read.
     Stale,
-    /// Somebody else holds it and does not let go.
+    /// Another process holds the lock for too long.
     Busy,
-    /// A change failed in the middle and could not be taken back; the next start settles it.
+    /// A change failed in the middle and could not be reverted. The next start completes the revert.
     Unsettled,
-    /// Anything else that the system reports.
+    /// Any other error of the system.
     Io,
 }
 
@@ -56,30 +56,30 @@ impl FsError {
         FsError { kind, path: path.into(), detail: detail.into(), outside: false }
     }
 
-    /// The error for what is closed.
-    pub(crate) fn closed(path: impl Into<PathBuf>) -> Self {
-        FsError::new(FsErrorKind::Closed, path, "is closed to these tools")
+    /// The error for a forbidden file.
+    pub(crate) fn forbidden(path: impl Into<PathBuf>) -> Self {
+        FsError::new(FsErrorKind::Forbidden, path, "is closed to these tools")
     }
 
-    /// The same error, found out by looking outside the workspace.
+    /// Marks the error as one that reveals something outside the workspace.
     pub(crate) fn found_outside(self) -> Self {
         FsError { outside: true, ..self }
     }
 
-    /// The error for an errno, by what it means for a file.
+    /// The error for an errno.
     pub(crate) fn from_errno(path: impl Into<PathBuf>, cannot: &str, errno: Errno) -> Self {
         let kind = match errno {
             Errno::NOENT | Errno::NOTDIR => FsErrorKind::NotFound,
             Errno::ACCESS | Errno::PERM => FsErrorKind::Permission,
             Errno::ROFS => FsErrorKind::ReadOnly,
-            // Every open refuses links: one that turned up after resolving is a swap.
+            // Every open refuses symlinks. One that appears after resolution means that the path was swapped.
             Errno::LOOP | Errno::XDEV => FsErrorKind::Stale,
             _ => FsErrorKind::Io,
         };
         FsError::new(kind, path, format!("{cannot}: {}", errno::describe(errno)))
     }
 
-    /// The error for one of the standard library, about a file of our own.
+    /// The error for an I/O error of one of our own files.
     pub(crate) fn from_io(path: impl Into<PathBuf>, cannot: &str, error: &std::io::Error) -> Self {
         match error.raw_os_error() {
             Some(number) => FsError::from_errno(path, cannot, Errno::from_raw_os_error(number)),
@@ -87,28 +87,28 @@ impl FsError {
         }
     }
 
-    /// The same error, after which not everything is as it was.
+    /// Marks the error as one after which a change is neither complete nor reverted.
     pub(crate) fn unsettled(self) -> Self {
         FsError { kind: FsErrorKind::Unsettled, ..self }
     }
 
-    /// What went wrong, to branch on.
+    /// The kind.
     pub fn kind(&self) -> FsErrorKind {
         self.kind
     }
 
-    /// Whether it tells something about what lies outside the workspace.
-    pub fn tells_of_outside(&self) -> bool {
+    /// Whether the error reveals something outside the workspace.
+    pub fn reveals_outside(&self) -> bool {
         self.outside
     }
 
-    /// The path, as far as it was understood.
+    /// The path, as far as it was resolved.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What went wrong, in words that go on where the path ends: `is a directory`. For what is no path
-    /// ([`FsErrorKind::Invalid`]) a sentence of its own.
+    /// The message without the path, such as `is a directory`. For an invalid path ([`FsErrorKind::Invalid`])
+    /// it is a complete sentence.
     pub fn detail(&self) -> &str {
         &self.detail
     }

@@ -1,4 +1,4 @@
-//! Reading a file: regular ones only, in bounded pieces.
+//! Reads regular files, with limits.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use crate::error::{FsError, FsErrorKind};
 use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;
 
-/// What is at a place.
+/// The kind of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A regular file.
     File,
     /// A directory.
     Directory,
-    /// A symlink; only a name that is not followed has this kind.
+    /// A symlink. Only a path that was resolved without following it has this kind.
     Symlink,
     /// A FIFO.
     Fifo,
@@ -27,7 +27,7 @@ pub enum FileKind {
     Socket,
     /// A block or character device.
     Device,
-    /// Something the system has no name for.
+    /// A kind that the system has no name for.
     Unknown,
 }
 
@@ -44,7 +44,7 @@ impl FileKind {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             FileKind::File => "a file",
             FileKind::Directory => "a directory",
@@ -65,15 +65,15 @@ pub struct ReadFile {
     pub(crate) stat: Stat,
 }
 
-/// So much room is made at once for a file as a whole, whatever size it claims.
-const MOST_AT_ONCE: usize = 256 << 20;
+/// The largest buffer that is allocated at once, whatever size a file claims.
+const MAX_ALLOCATION: usize = 256 << 20;
 
-/// So much is read at once to compare.
-const COMPARED_AT_ONCE: usize = 256 << 10;
+/// Bytes per read in a comparison.
+const COMPARE_CHUNK_BYTES: usize = 256 << 10;
 
 impl ReadFile {
-    /// Opens what is at the place. Never waits: what is no regular file is refused before it is
-    /// opened, and again after, in case it was swapped between.
+    /// Opens a file. Never blocks: other kinds of files are refused before and after opening, in case the
+    /// file was swapped in between. Fails if it is not a regular file.
     pub fn open(place: &ResolvedPath) -> Result<ReadFile, FsError> {
         require_file(place, place.kind())?;
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -81,8 +81,8 @@ impl ReadFile {
         let stat = rustix::fs::fstat(&handle)
             .map_err(|errno| FsError::from_errno(place.path(), "cannot be looked at", errno))?;
         require_file(place, Some(FileKind::of(&stat)))?;
-        // Files that the kernel makes up have no size; to read one may do anything.
-        if stat.st_size == 0 && is_made_up(&handle) {
+        // Files of `/proc` and `/sys` have no size, and reading one may have side effects.
+        if stat.st_size == 0 && is_virtual(&handle) {
             let detail = "is made up by the kernel, not a regular file";
             return Err(FsError::new(FsErrorKind::NotRegular, place.path(), detail));
         }
@@ -94,12 +94,12 @@ impl ReadFile {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
 
-    /// How many names the file has.
+    /// The number of hard links.
     pub fn links(&self) -> u64 {
         self.stat.st_nlink
     }
 
-    /// Reads at an offset; less than the buffer only at the end of the file.
+    /// Reads at an offset. Returns fewer bytes than the buffer holds only at the end of the file.
     pub fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize, FsError> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -115,7 +115,7 @@ impl ReadFile {
         Ok(filled)
     }
 
-    /// All of it, if that is no more than `max_bytes`.
+    /// Reads the whole file. Fails if it has more than `max_bytes`.
     pub fn read_all(&self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
         let too_large = || {
             let detail = format!("has {} bytes, more than the {max_bytes} allowed", self.size());
@@ -125,8 +125,8 @@ impl ReadFile {
             return too_large();
         }
         let size = usize::try_from(self.size()).unwrap_or(usize::MAX);
-        // One byte more than it has, so that its end shows without asking once more.
-        let mut bytes = Vec::with_capacity(size.saturating_add(1).min(MOST_AT_ONCE));
+        // One byte more than the size, so that the end is found without another read.
+        let mut bytes = Vec::with_capacity(size.saturating_add(1).min(MAX_ALLOCATION));
         loop {
             bytes.reserve(1);
             let read = rustix::io::retry_on_intr(|| {
@@ -143,12 +143,12 @@ impl ReadFile {
         }
     }
 
-    /// Whether it says just this.
-    pub(crate) fn says(&self, expected: &[u8]) -> Result<bool, FsError> {
+    /// Whether the content equals `expected`.
+    pub(crate) fn has_content(&self, expected: &[u8]) -> Result<bool, FsError> {
         if self.size() != expected.len() as u64 {
             return Ok(false);
         }
-        let mut chunk = vec![0; COMPARED_AT_ONCE.min(expected.len() + 1)];
+        let mut chunk = vec![0; COMPARE_CHUNK_BYTES.min(expected.len() + 1)];
         let mut at = 0;
         loop {
             let read = self.read_at(&mut chunk, at as u64)?;
@@ -175,7 +175,7 @@ impl ReadFile {
     }
 }
 
-/// The content of the file or symlink at a place of [`crate::Workspace::entry`]; nothing, if nothing is there.
+/// Reads the file or symlink at a path of [`crate::Workspace::entry`]. `None` if it does not exist.
 pub fn read_entry(place: &ResolvedPath, max_bytes: u64) -> Result<Option<Content>, FsError> {
     match place.kind() {
         None => Ok(None),
@@ -189,14 +189,14 @@ pub fn read_entry(place: &ResolvedPath, max_bytes: u64) -> Result<Option<Content
     }
 }
 
-/// Whether a file is of a file system that has no files, only answers.
-pub(crate) fn is_made_up(handle: &OwnedFd) -> bool {
+/// Whether a file is on `proc` or `sysfs`.
+pub(crate) fn is_virtual(handle: &OwnedFd) -> bool {
     const PROC: u64 = 0x9fa0;
     const SYSFS: u64 = 0x6265_6572;
     rustix::fs::fstatfs(handle).is_ok_and(|stat| matches!(stat.f_type as u64, PROC | SYSFS))
 }
 
-/// Refuses what is no regular file, by what it is.
+/// Fails if the kind is not a regular file.
 pub(crate) fn require_file(place: &ResolvedPath, kind: Option<FileKind>) -> Result<(), FsError> {
     let refuse = |error, detail: &str| Err(FsError::new(error, place.path(), detail));
     match kind {
@@ -204,7 +204,7 @@ pub(crate) fn require_file(place: &ResolvedPath, kind: Option<FileKind>) -> Resu
         None => refuse(FsErrorKind::NotFound, "does not exist"),
         Some(FileKind::Directory) => refuse(FsErrorKind::IsDirectory, "is a directory"),
         Some(kind) => {
-            let detail = format!("is {}, not a regular file", kind.words());
+            let detail = format!("is {}, not a regular file", kind.description());
             refuse(FsErrorKind::NotRegular, &detail)
         }
     }

@@ -1,11 +1,11 @@
-//! On what kind of file system something is.
+//! Detects local file systems.
 
 use rustix::fs::FsWord;
 
 use crate::listing::Directory;
 
-/// File systems of this machine alone: a stamp that stays the same means bytes that stay the same, at once
-/// and for everybody. Others keep what they know for a while, or are written by other machines.
+/// Local file systems: an equal stat fingerprint means equal bytes, at once and for all processes. Network
+/// file systems cache metadata, or are written by other machines.
 const LOCAL: [FsWord; 9] = [
     0xef53,      // ext2, ext3, ext4
     0x5846_5342, // xfs
@@ -19,7 +19,8 @@ const LOCAL: [FsWord; 9] = [
 ];
 
 impl Directory {
-    /// Whether it is on a file system whose stamps tell every change. Only what is known to be is.
+    /// Whether it is on a file system whose stat fingerprints show every change. False for unknown file
+    /// systems.
     pub fn is_local(&self) -> bool {
         rustix::fs::fstatfs(self.handle()).is_ok_and(|found| LOCAL.contains(&found.f_type))
     }

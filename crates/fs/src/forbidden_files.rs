@@ -1,8 +1,8 @@
-//! What of the system no tool opens, known by what it is and not by its name.
+//! System files that no tool opens, recognised by identity and not by name.
 //!
-//! A path says little about what it leads to: a bind mount, a hard link or a file system that does not tell
-//! upper case from lower case gives a file a second path. So each directory on the way, and what is opened in
-//! the end, is compared by device and number, and by the kind of its file system.
+//! A path does not identify a file: a bind mount, a hard link or a case-insensitive file system gives it a
+//! second path. So each directory on the way, and the opened file itself, is compared by device and inode,
+//! and by the type of its file system.
 
 use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
@@ -10,9 +10,9 @@ use std::path::Path;
 
 use rustix::fs::FsWord;
 
-/// File systems in which files are answers of the kernel, about processes and devices among others. To read
-/// one of them may do anything.
-const MADE_UP: [FsWord; 17] = [
+/// Virtual file systems of the kernel, about processes and devices among others. Reading their files may have
+/// side effects.
+const VIRTUAL_FILE_SYSTEMS: [FsWord; 17] = [
     0x9fa0,      // proc
     0x6265_6572, // sysfs
     0x0027_e0eb, // cgroup
@@ -32,14 +32,14 @@ const MADE_UP: [FsWord; 17] = [
     0x6e73_6673, // nsfs
 ];
 
-/// What of the system no tool opens.
+/// System files that no tool opens.
 #[derive(Debug, Default)]
 pub struct ForbiddenFiles {
     identities: HashSet<(u64, u64)>,
 }
 
 impl ForbiddenFiles {
-    /// What is at these paths now, links followed. Those that are not there are passed over.
+    /// The files at these paths, symlinks followed. Missing paths are skipped.
     pub fn of<'a>(paths: impl IntoIterator<Item = &'a Path>) -> ForbiddenFiles {
         let identity = |path: &Path| {
             let found = rustix::fs::stat(path).ok()?;
@@ -48,13 +48,14 @@ impl ForbiddenFiles {
         ForbiddenFiles { identities: paths.into_iter().filter_map(identity).collect() }
     }
 
-    /// Whether something may be opened or passed on the way.
+    /// Whether a file may be opened, or a directory may be passed on the way.
     pub(crate) fn admits(&self, handle: BorrowedFd<'_>) -> bool {
-        let is_closed = match rustix::fs::fstat(handle) {
+        let is_forbidden = match rustix::fs::fstat(handle) {
             Ok(found) => self.identities.contains(&(found.st_dev, found.st_ino)),
             Err(_) => true,
         };
-        !is_closed
-            && rustix::fs::fstatfs(handle).is_ok_and(|found| !MADE_UP.contains(&found.f_type))
+        !is_forbidden
+            && rustix::fs::fstatfs(handle)
+                .is_ok_and(|found| !VIRTUAL_FILE_SYSTEMS.contains(&found.f_type))
     }
 }

@@ -1,33 +1,33 @@
-//! What a file says, in a few bytes: two contents are the same if their hashes are.
+//! Content hashes.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The BLAKE3 hash of a content.
+/// The BLAKE3 hash of a content. Equal hashes mean equal contents.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ContentHash([u8; 32]);
 
-/// Hex digits of the short form, for people and models: 64 bits, enough to tell versions of a file.
+/// Hex digits of the short form: 64 bits, enough to distinguish versions of a file.
 const SHORT_DIGITS: usize = 16;
 
-/// Fewer digits than this would fit too many contents.
-const LEAST_DIGITS: usize = 12;
+/// Fewer digits than this would match too many contents.
+const MIN_DIGITS: usize = 12;
 
 impl ContentHash {
-    /// The hash of bytes that are all in memory.
+    /// The hash of bytes in memory.
     pub fn of(bytes: &[u8]) -> Self {
         ContentHash(*blake3::hash(bytes).as_bytes())
     }
 
-    /// The first digits, which are what replies show and callers give back.
+    /// The first digits, which replies show and callers send back.
     pub fn short(&self) -> String {
         self.to_string()[..SHORT_DIGITS].to_owned()
     }
 
-    /// Whether this is the hash that a caller gave, all of it or its first digits.
+    /// Whether a caller's hash, complete or abbreviated, matches.
     pub fn is(&self, given: &str) -> bool {
         let given = given.trim().to_lowercase();
-        given.len() >= LEAST_DIGITS && self.to_string().starts_with(&given)
+        given.len() >= MIN_DIGITS && self.to_string().starts_with(&given)
     }
 }
 
@@ -52,12 +52,12 @@ impl FromStr for ContentHash {
     }
 }
 
-/// A hash that is fed in chunks.
+/// Computes a hash from chunks.
 #[derive(Default)]
 pub struct ContentHasher(blake3::Hasher);
 
 impl ContentHasher {
-    /// Takes the next chunk into account.
+    /// Adds the next chunk.
     pub fn feed(&mut self, chunk: &[u8]) {
         self.0.update(chunk);
     }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_survives_its_spelling_and_chunks_make_no_difference() {
+    fn a_hash_can_be_parsed_and_is_independent_of_chunks() {
         let hash = ContentHash::of(b"hello");
         assert_eq!(hash.to_string().parse(), Ok(hash));
         assert_eq!(hash.short().len(), SHORT_DIGITS);

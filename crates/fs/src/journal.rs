@@ -1,26 +1,27 @@
-//! What was changed, by which call, and what was there before.
+//! The record of all changes: their origin, and the content before and after each.
 //!
 //! # How it works
 //!
-//! The journal is a directory outside every root: `log`, a line for each change that was made, only
-//! ever appended to; `blobs/`, file contents by their hash, compressed; `pending/`, a file for each
-//! change that is being made; `decisions`, what was decided on calls; `last`, the highest number that a
-//! change got; and two lock files. No other user can reach it (`private.rs`).
+//! The journal is a directory outside every root: `log`, with one line for each completed change,
+//! append-only; `blobs/`, file contents by their hash, compressed; `pending/`, with one file for each change
+//! in progress; `followed/`, with one file for each command whose changes are being captured; `decisions`,
+//! the decisions about calls; `last`, the highest number of a change; and two lock files. No other user can
+//! access it (`private_directory.rs`).
 //!
-//! Before a change touches anything, every content that it replaces and every content that it brings is
-//! stored, and then what it is about to do is written to a file in `pending/`; all of that is on disk
-//! before the first file is replaced. The process holds a lock on that file. When everything is in
-//! place the line is appended to the log, and only then the pending file goes.
+//! Before a change modifies anything, all old and new contents are stored, and then a file in `pending/` is
+//! written that describes the change; all of that is on disk before the first file is replaced. The process
+//! holds a lock on the pending file. When everything is in place, the line is appended to the log, and only
+//! then is the pending file removed.
 //!
-//! A pending file whose lock is free is a change that a crash interrupted. Whoever opens the journal
-//! next looks at the files: if all are new the change is finished, otherwise those that are new get
-//! back what was there before (`recover.rs`).
+//! A pending file whose lock is free belongs to a change that a crash interrupted. The next process that
+//! opens the journal examines the files: if all are new, the change is completed, otherwise the new ones are
+//! restored to their previous content (`recover.rs`).
 //!
-//! What somebody else changes, a command for one, is noted file by file in `followed/`, and becomes a line
-//! in the log when it is over (`followed.rs`).
+//! Changes of other programs, such as commands, are noted file by file in `followed/`, and become a line in
+//! the log at the end (`open_captures.rs`).
 //!
-//! Changes that are too old or too much are collected now and then, with the contents that nothing
-//! names any more (`collect.rs`).
+//! From time to time, changes over the limits are removed, and contents that no change refers to
+//! (`collect.rs`).
 
 mod collect;
 mod decisions;
@@ -38,11 +39,11 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, OFlags};
 
 pub use self::collect::Caps;
-pub use self::decisions::Decided;
+pub use self::decisions::DecisionRecord;
 pub(crate) use self::entry::Effects;
 pub use self::entry::{About, Entry, FileChange, KeptDirectory, KeptPath, Version};
 pub use self::log::{Changes, Damage, DamagedChanges};
-pub(crate) use self::open_captures::Followed;
+pub(crate) use self::open_captures::CaptureNote;
 pub use self::recover::{Outcome, Recovered};
 
 use self::decisions::Decisions;
@@ -51,19 +52,19 @@ use self::pending::Pending;
 use self::store::Store;
 use crate::content::Content;
 use crate::error::FsError;
-use crate::lock::lock_within;
-use crate::private_directory::{PrivateDirectory, Refusal};
+use crate::lock::lock_with_timeout;
+use crate::private_directory::{PrivateDirectory, PrivateDirectoryError};
 use crate::random;
 
-/// Longer than anybody holds the journal's locks.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer than any process holds the journal's locks.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Its directories.
+/// The subdirectories.
 const BLOBS: &str = "blobs";
 const PENDING: &str = "pending";
-const FOLLOWED: &str = "followed";
+const CAPTURES: &str = "followed";
 
-/// A journal: where it is, and how much it keeps. All that is told of it stands on disk.
+/// A journal. All its state is on disk.
 #[derive(Debug, Clone)]
 pub struct Journal {
     directory: PrivateDirectory,
@@ -74,12 +75,14 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// The journal in a directory, which is made when there is something to keep. An error, if another user
-    /// could reach it.
+    /// The journal in a directory, which is created on the first write. Fails if another user could access
+    /// it.
     pub fn open(directory: impl AsRef<Path>, caps: Caps) -> Result<Journal, FsError> {
-        let directory = PrivateDirectory::at(directory.as_ref());
-        // One that does not exist, or that we may not open, is no danger. Who needs it is told then.
-        if let Err(Refusal::Unsafe(error)) = directory.check(&[BLOBS, PENDING, FOLLOWED]) {
+        let directory = PrivateDirectory::new(directory.as_ref());
+        // A missing or inaccessible directory is safe. Writes report that error.
+        if let Err(PrivateDirectoryError::Unsafe(error)) =
+            directory.check(&[BLOBS, PENDING, CAPTURES])
+        {
             return Err(error);
         }
         let (log, store) = (Log::new(directory.clone()), Store::new(directory.clone()));
@@ -87,34 +90,34 @@ impl Journal {
         Ok(Journal { directory, log, store, decisions, caps })
     }
 
-    /// The directory it is in.
+    /// The directory.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The changes that were made, the oldest first.
+    /// The completed changes, oldest first.
     pub fn entries(&self) -> Result<Vec<Entry>, FsError> {
         Ok(self.changes()?.entries)
     }
 
-    /// The changes that were made, with the numbers of those that cannot be read any more.
+    /// The completed changes, and the numbers of damaged ones.
     pub fn changes(&self) -> Result<Changes, FsError> {
         self.log.read()
     }
 
-    /// What a version of a file said; nothing, if it is not kept any more.
+    /// The content of a version. `None` if it is no longer stored.
     pub fn content(&self, version: &Version) -> Result<Option<Vec<u8>>, FsError> {
         self.store.get(version)
     }
 
-    /// Says what is about to happen, with everything that it takes to undo it on disk first. Where there
-    /// is no room, what is not needed any more makes some.
+    /// Records a change that is about to be made, with everything that undo needs on disk first. If there is
+    /// no space, removes what is no longer needed and tries again.
     pub(crate) fn begin(
         &self,
         about: About,
         effects: Effects,
         contents: &[&Content],
-    ) -> Result<Flight<'_>, FsError> {
+    ) -> Result<PendingChange<'_>, FsError> {
         self.directory.make(&[BLOBS, PENDING])?;
         let token = random::hex::<16>()
             .map_err(|errno| FsError::from_errno(self.directory(), "cannot be named", errno))?;
@@ -125,27 +128,28 @@ impl Journal {
         })
     }
 
-    fn try_begin(&self, entry: Entry, contents: &[&Content]) -> Result<Flight<'_>, FsError> {
+    fn try_begin(&self, entry: Entry, contents: &[&Content]) -> Result<PendingChange<'_>, FsError> {
         let shared = FlockOperation::NonBlockingLockShared;
-        let not_while_collecting = self.hold("collecting", shared, PATIENCE)?;
+        let collection_lock = self.lock_file("collecting", shared, LOCK_TIMEOUT)?;
         self.store.put_all(contents)?;
         let pending = Pending::write(&self.directory, &entry)?;
-        Ok(Flight { journal: self, entry, pending, not_while_collecting })
+        Ok(PendingChange { journal: self, entry, pending, collection_lock })
     }
 
-    /// Adds a change to those that were made; answers its number.
+    /// Appends a completed change to the log. Returns its number.
     fn append(&self, mut entry: Entry) -> Result<u64, FsError> {
-        let _lock = self.hold("lock", FlockOperation::NonBlockingLockExclusive, PATIENCE)?;
+        let _lock =
+            self.lock_file("lock", FlockOperation::NonBlockingLockExclusive, LOCK_TIMEOUT)?;
         entry.id = self.log.last_id()?.saturating_add(1);
         self.log.append(&entry)?;
         Ok(entry.id)
     }
 
-    fn hold(
+    fn lock_file(
         &self,
         name: &str,
         operation: FlockOperation,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<OwnedFd, FsError> {
         let path = || self.directory().join(name);
         let file: OwnedFd = self
@@ -153,34 +157,34 @@ impl Journal {
             .open_file(name, OFlags::RDWR | OFlags::CREATE)
             .map_err(|error| FsError::from_io(path(), "cannot be locked", &error))?
             .into();
-        lock_within(&file, operation, patience)
+        lock_with_timeout(&file, operation, timeout)
             .map_err(|errno| FsError::from_errno(path(), "cannot be locked", errno))?;
         Ok(file)
     }
 }
 
-/// A change that is being made.
+/// A change in progress.
 #[derive(Debug)]
-pub(crate) struct Flight<'a> {
+pub(crate) struct PendingChange<'a> {
     journal: &'a Journal,
     entry: Entry,
     pending: Pending,
-    not_while_collecting: OwnedFd,
+    collection_lock: OwnedFd,
 }
 
-impl Flight<'_> {
-    /// Everything is in place: adds it to the changes that were made, and answers its number.
+impl PendingChange<'_> {
+    /// Appends the change to the log, once everything is in place. Returns its number.
     pub(crate) fn done(&self) -> Result<u64, FsError> {
         self.journal.append(self.entry.clone())
     }
 
-    /// It is over: all in place and added with this number, or all as it was. What is not closed is looked
-    /// after by the next start.
+    /// Ends the change: it was completed with this number, or reverted. If this is not called, the next start
+    /// recovers the change.
     pub(crate) fn close(self, id: Option<u64>) {
         self.pending.remove();
         let journal = self.journal;
-        drop(self.not_while_collecting);
-        // The change is made and kept; what could not be collected now can be later.
-        let _ = id.map(|id| journal.collect_now_and_then(id));
+        drop(self.collection_lock);
+        // The change is complete. A failed collection is repeated later.
+        let _ = id.map(|id| journal.collect_periodically(id));
     }
 }

@@ -1,25 +1,25 @@
-//! The files of a workspace: the only crate that opens them.
+//! Accesses the files of a workspace. No other crate does.
 //!
-//! A path that a caller gives is resolved once, from the directory handle of a root, into a
-//! [`Place`]: a root and real names beneath it, free of links. Every open goes through the root's
-//! handle and follows no link, so that a swapped directory ends in an error and never outside.
-//! No path is ever compared as a string to decide what is inside.
+//! A path from a caller is resolved once, from the directory descriptor of a root, to a [`ResolvedPath`]: a
+//! root and real names beneath it, without symlinks. Every open goes through the root's descriptor and
+//! follows no symlink, so that a swapped directory causes an error and never leads outside. Paths are never
+//! compared as strings to decide what is inside.
 //!
-//! Reading is bounded and takes regular files only. Writing is [`Change`], which puts a whole new
-//! files in place at once or leaves the old ones as they were, and a [`Journal`] that keeps what was
-//! there. Nothing here knows tools, policies or replies; errors name the file and the errno.
+//! Reading is bounded, and only for regular files. Writing is a [`Change`], which atomically puts complete
+//! new files in place or leaves the old ones as they were, with a [`Journal`] that keeps the previous
+//! content. This crate does not know tools, policies or replies; errors name the file and the errno.
 //!
-//! Linux is where this runs and is tested. What differs on another system stands in `beneath.rs`
-//! and `change/`.
+//! It runs and is tested on Linux. The parts that would differ on another system are in `open_beneath.rs` and
+//! `change/`.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "this is the crate that the bans send everybody to"
+    reason = "the lints send code that accesses files to this crate"
 )]
 
 #[cfg(not(target_os = "linux"))]
-compile_error!("toolcrib-fs has no way yet to confine files on this system; Linux only, for now");
+compile_error!("toolcrib-fs cannot confine file access on this system: it supports Linux only");
 
 mod change;
 mod change_capture;
@@ -61,7 +61,7 @@ pub use file::{FileKind, ReadFile, read_entry};
 pub use forbidden_files::ForbiddenFiles;
 pub use hash::{ContentHash, ContentHasher};
 pub use journal::{
-    About, Caps, Changes, Damage, DamagedChanges, Decided, Entry, FileChange, Journal,
+    About, Caps, Changes, Damage, DamagedChanges, DecisionRecord, Entry, FileChange, Journal,
     KeptDirectory, KeptPath, Outcome as RecoveryOutcome, Recovered, Version,
 };
 pub use listing::{Directory, EntryKind};

@@ -1,4 +1,4 @@
-//! What is in a directory, from its handle.
+//! Lists directories from their descriptors.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,43 +15,43 @@ use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, join};
 
-/// A directory, open.
+/// An open directory.
 #[derive(Debug)]
 pub struct Directory {
     handle: OwnedFd,
     path: PathBuf,
-    /// What in it is not opened.
-    closed: Option<Arc<ForbiddenFiles>>,
+    /// Files in it that must not be opened.
+    forbidden: Option<Arc<ForbiddenFiles>>,
 }
 
-/// What a name in a directory stands for.
+/// The kind of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryKind {
     /// A directory.
     Directory,
     /// A regular file.
     File,
-    /// A symbolic link.
+    /// A symlink.
     Link,
     /// A FIFO, socket or device.
     Special,
 }
 
-/// So much of a directory is read at once; large ones take few calls.
+/// Bytes per read, so that large directories take few calls.
 const BUFFER_BYTES: usize = 128 << 10;
 
 impl Directory {
-    /// Opens the directory at a place.
+    /// Opens the directory at a path.
     pub fn open(place: &ResolvedPath) -> Result<Directory, FsError> {
         Directory::beneath(&place.root, &place.relative)
     }
 
-    /// Opens a directory by the real names that lead to it from a root.
+    /// Opens a directory by its real path from a root.
     pub(crate) fn beneath(root: &Root, relative: &Path) -> Result<Directory, FsError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let handle = root.open_beneath(relative, flags, "cannot be listed")?;
         let path = join(root.path(), relative);
-        Ok(Directory { handle, path, closed: root.closed().cloned() })
+        Ok(Directory { handle, path, forbidden: root.forbidden().cloned() })
     }
 
     pub(crate) fn handle(&self) -> &OwnedFd {
@@ -63,7 +63,7 @@ impl Directory {
         &self.path
     }
 
-    /// Opens a directory in this one; a link is none.
+    /// Opens a subdirectory. Fails for a symlink.
     pub fn child(&self, name: &OsStr) -> Result<Directory, FsError> {
         let path = self.path.join(name);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -72,23 +72,22 @@ impl Directory {
         })
         .map_err(|errno| FsError::from_errno(&path, "cannot be listed", errno))?;
         if !self.admits(&handle) {
-            return Err(FsError::closed(path));
+            return Err(FsError::forbidden(path));
         }
-        Ok(Directory { handle, path, closed: self.closed.clone() })
+        Ok(Directory { handle, path, forbidden: self.forbidden.clone() })
     }
 
-    /// Whether something in it may be opened.
+    /// Whether an entry may be opened.
     pub(crate) fn admits(&self, handle: &OwnedFd) -> bool {
-        self.closed.as_ref().is_none_or(|closed| closed.admits(handle.as_fd()))
+        self.forbidden.as_ref().is_none_or(|forbidden| forbidden.admits(handle.as_fd()))
     }
 
-    /// Gives each name and what it stands for to `take`, in no order, until it answers that it has
-    /// enough.
+    /// Calls `take` for each entry with its name and kind, in no order, until it returns false.
     pub fn each(&self, take: impl FnMut(&OsStr, EntryKind) -> bool) -> Result<(), FsError> {
         self.each_with(&mut Vec::new(), take)
     }
 
-    /// The same, with a buffer for those who list many directories.
+    /// Like [`Directory::each`], with a buffer that callers reuse for many directories.
     pub fn each_with(
         &self,
         buffer: &mut Vec<u8>,
@@ -121,7 +120,7 @@ impl Directory {
         u64::try_from(stat.st_size).ok()
     }
 
-    /// Where a link in it points to.
+    /// The target of a symlink in it.
     pub fn link_target(&self, name: &OsStr) -> Option<OsString> {
         let target = rustix::fs::readlinkat(&self.handle, name, Vec::new()).ok()?;
         Some(OsStr::from_bytes(target.as_bytes()).to_owned())

@@ -1,9 +1,9 @@
-//! One at a time, also among processes that know nothing of each other's state.
+//! Advisory locks on directories, so that changes of all processes are serialized.
 //!
-//! A change holds an advisory lock on the directory of each file it changes, from before it looks at
-//! the file for the last time until the new one is in place. The lock is the directory itself, so it
-//! needs no file of ours, is the same for every process whatever its user, roots or state directory,
-//! and goes with the process that held it.
+//! A change holds an advisory lock on the directory of each of its files, from before it reads the file for
+//! the last time until the new one is in place. The lock is on the directory itself, so it needs no file of
+//! ours, is the same for every process whatever its user, roots or state directory, and is released when the
+//! process ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -19,38 +19,39 @@ use crate::file::ReadFile;
 use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;
 
-/// Longer than any change takes. Whoever holds a lock for longer is not changing files.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer than any change takes. A process that holds a lock for longer is not changing files.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// So many directories are locked at once at most: each lock takes a handle, and a process may have few.
+/// The largest number of directories that are locked at once: each lock takes a descriptor, and the limit of
+/// a process may be low.
 const MAX_HELD: usize = 64;
 
-/// The locks on some directories, held until they are dropped.
+/// The locks on some directories, held until this is dropped.
 #[derive(Debug)]
-pub struct Locks(Held);
+pub struct Locks(LockState);
 
 #[derive(Debug)]
-enum Held {
-    /// All of them. In this order: others of this process may go on when the kernel's locks are free.
+enum LockState {
+    /// All of them. In this order: other threads may continue only after the kernel's locks are released.
     All { _directories: Vec<OwnedFd>, _turns: Vec<Turn> },
     /// There are too many. Each is locked while a file in it is compared and replaced, so that no other
-    /// change is lost; what has changed until then is noticed.
-    EachInTurn,
+    /// change is lost; earlier changes are detected by the comparison.
+    OneAtATime,
 }
 
 /// Device and inode number.
-type Number = (u64, u64);
+type FileId = (u64, u64);
 
-/// Threads of this process take turns before they ask the kernel, which lets whoever asks at the right
-/// moment go first and others starve.
-static TURNS: (Mutex<BTreeSet<Number>>, Condvar) = (Mutex::new(BTreeSet::new()), Condvar::new());
+/// Threads of this process take turns before they ask the kernel, whose locks are unfair, so that threads
+/// could starve.
+static TURNS: (Mutex<BTreeSet<FileId>>, Condvar) = (Mutex::new(BTreeSet::new()), Condvar::new());
 
 /// This thread's turn at a directory, until it is dropped.
 #[derive(Debug)]
-struct Turn(Number);
+struct Turn(FileId);
 
 impl Turn {
-    fn wait_for(number: Number) -> Turn {
+    fn wait_for(number: FileId) -> Turn {
         let (taken, changed) = &TURNS;
         let taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
         let mut taken = changed
@@ -69,11 +70,11 @@ impl Drop for Turn {
 }
 
 impl Locks {
-    /// Waits for the locks on the directories that these places are in, and on files that have other names
-    /// elsewhere, each once and all in one order, so that two who want the same ones do not wait for each
-    /// other. If there are too many, each is waited for in its turn.
+    /// Waits for the locks on the directories of these paths, and on files with other hard links. Each is
+    /// locked once, in a global order that prevents deadlocks. If there are too many, each is locked later,
+    /// in its turn. Fails if another process holds a lock for too long.
     pub fn acquire<'a>(places: impl Iterator<Item = &'a ResolvedPath>) -> Result<Self, FsError> {
-        // Handles of what is there already are closed at once.
+        // Descriptors of duplicates are closed at once.
         let mut wanted = BTreeMap::new();
         for place in places {
             let directory = nearest_directory(place)?;
@@ -87,27 +88,27 @@ impl Locks {
                 wanted.entry(number).or_insert((file.into_handle(), place));
             }
             if wanted.len() > MAX_HELD {
-                return Ok(Locks(Held::EachInTurn));
+                return Ok(Locks(LockState::OneAtATime));
             }
         }
         hold(wanted)
     }
 
-    /// The lock for one of the places, if it is not held with the others.
-    pub(crate) fn in_turn(&self, place: &ResolvedPath) -> Result<Option<Locks>, FsError> {
+    /// Acquires the lock for one path, if it is not held with the others.
+    pub(crate) fn lock_one(&self, place: &ResolvedPath) -> Result<Option<Locks>, FsError> {
         match self.0 {
-            Held::All { .. } => Ok(None),
-            Held::EachInTurn => Locks::acquire([place].into_iter()).map(Some),
+            LockState::All { .. } => Ok(None),
+            LockState::OneAtATime => Locks::acquire([place].into_iter()).map(Some),
         }
     }
 }
 
-fn hold(wanted: BTreeMap<Number, (OwnedFd, &ResolvedPath)>) -> Result<Locks, FsError> {
+fn hold(wanted: BTreeMap<FileId, (OwnedFd, &ResolvedPath)>) -> Result<Locks, FsError> {
     let mut turns = Vec::new();
     for (number, (directory, place)) in &wanted {
         turns.push(Turn::wait_for(*number));
         let exclusive = FlockOperation::NonBlockingLockExclusive;
-        lock_within(directory, exclusive, PATIENCE).map_err(|errno| match errno {
+        lock_with_timeout(directory, exclusive, LOCK_TIMEOUT).map_err(|errno| match errno {
             Errno::WOULDBLOCK => {
                 let detail = "is in a directory that another process has locked and keeps";
                 FsError::new(FsErrorKind::Busy, place.path(), detail)
@@ -116,10 +117,10 @@ fn hold(wanted: BTreeMap<Number, (OwnedFd, &ResolvedPath)>) -> Result<Locks, FsE
         })?;
     }
     let directories = wanted.into_values().map(|(handle, _)| handle).collect();
-    Ok(Locks(Held::All { _directories: directories, _turns: turns }))
+    Ok(Locks(LockState::All { _directories: directories, _turns: turns }))
 }
 
-/// The directory that a place is in, or the nearest one above that exists.
+/// The directory of a path, or the nearest existing one above.
 fn nearest_directory(place: &ResolvedPath) -> Result<OwnedFd, FsError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let mut relative = place.split().map_or(Path::new(""), |(parent, _)| parent);
@@ -141,13 +142,13 @@ fn nearest_directory(place: &ResolvedPath) -> Result<OwnedFd, FsError> {
     }
 }
 
-/// Tries for a lock for so long.
-pub(crate) fn lock_within(
+/// Tries to lock until the timeout passes.
+pub(crate) fn lock_with_timeout(
     file: &OwnedFd,
     operation: FlockOperation,
-    patience: Duration,
+    timeout: Duration,
 ) -> Result<(), Errno> {
-    let until = Instant::now() + patience;
+    let until = Instant::now() + timeout;
     let mut pause = Duration::from_micros(50);
     loop {
         match rustix::io::retry_on_intr(|| rustix::fs::flock(file, operation)) {

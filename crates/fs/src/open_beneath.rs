@@ -1,8 +1,8 @@
-//! Opening a file beneath a directory handle, following no link at all.
+//! Opens a file beneath a directory descriptor without following any symlink.
 //!
-//! The kernel does it in one call (`openat2`). Where that call is missing — an old kernel, a
-//! container's system call filter — each name is opened by itself, from the handle of the one before,
-//! which is slower and just as strict.
+//! The kernel does it in one call (`openat2`). If that call is missing — on an old kernel, or behind a
+//! container's seccomp filter — each component is opened from the descriptor of the one before, which is
+//! slower and just as strict.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::fs::{AtFlags, Mode, OFlags, RawMode, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-/// The kernel answers EAGAIN when a rename elsewhere made it lose its way; that passes.
+/// The kernel fails with EAGAIN when a concurrent rename interferes, which is temporary.
 const RETRIES: usize = 64;
 
-/// Whether the kernel has told us that it does not take `openat2`.
+/// Whether the kernel refused `openat2`.
 static OPENAT2_MISSING: AtomicBool = AtomicBool::new(false);
 
-/// Opens `relative` (real names only, no `..`) beneath `root`. A link anywhere in it is ELOOP.
+/// Opens `relative` (a real path without `..`) beneath `root`. Fails with ELOOP if it contains a symlink.
 pub(crate) fn open(
     root: BorrowedFd<'_>,
     relative: &Path,
@@ -26,13 +26,14 @@ pub(crate) fn open(
 ) -> Result<OwnedFd, Errno> {
     let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
     if OPENAT2_MISSING.load(Ordering::Relaxed) {
-        return open_by_steps(root, relative, flags, mode, &|_| true).and_then(found);
+        return open_stepwise(root, relative, flags, mode, &|_| true).and_then(require_admitted);
     }
-    match open_at_once(root, relative, flags, mode) {
-        // EPERM is also what a filter answers that does not know the call. The steps find out: a
-        // kernel that means it says it again.
+    match open_in_one_call(root, relative, flags, mode) {
+        // A filter that does not know the call may also return EPERM. The steps decide: a kernel that means
+        // it returns it again.
         Err(Errno::NOSYS | Errno::PERM) => {
-            let opened = open_by_steps(root, relative, flags, mode, &|_| true).and_then(found);
+            let opened =
+                open_stepwise(root, relative, flags, mode, &|_| true).and_then(require_admitted);
             if opened.is_ok() {
                 OPENAT2_MISSING.store(true, Ordering::Relaxed);
             }
@@ -42,8 +43,8 @@ pub(crate) fn open(
     }
 }
 
-/// The same, name by name: `admits` is asked about each directory on the way and about what is opened in the
-/// end. Nothing, if it does not admit one of them.
+/// Opens `relative` component by component. `admits` is asked about each directory on the way and about the
+/// opened file. Returns `None` if it refuses one of them.
 pub(crate) fn open_admitted(
     root: BorrowedFd<'_>,
     relative: &Path,
@@ -51,28 +52,31 @@ pub(crate) fn open_admitted(
     admits: &dyn Fn(BorrowedFd<'_>) -> bool,
 ) -> Result<Option<OwnedFd>, Errno> {
     let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
-    open_by_steps(root, relative, flags, Mode::empty(), admits)
+    open_stepwise(root, relative, flags, Mode::empty(), admits)
 }
 
-/// What was opened where everything is admitted.
-fn found(opened: Option<OwnedFd>) -> Result<OwnedFd, Errno> {
+/// The opened file, where everything is admitted.
+fn require_admitted(opened: Option<OwnedFd>) -> Result<OwnedFd, Errno> {
     opened.ok_or(Errno::ACCESS)
 }
 
-/// The handle of one name in a directory, whatever it is, a link included, without opening it.
-pub(crate) fn peek(directory: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Result<OwnedFd, Errno> {
+/// Opens one directory entry with `O_PATH`, whatever its kind. A symlink is not followed.
+pub(crate) fn open_entry(
+    directory: BorrowedFd<'_>,
+    name: &std::ffi::OsStr,
+) -> Result<OwnedFd, Errno> {
     rustix::io::retry_on_intr(|| {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(directory, name, flags, Mode::empty())
     })
 }
 
-/// What a name in a directory is, links not followed.
+/// The status of a directory entry. A symlink is not followed.
 pub(crate) fn stat(directory: BorrowedFd<'_>, name: &std::ffi::OsStr) -> Result<Stat, Errno> {
     rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// What `relative` (real names only, no `..`) is beneath `root`, no link followed.
+/// The status of `relative` (a real path without `..`) beneath `root`. No symlink is followed.
 pub(crate) fn stat_beneath(root: BorrowedFd<'_>, relative: &Path) -> Result<Stat, Errno> {
     let (directory, name) = open_parent(root, relative)?;
     stat(directory.as_fd(), name)
@@ -94,12 +98,12 @@ fn open_parent<'a>(
     Ok((open(root, parent, OFlags::PATH | OFlags::DIRECTORY, Mode::empty())?, name))
 }
 
-/// The bits of a mode that say what may be done with a file, and not what it is.
+/// The permission bits of a mode.
 pub(crate) fn permissions(stat: &Stat) -> Mode {
     Mode::from_raw_mode((stat.st_mode & 0o7777) as RawMode)
 }
 
-fn open_at_once(
+fn open_in_one_call(
     root: BorrowedFd<'_>,
     relative: &Path,
     flags: OFlags,
@@ -118,7 +122,7 @@ fn open_at_once(
     answer
 }
 
-fn open_by_steps(
+fn open_stepwise(
     root: BorrowedFd<'_>,
     relative: &Path,
     flags: OFlags,
@@ -135,7 +139,7 @@ fn open_by_steps(
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let next =
             rustix::io::retry_on_intr(|| rustix::fs::openat(from, *name, flags, Mode::empty()));
-        // With these flags a link is ENOTDIR; say what it is.
+        // With these flags the kernel returns ENOTDIR for a symlink.
         let next = match next {
             Err(Errno::NOTDIR) if is_link(from, name) => return Err(Errno::LOOP),
             answer => answer?,
@@ -164,9 +168,9 @@ fn is_link(directory: BorrowedFd<'_>, name: &std::ffi::OsStr) -> bool {
 mod tests {
     use super::*;
 
-    /// Both ways to open, on the same tree, must give the same answers.
+    /// Both ways to open must give the same results on the same tree.
     #[test]
-    fn with_and_without_openat2_the_answers_are_the_same() {
+    fn openat2_and_stepwise_open_give_the_same_results() {
         let tree = tempfile::tempdir().unwrap();
         let at = |name: &str| tree.path().join(name);
         std::fs::create_dir_all(at("d/e")).unwrap();
@@ -190,10 +194,11 @@ mod tests {
         for flags in [OFlags::RDONLY, OFlags::PATH] {
             for (path, expected) in cases {
                 let path = Path::new(path);
-                let at_once = open_at_once(root.as_fd(), path, flags, Mode::empty()).map(drop);
-                let by_steps = open_by_steps(root.as_fd(), path, flags, Mode::empty(), &|_| true);
-                let by_steps = by_steps.map(drop);
-                assert_eq!((at_once, by_steps), (expected, expected), "{path:?} {flags:?}");
+                let in_one_call =
+                    open_in_one_call(root.as_fd(), path, flags, Mode::empty()).map(drop);
+                let stepwise = open_stepwise(root.as_fd(), path, flags, Mode::empty(), &|_| true);
+                let stepwise = stepwise.map(drop);
+                assert_eq!((in_one_call, stepwise), (expected, expected), "{path:?} {flags:?}");
             }
         }
     }

@@ -1,14 +1,14 @@
-//! Waiting for the disk several times at once.
+//! Runs blocking I/O on several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::ScopedJoinHandle;
 
 use crate::error::FsError;
 
-/// More would not make a disk faster.
+/// More threads would not make a disk faster.
 const THREADS: usize = 8;
 
-/// Does the work for each item, by several threads. All are done when it returns, or one has failed.
+/// Calls `work` for each item, on several threads. When this returns, all items are done, or one has failed.
 pub(crate) fn for_each<T: Sync>(
     items: &[T],
     work: impl Fn(&T) -> Result<(), FsError> + Sync,

@@ -1,11 +1,11 @@
-//! Files of our own, in a directory that no other user can reach.
+//! Our own files, in a directory that no other user can access.
 //!
 //! The journal decides what Undo writes, and an index decides which files a search skips. So both are used
-//! only where no other user can have written them: every directory above belongs to this user or to root and
-//! cannot be written by others, the directory itself is this user's alone, and each file in it is a regular
-//! file of this user, opened without following a symlink and without waiting.
+//! only if no other user can have written them: every directory above belongs to this user or to root and is
+//! not writable by others, the directory itself is accessible to this user only, and each file in it is a
+//! regular file of this user, opened without following symlinks and without blocking.
 //!
-//! Symlinks above the directory are resolved once, when it is named; the directory itself must not be one.
+//! Symlinks above the directory are resolved once, at the start; the directory itself must not be one.
 
 mod owner;
 
@@ -26,7 +26,7 @@ use crate::open_beneath;
 const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o700);
 
-/// A directory of this user alone. It need not exist yet.
+/// A directory that only this user can access. It need not exist yet.
 #[derive(Debug, Clone)]
 pub(crate) struct PrivateDirectory {
     path: PathBuf,
@@ -36,33 +36,33 @@ pub(crate) struct PrivateDirectory {
 
 /// Why a private directory cannot be used.
 #[derive(Debug)]
-pub(crate) enum Refusal {
-    /// Another user could write it, or it is no directory.
+pub(crate) enum PrivateDirectoryError {
+    /// Another user could write it, or it is not a directory.
     Unsafe(FsError),
-    /// The system does not let us, or it does not exist.
+    /// The system denies access, or it does not exist.
     Errno(FsError, Errno),
 }
 
-impl From<Refusal> for FsError {
-    fn from(refusal: Refusal) -> FsError {
+impl From<PrivateDirectoryError> for FsError {
+    fn from(refusal: PrivateDirectoryError) -> FsError {
         match refusal {
-            Refusal::Unsafe(error) | Refusal::Errno(error, _) => error,
+            PrivateDirectoryError::Unsafe(error) | PrivateDirectoryError::Errno(error, _) => error,
         }
     }
 }
 
-impl From<Refusal> for io::Error {
-    fn from(refusal: Refusal) -> io::Error {
+impl From<PrivateDirectoryError> for io::Error {
+    fn from(refusal: PrivateDirectoryError) -> io::Error {
         match refusal {
-            Refusal::Unsafe(error) => io::Error::other(error.to_string()),
-            Refusal::Errno(_, errno) => errno.into(),
+            PrivateDirectoryError::Unsafe(error) => io::Error::other(error.to_string()),
+            PrivateDirectoryError::Errno(_, errno) => errno.into(),
         }
     }
 }
 
 impl PrivateDirectory {
     /// The directory at a path.
-    pub(crate) fn at(path: &Path) -> PrivateDirectory {
+    pub(crate) fn new(path: &Path) -> PrivateDirectory {
         PrivateDirectory { path: resolve_parents(path), handle: Arc::default() }
     }
 
@@ -71,12 +71,12 @@ impl PrivateDirectory {
         &self.path
     }
 
-    /// Its handle, after all checks. It must exist.
-    pub(crate) fn open(&self) -> Result<Arc<OwnedFd>, Refusal> {
+    /// Opens and checks it. Fails if it does not exist.
+    pub(crate) fn open(&self) -> Result<Arc<OwnedFd>, PrivateDirectoryError> {
         self.opened(false)
     }
 
-    /// Makes it, and the named directories in it, if they do not exist.
+    /// Creates it and these subdirectories, if they do not exist.
     pub(crate) fn make(&self, inside: &[&str]) -> Result<(), FsError> {
         let handle = self.opened(true)?;
         for name in inside {
@@ -86,16 +86,16 @@ impl PrivateDirectory {
         Ok(())
     }
 
-    /// Checks the named directories in it as far as they exist.
-    pub(crate) fn check(&self, inside: &[&str]) -> Result<(), Refusal> {
+    /// Checks it and the existing ones of these subdirectories.
+    pub(crate) fn check(&self, inside: &[&str]) -> Result<(), PrivateDirectoryError> {
         let handle = self.open()?;
         inside.iter().try_for_each(|name| match self.check_inside(&handle, name) {
-            Err(Refusal::Errno(_, Errno::NOENT)) => Ok(()),
+            Err(PrivateDirectoryError::Errno(_, Errno::NOENT)) => Ok(()),
             checked => checked,
         })
     }
 
-    /// Opens a regular file of this user by its name from here. With `CREATE` it is made for its owner alone.
+    /// Opens a regular file of this user. With `CREATE`, a new file gets mode 0600.
     pub(crate) fn open_file(&self, name: impl AsRef<Path>, flags: OFlags) -> io::Result<File> {
         let handle = self.open()?;
         let creates = flags.contains(OFlags::CREATE);
@@ -104,19 +104,19 @@ impl PrivateDirectory {
         let file = open_beneath::open(handle.as_fd(), name.as_ref(), flags, mode)?;
         let stat = rustix::fs::fstat(&file)?;
         require_own_file(&stat)?;
-        // The umask may have taken bits away that we need.
+        // The umask may have cleared bits.
         if creates && open_beneath::permissions(&stat) != FILE_MODE {
             rustix::fs::fchmod(&file, FILE_MODE)?;
         }
         Ok(file.into())
     }
 
-    /// Makes a file that must be new, to be written.
+    /// Creates a new file for writing. Fails if it exists.
     pub(crate) fn create_file(&self, name: impl AsRef<Path>, flags: OFlags) -> io::Result<File> {
         self.open_file(name, flags | OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
     }
 
-    /// Reads a file if it has at most `max_bytes`. Nothing, if it does not exist.
+    /// Reads a file of at most `max_bytes`. `None` if it does not exist.
     pub(crate) fn read(
         &self,
         name: impl AsRef<Path>,
@@ -145,7 +145,7 @@ impl PrivateDirectory {
         Ok(rustix::fs::unlinkat(self.open()?, name.as_ref(), AtFlags::empty())?)
     }
 
-    /// The names in a directory in it. None, if that does not exist.
+    /// The names in a subdirectory. Empty if it does not exist.
     pub(crate) fn list(&self, name: &str) -> io::Result<Vec<OsString>> {
         let directory = match self.open_directory(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -161,12 +161,12 @@ impl PrivateDirectory {
         Ok(names)
     }
 
-    /// What a name in it is, symlinks not followed.
+    /// The status of an entry. A symlink is not followed.
     pub(crate) fn stat(&self, name: impl AsRef<Path>) -> io::Result<Stat> {
         Ok(open_beneath::stat(self.open()?.as_fd(), name.as_ref().as_os_str())?)
     }
 
-    /// Waits until the names in a directory in it are on disk.
+    /// Syncs the entries of a subdirectory.
     pub(crate) fn sync_names(&self, name: &str) -> io::Result<()> {
         let directory = self.open_directory(name)?;
         Ok(retry_on_intr(|| rustix::fs::fdatasync(&directory))?)
@@ -178,7 +178,7 @@ impl PrivateDirectory {
         Ok(open_beneath::open(handle.as_fd(), Path::new(name), flags, Mode::empty())?)
     }
 
-    fn opened(&self, make: bool) -> Result<Arc<OwnedFd>, Refusal> {
+    fn opened(&self, make: bool) -> Result<Arc<OwnedFd>, PrivateDirectoryError> {
         let mut held = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(handle) = held.as_ref()
             && let Ok(stat) = rustix::fs::fstat(handle)
@@ -192,8 +192,8 @@ impl PrivateDirectory {
         Ok(handle)
     }
 
-    /// Opens one directory after the other, from the top, and checks each.
-    fn walk(&self, make: bool) -> Result<OwnedFd, Refusal> {
+    /// Opens one directory after the other, from `/`, and checks each.
+    fn walk(&self, make: bool) -> Result<OwnedFd, PrivateDirectoryError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut path = PathBuf::from("/");
         let mut handle = retry_on_intr(|| rustix::fs::openat(CWD, "/", flags, Mode::empty()))
@@ -218,20 +218,20 @@ impl PrivateDirectory {
         Ok(handle)
     }
 
-    fn check_inside(&self, handle: &OwnedFd, name: &str) -> Result<(), Refusal> {
+    fn check_inside(&self, handle: &OwnedFd, name: &str) -> Result<(), PrivateDirectoryError> {
         let stat = open_beneath::stat(handle.as_fd(), name.as_ref());
         let stat = stat.map_err(|errno| self.errno(name, errno))?;
         require_private(&self.path.join(name), &stat)
     }
 
-    fn errno(&self, name: &str, errno: Errno) -> Refusal {
-        // Joined with an empty name, a path would get a slash at its end.
+    fn errno(&self, name: &str, errno: Errno) -> PrivateDirectoryError {
+        // Joining an empty name would append a slash.
         let path = if name.is_empty() { self.path.clone() } else { self.path.join(name) };
-        Refusal::Errno(FsError::from_errno(path, "cannot be opened", errno), errno)
+        PrivateDirectoryError::Errno(FsError::from_errno(path, "cannot be opened", errno), errno)
     }
 }
 
-/// The path with the symlinks above its last name resolved, as far as it exists.
+/// Resolves the symlinks above the last component, as far as the path exists.
 fn resolve_parents(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let Some((parent, name)) = path.parent().zip(path.file_name()) else { return path };
@@ -242,24 +242,25 @@ fn resolve_parents(path: &Path) -> PathBuf {
     existing.unwrap_or_else(|| parent.to_owned()).join(name)
 }
 
-/// Makes a directory for this user alone, unless the name is taken.
+/// Creates a directory with mode 0700, unless it exists.
 pub(crate) fn make_directory(
     parent: std::os::fd::BorrowedFd<'_>,
     name: impl rustix::path::Arg + Copy,
 ) -> Result<(), Errno> {
     match rustix::fs::mkdirat(parent, name, DIRECTORY_MODE) {
         Err(Errno::EXIST) => Ok(()),
-        // The umask may have taken bits away that we need.
+        // The umask may have cleared bits.
         made => {
             made.and_then(|()| rustix::fs::chmodat(parent, name, DIRECTORY_MODE, AtFlags::empty()))
         }
     }
 }
 
-/// Refuses what is not a directory of this user alone.
-fn require_private(path: &Path, stat: &Stat) -> Result<(), Refusal> {
-    let refuse =
-        |detail: String| Err(Refusal::Unsafe(FsError::new(FsErrorKind::Permission, path, detail)));
+/// Fails if it is not a directory that only this user can access.
+fn require_private(path: &Path, stat: &Stat) -> Result<(), PrivateDirectoryError> {
+    let refuse = |detail: String| {
+        Err(PrivateDirectoryError::Unsafe(FsError::new(FsErrorKind::Permission, path, detail)))
+    };
     let shown = path.display();
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Directory => {}
@@ -270,11 +271,11 @@ fn require_private(path: &Path, stat: &Stat) -> Result<(), Refusal> {
         }
         _ => return refuse("is not a directory, so it cannot hold our own files".to_owned()),
     }
-    if stat.st_uid != owner::us() {
+    if stat.st_uid != owner::current_user() {
         return refuse(format!(
             "belongs to user {}, not to user {}, so it cannot hold our own files; name another directory",
             stat.st_uid,
-            owner::us()
+            owner::current_user()
         ));
     }
     let mode = open_beneath::permissions(stat).as_raw_mode();
@@ -289,11 +290,11 @@ fn require_private(path: &Path, stat: &Stat) -> Result<(), Refusal> {
 
 fn require_own_file(stat: &Stat) -> io::Result<()> {
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile if stat.st_uid == owner::us() => Ok(()),
+        FileType::RegularFile if stat.st_uid == owner::current_user() => Ok(()),
         FileType::RegularFile => Err(io::Error::other(format!(
             "belongs to user {}, not to user {}",
             stat.st_uid,
-            owner::us()
+            owner::current_user()
         ))),
         _ => Err(io::Error::other("is not a regular file")),
     }

@@ -1,5 +1,4 @@
-//! A small file that holds a secret: it is used only if no other user can read it, write it or put another in
-//! its place.
+//! A small file that holds a secret. It is used only if no other user can read, write or replace it.
 
 use std::fmt;
 use std::fs::File;
@@ -15,7 +14,7 @@ use rustix::process::geteuid;
 use crate::private_directory::make_directory;
 use crate::random;
 
-/// Makes a directory, and those above it that are missing, for this user alone whatever the umask.
+/// Creates a directory and its missing parents with mode 0700, whatever the umask.
 fn make_directories(path: &Path) -> Result<(), Errno> {
     match make_directory(CWD, path) {
         Err(Errno::NOENT) => {
@@ -26,24 +25,24 @@ fn make_directories(path: &Path) -> Result<(), Errno> {
     }
 }
 
-/// A file in its directory, which is open and was found to be private.
+/// A file in an open directory that was found to be private.
 #[derive(Debug)]
 pub struct PrivateFile {
     directory: OwnedFd,
     name: PathBuf,
 }
 
-/// Why a file is not used. Each sentence is about the file, and says what to do.
+/// Why a file is not used. Each message describes the file and says what to do.
 #[derive(Debug)]
 pub enum PrivateFileError {
-    /// The system says so.
+    /// An I/O error.
     Io(io::Error),
-    /// Others could know or choose what is in it.
+    /// Other users could read or choose its content.
     NotPrivate(String),
 }
 
 impl PrivateFile {
-    /// Opens the directory of a file, making it if it is not there, and looks at who may change it.
+    /// Opens the directory of a file, creating it if necessary. Fails if other users could replace the file.
     pub fn locate(path: &Path) -> Result<PrivateFile, PrivateFileError> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(not_private("is not a path to a file"));
@@ -56,9 +55,9 @@ impl PrivateFile {
         Ok(PrivateFile { directory, name: name.into() })
     }
 
-    /// Reads at most `max` bytes; nothing, if there is no such file.
+    /// Reads at most `max` bytes. `None` if the file does not exist. Fails if other users could access it.
     pub fn read(&self, max: u64) -> Result<Option<Vec<u8>>, PrivateFileError> {
-        // Neither a link is followed nor is a pipe waited for.
+        // No symlink is followed, and opening a FIFO does not block.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = match openat(&self.directory, &self.name, flags, Mode::empty()) {
             Err(Errno::NOENT) => return Ok(None),
@@ -74,12 +73,12 @@ impl PrivateFile {
         Ok(Some(content))
     }
 
-    /// Puts a new file in place, whole and for its owner alone. Leaves one that is there as it is.
+    /// Creates the file atomically with mode 0600. Keeps an existing file.
     pub fn create(&self, content: &[u8]) -> Result<(), PrivateFileError> {
         self.put(content, RenameFlags::NOREPLACE)
     }
 
-    /// Puts a new file in place, whole and for its owner alone, also of one that is there.
+    /// Creates or replaces the file atomically with mode 0600.
     pub fn replace(&self, content: &[u8]) -> Result<(), PrivateFileError> {
         self.put(content, RenameFlags::empty())
     }
@@ -92,7 +91,7 @@ impl PrivateFile {
             Ok(renameat_with(&self.directory, &draft, &self.directory, &self.name, flags)?)
         });
         if written.is_err() {
-            // It is of no use to anybody.
+            // The draft is useless.
             let _ = unlinkat(&self.directory, &draft, AtFlags::empty());
         }
         match written {
@@ -121,8 +120,8 @@ fn check_file(stat: &Stat) -> Result<(), PrivateFileError> {
     Err(not_private(problem))
 }
 
-/// Who can write a directory can put another file in the place of this one. The sticky bit of `/tmp` does not
-/// help: it lets others make the file first.
+/// Fails if other users can write the directory: they could replace the file. The sticky bit of `/tmp` does
+/// not help, since others could create the file first.
 fn check_directory(stat: &Stat, path: &Path) -> Result<(), PrivateFileError> {
     let (owner, directory) = (stat.st_uid, path.display());
     if owner != geteuid().as_raw() && owner != 0 {
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_made_once_and_is_its_owners_alone() {
+    fn a_file_is_created_once_with_mode_0600() {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("new/secret");
         let file = PrivateFile::locate(&path).unwrap();
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_others_can_reach_is_not_read() {
+    fn a_file_that_others_can_access_is_refused() {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("secret");
         PrivateFile::locate(&path).unwrap().create(b"one").unwrap();
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_waited_for() {
+    fn special_files_are_refused_without_blocking() {
         let top = tempfile::tempdir().unwrap();
         let fifo = top.path().join("fifo");
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_others_can_write_holds_no_secret() {
+    fn a_directory_that_others_can_write_is_refused() {
         let top = tempfile::tempdir().unwrap();
         let directory = top.path().join("shared");
         fs::create_dir(&directory).unwrap();

@@ -1,12 +1,13 @@
-//! Whether a later change must show in a stamp.
+//! Racy stat fingerprints: those that a later change might not alter.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::tree_reader::Stamp;
 
 impl Stamp {
-    /// Clocks of file systems stand still for some milliseconds, and those of some for two seconds. A stamp
-    /// that is older than that by `now`, a moment before it was taken, is not the stamp of any later change.
+    /// Whether any change after `now`, a moment before the fingerprint was taken, must alter it. File system
+    /// clocks advance in steps of some milliseconds, some of two seconds, so the last change must be older
+    /// than that.
     pub fn is_settled_at(&self, now: SystemTime) -> bool {
         const TICK: Duration = Duration::from_millis(50);
         const COARSE_TICK: Duration = Duration::from_secs(2);
@@ -21,12 +22,12 @@ impl Stamp {
         }
     }
 
-    /// The same, for what is read right now.
+    /// Like [`Stamp::is_settled_at`], for a fingerprint that was taken right now.
     pub fn is_settled(&self) -> bool {
         self.is_settled_at(SystemTime::now())
     }
 
-    /// The stamp, or one that nothing ever has, if a change may not show in it.
+    /// The fingerprint, or one that never matches if it is racy.
     #[must_use]
     pub fn settled(self) -> Stamp {
         if self.is_settled() { self } else { Stamp { changed: (i64::MIN, 0), ..self } }
@@ -38,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_changed_a_moment_ago_is_not_settled() {
+    fn a_recent_change_is_racy() {
         let now = UNIX_EPOCH + Duration::from_secs(1_000);
         let stamp = |seconds, nanoseconds| Stamp {
             identity: (1, 1),
@@ -49,9 +50,9 @@ mod tests {
         };
         assert!(stamp(999, 1).is_settled_at(now) && stamp(999, 900_000_000).is_settled_at(now));
         assert!(!stamp(999, 960_000_000).is_settled_at(now));
-        // A clock without parts of seconds ticks slowly.
+        // A clock without fractions of seconds has a coarse resolution.
         assert!(!stamp(999, 0).is_settled_at(now) && stamp(997, 0).is_settled_at(now));
-        // Clocks that were set back, or are somebody else's.
+        // Clocks that were set back, or belong to another machine.
         assert!(!stamp(2_000, 1).is_settled_at(now) && !stamp(-5, 1).is_settled_at(now));
     }
 }

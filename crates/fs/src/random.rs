@@ -1,14 +1,14 @@
-//! Bytes and names that nobody can guess and nobody else has.
+//! Random bytes and names that cannot be guessed.
 
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
 
-/// So many bytes from the system's own source.
+/// Random bytes from the kernel. Fails if the kernel has none.
 pub fn random_bytes<const BYTES: usize>() -> std::io::Result<[u8; BYTES]> {
     Ok(bytes()?)
 }
 
-/// So many random bytes as hex digits, two each.
+/// Random bytes as hexadecimal digits, two per byte.
 pub(crate) fn hex<const BYTES: usize>() -> Result<String, Errno> {
     Ok(bytes::<BYTES>()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }

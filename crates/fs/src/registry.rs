@@ -1,7 +1,7 @@
-//! Paths that the processes of one user keep for themselves, known to each other by a directory of records.
+//! Paths that the processes of one user reserve for themselves, shared through a directory of records.
 //!
-//! A record is the list of one process's paths. It outlives the process, since what lies there does; it is
-//! removed when all of that is gone.
+//! A record lists the paths of one process. It outlives the process, since the files do, and is removed when
+//! none of its paths is left.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -14,69 +14,70 @@ use crate::hash::ContentHash;
 use crate::root::real_path;
 use crate::tree_reader::Stamp;
 
-/// Records of a user. The oldest of more are removed.
+/// The largest number of records. The oldest beyond it are removed.
 const MAX_RECORDS: usize = 256;
 
-/// Bytes of a record; a larger one is none of ours.
+/// The largest size of a record. A larger file is not one of ours.
 const MAX_RECORD_BYTES: u64 = 64 << 10;
 
 /// A directory of records.
 #[derive(Debug)]
 pub struct Registry {
-    shelf: ContentCache,
-    /// What was read last, and the stamp that the directory had then.
-    known: Mutex<Option<(Stamp, Arc<[PathBuf]>)>>,
+    cache: ContentCache,
+    /// The paths that were read last, and the stat fingerprint of the directory at that time.
+    last_read: Mutex<Option<(Stamp, Arc<[PathBuf]>)>>,
 }
 
 impl Registry {
-    /// The records in a directory, which is made when the first is put there.
+    /// The records in a directory, which is created with the first record.
     pub fn new(directory: impl AsRef<Path>) -> Registry {
-        Registry { shelf: ContentCache::new(directory), known: Mutex::default() }
+        Registry { cache: ContentCache::new(directory), last_read: Mutex::default() }
     }
 
-    /// Records the real paths of these, and removes the records of others of which nothing is left.
+    /// Records the real paths of these, and removes stale records of others. Fails if the record cannot be
+    /// written.
     pub fn record(&self, paths: &[PathBuf]) -> Result<(), FsError> {
-        // Without a slash at the end: what a file has behind it is not found.
+        // Without a trailing slash, which would not match a file.
         let real = |path: &PathBuf| real_path(path).components().collect::<PathBuf>();
         let paths = paths.iter().map(|path| real(path).into_os_string().into_vec());
         let record = paths.collect::<Vec<_>>().join(&0);
-        if self.shelf.open(&ContentHash::of(&record)).is_some() {
+        if self.cache.open(&ContentHash::of(&record)).is_some() {
             return Ok(());
         }
-        let own = self.shelf.put(&record)?;
-        for (at, record) in self.shelf.list().into_iter().enumerate() {
-            let is_stale = || match self.shelf.get(&record) {
-                Some((bytes, _)) => !paths_in(&bytes).any(|path| has_place(&path)),
+        let own = self.cache.put(&record)?;
+        for (at, record) in self.cache.list().into_iter().enumerate() {
+            let is_stale = || match self.cache.get(&record) {
+                Some((bytes, _)) => !paths_in(&bytes).any(|path| exists_or_can_be_created(&path)),
                 None => true,
             };
             let is_ours = record.bytes <= MAX_RECORD_BYTES;
             if record.hash != own && (at >= MAX_RECORDS || !is_ours || is_stale()) {
-                self.shelf.remove(&record.hash);
+                self.cache.remove(&record.hash);
             }
         }
         Ok(())
     }
 
-    /// All recorded paths, in order. One system call, where no record came or went.
+    /// All recorded paths, sorted. Takes one system call if no record was added or removed.
     pub fn paths(&self) -> Arc<[PathBuf]> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before the records are read, so that one that comes meanwhile is seen the next time.
-        let stat = rustix::fs::stat(self.shelf.directory());
+        let mut last_read = self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before the records are read, so that a record that is added meanwhile is found the next time.
+        let stat = rustix::fs::stat(self.cache.directory());
         let stamp = stat.ok().map(|stat| Stamp::of(&stat));
-        if let (Some((read_at, paths)), Some(stamp)) = (known.as_ref(), &stamp)
+        if let (Some((read_at, paths)), Some(stamp)) = (last_read.as_ref(), &stamp)
             && read_at == stamp
         {
             return paths.clone();
         }
-        let records = self.shelf.list().into_iter().take(MAX_RECORDS);
+        let records = self.cache.list().into_iter().take(MAX_RECORDS);
         let records = records.filter(|record| record.bytes <= MAX_RECORD_BYTES);
-        let records = records.filter_map(|record| Some(self.shelf.get(&record)?.0));
+        let records = records.filter_map(|record| Some(self.cache.get(&record)?.0));
         let mut paths: Vec<PathBuf> =
             records.flat_map(|record| paths_in(&record).collect::<Vec<_>>()).collect();
         paths.sort();
         paths.dedup();
         let paths: Arc<[PathBuf]> = paths.into();
-        *known = stamp.filter(Stamp::is_settled).map(|stamp| (stamp, paths.clone()));
+        *last_read = stamp.filter(Stamp::is_settled).map(|stamp| (stamp, paths.clone()));
         paths
     }
 }
@@ -86,8 +87,8 @@ fn paths_in(record: &[u8]) -> impl Iterator<Item = PathBuf> {
     names.map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Whether something is at a path, or may be made there: a state directory comes with the first change.
-fn has_place(path: &Path) -> bool {
+/// Whether a path exists or can be created: a state directory is created with the first change.
+fn exists_or_can_be_created(path: &Path) -> bool {
     path.symlink_metadata().is_ok() || path.parent().is_some_and(|above| above.is_dir())
 }
 
@@ -96,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_known_to_others_until_they_are_gone() {
+    fn recorded_paths_are_shared_until_they_are_removed() {
         let top = tempfile::tempdir_in(std::fs::canonicalize("/tmp").unwrap()).unwrap();
         let [one, other] = [0, 1].map(|_| Registry::new(top.path().join("state/servers")));
         assert!(one.paths().is_empty());
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_passed_over() {
+    fn invalid_records_are_skipped() {
         let top = tempfile::tempdir().unwrap();
         let registry = Registry::new(top.path());
         std::fs::write(top.path().join("0".repeat(64)), "/etc").unwrap();

@@ -1,5 +1,4 @@
-//! A path as somebody gave it, taken apart. Nothing in it is expanded: `~`, `$X`, `%2e` and `*` are
-//! letters of a name.
+//! Parses a path from a caller. Nothing is expanded: `~`, `$X`, `%2e` and `*` are plain characters.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -7,20 +6,20 @@ use std::path::Path;
 
 use crate::error::{FsError, FsErrorKind};
 
-/// As long as the kernel takes them.
+/// The limits of the kernel.
 const MAX_PATH_BYTES: usize = 4096;
 const MAX_NAME_BYTES: usize = 255;
 
-/// The names of a path, `..` among them; `.` and empty ones are gone.
+/// The components of a path, including `..`, without `.` and empty ones.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Requested {
+pub(crate) struct RequestedPath {
     pub(crate) absolute: bool,
     pub(crate) names: Vec<OsString>,
-    /// It ends with a slash, or with `.` behind one: as for the kernel, only a directory fits.
+    /// It ends with a slash or with `/.`: as for the kernel, it must lead to a directory.
     pub(crate) names_directory: bool,
 }
 
-impl Requested {
+impl RequestedPath {
     pub(crate) fn parse(path: &Path) -> Result<Self, FsError> {
         let bytes = path.as_os_str().as_bytes();
         let invalid = |detail: &str| {
@@ -45,7 +44,7 @@ impl Requested {
             return invalid("a name in the path is longer than 255 bytes");
         }
         let names_directory = bytes.ends_with(b"/") || bytes.ends_with(b"/.");
-        Ok(Requested { absolute: bytes.first() == Some(&b'/'), names, names_directory })
+        Ok(RequestedPath { absolute: bytes.first() == Some(&b'/'), names, names_directory })
     }
 }
 
@@ -54,23 +53,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dots_and_double_slashes_are_nothing_and_parents_stay() {
-        let requested = Requested::parse(Path::new("./a//b/./../c/")).unwrap();
+    fn dots_and_empty_components_are_removed_and_parents_are_kept() {
+        let requested = RequestedPath::parse(Path::new("./a//b/./../c/")).unwrap();
         assert_eq!(requested.names, ["a", "b", "..", "c"]);
         assert!(!requested.absolute);
     }
 
     #[test]
-    fn a_slash_at_the_end_names_a_directory() {
-        let names_directory = |path| Requested::parse(Path::new(path)).unwrap().names_directory;
+    fn a_trailing_slash_names_a_directory() {
+        let names_directory = |path| RequestedPath::parse(Path::new(path)).unwrap().names_directory;
         assert!(["a/", "a//", "a/.", "/", "a/./"].into_iter().all(names_directory));
         assert!(!["a", ".", "..", "a/..", "a/b.", ".a"].into_iter().any(names_directory));
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn invalid_paths_are_refused() {
         for bad in ["", "a\0b", &"a/".repeat(3000), &"n".repeat(256)] {
-            let kind = Requested::parse(Path::new(bad)).unwrap_err().kind();
+            let kind = RequestedPath::parse(Path::new(bad)).unwrap_err().kind();
             assert_eq!(kind, FsErrorKind::Invalid);
         }
     }

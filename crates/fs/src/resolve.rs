@@ -1,13 +1,13 @@
-//! From the names of a path to a [`Place`], link by link, never leaving the roots.
+//! Resolves the components of a path to a [`ResolvedPath`], symlink by symlink, never leaving the roots.
 //!
-//! The root directory of the system may be among the roots. Then no path leads outside; a walk that comes to
-//! the path of another root goes on there, as at a mount point, and nothing that is closed is passed.
+//! The root directory of the system may be among the roots. Then no path leads outside; when a walk reaches
+//! the path of another root, it continues there, as at a mount point, and forbidden files are never passed.
 //!
-//! Most paths have no link and no `..` in them: one call to the kernel proves that, and the path is
-//! its own answer. Otherwise the names are walked one at a time from the root's handle. A link's
-//! target is read and put before the names still to go; an absolute target, or one that climbs above
-//! its root, is taken up again only if it lies in some root. What was walked is a list of real
-//! names, so that `..` is the real parent and not a guess from the spelling.
+//! Most paths contain no symlink and no `..`: one system call proves that, and the path is its own result.
+//! Otherwise the components are walked one at a time from the root's descriptor. The target of a symlink is
+//! put before the remaining components; an absolute target, or one that climbs above its root, is followed
+//! only if it is in some root. The walked components are real names, so that `..` is the real parent and not
+//! derived from the spelling.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,20 +21,20 @@ use rustix::io::Errno;
 use crate::error::{FsError, FsErrorKind};
 use crate::file::FileKind;
 use crate::open_beneath;
-use crate::requested_path::Requested;
+use crate::requested_path::RequestedPath;
 use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, RootKind, path_names};
 
-/// As many as the kernel follows.
+/// The limit of the kernel.
 const MAX_LINKS: usize = 40;
 
-/// Resolves `path`, which if relative starts at `directory`.
+/// Resolves `path`. A relative path starts at `directory`.
 pub(crate) fn resolve(
     roots: &[Arc<Root>],
     directory: &ResolvedPath,
     path: &Path,
 ) -> Result<ResolvedPath, FsError> {
-    let requested = Requested::parse(path)?;
+    let requested = RequestedPath::parse(path)?;
     let names_directory = requested.names_directory;
     let mut pending: Vec<OsString> = requested.names.into_iter().rev().collect();
     let root = if requested.absolute {
@@ -43,8 +43,8 @@ pub(crate) fn resolve(
         pending.extend(path_names(&directory.relative).into_iter().rev());
         directory.root.clone()
     };
-    let at_once = resolve_at_once(roots, &root, &pending);
-    if let Some(place) = at_once.filter(|place| !names_directory || is_directory(place)) {
+    let resolved = resolve_in_one_call(roots, &root, &pending);
+    if let Some(place) = resolved.filter(|place| !names_directory || is_directory(place)) {
         return Ok(place);
     }
     let mut walk = Walk {
@@ -66,18 +66,20 @@ fn is_directory(place: &ResolvedPath) -> bool {
     place.kind == Some(FileKind::Directory)
 }
 
-/// The answer in one call to the kernel, for what exists and has neither links nor `..` in its path.
-fn resolve_at_once(
+/// Resolves a path that exists and contains neither symlinks nor `..`, in one system call. `None` for other
+/// paths.
+fn resolve_in_one_call(
     roots: &[Arc<Root>],
     root: &Arc<Root>,
     pending: &[OsString],
 ) -> Option<ResolvedPath> {
-    // What may be closed is looked at name by name, and so is what may lead into the session's own root.
+    // Paths that may be forbidden, or may lead into the session's own root, are resolved component by
+    // component.
     let holds_session = |other: &Arc<Root>| {
         other.kind() == RootKind::Session && other.path().starts_with(root.path())
     };
-    let by_steps = root.kind() != RootKind::Workspace || roots.iter().any(holds_session);
-    if by_steps || pending.iter().any(|name| name == "..") {
+    let stepwise = root.kind() != RootKind::Workspace || roots.iter().any(holds_session);
+    if stepwise || pending.iter().any(|name| name == "..") {
         return None;
     }
     let relative: PathBuf = pending.iter().rev().collect();
@@ -90,17 +92,17 @@ struct Walk<'a> {
     roots: &'a [Arc<Root>],
     path: &'a Path,
     root: Arc<Root>,
-    /// The real names from the root to where the walk stands.
+    /// The real names from the root to the current directory.
     real: Vec<OsString>,
-    /// The links that were followed, each with its root and the names that came after it.
+    /// The symlinks that were followed, each as its root and its path with the remaining components.
     links: Vec<(Arc<Root>, PathBuf)>,
     last_link: PathBuf,
-    /// Only a directory may be at the end.
+    /// The path must lead to a directory.
     names_directory: bool,
 }
 
 impl Walk<'_> {
-    /// Walks the names, the next one last in the list.
+    /// Walks the components. The next one is last in the list.
     fn run(&mut self, mut pending: Vec<OsString>) -> Result<ResolvedPath, FsError> {
         let mut here = self.open_here()?;
         while let Some(name) = pending.pop() {
@@ -108,7 +110,7 @@ impl Walk<'_> {
                 if FileKind::of(&self.stat(&here)?) != FileKind::Directory {
                     return Err(self.not_a_directory());
                 }
-                self.climb(&mut pending)?;
+                self.go_to_parent(&mut pending)?;
                 here = self.open_here()?;
                 continue;
             }
@@ -118,14 +120,14 @@ impl Walk<'_> {
                 here = self.open_here()?;
                 continue;
             }
-            let found = match open_beneath::peek(here.as_fd(), &name) {
+            let found = match open_beneath::open_entry(here.as_fd(), &name) {
                 Err(Errno::NOENT) => return self.missing(name, pending),
                 Err(Errno::NOTDIR) => return Err(self.not_a_directory()),
                 answer => answer.map_err(|errno| self.error("cannot be looked at", errno))?,
             };
-            if self.root.closed().is_some_and(|closed| !closed.admits(found.as_fd())) {
+            if self.root.forbidden().is_some_and(|forbidden| !forbidden.admits(found.as_fd())) {
                 let here = self.root.path().join(self.real.iter().collect::<PathBuf>());
-                return Err(FsError::closed(here.join(name)));
+                return Err(FsError::forbidden(here.join(name)));
             }
             if FileType::from_raw_mode(self.stat(&found)?.st_mode) == FileType::Symlink {
                 self.follow(&found, &name, &mut pending)?;
@@ -139,10 +141,10 @@ impl Walk<'_> {
         if self.names_directory && FileKind::of(&stat) != FileKind::Directory {
             return Err(self.ends_with_slash());
         }
-        Ok(self.arrive(Some(stat)))
+        Ok(self.finish(Some(stat)))
     }
 
-    /// The other root whose path is that of this name here.
+    /// The other root at this name in the current directory.
     fn root_at(&self, name: &OsStr) -> Option<Arc<Root>> {
         if self.roots.len() < 2 {
             return None;
@@ -153,12 +155,12 @@ impl Walk<'_> {
         self.roots.iter().find(|root| root.is_at(&names)).cloned()
     }
 
-    /// One up. Above the root it goes on only if some root is there.
-    fn climb(&mut self, pending: &mut Vec<OsString>) -> Result<(), FsError> {
+    /// Goes to the parent directory. Above the root this fails unless another root is there.
+    fn go_to_parent(&mut self, pending: &mut Vec<OsString>) -> Result<(), FsError> {
         if self.real.pop().is_some() {
             return Ok(());
         }
-        // The root's real path has no links, so its parent is the real one.
+        // The root's real path has no symlinks, so its parent is the real one.
         let mut names = path_names(self.root.path());
         if names.pop().is_none() {
             return Ok(());
@@ -166,7 +168,7 @@ impl Walk<'_> {
         self.restart(names, pending)
     }
 
-    /// Puts a link's target before what is still to go.
+    /// Puts the target of a symlink before the remaining components.
     fn follow(
         &mut self,
         link: &OwnedFd,
@@ -188,12 +190,12 @@ impl Walk<'_> {
             return Err(FsError::new(FsErrorKind::Io, self.path, detail));
         }
         let before = self.real.iter().map(OsString::as_os_str).chain([name]);
-        let way = before.chain(pending.iter().rev().map(OsString::as_os_str)).collect();
-        self.links.push((self.root.clone(), way));
+        let path = before.chain(pending.iter().rev().map(OsString::as_os_str)).collect();
+        self.links.push((self.root.clone(), path));
         self.last_link = self.real.iter().map(OsString::as_os_str).chain([name]).collect();
         let target = rustix::fs::readlinkat(link, "", Vec::new())
             .map_err(|errno| self.error("leads through a link that cannot be read", errno))?;
-        let target = Requested::parse(Path::new(OsStr::from_bytes(target.as_bytes())))?;
+        let target = RequestedPath::parse(Path::new(OsStr::from_bytes(target.as_bytes())))?;
         self.names_directory |= target.names_directory;
         if target.absolute {
             return self.restart(target.names, pending);
@@ -202,7 +204,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Goes on from an absolute path, if it is in some root.
+    /// Continues at an absolute path. Fails if it is in no root.
     fn restart(
         &mut self,
         names: Vec<OsString>,
@@ -213,7 +215,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Nothing has this name: the place can be created, if only plain names follow.
+    /// The name does not exist: the path can be created if no `..` follows.
     fn missing(&mut self, name: OsString, pending: Vec<OsString>) -> Result<ResolvedPath, FsError> {
         self.real.push(name);
         if pending.iter().any(|name| name == "..") {
@@ -224,10 +226,10 @@ impl Walk<'_> {
             return Err(FsError::new(FsErrorKind::NotFound, self.path, detail));
         }
         self.real.extend(pending.into_iter().rev());
-        Ok(self.arrive(None))
+        Ok(self.finish(None))
     }
 
-    fn arrive(&mut self, stat: Option<Stat>) -> ResolvedPath {
+    fn finish(&mut self, stat: Option<Stat>) -> ResolvedPath {
         let relative = self.real.iter().collect();
         innermost(self.roots, &self.root, relative, stat, std::mem::take(&mut self.links))
     }
@@ -272,10 +274,10 @@ fn outside(path: &Path) -> FsError {
     FsError::new(FsErrorKind::Outside, path, "is outside the workspace")
 }
 
-/// Follows an absolute path, given by its first names and those pending, down to where it enters a
-/// root; what is left to walk there is put back. Above the roots nothing on disk is looked at, so
-/// nothing about it can be told. If the whole system is a root, every path is in one from its first name on:
-/// the walk begins in the innermost root that the names before the first `..` lead into.
+/// Follows an absolute path, given by its first and its pending components, to where it enters a root; puts
+/// the remaining components back. Above the roots, the disk is not read, so that nothing about it is
+/// revealed. If the whole system is a root, every path is in a root from the start: the walk begins in the
+/// innermost root that contains the components before the first `..`.
 fn enter_root(
     roots: &[Arc<Root>],
     first: Vec<OsString>,
@@ -300,7 +302,7 @@ fn enter_root(
     }
 }
 
-/// The innermost root that an absolute path is in, and the names beneath it.
+/// The innermost root of an absolute path, and the components beneath it.
 fn find_root<'a>(
     roots: &'a [Arc<Root>],
     names: &'a [OsString],
@@ -311,7 +313,7 @@ fn find_root<'a>(
         .min_by_key(|(_, rest)| rest.len())
 }
 
-/// A root within a root has its own mode, so a place belongs to the innermost one.
+/// Assigns a path to its innermost root: a root within a root has its own mode.
 fn innermost(
     roots: &[Arc<Root>],
     root: &Arc<Root>,

@@ -1,4 +1,4 @@
-//! A directory that tools may reach: one that the operator opened, the session's own, or the whole system.
+//! A directory that tools may access: one that the operator named, the session's own, or the whole system.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,36 +20,37 @@ pub enum RootMode {
     ReadWrite,
 }
 
-/// Why tools may reach a root.
+/// Why tools may access a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RootKind {
-    /// The operator opened it.
+    /// The operator named it.
     Workspace,
     /// It is the temporary directory of a session.
     Session,
-    /// It is the root directory of the system: everything that lies outside the other roots.
+    /// It is the root directory of the system, for everything outside the other roots.
     System,
 }
 
-/// A directory that tools may reach, held by its handle: whatever is renamed around it later, the root stays
-/// the directory that was meant.
+/// A directory that tools may access. It is held by a descriptor, so later renames do not change which
+/// directory it is.
 #[derive(Debug)]
 pub struct Root {
-    /// The path under which tools find it.
+    /// The path at which tools see it.
     path: PathBuf,
-    /// Its real path, if that is another.
+    /// Its real path, if that is different.
     location: Option<PathBuf>,
-    /// The names of its path: the real ones and, where they differ, those that were given.
+    /// The components of its path: the real ones and, if different, those that were given.
     spellings: Vec<Vec<OsString>>,
     handle: OwnedFd,
     mode: RootMode,
     kind: RootKind,
-    /// The directories and files beneath it that are not opened, under whatever name.
-    closed: Option<Arc<ForbiddenFiles>>,
+    /// The directories and files beneath it that must not be opened, under any name.
+    forbidden: Option<Arc<ForbiddenFiles>>,
 }
 
 impl Root {
-    /// Opens a directory as a root. The path is the operator's word and is taken as it is.
+    /// Opens a directory as a root. The path comes from the operator and is trusted. Fails if it is not a
+    /// directory.
     pub fn open(given: impl Into<PathBuf>, mode: RootMode) -> Result<Self, FsError> {
         let given = given.into();
         let (handle, path) = open_directory(&given)?;
@@ -57,12 +58,12 @@ impl Root {
         if given.is_absolute() && given != path {
             spellings.push(path_names(&given));
         }
-        let (location, kind, closed) = (None, RootKind::Workspace, None);
-        Ok(Root { path, location, spellings, handle, mode, kind, closed })
+        let (location, kind, forbidden) = (None, RootKind::Workspace, None);
+        Ok(Root { path, location, spellings, handle, mode, kind, forbidden })
     }
 
-    /// Opens the temporary directory of a session, which tools find under the path `seen_at`, wherever it
-    /// lies. What really is at that path is not reached.
+    /// Opens the temporary directory of a session. Tools see it at the path `seen_at`, and cannot access the
+    /// files that really are at that path.
     pub fn of_session(directory: &Path, seen_at: &Path) -> Result<Self, FsError> {
         let (handle, real) = open_directory(directory)?;
         let mut spellings = vec![path_names(seen_at)];
@@ -71,19 +72,19 @@ impl Root {
             spellings.push(path_names(&canonical));
         }
         let location = (real != seen_at).then_some(real);
-        let (mode, kind, closed) = (RootMode::ReadWrite, RootKind::Session, None);
-        Ok(Root { path: seen_at.to_owned(), location, spellings, handle, mode, kind, closed })
+        let (mode, kind, forbidden) = (RootMode::ReadWrite, RootKind::Session, None);
+        Ok(Root { path: seen_at.to_owned(), location, spellings, handle, mode, kind, forbidden })
     }
 
-    /// Opens the root directory of the system for reading, but for what is closed.
-    pub fn of_system(closed: ForbiddenFiles) -> Result<Self, FsError> {
+    /// Opens the root directory of the system for reading, except for forbidden files.
+    pub fn of_system(forbidden: ForbiddenFiles) -> Result<Self, FsError> {
         let (handle, path) = open_directory(Path::new("/"))?;
         let (mode, kind) = (RootMode::ReadOnly, RootKind::System);
-        let (spellings, closed) = (vec![Vec::new()], Some(Arc::new(closed)));
-        Ok(Root { path, location: None, spellings, handle, mode, kind, closed })
+        let (spellings, forbidden) = (vec![Vec::new()], Some(Arc::new(forbidden)));
+        Ok(Root { path, location: None, spellings, handle, mode, kind, forbidden })
     }
 
-    /// The same root, for writing.
+    /// The same root, writable.
     pub(crate) fn for_writing(&self) -> Result<Self, FsError> {
         let handle = rustix::io::fcntl_dupfd_cloexec(&self.handle, 0).map_err(|errno| {
             FsError::from_errno(&self.path, "cannot be opened as a root", errno)
@@ -95,21 +96,21 @@ impl Root {
             handle,
             mode: RootMode::ReadWrite,
             kind: self.kind,
-            closed: self.closed.clone(),
+            forbidden: self.forbidden.clone(),
         })
     }
 
-    /// The path under which tools find it. It has no links.
+    /// The path at which tools see it. It has no symlinks.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its real path: where the journal knows it.
+    /// Its real path, as used in the journal.
     pub fn location(&self) -> &Path {
         self.location.as_deref().unwrap_or(&self.path)
     }
 
-    /// The paths under which it is known: the real one, and the one that was given.
+    /// All its paths: the real one, and the one that was given.
     pub fn spellings(&self) -> impl Iterator<Item = PathBuf> {
         let absolute =
             |names: &Vec<OsString>| Path::new("/").join(names.iter().collect::<PathBuf>());
@@ -121,12 +122,12 @@ impl Root {
         self.mode
     }
 
-    /// Why tools may reach it.
+    /// Why tools may access it.
     pub fn kind(&self) -> RootKind {
         self.kind
     }
 
-    /// Which directory it is: its device, and its number there.
+    /// Its device and inode.
     pub fn identity(&self) -> Option<(u64, u64)> {
         let status = rustix::fs::fstat(&self.handle).ok()?;
         Some((status.st_dev, status.st_ino))
@@ -143,46 +144,46 @@ impl Root {
         self.handle.as_fd()
     }
 
-    pub(crate) fn closed(&self) -> Option<&Arc<ForbiddenFiles>> {
-        self.closed.as_ref()
+    pub(crate) fn forbidden(&self) -> Option<&Arc<ForbiddenFiles>> {
+        self.forbidden.as_ref()
     }
 
-    /// Opens what is beneath it, by real names. No link is followed, and nothing that is closed is opened
-    /// or passed.
+    /// Opens a file beneath it by a real path. No symlink is followed, and forbidden files are neither opened
+    /// nor passed.
     pub(crate) fn open_beneath(
         &self,
         relative: &Path,
         flags: OFlags,
         cannot: &str,
     ) -> Result<OwnedFd, FsError> {
-        let opened = match &self.closed {
+        let opened = match &self.forbidden {
             None => open_beneath::open(self.handle(), relative, flags, Mode::empty()).map(Some),
-            Some(closed) => {
-                let admits = |handle: BorrowedFd<'_>| closed.admits(handle);
+            Some(forbidden) => {
+                let admits = |handle: BorrowedFd<'_>| forbidden.admits(handle);
                 open_beneath::open_admitted(self.handle(), relative, flags, &admits)
             }
         };
         let path = || join(&self.path, relative);
         match opened {
             Ok(Some(handle)) => Ok(handle),
-            Ok(None) => Err(FsError::closed(path())),
+            Ok(None) => Err(FsError::forbidden(path())),
             Err(errno) => Err(FsError::from_errno(path(), cannot, errno)),
         }
     }
 
-    /// Whether the names are those of its path, in one of its spellings.
+    /// Whether these components are its path, in one of its spellings.
     pub(crate) fn is_at(&self, names: &[OsString]) -> bool {
         self.spellings.iter().any(|own| own.as_slice() == names)
     }
 
-    /// The names that lead from this root to an absolute path, if the path begins with the root's,
-    /// name by name, as given or in its real spelling.
+    /// The components from this root to an absolute path. `None` if the path is not beneath the root, as
+    /// given or in its real spelling.
     pub(crate) fn names_beneath<'a>(&self, names: &'a [OsString]) -> Option<&'a [OsString]> {
         self.spellings.iter().find_map(|own| names.strip_prefix(own.as_slice()))
     }
 }
 
-/// A directory by its handle, and its real path. The path is the operator's word and is taken as it is.
+/// Opens a directory, and finds its real path. The path comes from the operator and is trusted.
 fn open_directory(given: &Path) -> Result<(OwnedFd, PathBuf), FsError> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = || rustix::fs::open(given, flags, Mode::empty());
@@ -194,16 +195,13 @@ fn open_directory(given: &Path) -> Result<(OwnedFd, PathBuf), FsError> {
     Ok((handle, canonical))
 }
 
-/// A path beneath another. To join nothing would add a slash, which only directories can have.
+/// Joins two paths. Joining an empty path would append a slash, which is valid only for directories.
 pub(crate) fn join(above: &Path, relative: &Path) -> PathBuf {
-    match relative.as_os_str().is_empty() {
-        true => above.to_owned(),
-        false => above.join(relative),
-    }
+    if relative.as_os_str().is_empty() { above.to_owned() } else { above.join(relative) }
 }
 
-/// The real path of something that may not be there yet: that of the nearest directory above that is,
-/// and the names that follow. For the operator's words only, never for a caller's.
+/// The real path of a file that may not exist yet: that of the nearest existing directory above, and the
+/// remaining components. Only for paths from the operator, never from a caller.
 pub fn real_path(path: &Path) -> PathBuf {
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let found =
@@ -214,7 +212,7 @@ pub fn real_path(path: &Path) -> PathBuf {
     }
 }
 
-/// The names of a path, without the slash it may begin with.
+/// The components of a path, without a leading slash.
 pub(crate) fn path_names(path: &Path) -> Vec<OsString> {
     path.components()
         .filter_map(|component| match component {
@@ -230,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_real_path_has_no_slash_at_its_end() {
+    fn a_real_path_has_no_trailing_slash() {
         let top = tempfile::tempdir().unwrap();
         let real = std::fs::canonicalize(top.path()).unwrap();
         std::fs::write(top.path().join("file"), "").unwrap();

@@ -1,8 +1,8 @@
-//! Many files beneath one root, looked at as strictly as one by one, and with less ado.
+//! Reads many files beneath one root, as strictly as single files and faster.
 //!
-//! A search opens thousands of files that nobody named. Each directory is opened by its names from the
-//! root's handle, each file by its name from the directory's; no link is followed anywhere, so what was
-//! listed is what is opened, or nothing. No handle is kept, so that no tree is too wide for the process.
+//! A search opens thousands of files. Each directory is opened by its path from the root's descriptor, each
+//! file by its name from the directory's; no symlink is followed anywhere, so a listed file is the one that
+//! is opened, or the open fails. No descriptor is kept, so that no tree is too wide for the process.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -15,46 +15,46 @@ use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::error::{FsError, FsErrorKind};
-use crate::file::{FileKind, is_made_up};
+use crate::file::{FileKind, is_virtual};
 use crate::listing::Directory;
 use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, RootKind};
 
-/// All that is beneath a root.
+/// All files beneath a root.
 #[derive(Debug, Clone)]
 pub struct TreeReader {
     root: Arc<Root>,
 }
 
-/// By what one sees that a file or directory is another than before, or says something else.
+/// The stat fingerprint of a file or directory. A different one means that it may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Which one it is.
+    /// The device and inode.
     pub identity: (u64, u64),
     /// Its size in bytes.
     pub size: u64,
-    /// When its content was last changed: seconds and nanoseconds of the epoch.
+    /// The time of the last change of its content: seconds and nanoseconds since 1970.
     pub modified: (i64, i64),
-    /// When anything about it was last changed, which nobody can set.
+    /// The time of the last change of its content or metadata, which no program can set.
     pub changed: (i64, i64),
-    /// Whether it has more than one name.
+    /// Whether it has more than one hard link.
     pub is_shared: bool,
 }
 
-/// What came of taking a file whole.
+/// The result of reading a whole file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WholeRead {
     /// All of it is in the buffer.
     Whole(Stamp),
-    /// It is larger than was allowed; the buffer has nothing to say.
+    /// It is larger than allowed. The content of the buffer is meaningless.
     TooLarge(Stamp),
-    /// It is no regular file any more, or one that the kernel makes up.
+    /// It is not a regular file, or one of a virtual file system.
     NotRegular,
 }
 
 impl TreeReader {
-    /// The tree of the root that a place is in.
+    /// The tree of the root that a path is in.
     pub fn around(place: &ResolvedPath) -> TreeReader {
         TreeReader { root: place.root.clone() }
     }
@@ -68,24 +68,24 @@ impl TreeReader {
         self.root.path()
     }
 
-    /// Why tools may reach it.
+    /// Why tools may access it.
     pub fn kind(&self) -> RootKind {
         self.root.kind()
     }
 
-    /// Opens a directory by the real names that lead to it from the root.
+    /// Opens a directory by its real path from the root.
     pub fn directory(&self, relative: &Path) -> Result<Directory, FsError> {
         Directory::beneath(&self.root, relative)
     }
 
-    /// Whether something may have a path from the root. If it cannot be known, it may.
+    /// Whether a path from the root may exist. True if that cannot be determined.
     pub fn may_have(&self, relative: &Path) -> bool {
         let found = open_beneath::stat(self.root.handle(), relative.as_os_str());
         !matches!(found, Err(Errno::NOENT | Errno::NOTDIR))
     }
 
-    /// The stamp of something by its path from the root, in one call. Only to see whether it is still what
-    /// it was: what is opened afterwards is opened as strictly as ever.
+    /// The stat fingerprint of a path from the root, in one system call. Only for detecting changes: a later
+    /// open is still checked.
     pub fn stamp(&self, relative: &Path) -> Option<Stamp> {
         let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
         Some(Stamp::of(&open_beneath::stat(self.root.handle(), relative.as_os_str()).ok()?))
@@ -93,18 +93,18 @@ impl TreeReader {
 }
 
 impl Directory {
-    /// Its stamp.
+    /// Its stat fingerprint.
     pub fn stamp(&self) -> Option<Stamp> {
         Some(Stamp::of(&rustix::fs::fstat(self.handle()).ok()?))
     }
 
-    /// The stamp of something in it, links not followed.
+    /// The stat fingerprint of an entry. A symlink is not followed.
     pub fn stamp_of(&self, name: &OsStr) -> Option<Stamp> {
         Some(Stamp::of(&open_beneath::stat(self.handle().as_fd(), name).ok()?))
     }
 
-    /// Puts all of a file into the buffer, in place of what is there, if it has at most `max_bytes`. A link
-    /// is no file. Never waits.
+    /// Reads a whole file into the buffer, replacing its content, if it has at most `max_bytes`. Never
+    /// blocks. Fails for a symlink.
     pub fn take(
         &self,
         name: &OsStr,
@@ -114,11 +114,11 @@ impl Directory {
         buffer.clear();
         let handle = self.open_file(name)?;
         if !self.admits(&handle) {
-            return Err(FsErrorKind::Closed);
+            return Err(FsErrorKind::Forbidden);
         }
         let stat = rustix::fs::fstat(&handle).map_err(kind)?;
         let stamp = Stamp::of(&stat);
-        if FileKind::of(&stat) != FileKind::File || (stamp.size == 0 && is_made_up(&handle)) {
+        if FileKind::of(&stat) != FileKind::File || (stamp.size == 0 && is_virtual(&handle)) {
             return Ok(WholeRead::NotRegular);
         }
         if stamp.size > max_bytes {
@@ -130,9 +130,8 @@ impl Directory {
         Ok(WholeRead::Whole(stamp))
     }
 
-    /// Gives some parts of a file to `look`, each with where it begins, until it answers that it has enough,
-    /// if the file is just what `expected` says, and still is in the end. If not, the answer is no, and what
-    /// was given means nothing.
+    /// Calls `look` for parts of a file, each with its offset, until it returns false. Returns whether the
+    /// file matched `expected` before and after; if not, the parts are meaningless.
     pub fn take_parts(
         &self,
         name: &OsStr,
@@ -143,7 +142,7 @@ impl Directory {
     ) -> Result<bool, FsErrorKind> {
         let handle = self.open_file(name)?;
         if !self.admits(&handle) {
-            return Err(FsErrorKind::Closed);
+            return Err(FsErrorKind::Forbidden);
         }
         let is_same = || rustix::fs::fstat(&handle).is_ok_and(|stat| Stamp::of(&stat) == *expected);
         if !is_same() {
@@ -168,7 +167,7 @@ impl Directory {
         Ok(is_same())
     }
 
-    /// Opens a regular file to read parts of it. A link is no file. Never waits.
+    /// Opens a regular file to read parts of it. Never blocks. Fails for a symlink.
     pub fn parts(&self, name: &OsStr) -> Result<FileParts, FsErrorKind> {
         let handle = self.open_file(name)?;
         let stat = rustix::fs::fstat(&handle).map_err(kind)?;
@@ -178,7 +177,7 @@ impl Directory {
         }
     }
 
-    /// A link is no file. Never waits.
+    /// Never blocks. Fails for a symlink.
     fn open_file(&self, name: &OsStr) -> Result<OwnedFd, FsErrorKind> {
         let flags =
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -200,7 +199,7 @@ impl FileParts {
         self.size
     }
 
-    /// Reads bytes from a position on, as many as the kernel gives at once. None at the end.
+    /// Reads bytes at a position, as many as the kernel returns at once. Zero at the end.
     pub fn read_at(&self, position: u64, buffer: &mut [u8]) -> Result<usize, FsErrorKind> {
         let read = || rustix::io::pread(&self.handle, &mut *buffer, position);
         rustix::io::retry_on_intr(read).map_err(kind)
@@ -208,7 +207,7 @@ impl FileParts {
 }
 
 impl Stamp {
-    /// The stamp of what a path leads to, wherever that is. Only to see whether it is still what it was.
+    /// The stat fingerprint of the file that a path leads to, anywhere. Only for detecting changes.
     pub fn at(path: &Path) -> Option<Stamp> {
         Some(Stamp::of(&rustix::fs::stat(path).ok()?))
     }
@@ -224,14 +223,14 @@ impl Stamp {
     }
 }
 
-/// Reads to the end, or answers that there is more than was allowed.
+/// Reads to the end. Returns false if there are more bytes than allowed.
 pub(crate) fn read_whole(
     handle: &OwnedFd,
     size: u64,
     max_bytes: u64,
     buffer: &mut Vec<u8>,
 ) -> Result<bool, Errno> {
-    // One byte more than it has, so that its end shows without asking once more.
+    // One byte more than the size, so that the end is found without another read.
     buffer.reserve(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(1));
     loop {
         let read = rustix::io::retry_on_intr(|| rustix::io::read(handle, spare_capacity(buffer)));
@@ -239,8 +238,8 @@ pub(crate) fn read_whole(
         if buffer.len() as u64 > max_bytes {
             return Ok(false);
         }
-        // A regular file gives less than was asked for only at its end; one that gave just what it had
-        // when it was opened has not grown.
+        // A regular file returns fewer bytes than requested only at its end. One that returned exactly its
+        // size has not grown.
         if read == 0 || (buffer.len() as u64 == size && !buffer.spare_capacity_mut().is_empty()) {
             return Ok(true);
         }

@@ -1,9 +1,9 @@
-//! Being told what happens in directories.
+//! Watches directories with inotify.
 //!
-//! The kernel puts a notice into the watcher's queue within the very call that makes a change: whoever has
-//! returned from writing is in the queue. So to read it to its end is to know of every change made before,
-//! without waiting for anything. Two kinds of change are not told: stores through a mapping that is still
-//! there, and writes through another name of a file that lies in a directory which nobody watches.
+//! The kernel queues an event within the system call that makes a change: when a write has returned, its
+//! event is in the queue. So reading the queue to its end reports every earlier change, without waiting. Two
+//! kinds of changes are not reported: stores through an existing memory mapping, and writes through another
+//! hard link in a directory that is not watched.
 
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
@@ -18,13 +18,13 @@ use rustix::io::Errno;
 
 use crate::listing::Directory;
 
-/// Is told what happens in the directories that it was given.
+/// Reports changes in the directories that were added.
 #[derive(Debug)]
 pub struct Watcher {
     queue: OwnedFd,
     mounts: OwnedFd,
-    /// The directories that something is mounted in, a file perhaps.
-    mounted_in: Vec<PathBuf>,
+    /// Directories that contain a mount point, perhaps a file.
+    mount_parents: Vec<PathBuf>,
 }
 
 /// One watched directory.
@@ -34,42 +34,43 @@ pub struct Watch(pub i32);
 /// Why a directory is not watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unwatched {
-    /// The system gives no more watches.
-    NoRoom,
-    /// Not this directory.
+    /// The limit on watches is reached.
+    LimitReached,
+    /// This directory cannot be watched.
     Refused,
 }
 
-/// What happened.
+/// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchEvent<'a> {
-    /// Something in a directory came or went, or was renamed.
+    /// An entry of a directory was created, removed or renamed.
     Names(Watch, &'a OsStr, IsDirectory),
-    /// What a file in a directory says, or something about it, was changed.
+    /// The content or metadata of a file in a directory was changed.
     Content(Watch, &'a OsStr),
-    /// Who may enter or list a directory was changed, or something else about it.
+    /// The permissions or other metadata of a directory were changed.
     Directory(Watch),
     /// The directory was moved.
     Moved(Watch),
-    /// The directory is not watched any more: it is gone.
+    /// The directory was removed and is no longer watched.
     Ended(Watch),
-    /// More happened than the queue could take, or something that reaches far: nothing is known.
+    /// The queue overflowed, or an event affects too much: the state is unknown.
     Lost,
     /// Something was mounted or unmounted: paths may lead elsewhere.
     Mounts,
 }
 
-/// Whether it is a directory that came or went.
+/// Whether the entry is a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IsDirectory(pub bool);
 
-/// So many bytes of notices are read at once.
+/// Bytes of events per read.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Who writes without end would keep us reading; more than the queue can have is as good as lost.
-const MOST_NOTICES: usize = 100_000;
+/// The limit of one drain, so that endless writes cannot keep it busy. It is more than the queue holds, so
+/// more counts as lost.
+const MAX_EVENTS: usize = 100_000;
 
-const WANTED: WatchFlags = WatchFlags::MODIFY
+const WATCH_MASK: WatchFlags = WatchFlags::MODIFY
     .union(WatchFlags::ATTRIB)
     .union(WatchFlags::CLOSE_WRITE)
     .union(WatchFlags::CREATE)
@@ -80,53 +81,54 @@ const WANTED: WatchFlags = WatchFlags::MODIFY
     .union(WatchFlags::ONLYDIR);
 
 impl Watcher {
-    /// Nothing, if the system gives none, or does not tell of mounts.
+    /// Creates a watcher. `None` if the system has no inotify, or does not report mounts.
     pub fn new() -> Option<Watcher> {
         let queue = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let mounts = rustix::fs::open("/proc/self/mountinfo", flags, Mode::empty()).ok()?;
-        // In this order: what is mounted from here on is news.
-        let told = std::fs::read("/proc/self/mountinfo").ok()?;
-        Some(Watcher { queue, mounts, mounted_in: mounted_in(&told) })
+        // In this order: mounts from here on are reported.
+        let mountinfo = std::fs::read("/proc/self/mountinfo").ok()?;
+        Some(Watcher { queue, mounts, mount_parents: mount_parents(&mountinfo) })
     }
 
-    /// Half of the watches that the system gives to the user: the others are for other programs.
-    pub fn room() -> usize {
+    /// The number of watches to use: half of the user's limit, since other programs need some.
+    pub fn recommended_watches() -> usize {
         let most = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches");
         most.ok().and_then(|most| most.trim().parse::<usize>().ok()).unwrap_or(0) / 2
     }
 
-    /// Watches a directory. One that is watched already keeps its watch, whatever its name is now.
+    /// Watches a directory. A directory that is already watched keeps its watch, whatever its path is now.
     pub fn add(&self, directory: &Directory) -> Result<Watch, Unwatched> {
-        // What is mounted over a file is told to those who watch where it came from.
-        if self.mounted_in.iter().any(|above| above == directory.path()) {
+        // Changes of a file that is mounted over another are reported to watchers of its original directory
+        // only.
+        if self.mount_parents.iter().any(|above| above == directory.path()) {
             return Err(Unwatched::Refused);
         }
-        // By its handle: a path might lead elsewhere by now.
+        // By its descriptor: the path might lead elsewhere by now.
         let path = format!("/proc/self/fd/{}", directory.handle().as_raw_fd());
-        match inotify::add_watch(&self.queue, path, WANTED) {
+        match inotify::add_watch(&self.queue, path, WATCH_MASK) {
             Ok(watch) => Ok(Watch(watch)),
-            Err(Errno::NOSPC | Errno::NOMEM) => Err(Unwatched::NoRoom),
+            Err(Errno::NOSPC | Errno::NOMEM) => Err(Unwatched::LimitReached),
             Err(_) => Err(Unwatched::Refused),
         }
     }
 
-    /// Watches it no more.
+    /// Stops watching.
     pub fn remove(&self, watch: Watch) {
         // It may have ended by itself.
         let _ = inotify::remove_watch(&self.queue, watch.0);
     }
 
-    /// Gives everything that has happened since the last time to `take`.
+    /// Calls `take` for every event since the last call.
     pub fn drain(&self, mut take: impl FnMut(WatchEvent<'_>)) {
         if self.mounts_changed() {
             take(WatchEvent::Mounts);
         }
         let mut buffer = vec![MaybeUninit::uninit(); BUFFER_BYTES];
         let mut reader = inotify::Reader::new(&self.queue, &mut buffer);
-        for _ in 0..MOST_NOTICES {
+        for _ in 0..MAX_EVENTS {
             match reader.next() {
-                Ok(event) => notice(&event, &mut take),
+                Ok(event) => report_event(&event, &mut take),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return,
                 Err(_) => break,
@@ -135,27 +137,27 @@ impl Watcher {
         take(WatchEvent::Lost);
     }
 
-    /// Whether anything was mounted or unmounted since the last time.
+    /// Whether anything was mounted or unmounted since the last call.
     fn mounts_changed(&self) -> bool {
-        let mut asked = [PollFd::new(&self.mounts, PollFlags::PRI)];
-        match poll(&mut asked, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })) {
+        let mut fds = [PollFd::new(&self.mounts, PollFlags::PRI)];
+        match poll(&mut fds, Some(&rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 })) {
             Ok(0) => false,
-            Ok(_) => asked[0].revents().intersects(PollFlags::PRI | PollFlags::ERR),
+            Ok(_) => fds[0].revents().intersects(PollFlags::PRI | PollFlags::ERR),
             Err(_) => true,
         }
     }
 }
 
-/// The directories above the points where something is mounted.
-fn mounted_in(told: &[u8]) -> Vec<PathBuf> {
+/// The parent directories of all mount points.
+fn mount_parents(mountinfo: &[u8]) -> Vec<PathBuf> {
     let point = |line: &[u8]| {
         let point = line.split(|byte| *byte == b' ').nth(4)?;
         Path::new(OsStr::from_bytes(&unescaped(point))).parent().map(Path::to_owned)
     };
-    told.split(|byte| *byte == b'\n').filter_map(point).collect()
+    mountinfo.split(|byte| *byte == b'\n').filter_map(point).collect()
 }
 
-/// Blanks and the like stand there as a backslash and three digits.
+/// Whitespace is encoded as a backslash and three octal digits.
 fn unescaped(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -176,7 +178,7 @@ fn unescaped(field: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn notice(event: &inotify::Event<'_>, take: &mut impl FnMut(WatchEvent<'_>)) {
+fn report_event(event: &inotify::Event<'_>, take: &mut impl FnMut(WatchEvent<'_>)) {
     let (watch, flags) = (Watch(event.wd()), event.events());
     let is_directory = flags.contains(ReadFlags::ISDIR);
     let names = ReadFlags::CREATE | ReadFlags::DELETE | ReadFlags::MOVED_FROM | ReadFlags::MOVED_TO;
@@ -203,10 +205,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_something_is_mounted_is_understood() {
-        let told = b"21 28 0:19 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n\
+    fn mount_points_are_parsed() {
+        let mountinfo = b"21 28 0:19 / /sys rw,nosuid shared:7 - sysfs sysfs rw\n\
             40 28 8:1 /hosts /srv/my\\040tree/hosts rw - ext4 /dev/sda1 rw\n";
-        let above = mounted_in(told);
+        let above = mount_parents(mountinfo);
         assert_eq!(above, [Path::new("/"), Path::new("/srv/my tree")]);
     }
 }

@@ -1,4 +1,4 @@
-//! The roots together: where every path starts.
+//! The set of all roots, which resolves paths.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,14 +11,15 @@ use crate::resolved_path::ResolvedPath;
 use crate::root::{Root, join};
 use crate::tree_reader::TreeReader;
 
-/// All that the tools may see of the file system.
+/// All directories that the tools may access.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     roots: Vec<Arc<Root>>,
 }
 
 impl Workspace {
-    /// A workspace of these roots, at least one. The first is where relative paths begin.
+    /// Creates a workspace of at least one root. Relative paths start in the first. Fails if a root is given
+    /// both as read-only and as writable.
     pub fn new(roots: Vec<Root>) -> Result<Self, FsError> {
         if roots.is_empty() {
             return Err(FsError::new(
@@ -38,7 +39,7 @@ impl Workspace {
         Ok(Workspace { roots: roots.into_iter().map(Arc::new).collect() })
     }
 
-    /// The same workspace with further roots, which lie behind its own where both have the same path.
+    /// Adds further roots. If two roots have the same path, the existing one takes precedence.
     #[must_use]
     pub fn with(&self, others: impl IntoIterator<Item = Arc<Root>>) -> Workspace {
         let others = others.into_iter();
@@ -46,17 +47,17 @@ impl Workspace {
         Workspace { roots: self.roots.iter().cloned().chain(others).collect() }
     }
 
-    /// The roots, in the order given.
+    /// The roots, in the given order.
     pub fn roots(&self) -> impl Iterator<Item = &Root> {
         self.roots.iter().map(Arc::as_ref)
     }
 
-    /// What is beneath each root.
+    /// A reader for each root.
     pub fn trees(&self) -> impl Iterator<Item = TreeReader> {
         self.roots.iter().map(|root| TreeReader::of(root.clone()))
     }
 
-    /// The first root as a place.
+    /// The first root as a resolved path.
     pub fn top(&self) -> ResolvedPath {
         ResolvedPath {
             root: self.roots[0].clone(),
@@ -67,28 +68,28 @@ impl Workspace {
         }
     }
 
-    /// Finds where a path leads. A relative one begins at `directory`.
+    /// Resolves a path. A relative one starts at `directory`. Fails if it leads outside all roots.
     pub fn resolve(&self, directory: &ResolvedPath, path: &Path) -> Result<ResolvedPath, FsError> {
         resolve::resolve(&self.roots, directory, path)
     }
 
-    /// The path under which tools find what the journal knows by `location`; nothing, if that lies in no root.
+    /// The path at which tools see the `location` of the journal. `None` if that is in no root.
     pub fn seen_path(&self, location: &Path) -> Option<PathBuf> {
         let seen = |root: &Arc<Root>| {
             let beneath = location.strip_prefix(root.location()).ok()?;
             Some((root.location().as_os_str().len(), join(root.path(), beneath)))
         };
-        // The first of the innermost: `max_by_key` would take the last.
+        // The first of the innermost: `max_by_key` would return the last.
         let innermost = self.roots.iter().rev().filter_map(seen).max_by_key(|(length, _)| *length);
         innermost.map(|(_, path)| path)
     }
 
-    /// The tree of the innermost root that a real path lies in, and the way from there.
+    /// The innermost root of a real path, as a reader, and the path from there.
     pub fn tree_of(&self, path: &Path) -> Option<(TreeReader, PathBuf)> {
         self.innermost(path).map(|(root, relative)| (TreeReader::of(root), relative))
     }
 
-    /// The innermost root that a real path lies in, and the way from there.
+    /// The innermost root of a real path, and the path from there.
     pub(crate) fn innermost(&self, path: &Path) -> Option<(Arc<Root>, PathBuf)> {
         let beneath = |root: &Arc<Root>| {
             Some((root.clone(), path.strip_prefix(root.path()).ok()?.to_owned()))
@@ -96,9 +97,9 @@ impl Workspace {
         self.roots.iter().filter_map(beneath).max_by_key(|(root, _)| root.path().as_os_str().len())
     }
 
-    /// Finds a place again by its real path, following no link: where the last name is a symlink, the place
-    /// is the symlink itself. If a name before it is not a directory any more, nothing is there. No place, if
-    /// the path is in no root.
+    /// Finds a real path again without following symlinks: if the last component is a symlink, the result is
+    /// the symlink itself. If an earlier component is no longer a directory, the result does not exist.
+    /// `None` if the path is in no root.
     pub fn entry(&self, path: &Path) -> Option<ResolvedPath> {
         let (root, relative) = self.innermost(path)?;
         let is_plain =

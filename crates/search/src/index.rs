@@ -141,7 +141,7 @@ impl Index {
         if self.is_loaded.swap(true, Ordering::Relaxed) {
             return;
         }
-        shelf.forget_siblings(KEPT_UNUSED);
+        shelf.remove_old_siblings(KEPT_UNUSED);
         let (mut segments, mut bytes) = (Vec::new(), 0);
         for shelved in shelf.list() {
             bytes += shelved.bytes;

@@ -52,7 +52,7 @@ const AT_ONCE: usize = 20_000;
 impl Watching {
     /// Nothing, if the system does not let us.
     pub(crate) fn begin(most: usize) -> Option<Watching> {
-        let room_of_all = Watcher::room();
+        let room_of_all = Watcher::recommended_watches();
         let room = room_of_all.min(most);
         let watcher = if room > 0 { Watcher::new()? } else { return None };
         Some(Watching { watcher, directories: HashMap::new(), room, room_of_all })
@@ -150,7 +150,7 @@ impl Watching {
                     listed.state.set_watch(watch);
                 }
                 Err(Unwatched::Refused) => listed.state.refuse(),
-                Err(Unwatched::NoRoom) => {
+                Err(Unwatched::LimitReached) => {
                     self.room = self.directories.len();
                     return;
                 }

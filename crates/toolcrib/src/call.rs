@@ -122,7 +122,7 @@ impl Runtime {
         };
         record.decision = Some((verdict.decision, verdict.rule));
         record.answered = permission.answered;
-        self.keep_decision(session, secrets, record);
+        self.record_decision(session, secrets, record);
         permission.permitted?;
         grant.check()?;
         options.cancel.check()?;

@@ -88,13 +88,13 @@ impl Trail {
     }
 
     /// Names the command, once it has an id.
-    pub(crate) fn name_shell(&self, id: &str) {
-        self.footprint.name_shell(id);
+    pub(crate) fn set_command_id(&self, id: &str) {
+        self.footprint.set_command_id(id);
     }
 
     /// Whether the command was about to change a file, and still runs.
     pub(crate) fn may_be_changing(&self, path: &Path) -> bool {
-        !self.is_over.load(Ordering::Relaxed) && self.footprint.has_touched(path)
+        !self.is_over.load(Ordering::Relaxed) && self.footprint.is_captured(path)
     }
 
     /// The mode of a file that is kept as it was before the command, so that Undo brings it back.
@@ -128,7 +128,7 @@ impl Trail {
         let names = || path.components().map(|component| component.as_os_str());
         // Version control keeps its own history, and half of it brought back is worse than none.
         if is_own || names().any(|name| VERSION_CONTROL.iter().any(|known| name == *known)) {
-            return CaptureClass::Nothing;
+            return CaptureClass::Excluded;
         }
         let place = self.workspace.tree_of(path);
         let is_ignored = place.is_some_and(|(tree, relative)| {
@@ -137,7 +137,7 @@ impl Trail {
                 false => ignored.has(&relative),
             })
         });
-        if is_ignored { CaptureClass::Little } else { CaptureClass::Much }
+        if is_ignored { CaptureClass::Ignored } else { CaptureClass::Tracked }
     }
 
     fn heads(&self) -> MutexGuard<'_, Heads> {

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use toolcrib_fs::Decided;
+use toolcrib_fs::DecisionRecord;
 use toolcrib_policy::Access;
 use toolcrib_text::{Secrets, truncate_line, visible_name};
 
@@ -83,7 +83,7 @@ impl Runtime {
     pub fn decisions(&self) -> Result<Vec<DecisionEntry>, Error> {
         let all = self.journal_there()?.decisions().map_err(|error| journal_error(&error))?;
         let here = self.workspace().top().path().display().to_string();
-        let entry = |decided: Decided| DecisionEntry {
+        let entry = |decided: DecisionRecord| DecisionEntry {
             time_ms: decided.time_ms,
             tool: decided.tool,
             what: decided.what,
@@ -102,7 +102,7 @@ impl Runtime {
     }
 
     /// Keeps what was decided on a call. Where that cannot be kept, calls go on, and the next reply says so.
-    pub(crate) fn keep_decision(&self, session: &Session, secrets: &Secrets, record: &Record) {
+    pub(crate) fn record_decision(&self, session: &Session, secrets: &Secrets, record: &Record) {
         let Some((journal, (decision, rule))) = self.journal().zip(record.decision.as_ref()) else {
             return;
         };
@@ -116,7 +116,7 @@ impl Runtime {
             more => what.push(format!("and {more} more")),
         }
         let since = record.started.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let decided = Decided {
+        let decided = DecisionRecord {
             time_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
             process: 0,
             session: session.id(),
@@ -129,7 +129,7 @@ impl Runtime {
             by: record.answered.map(|answered| answered.by.to_owned()),
             dry_run: record.dry_run,
         };
-        let kept = journal.keep_decision(decided);
+        let kept = journal.record_decision(decided);
         self.decision_keeping().set(kept.map_err(|error| error.to_string()));
     }
 }

@@ -66,7 +66,7 @@ impl Runtime {
             missing,
             reasons: enforced.reasons.clone(),
             attempts,
-            left_out: host.environment().0.left_out.clone(),
+            left_out: host.environment().0.removed.clone(),
         })
     }
 }

@@ -204,7 +204,7 @@ impl Error {
                 );
             }
             FsErrorKind::Outside => (ErrorKind::OutsideWorkspace, OUTSIDE),
-            FsErrorKind::Closed => (
+            FsErrorKind::Forbidden => (
                 ErrorKind::Protected,
                 "It belongs to the kernel, or it is another name of a place with keys, tokens or history.",
             ),

@@ -14,8 +14,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use toolcrib_exec::{
-    Worker, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces, run_shim, serve,
-    serve_conversation,
+    Worker, WorkerError, WorkerLimits, WorkerSlot, WorkerSlots, run_shim, serve, serve_conversation,
 };
 use toolcrib_search::answer_questions;
 
@@ -38,7 +37,7 @@ const PICTURE: &str = "picture";
 const MATCH: &str = "match";
 
 /// Decoders that run at once: each may take a gigabyte.
-static DECODERS: WorkerPlaces = WorkerPlaces::new(4);
+static DECODERS: WorkerSlots = WorkerSlots::new(4);
 
 /// A call waits no longer than this for a decoder; common clients give up after a minute.
 const LONGEST_WAIT: Duration = Duration::from_secs(40);
@@ -80,7 +79,7 @@ pub fn run_helper(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitC
 }
 
 /// A place for a decoder, as soon as one is free. Held while the file is in memory, too.
-pub(crate) fn place_to_decode(cx: &Cx<'_>) -> Result<WorkerPlace<'static>, Error> {
+pub(crate) fn place_to_decode(cx: &Cx<'_>) -> Result<WorkerSlot<'static>, Error> {
     let began = Instant::now();
     let cancelled = || cx.check_cancelled().is_err() || began.elapsed() >= LONGEST_WAIT;
     DECODERS.take(&cancelled).ok_or_else(|| match cx.check_cancelled() {

@@ -106,7 +106,7 @@ impl Runtime {
             return Vec::new();
         };
         let Ok(tmp) = shell.jobs().tmp(host.tmp()) else { return Vec::new() };
-        let places = match host.enforced().level.has_view() {
+        let places = match host.enforced().level.has_namespaces() {
             true => SESSION_TMP.map(PathBuf::from).to_vec(),
             false => vec![tmp.clone()],
         };
@@ -117,7 +117,7 @@ impl Runtime {
     /// Whether commands find another `/tmp` than the system's.
     fn has_private_tmp(&self) -> bool {
         let host = self.shell_host().filter(|_| self.is_sandboxed() && self.runs_commands());
-        host.is_some_and(|host| host.confines() && host.enforced().level.has_view())
+        host.is_some_and(|host| host.confines() && host.enforced().level.has_namespaces())
     }
 
     /// Whether commands are held to a sandbox, if they are run at all.

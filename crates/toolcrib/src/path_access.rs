@@ -41,12 +41,12 @@ struct Granted {
 pub(crate) struct Unresolved {
     error: Error,
     /// It tells something about what lies outside the workspace.
-    tells_of_outside: bool,
+    reveals_outside: bool,
 }
 
 impl From<Error> for Unresolved {
     fn from(error: Error) -> Self {
-        Unresolved { error, tells_of_outside: false }
+        Unresolved { error, reveals_outside: false }
     }
 }
 
@@ -74,7 +74,7 @@ impl Grant {
             };
             let meant = Some(requested(runtime, session, path)?);
             let place = match resolve(runtime, session, said.effect(), path) {
-                Err(unresolved) if asks && unresolved.tells_of_outside => {
+                Err(unresolved) if asks && unresolved.reveals_outside => {
                     untold.get_or_insert(unresolved.error);
                     None
                 }
@@ -215,7 +215,7 @@ fn refuse_protected(
     path: &Path,
     judged: &ResolvedPath,
 ) -> Result<(), Error> {
-    if let Some(pattern) = place.names_on_the_way().find_map(|path| runtime.protection().find(path))
+    if let Some(pattern) = place.relative_aliases().find_map(|path| runtime.protection().find(path))
     {
         let message = format!(
             "{} is protected: writing it can make programs run code",
@@ -278,7 +278,7 @@ pub(crate) fn resolve_any(
     // As the caller spelled it: for what lies outside, nothing more may be told.
     let place = runtime.find(session, session.directory(), path).map_err(|error| {
         let told = match error.kind() {
-            FsErrorKind::Closed => {
+            FsErrorKind::Forbidden => {
                 let mut names = [error.path(), &requested].into_iter();
                 let reason = names.find_map(|path| runtime.closed(session, path));
                 let unknown = || Error::from_fs(&shown(path), &error);
@@ -286,7 +286,7 @@ pub(crate) fn resolve_any(
             }
             _ => Error::from_fs(&shown(error.path()), &error),
         };
-        Unresolved { error: told, tells_of_outside: error.tells_of_outside() }
+        Unresolved { error: told, reveals_outside: error.reveals_outside() }
     })?;
     let place = match place.kind() {
         None => shown_as(runtime, session, path).unwrap_or(place),
@@ -302,7 +302,7 @@ pub(crate) fn resolve_any(
         _ => place,
     };
     // By the names on the way too: one of them may have become a link since the runtime was built.
-    let mut names: Vec<PathBuf> = place.paths_on_the_way().collect();
+    let mut names: Vec<PathBuf> = place.path_aliases().collect();
     names.push(requested);
     if let Some(reason) = names.iter().find_map(|path| runtime.closed(session, path)) {
         return Err(hidden(&shown(path), &reason).into());

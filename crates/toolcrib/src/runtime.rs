@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use toolcrib_exec::HeldPath;
+use toolcrib_exec::PinnedPath;
 use toolcrib_fs::{
     Caps, HardLinks, Journal, Recovered, Registry, ResolvedPath, Root, RootMode, Workspace,
     real_path,
@@ -40,7 +40,7 @@ pub struct Runtime {
     hard_links: HardLinks,
     protection: Protection,
     path_rules: Arc<PathRules>,
-    caches: Vec<HeldPath>,
+    caches: Vec<PinnedPath>,
     journal: Option<Journal>,
     recovered: Vec<Recovered>,
     hidden: Arc<Hidden>,
@@ -131,7 +131,7 @@ impl Runtime {
     }
 
     /// What commands may write besides the roots, as it was when the runtime was built.
-    pub(crate) fn caches(&self) -> &[HeldPath] {
+    pub(crate) fn caches(&self) -> &[PinnedPath] {
         &self.caches
     }
 
@@ -383,7 +383,7 @@ impl RuntimeBuilder {
             .filter_map(|cache| Root::open(cache, RootMode::ReadWrite).ok());
         let caches = Workspace::new(caches.collect()).ok();
         let real_caches = self.sandbox.caches.iter().map(|cache| real_path(cache));
-        let held_caches = real_caches.filter_map(|cache| HeldPath::of(cache).ok()).collect();
+        let held_caches = real_caches.filter_map(|cache| PinnedPath::of(cache).ok()).collect();
         let registry = self.registry.map(Registry::new);
         let hidden = Hidden::new(own, &self.sandbox.hidden, registry, &workspace);
         let hidden = Arc::new(hidden);

@@ -18,7 +18,7 @@ pub(crate) use self::path_rules::{Danger, PathRules};
 
 use std::path::{Path, PathBuf};
 
-use toolcrib_exec::{Enforced, HeldPath, Level, Network, SESSION_TMP, Sandbox};
+use toolcrib_exec::{Level, Network, PinnedPath, SESSION_TMP, Sandbox, SandboxSupport};
 use toolcrib_fs::{Root, RootMode};
 
 use crate::error::{Error, ErrorKind};
@@ -55,7 +55,7 @@ pub(crate) enum Confined {
 }
 
 impl Confined {
-    pub(crate) fn within(enforced: &Enforced, network: Network) -> Confined {
+    pub(crate) fn within(enforced: &SandboxSupport, network: Network) -> Confined {
         Confined::Within { level: enforced.level, network, missing: enforced.missing.clone() }
     }
 
@@ -89,7 +89,7 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
     let roots = |mode: RootMode| {
         let roots = runtime.workspace().roots().filter(move |root| root.mode() == mode);
         let held = |root: &Root| {
-            Some(HeldPath { path: root.path().to_owned(), identity: root.identity()? })
+            Some(PinnedPath { path: root.path().to_owned(), identity: root.identity()? })
         };
         roots.filter_map(held).collect()
     };
@@ -98,8 +98,8 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
     hidden.extend(runtime.policy().unreadable_outside());
     // A command may have put something else in the place of one that lies in a root.
     let is_in_place =
-        |cache: &&HeldPath| HeldPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);
-    let mut writable: Vec<HeldPath> = roots(RootMode::ReadWrite);
+        |cache: &&PinnedPath| PinnedPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);
+    let mut writable: Vec<PinnedPath> = roots(RootMode::ReadWrite);
     writable.extend(runtime.caches().iter().filter(is_in_place).cloned());
     Sandbox {
         writable,
@@ -114,16 +114,16 @@ pub(crate) fn sandbox(runtime: &Runtime, settings: &SandboxSettings, tmp: &Path)
 
 /// Where a command finds the session's own directory: with a view of its own, in the usual place.
 pub(crate) fn seen_tmp(level: Level, tmp: &Path) -> &Path {
-    if level.has_view() { Path::new(SESSION_TMP[0]) } else { tmp }
+    if level.has_namespaces() { Path::new(SESSION_TMP[0]) } else { tmp }
 }
 
 /// Whether this system confines commands well enough.
-pub(crate) fn is_enough(enforced: &Enforced) -> bool {
+pub(crate) fn is_enough(enforced: &SandboxSupport) -> bool {
     enforced.level >= LEAST
 }
 
 /// Why no command is run where that is not so.
-pub(crate) fn not_enough(enforced: &Enforced) -> Error {
+pub(crate) fn not_enough(enforced: &SandboxSupport) -> Error {
     let level = enforced.level;
     let message = format!(
         "this system confines commands at level {} of 4 only ({level}), and the profile needs {}",

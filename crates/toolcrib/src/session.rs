@@ -235,7 +235,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let tmp = self.shell.as_ref().and_then(|shell| shell.jobs().made_tmp());
+        let tmp = self.shell.as_ref().and_then(|shell| shell.jobs().existing_tmp());
         let left = tmp.and_then(|tmp| tmp_leftovers::in_directory(&tmp));
         if let (Some(left), Some(notice)) = (left, &self.notice) {
             notice(&left.sentence());

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use toolcrib_exec::{
-    AllowAll, Enforced, Environment, Jobs, Launcher, LogLimits, Network, Sandbox, Shells,
-    find_bash, is_secret,
+    AllowAll, Environment, JobRunner, Jobs, Launcher, Network, OutputLimits, Sandbox,
+    SandboxSupport, find_bash, is_secret,
 };
 use toolcrib_text::Secrets;
 
@@ -59,7 +59,7 @@ pub(crate) struct ShellSettings {
 
 /// What all commands of a runtime have in common.
 pub(crate) struct ShellHost {
-    shells: Arc<Shells>,
+    shells: Arc<JobRunner>,
     source: Option<EnvironmentSource>,
     login: Option<Login>,
     sandbox: Option<SandboxSettings>,
@@ -81,9 +81,9 @@ impl ShellHost {
             arguments: KEEP.iter().map(OsString::from).collect(),
             workspace,
         };
-        let limits = LogLimits { bytes: LOG_BYTES, all_bytes: ALL_LOG_BYTES, directory };
+        let limits = OutputLimits { bytes: LOG_BYTES, all_bytes: ALL_LOG_BYTES, directory };
         let mut host = ShellHost {
-            shells: Shells::new(launcher, limits),
+            shells: JobRunner::new(launcher, limits),
             source: environment,
             login: None,
             sandbox,
@@ -117,8 +117,8 @@ impl ShellHost {
     }
 
     /// What this system lets us enforce.
-    pub(crate) fn enforced(&self) -> &Enforced {
-        self.shells.enforced()
+    pub(crate) fn enforced(&self) -> &SandboxSupport {
+        self.shells.sandbox_support()
     }
 
     /// Whether commands are held to something, and well enough.
@@ -163,7 +163,7 @@ impl ShellHost {
             None => jobs.start(&command),
             Some(settings) => {
                 let sandbox = read_only_sandbox(&jobs, &settings.hidden, &self.tmp)?;
-                jobs.start_within(&sandbox, &command, Arc::new(AllowAll))
+                jobs.start_sandboxed(&sandbox, &command, Arc::new(AllowAll))
             }
         };
         read_syntax_check(&*job.ok()?)
@@ -303,7 +303,7 @@ fn own_variables(source: &Option<EnvironmentSource>) -> Variables {
 }
 
 fn of_user(variables: Variables) -> Environment {
-    Environment::of(variables, |value| Secrets::default().are_in(value))
+    Environment::from_user(variables, |value| Secrets::default().are_in(value))
 }
 
 /// What these locks guard is whole between any two statements, so a panic elsewhere spoils nothing.

@@ -1,13 +1,13 @@
-//! The same view of the files by the system's own bubblewrap, where only that may make namespaces: a
-//! program with rights that we do not have, or that the system trusts to make namespaces of users.
+//! Builds the mount layout with the system's bubblewrap, where only that may make namespaces: it is setuid,
+//! or the system trusts it to make user namespaces.
 //!
-//! It is given the view as arguments, with descriptors for whatever is shown in another place than where it
-//! is, or as writable as it is: between our look at a name and its mount nobody can put something else there.
-//! What it laid over hidden names is looked at once more from inside ([`Inside::check`]).
+//! bubblewrap gets the layout as arguments. Sources that are mounted elsewhere or writable are passed as
+//! descriptors, so that nothing can be swapped between our check of a path and its mount. The mounts over
+//! hidden paths are verified again from inside ([`BwrapChecks::verify`]).
 //!
-//! A hidden file that goes away while it works is a failure to it: the keeper tries again.
+//! bubblewrap fails if a hidden file vanishes while it works. The shim then tries again.
 //!
-//! Its last argument is this very program, by descriptor, which then does the rest: limits, Landlock, the filter.
+//! Its last argument is this very program, by descriptor, which does the rest: limits, Landlock, the filter.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -21,17 +21,17 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, SeekFrom, memfd_create, open, seek};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::mounts::layout::{Plan, Seen, Source};
-use super::mounts::protect::{Hold, check_covered};
-use super::{HeldPath, Network, Sandbox};
-use crate::setup_error::{Failure, at, plainly};
-use crate::wire::{Frame, Rest};
+use super::mounts::layout::{LayerKind, MountPlan, Source};
+use super::mounts::protect::{InnerMount, check_covered};
+use super::{Network, PinnedPath, Sandbox};
+use crate::setup_error::{SetupError, context, path_context};
+use crate::wire::{FrameReader, FrameWriter};
 
-/// Where it is looked for: never where the caller's `PATH` leads.
-const PLACES: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
+/// Paths of bubblewrap. The caller's `PATH` is never searched.
+const BWRAP_PATHS: [&str; 3] = ["/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap"];
 
-/// What it is to do besides mounting. `--as-pid-1`: the first process inside is ours, and reaps.
-const ALWAYS: [&str; 8] = [
+/// Arguments besides the mounts. `--as-pid-1`: the first process inside is ours, and reaps.
+const BASE_ARGS: [&str; 8] = [
     "--unshare-pid",
     "--unshare-ipc",
     "--unshare-uts",
@@ -42,196 +42,197 @@ const ALWAYS: [&str; 8] = [
     "--chdir",
 ];
 
-/// More descriptors than a view has.
-const MANY_HANDLES: u64 = 16 << 10;
+/// More descriptors than a layout needs.
+const WANTED_NOFILE: u64 = 16 << 10;
 
-/// The bubblewrap of this system, if nobody but root can have put it there.
+/// The path of this system's bubblewrap. `None` if there is none that only root can replace.
 pub(crate) fn find() -> Option<PathBuf> {
-    let real = PLACES.iter().filter_map(|place| fs::canonicalize(place).ok());
-    real.into_iter().find(|program| program.ancestors().all(is_roots_alone))
+    let real = BWRAP_PATHS.iter().filter_map(|place| fs::canonicalize(place).ok());
+    real.into_iter().find(|program| program.ancestors().all(only_root_can_write))
 }
 
-/// Whether it has the rights of root, whoever starts it.
+/// Whether it always runs with the privileges of root.
 pub(crate) fn is_setuid(program: &Path) -> bool {
     fs::metadata(program).is_ok_and(|about| about.mode() & libc::S_ISUID != 0)
 }
 
-fn is_roots_alone(path: &Path) -> bool {
+fn only_root_can_write(path: &Path) -> bool {
     let others = libc::S_IWGRP | libc::S_IWOTH;
     fs::metadata(path).is_ok_and(|about| about.uid() == 0 && about.mode() & others == 0)
 }
 
-/// A command's view as bubblewrap is told of it.
-pub(crate) struct Wrapped {
+/// A bubblewrap command line for a sandbox.
+pub(crate) struct BwrapCommand {
     program: PathBuf,
-    /// Each ends with a zero.
-    words: Vec<u8>,
-    /// What is named in them by its number, to be inherited.
-    handed: Vec<OwnedFd>,
-    inside: Inside,
+    /// Each argument ends with a zero byte.
+    args: Vec<u8>,
+    /// The descriptors that the arguments name by number. bubblewrap inherits them.
+    inherited: Vec<OwnedFd>,
+    checks: BwrapChecks,
 }
 
-/// What the process inside has to know besides.
+/// What the first process inside checks and restores.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Inside {
-    /// What must be read-only there.
-    covered: Vec<PathBuf>,
-    /// Which file each root must be.
-    meant: Vec<HeldPath>,
-    /// How many open files there may be, as it was before descriptors were handed on.
-    handles: Option<u64>,
+pub(crate) struct BwrapChecks {
+    /// Paths that must be hidden.
+    hidden: Vec<PathBuf>,
+    /// The files that the roots must be.
+    pinned: Vec<PinnedPath>,
+    /// The original limit on open files, if it was raised.
+    nofile_limit: Option<u64>,
 }
 
-impl Wrapped {
-    pub(crate) fn new(sandbox: &Sandbox) -> Result<Wrapped, Failure> {
+impl BwrapCommand {
+    pub(crate) fn new(sandbox: &Sandbox) -> Result<BwrapCommand, SetupError> {
         let program = find().ok_or(io::Error::from_raw_os_error(libc::ENOENT));
-        let program = at("find a bubblewrap that is root's in", Path::new("/usr/bin"), program)?;
-        let plan = Plan::of(sandbox)?;
-        let handles = plainly("have more open files", have_more_handles())?;
-        let meant = sandbox.writable.iter().chain(&sandbox.read_only).cloned().collect();
-        let inside = Inside { covered: Vec::new(), meant, handles };
-        let mut wrapped = Wrapped { program, words: Vec::new(), handed: Vec::new(), inside };
-        wrapped.add(&ALWAYS);
-        wrapped.add(&["/"]);
+        let program =
+            path_context("find a bubblewrap that is root's in", Path::new("/usr/bin"), program)?;
+        let plan = MountPlan::of(sandbox)?;
+        let nofile_limit = context("have more open files", raise_own_nofile_limit())?;
+        let pinned = sandbox.writable.iter().chain(&sandbox.read_only).cloned().collect();
+        let checks = BwrapChecks { hidden: Vec::new(), pinned, nofile_limit };
+        let mut wrapped = BwrapCommand { program, args: Vec::new(), inherited: Vec::new(), checks };
+        wrapped.add_args(&BASE_ARGS);
+        wrapped.add_args(&["/"]);
         if sandbox.network == Network::None {
-            wrapped.add(&["--unshare-net"]);
+            wrapped.add_args(&["--unshare-net"]);
         }
-        wrapped.show(&plan)?;
+        wrapped.add_plan(&plan)?;
         Ok(wrapped)
     }
 
-    /// The program and its arguments; the words of `command` come last, with this program before them. What is
-    /// inherited is open until this is dropped.
+    /// Returns the command, the descriptors to keep open until it was started, and the checks for the process
+    /// inside. This program and `arguments` come last on the command line.
     pub(crate) fn command(
         mut self,
         arguments: impl Iterator<Item = OsString>,
-    ) -> Result<(std::process::Command, Vec<OwnedFd>, Inside), Failure> {
+    ) -> Result<(std::process::Command, Vec<OwnedFd>, BwrapChecks), SetupError> {
         let own = open("/proc/self/exe", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-        let own = self.hand_on(plainly("open this program", own)?)?;
-        let words = plainly("hold the arguments", held(&self.words))?;
-        let words = self.hand_on(words)?;
+        let own = self.inherit(context("open this program", own)?)?;
+        let args = context("hold the arguments", memfd_with(&self.args))?;
+        let args = self.inherit(args)?;
         let mut command = std::process::Command::new(&self.program);
-        command.args(["--args", &words, "--"]).arg(format!("/proc/self/fd/{own}"));
+        command.args(["--args", &args, "--"]).arg(format!("/proc/self/fd/{own}"));
         command.args(arguments);
-        Ok((command, self.handed, self.inside))
+        Ok((command, self.inherited, self.checks))
     }
 
-    fn show(&mut self, plan: &Plan) -> Result<(), Failure> {
-        self.add(&["--ro-bind", "/", "/"]);
-        let mut emptied = Vec::new();
+    fn add_plan(&mut self, plan: &MountPlan) -> Result<(), SetupError> {
+        self.add_args(&["--ro-bind", "/", "/"]);
+        let mut empty_directories = Vec::new();
         for layer in &plan.layers {
             let path = &layer.path;
-            match &layer.seen {
-                Seen::AsItIs(source) => self.bind("--bind-fd", source, path)?,
-                Seen::ReadOnly(source) => self.bind("--ro-bind-fd", source, path)?,
-                Seen::Fresh => self.add_at(&["--perms", "0755", "--tmpfs"], path),
-                Seen::Link(target) => {
-                    self.add_at(&["--symlink"], target);
-                    self.add_word(path.as_os_str());
+            match &layer.kind {
+                LayerKind::Writable(source) => self.add_bind("--bind-fd", source, path)?,
+                LayerKind::ReadOnly(source) => self.add_bind("--ro-bind-fd", source, path)?,
+                LayerKind::Tmpfs => self.add_args_and_path(&["--perms", "0755", "--tmpfs"], path),
+                LayerKind::Symlink(target) => {
+                    self.add_args_and_path(&["--symlink"], target);
+                    self.add_arg(path.as_os_str());
                 }
-                Seen::Devices => self.add_at(&["--dev"], path),
-                Seen::EmptyDirectory => {
-                    self.empty(path);
-                    emptied.push(path);
+                LayerKind::Devices => self.add_args_and_path(&["--dev"], path),
+                LayerKind::EmptyDirectory => {
+                    self.add_empty_directory(path);
+                    empty_directories.push(path);
                 }
-                Seen::UnreadableFile => self.deny(path),
+                LayerKind::UnreadableFile => self.add_unreadable_file(path),
             }
         }
-        for hold in &plan.holds {
-            match hold {
-                Hold::Directory(path) => {
+        for inner_mount in &plan.inner_mounts {
+            match inner_mount {
+                InnerMount::Pinned(path) => {
                     let source = Source { path: path.clone(), identity: None };
-                    self.bind("--bind-fd", &source, path)?;
+                    self.add_bind("--bind-fd", &source, path)?;
                 }
-                Hold::Hidden(path) if path.is_dir() => {
-                    self.empty(path);
-                    emptied.push(path);
+                InnerMount::Hidden(path) if path.is_dir() => {
+                    self.add_empty_directory(path);
+                    empty_directories.push(path);
                 }
-                Hold::Hidden(path) => self.deny(path),
+                InnerMount::Hidden(path) => self.add_unreadable_file(path),
             }
-            if let Hold::Hidden(path) = hold {
-                self.inside.covered.push(path.clone());
+            if let InnerMount::Hidden(path) = inner_mount {
+                self.checks.hidden.push(path.clone());
             }
         }
-        for path in emptied {
-            self.add_at(&["--remount-ro"], path);
+        for path in empty_directories {
+            self.add_args_and_path(&["--remount-ro"], path);
         }
-        // Read-only: what root may set in there is the whole system's.
-        self.add(&["--proc", "/proc", "--remount-ro", "/proc"]);
+        // Read-only: root could change settings of the whole system there.
+        self.add_args(&["--proc", "/proc", "--remount-ro", "/proc"]);
         Ok(())
     }
 
-    fn bind(&mut self, how: &str, source: &Source, path: &Path) -> Result<(), Failure> {
-        let number = self.hand_on(source.open()?)?;
-        self.add_at(&[how, &number], path);
+    fn add_bind(&mut self, how: &str, source: &Source, path: &Path) -> Result<(), SetupError> {
+        let number = self.inherit(source.open()?)?;
+        self.add_args_and_path(&[how, &number], path);
         Ok(())
     }
 
-    fn empty(&mut self, path: &Path) {
-        self.add_at(&["--perms", "0555", "--tmpfs"], path);
+    fn add_empty_directory(&mut self, path: &Path) {
+        self.add_args_and_path(&["--perms", "0555", "--tmpfs"], path);
     }
 
-    /// A device on a mount that has none: nobody can open it.
-    fn deny(&mut self, path: &Path) {
-        self.add_at(&["--ro-bind", "/dev/null"], path);
+    /// Mounts a device without device access: it cannot be opened.
+    fn add_unreadable_file(&mut self, path: &Path) {
+        self.add_args_and_path(&["--ro-bind", "/dev/null"], path);
     }
 
-    fn hand_on(&mut self, descriptor: OwnedFd) -> Result<String, Failure> {
-        plainly("hand on a file", fcntl_setfd(&descriptor, FdFlags::empty()))?;
+    fn inherit(&mut self, descriptor: OwnedFd) -> Result<String, SetupError> {
+        context("hand on a file", fcntl_setfd(&descriptor, FdFlags::empty()))?;
         let number = descriptor.as_raw_fd().to_string();
-        self.handed.push(descriptor);
+        self.inherited.push(descriptor);
         Ok(number)
     }
 
-    fn add_at(&mut self, words: &[&str], path: &Path) {
-        self.add(words);
-        self.add_word(path.as_os_str());
+    fn add_args_and_path(&mut self, args: &[&str], path: &Path) {
+        self.add_args(args);
+        self.add_arg(path.as_os_str());
     }
 
-    fn add(&mut self, words: &[&str]) {
-        words.iter().for_each(|word| self.add_word(OsStr::new(word)));
+    fn add_args(&mut self, args: &[&str]) {
+        args.iter().for_each(|word| self.add_arg(OsStr::new(word)));
     }
 
-    fn add_word(&mut self, word: &OsStr) {
-        self.words.extend_from_slice(word.as_bytes());
-        self.words.push(0);
+    fn add_arg(&mut self, word: &OsStr) {
+        self.args.extend_from_slice(word.as_bytes());
+        self.args.push(0);
     }
 }
 
-impl Inside {
-    /// Looks whether everything was laid where it belongs; to be called inside.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
-        for path in &self.covered {
-            at("hide", path, check_covered(path))?;
+impl BwrapChecks {
+    /// Fails if a mount is not where it belongs. Must be called inside.
+    pub(crate) fn verify(&self) -> Result<(), SetupError> {
+        for path in &self.hidden {
+            path_context("hide", path, check_covered(path))?;
         }
-        for held in &self.meant {
-            Source { path: held.path.clone(), identity: Some(held.identity) }.open()?;
+        for path in &self.pinned {
+            Source { path: path.path.clone(), identity: Some(path.identity) }.open()?;
         }
-        if let Some(given) = self.handles {
+        if let Some(given) = self.nofile_limit {
             let limit =
                 Rlimit { current: Some(given), maximum: getrlimit(Resource::Nofile).maximum };
-            plainly("have as many open files as before", setrlimit(Resource::Nofile, limit))?;
+            context("have as many open files as before", setrlimit(Resource::Nofile, limit))?;
         }
         Ok(())
     }
 
-    pub(crate) fn encode(&self, frame: &mut Frame) {
-        frame.paths(&self.covered);
-        HeldPath::encode_all(&self.meant, frame);
-        frame.number(self.handles.unwrap_or(0));
+    pub(crate) fn encode(&self, frame: &mut FrameWriter) {
+        frame.paths(&self.hidden);
+        PinnedPath::encode_all(&self.pinned, frame);
+        frame.number(self.nofile_limit.unwrap_or(0));
     }
 
-    pub(crate) fn parse(rest: &mut Rest<'_>) -> Option<Inside> {
-        let (covered, meant) = (rest.paths()?, HeldPath::parse_all(rest)?);
-        let handles = Some(rest.number()?).filter(|&handles| handles > 0);
-        Some(Inside { covered, meant, handles })
+    pub(crate) fn parse(rest: &mut FrameReader<'_>) -> Option<BwrapChecks> {
+        let (hidden, pinned) = (rest.paths()?, PinnedPath::parse_all(rest)?);
+        let nofile_limit = Some(rest.number()?).filter(|&nofile_limit| nofile_limit > 0);
+        Some(BwrapChecks { hidden, pinned, nofile_limit })
     }
 }
 
-/// Room for a descriptor of each place; answers what there was.
-fn have_more_handles() -> io::Result<Option<u64>> {
+/// Raises the limit on open files, for one descriptor per mount. Returns the previous limit if it was raised.
+fn raise_own_nofile_limit() -> io::Result<Option<u64>> {
     let given = getrlimit(Resource::Nofile);
-    let wanted = given.maximum.map_or(MANY_HANDLES, |most| most.min(MANY_HANDLES));
+    let wanted = given.maximum.map_or(WANTED_NOFILE, |most| most.min(WANTED_NOFILE));
     let Some(current) = given.current.filter(|&current| current < wanted) else {
         return Ok(None);
     };
@@ -239,8 +240,8 @@ fn have_more_handles() -> io::Result<Option<u64>> {
     Ok(Some(current))
 }
 
-/// A file without a name that holds some bytes, to be read from its beginning.
-fn held(bytes: &[u8]) -> io::Result<OwnedFd> {
+/// A memory file with some content, positioned at its start.
+fn memfd_with(bytes: &[u8]) -> io::Result<OwnedFd> {
     let file = memfd_create("arguments", MemfdFlags::CLOEXEC)?;
     fs::File::from(file.try_clone()?).write_all(bytes)?;
     seek(&file, SeekFrom::Start(0))?;

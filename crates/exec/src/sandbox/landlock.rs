@@ -1,8 +1,9 @@
-//! Landlock: which files a command may open, held by the kernel whatever the mounts are. The second wall where
-//! there are namespaces, and the first where there are none.
+//! Landlock: which files a command may open, enforced by the kernel whatever the mounts are. It is the second
+//! barrier where there are namespaces, and the first where there are none.
 //!
-//! A command may change no file at all by itself: the [supervisor](crate::supervise) performs those calls, and
-//! is not held to these rules. So a call that changes files and is not supervised is refused, whatever it is.
+//! A command may change no file at all by itself: the [supervisor](crate::supervise) performs those calls,
+//! and is not restricted by these rules. So a call that changes files and is not supervised is denied,
+//! whatever it is.
 
 use std::fs;
 use std::io;
@@ -13,134 +14,136 @@ use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 
 use super::syscalls::{
-    LandlockHandled, landlock_allow, landlock_restrict, landlock_ruleset, landlock_version,
+    LandlockRulesetAttr, landlock_add_rule, landlock_create_ruleset, landlock_restrict_self,
+    landlock_version,
 };
 use super::{Confinement, Network};
-use crate::setup_error::{Failure, at, plainly};
+use crate::setup_error::{SetupError, context, path_context};
 
 const EXECUTE: u64 = 1;
 const WRITE_FILE: u64 = 1 << 1;
 const READ_FILE: u64 = 1 << 2;
 const READ_DIRECTORY: u64 = 1 << 3;
-/// Making a local socket with a name.
+/// Creating a Unix socket with a path.
 const MAKE_SOCKET: u64 = 1 << 9;
-/// Everything of the first version: besides those above, removing and making names.
-const FIRST: u64 = (1 << 13) - 1;
-/// Renaming and linking from one directory to another, since version 2.
+/// All rights of version 1: the above, and removing and creating directory entries.
+const V1_RIGHTS: u64 = (1 << 13) - 1;
+/// Renaming and linking between directories, since version 2.
 const REFER: u64 = 1 << 13;
 /// Since version 3.
 const TRUNCATE: u64 = 1 << 14;
-/// Commands to devices, since version 5.
+/// `ioctl` on devices, since version 5.
 const IOCTL_DEVICE: u64 = 1 << 15;
 
-/// What of this can be said about a file that is no directory.
-const OF_A_FILE: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE;
+/// The rights that apply to files other than directories.
+const FILE_RIGHTS: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEVICE;
 
-/// Connecting to abstract sockets outside, and signals to processes outside, since version 6.
+/// Connecting to abstract sockets outside, and signalling processes outside, since version 6.
 const SCOPED: u64 = 0b11;
 
-/// The version from which on `truncate` is a right of its own. Before, the supervisor keeps it out.
-const WITH_TRUNCATE: i64 = 3;
-/// The version from which on signals stay inside.
-pub(super) const WITH_SCOPES: i64 = 6;
+/// The first version with a right for `truncate`. In older versions only the supervisor denies it.
+const TRUNCATE_VERSION: i64 = 3;
+/// The first version that confines signals.
+pub(super) const SCOPES_VERSION: i64 = 6;
 
-/// Without a view of its own, a command would find disks and the terminals of other programs there.
-const DEVICES: &str = "/dev";
-/// Those that a view has as well.
+/// Without namespaces, a command would see disks and the terminals of other programs here.
+const DEV: &str = "/dev";
+/// The devices that a command with namespaces has, too.
 const ORDINARY_DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 const SHARED_MEMORY: &str = "shm";
 
-/// More directories than lead to what is hidden in any home; beyond, a hidden place stays hidden with
-/// what lies around it.
+/// More rules than the hidden paths of any home need. Beyond this limit, the surroundings of a hidden path
+/// become unreadable with it.
 const MAX_RULES: usize = 4096;
 
-/// The version that this system has; zero, if none.
+/// The version of this system. Zero if it has no Landlock.
 pub(super) fn version() -> i64 {
     landlock_version().unwrap_or(0)
 }
 
-/// Holds this process to a sandbox.
-pub(super) fn restrict(confinement: &Confinement) -> Result<(), Failure> {
-    let version = version().min(confinement.landlock);
-    if version == 0 && confinement.level.has_view() {
-        // The mounts are the first wall there, and hold alone.
+/// Restricts this process to a sandbox.
+pub(super) fn restrict(confinement: &Confinement) -> Result<(), SetupError> {
+    let version = version().min(confinement.max_landlock);
+    if version == 0 && confinement.level.has_namespaces() {
+        // The mounts are the first barrier, and are enough alone.
         return Ok(());
     }
-    // The commands of a session may talk to each other where nobody else is there.
-    let alone = confinement.level.has_view() && confinement.sandbox.network == Network::None;
-    let scoped = if alone { 0 } else { SCOPED };
-    let rules = plainly("begin rules for Landlock", LandlockRules::new(version, scoped))?;
-    if confinement.level.has_view() {
-        // What is hidden is covered by a mount already.
+    // The commands of a session may talk to each other if they share their network with nothing else.
+    let has_private_network =
+        confinement.level.has_namespaces() && confinement.sandbox.network == Network::None;
+    let scoped = if has_private_network { 0 } else { SCOPED };
+    let rules = context("begin rules for Landlock", LandlockRules::new(version, scoped))?;
+    if confinement.level.has_namespaces() {
+        // Mounts already cover hidden paths.
         rules.allow(Path::new("/"), EXECUTE | READ_FILE | READ_DIRECTORY)?;
         for top in ["/tmp", "/var/tmp", "/run", "/dev/shm"] {
             rules.allow(Path::new(top), MAKE_SOCKET)?;
         }
-        // A terminal is opened by the supervisor, and told how to behave by the command.
-        rules.allow(Path::new(DEVICES), READ_FILE | IOCTL_DEVICE)?;
+        // The supervisor opens a terminal, and the command configures it with `ioctl`.
+        rules.allow(Path::new(DEV), READ_FILE | IOCTL_DEVICE)?;
     } else {
         rules.allow(Path::new("/"), READ_DIRECTORY)?;
         let hidden = confinement.sandbox.hidden.iter();
         let mut hidden: Vec<PathBuf> =
             hidden.filter_map(|path| fs::canonicalize(path).ok()).collect();
-        hidden.push(DEVICES.into());
-        for path in around(&hidden) {
+        hidden.push(DEV.into());
+        for path in paths_around(&hidden) {
             rules.allow(&path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
         }
         for device in ORDINARY_DEVICES {
-            rules.allow(&Path::new(DEVICES).join(device), READ_FILE | IOCTL_DEVICE)?;
+            rules.allow(&Path::new(DEV).join(device), READ_FILE | IOCTL_DEVICE)?;
         }
-        rules.allow(&Path::new(DEVICES).join(SHARED_MEMORY), READ_FILE)?;
+        rules.allow(&Path::new(DEV).join(SHARED_MEMORY), READ_FILE)?;
         rules
             .allow(&confinement.sandbox.tmp, EXECUTE | READ_FILE | READ_DIRECTORY | MAKE_SOCKET)?;
-        for path in confinement.written() {
+        for path in confinement.writable_paths() {
             rules.allow(path, EXECUTE | READ_FILE | READ_DIRECTORY)?;
         }
     }
-    plainly("hold it to Landlock's rules", landlock_restrict(&rules.set))
+    context("hold it to Landlock's rules", landlock_restrict_self(&rules.ruleset))
 }
 
 struct LandlockRules {
-    set: OwnedFd,
+    ruleset: OwnedFd,
     handled: u64,
 }
 
 impl LandlockRules {
     fn new(version: i64, scoped: u64) -> io::Result<LandlockRules> {
-        let mut files = FIRST;
-        for (since, right) in [(2, REFER), (WITH_TRUNCATE, TRUNCATE), (5, IOCTL_DEVICE)] {
+        let mut files = V1_RIGHTS;
+        for (since, right) in [(2, REFER), (TRUNCATE_VERSION, TRUNCATE), (5, IOCTL_DEVICE)] {
             if version >= since {
                 files |= right;
             }
         }
-        // How much of the structure each version knows.
-        let size = if version >= WITH_SCOPES {
+        // The size of the structure in each version.
+        let size = if version >= SCOPES_VERSION {
             24
         } else if version >= 4 {
             16
         } else {
             8
         };
-        let scoped = if version >= WITH_SCOPES { scoped } else { 0 };
-        let handled = LandlockHandled { files, network: 0, scoped };
-        Ok(LandlockRules { set: landlock_ruleset(handled, size)?, handled: files })
+        let scoped = if version >= SCOPES_VERSION { scoped } else { 0 };
+        let handled = LandlockRulesetAttr { files, network: 0, scoped };
+        Ok(LandlockRules { ruleset: landlock_create_ruleset(handled, size)?, handled: files })
     }
 
-    /// Allows something beneath a place; what is not there needs no rule.
-    fn allow(&self, path: &Path, rights: u64) -> Result<(), Failure> {
-        let place = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+    /// Allows rights beneath a path. A missing path needs no rule.
+    fn allow(&self, path: &Path, rights: u64) -> Result<(), SetupError> {
+        let parent = match open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
             Err(Errno::NOENT | Errno::ACCESS | Errno::LOOP) => return Ok(()),
-            opened => at("open", path, opened)?,
+            opened => path_context("open", path, opened)?,
         };
-        let kind = if path.is_dir() { u64::MAX } else { OF_A_FILE };
+        let kind = if path.is_dir() { u64::MAX } else { FILE_RIGHTS };
         let rights = rights & kind & self.handled;
-        at("make a rule about", path, landlock_allow(&self.set, place, rights))
+        path_context("make a rule about", path, landlock_add_rule(&self.ruleset, parent, rights))
     }
 }
 
-/// Everything but what is hidden: a rule allows and never forbids, so the places beside each directory that
-/// leads to something hidden are named, one by one.
-fn around(hidden: &[PathBuf]) -> Vec<PathBuf> {
+/// All paths except hidden ones. Rules only allow and never deny, so the siblings of each directory on the
+/// way to a hidden path are listed one by one.
+fn paths_around(hidden: &[PathBuf]) -> Vec<PathBuf> {
     let mut allowed = Vec::new();
     let mut open = vec![PathBuf::from("/")];
     while let Some(directory) = open.pop() {
@@ -148,10 +151,10 @@ fn around(hidden: &[PathBuf]) -> Vec<PathBuf> {
             allowed.push(directory);
         } else if !hidden.contains(&directory) && allowed.len() + open.len() < MAX_RULES {
             let entries = fs::read_dir(&directory).into_iter().flatten().flatten();
-            // A link leads to a place that is named, or hidden, itself.
-            let own =
+            // The target of a symlink is allowed or hidden by its own path.
+            let not_symlinks =
                 entries.filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
-            open.extend(own.map(|entry| entry.path()));
+            open.extend(not_symlinks.map(|entry| entry.path()));
         }
     }
     allowed
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_of_every_older_version_are_understood() {
+    fn rules_of_every_older_version_are_accepted() {
         for version in 1..=version() {
             let rules = LandlockRules::new(version, SCOPED).unwrap();
             rules.allow(Path::new("/"), u64::MAX).unwrap();
@@ -172,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_around_what_is_hidden_but_that() {
+    fn paths_around_cover_everything_except_hidden_paths() {
         let top = tempfile::tempdir().unwrap();
         let top = fs::canonicalize(top.path()).unwrap();
         for name in ["a/secret/x", "a/open", "b"] {
             fs::create_dir_all(top.join(name)).unwrap();
         }
-        let found = around(&[top.join("a/secret")]);
+        let found = paths_around(&[top.join("a/secret")]);
         let here: Vec<_> = found.iter().filter(|path| path.starts_with(&top)).collect();
         let mut expected = [top.join("a/open"), top.join("b")];
         expected.sort();
@@ -186,6 +189,6 @@ mod tests {
         here.sort();
         assert_eq!(here, expected);
         assert!(found.contains(&PathBuf::from("/etc")) && !found.contains(&PathBuf::from("/")));
-        assert_eq!(around(&[]), [PathBuf::from("/")]);
+        assert_eq!(paths_around(&[]), [PathBuf::from("/")]);
     }
 }

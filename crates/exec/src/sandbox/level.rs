@@ -1,4 +1,4 @@
-//! How far a system lets us confine a command: found by trying, and said in words.
+//! The levels of confinement, and what each of them lacks.
 
 use std::fmt;
 
@@ -7,44 +7,44 @@ use rustix::system::uname;
 
 use super::{bubblewrap, landlock};
 
-/// What confines a command, from nothing to everything.
+/// The mechanisms that confine a command, from none to all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// Nothing.
+    /// No mechanism.
     Nothing,
-    /// System calls are refused that no command needs.
-    Calls,
-    /// The same, and Landlock says which files are opened for what.
+    /// A seccomp filter denies system calls that no command needs.
+    Seccomp,
+    /// A seccomp filter, and Landlock rules for opening files.
     Landlock,
-    /// The same, and a command has its own view of files, processes and the network, made by the system's
-    /// bubblewrap, where only that may make one.
+    /// All of `Landlock`, and namespaces for files, processes and the network, made by the system's
+    /// bubblewrap, where only that may make them.
     Bubblewrap,
-    /// The same, made by ourselves.
+    /// All of `Landlock`, and namespaces that we make ourselves.
     Namespaces,
 }
 
 impl Level {
-    /// All of them, the highest first.
+    /// All levels, highest first.
     pub(crate) const ALL: [Level; 5] =
-        [Level::Namespaces, Level::Bubblewrap, Level::Landlock, Level::Calls, Level::Nothing];
+        [Level::Namespaces, Level::Bubblewrap, Level::Landlock, Level::Seccomp, Level::Nothing];
 
-    /// Its number, from 0 to 4.
+    /// The number of the level, from 0 to 4.
     pub fn number(self) -> u8 {
         match self {
             Level::Nothing => 0,
-            Level::Calls => 1,
+            Level::Seccomp => 1,
             Level::Landlock => 2,
             Level::Bubblewrap => 3,
             Level::Namespaces => 4,
         }
     }
 
-    pub(crate) fn of_number(number: u64) -> Option<Level> {
+    pub(crate) fn from_number(number: u64) -> Option<Level> {
         Level::ALL.into_iter().find(|level| u64::from(level.number()) == number)
     }
 
-    /// Whether a command has a view of its own of files, processes and the network.
-    pub fn has_view(self) -> bool {
+    /// Whether a command has its own namespaces for files, processes and the network.
+    pub fn has_namespaces(self) -> bool {
         self >= Level::Bubblewrap
     }
 }
@@ -53,7 +53,7 @@ impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Level::Nothing => "nothing confines commands",
-            Level::Calls => "a filter of system calls",
+            Level::Seccomp => "a filter of system calls",
             Level::Landlock => "Landlock and a filter of system calls",
             Level::Bubblewrap => "bubblewrap's namespaces, Landlock and a filter of system calls",
             Level::Namespaces => "namespaces, Landlock and a filter of system calls",
@@ -61,27 +61,31 @@ impl fmt::Display for Level {
     }
 }
 
-/// What this system lets us enforce.
+/// The confinement that this system supports.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Enforced {
-    /// The highest level at which a command could be run.
+pub struct SandboxSupport {
+    /// The highest level at which a command ran.
     pub level: Level,
-    /// What is not enforced, each as a sentence.
+    /// The protections that are missing, each as a sentence.
     pub missing: Vec<String>,
-    /// Why each higher level could not be had.
+    /// Why each higher level is not available.
     pub reasons: Vec<String>,
 }
 
-impl Enforced {
-    /// `landlock` is the newest version that may be used.
-    pub(crate) fn at(level: Level, landlock: i64, reasons: Vec<String>) -> Enforced {
-        Enforced { level, missing: missing(level, landlock::version().min(landlock)), reasons }
+impl SandboxSupport {
+    /// `landlock` is the newest version to use.
+    pub(crate) fn new(level: Level, landlock: i64, reasons: Vec<String>) -> SandboxSupport {
+        SandboxSupport {
+            level,
+            missing: missing(level, landlock::version().min(landlock)),
+            reasons,
+        }
     }
 }
 
 fn missing(level: Level, landlock: i64) -> Vec<String> {
     let mut missing: Vec<&str> = vec!["The memory that a command takes is not limited."];
-    if level.has_view() {
+    if level.has_namespaces() {
         if landlock == 0 {
             missing.push("Landlock is not there: mounts are the only wall before files.");
         }
@@ -104,7 +108,7 @@ fn missing(level: Level, landlock: i64) -> Vec<String> {
             "The names in hidden directories can be listed, and what is hidden within the workspace be read.",
             "/tmp is the system's, and not written: $TMPDIR is the session's.",
         ]);
-        if landlock < landlock::WITH_SCOPES {
+        if landlock < landlock::SCOPES_VERSION {
             missing.push("Signals can be sent to other programs of the same user.");
         }
     } else {
@@ -116,7 +120,7 @@ fn missing(level: Level, landlock: i64) -> Vec<String> {
     missing.into_iter().map(str::to_owned).collect()
 }
 
-/// What a view of bubblewrap lacks of one of our own.
+/// The protections that namespaces of bubblewrap lack, compared to our own.
 fn missing_in_bubblewrap() -> Vec<&'static str> {
     let mut missing = vec![
         "While the network is off, each command has a loopback of its own: what one serves there, no other reaches.",
@@ -131,7 +135,8 @@ fn missing_in_bubblewrap() -> Vec<&'static str> {
     missing
 }
 
-/// Whether a PID namespace has a limit of its own: before, to set it was to set the whole system's.
+/// Whether PID namespaces have their own process limit. On older kernels, setting it changes the whole
+/// system.
 pub(super) fn has_own_process_limit() -> bool {
     let release = uname().release().to_string_lossy().into_owned();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
@@ -146,15 +151,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_higher_level_lacks_less() {
+    fn a_higher_level_misses_less() {
         let lacks = |level| missing(level, 7).len();
         assert!(lacks(Level::Namespaces) < lacks(Level::Bubblewrap));
         assert!(lacks(Level::Bubblewrap) < lacks(Level::Landlock));
-        assert!(lacks(Level::Calls) < lacks(Level::Nothing));
+        assert!(lacks(Level::Seccomp) < lacks(Level::Nothing));
         assert!(missing(Level::Landlock, 7).len() < missing(Level::Landlock, 1).len());
         assert!(Level::ALL.is_sorted_by(|one, next| one > next));
         assert!(
-            Level::ALL.iter().all(|level| Level::of_number(level.number().into()) == Some(*level))
+            Level::ALL
+                .iter()
+                .all(|level| Level::from_number(level.number().into()) == Some(*level))
         );
     }
 }

@@ -1,10 +1,10 @@
-//! The file system as a command sees it: a mount namespace in which everything is read-only but for what
-//! the sandbox names.
+//! The file system in a command's view: a mount namespace in which everything is read-only except the paths
+//! that the sandbox names.
 //!
-//! What stays as it is (the roots, the session's `/tmp`, a few devices) is cloned before the rest is made
-//! read-only, and laid over it afterwards, the outer before the inner. Everything goes by descriptors:
-//! between looking at a name and mounting on it, nobody can put something else there. No name is ever made
-//! in a root or in a home to have something to mount on.
+//! Writable trees (the roots, the session's `/tmp`, a few devices) are cloned before everything is made
+//! read-only, and mounted over it afterwards, outer ones first. All steps use descriptors, so that nothing
+//! can be swapped between the check of a path and its mount. No mount point is ever created in a root or in a
+//! home.
 
 mod devices;
 pub(super) mod layout;
@@ -18,76 +18,81 @@ use std::path::Path;
 
 use nix::sched::{CloneFlags, unshare};
 
-use self::layout::{Layer, Plan, Seen};
-use self::mount::{Fresh, Nothing, Tree};
+use self::layout::{Layer, LayerKind, MountPlan};
+use self::mount::{DetachedMount, Placeholders, Tmpfs};
 use super::Sandbox;
-use crate::setup_error::{Failure, at, plainly};
+use crate::setup_error::{SetupError, context, path_context};
 
-/// Makes the view around this process.
-pub(super) fn make(sandbox: &Sandbox) -> Result<(), Failure> {
-    let own = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
-    plainly("make a namespace of mounts", unshare(own))?;
-    let plan = Plan::of(sandbox)?;
-    let kept = plan.layers.iter().map(|layer| kept(&layer.seen));
-    let kept: Vec<Option<Tree>> = kept.collect::<Result<_, _>>()?;
-    let mut devices = devices::take()?;
-    plainly("make everything read-only", mount::make_all_read_only())?;
+/// Makes the mount namespace of this process.
+pub(super) fn build(sandbox: &Sandbox) -> Result<(), SetupError> {
+    let flags = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
+    context("make a namespace of mounts", unshare(flags))?;
+    let plan = MountPlan::of(sandbox)?;
+    let clones = plan.layers.iter().map(|layer| clone_source(&layer.kind));
+    let clones: Vec<Option<DetachedMount>> = clones.collect::<Result<_, _>>()?;
+    let mut devices = devices::clone_devices()?;
+    context("make everything read-only", mount::make_all_read_only())?;
 
-    // In a place that is covered again in the end: only what is mounted can be taken more than once.
-    let nothing = Nothing::make(Path::new("/proc"))?;
-    for (layer, kept) in plan.layers.iter().zip(kept) {
-        let tree = match (kept, &layer.seen) {
-            (Some(kept), _) => kept,
-            (None, Seen::EmptyDirectory) => nothing.directory()?,
-            (None, Seen::UnreadableFile) => nothing.file()?,
-            (None, Seen::Link(target)) => {
-                at("link", &layer.path, symlink(target, &layer.path))?;
+    // On a path that is covered again at the end: only a mounted tree can be cloned more than once.
+    let placeholders = Placeholders::make(Path::new("/proc"))?;
+    for (layer, clones) in plan.layers.iter().zip(clones) {
+        let tree = match (clones, &layer.kind) {
+            (Some(clones), _) => clones,
+            (None, LayerKind::EmptyDirectory) => placeholders.directory()?,
+            (None, LayerKind::UnreadableFile) => placeholders.file()?,
+            (None, LayerKind::Symlink(target)) => {
+                path_context("link", &layer.path, symlink(target, &layer.path))?;
                 continue;
             }
-            (None, Seen::Devices) => {
-                devices::lay(std::mem::take(&mut devices))?;
+            (None, LayerKind::Devices) => {
+                devices::mount_dev(std::mem::take(&mut devices))?;
                 continue;
             }
-            (None, _) => Fresh::small().make()?,
+            (None, _) => Tmpfs::small().make()?,
         };
-        lay(layer, &tree)?;
+        attach_layer(layer, &tree)?;
     }
-    for hold in &plan.holds {
-        hold.lay(&nothing)?;
+    for inner_mount in &plan.inner_mounts {
+        inner_mount.attach(&placeholders)?;
     }
-    mount::proc()?.lay(Path::new("/proc"))
+    mount::procfs()?.attach(Path::new("/proc"))
 }
 
-/// What has to be taken before everything is read-only.
-fn kept(seen: &Seen) -> Result<Option<Tree>, Failure> {
+/// Clones trees that must be cloned before everything is read-only.
+fn clone_source(seen: &LayerKind) -> Result<Option<DetachedMount>, SetupError> {
     match seen {
-        Seen::AsItIs(source) => Tree::of(source).map(Some),
-        Seen::ReadOnly(source) => Tree::of(source)?.read_only().map(Some),
+        LayerKind::Writable(source) => DetachedMount::from_source(source).map(Some),
+        LayerKind::ReadOnly(source) => DetachedMount::from_source(source)?.read_only().map(Some),
         _ => Ok(None),
     }
 }
 
-/// Lays a tree over a place; makes the place, if it lies in something of ours.
-fn lay(layer: &Layer, tree: &Tree) -> Result<(), Failure> {
-    let hides = layer.seen.hides();
+/// Mounts a tree on the path of a layer. Creates the mount point if it is in a file system of our own.
+fn attach_layer(layer: &Layer, tree: &DetachedMount) -> Result<(), SetupError> {
+    let hides = layer.kind.is_placeholder();
     if layer.path.symlink_metadata().is_err() && !hides {
-        at("make a place for", &layer.path, make_place(&layer.path, tree.is_directory()))?;
+        path_context(
+            "make a place for",
+            &layer.path,
+            make_mount_point(&layer.path, tree.is_directory()),
+        )?;
     }
-    if let Seen::AsItIs(source) | Seen::ReadOnly(source) = &layer.seen
+    if let LayerKind::Writable(source) | LayerKind::ReadOnly(source) = &layer.kind
         && source.path == layer.path
     {
-        // Within another root, the place is one that a command could have replaced by a link.
-        let place = at("open", &layer.path, protect::open(&layer.path))?;
-        return tree.lay_on(&place, &layer.path);
+        // Within another root, a command could have replaced the mount point by a symlink.
+        let mount_point =
+            path_context("open", &layer.path, protect::open_no_symlinks(&layer.path))?;
+        return tree.attach_at(&mount_point, &layer.path);
     }
-    match tree.lay(&layer.path) {
+    match tree.attach(&layer.path) {
         Err(failure) if hides && failure.error.kind() == io::ErrorKind::NotFound => Ok(()),
         laid => laid,
     }
 }
 
-/// In what is not ours this fails: everything else is read-only by now, and what is writable was there.
-fn make_place(path: &Path, directory: bool) -> io::Result<()> {
+/// Fails outside our own file systems: everything else is read-only by now, and writable paths exist.
+fn make_mount_point(path: &Path, directory: bool) -> io::Result<()> {
     if directory {
         return fs::create_dir_all(path);
     }

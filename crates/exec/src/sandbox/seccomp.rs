@@ -1,9 +1,8 @@
-//! The system calls that no command needs and that have led out of sandboxes before.
+//! The seccomp filter: denies system calls that no command needs and that have led out of sandboxes before,
+//! and hands others to the [supervisor](crate::supervise), which performs them.
 //!
-//! A list of what is refused, not of what is allowed: builds use whatever there is. Where a namespace
-//! keeps a command in, it is not refused what it needs inside; so nothing is said here about sending.
-//!
-//! And the calls that wait for the [supervisor](crate::supervise), which performs them.
+//! It is a deny list, not an allow list: builds use all kinds of calls. Where a namespace confines a command,
+//! calls that it needs inside are not denied; so there are no rules about sending data.
 
 mod program;
 
@@ -15,15 +14,15 @@ use seccompiler::{
     SeccompRule,
 };
 
-use self::program::Rules;
-use super::syscalls::listen;
+use self::program::SyscallRules;
+use super::syscalls::install_filter;
 use super::{Confinement, Network};
-use crate::setup_error::{Failure, plainly};
+use crate::setup_error::{SetupError, context};
 use crate::supervise::operation::{FILE_CALLS, OPEN_CALLS};
 
-/// Refused with `EPERM`.
+/// Denied with `EPERM`.
 const REFUSED: &[i64] = &[
-    // Into other processes.
+    // Access to other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
@@ -44,9 +43,9 @@ const REFUSED: &[i64] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // Files by number instead of by name.
+    // Files by handle instead of by path.
     libc::SYS_open_by_handle_at,
-    // The kernel's own machines, each with a history.
+    // Kernel subsystems with a history of vulnerabilities.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
@@ -79,10 +78,10 @@ const REFUSED: &[i64] = &[
     libc::SYS_ioperm,
 ];
 
-/// Answered as by a kernel that does not have them: programs have another way. The flags of `clone3` and
-/// `openat2` are in memory, where a filter cannot see them; `clone` and `openat` have them in their arguments.
-/// The older calls for attributes are supervised.
-const UNKNOWN: &[i64] = &[
+/// Fail with `ENOSYS`, as on a kernel without them: programs fall back to other calls. The flags of `clone3`
+/// and `openat2` are in memory, where a filter cannot see them; `clone` and `openat` have them in their
+/// arguments. The older calls for attributes are supervised.
+const UNIMPLEMENTED: &[i64] = &[
     libc::SYS_clone3,
     libc::SYS_openat2,
     libc::SYS_io_uring_setup,
@@ -94,14 +93,14 @@ const UNKNOWN: &[i64] = &[
     FILE_SETATTR,
 ];
 
-/// Newer than our libc.
+/// Not in our version of libc.
 const SETXATTRAT: i64 = 463;
 const REMOVEXATTRAT: i64 = 466;
 const OPEN_TREE_ATTR: i64 = 467;
 const FILE_SETATTR: i64 = 469;
 
 /// Every kind of namespace that `clone` can make.
-const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
+const NAMESPACE_FLAGS: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWIPC
@@ -109,12 +108,12 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET;
 
-/// Commands to terminals that type for the person at it.
-const TYPING: [u32; 2] = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
+/// `ioctl` commands that simulate keyboard input on a terminal.
+const TERMINAL_INPUT_IOCTLS: [u32; 2] = [0x5412, 0x541c]; // TIOCSTI, TIOCLINUX
 
-/// Commands to file systems that change a file through a descriptor which is open to be read, or give names that
-/// the supervisor does not hear of. Their upper half has the size of an argument, and differs.
-const CHANGING: [u32; 11] = [
+/// `ioctl` commands that change a file through a descriptor that is open for reading, or create names without
+/// the supervisor. Their upper half holds the size of an argument, and differs.
+const FILE_CHANGING_IOCTLS: [u32; 11] = [
     0x6602, // FS_IOC_SETFLAGS
     0x5820, // FS_IOC_FSSETXATTR
     0x6685, // FS_IOC_ENABLE_VERITY
@@ -128,57 +127,60 @@ const CHANGING: [u32; 11] = [
     0x943f, // BTRFS_IOC_SNAP_DESTROY_V2
 ];
 
-/// Has this process, and all that it starts, refused the calls that no command needs; others wait for the
-/// supervisor. Answers where they wait.
-pub(super) fn confine(confinement: &Confinement) -> Result<OwnedFd, Failure> {
+/// Installs the filter for this process and all its children. Returns the listener on which the supervised
+/// calls arrive.
+pub(super) fn confine(confinement: &Confinement) -> Result<OwnedFd, SetupError> {
     let step = "supervise system calls";
-    let program = plainly(step, program(confinement).map_err(io::Error::other))?;
-    plainly(step, listen(&program))
+    let program = context(step, build_filter(confinement).map_err(io::Error::other))?;
+    context(step, install_filter(&program))
 }
 
-/// The filter. In one program, since each costs time for every call; no call is in two of its lists.
-fn program(confinement: &Confinement) -> Result<BpfProgram, BackendError> {
-    let wait = SeccompAction::Trace(STAND_IN & libc::SECCOMP_RET_DATA);
-    let mut all = refused(confinement)?;
-    all.push((supervised(confinement)?, wait));
-    let mut program = program::of(all)?;
-    program::replace_answer(&mut program, STAND_IN, libc::SECCOMP_RET_USER_NOTIF);
+/// Builds the filter. It is a single program, since each program costs time for every call. No call is in two
+/// of its lists.
+fn build_filter(confinement: &Confinement) -> Result<BpfProgram, BackendError> {
+    let wait = SeccompAction::Trace(PLACEHOLDER_RETURN & libc::SECCOMP_RET_DATA);
+    let mut all = refused_rules(confinement)?;
+    all.push((supervised_rules(confinement)?, wait));
+    let mut program = program::compile(all)?;
+    program::replace_return(&mut program, PLACEHOLDER_RETURN, libc::SECCOMP_RET_USER_NOTIF);
     Ok(program)
 }
 
-/// An answer that the compiler of filters knows, for the one that it does not.
-const STAND_IN: u32 = libc::SECCOMP_RET_TRACE | 0x7063;
+/// A return value that the filter compiler knows, replaced by `SECCOMP_RET_USER_NOTIF`, which it does not
+/// know.
+const PLACEHOLDER_RETURN: u32 = libc::SECCOMP_RET_TRACE | 0x7063;
 
 /// The calls that the supervisor performs.
-fn supervised(confinement: &Confinement) -> Result<Rules, BackendError> {
-    let mut rules = whole(FILE_CALLS);
+fn supervised_rules(confinement: &Confinement) -> Result<SyscallRules, BackendError> {
+    let mut rules = unconditional(FILE_CALLS);
     for (call, flags) in OPEN_CALLS {
-        let opens = match confinement.sandbox.supervise_reads {
-            true => Vec::new(),
-            false => opened_to_change(*flags)?,
+        let opens = if confinement.sandbox.supervise_reads {
+            Vec::new()
+        } else {
+            open_for_change_rules(*flags)?
         };
         rules.push((*call, opens));
     }
-    if asks_about_sockets(confinement) {
+    if supervises_all_sockets(confinement) {
         rules.push((libc::SYS_socket, Vec::new()));
         return Ok(rules);
     }
-    rules.extend(whole(&[libc::SYS_connect, libc::SYS_bind]));
+    rules.extend(unconditional(&[libc::SYS_connect, libc::SYS_bind]));
     if confinement.sandbox.network == Network::None {
-        // To an address, and not to the peer that it is connected to already.
+        // With an address, and not to a peer that is already connected.
         let address = SeccompCondition::new(4, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
         rules.push((libc::SYS_sendto, vec![SeccompRule::new(vec![address])?]));
     }
     Ok(rules)
 }
 
-/// Whether the supervisor refuses all sockets: a refusal by the filter would not be told.
-fn asks_about_sockets(confinement: &Confinement) -> bool {
-    confinement.sandbox.network == Network::None && !confinement.level.has_view()
+/// Whether the supervisor denies all sockets. A denial by the filter would not be reported.
+fn supervises_all_sockets(confinement: &Confinement) -> bool {
+    confinement.sandbox.network == Network::None && !confinement.level.has_namespaces()
 }
 
-/// Rules for opening a file in a way that may change it, or make it.
-fn opened_to_change(flags: u8) -> Result<Vec<SeccompRule>, BackendError> {
+/// Rules for opening a file with flags that may change or create it.
+fn open_for_change_rules(flags: u8) -> Result<Vec<SeccompRule>, BackendError> {
     let ways = [
         (libc::O_ACCMODE, libc::O_WRONLY),
         (libc::O_ACCMODE, libc::O_RDWR),
@@ -187,43 +189,46 @@ fn opened_to_change(flags: u8) -> Result<Vec<SeccompRule>, BackendError> {
     ];
     let bits = |flag: libc::c_int| u64::from(flag.unsigned_abs());
     ways.into_iter()
-        .map(|(mask, value)| argument(flags, SeccompCmpOp::MaskedEq(bits(mask)), bits(value)))
+        .map(|(mask, value)| argument_rule(flags, SeccompCmpOp::MaskedEq(bits(mask)), bits(value)))
         .collect()
 }
 
-/// What is refused, and how.
-fn refused(confinement: &Confinement) -> Result<Vec<(Rules, SeccompAction)>, BackendError> {
-    let mut rules = whole(REFUSED);
-    rules.push((libc::SYS_clone, namespaces()?));
-    let typing = TYPING.map(|command| argument(1, SeccompCmpOp::Eq, u64::from(command)));
-    let changing = CHANGING.map(|command| {
-        argument(1, SeccompCmpOp::MaskedEq(u64::from(u16::MAX)), u64::from(command))
+/// The denied calls, with the action for each.
+fn refused_rules(
+    confinement: &Confinement,
+) -> Result<Vec<(SyscallRules, SeccompAction)>, BackendError> {
+    let mut rules = unconditional(REFUSED);
+    rules.push((libc::SYS_clone, namespace_rules()?));
+    let typing =
+        TERMINAL_INPUT_IOCTLS.map(|command| argument_rule(1, SeccompCmpOp::Eq, u64::from(command)));
+    let changing = FILE_CHANGING_IOCTLS.map(|command| {
+        argument_rule(1, SeccompCmpOp::MaskedEq(u64::from(u16::MAX)), u64::from(command))
     });
     rules.push((libc::SYS_ioctl, typing.into_iter().chain(changing).collect::<Result<_, _>>()?));
-    if !asks_about_sockets(confinement) {
-        let mut sockets = sockets()?;
-        sockets.extend(local_datagrams()?);
+    if !supervises_all_sockets(confinement) {
+        let mut sockets = other_family_rules()?;
+        sockets.extend(unix_datagram_rules()?);
         rules.push((libc::SYS_socket, sockets));
     }
-    rules.push((libc::SYS_socketpair, local_datagrams()?));
+    rules.push((libc::SYS_socketpair, unix_datagram_rules()?));
     let with = |errno: libc::c_int| SeccompAction::Errno(errno.unsigned_abs());
-    Ok(vec![(rules, with(libc::EPERM)), (whole(UNKNOWN), with(libc::ENOSYS))])
+    Ok(vec![(rules, with(libc::EPERM)), (unconditional(UNIMPLEMENTED), with(libc::ENOSYS))])
 }
 
-fn whole(calls: &[i64]) -> Rules {
+fn unconditional(calls: &[i64]) -> SyscallRules {
     calls.iter().map(|&call| (call, Vec::new())).collect()
 }
 
-/// A rule for each kind of namespace: that its bit is set.
-fn namespaces() -> Result<Vec<SeccompRule>, BackendError> {
+/// One rule for each namespace flag.
+fn namespace_rules() -> Result<Vec<SeccompRule>, BackendError> {
     let kinds = (0..32).map(|bit| 1_u64 << bit);
-    let kinds = kinds.filter(|kind| NAMESPACES as u64 & kind != 0);
-    kinds.map(|kind| argument(0, SeccompCmpOp::MaskedEq(kind), kind)).collect()
+    let kinds = kinds.filter(|kind| NAMESPACE_FLAGS as u64 & kind != 0);
+    kinds.map(|kind| argument_rule(0, SeccompCmpOp::MaskedEq(kind), kind)).collect()
 }
 
-/// Families of sockets that are not of this machine's network: a virtual machine's host, for one, is reached
-/// by one that knows no namespaces.
-fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
+/// Socket families other than those of this machine's network. For example, the host of a virtual machine is
+/// reached by a family that ignores namespaces.
+fn other_family_rules() -> Result<Vec<SeccompRule>, BackendError> {
     let ordinary = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
     let others = ordinary.map(|family| {
         let family = u64::from(family.unsigned_abs());
@@ -232,9 +237,9 @@ fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
     Ok(vec![SeccompRule::new(others.into_iter().collect::<Result<_, _>>()?)?])
 }
 
-/// Local sockets that send to a path with each message: the path is in memory, and no connection is made
-/// that the supervisor could decide on. `SOCK_RAW` means the same there.
-fn local_datagrams() -> Result<Vec<SeccompRule>, BackendError> {
+/// Unix sockets that send each message to a path: the path is in memory, and there is no connection that the
+/// supervisor could decide on. `SOCK_RAW` means the same there.
+fn unix_datagram_rules() -> Result<Vec<SeccompRule>, BackendError> {
     const TYPE: u64 = 0xf;
     let kinds = [libc::SOCK_DGRAM, libc::SOCK_RAW].map(|kind| {
         let (family, kind) = (libc::AF_UNIX.unsigned_abs(), kind.unsigned_abs());
@@ -247,7 +252,11 @@ fn local_datagrams() -> Result<Vec<SeccompRule>, BackendError> {
     kinds.into_iter().collect()
 }
 
-fn argument(index: u8, compare: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
+fn argument_rule(
+    index: u8,
+    compare: SeccompCmpOp,
+    value: u64,
+) -> Result<SeccompRule, BackendError> {
     SeccompRule::new(vec![SeccompCondition::new(index, SeccompCmpArgLen::Dword, compare, value)?])
 }
 
@@ -259,16 +268,16 @@ mod tests {
     use crate::sandbox::Sandbox;
     use crate::sandbox::level::Level;
 
-    /// With one answer for each call there is no order of lists to get wrong.
+    /// With one action per call, the order of the lists does not matter.
     #[test]
     fn no_call_is_in_two_lists() {
         for level in Level::ALL {
             for (network, supervise_reads) in [(Network::None, true), (Network::All, false)] {
                 let sandbox = Sandbox { supervise_reads, ..Sandbox::read_only(network) };
-                let confinement = Confinement { sandbox, level, landlock: 7 };
-                let refused = refused(&confinement).unwrap();
+                let confinement = Confinement { sandbox, level, max_landlock: 7 };
+                let refused = refused_rules(&confinement).unwrap();
                 let all = refused.into_iter().map(|(rules, _)| rules);
-                let all = all.chain([supervised(&confinement).unwrap()]).flatten();
+                let all = all.chain([supervised_rules(&confinement).unwrap()]).flatten();
                 let mut seen = BTreeSet::new();
                 for (call, _) in all {
                     assert!(seen.insert(call), "{call} at {level:?}");

@@ -1,4 +1,4 @@
-//! The system calls that no crate of ours has a safe form of: the only `unsafe` of this workspace.
+//! System calls without a safe wrapper in our dependencies: the only `unsafe` code of this workspace.
 
 use std::ffi::CStr;
 use std::io;
@@ -8,17 +8,17 @@ use std::os::fd::{AsFd, AsRawFd as _, FromRawFd as _, OwnedFd, RawFd};
 use rustix::process::Pid;
 use seccompiler::sock_filter;
 
-/// Which of the two a process is after it forked.
+/// The side of a fork on which a process is.
 pub(crate) enum Forked {
     Parent(Pid),
     Child,
 }
 
-/// Makes a copy of this process, which must have one thread only: else the child could wait for ever for
-/// what another thread held.
+/// Forks this process. It must have a single thread: otherwise the child could wait for ever for a lock that
+/// another thread held.
 #[expect(unsafe_code, reason = "a fork is unsafe in a process with threads")]
 pub(crate) fn fork() -> io::Result<Forked> {
-    // SAFETY: a keeper has one thread until it has started its shell, so the child has all there is.
+    // SAFETY: a shim has one thread until it has started its shell, so the child has all threads.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
@@ -26,27 +26,27 @@ pub(crate) fn fork() -> io::Result<Forked> {
     }
 }
 
-/// What is to change about mounts: `struct mount_attr`.
+/// The changes of `mount_setattr`: `struct mount_attr`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct MountChange {
+pub(super) struct MountAttr {
     pub(super) set: u64,
     pub(super) clear: u64,
-    /// How what others mount there arrives here: one of `MS_PRIVATE` and its like, or zero for as it is.
+    /// `MS_PRIVATE` or another propagation type. Zero leaves it as it is.
     pub(super) propagation: u64,
     pub(super) user_namespace: u64,
 }
 
-/// Changes a mount and all below it. An empty path is the mount that `directory` is.
+/// Changes a mount and all mounts below it. An empty path selects the mount of `directory`.
 #[expect(unsafe_code, reason = "mount_setattr is in no crate that we have")]
-pub(super) fn change_mounts(
+pub(super) fn mount_setattr(
     directory: impl AsFd,
     path: &CStr,
-    change: MountChange,
+    change: MountAttr,
 ) -> io::Result<()> {
     let flags = libc::AT_RECURSIVE | libc::AT_EMPTY_PATH | libc::AT_SYMLINK_NOFOLLOW;
-    // SAFETY: the path ends with a zero, and the structure is as large as it is said to be; both are only
-    // read, and outlive the call.
+    // SAFETY: the path ends with a zero, and the size is that of the structure. Both are only read, and
+    // outlive the call.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -54,63 +54,66 @@ pub(super) fn change_mounts(
             path.as_ptr(),
             flags,
             &raw const change,
-            size_of::<MountChange>(),
+            size_of::<MountAttr>(),
         )
     };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// What a set of Landlock's rules is about: `struct landlock_ruleset_attr`.
+/// The rights that a ruleset handles: `struct landlock_ruleset_attr`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LandlockHandled {
+pub(super) struct LandlockRulesetAttr {
     pub(super) files: u64,
     pub(super) network: u64,
     pub(super) scoped: u64,
 }
 
-/// What the rules allow beneath a directory: `struct landlock_path_beneath_attr`.
+/// The rights that a rule allows beneath a directory: `struct landlock_path_beneath_attr`.
 #[repr(C, packed)]
-struct LandlockBeneath {
+struct LandlockPathBeneathAttr {
     allowed: u64,
     parent: RawFd,
 }
 
-/// The version of Landlock that this system has; an error, if none.
+/// The Landlock version of this system. Fails if it has none.
 #[expect(unsafe_code, reason = "Landlock is in no crate that we have")]
 pub(super) fn landlock_version() -> io::Result<i64> {
     const VERSION: u32 = 1;
-    let nothing = std::ptr::null::<LandlockHandled>();
-    // SAFETY: with this flag the call takes no structure, and only answers a number.
+    let nothing = std::ptr::null::<LandlockRulesetAttr>();
+    // SAFETY: with this flag the call takes no structure and only returns a number.
     let answer = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0, VERSION) };
     if answer > 0 { Ok(answer) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Begins a set of rules. `size` is how much of the structure this system's version knows.
+/// Creates a ruleset. `size` is the size of the structure in this system's version.
 #[expect(unsafe_code, reason = "Landlock is in no crate that we have")]
-pub(super) fn landlock_ruleset(handled: LandlockHandled, size: usize) -> io::Result<OwnedFd> {
-    debug_assert!(size <= size_of::<LandlockHandled>());
-    // SAFETY: the structure is at least as large as it is said to be, is only read, and outlives the call.
+pub(super) fn landlock_create_ruleset(
+    handled: LandlockRulesetAttr,
+    size: usize,
+) -> io::Result<OwnedFd> {
+    debug_assert!(size <= size_of::<LandlockRulesetAttr>());
+    // SAFETY: the structure has at least this size, is only read, and outlives the call.
     let answer = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, &raw const handled, size, 0_u32)
     };
     match RawFd::try_from(answer) {
-        // SAFETY: the system has just opened it for us, and nobody else knows of it.
+        // SAFETY: the kernel has just opened it for us, and nothing else owns it.
         Ok(number) if number >= 0 => Ok(unsafe { OwnedFd::from_raw_fd(number) }),
         _ => Err(io::Error::last_os_error()),
     }
 }
 
-/// Allows something beneath a directory, or on a file.
+/// Allows rights beneath a directory, or on a file.
 #[expect(unsafe_code, reason = "Landlock is in no crate that we have")]
-pub(super) fn landlock_allow(
+pub(super) fn landlock_add_rule(
     ruleset: impl AsFd,
     parent: impl AsFd,
     allowed: u64,
 ) -> io::Result<()> {
     const PATH_BENEATH: u32 = 1;
-    let rule = LandlockBeneath { allowed, parent: parent.as_fd().as_raw_fd() };
-    // SAFETY: the structure is the one that belongs to this kind of rule, is only read, and outlives the call.
+    let rule = LandlockPathBeneathAttr { allowed, parent: parent.as_fd().as_raw_fd() };
+    // SAFETY: the structure has the type of this kind of rule, is only read, and outlives the call.
     let answer = unsafe {
         libc::syscall(
             libc::SYS_landlock_add_rule,
@@ -123,9 +126,9 @@ pub(super) fn landlock_allow(
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Holds this thread, and all that it starts, to a set of rules.
+/// Restricts this thread and its future children to a ruleset.
 #[expect(unsafe_code, reason = "Landlock is in no crate that we have")]
-pub(super) fn landlock_restrict(ruleset: impl AsFd) -> io::Result<()> {
+pub(super) fn landlock_restrict_self(ruleset: impl AsFd) -> io::Result<()> {
     // SAFETY: takes a descriptor and no memory.
     let answer = unsafe {
         libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_fd().as_raw_fd(), 0_u32)
@@ -133,18 +136,17 @@ pub(super) fn landlock_restrict(ruleset: impl AsFd) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Puts a filter in front of the calls of this thread and of all that it starts. Answers where the calls
-/// wait that the filter does not decide on.
+/// Installs a seccomp filter for this thread and its future children. Returns the listener for notifications.
 #[expect(unsafe_code, reason = "no crate that we have asks for a listener")]
-pub(super) fn listen(program: &[sock_filter]) -> io::Result<OwnedFd> {
+pub(super) fn install_filter(program: &[sock_filter]) -> io::Result<OwnedFd> {
     let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
-    // Both describe the system's own structure.
+    // Both types describe the kernel's own structure.
     let filter = program.as_ptr().cast::<libc::sock_filter>().cast_mut();
     let program = libc::sock_fprog { len: length, filter };
-    // So that a signal does not make a waiting call begin anew; only newer systems know it.
+    // Signals do not restart a notified call. Only newer kernels know this flag.
     let patient = libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
     for flags in [patient, 0] {
-        // SAFETY: the program is as long as it is said to be, is only read, and outlives the call.
+        // SAFETY: the program has this length, is only read, and outlives the call.
         let answer = unsafe {
             libc::syscall(
                 libc::SYS_seccomp,
@@ -154,7 +156,7 @@ pub(super) fn listen(program: &[sock_filter]) -> io::Result<OwnedFd> {
             )
         };
         match RawFd::try_from(answer) {
-            // SAFETY: the system has just opened it for us, and nobody else knows of it.
+            // SAFETY: the kernel has just opened it for us, and nothing else owns it.
             Ok(number) if number >= 0 => return Ok(unsafe { OwnedFd::from_raw_fd(number) }),
             _ if flags == 0 => break,
             _ => {}
@@ -163,31 +165,31 @@ pub(super) fn listen(program: &[sock_filter]) -> io::Result<OwnedFd> {
     Err(io::Error::last_os_error())
 }
 
-/// Has the system go from who waits to who answers, and back, on one processor, where it can.
+/// Makes the kernel switch between the caller and the supervisor on the same CPU, where it can.
 #[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
-pub(crate) fn answer_promptly(listener: impl AsFd) {
+pub(crate) fn enable_sync_wake_up(listener: impl AsFd) {
     const SYNC_WAKE_UP: u64 = 1;
     let number = listener.as_fd().as_raw_fd();
-    // SAFETY: takes a number and no memory. Where it is not known, nothing happens.
+    // SAFETY: takes a number and no memory. Older kernels ignore it.
     unsafe { libc::ioctl(number, libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS, SYNC_WAKE_UP) };
 }
 
-/// A call that waits for an answer.
+/// A system call that waits for the response of the supervisor.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Waiting {
+pub(crate) struct Notification {
     id: u64,
     /// The thread that makes it.
     pub(crate) thread: libc::pid_t,
-    pub(crate) call: i64,
+    pub(crate) syscall: i64,
     pub(crate) arguments: [u64; 6],
 }
 
-/// Takes the next call that waits. Who has not heard that there is one may wait for it here.
+/// Receives the next notification. Blocks if there is none.
 #[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
-pub(crate) fn take_waiting(listener: impl AsFd) -> io::Result<Waiting> {
-    // SAFETY: a structure of numbers only, for which zero is a value.
+pub(crate) fn receive_notification(listener: impl AsFd) -> io::Result<Notification> {
+    // SAFETY: a structure of numbers only, for which zero is valid.
     let mut noticed: libc::seccomp_notif = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure is the one that belongs to this request, and outlives the call.
+    // SAFETY: the structure has the type of this request, and outlives the call.
     let answer = unsafe {
         libc::ioctl(listener.as_fd().as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut noticed)
     };
@@ -196,39 +198,39 @@ pub(crate) fn take_waiting(listener: impl AsFd) -> io::Result<Waiting> {
     }
     let thread = libc::pid_t::try_from(noticed.pid).map_err(io::Error::other)?;
     let data = noticed.data;
-    Ok(Waiting { id: noticed.id, thread, call: data.nr.into(), arguments: data.args })
+    Ok(Notification { id: noticed.id, thread, syscall: data.nr.into(), arguments: data.args })
 }
 
-/// Whether the call still waits: then what was read of its thread was really its own.
+/// Whether the call still waits. Then data that was read from its thread was really its own.
 #[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
-pub(crate) fn still_waits(listener: impl AsFd, waiting: &Waiting) -> bool {
+pub(crate) fn is_still_pending(listener: impl AsFd, waiting: &Notification) -> bool {
     let number = listener.as_fd().as_raw_fd();
-    // SAFETY: the number is only read, and outlives the call.
+    // SAFETY: the id is only read, and outlives the call.
     unsafe { libc::ioctl(number, libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const waiting.id) == 0 }
 }
 
-/// Lets the call happen, as if nobody had asked: whatever else confines the thread still does.
-pub(crate) fn let_happen(listener: impl AsFd, waiting: &Waiting) {
+/// Lets the kernel perform the call. All other restrictions of the thread still apply.
+pub(crate) fn continue_syscall(listener: impl AsFd, waiting: &Notification) {
     let go_on = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
-    answer(listener, libc::seccomp_notif_resp { id: waiting.id, val: 0, error: 0, flags: go_on });
+    respond(listener, libc::seccomp_notif_resp { id: waiting.id, val: 0, error: 0, flags: go_on });
 }
 
-/// Has the call fail with an error.
-pub(crate) fn let_fail(listener: impl AsFd, waiting: &Waiting, errno: i32) {
-    answer(listener, libc::seccomp_notif_resp { id: waiting.id, val: 0, error: -errno, flags: 0 });
+/// Makes the call fail with an errno.
+pub(crate) fn fail_syscall(listener: impl AsFd, waiting: &Notification, errno: i32) {
+    respond(listener, libc::seccomp_notif_resp { id: waiting.id, val: 0, error: -errno, flags: 0 });
 }
 
-/// Has the call return a value, without having happened.
-pub(crate) fn let_return(listener: impl AsFd, waiting: &Waiting, value: i64) {
-    let answered = libc::seccomp_notif_resp { id: waiting.id, val: value, error: 0, flags: 0 };
-    answer(listener, answered);
+/// Makes the call return a value without being performed.
+pub(crate) fn return_value(listener: impl AsFd, waiting: &Notification, value: i64) {
+    let response = libc::seccomp_notif_resp { id: waiting.id, val: value, error: 0, flags: 0 };
+    respond(listener, response);
 }
 
-/// Adds a descriptor of this file to the process that made the call, which still waits. Answers its number.
+/// Adds a descriptor of this file to the calling process, which still waits. Returns its number.
 #[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
 pub(crate) fn add_descriptor(
     listener: impl AsFd,
-    waiting: &Waiting,
+    waiting: &Notification,
     file: impl AsFd,
     close_on_exec: bool,
 ) -> io::Result<i64> {
@@ -241,7 +243,7 @@ pub(crate) fn add_descriptor(
         newfd_flags: flags,
     };
     let number = listener.as_fd().as_raw_fd();
-    // SAFETY: the structure is the one that belongs to this request, is only read, and outlives the call.
+    // SAFETY: the structure has the type of this request, is only read, and outlives the call.
     let answer = unsafe { libc::ioctl(number, libc::SECCOMP_IOCTL_NOTIF_ADDFD, &raw const added) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer.into()) }
 }
@@ -268,23 +270,23 @@ pub fn has_no_writer(file: impl AsFd) -> bool {
 #[expect(unsafe_code, reason = "no crate that we have takes an address as bytes")]
 pub(crate) fn connect(socket: impl AsFd, address: &[u8]) -> rustix::io::Result<()> {
     let (number, length) = (socket.as_fd().as_raw_fd(), address_length(address));
-    // SAFETY: the address is as long as it is said to be, is only read, and outlives the call.
-    outcome(unsafe { libc::connect(number, address.as_ptr().cast(), length) })
+    // SAFETY: the address has this length, is only read, and outlives the call.
+    check_result(unsafe { libc::connect(number, address.as_ptr().cast(), length) })
 }
 
 /// Binds a socket to an address of any family.
 #[expect(unsafe_code, reason = "no crate that we have takes an address as bytes")]
 pub(crate) fn bind(socket: impl AsFd, address: &[u8]) -> rustix::io::Result<()> {
     let (number, length) = (socket.as_fd().as_raw_fd(), address_length(address));
-    // SAFETY: the address is as long as it is said to be, is only read, and outlives the call.
-    outcome(unsafe { libc::bind(number, address.as_ptr().cast(), length) })
+    // SAFETY: the address has this length, is only read, and outlives the call.
+    check_result(unsafe { libc::bind(number, address.as_ptr().cast(), length) })
 }
 
 fn address_length(address: &[u8]) -> libc::socklen_t {
     libc::socklen_t::try_from(address.len()).unwrap_or(0)
 }
 
-fn outcome(answer: libc::c_int) -> rustix::io::Result<()> {
+fn check_result(answer: libc::c_int) -> rustix::io::Result<()> {
     if answer == 0 {
         return Ok(());
     }
@@ -293,9 +295,9 @@ fn outcome(answer: libc::c_int) -> rustix::io::Result<()> {
 }
 
 #[expect(unsafe_code, reason = "no crate that we have talks to a listener")]
-fn answer(listener: impl AsFd, answer: libc::seccomp_notif_resp) {
+fn respond(listener: impl AsFd, answer: libc::seccomp_notif_resp) {
     let number = listener.as_fd().as_raw_fd();
-    // SAFETY: the structure is the one that belongs to this request, is only read, and outlives the call. It
-    // fails only if the thread is gone, which needs no answer.
+    // SAFETY: the structure has the type of this request, is only read, and outlives the call. It fails only
+    // if the thread is gone, which then needs no response.
     unsafe { libc::ioctl(number, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const answer) };
 }

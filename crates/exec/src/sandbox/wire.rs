@@ -1,33 +1,33 @@
-//! A confinement as it is sent to a keeper.
+//! Encodes a confinement for a shim.
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
 use super::level::Level;
-use super::{Confinement, HeldPath, Limits, Network, Sandbox};
-use crate::wire::{Frame, Rest, os_string};
+use super::{Confinement, Limits, Network, PinnedPath, Sandbox};
+use crate::wire::{FrameReader, FrameWriter, os_string};
 
 impl Confinement {
-    pub(crate) fn encode(&self, frame: &mut Frame) {
+    pub(crate) fn encode(&self, frame: &mut FrameWriter) {
         let sandbox = &self.sandbox;
         frame.number(u64::from(self.level.number()));
         frame.number(u64::from(sandbox.supervise_reads));
-        frame.number(u64::try_from(self.landlock).unwrap_or(0));
+        frame.number(u64::try_from(self.max_landlock).unwrap_or(0));
         frame.bytes(sandbox.tmp.as_os_str().as_bytes());
         frame.number(match sandbox.network {
             Network::None => 0,
             Network::All => 1,
         });
         frame.number(u64::from(sandbox.limits.processes));
-        HeldPath::encode_all(&sandbox.writable, frame);
-        HeldPath::encode_all(&sandbox.read_only, frame);
+        PinnedPath::encode_all(&sandbox.writable, frame);
+        PinnedPath::encode_all(&sandbox.read_only, frame);
         frame.paths(&sandbox.hidden);
     }
 
-    pub(crate) fn parse(rest: &mut Rest<'_>) -> Option<Confinement> {
-        let level = Level::of_number(rest.number()?)?;
+    pub(crate) fn parse(rest: &mut FrameReader<'_>) -> Option<Confinement> {
+        let level = Level::from_number(rest.number()?)?;
         let supervise_reads = rest.number()? != 0;
-        let landlock = i64::try_from(rest.number()?).ok()?;
+        let max_landlock = i64::try_from(rest.number()?).ok()?;
         let tmp = PathBuf::from(os_string(rest.bytes()?));
         let network = match rest.number()? {
             0 => Network::None,
@@ -35,30 +35,30 @@ impl Confinement {
             _ => return None,
         };
         let limits = Limits { processes: u32::try_from(rest.number()?).ok()? };
-        let (writable, read_only) = (HeldPath::parse_all(rest)?, HeldPath::parse_all(rest)?);
+        let (writable, read_only) = (PinnedPath::parse_all(rest)?, PinnedPath::parse_all(rest)?);
         let hidden = rest.paths()?;
         let sandbox =
             Sandbox { writable, read_only, hidden, tmp, supervise_reads, network, limits };
-        Some(Confinement { sandbox, level, landlock })
+        Some(Confinement { sandbox, level, max_landlock })
     }
 }
 
-impl HeldPath {
-    pub(super) fn encode_all(all: &[HeldPath], frame: &mut Frame) {
+impl PinnedPath {
+    pub(super) fn encode_all(all: &[PinnedPath], frame: &mut FrameWriter) {
         frame.number(all.len() as u64);
-        for held in all {
-            frame.bytes(held.path.as_os_str().as_bytes());
-            frame.number(held.identity.0);
-            frame.number(held.identity.1);
+        for pinned in all {
+            frame.bytes(pinned.path.as_os_str().as_bytes());
+            frame.number(pinned.identity.0);
+            frame.number(pinned.identity.1);
         }
     }
 
-    pub(super) fn parse_all(rest: &mut Rest<'_>) -> Option<Vec<HeldPath>> {
+    pub(super) fn parse_all(rest: &mut FrameReader<'_>) -> Option<Vec<PinnedPath>> {
         let count = rest.number()?;
-        let held = |rest: &mut Rest<'_>| {
+        let pinned = |rest: &mut FrameReader<'_>| {
             let path = PathBuf::from(os_string(rest.bytes()?));
-            Some(HeldPath { path, identity: (rest.number()?, rest.number()?) })
+            Some(PinnedPath { path, identity: (rest.number()?, rest.number()?) })
         };
-        (0..count).map(|_| held(rest)).collect()
+        (0..count).map(|_| pinned(rest)).collect()
     }
 }

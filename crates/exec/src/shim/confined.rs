@@ -1,9 +1,8 @@
-//! A command in a sandbox: a process of its own between the keeper and the shell, the first inside.
+//! A sandboxed command: one more process between the shim and the shell, the first inside the sandbox.
 //!
-//! It does what the keeper otherwise does, starting the shell and reaping; but it is within reach of the
-//! command, which may do anything to it. So it has nothing to hold on to: what it says goes through a
-//! socket to the keeper, which stays outside, unseen, and needs nobody's help to end everything
-//! ([`super::sandboxed`]).
+//! It starts the shell and reaps, like the shim of a command without a sandbox. But the command can reach it
+//! and may do anything to it. So nothing depends on it: it sends its messages on a socket to the shim, which
+//! stays outside, invisible, and can end everything without its help ([`super::sandboxed`]).
 
 mod bwrap;
 
@@ -16,102 +15,106 @@ use rustix::process::{
     Signal, chdir, getpid, set_child_subreaper, set_parent_process_death_signal, setsid,
 };
 
-pub(super) use self::bwrap::be_first as be_first_wrapped;
+pub(super) use self::bwrap::run_first_process as run_first_process_in_bubblewrap;
 
-use super::give_up;
-use super::sandboxed::Attendant;
+use super::report_failure;
+use super::sandboxed::SandboxMonitor;
 use super::shell::{self, Shell};
 use crate::command::Command;
 use crate::fd_passing;
 use crate::sandbox::level::Level;
-use crate::sandbox::namespaces::Space;
-use crate::sandbox::{Confinement, Entered, Forked, Prepared, fork};
-use crate::setup_error::{Failure, plainly};
+use crate::sandbox::namespaces::SessionNamespaces;
+use crate::sandbox::{Confined, Confinement, Forked, Prepared, fork};
+use crate::setup_error::{SetupError, context};
 use crate::wire::{self, ShimMessage};
 
-/// Keeps a command in a sandbox. Returns twice: in the keeper, and in the process that is first inside.
-pub(super) fn keep(
+/// Runs a command in a sandbox. Returns twice: in the shim, and in the first process inside.
+pub(super) fn run_sandboxed(
     control: UnixStream,
     command: &Command,
     script: io::Result<OwnedFd>,
     confinement: Confinement,
-    space: Option<Space>,
+    namespaces: Option<SessionNamespaces>,
 ) -> ExitCode {
     if confinement.level == Level::Bubblewrap {
-        return bwrap::keep(control, command, script, &confinement);
+        return bwrap::run_sandboxed(control, command, script, &confinement);
     }
-    let (prepared, (heard, said)) = match prepare(confinement, space) {
+    let (prepared, (outer_end, inner_end)) = match prepare(confinement, namespaces) {
         Ok(prepared) => prepared,
-        Err(failure) => return give_up(&control, failure),
+        Err(failure) => return report_failure(&control, failure),
     };
-    match plainly("fork", fork()) {
+    match context("fork", fork()) {
         Ok(Forked::Child) => {
-            drop((control, heard));
-            be_first(command, script, || prepared.enter(), &said)
+            drop((control, outer_end));
+            run_first_process(command, script, || prepared.enter(), &inner_end)
         }
         Ok(Forked::Parent(first)) => {
-            drop(said);
-            attend(Attendant::new(control, first, heard, script.ok()), command)
+            drop(inner_end);
+            run_monitor(SandboxMonitor::new(control, first, outer_end, script.ok()), command)
         }
-        Err(failure) => give_up(&control, failure),
+        Err(failure) => report_failure(&control, failure),
     }
 }
 
-/// The keeper's part, once there is somebody inside.
-fn attend(attendant: Attendant, command: &Command) -> ExitCode {
-    // Only for whoever lists commands: this process has nothing to do there.
+/// The shim's part, once the first process inside exists.
+fn run_monitor(monitor: SandboxMonitor, command: &Command) -> ExitCode {
+    // Only for listings of commands: this process does nothing there.
     let _ = chdir(&command.directory);
-    match plainly("let go of the output", shell::let_go()) {
-        Ok(()) => attendant.attend(),
-        Err(failure) => attendant.give_up(failure),
+    match context("let go of the output", shell::detach_stdio()) {
+        Ok(()) => monitor.run(),
+        Err(failure) => monitor.report_failure(failure),
     }
 }
 
 fn prepare(
     confinement: Confinement,
-    space: Option<Space>,
-) -> Result<(Prepared, (UnixStream, UnixStream)), Failure> {
-    become_keeper()?;
-    let prepared = confinement.prepare(space.as_ref())?;
-    let ends = plainly("make a socket", UnixStream::pair())?;
+    namespaces: Option<SessionNamespaces>,
+) -> Result<(Prepared, (UnixStream, UnixStream)), SetupError> {
+    become_subreaper()?;
+    let prepared = confinement.prepare(namespaces.as_ref())?;
+    let ends = context("make a socket", UnixStream::pair())?;
     Ok((prepared, ends))
 }
 
-fn become_keeper() -> Result<(), Failure> {
-    plainly("begin a session", setsid())?;
-    plainly("adopt what is left behind", set_child_subreaper(Some(getpid())))
+fn become_subreaper() -> Result<(), SetupError> {
+    context("begin a session", setsid())?;
+    context("adopt what is left behind", set_child_subreaper(Some(getpid())))
 }
 
-/// The first process inside: confines itself, starts the shell, and reaps until nothing is left.
-fn be_first(
+/// The first process inside: confines itself, starts the shell, and reaps until no child is left.
+fn run_first_process(
     command: &Command,
     script: io::Result<OwnedFd>,
-    enter: impl FnOnce() -> Result<Entered, Failure>,
-    said: &UnixStream,
+    enter: impl FnOnce() -> Result<Confined, SetupError>,
+    inner_end: &UnixStream,
 ) -> ExitCode {
-    let say = |notice: &ShimMessage| fd_passing::send(said, &wire::encode_notice(notice), &[]);
-    let begin = move || -> Result<_, Failure> {
-        // The keeper has one thread yet, and it is the one that lasts.
+    let send =
+        |message: &ShimMessage| fd_passing::send(inner_end, &wire::encode_message(message), &[]);
+    let begin = move || -> Result<_, SetupError> {
+        // The shim has a single thread, which lives as long as the shim.
         let dies = set_parent_process_death_signal(Some(Signal::KILL));
-        plainly("die with the keeper", dies)?;
-        let Entered { listener, sockets } = enter()?;
-        // From here on the supervisor must answer, before this process opens anything.
+        context("die with the shim", dies)?;
+        let Confined { listener, sockets } = enter()?;
+        // From here on the supervisor must respond before this process can open anything.
         let descriptors: Vec<BorrowedFd<'_>> =
             [Some(&listener), sockets.as_ref()].into_iter().flatten().map(OwnedFd::as_fd).collect();
-        let notice = wire::encode_notice(&ShimMessage::Supervised);
-        plainly("hand over to the supervisor", fd_passing::send(said, &notice, &descriptors))?;
+        let message = wire::encode_message(&ShimMessage::SupervisionReady);
+        context(
+            "hand over to the supervisor",
+            fd_passing::send(inner_end, &message, &descriptors),
+        )?;
         Shell::start(command, script)
     };
     match begin() {
-        // The keeper may have died before that word was given: then nobody is there to hear this.
+        // The shim may have died before the death signal was set. Then this send fails.
         Ok(shell) => {
-            if say(&ShimMessage::Started { between: Vec::new() }).is_ok() {
-                shell.reap(|notice| drop(say(notice)));
+            if send(&ShimMessage::Started { intermediate: Vec::new() }).is_ok() {
+                shell.reap(|message| drop(send(message)));
             }
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            drop(say(&failure.notice()));
+            drop(send(&failure.into_message()));
             ExitCode::FAILURE
         }
     }

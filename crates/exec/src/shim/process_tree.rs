@@ -1,4 +1,4 @@
-//! The processes beneath a process, and their end.
+//! Lists the descendants of a process, and ends them.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -8,36 +8,36 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// How often it is looked whether all have ended.
-const GLANCE: Duration = Duration::from_millis(5);
+/// How often to check whether all processes have exited.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// How long what a keeper left is killed for: the thread that does it has other commands to attend to.
-const ORPHANS: Duration = Duration::from_millis(500);
+/// How long to kill the processes of a dead shim. The thread that does it has other commands to handle.
+const ORPHAN_KILL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A process, as the system lists it.
+/// A process from `/proc`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// The pid.
     pub pid: i32,
-    /// The name of its program, as far as the system keeps it.
+    /// The name of its program, as far as the kernel stores it.
     pub name: String,
     parent: i32,
     session: i32,
     state: u8,
-    /// When it was started, by the system's clock: with the number, this names it for sure.
+    /// Its start time in clock ticks. With the pid, it identifies the process.
     started: u64,
 }
 
-/// All processes beneath `ancestor` that have not ended, in no order that matters.
+/// All descendants of `ancestor` that have not exited, in any order.
 pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
     let mut children: HashMap<i32, Vec<Process>> = HashMap::new();
-    for process in all() {
+    for process in all_processes() {
         children.entry(process.parent).or_default().push(process);
     }
     let mut found = Vec::new();
     let mut parents = vec![ancestor];
     while let Some(parent) = parents.pop() {
-        // Removed, so that no loop in what was listed while it changed goes on for ever.
+        // Removed, so that a cycle in a listing that changed meanwhile cannot loop for ever.
         for child in children.remove(&parent).unwrap_or_default() {
             parents.push(child.pid);
             found.push(child);
@@ -49,86 +49,88 @@ pub(crate) fn descendants(ancestor: i32) -> Vec<Process> {
 
 /// The children of a process.
 pub(crate) fn children(parent: Pid) -> Vec<Pid> {
-    let children = all().filter(|process| process.parent == parent.as_raw_pid());
+    let children = all_processes().filter(|process| process.parent == parent.as_raw_pid());
     children.filter_map(|process| Pid::from_raw(process.pid)).collect()
 }
 
-/// What is to be ended: everything beneath a keeper.
-pub(crate) struct Doomed<'a> {
-    /// The keeper.
-    pub(crate) ancestor: i32,
-    /// Processes of our own beneath it, which end by themselves with the last of the others; with them, where
-    /// one is the first of a namespace, the kernel ends all others.
-    pub(crate) between: &'a [Pid],
-    /// How many were told. Counted up before they hear it: with the last of them, a keeper ends too.
-    pub(crate) ended: &'a AtomicU64,
+/// All descendants of a shim, which are to be ended.
+pub(crate) struct ProcessTree<'a> {
+    /// The pid of the shim.
+    pub(crate) shim: i32,
+    /// Our own processes among them, which exit by themselves after the others. If one is the first of a PID
+    /// namespace, the kernel kills all others with it.
+    pub(crate) intermediate: &'a [Pid],
+    /// The number of signalled processes. Counted before the signal: the shim exits with the last of them.
+    pub(crate) terminated: &'a AtomicU64,
 }
 
-impl Doomed<'_> {
-    /// Ends them: asks first, and waits for so long; then kills, until nothing is left that can be killed,
-    /// or for `patience`. `pause` is called between two looks.
-    pub(crate) fn end(&self, grace: Duration, patience: Duration, pause: &mut dyn FnMut(Duration)) {
+impl ProcessTree<'_> {
+    /// Ends them: sends SIGTERM and waits for `grace`, then SIGKILL until none is left that can be killed, or
+    /// until the timeout. `pause` is called between two checks.
+    pub(crate) fn end(&self, grace: Duration, timeout: Duration, pause: &mut dyn FnMut(Duration)) {
         let began = Instant::now();
-        let (mut told, mut asked) = (BTreeSet::new(), BTreeSet::new());
+        let (mut counted, mut asked_to_end) = (BTreeSet::new(), BTreeSet::new());
         while began.elapsed() < grace {
-            // Again and again, for those that have come since; and for those that were about to become
-            // another program when they were asked, and so may not have heard it.
-            let left = self.tell(&mut told, |process| {
-                let again = !asked.insert((process.pid, process.started, process.name.clone()));
-                match again || self.is_between(process) {
-                    true => &[],
-                    // What is stopped hears nothing.
-                    false => &[Signal::TERM, Signal::CONT],
+            // Repeated, for new processes, and for those that were about to `exec` when they were signalled
+            // and may have lost the signal.
+            let left = self.signal_all(&mut counted, |process| {
+                let again =
+                    !asked_to_end.insert((process.pid, process.started, process.name.clone()));
+                if again || self.is_intermediate(process) {
+                    &[]
+                } else {
+                    // A stopped process does not handle SIGTERM.
+                    &[Signal::TERM, Signal::CONT]
                 }
             });
             if left == 0 {
                 break;
             }
-            pause(GLANCE);
+            pause(POLL_INTERVAL);
         }
-        while self.tell(&mut told, |_| &[Signal::KILL]) > 0 && began.elapsed() < patience {
-            pause(GLANCE);
+        while self.signal_all(&mut counted, |_| &[Signal::KILL]) > 0 && began.elapsed() < timeout {
+            pause(POLL_INTERVAL);
         }
     }
 
-    fn is_between(&self, process: &Process) -> bool {
-        self.between.iter().any(|own| own.as_raw_pid() == process.pid)
+    fn is_intermediate(&self, process: &Process) -> bool {
+        self.intermediate.iter().any(|own| own.as_raw_pid() == process.pid)
     }
 
-    /// Sends signals to everything; answers how many there were.
-    fn tell(
+    /// Sends signals to all of them. Returns their number.
+    fn signal_all(
         &self,
-        told: &mut BTreeSet<(i32, u64)>,
+        counted: &mut BTreeSet<(i32, u64)>,
         signals: impl FnMut(&Process) -> &'static [Signal],
     ) -> usize {
-        let processes = descendants(self.ancestor);
+        let processes = descendants(self.shim);
         send(&processes, signals, |process| {
-            if !self.is_between(process) {
-                told.insert((process.pid, process.started));
+            if !self.is_intermediate(process) {
+                counted.insert((process.pid, process.started));
             }
-            self.ended.fetch_max(told.len() as u64, Ordering::Relaxed);
+            self.terminated.fetch_max(counted.len() as u64, Ordering::Relaxed);
         });
         processes.len()
     }
 }
 
-/// Kills what is left of the session of a keeper that was itself killed. What had begun a session of its own
-/// is not found: nothing ties it to the keeper any more.
-pub(crate) fn kill_session(keeper: i32) {
-    let until = Instant::now() + ORPHANS;
+/// Kills the session of a shim that was itself killed. Processes that started their own session are not
+/// found: nothing connects them to the shim any more.
+pub(crate) fn kill_session(shim: i32) {
+    let until = Instant::now() + ORPHAN_KILL_TIMEOUT;
     loop {
-        let left: Vec<Process> = all()
-            .filter(|process| process.session == keeper && !matches!(process.state, b'Z' | b'X'))
+        let left: Vec<Process> = all_processes()
+            .filter(|process| process.session == shim && !matches!(process.state, b'Z' | b'X'))
             .collect();
         send(&left, |_| &[Signal::KILL], |_| {});
         if left.is_empty() || Instant::now() >= until {
             return;
         }
-        std::thread::sleep(GLANCE);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Sends signals to processes, if they are still those that were listed; `before` hears of each first.
+/// Sends signals to processes, if they are still those that were listed. `before` is called before each.
 fn send(
     processes: &[Process],
     mut signals: impl FnMut(&Process) -> &'static [Signal],
@@ -137,32 +139,32 @@ fn send(
     for process in processes {
         let Some(pid) = Pid::from_raw(process.pid) else { continue };
         let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-        // The handle may be that of another that got the number since.
-        if read(process.pid).is_none_or(|now| now.started != process.started) {
+        // The pid may have been reused since.
+        if read_process(process.pid).is_none_or(|now| now.started != process.started) {
             continue;
         }
         before(process);
         for &signal in signals(process) {
-            // One that may not be sent is not ours to end; one to a process that is gone is not needed.
+            // Fails for processes of other users, and for those that have exited.
             let _ = pidfd_send_signal(&handle, signal);
         }
     }
 }
 
-fn all() -> impl Iterator<Item = Process> {
+fn all_processes() -> impl Iterator<Item = Process> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| read(entry.file_name().to_str()?.parse().ok()?))
+    entries.filter_map(|entry| read_process(entry.file_name().to_str()?.parse().ok()?))
 }
 
-fn read(pid: i32) -> Option<Process> {
-    // In one go: there may be thousands of them. No line is longer.
+fn read_process(pid: i32) -> Option<Process> {
+    // In a single read: there may be thousands of processes. No line is longer.
     let mut stat = [0; 1024];
     let count = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut stat).ok()?;
-    parse(pid, &String::from_utf8_lossy(stat.get(..count)?))
+    parse_stat(pid, &String::from_utf8_lossy(stat.get(..count)?))
 }
 
-/// `PID (NAME) STATE PPID …`, where the name may hold anything, parentheses too.
-fn parse(pid: i32, stat: &str) -> Option<Process> {
+/// Parses `PID (NAME) STATE PPID …`. The name may contain anything, even parentheses.
+fn parse_stat(pid: i32, stat: &str) -> Option<Process> {
     let (before, after) = stat.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();
     let mut fields = after.split_ascii_whitespace();
@@ -179,9 +181,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_hold_anything() {
+    fn a_process_name_may_contain_parentheses() {
         let stat = "7 (a) b) (c) S 3 7 5 0 -1 0 1 2 3 4 5 6 7 8 20 0 1 0 4711 9 9";
-        let process = parse(7, stat).unwrap();
+        let process = parse_stat(7, stat).unwrap();
         assert_eq!((process.name.as_str(), process.parent), ("a) b) (c", 3));
         assert_eq!((process.state, process.session, process.started), (b'S', 5, 4711));
     }

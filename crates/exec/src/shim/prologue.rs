@@ -1,23 +1,22 @@
-//! How a shell is had to run a script from a descriptor, and to say what it leaves, without the script
-//! being wrapped in anything.
+//! Makes a shell run a script from a descriptor and report its state at the end, without wrapping the script.
 //!
-//! bash reads `$BASH_ENV` before a script. Ours sets a trap for the shell's exit, which writes the exit
-//! codes of the last pipeline, its last command, the directory and the exported variables; the script itself is then read as the main script it is, with
-//! its exit code, its line numbers and its ways to end. A script with an exit trap of its own replaces
-//! ours, and leaves nothing; so does one that ends by `exec` or by a signal.
+//! bash reads `$BASH_ENV` before a script. Ours sets an exit trap that writes the exit codes of the last
+//! pipeline, its last command, the directory and the exported variables. The script is then read as the main
+//! script, with its own exit code, line numbers and ways to end. A script with its own exit trap replaces
+//! ours and reports nothing; so does one that ends by `exec` or a signal.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
-/// What is read before the script: nothing of it is seen by the script but the trap.
+/// The script for `$BASH_ENV`. Only the trap remains visible to the main script.
 ///
-/// `builtin` and the redirection that overwrites: whatever functions and options a script sets, this
-/// works; `||` keeps it from ending a shell with `set -e`. The keeper's files are opened by path, so no
-/// child inherits them. Only the script must be inherited, for its path to be the same in every message;
-/// it is let go before the first command, unless that is a pipe, and is of no use to anybody.
-pub(super) fn text(script: &OwnedFd, left: &OwnedFd) -> Vec<u8> {
+/// `builtin` and the overwriting redirection make it work whatever functions and options a script sets; `||`
+/// keeps it from ending a shell with `set -e`. The shim's files are opened by path, so that no child inherits
+/// them. Only the main script must be inherited, so that its path is the same in every message; it is closed
+/// before the first command, unless that is a pipeline, and is useless to other programs.
+pub(super) fn prologue_script(script: &OwnedFd, left: &OwnedFd) -> Vec<u8> {
     let (script, left) = (script.as_raw_fd(), left.as_raw_fd());
     format!(
         "trap '{{ builtin printf \"%s \" \"${{PIPESTATUS[@]-}}\"; \
@@ -30,13 +29,13 @@ pub(super) fn text(script: &OwnedFd, left: &OwnedFd) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Lets the shell inherit the script, and says under what path it finds it.
-pub(super) fn hand_on(script: &OwnedFd) -> io::Result<String> {
+/// Lets the shell inherit the script. Returns the path of the script for the shell.
+pub(super) fn inherit_script(script: &OwnedFd) -> io::Result<String> {
     fcntl_setfd(script, FdFlags::empty())?;
     Ok(format!("/dev/fd/{}", script.as_raw_fd()))
 }
 
-/// The path of a file of this process, for others.
-pub(super) fn path_of(file: &OwnedFd) -> String {
+/// A path by which other processes can open a file of this process.
+pub(super) fn proc_path(file: &OwnedFd) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
 }

@@ -1,7 +1,7 @@
-//! The keeper of a command in a sandbox, once the first process inside is there.
+//! The shim of a sandboxed command, once the first process inside exists.
 //!
-//! It has one thread: whoever has begun a namespace of processes for its children can start no other. So
-//! it waits for everything at once, and goes on hearing while it ends what is inside.
+//! It has a single thread: a process that has created a PID namespace for its children cannot start another.
+//! So it waits for all events at once, and forwards messages while it ends the processes inside.
 
 use std::io::Read as _;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -13,156 +13,159 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, wait};
 
-use super::{GRACE_ALONE, children, doomed, give_up, shell, tell, tell_over};
+use super::{ORPHAN_GRACE, children, own_tree, report_failure, send_finished, send_message, shell};
 use crate::command::Exit;
 use crate::fd_passing;
-use crate::setup_error::Failure;
+use crate::setup_error::SetupError;
 use crate::wire::{self, Ending, ShimMessage};
 
-/// How often it is looked whether all have ended that the first process left behind, having been killed
-/// where it was not the first of a namespace.
-const GLANCE: Duration = Duration::from_millis(5);
+/// How often to check whether all processes have exited that the first process left behind, after it was
+/// killed without a PID namespace.
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-pub(super) struct Attendant {
+pub(super) struct SandboxMonitor {
     control: UnixStream,
-    /// The processes between this one and the shell, the outermost first.
-    between: Vec<Pid>,
-    /// Ready when the first of them has ended.
-    first_ends: Option<OwnedFd>,
-    /// Where the first of them complains, if it is a program of others, which then starts our own.
-    words: Option<OwnedFd>,
-    /// Whoever lists commands reads it here ([`crate::all_kept`]).
+    /// The processes between this one and the shell, outermost first.
+    intermediate: Vec<Pid>,
+    /// Readable when the first of them has exited.
+    first_pidfd: Option<OwnedFd>,
+    /// The stderr of bubblewrap, if the first of them is bubblewrap, which then starts our own program.
+    stderr: Option<OwnedFd>,
+    /// Read by listings of commands ([`crate::all_running_jobs`]).
     _script: Option<OwnedFd>,
-    inside: Inside,
+    inner: InnerChannel,
 }
 
-/// What is heard from inside.
-struct Inside {
+/// The connection to the first process inside.
+struct InnerChannel {
     socket: Option<UnixStream>,
     received: Vec<u8>,
-    /// What came along with it, for the runtime.
+    /// Descriptors that arrived with the bytes, for the runtime.
     descriptors: Vec<OwnedFd>,
     started: bool,
-    /// It has been said why it could not be started.
-    given_up: bool,
+    /// Whether the failure to start was already reported.
+    failure_reported: bool,
     exited: bool,
 }
 
-impl Attendant {
+impl SandboxMonitor {
     pub(super) fn new(
         control: UnixStream,
         first: Pid,
         socket: UnixStream,
         script: Option<OwnedFd>,
-    ) -> Attendant {
-        let inside = Inside {
+    ) -> SandboxMonitor {
+        let inner = InnerChannel {
             socket: Some(socket),
             received: Vec::new(),
             descriptors: Vec::new(),
             started: false,
-            given_up: false,
+            failure_reported: false,
             exited: false,
         };
-        let first_ends = pidfd_open(first, PidfdFlags::empty()).ok();
-        let between = vec![first];
-        Attendant { control, between, first_ends, words: None, _script: script, inside }
+        let first_pidfd = pidfd_open(first, PidfdFlags::empty()).ok();
+        let intermediate = vec![first];
+        SandboxMonitor { control, intermediate, first_pidfd, stderr: None, _script: script, inner }
     }
 
-    /// The same where the first process is a program of others, and complains here.
-    pub(super) fn of_others(self, words: OwnedFd) -> Attendant {
-        Attendant { words: Some(words), ..self }
+    /// Sets the stderr of bubblewrap, if the first process is bubblewrap.
+    pub(super) fn with_stderr(self, stderr: OwnedFd) -> SandboxMonitor {
+        SandboxMonitor { stderr: Some(stderr), ..self }
     }
 
-    pub(super) fn give_up(self, failure: Failure) -> ExitCode {
-        give_up(&self.control, failure)
+    pub(super) fn report_failure(self, failure: SetupError) -> ExitCode {
+        report_failure(&self.control, failure)
     }
 
-    /// Passes on what is said inside and does what the runtime asks for, until nothing is left.
-    pub(super) fn attend(mut self) -> ExitCode {
+    /// Forwards messages from inside and handles requests of the runtime, until no process is left.
+    pub(super) fn run(mut self) -> ExitCode {
         loop {
-            let (asked, ended) = self.wait_for_something();
-            self.hear();
-            if ended && nobody_left() {
+            let (has_request, ended) = self.wait_for_event();
+            self.forward_messages();
+            if ended && reap_all_ended() {
                 break;
             }
-            if asked {
-                self.obey();
+            if has_request {
+                self.handle_request();
             }
         }
-        if !self.inside.started {
-            if let (Some(words), false) = (&self.words, self.inside.given_up) {
-                let what = String::from_utf8_lossy(&shell::read_back(words)).trim().to_owned();
+        if !self.inner.started {
+            if let (Some(stderr), false) = (&self.stderr, self.inner.failure_reported) {
+                let what = String::from_utf8_lossy(&shell::read_memfd(stderr)).trim().to_owned();
                 let step = "start bubblewrap".to_owned();
-                tell(&self.control, &ShimMessage::NotStarted { step, what, errno: 0 });
+                send_message(&self.control, &ShimMessage::NotStarted { step, what, errno: 0 });
             }
             return ExitCode::FAILURE;
         }
-        if !self.inside.exited {
-            // Killed with all the others.
-            let (cpu, peak_bytes) = shell::used();
+        if !self.inner.exited {
+            // It was killed with all others.
+            let (cpu, peak_bytes) = shell::children_usage();
             let exit = Exit::Signal(Signal::KILL.as_raw());
-            tell(&self.control, &ShimMessage::Exited { exit, cpu, peak_bytes, left: Vec::new() });
+            send_message(
+                &self.control,
+                &ShimMessage::Exited { exit, cpu, peak_bytes, shell_state: Vec::new() },
+            );
         }
-        tell_over(&self.control)
+        send_finished(&self.control)
     }
 
-    /// Passes on what has been said inside.
-    fn hear(&mut self) {
-        // A program of others has started one process, which is ours; it is there when it says something.
-        if let ([first], Some(_)) = (self.between.as_slice(), &self.words) {
-            self.between.extend(children(*first));
+    /// Forwards the messages that have arrived from inside.
+    fn forward_messages(&mut self) {
+        // bubblewrap has started one process, which is ours. It exists once it has sent a message.
+        if let ([first], Some(_)) = (self.intermediate.as_slice(), &self.stderr) {
+            self.intermediate.extend(children(*first));
         }
-        self.inside.hear(&self.control, &self.between);
+        self.inner.forward_messages(&self.control, &self.intermediate);
     }
 
-    /// Whether the runtime has said something, and whether the first process may have ended.
-    fn wait_for_something(&self) -> (bool, bool) {
+    /// Returns whether the runtime has sent a request, and whether the first process may have exited.
+    fn wait_for_event(&self) -> (bool, bool) {
         let mut waiting = vec![PollFd::new(&self.control, PollFlags::IN)];
-        let ends = self.first_ends.as_ref();
+        let ends = self.first_pidfd.as_ref();
         waiting.extend(ends.map(|ends| PollFd::new(ends, PollFlags::IN)));
-        let inside = self.inside.socket.as_ref();
-        waiting.extend(inside.map(|socket| PollFd::new(socket, PollFlags::IN)));
-        // With the socket closed there is nothing to wait for but the end, and whatever outlives it.
-        let patience = inside.is_none().then(|| timespec(GLANCE));
-        let _ = poll(&mut waiting, patience.as_ref());
+        let inner = self.inner.socket.as_ref();
+        waiting.extend(inner.map(|socket| PollFd::new(socket, PollFlags::IN)));
+        // Once the socket is closed, only exits are left to wait for.
+        let timeout = inner.is_none().then(|| timespec(POLL_INTERVAL));
+        let _ = poll(&mut waiting, timeout.as_ref());
         let ready = |index: usize| waiting.get(index).is_some_and(|one| !one.revents().is_empty());
-        (ready(0), inside.is_none() || (ends.is_some() && ready(1)))
+        (ready(0), inner.is_none() || (ends.is_some() && ready(1)))
     }
 
-    /// Does what the runtime asks for; and what it would ask for, once it is gone.
-    fn obey(&mut self) {
-        let mut word = [0];
-        match (&self.control).read(&mut word) {
+    /// Handles a request of the runtime. If the runtime is gone, ends all processes.
+    fn handle_request(&mut self) {
+        let mut byte = [0];
+        match (&self.control).read(&mut byte) {
             Ok(1) => {
-                if let Some(ending) = Ending::of_word(word[0]) {
+                if let Some(ending) = Ending::from_byte(byte[0]) {
                     self.end(ending.grace());
                 }
             }
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Ok(_) | Err(_) => self.end(GRACE_ALONE),
+            Ok(_) | Err(_) => self.end(ORPHAN_GRACE),
         }
     }
 
     fn end(&mut self, grace: Duration) {
-        let Attendant { control, between, inside, .. } = self;
-        doomed(between).end(grace, Duration::MAX, &mut |glance| {
-            match &inside.socket {
+        let SandboxMonitor { control, intermediate, inner, .. } = self;
+        own_tree(intermediate).end(grace, Duration::MAX, &mut |pause| {
+            match &inner.socket {
                 Some(socket) => {
                     let waiting = &mut [PollFd::new(socket, PollFlags::IN)];
-                    let _ = poll(waiting, Some(&timespec(glance)));
+                    let _ = poll(waiting, Some(&timespec(pause)));
                 }
-                None => std::thread::sleep(glance),
+                None => std::thread::sleep(pause),
             }
-            inside.hear(control, between);
-            // What has ended is in nobody's way, but would be listed.
-            let _ = nobody_left();
+            inner.forward_messages(control, intermediate);
+            // Zombies do no harm, but would be listed.
+            let _ = reap_all_ended();
         });
     }
 }
 
-impl Inside {
-    /// Passes on what has been said, as far as it is something that may be said there.
-    fn hear(&mut self, control: &UnixStream, between: &[Pid]) {
+impl InnerChannel {
+    /// Forwards the messages that have arrived, if they are valid at this point.
+    fn forward_messages(&mut self, control: &UnixStream, intermediate: &[Pid]) {
         while let Some(socket) = &self.socket {
             let mut waiting = [PollFd::new(socket, PollFlags::IN)];
             if !matches!(poll(&mut waiting, Some(&timespec(Duration::ZERO))), Ok(1)) {
@@ -175,8 +178,8 @@ impl Inside {
                 Ok((count, descriptors)) => {
                     self.received.extend_from_slice(&chunk[..count]);
                     self.descriptors.extend(descriptors);
-                    if self.pass_on(control, between).is_err() {
-                        // Whoever says nonsense is not heard any more; it is waited for all the same.
+                    if self.forward_received(control, intermediate).is_err() {
+                        // After an invalid message, nothing more is read. The exit is still waited for.
                         self.socket = None;
                     }
                 }
@@ -184,31 +187,32 @@ impl Inside {
         }
     }
 
-    fn pass_on(
+    fn forward_received(
         &mut self,
         control: &UnixStream,
-        between: &[Pid],
-    ) -> Result<(), wire::NotUnderstood> {
-        while let Some(notice) = wire::take_notice(&mut self.received)? {
-            match notice {
-                ShimMessage::Supervised if !self.started => {
+        intermediate: &[Pid],
+    ) -> Result<(), wire::MalformedMessage> {
+        while let Some(message) = wire::take_message(&mut self.received)? {
+            match message {
+                ShimMessage::SupervisionReady if !self.started => {
                     let descriptors = std::mem::take(&mut self.descriptors);
                     let descriptors: Vec<_> = descriptors.iter().map(OwnedFd::as_fd).collect();
                     // If the runtime is gone, that is noticed elsewhere.
-                    let _ = fd_passing::send(control, &wire::encode_notice(&notice), &descriptors);
+                    let _ =
+                        fd_passing::send(control, &wire::encode_message(&message), &descriptors);
                 }
                 ShimMessage::Started { .. } if !self.started => {
                     self.started = true;
-                    let between = between.to_vec();
-                    tell(control, &ShimMessage::Started { between });
+                    let intermediate = intermediate.to_vec();
+                    send_message(control, &ShimMessage::Started { intermediate });
                 }
                 ShimMessage::NotStarted { .. } if !self.started => {
-                    self.given_up = true;
-                    tell(control, &notice);
+                    self.failure_reported = true;
+                    send_message(control, &message);
                 }
                 ShimMessage::Exited { .. } if self.started && !self.exited => {
                     self.exited = true;
-                    tell(control, &notice);
+                    send_message(control, &message);
                 }
                 _ => {}
             }
@@ -217,8 +221,8 @@ impl Inside {
     }
 }
 
-/// Reaps who has ended; answers whether that was the last.
-fn nobody_left() -> bool {
+/// Reaps exited children. Returns whether none is left.
+fn reap_all_ended() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(Errno::INTR) => {}

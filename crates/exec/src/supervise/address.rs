@@ -1,4 +1,4 @@
-//! Whom an address reaches.
+//! Parses socket addresses.
 
 use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 
 use crate::refusal::Refusal;
 
-/// Where names are looked up. No command can listen there: it takes a capability.
-const NAMES: u16 = 53;
+/// The port of DNS. No command can listen there: it takes a capability.
+const DNS_PORT: u16 = 53;
 
-/// Services that libraries ask before they look for themselves. Programs go on without them.
-const ASKED_IN_PASSING: [&str; 4] =
+/// Services that libraries try first. Programs work without them.
+const OPTIONAL_SERVICES: [&str; 4] =
     ["/run/nscd", "/var/run/nscd", "/run/systemd", "/var/run/systemd"];
 
-/// The peer that an address names.
+/// The peer of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reached {
+pub(super) enum Peer {
     Network(SocketAddr),
-    /// A socket with a name in the file system.
+    /// A Unix socket with a path.
     Path(PathBuf),
-    /// A socket with a name of its own, without the zero that it begins with.
+    /// An abstract Unix socket, without the leading zero byte of its name.
     Abstract(Vec<u8>),
 }
 
-/// Whether the absence of a service goes without saying.
-pub(super) fn is_asked_in_passing(path: &Path) -> bool {
-    ASKED_IN_PASSING.iter().any(|asked| path.starts_with(asked))
+/// Whether a service is optional, so that its absence is not reported.
+pub(super) fn is_optional_service(path: &Path) -> bool {
+    OPTIONAL_SERVICES.iter().any(|asked| path.starts_with(asked))
 }
 
-/// The refusal to reach this address where there is nothing but loopback; nothing, if it can be reached.
+/// The denial to report for this address where only loopback exists. `None` if it can be reached.
 pub(super) fn refusal(address: SocketAddr) -> Option<Refusal> {
     let here = match address.ip() {
         IpAddr::V4(ip) => ip.is_loopback() || ip.is_unspecified(),
@@ -39,42 +39,42 @@ pub(super) fn refusal(address: SocketAddr) -> Option<Refusal> {
         },
     };
     match address.port() {
-        // Only a question which way it would go.
+        // This only asks for the route.
         0 => None,
-        NAMES => Some(Refusal::LookUp(address)),
+        DNS_PORT => Some(Refusal::LookUp(address)),
         _ => (!here).then_some(Refusal::Connect(address)),
     }
 }
 
-/// The address of a socket at a path, as the system takes it.
-pub(super) fn of_path(path: &Path) -> Vec<u8> {
+/// The raw address of a Unix socket with a path.
+pub(super) fn unix_address(path: &Path) -> Vec<u8> {
     let mut address = (libc::AF_UNIX as u16).to_ne_bytes().to_vec();
     address.extend_from_slice(path.as_os_str().as_bytes());
     address.push(0);
     address
 }
 
-/// The peer that an address names; nothing, if it is of another kind.
-pub(super) fn parse(address: &[u8]) -> Option<Reached> {
+/// Parses a raw address. `None` if it has another family.
+pub(super) fn parse(address: &[u8]) -> Option<Peer> {
     let family = u16::from_ne_bytes(address.get(..2)?.try_into().ok()?);
     let port = || Some(u16::from_be_bytes(address.get(2..4)?.try_into().ok()?));
     match i32::from(family) {
         libc::AF_INET => {
             let ip: [u8; 4] = address.get(4..8)?.try_into().ok()?;
-            Some(Reached::Network(SocketAddr::new(Ipv4Addr::from(ip).into(), port()?)))
+            Some(Peer::Network(SocketAddr::new(Ipv4Addr::from(ip).into(), port()?)))
         }
         libc::AF_INET6 => {
             let ip: [u8; 16] = address.get(8..24)?.try_into().ok()?;
-            Some(Reached::Network(SocketAddr::new(Ipv6Addr::from(ip).into(), port()?)))
+            Some(Peer::Network(SocketAddr::new(Ipv6Addr::from(ip).into(), port()?)))
         }
         libc::AF_UNIX => {
             let name = address.get(2..)?;
             match name.split_first() {
                 None => None,
-                Some((0, name)) => Some(Reached::Abstract(name.to_vec())),
+                Some((0, name)) => Some(Peer::Abstract(name.to_vec())),
                 Some(_) => {
                     let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
-                    Some(Reached::Path(OsStr::from_bytes(name.get(..end)?).into()))
+                    Some(Peer::Path(OsStr::from_bytes(name.get(..end)?).into()))
                 }
             }
         }
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_there_and_all_else_is_not() {
+    fn only_loopback_is_reachable() {
         for here in
             ["127.0.0.1:80", "127.9.9.9:1", "0.0.0.0:80", "[::1]:80", "[::ffff:127.0.0.1]:8"]
         {
@@ -107,23 +107,23 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_read_as_the_system_has_it() {
+    fn raw_addresses_are_parsed() {
         let mut four = (libc::AF_INET as u16).to_ne_bytes().to_vec();
         four.extend([1, 187, 1, 2, 3, 4, 0, 0]);
-        let Some(Reached::Network(address)) = parse(&four) else { panic!() };
+        let Some(Peer::Network(address)) = parse(&four) else { panic!() };
         assert_eq!(address.to_string(), "1.2.3.4:443");
         let socket = |name: &[u8]| {
             let mut unix = (libc::AF_UNIX as u16).to_ne_bytes().to_vec();
             unix.extend(name);
             parse(&unix)
         };
-        let path = |path: &str| Some(Reached::Path(path.into()));
+        let path = |path: &str| Some(Peer::Path(path.into()));
         assert_eq!(socket(b"/run/docker.sock\0junk"), path("/run/docker.sock"));
         assert_eq!(socket(b"relative"), path("relative"));
-        assert_eq!(socket(b"\0abstract"), Some(Reached::Abstract(b"abstract".to_vec())));
+        assert_eq!(socket(b"\0abstract"), Some(Peer::Abstract(b"abstract".to_vec())));
         assert_eq!(socket(b""), None);
-        assert_eq!(parse(&of_path(Path::new("/x"))), path("/x"));
-        assert!(is_asked_in_passing(Path::new("/run/nscd/socket")));
+        assert_eq!(parse(&unix_address(Path::new("/x"))), path("/x"));
+        assert!(is_optional_service(Path::new("/run/nscd/socket")));
         assert!(parse(&four[..3]).is_none() && parse(&[]).is_none());
     }
 }

@@ -1,7 +1,6 @@
-//! Calls that may have to wait: a FIFO is opened by one side before the other, a file has a lease, a socket is
-//! connected while the queue of its server is full. Each is tried again and again by a thread of its own, so that
-//! no other command waits for it. The thread ends with its caller: it is never inside a call that only another
-//! process can end.
+//! Calls that may block: one side of a FIFO is opened before the other, a file has a lease, the queue of a
+//! server's socket is full. A separate thread retries each of them, so that no other command waits for it.
+//! The thread ends with its caller: it is never inside a call that only another process can end.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -10,69 +9,69 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::{Answer, Call, reply};
-use crate::sandbox::still_waits;
+use super::{Call, Response, reply};
+use crate::sandbox::is_still_pending;
 
-/// As many calls of one command wait at a time.
+/// The largest number of blocked calls of one command.
 const MAX_THREADS: usize = 64;
 
-/// Between two tries. The first pauses are short, since the other side is mostly about to come.
+/// The pause between two attempts. It starts short, since the other side mostly arrives soon.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// How many calls of a command are being waited for.
+/// The number of blocked calls of a command.
 #[derive(Debug, Default)]
-pub(super) struct Waiters {
+pub(super) struct BlockingCalls {
     threads: Arc<AtomicUsize>,
 }
 
-/// One of them, counted as long as it exists.
-struct Place(Arc<AtomicUsize>);
+/// Counts as one blocked call until it is dropped.
+struct Slot(Arc<AtomicUsize>);
 
-impl Waiters {
-    fn take_place(&self) -> rustix::io::Result<Place> {
-        let place = Place(self.threads.clone());
+impl BlockingCalls {
+    fn take_slot(&self) -> rustix::io::Result<Slot> {
+        let slot = Slot(self.threads.clone());
         let taken = self.threads.fetch_add(1, Ordering::Relaxed);
-        if taken < MAX_THREADS { Ok(place) } else { Err(Errno::AGAIN) }
+        if taken < MAX_THREADS { Ok(slot) } else { Err(Errno::AGAIN) }
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Call<'_> {
-    /// Tries something on a file until it has an answer, and answers the call. A try must not wait for long:
-    /// between two of them the caller may turn out to have ended.
-    pub(super) fn later(
+    /// Retries `attempt` on a thread until it returns a response, and responds to the call. An attempt must
+    /// not block for long: the caller may end between two of them.
+    pub(super) fn retry_on_thread(
         &self,
         file: OwnedFd,
-        mut attempt: impl FnMut(&OwnedFd) -> rustix::io::Result<Option<Answer>> + Send + 'static,
-    ) -> rustix::io::Result<Answer> {
-        let place = self.supervised.waiters.take_place()?;
-        let (calls, waiting, credentials) =
-            (self.supervised.calls.clone(), *self.waiting, self.credentials);
+        mut attempt: impl FnMut(&OwnedFd) -> rustix::io::Result<Option<Response>> + Send + 'static,
+    ) -> rustix::io::Result<Response> {
+        let slot = self.supervised.blocking.take_slot()?;
+        let (calls, notification, credentials) =
+            (self.supervised.listener.clone(), *self.notification, self.credentials);
         let thread = std::thread::Builder::new().name("toolcrib-wait".to_owned());
         let started = thread.spawn(move || {
             let mut pause = FIRST_PAUSE;
             let answer = loop {
-                match credentials.hold(|| attempt(&file)) {
+                match credentials.run_as(|| attempt(&file)) {
                     Ok(None) => {}
                     Ok(Some(answer)) => break Ok(answer),
                     Err(errno) => break Err(errno),
                 }
-                if !still_waits(&calls, &waiting) {
+                if !is_still_pending(&calls, &notification) {
                     return;
                 }
                 std::thread::sleep(pause);
                 pause = (pause * 2).min(LONGEST_PAUSE);
             };
-            // Whoever hears the answer may ask for the next place.
-            drop(place);
-            reply(&calls, &waiting, answer);
+            // The caller may make the next blocking call as soon as it has the response.
+            drop(slot);
+            reply(&calls, &notification, answer);
         });
-        started.map(|_| Answer::Later).map_err(|_| Errno::AGAIN)
+        started.map(|_| Response::Later).map_err(|_| Errno::AGAIN)
     }
 }

@@ -19,13 +19,13 @@ use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabiliti
 
 use crate::guard::Program;
 
-/// A thread of a command that waits for the answer to a call.
+/// A thread of a command that waits for the response to a call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Caller {
     pub(super) thread: i32,
 }
 
-/// Where a relative path begins.
+/// The start of a relative path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Base {
     WorkingDirectory,
@@ -33,8 +33,8 @@ pub(super) enum Base {
 }
 
 impl Base {
-    /// The base that a `dirfd` argument names: a number of 32 bits.
-    pub(super) fn of_argument(argument: u64) -> Base {
+    /// The base of a `dirfd` argument, a number of 32 bits.
+    pub(super) fn from_argument(argument: u64) -> Base {
         match argument as u32 as i32 {
             libc::AT_FDCWD => Base::WorkingDirectory,
             descriptor => Base::Descriptor(descriptor),
@@ -43,7 +43,7 @@ impl Base {
 }
 
 impl Caller {
-    /// Opens the base of a path, without any access to its content.
+    /// Opens the base of a path with `O_PATH`.
     pub(super) fn open_base(self, base: Base) -> rustix::io::Result<OwnedFd> {
         let path = match base {
             Base::WorkingDirectory => format!("/proc/{}/cwd", self.thread),
@@ -53,13 +53,13 @@ impl Caller {
         opened.map_err(|errno| if errno == Errno::NOENT { Errno::BADF } else { errno })
     }
 
-    /// The root of the file system as the command sees it.
+    /// Opens the root directory in the command's view.
     pub(super) fn open_root(self) -> rustix::io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         open(format!("/proc/{}/root", self.thread), flags, Mode::empty())
     }
 
-    /// A duplicate of one of its descriptors, which may be a socket.
+    /// Duplicates one of its descriptors, which may be a socket.
     pub(super) fn duplicate(self, number: i32) -> rustix::io::Result<OwnedFd> {
         let leader = self.status_field("Tgid:").ok_or(Errno::SRCH)?;
         let leader = leader.parse().ok().and_then(Pid::from_raw).ok_or(Errno::SRCH)?;
@@ -67,25 +67,25 @@ impl Caller {
         pidfd_getfd(process, number, PidfdGetfdFlags::empty())
     }
 
-    /// What `self` in `/proc` stands for, in the numbers of the command's own namespace.
-    pub(super) fn own_process(self) -> Option<String> {
+    /// The target of `/proc/self`, in the numbers of the command's PID namespace.
+    pub(super) fn proc_self(self) -> Option<String> {
         last_word(&self.status_field("NStgid:")?)
     }
 
-    /// What `thread-self` in `/proc` stands for.
-    pub(super) fn own_thread(self) -> Option<String> {
+    /// The target of `/proc/thread-self`.
+    pub(super) fn proc_thread_self(self) -> Option<String> {
         let thread = last_word(&self.status_field("NSpid:")?)?;
-        Some(format!("{}/task/{thread}", self.own_process()?))
+        Some(format!("{}/task/{thread}", self.proc_self()?))
     }
 
-    /// The bits that are cleared in the mode of a new file.
+    /// Its umask.
     pub(super) fn umask(self) -> Mode {
         let field = self.status_field("Umask:");
         let bits = field.and_then(|field| u32::from_str_radix(&field, 8).ok());
         Mode::from_raw_mode(bits.unwrap_or(0o077))
     }
 
-    /// The size that its files may have; nothing, if that is not limited.
+    /// Its file size limit. `None` if there is none.
     pub(super) fn file_size_limit(self) -> Option<u64> {
         let limits = fs::read_to_string(format!("/proc/{}/limits", self.thread)).ok()?;
         let limit = limits.lines().find_map(|line| line.strip_prefix("Max file size"))?;
@@ -100,8 +100,8 @@ impl Caller {
         }
     }
 
-    /// The number of the terminal that controls it, as `/dev/pts` names it; nothing, if it has none.
-    pub(super) fn terminal(self) -> Option<u32> {
+    /// The number of its controlling terminal in `/dev/pts`. `None` if it has none.
+    pub(super) fn controlling_terminal(self) -> Option<u32> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.thread)).ok()?;
         let (_, after_name) = stat.rsplit_once(')')?;
         let device: u32 = after_name.split_ascii_whitespace().nth(4)?.parse().ok()?;
@@ -109,7 +109,7 @@ impl Caller {
         (136..=143).contains(&major).then(|| (major - 136) * 256 + minor)
     }
 
-    /// The device of the file system that a file in the command's view is on, as the kernel numbers it.
+    /// The kernel's number of the device that holds a file in the command's view.
     pub(super) fn device_of(self, file: &OwnedFd) -> Option<u32> {
         let about = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
         let mounts = fs::read_to_string(format!("/proc/{}/mountinfo", self.thread)).ok()?;
@@ -130,14 +130,14 @@ impl Caller {
         Some(Program { path, arguments: arguments.collect() })
     }
 
-    /// The users and groups that its accesses to files are checked for.
+    /// The user and group with which its file accesses are checked.
     pub(super) fn credentials(self) -> Option<Credentials> {
         let number =
             |name| self.status_field(name).and_then(|field| last_word(&field)?.parse().ok());
         Some(Credentials { user: number("Uid:")?, group: number("Gid:")? })
     }
 
-    /// A field of its status, without the name.
+    /// The value of a field of `/proc/PID/status`.
     fn status_field(self, name: &str) -> Option<String> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.thread)).ok()?;
         let field = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -148,13 +148,13 @@ impl Caller {
 /// Subcommands are among the first arguments.
 const MAX_ARGUMENT_BYTES: u64 = 4096;
 
-/// More generations than a command has.
-const MAX_GENERATIONS: usize = 1_000;
+/// More ancestors than a process of a command has.
+const MAX_ANCESTORS: usize = 1_000;
 
-/// Whether a process was started by another, or by one that it started, and so on.
-pub(super) fn is_beneath(process: i32, ancestor: i32) -> bool {
+/// Whether a process is a descendant of another.
+pub(super) fn is_descendant(process: i32, ancestor: i32) -> bool {
     let mut process = process;
-    for _ in 0..MAX_GENERATIONS {
+    for _ in 0..MAX_ANCESTORS {
         let parent = Caller { thread: process }.status_field("PPid:");
         match parent.and_then(|parent| parent.parse().ok()) {
             Some(parent) if parent == ancestor => return true,
@@ -169,7 +169,7 @@ fn last_word(field: &str) -> Option<String> {
     field.split_ascii_whitespace().last().map(str::to_owned)
 }
 
-/// The user and the group that a command's accesses to files are checked for.
+/// The user and group with which a command's file accesses are checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Credentials {
     user: u32,
@@ -177,32 +177,32 @@ pub(super) struct Credentials {
 }
 
 impl Credentials {
-    /// Runs something with these credentials and without capabilities: a call that is performed for a
-    /// command must never succeed where the command's own would fail.
+    /// Runs `perform` with these credentials and without capabilities: a call for a command must never
+    /// succeed where the command's own would fail.
     ///
-    /// Credentials belong to the thread, so other threads of this process do not notice.
-    pub(super) fn hold<T>(
+    /// Credentials belong to the thread, so other threads of this process are not affected.
+    pub(super) fn run_as<T>(
         self,
         perform: impl FnOnce() -> rustix::io::Result<T>,
     ) -> rustix::io::Result<T> {
-        // Nothing else changes those of this thread.
-        let held = CAPABILITIES.with(|held| {
-            let own = || capabilities(None).ok().filter(|sets| !sets.effective.is_empty());
-            *held.get_or_init(own)
+        // No other code changes the capabilities of this thread.
+        let own_capabilities = CAPABILITIES.with(|cell| {
+            let read = || capabilities(None).ok().filter(|sets| !sets.effective.is_empty());
+            *cell.get_or_init(read)
         });
-        let Some(held) = held else { return perform() };
-        let own = OWN.with(|own| {
+        let Some(own_capabilities) = own_capabilities else { return perform() };
+        let own = OWN_CREDENTIALS.with(|own| {
             *own.get_or_init(|| Credentials { user: geteuid().as_raw(), group: getegid().as_raw() })
         });
         if self != own {
             setfsgid(Gid::from_raw(self.group));
             setfsuid(Uid::from_raw(self.user));
         }
-        let none = CapabilitySets { effective: CapabilitySet::empty(), ..held };
+        let none = CapabilitySets { effective: CapabilitySet::empty(), ..own_capabilities };
         let dropped = set_capabilities(None, none);
         let outcome = dropped.map(|()| perform());
-        // The permitted capabilities are still there, so this cannot fail.
-        let _ = set_capabilities(None, held);
+        // The permitted capabilities are unchanged, so this cannot fail.
+        let _ = set_capabilities(None, own_capabilities);
         if self != own {
             setfsuid(Uid::from_raw(own.user));
             setfsgid(Gid::from_raw(own.group));
@@ -212,44 +212,44 @@ impl Credentials {
 }
 
 thread_local! {
-    /// The capabilities of this thread, if it has any.
+    /// The capabilities of this thread. `None` if it has none.
     static CAPABILITIES: OnceCell<Option<CapabilitySets>> = const { OnceCell::new() };
-    /// The user and the group of this thread.
-    static OWN: OnceCell<Credentials> = const { OnceCell::new() };
-    /// Whether this thread has a file creation mask and a working directory of its own.
-    static IS_ALONE: Cell<bool> = const { Cell::new(false) };
+    /// The user and group of this thread.
+    static OWN_CREDENTIALS: OnceCell<Credentials> = const { OnceCell::new() };
+    /// Whether this thread has its own umask and working directory.
+    static HAS_OWN_FS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Gives this thread a file creation mask and a working directory of its own. In containers that refuse this,
-/// the supervisor does without.
-pub(crate) fn stand_alone() -> io::Result<()> {
-    let alone = nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok();
-    IS_ALONE.set(alone);
+/// Gives this thread its own umask and working directory. If a container refuses this, the supervisor works
+/// without.
+pub(crate) fn unshare_fs() -> io::Result<()> {
+    let unshared = nix::sched::unshare(nix::sched::CloneFlags::CLONE_FS).is_ok();
+    HAS_OWN_FS.set(unshared);
     Ok(())
 }
 
-/// Whether this thread has a working directory of its own.
-pub(super) fn is_alone() -> bool {
-    IS_ALONE.get()
+/// Whether this thread has its own umask and working directory.
+pub(super) fn has_own_fs() -> bool {
+    HAS_OWN_FS.get()
 }
 
-/// Has new files made with a mask. Where this thread shares its own with others, the answer is the mode to be
-/// set afterwards.
-pub(super) fn prepare_mode(mode: Mode, mask: Mode) -> Option<Mode> {
-    if is_alone() {
+/// Sets the umask for new files. If this thread shares its umask with others, returns the mode to set
+/// afterwards instead.
+pub(super) fn apply_umask(mode: Mode, mask: Mode) -> Option<Mode> {
+    if has_own_fs() {
         umask(mask);
         return None;
     }
     Some(mode - mask)
 }
 
-/// The path under which this process can open a descriptor again.
-pub(super) fn reopening_path(file: &OwnedFd) -> PathBuf {
+/// A path by which this process can open a descriptor's file again.
+pub(super) fn proc_fd_path(file: &OwnedFd) -> PathBuf {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into()
 }
 
-/// The real path of an open file, as the kernel tells it.
-pub(super) fn path_of(file: &OwnedFd) -> rustix::io::Result<PathBuf> {
-    let path = fs::read_link(reopening_path(file));
+/// The real path of an open file, from the kernel.
+pub(super) fn real_path(file: &OwnedFd) -> rustix::io::Result<PathBuf> {
+    let path = fs::read_link(proc_fd_path(file));
     path.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
 }

@@ -1,14 +1,14 @@
-//! A supervised call, with its arguments copied out of the caller's memory.
+//! A supervised call with its arguments, copied from the caller's memory.
 
 use std::io;
 use std::path::PathBuf;
 
 use super::caller::{Base, Caller};
 use super::resolve::GivenPath;
-use crate::remote_memory::Memory;
-use crate::sandbox::Waiting;
+use crate::remote_memory::RemoteMemory;
+use crate::sandbox::Notification;
 
-/// What a call does.
+/// A supervised call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Operation {
     Open {
@@ -56,9 +56,9 @@ pub(super) enum Operation {
         descriptor: i32,
         mode: u32,
     },
-    /// Sets an extended attribute; without a value, removes it.
+    /// Sets an extended attribute, or removes it if there is no value.
     SetAttribute {
-        of: AttributeOf,
+        of: AttributeTarget,
         name: PathBuf,
         value: Option<(Vec<u8>, u32)>,
     },
@@ -70,24 +70,24 @@ pub(super) enum Operation {
         descriptor: i32,
         address: Vec<u8>,
     },
-    /// A datagram to an address. It is only looked at.
+    /// A datagram to an address. It is only observed.
     Send {
         address: Vec<u8>,
     },
-    /// A socket that is refused.
+    /// A socket, which is denied.
     MakeSocket {
         family: i32,
     },
 }
 
-/// Which file an extended attribute belongs to.
+/// The file of an extended attribute.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AttributeOf {
+pub(super) enum AttributeTarget {
     Path { file: GivenPath, follow: bool },
     Descriptor(i32),
 }
 
-/// Calls that change files by name, whatever their other arguments are.
+/// Calls that change files by name, with any arguments.
 pub(crate) const FILE_CALLS: &[i64] = &[
     libc::SYS_truncate,
     libc::SYS_unlinkat,
@@ -127,7 +127,7 @@ pub(crate) const FILE_CALLS: &[i64] = &[
     libc::SYS_chmod,
 ];
 
-/// Calls that open files, each with the argument that has its flags.
+/// Calls that open files, with the index of the flags argument.
 pub(crate) const OPEN_CALLS: &[(i64, u8)] = &[
     (libc::SYS_openat, 2),
     #[cfg(target_arch = "x86_64")]
@@ -138,37 +138,38 @@ pub(crate) const OPEN_CALLS: &[(i64, u8)] = &[
 const FCHMODAT2: i64 = 452;
 
 /// The largest value of an extended attribute.
-const ATTRIBUTE_BYTES: u64 = 64 << 10;
+const MAX_ATTRIBUTE_BYTES: u64 = 64 << 10;
 
 /// The largest address of a socket.
-const ADDRESS_BYTES: u64 = 128;
+const MAX_ADDRESS_BYTES: u64 = 128;
 
 impl Operation {
-    /// Reads the arguments of a waiting call. Numbers that the kernel takes as 32 bits are cut to that.
-    pub(super) fn read(waiting: &Waiting) -> io::Result<Option<Operation>> {
-        let arguments = waiting.arguments;
-        let caller = Caller { thread: waiting.thread };
-        let memory = Memory::of(caller.thread);
+    /// Reads the arguments of a call. Numbers that the kernel takes as 32 bits are truncated. Returns `None`
+    /// for other calls.
+    pub(super) fn read(notification: &Notification) -> io::Result<Option<Operation>> {
+        let arguments = notification.arguments;
+        let caller = Caller { thread: notification.thread };
+        let memory = RemoteMemory::of(caller.thread);
         let number = |index: usize| arguments[index] as u32;
         let at = |base: usize, path: usize| -> io::Result<GivenPath> {
-            let path = memory.path(arguments[path])?;
-            Ok(GivenPath { base: Base::of_argument(arguments[base]), path })
+            let path = memory.read_path(arguments[path])?;
+            Ok(GivenPath { base: Base::from_argument(arguments[base]), path })
         };
         let here = |path: usize| -> io::Result<GivenPath> {
-            Ok(GivenPath { base: Base::WorkingDirectory, path: memory.path(arguments[path])? })
+            Ok(GivenPath { base: Base::WorkingDirectory, path: memory.read_path(arguments[path])? })
         };
-        let attribute_of = || -> io::Result<AttributeOf> {
-            Ok(match waiting.call {
+        let attribute_of = || -> io::Result<AttributeTarget> {
+            Ok(match notification.syscall {
                 libc::SYS_fsetxattr | libc::SYS_fremovexattr => {
-                    AttributeOf::Descriptor(number(0) as i32)
+                    AttributeTarget::Descriptor(number(0) as i32)
                 }
                 call => {
                     let follow = matches!(call, libc::SYS_setxattr | libc::SYS_removexattr);
-                    AttributeOf::Path { file: here(0)?, follow }
+                    AttributeTarget::Path { file: here(0)?, follow }
                 }
             })
         };
-        Ok(Some(match waiting.call {
+        Ok(Some(match notification.syscall {
             libc::SYS_openat => {
                 Operation::Open { file: at(0, 1)?, flags: number(2), mode: number(3) }
             }
@@ -184,7 +185,7 @@ impl Operation {
                 Operation::Link { from: at(0, 1)?, to: at(2, 3)?, flags: number(4) }
             }
             libc::SYS_symlinkat => {
-                Operation::Symlink { target: memory.path(arguments[0])?, at: at(1, 2)? }
+                Operation::Symlink { target: memory.read_path(arguments[0])?, at: at(1, 2)? }
             }
             libc::SYS_mkdirat => Operation::MakeDirectory { at: at(0, 1)?, mode: number(2) },
             libc::SYS_mknodat => {
@@ -207,31 +208,31 @@ impl Operation {
                 }
             }
             libc::SYS_setxattr | libc::SYS_lsetxattr | libc::SYS_fsetxattr => {
-                if arguments[3] > ATTRIBUTE_BYTES {
+                if arguments[3] > MAX_ATTRIBUTE_BYTES {
                     return Err(io::Error::from_raw_os_error(libc::E2BIG));
                 }
                 let length = usize::try_from(arguments[3]).unwrap_or(0);
-                let value = memory.whole(arguments[2], length)?;
-                let (of, name) = (attribute_of()?, memory.path(arguments[1])?);
+                let value = memory.read_exact(arguments[2], length)?;
+                let (of, name) = (attribute_of()?, memory.read_path(arguments[1])?);
                 Operation::SetAttribute { of, name, value: Some((value, number(4))) }
             }
             libc::SYS_removexattr | libc::SYS_lremovexattr | libc::SYS_fremovexattr => {
-                let (of, name) = (attribute_of()?, memory.path(arguments[1])?);
+                let (of, name) = (attribute_of()?, memory.read_path(arguments[1])?);
                 Operation::SetAttribute { of, name, value: None }
             }
             libc::SYS_connect => {
-                let length = usize::try_from(arguments[2].min(ADDRESS_BYTES)).unwrap_or(0);
-                let address = memory.bytes(arguments[1], length)?;
+                let length = usize::try_from(arguments[2].min(MAX_ADDRESS_BYTES)).unwrap_or(0);
+                let address = memory.read_up_to(arguments[1], length)?;
                 Operation::Connect { descriptor: number(0) as i32, address }
             }
             libc::SYS_bind => {
-                let length = usize::try_from(arguments[2].min(ADDRESS_BYTES)).unwrap_or(0);
-                let address = memory.bytes(arguments[1], length)?;
+                let length = usize::try_from(arguments[2].min(MAX_ADDRESS_BYTES)).unwrap_or(0);
+                let address = memory.read_up_to(arguments[1], length)?;
                 Operation::Bind { descriptor: number(0) as i32, address }
             }
             libc::SYS_sendto => {
-                let length = usize::try_from(arguments[5].min(ADDRESS_BYTES)).unwrap_or(0);
-                Operation::Send { address: memory.bytes(arguments[4], length)? }
+                let length = usize::try_from(arguments[5].min(MAX_ADDRESS_BYTES)).unwrap_or(0);
+                Operation::Send { address: memory.read_up_to(arguments[4], length)? }
             }
             libc::SYS_socket => Operation::MakeSocket { family: number(0) as i32 },
             #[cfg(target_arch = "x86_64")]
@@ -253,7 +254,7 @@ impl Operation {
             libc::SYS_link => Operation::Link { from: here(0)?, to: here(1)?, flags: 0 },
             #[cfg(target_arch = "x86_64")]
             libc::SYS_symlink => {
-                Operation::Symlink { target: memory.path(arguments[0])?, at: here(1)? }
+                Operation::Symlink { target: memory.read_path(arguments[0])?, at: here(1)? }
             }
             #[cfg(target_arch = "x86_64")]
             libc::SYS_mkdir => Operation::MakeDirectory { at: here(0)?, mode: number(1) },

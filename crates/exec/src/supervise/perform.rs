@@ -1,4 +1,4 @@
-//! Performs the calls that change names: each is decided on first, and then made on open directories.
+//! Performs calls that change directory entries: each is decided on, then made relative to open directories.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::{Resource, Signal, getrlimit};
 
-use super::caller::{path_of, prepare_mode, reopening_path};
-use super::operation::{AttributeOf, Operation};
-use super::resolve::{Found, GivenPath, LastLink};
+use super::caller::{apply_umask, proc_fd_path, real_path};
+use super::operation::{AttributeTarget, Operation};
+use super::resolve::{FinalSymlink, GivenPath, Resolved};
 use super::review;
-use super::{Answer, Call};
+use super::{Call, Response};
 use crate::guard::{FileAccess, FileAction, GuardVerdict, NodeKind};
 use crate::refusal::DeniedAction;
 
-/// The bits of a mode that `mkdir`, `mknod` and `chmod` take.
-const MODE: u32 = 0o7777;
+/// The mode bits that `mkdir`, `mknod` and `chmod` accept.
+const MODE_BITS: u32 = 0o7777;
 
-/// `RENAME_WHITEOUT` is of no use to a command, and `renameat2` knows no other flags.
+/// `RENAME_WHITEOUT` is useless to a command, and `renameat2` knows no other flags.
 const RENAME_FLAGS: RenameFlags = RenameFlags::NOREPLACE.union(RenameFlags::EXCHANGE);
 
 impl Call<'_> {
-    /// Performs a call that changes files.
-    pub(super) fn perform(&self, operation: Operation) -> rustix::io::Result<Answer> {
+    /// Performs a call and returns the response.
+    pub(super) fn perform(&self, operation: Operation) -> rustix::io::Result<Response> {
         match operation {
             Operation::Open { file, flags, mode } => return self.open(&file, flags, mode),
             Operation::Truncate { file, length } => self.truncate(&file, length),
@@ -37,7 +37,7 @@ impl Call<'_> {
             Operation::MakeDirectory { at, mode } => self.make_directory(&at, mode),
             Operation::MakeNode { at, mode, device } => self.make_node(&at, mode, device),
             Operation::ChangeMode { file, mode, follow } => {
-                let last = if follow { LastLink::Follow } else { LastLink::Keep };
+                let last = if follow { FinalSymlink::Follow } else { FinalSymlink::Keep };
                 let found = self.resolver.resolve(&file, last)?;
                 self.change_mode(&found, mode)
             }
@@ -50,11 +50,11 @@ impl Call<'_> {
             Operation::Send { address } => return Ok(self.send(&address)),
             Operation::MakeSocket { family } => return Ok(self.refuse_socket(family)),
         }?;
-        Ok(Answer::Value(0))
+        Ok(Response::Value(0))
     }
 
     fn truncate(&self, file: &GivenPath, length: u64) -> rustix::io::Result<()> {
-        let found = self.resolver.resolve(file, LastLink::Follow)?;
+        let found = self.resolver.resolve(file, FinalSymlink::Follow)?;
         let target = found.target.as_ref().ok_or(Errno::NOENT)?;
         match found.kind() {
             Some(FileType::RegularFile) => {}
@@ -64,24 +64,26 @@ impl Call<'_> {
         found.check_slash()?;
         let path = self.path_of_target(&found)?;
         if let Some(path) = &path {
-            // The content of a file that is reviewed changes as a whole only.
-            self.ask_without_review(&[access(path, &found, FileAction::Write)])?;
+            // The content of a reviewed file only changes as a whole.
+            self.ask_guard_without_review(&[access(path, &found, FileAction::Write)])?;
         }
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let open = || openat(CWD, reopening_path(target), flags, Mode::empty());
-        let file = self.told(Some(DeniedAction::Change), path, self.credentials.hold(open))?;
+        let open = || openat(CWD, proc_fd_path(target), flags, Mode::empty());
+        let file =
+            self.report_if_denied(Some(DeniedAction::Change), path, self.credentials.run_as(open))?;
         self.check_size(length, fstat(&file)?.st_size)?;
-        self.credentials.hold(|| ftruncate(&file, length))
+        self.credentials.run_as(|| ftruncate(&file, length))
     }
 
-    /// Fails if a file would grow beyond the limit of the caller. The kernel compares with the limit of the thread
-    /// that makes the call, and ends a program that passes its own: so that of this process counts as well.
+    /// Fails if a file would grow beyond the limit of the caller. The kernel checks the limit of the thread
+    /// that makes the call, and kills a program that exceeds its own: so the limit of this process counts,
+    /// too.
     fn check_size(&self, length: u64, now: i64) -> rustix::io::Result<()> {
         let own = getrlimit(Resource::Fsize).current;
         let of_caller = self.caller.file_size_limit();
         let grows = i64::try_from(length).is_ok_and(|length| length > now);
         if grows && of_caller.is_some_and(|limit| length > limit) {
-            self.check_waiting()?;
+            self.check_still_pending()?;
             self.caller.signal(Signal::XFSZ);
             return Err(Errno::FBIG);
         }
@@ -89,10 +91,11 @@ impl Call<'_> {
     }
 
     fn remove(&self, file: &GivenPath, directory: bool) -> rustix::io::Result<()> {
-        let found = self.resolver.resolve(file, LastLink::Name)?;
+        let found = self.resolver.resolve(file, FinalSymlink::Name)?;
         let path = found.path()?;
-        let (parent, name) = found.place()?;
-        // What fails without a sandbox is no refusal. Git tries to remove each directory that may be empty.
+        let (parent, name) = found.parent_and_name()?;
+        // A call that fails without a sandbox is not a denial. Git tries to remove each directory that may be
+        // empty.
         match (found.kind(), directory) {
             (Some(FileType::Directory), true) if self.has_entries(&found) => {
                 return Err(Errno::NOTEMPTY);
@@ -100,23 +103,23 @@ impl Call<'_> {
             (Some(FileType::Directory), false) => return Err(Errno::ISDIR),
             _ => {}
         }
-        // The kernel never removes a dot.
+        // The kernel never removes `.`.
         if found.target.is_some() && !found.is_dot() {
             self.check_not_mounted(DeniedAction::Remove, &found, &path)?;
-            self.ask_without_review(&[access(&path, &found, FileAction::Remove)])?;
+            self.ask_guard_without_review(&[access(&path, &found, FileAction::Remove)])?;
         }
         let flags = if directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        let removed = self.credentials.hold(|| unlinkat(parent, &name, flags));
-        // That a name is not there is no refusal.
+        let removed = self.credentials.run_as(|| unlinkat(parent, &name, flags));
+        // A missing file is not a denial.
         let path = found.target.is_some().then_some(path);
-        self.told(Some(DeniedAction::Remove), path, removed)
+        self.report_if_denied(Some(DeniedAction::Remove), path, removed)
     }
 
-    /// Whether there is something in a directory. One that cannot be listed counts as empty.
-    fn has_entries(&self, found: &Found) -> bool {
+    /// Whether a directory has entries. One that cannot be listed counts as empty.
+    fn has_entries(&self, found: &Resolved) -> bool {
         let Some(target) = found.target.as_ref().filter(|_| !found.is_dot()) else { return false };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let listed = self.credentials.hold(|| {
+        let listed = self.credentials.run_as(|| {
             let directory = openat(target, ".", flags, Mode::empty())?;
             Dir::read_from(directory)
         });
@@ -129,7 +132,7 @@ impl Call<'_> {
         if !RENAME_FLAGS.contains(flags) {
             return Err(Errno::INVAL);
         }
-        let found = |path| self.resolver.resolve(path, LastLink::Name);
+        let found = |path| self.resolver.resolve(path, FinalSymlink::Name);
         let (from, to) = (found(from)?, found(to)?);
         if from.is_dot() || to.is_dot() {
             let taken = to.is_dot() && flags.contains(RenameFlags::NOREPLACE);
@@ -146,28 +149,29 @@ impl Call<'_> {
         ];
         if flags.contains(RenameFlags::EXCHANGE) {
             let target = to.kind().map(node_kind).ok_or(Errno::NOENT)?;
-            // As on file systems that cannot: all that is in them would have to be decided on twice.
+            // As on file systems without exchange: all entries in both would have to be decided on.
             if source_is_directory || target == NodeKind::Directory {
                 return Err(Errno::INVAL);
             }
             accesses.push(access(&to_path, &to, FileAction::RenameFrom));
             accesses.push(access(&from_path, &from, FileAction::RenameTo(target)));
         }
-        let ((from_parent, from_name), (to_parent, to_name)) = (from.place()?, to.place()?);
-        if self.ask(&accesses)? == GuardVerdict::Review {
+        let ((from_parent, from_name), (to_parent, to_name)) =
+            (from.parent_and_name()?, to.parent_and_name()?);
+        if self.ask_guard(&accesses)? == GuardVerdict::Review {
             if flags.contains(RenameFlags::EXCHANGE) {
                 return Err(Errno::ACCESS);
             }
             let replaces = !flags.contains(RenameFlags::NOREPLACE);
-            review::rename(self, &from, (to_parent, &to_name, &to_path), replaces)?;
-            return self.credentials.hold(|| unlinkat(from_parent, &from_name, AtFlags::empty()));
+            review::rename_reviewed(self, &from, (to_parent, &to_name, &to_path), replaces)?;
+            return self.credentials.run_as(|| unlinkat(from_parent, &from_name, AtFlags::empty()));
         }
         let rename = |from: (&OwnedFd, &_), to: (&OwnedFd, &_), flags| {
-            self.credentials.hold(|| renameat_with(from.0, from.1, to.0, to.1, flags))
+            self.credentials.run_as(|| renameat_with(from.0, from.1, to.0, to.1, flags))
         };
         let renamed = rename((from_parent, &from_name), (to_parent, &to_name), flags);
-        self.told(Some(DeniedAction::Rename), Some(to_path.clone()), renamed)?;
-        self.still_allowed(to_parent, &to_path, &accesses[1], || {
+        self.report_if_denied(Some(DeniedAction::Rename), Some(to_path.clone()), renamed)?;
+        self.recheck_after_parent_moved(to_parent, &to_path, &accesses[1], || {
             rename((to_parent, &to_name), (from_parent, &from_name), flags)
         })
     }
@@ -178,14 +182,16 @@ impl Call<'_> {
             (true, super::caller::Base::Descriptor(number)) if has(libc::AT_EMPTY_PATH) => {
                 self.resolver.descriptor(number)?
             }
-            _ if has(libc::AT_SYMLINK_FOLLOW) => self.resolver.resolve(from, LastLink::Follow)?,
-            _ => self.resolver.resolve(from, LastLink::Keep)?,
+            _ if has(libc::AT_SYMLINK_FOLLOW) => {
+                self.resolver.resolve(from, FinalSymlink::Follow)?
+            }
+            _ => self.resolver.resolve(from, FinalSymlink::Keep)?,
         };
         let target = source.target.as_ref().ok_or(Errno::NOENT)?;
         source.check_slash()?;
         let kind = source.kind().map(node_kind).ok_or(Errno::NOENT)?;
-        let new = self.resolver.resolve(to, LastLink::Name)?;
-        let (parent, name) = new.place()?;
+        let new = self.resolver.resolve(to, FinalSymlink::Name)?;
+        let (parent, name) = new.parent_and_name()?;
         let new_path = new.path()?;
         let made = access(&new_path, &new, FileAction::Create(kind.clone()));
         let mut accesses = Vec::new();
@@ -193,17 +199,17 @@ impl Call<'_> {
             accesses.push(access(&path, &source, FileAction::Link));
         }
         accesses.push(made.clone());
-        self.ask_without_review(&accesses)?;
-        let linked = self.credentials.hold(|| match (kind, source.place()) {
-            // A symbolic link itself can be named only.
+        self.ask_guard_without_review(&accesses)?;
+        let linked = self.credentials.run_as(|| match (kind, source.parent_and_name()) {
+            // A symlink itself can only be linked by its name.
             (NodeKind::Symlink, Ok((from, old))) => {
                 linkat(from, &old, parent, &name, AtFlags::empty())
             }
-            _ => linkat(CWD, reopening_path(target), parent, &name, AtFlags::SYMLINK_FOLLOW),
+            _ => linkat(CWD, proc_fd_path(target), parent, &name, AtFlags::SYMLINK_FOLLOW),
         });
-        self.told(Some(DeniedAction::Make), Some(new_path.clone()), linked)?;
-        self.still_allowed(parent, &new_path, &made, || {
-            self.credentials.hold(|| unlinkat(parent, &name, AtFlags::empty()))
+        self.report_if_denied(Some(DeniedAction::Make), Some(new_path.clone()), linked)?;
+        self.recheck_after_parent_moved(parent, &new_path, &made, || {
+            self.credentials.run_as(|| unlinkat(parent, &name, AtFlags::empty()))
         })
     }
 
@@ -212,11 +218,11 @@ impl Call<'_> {
     }
 
     fn make_directory(&self, at: &GivenPath, mode: u32) -> rustix::io::Result<()> {
-        let mode = Mode::from_raw_mode(mode & MODE);
-        let later = prepare_mode(mode, self.caller.umask());
+        let mode = Mode::from_raw_mode(mode & MODE_BITS);
+        let mode_to_set = apply_umask(mode, self.caller.umask());
         self.make(at, NodeKind::Directory, |parent, name| {
             mkdirat(parent, name, mode)?;
-            later.map_or(Ok(()), |mode| chmodat(parent, name, mode, AtFlags::empty()))
+            mode_to_set.map_or(Ok(()), |mode| chmodat(parent, name, mode, AtFlags::empty()))
         })
     }
 
@@ -225,40 +231,40 @@ impl Call<'_> {
             0 => FileType::RegularFile,
             kind => FileType::from_raw_mode(kind),
         };
-        let mode = Mode::from_raw_mode(mode & MODE);
-        let later = prepare_mode(mode, self.caller.umask());
+        let mode = Mode::from_raw_mode(mode & MODE_BITS);
+        let mode_to_set = apply_umask(mode, self.caller.umask());
         self.make(at, node_kind(kind), |parent, name| {
             mknodat(parent, name, kind, mode, device)?;
-            later.map_or(Ok(()), |mode| chmodat(parent, name, mode, AtFlags::empty()))
+            mode_to_set.map_or(Ok(()), |mode| chmodat(parent, name, mode, AtFlags::empty()))
         })
     }
 
-    /// Makes a new name.
+    /// Creates a directory entry.
     fn make(
         &self,
         at: &GivenPath,
         kind: NodeKind,
         make: impl FnOnce(&OwnedFd, &std::ffi::OsStr) -> rustix::io::Result<()>,
     ) -> rustix::io::Result<()> {
-        let found = self.resolver.resolve(at, LastLink::Name)?;
-        let (parent, name) = found.place()?;
+        let found = self.resolver.resolve(at, FinalSymlink::Name)?;
+        let (parent, name) = found.parent_and_name()?;
         if found.target.is_some() {
             return Err(Errno::EXIST);
         }
         let path = found.path()?;
         let is_directory = kind == NodeKind::Directory;
         let made = access(&path, &found, FileAction::Create(kind));
-        // A file without content has nothing to review; what is written to it later is.
-        self.ask(std::slice::from_ref(&made))?;
-        let outcome = self.credentials.hold(|| make(parent, &name));
-        self.told(Some(DeniedAction::Make), Some(path.clone()), outcome)?;
-        self.still_allowed(parent, &path, &made, || {
+        // An empty file has no content to review. Later writes are reviewed.
+        self.ask_guard(std::slice::from_ref(&made))?;
+        let outcome = self.credentials.run_as(|| make(parent, &name));
+        self.report_if_denied(Some(DeniedAction::Make), Some(path.clone()), outcome)?;
+        self.recheck_after_parent_moved(parent, &path, &made, || {
             let flags = if is_directory { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-            self.credentials.hold(|| unlinkat(parent, &name, flags))
+            self.credentials.run_as(|| unlinkat(parent, &name, flags))
         })
     }
 
-    fn change_mode(&self, found: &Found, mode: u32) -> rustix::io::Result<()> {
+    fn change_mode(&self, found: &Resolved, mode: u32) -> rustix::io::Result<()> {
         let target = found.target.as_ref().ok_or(Errno::NOENT)?;
         found.check_slash()?;
         let path = self.path_of_target(found)?;
@@ -266,40 +272,40 @@ impl Call<'_> {
             return Err(Errno::OPNOTSUPP);
         }
         if let Some(path) = &path {
-            self.ask_without_review(&[access(path, found, FileAction::ChangeMode)])?;
+            self.ask_guard_without_review(&[access(path, found, FileAction::ChangeMode)])?;
         }
-        let mode = Mode::from_raw_mode(mode & MODE);
-        let change = || chmodat(CWD, reopening_path(target), mode, AtFlags::empty());
-        self.told(Some(DeniedAction::Change), path, self.credentials.hold(change))
+        let mode = Mode::from_raw_mode(mode & MODE_BITS);
+        let change = || chmodat(CWD, proc_fd_path(target), mode, AtFlags::empty());
+        self.report_if_denied(Some(DeniedAction::Change), path, self.credentials.run_as(change))
     }
 
-    /// Sets or removes an extended attribute. An access control list is one, so the same holds as for the mode.
+    /// Sets or removes an extended attribute. An access control list is one, so the rules of the mode apply.
     fn set_attribute(
         &self,
-        of: &AttributeOf,
+        of: &AttributeTarget,
         name: &Path,
         value: Option<(Vec<u8>, u32)>,
     ) -> rustix::io::Result<()> {
         let found = match of {
-            AttributeOf::Descriptor(number) => self.resolver.descriptor(*number)?,
-            AttributeOf::Path { file, follow: true } => {
-                self.resolver.resolve(file, LastLink::Follow)?
+            AttributeTarget::Descriptor(number) => self.resolver.descriptor(*number)?,
+            AttributeTarget::Path { file, follow: true } => {
+                self.resolver.resolve(file, FinalSymlink::Follow)?
             }
-            AttributeOf::Path { file, follow: false } => {
-                self.resolver.resolve(file, LastLink::Keep)?
+            AttributeTarget::Path { file, follow: false } => {
+                self.resolver.resolve(file, FinalSymlink::Keep)?
             }
         };
         let target = found.target.as_ref().ok_or(Errno::NOENT)?;
         found.check_slash()?;
-        // No command could set one on any of these.
+        // A command cannot set attributes of other kinds of files.
         if !matches!(found.kind(), Some(FileType::RegularFile | FileType::Directory)) {
             return Err(Errno::PERM);
         }
         let path = self.path_of_target(&found)?;
         if let Some(path) = &path {
-            self.ask_without_review(&[access(path, &found, FileAction::ChangeMode)])?;
+            self.ask_guard_without_review(&[access(path, &found, FileAction::ChangeMode)])?;
         }
-        let file = reopening_path(target);
+        let file = proc_fd_path(target);
         let set = || match &value {
             Some((value, flags)) => {
                 let flags = XattrFlags::from_bits(*flags).ok_or(Errno::INVAL)?;
@@ -307,52 +313,52 @@ impl Call<'_> {
             }
             None => removexattr(file, name),
         };
-        self.told(Some(DeniedAction::Change), path, self.credentials.hold(set))
+        self.report_if_denied(Some(DeniedAction::Change), path, self.credentials.run_as(set))
     }
 
-    /// The real path of a file that is there. Nothing, if it has no name any more, so that its content is
-    /// lost with the command. An open file that was renamed to where the command does not see it is refused:
-    /// a path that cannot be known cannot be decided on.
-    pub(super) fn path_of_target(&self, found: &Found) -> rustix::io::Result<Option<PathBuf>> {
+    /// The real path of an existing file. `None` if it has no name any more, so that its content is lost with
+    /// the command. Fails for an open file that was moved out of the command's view: without a path there can
+    /// be no decision.
+    pub(super) fn path_of_target(&self, found: &Resolved) -> rustix::io::Result<Option<PathBuf>> {
         let target = found.target.as_ref().ok_or(Errno::NOENT)?;
         let status = fstat(target)?;
         if status.st_nlink == 0 || found.kind() != Some(FileType::RegularFile) {
             return found.path().map(|path| (status.st_nlink != 0).then_some(path));
         }
         let path = found.path()?;
-        if found.place().is_ok() {
+        if found.parent_and_name().is_ok() {
             return Ok(Some(path));
         }
         let same = self.resolver.identity(&path) == Some((status.st_dev, status.st_ino));
         if same { Ok(Some(path)) } else { Err(Errno::ACCESS) }
     }
 
-    /// Asks once more if the directory was renamed since it was decided on, which takes another program
-    /// than the command; and takes the change back if it is not allowed there.
-    pub(super) fn still_allowed(
+    /// Asks again if the parent directory was renamed since the decision, which takes a program other than
+    /// the command. Reverts the change if it is not allowed there.
+    pub(super) fn recheck_after_parent_moved(
         &self,
         parent: &OwnedFd,
         path: &std::path::Path,
         decided: &FileAccess,
-        take_back: impl FnOnce() -> rustix::io::Result<()>,
+        revert: impl FnOnce() -> rustix::io::Result<()>,
     ) -> rustix::io::Result<()> {
-        let now = path_of(parent)?.join(path.file_name().unwrap_or_default());
+        let now = real_path(parent)?.join(path.file_name().unwrap_or_default());
         if now == path {
             return Ok(());
         }
         let moved = FileAccess { path: now, ..decided.clone() };
-        match self.ask(std::slice::from_ref(&moved)) {
+        match self.ask_guard(std::slice::from_ref(&moved)) {
             Ok(GuardVerdict::Allow) => Ok(()),
             Ok(_) | Err(_) => {
-                take_back()?;
+                revert()?;
                 Err(Errno::ACCESS)
             }
         }
     }
 }
 
-/// An access to what was found.
-pub(super) fn access(path: &std::path::Path, found: &Found, action: FileAction) -> FileAccess {
+/// An access to a resolved path.
+pub(super) fn access(path: &std::path::Path, found: &Resolved, action: FileAction) -> FileAccess {
     FileAccess { path: path.to_owned(), kind: found.kind().map(node_kind), action }
 }
 

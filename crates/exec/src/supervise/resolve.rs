@@ -1,8 +1,8 @@
-//! Resolves the paths of a command as the command itself would: from its own root, working directory or
-//! descriptor, with its own `/proc/self`.
+//! Resolves the paths of a command as the kernel would for the command: from its own root, working directory
+//! or descriptor, with its own `/proc/self`.
 //!
-//! The result is open descriptors. Whatever is renamed afterwards, the call is performed on the directory
-//! that was found, and the kernel still tells the real path of that directory.
+//! The result is open descriptors. Later renames do not matter: the call is performed on the directory that
+//! was found, and the kernel still reports the real path of that directory.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,20 +15,20 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::caller::{Base, Caller, Credentials, is_beneath, path_of};
+use super::caller::{Base, Caller, Credentials, is_descendant, real_path};
 
-/// As many symbolic links as the kernel follows in one path.
+/// The number of symlinks that the kernel follows in one path.
 const MAX_LINKS: usize = 40;
 
-/// The kind of a file system that shows processes.
+/// The type of the `proc` file system.
 const PROC_SUPER_MAGIC: i64 = 0x9fa0;
 
-/// Links of that file system that are plain text. All others lead straight to an open file.
+/// Symlinks of `/proc` that are plain text. All others lead directly to an open file.
 const TEXT_LINKS: [&str; 2] = ["mounts", "net"];
 
 const OPEN: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
-/// A path as a call gives it.
+/// A path argument of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct GivenPath {
     pub(super) base: Base,
@@ -37,66 +37,67 @@ pub(super) struct GivenPath {
 
 impl GivenPath {
     /// Whether it ends with a slash, so that it names a directory.
-    pub(super) fn has_slash(&self) -> bool {
+    pub(super) fn has_trailing_slash(&self) -> bool {
         self.path.as_os_str().as_bytes().ends_with(b"/")
     }
 }
 
-/// What becomes of a symbolic link that is the last name of a path, as the kernel has it.
+/// How to treat a symlink that is the last component of a path. The kernel has the same three ways.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LastLink {
-    /// It is followed.
+pub(super) enum FinalSymlink {
+    /// Follow it.
     Follow,
-    /// It is what the call is about, unless a slash behind it says that a directory is meant.
+    /// Use the symlink itself, unless a trailing slash asks for a directory.
     Keep,
-    /// It is the name itself that is made, removed or renamed. No slash changes that.
+    /// Use the directory entry, which is created, removed or renamed. A trailing slash does not change that.
     Name,
 }
 
-/// Where a path leads.
+/// The result of resolving a path.
 #[derive(Debug)]
-pub(super) struct Found {
-    /// The directory of its last name, and that name. Nothing, if a link of `/proc` leads straight to a file.
-    place: Option<(OwnedFd, OsString)>,
-    /// What is there, opened without any access to its content.
+pub(super) struct Resolved {
+    /// The directory of the last component, and that component. `None` if a symlink of `/proc` leads directly
+    /// to a file.
+    entry: Option<(OwnedFd, OsString)>,
+    /// The existing file, opened with `O_PATH`.
     pub(super) target: Option<OwnedFd>,
-    /// The path ends with a slash, so that it names a directory.
-    pub(super) slash: bool,
+    /// Whether the path ends with a slash, so that it names a directory.
+    pub(super) trailing_slash: bool,
 }
 
-impl Found {
-    /// The directory and the name in it, as the call that is performed takes them. A path that leads
-    /// straight to an open file has neither, and nothing can be made, removed or renamed there.
-    pub(super) fn place(&self) -> rustix::io::Result<(&OwnedFd, OsString)> {
-        let (parent, name) = self.place.as_ref().ok_or(Errno::INVAL)?;
+impl Resolved {
+    /// The directory and the name in it, for the call that is performed. Fails if the path leads directly to
+    /// an open file: nothing can be created, removed or renamed there.
+    pub(super) fn parent_and_name(&self) -> rustix::io::Result<(&OwnedFd, OsString)> {
+        let (parent, name) = self.entry.as_ref().ok_or(Errno::INVAL)?;
         let mut name = name.clone();
-        if self.slash {
+        if self.trailing_slash {
             name.push("/");
         }
         Ok((parent, name))
     }
 
-    /// The real path: of what is there, or of where it would be.
+    /// The real path. The file need not exist.
     pub(super) fn path(&self) -> rustix::io::Result<PathBuf> {
-        match (&self.place, &self.target) {
-            (Some((parent, name)), _) if !self.is_dot() => Ok(path_of(parent)?.join(name)),
-            (_, Some(target)) => path_of(target),
+        match (&self.entry, &self.target) {
+            (Some((parent, name)), _) if !self.is_dot() => Ok(real_path(parent)?.join(name)),
+            (_, Some(target)) => real_path(target),
             _ => Err(Errno::NOENT),
         }
     }
 
-    /// Whether the last name is `.` or `..`.
+    /// Whether the last component is `.` or `..`.
     pub(super) fn is_dot(&self) -> bool {
-        self.place.as_ref().is_some_and(|(_, name)| name == "." || name == "..")
+        self.entry.as_ref().is_some_and(|(_, name)| name == "." || name == "..")
     }
 
-    /// Fails if the path ends with a slash and leads to something other than a directory.
+    /// Fails if the path ends with a slash and leads to a file other than a directory.
     pub(super) fn check_slash(&self) -> rustix::io::Result<()> {
         let is_directory = || self.kind().is_none_or(|kind| kind == FileType::Directory);
-        if !self.slash || is_directory() { Ok(()) } else { Err(Errno::NOTDIR) }
+        if !self.trailing_slash || is_directory() { Ok(()) } else { Err(Errno::NOTDIR) }
     }
 
-    /// Whether something is mounted on the name.
+    /// Whether it is a mount point.
     pub(super) fn is_mounted(&self) -> bool {
         self.target.as_ref().is_some_and(|target| {
             let about = statx(target, c"", AtFlags::EMPTY_PATH, StatxFlags::empty());
@@ -104,7 +105,7 @@ impl Found {
         })
     }
 
-    /// What kind of file is there.
+    /// The kind of the existing file.
     pub(super) fn kind(&self) -> Option<FileType> {
         self.target.as_ref().and_then(kind)
     }
@@ -116,13 +117,17 @@ pub(super) struct Resolver<'a> {
     pub(super) caller: Caller,
     pub(super) root: &'a OwnedFd,
     pub(super) credentials: Credentials,
-    /// The process above all those of the command, if it sees others, too.
-    pub(super) keeper: Option<i32>,
+    /// The ancestor of all processes of the command, if the command also sees other processes.
+    pub(super) shim: Option<i32>,
 }
 
 impl Resolver<'_> {
-    /// Finds where a path leads.
-    pub(super) fn resolve(&self, given: &GivenPath, last: LastLink) -> rustix::io::Result<Found> {
+    /// Resolves a path.
+    pub(super) fn resolve(
+        &self,
+        given: &GivenPath,
+        last: FinalSymlink,
+    ) -> rustix::io::Result<Resolved> {
         let bytes = given.path.as_os_str().as_bytes();
         if bytes.is_empty() {
             return Err(Errno::NOENT);
@@ -131,10 +136,10 @@ impl Resolver<'_> {
             b'/' => self.root.try_clone().map_err(|_| Errno::MFILE)?,
             _ => self.caller.open_base(given.base)?,
         };
-        let slash = given.has_slash();
-        let (directory, name) = split(bytes);
-        // Without a link on the way the kernel finds it in one step. Links are followed here, since their
-        // text is meant for the command's own root and processes.
+        let trailing_slash = given.has_trailing_slash();
+        let (directory, name) = split_last_component(bytes);
+        // Without symlinks on the way, the kernel resolves it in one step. Symlinks are followed here, since
+        // their text refers to the command's own root and processes.
         let parent = if directory.is_empty() {
             start
         } else {
@@ -142,22 +147,22 @@ impl Resolver<'_> {
             let directory_path = OsStr::from_bytes(directory);
             let resolve = ResolveFlags::NO_SYMLINKS;
             let open = || openat2(&start, directory_path, flags, Mode::empty(), resolve);
-            // A directory that the command may not search is closed here, too.
-            match self.credentials.hold(open) {
-                Err(Errno::LOOP) => return self.walk(start, bytes, last, slash),
+            // A directory that the command may not search must not be searched here either.
+            match self.credentials.run_as(open) {
+                Err(Errno::LOOP) => return self.walk(start, bytes, last, trailing_slash),
                 opened => opened?,
             }
         };
-        self.walk(parent, name, last, slash)
+        self.walk(parent, name, last, trailing_slash)
     }
 
-    /// What a descriptor of the caller refers to.
-    pub(super) fn descriptor(&self, number: i32) -> rustix::io::Result<Found> {
+    /// The file of one of the caller's descriptors.
+    pub(super) fn descriptor(&self, number: i32) -> rustix::io::Result<Resolved> {
         let target = self.caller.open_base(Base::Descriptor(number))?;
-        Ok(Found { place: None, target: Some(target), slash: false })
+        Ok(Resolved { entry: None, target: Some(target), trailing_slash: false })
     }
 
-    /// Which file has a real path: its device and its number there.
+    /// The device and inode of the file at a real path.
     pub(super) fn identity(&self, path: &Path) -> Option<(u64, u64)> {
         let path = path.strip_prefix("/").ok()?;
         let flags = OPEN | OFlags::NOFOLLOW;
@@ -167,26 +172,30 @@ impl Resolver<'_> {
         Some((status.st_dev, status.st_ino))
     }
 
-    /// Goes from name to name.
+    /// Resolves a path component by component.
     fn walk(
         &self,
         start: OwnedFd,
         path: &[u8],
-        last: LastLink,
-        mut slash: bool,
-    ) -> rustix::io::Result<Found> {
-        let (mut here, mut pending, mut links) = (start, names(path), 0);
+        last: FinalSymlink,
+        mut trailing_slash: bool,
+    ) -> rustix::io::Result<Resolved> {
+        let (mut here, mut pending, mut links) = (start, reversed_components(path), 0);
         loop {
             let Some(name) = pending.pop() else {
                 // The path is a root.
                 let target = Some(here.try_clone().map_err(|_| Errno::MFILE)?);
-                return Ok(Found { place: Some((here, ".".into())), target, slash });
+                return Ok(Resolved { entry: Some((here, ".".into())), target, trailing_slash });
             };
             let is_last = pending.is_empty();
             let open = || openat(&here, &name, OPEN | OFlags::NOFOLLOW, Mode::empty());
-            let next = match self.credentials.hold(open) {
+            let next = match self.credentials.run_as(open) {
                 Err(Errno::NOENT) if is_last => {
-                    return Ok(Found { place: Some((here, name)), target: None, slash });
+                    return Ok(Resolved {
+                        entry: Some((here, name)),
+                        target: None,
+                        trailing_slash,
+                    });
                 }
                 next => next?,
             };
@@ -196,51 +205,55 @@ impl Resolver<'_> {
                 continue;
             }
             let is_followed = match last {
-                LastLink::Follow => true,
-                LastLink::Keep => slash,
-                LastLink::Name => false,
+                FinalSymlink::Follow => true,
+                FinalSymlink::Keep => trailing_slash,
+                FinalSymlink::Name => false,
             };
             if !is_link || (is_last && !is_followed) {
-                return Ok(Found { place: Some((here, name)), target: Some(next), slash });
+                return Ok(Resolved {
+                    entry: Some((here, name)),
+                    target: Some(next),
+                    trailing_slash,
+                });
             }
             links += 1;
             if links > MAX_LINKS {
                 return Err(Errno::LOOP);
             }
-            let text = match self.text_of_link(&here, &name, &next)? {
+            let text = match self.symlink_text(&here, &name, &next)? {
                 Some(text) => text,
-                // A link of `/proc` to an open file.
+                // A symlink of `/proc` to an open file.
                 None => {
                     self.check_own_process(&here)?;
                     let target = openat(&here, &name, OPEN, Mode::empty())?;
                     if is_last {
-                        return Ok(Found { place: None, target: Some(target), slash });
+                        return Ok(Resolved { entry: None, target: Some(target), trailing_slash });
                     }
                     here = target;
                     continue;
                 }
             };
-            // Behind the text of the last link, a slash means the same as behind the path.
-            slash |= is_last && text.ends_with(b"/");
+            // A slash at the end of the last symlink's text means the same as one at the end of the path.
+            trailing_slash |= is_last && text.ends_with(b"/");
             if text.starts_with(b"/") {
                 here = self.root.try_clone().map_err(|_| Errno::MFILE)?;
             }
-            pending.extend(names(&text));
+            pending.extend(reversed_components(&text));
         }
     }
 
-    /// Fails for the links of a process that is not the command's: the supervisor may follow them, and the
+    /// Fails for the symlinks of a process outside the command: the supervisor may follow them, but the
     /// command may not.
     fn check_own_process(&self, directory: &OwnedFd) -> rustix::io::Result<()> {
-        let Some(keeper) = self.keeper else { return Ok(()) };
-        let path = path_of(directory)?;
+        let Some(shim) = self.shim else { return Ok(()) };
+        let path = real_path(directory)?;
         let process = path.iter().nth(2).and_then(|name| name.to_str()?.parse().ok());
-        let is_own = process.is_some_and(|process| is_beneath(process, keeper));
+        let is_own = process.is_some_and(|process| is_descendant(process, shim));
         if is_own { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
-    /// The text of a link; nothing, if the kernel leads it somewhere by itself.
-    fn text_of_link(
+    /// The text of a symlink. `None` if the kernel resolves it by itself.
+    fn symlink_text(
         &self,
         directory: &OwnedFd,
         name: &OsStr,
@@ -250,31 +263,31 @@ impl Resolver<'_> {
             return Ok(Some(readlinkat(link, "", Vec::new())?.into_bytes()));
         }
         let own = match name.as_bytes() {
-            b"self" => self.caller.own_process(),
-            b"thread-self" => self.caller.own_thread(),
+            b"self" => self.caller.proc_self(),
+            b"thread-self" => self.caller.proc_thread_self(),
             _ => return Ok(None),
         };
         own.map(|own| Some(own.into_bytes())).ok_or(Errno::SRCH)
     }
 }
 
-/// The path up to the last name, and that name.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
+/// Splits off the last component of a path.
+fn split_last_component(path: &[u8]) -> (&[u8], &[u8]) {
     let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
     let path = &path[..end];
     match path.iter().rposition(|&byte| byte == b'/') {
         Some(0) => (b"", &path[1..]),
-        Some(slash) => {
-            let directory = &path[..slash];
-            let start = directory.iter().position(|&byte| byte != b'/').unwrap_or(slash);
-            (&directory[start..], &path[slash + 1..])
+        Some(trailing_slash) => {
+            let directory = &path[..trailing_slash];
+            let start = directory.iter().position(|&byte| byte != b'/').unwrap_or(trailing_slash);
+            (&directory[start..], &path[trailing_slash + 1..])
         }
         None => (b"", path),
     }
 }
 
-/// The names of a path, the last one first.
-fn names(path: &[u8]) -> Vec<OsString> {
+/// The components of a path, the last one first.
+fn reversed_components(path: &[u8]) -> Vec<OsString> {
     let names = path.rsplit(|&byte| byte == b'/').filter(|name| !name.is_empty());
     names.map(|name| OsString::from_vec(name.to_vec())).collect()
 }
@@ -283,7 +296,7 @@ fn kind(file: &OwnedFd) -> Option<FileType> {
     fstat(file).ok().map(|status| FileType::from_raw_mode(status.st_mode))
 }
 
-/// Whether a file is on a file system that shows processes and settings of the kernel.
+/// Whether a file is on a `proc` file system.
 pub(super) fn is_on_proc(file: impl AsFd) -> bool {
     fstatfs(file).is_ok_and(|status| status.f_type == PROC_SUPER_MAGIC)
 }
@@ -293,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_split_before_its_last_name() {
+    fn a_path_is_split_before_its_last_component() {
         for (path, directory, name) in [
             ("a", "", "a"),
             ("a/", "", "a"),
@@ -303,7 +316,7 @@ mod tests {
             ("/", "", ""),
             ("a/..", "a", ".."),
         ] {
-            let (found_directory, found_name) = split(path.as_bytes());
+            let (found_directory, found_name) = split_last_component(path.as_bytes());
             let found_directory =
                 String::from_utf8_lossy(found_directory).trim_end_matches('/').to_owned();
             assert_eq!(
@@ -312,6 +325,6 @@ mod tests {
                 "{path}"
             );
         }
-        assert_eq!(names(b"/a//b/"), ["b", "a"]);
+        assert_eq!(reversed_components(b"/a//b/"), ["b", "a"]);
     }
 }

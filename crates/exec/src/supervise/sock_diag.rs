@@ -1,7 +1,7 @@
-//! The local sockets that the commands of a session listen on, as the kernel lists them.
+//! Finds the Unix sockets on which the commands of a session listen, with `sock_diag`.
 //!
-//! Where the session has a network of its own, all sockets in it are the session's. Where it shares the
-//! machine's, a socket is the session's if one of its processes has it open.
+//! If the session has its own network namespace, all sockets in it belong to the session. If it shares the
+//! machine's, a socket belongs to the session if one of its processes has it open.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -13,7 +13,7 @@ use rustix::net::{
 
 use crate::shim::descendants;
 
-/// `SOCK_DIAG_BY_FAMILY`, and the messages that end a list.
+/// `SOCK_DIAG_BY_FAMILY`, and the messages that end a dump.
 const BY_FAMILY: u16 = 20;
 const DONE: u16 = 3;
 const ERROR: u16 = 2;
@@ -22,8 +22,8 @@ const DUMP: u16 = 0x301;
 /// `UDIAG_SHOW_NAME | UDIAG_SHOW_VFS`.
 const SHOW: u32 = 3;
 /// Attributes of an entry.
-const NAME: u16 = 0;
-const FILE: u16 = 1;
+const ATTR_NAME: u16 = 0;
+const ATTR_VFS: u16 = 1;
 
 /// A header, and the fixed part of an entry.
 const HEADER: usize = 16;
@@ -32,10 +32,10 @@ const ENTRY: usize = 16;
 /// More than a system has.
 const MAX_BYTES: usize = 16 << 20;
 
-/// By what a socket is found.
+/// The name of a Unix socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SocketName {
-    /// The device is that of the file system, which `stat` does not tell on all of them.
+    /// The device is that of the file system, which `stat` does not report on all of them.
     File {
         device: u32,
         inode: u64,
@@ -43,59 +43,57 @@ pub(super) enum SocketName {
     Abstract(Vec<u8>),
 }
 
-/// The sockets of the network that a command is in.
+/// The sockets of a command's network namespace.
 #[derive(Debug)]
-pub(crate) struct Listening {
-    /// Where the kernel is asked; it answers for the network that this was made in.
-    questions: Option<OwnedFd>,
-    /// Programs outside are in the same network.
+pub(crate) struct SocketTable {
+    /// A `sock_diag` socket. It reports on the network namespace in which it was created.
+    diag: Option<OwnedFd>,
+    /// Whether programs outside are in the same network namespace.
     shared: bool,
 }
 
-/// Where the kernel is asked for the sockets of the network that this process is in.
-pub(crate) fn ask_here() -> rustix::io::Result<OwnedFd> {
+/// Opens a `sock_diag` socket for the network namespace of this process.
+pub(crate) fn open_sock_diag() -> rustix::io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, Some(netlink::SOCK_DIAG))
 }
 
-impl Listening {
-    /// `own` answers for the network that is the session's alone; without it, that is the machine's.
-    pub(crate) fn new(own: Option<OwnedFd>, shared: bool) -> Listening {
-        let questions = if shared { ask_here().ok() } else { own };
-        Listening { questions, shared }
+impl SocketTable {
+    /// `own` is a `sock_diag` socket of the session's own network namespace. It is not used if `shared`.
+    pub(crate) fn new(own: Option<OwnedFd>, shared: bool) -> SocketTable {
+        let diag = if shared { open_sock_diag().ok() } else { own };
+        SocketTable { diag, shared }
     }
 
     /// Whether a command of the session listens on a socket.
-    pub(super) fn is_own(&self, name: &SocketName) -> rustix::io::Result<bool> {
+    pub(super) fn is_session_socket(&self, name: &SocketName) -> rustix::io::Result<bool> {
         if !self.shared && matches!(name, SocketName::Abstract(_)) {
             return Ok(true);
         }
-        let questions = self.questions.as_ref().ok_or(Errno::OPNOTSUPP)?;
-        let numbers = find(questions, name)?;
-        Ok(match self.shared {
-            false => !numbers.is_empty(),
-            true => !numbers.is_empty() && is_open_in_a_command(&numbers),
-        })
+        let diag = self.diag.as_ref().ok_or(Errno::OPNOTSUPP)?;
+        let numbers = socket_inodes(diag, name)?;
+        let exists = !numbers.is_empty();
+        Ok(exists && (!self.shared || is_open_in_descendant(&numbers)))
     }
 }
 
-/// The numbers of the sockets of a name.
-fn find(questions: &OwnedFd, name: &SocketName) -> rustix::io::Result<Vec<u32>> {
+/// The inodes of the sockets with a name.
+fn socket_inodes(diag: &OwnedFd, name: &SocketName) -> rustix::io::Result<Vec<u32>> {
     let mut request = Vec::with_capacity(HEADER + 24);
     request.extend(40_u32.to_ne_bytes());
     request.extend(BY_FAMILY.to_ne_bytes());
     request.extend(DUMP.to_ne_bytes());
     request.extend([0; 8]);
-    // The family, all states, no number, what is shown, no cookie.
+    // The family, all states, no inode, the attributes to show, no cookie.
     request.extend([1, 0, 0, 0]);
     request.extend(u32::MAX.to_ne_bytes());
     request.extend([0; 4]);
     request.extend(SHOW.to_ne_bytes());
     request.extend([0; 8]);
-    send(questions, &request, SendFlags::empty())?;
+    send(diag, &request, SendFlags::empty())?;
     let (mut numbers, mut read, mut buffer) = (Vec::new(), 0, vec![0; 64 << 10]);
     loop {
-        let (_, length) = recv(questions, &mut buffer, RecvFlags::empty())?;
+        let (_, length) = recv(diag, &mut buffer, RecvFlags::empty())?;
         let mut rest = buffer.get(..length).unwrap_or_default();
         read += length;
         if length == 0 || read > MAX_BYTES {
@@ -118,18 +116,18 @@ fn find(questions: &OwnedFd, name: &SocketName) -> rustix::io::Result<Vec<u32>> 
     }
 }
 
-/// Whether the attributes of an entry have a name.
+/// Whether the attributes of an entry have this name.
 fn has_name(mut attributes: &[u8], name: &SocketName) -> bool {
     while attributes.len() >= 4 {
         let size = usize::from(u16::from_ne_bytes([attributes[0], attributes[1]]));
         let kind = u16::from_ne_bytes([attributes[2], attributes[3]]);
         let Some(value) = attributes.get(4..size) else { return false };
         let matches = match (kind, name) {
-            (FILE, SocketName::File { device, inode }) if value.len() >= 8 => {
-                // The kernel tells the low 32 bits of the inode, and the device as it numbers it itself.
+            (ATTR_VFS, SocketName::File { device, inode }) if value.len() >= 8 => {
+                // The kernel reports the low 32 bits of the inode, and its own number of the device.
                 number(value, 0) == *inode as u32 && number(value, 4) == *device
             }
-            (NAME, SocketName::Abstract(name)) => {
+            (ATTR_NAME, SocketName::Abstract(name)) => {
                 value.strip_prefix(b"\0") == Some(name.as_slice())
             }
             _ => false,
@@ -151,9 +149,9 @@ fn aligned(size: usize) -> usize {
     size.max(4).next_multiple_of(4)
 }
 
-/// Whether a process that this one started has one of these sockets open, and this one has not: a process
-/// that is about to be started has all that this one has.
-fn is_open_in_a_command(numbers: &[u32]) -> bool {
+/// Whether a descendant of this process has one of these sockets open and this process does not: a process
+/// that is just being started has all descriptors of this one.
+fn is_open_in_descendant(numbers: &[u32]) -> bool {
     let names: Vec<String> = numbers.iter().map(|number| format!("socket:[{number}]")).collect();
     let own = i32::try_from(std::process::id()).unwrap_or(i32::MAX);
     !is_open_in(own, &names) && descendants(own).iter().any(|one| is_open_in(one.pid, &names))

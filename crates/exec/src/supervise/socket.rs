@@ -1,5 +1,5 @@
-//! Connects sockets for a command. A local socket is connected to only if a command of the session listens
-//! on it: a program outside may do anything for those who reach it.
+//! Connects sockets for a command. A Unix socket is connected only if a command of the session listens on it:
+//! a program outside may do anything for its clients.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -10,18 +10,18 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout, socket_timeout};
 use rustix::process::{chdir, fchdir};
 
-use super::address::{self, Reached};
-use super::caller::{Base, is_alone, prepare_mode, reopening_path};
+use super::address::{self, Peer};
+use super::caller::{Base, apply_umask, has_own_fs, proc_fd_path};
 use super::perform::access;
-use super::resolve::{GivenPath, LastLink};
+use super::resolve::{FinalSymlink, GivenPath};
 use super::sock_diag::SocketName;
-use super::{Answer, Call};
+use super::{Call, Response};
 use crate::guard::{FileAction, NodeKind};
 use crate::refusal::Refusal;
 use crate::sandbox::{bind, connect};
 
-/// Whether this process finds the same directory under the path of a name in it.
-fn is_same_here(path: &Path, parent: &OwnedFd) -> bool {
+/// Whether the parent of a path is the same directory for this process.
+fn is_same_directory_here(path: &Path, parent: &OwnedFd) -> bool {
     let identity = |status: rustix::fs::Stat| (status.st_dev, status.st_ino);
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::NO_SYMLINKS;
@@ -31,70 +31,74 @@ fn is_same_here(path: &Path, parent: &OwnedFd) -> bool {
     here.is_some() && here == fstat(parent).ok().map(identity)
 }
 
-/// A blocking `connect` waits no longer than this at a time.
-const CONNECT_TIME: Duration = Duration::from_millis(100);
+/// The time limit of one attempt of a blocking `connect`.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Connects a blocking socket, or gives up after a short time. `limit` is the time that the caller has set, which is
-/// there again afterwards.
-fn connect_briefly(
+/// Connects a blocking socket, or gives up after a short time. `limit` is the caller's own timeout, which is
+/// restored afterwards.
+fn connect_with_timeout(
     socket: &OwnedFd,
     address: &[u8],
     limit: Option<Duration>,
 ) -> rustix::io::Result<()> {
-    let time = limit.map_or(CONNECT_TIME, |limit| limit.min(CONNECT_TIME));
+    let time = limit.map_or(CONNECT_TIMEOUT, |limit| limit.min(CONNECT_TIMEOUT));
     set_socket_timeout(socket, Timeout::Send, Some(time))?;
     let connected = connect(socket, address);
     set_socket_timeout(socket, Timeout::Send, limit)?;
-    // An attempt in the network goes on, and is already under way the next time.
+    // A connection attempt on the network continues, and is already under way at the next attempt.
     connected.map_err(|errno| if errno == Errno::ALREADY { Errno::INPROGRESS } else { errno })
 }
 
-/// Families of the network.
-const INTERNET: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
+/// The families of the internet protocols.
+const INTERNET_FAMILIES: [i32; 2] = [libc::AF_INET, libc::AF_INET6];
 
 impl Call<'_> {
-    pub(super) fn connect(&self, descriptor: i32, address: Vec<u8>) -> rustix::io::Result<Answer> {
+    pub(super) fn connect(
+        &self,
+        descriptor: i32,
+        address: Vec<u8>,
+    ) -> rustix::io::Result<Response> {
         let socket = self.caller.duplicate(descriptor)?;
-        self.check_waiting()?;
-        let (address, held) = match address::parse(&address) {
-            Some(Reached::Path(path)) => {
-                let listening = self.find_listening(&path)?;
-                (address::of_path(&reopening_path(&listening)), Some(listening))
+        self.check_still_pending()?;
+        let (address, listening) = match address::parse(&address) {
+            Some(Peer::Path(path)) => {
+                let listening = self.open_session_socket(&path)?;
+                (address::unix_address(&proc_fd_path(&listening)), Some(listening))
             }
-            Some(Reached::Abstract(name)) => {
-                self.check_own(&SocketName::Abstract(name))?;
+            Some(Peer::Abstract(name)) => {
+                self.check_session_socket(&SocketName::Abstract(name))?;
                 (address, None)
             }
-            Some(Reached::Network(peer)) => {
-                self.tell_unreachable(peer);
+            Some(Peer::Network(peer)) => {
+                self.report_unreachable(peer);
                 (address, None)
             }
             None => (address, None),
         };
-        // The status flags are those of the caller's descriptor, too.
+        // The status flags are shared with the caller's descriptor.
         if fcntl_getfl(&socket)?.contains(OFlags::NONBLOCK) {
-            let connected = self.credentials.hold(|| connect(&socket, &address));
-            return connected.map(|()| Answer::Value(0));
+            let connected = self.credentials.run_as(|| connect(&socket, &address));
+            return connected.map(|()| Response::Value(0));
         }
         let limit = socket_timeout(&socket, Timeout::Send)?;
         let until = limit.and_then(|limit| Instant::now().checked_add(limit));
-        self.later(socket, move |socket| {
-            let _held = &held;
-            match connect_briefly(socket, &address, limit) {
+        self.retry_on_thread(socket, move |socket| {
+            let _kept_open = &listening;
+            match connect_with_timeout(socket, &address, limit) {
                 Err(Errno::AGAIN | Errno::INPROGRESS)
                     if until.is_none_or(|until| Instant::now() < until) =>
                 {
                     Ok(None)
                 }
-                connected => connected.map(|()| Some(Answer::Value(0))),
+                connected => connected.map(|()| Some(Response::Value(0))),
             }
         })
     }
 
-    /// Opens the socket at a path, if a command of the session listens on it.
-    fn find_listening(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
+    /// Opens the socket at a path. Fails if no command of the session listens on it.
+    fn open_session_socket(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         let given = GivenPath { base: Base::WorkingDirectory, path: path.to_owned() };
-        let found = self.resolver.resolve(&given, LastLink::Follow)?;
+        let found = self.resolver.resolve(&given, FinalSymlink::Follow)?;
         let (real, kind) = (found.path()?, found.kind());
         let target = found.target.ok_or(Errno::NOENT)?;
         if kind != Some(FileType::Socket) {
@@ -102,79 +106,82 @@ impl Call<'_> {
         }
         let device = self.caller.device_of(&target).ok_or(Errno::ACCESS)?;
         let name = SocketName::File { device, inode: fstat(&target)?.st_ino };
-        self.check_own(&name).inspect_err(|_| {
-            if !address::is_asked_in_passing(&real) {
-                self.supervised.tell(Refusal::Socket(real));
+        self.check_session_socket(&name).inspect_err(|_| {
+            if !address::is_optional_service(&real) {
+                self.supervised.report(Refusal::Socket(real));
             }
         })?;
         Ok(target)
     }
 
-    /// Gives a local socket a name. In directories of the session, which no other program uses, the kernel
-    /// goes on with the call. In the workspace, where Landlock refuses that, the name is decided on.
-    pub(super) fn bind(&self, descriptor: i32, address: &[u8]) -> rustix::io::Result<Answer> {
-        let Some(Reached::Path(path)) = address::parse(address) else {
-            return Ok(Answer::Continue);
+    /// Binds a Unix socket. In directories of the session, which no other program uses, the kernel continues
+    /// the call. In the workspace, where Landlock denies that, the guard decides about the path.
+    pub(super) fn bind(&self, descriptor: i32, address: &[u8]) -> rustix::io::Result<Response> {
+        let Some(Peer::Path(path)) = address::parse(address) else {
+            return Ok(Response::Continue);
         };
         let given = GivenPath { base: Base::WorkingDirectory, path };
-        let found = self.resolver.resolve(&given, LastLink::Name)?;
+        let found = self.resolver.resolve(&given, FinalSymlink::Name)?;
         let path = found.path()?;
         if !self.supervised.is_shared(&path) {
-            return Ok(Answer::Continue);
+            return Ok(Response::Continue);
         }
         if found.target.is_some() {
             return Err(Errno::ADDRINUSE);
         }
         let socket = self.caller.duplicate(descriptor)?;
-        self.check_waiting()?;
-        self.ask_without_review(&[access(&path, &found, FileAction::Create(NodeKind::Special))])?;
-        let (parent, name) = found.place()?;
-        let _ = prepare_mode(Mode::empty(), self.caller.umask());
-        // The socket keeps the name that it is bound by. The directory of this thread is its own.
-        let (directory, name) = match given.path.is_absolute() && is_same_here(&given.path, parent)
-        {
-            true => (None, given.path.clone()),
-            false => (Some(parent), name.into()),
-        };
-        if directory.is_some() && !is_alone() {
+        self.check_still_pending()?;
+        self.ask_guard_without_review(&[access(
+            &path,
+            &found,
+            FileAction::Create(NodeKind::Special),
+        )])?;
+        let (parent, name) = found.parent_and_name()?;
+        let _ = apply_umask(Mode::empty(), self.caller.umask());
+        // The socket keeps the name that it is bound to. This thread has its own working directory.
+        let is_here = given.path.is_absolute() && is_same_directory_here(&given.path, parent);
+        let (directory, name) =
+            if is_here { (None, given.path.clone()) } else { (Some(parent), name.into()) };
+        if directory.is_some() && !has_own_fs() {
             return Err(Errno::ACCESS);
         }
         if let Some(directory) = directory {
             fchdir(directory)?;
         }
-        let bound = self.credentials.hold(|| bind(&socket, &address::of_path(&name)));
+        let bound = self.credentials.run_as(|| bind(&socket, &address::unix_address(&name)));
         if directory.is_some() {
             let _ = chdir("/");
         }
-        bound.map(|()| Answer::Value(0))
+        bound.map(|()| Response::Value(0))
     }
 
-    fn check_own(&self, name: &SocketName) -> rustix::io::Result<()> {
-        let own = self.supervised.sockets.is_own(name).unwrap_or(false);
+    fn check_session_socket(&self, name: &SocketName) -> rustix::io::Result<()> {
+        let own = self.supervised.sockets.is_session_socket(name).unwrap_or(false);
         if own { Ok(()) } else { Err(Errno::ACCESS) }
     }
 
-    /// A datagram to an address. It stays in the session's own network if that is all there is.
-    pub(super) fn send(&self, address: &[u8]) -> Answer {
-        if let Some(Reached::Network(peer)) = address::parse(address) {
-            self.tell_unreachable(peer);
+    /// Reports a datagram to an address that cannot be reached. It stays in the session's own network.
+    pub(super) fn send(&self, address: &[u8]) -> Response {
+        if let Some(Peer::Network(peer)) = address::parse(address) {
+            self.report_unreachable(peer);
         }
-        Answer::Continue
+        Response::Continue
     }
 
-    fn tell_unreachable(&self, peer: std::net::SocketAddr) {
+    fn report_unreachable(&self, peer: std::net::SocketAddr) {
         if self.supervised.has_no_network()
             && let Some(refusal) = address::refusal(peer)
         {
-            self.supervised.tell(refusal);
+            self.supervised.report(refusal);
         }
     }
 
-    /// Libraries ask local services in passing, and go on without them.
-    pub(super) fn refuse_socket(&self, family: i32) -> Answer {
-        if INTERNET.contains(&family) {
-            self.supervised.tell(Refusal::AnySocket);
+    /// Denies a socket. Only internet sockets are reported: libraries try local services and work without
+    /// them.
+    pub(super) fn refuse_socket(&self, family: i32) -> Response {
+        if INTERNET_FAMILIES.contains(&family) {
+            self.supervised.report(Refusal::AnySocket);
         }
-        Answer::Error(Errno::PERM)
+        Response::Error(Errno::PERM)
     }
 }

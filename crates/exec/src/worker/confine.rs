@@ -1,4 +1,4 @@
-//! The child's side: giving up what working on bytes does not need.
+//! The child's side: gives up everything that working on bytes does not need.
 
 use std::fmt;
 
@@ -9,8 +9,8 @@ use seccompiler::{
     SeccompRule, apply_filter_all_threads,
 };
 
-/// The system calls of a program that reads, computes and writes. Those that open, connect, start or
-/// trace anything are not among them.
+/// The system calls of a program that reads, computes and writes. None of them opens, connects, starts or
+/// traces anything.
 const ALLOWED: &[i64] = &[
     libc::SYS_read,
     libc::SYS_readv,
@@ -37,31 +37,31 @@ const ALLOWED: &[i64] = &[
     libc::SYS_exit_group,
 ];
 
-/// What this system would not let us give up. Everything else is given up.
+/// The restrictions that this system refused. All others apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotConfined {
+pub struct ConfineError {
     missing: Vec<String>,
 }
 
-impl fmt::Display for NotConfined {
+impl fmt::Display for ConfineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "not confined: {}", self.missing.join("; "))
     }
 }
 
-impl std::error::Error for NotConfined {}
+impl std::error::Error for ConfineError {}
 
-/// Gives up everything but reading what is open, computing, and writing what is open. To be called first
-/// thing in `main`, before anything is read.
+/// Restricts this process to reading and writing its open descriptors, and computing. Must be called first in
+/// `main`, before anything is read.
 ///
 /// From then on the process cannot open a file or a socket, start a process or a thread, or make memory
-/// executable: a decoder that a file has taken over has nobody to tell. Such a call fails with `EPERM`
-/// and ends nothing, so that a library which only looks for a configuration works on. The process dies
-/// with the thread that started it; it gains no rights by any program.
+/// executable: a decoder that was taken over by a file cannot pass anything on. Such a call fails with
+/// `EPERM` and does not end the process, so that a library which only looks for a configuration continues to
+/// work. The process dies with the thread that started it, and gains no privileges by running programs.
 ///
-/// An error says what is missing, with the rest in force. The parent's limits do not depend on this, so a
-/// worker may well go on.
-pub fn confine() -> Result<(), NotConfined> {
+/// The error lists the missing restrictions; the others apply. The parent's limits do not depend on this, so
+/// a worker may continue after an error.
+pub fn confine() -> Result<(), ConfineError> {
     let mut missing = Vec::new();
     let mut note = |what: &str, error: &dyn fmt::Display| missing.push(format!("{what}: {error}"));
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
@@ -78,7 +78,7 @@ pub fn confine() -> Result<(), NotConfined> {
         }
         Err(error) => note("a filter of system calls", &error),
     }
-    if missing.is_empty() { Ok(()) } else { Err(NotConfined { missing }) }
+    if missing.is_empty() { Ok(()) } else { Err(ConfineError { missing }) }
 }
 
 fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
@@ -90,7 +90,7 @@ fn filter() -> Result<BpfProgram, seccompiler::BackendError> {
     };
     rules.push((libc::SYS_mmap, not_executable()?));
     rules.push((libc::SYS_mprotect, not_executable()?));
-    // `abort` sends itself a signal; nobody else gets one.
+    // `abort` sends a signal to itself. No other process can be signalled.
     let own = u64::from(getpid().as_raw_nonzero().get().unsigned_abs());
     let to_itself = SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, own)?;
     rules.push((libc::SYS_tgkill, only_if(to_itself)?));

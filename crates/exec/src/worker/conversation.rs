@@ -1,49 +1,49 @@
-//! A worker that is asked several times.
+//! A worker that answers several questions.
 
 use std::time::{Duration, Instant};
 
 use super::error::{self, WorkerError};
-use super::pipes::{AtEnd, Progress};
-use super::{GLANCE, Running, Worker};
+use super::pipes::{AfterInput, Progress};
+use super::{POLL_INTERVAL, RunningWorker, Worker};
 
-/// A worker that answers one question after the other and stays alive between them. Dropping it ends it,
+/// A worker that answers one question after the other and stays alive between them. Dropping this ends it,
 /// whatever it is doing.
 ///
-/// The limits on memory and on the processor hold for the whole life of the worker; `wall` and `output_bytes`
-/// hold for the answer that is read at once.
+/// The limits on memory and CPU time apply to the whole life of the worker. `output_bytes` applies to each
+/// read of an answer; `wall` is not used.
 #[derive(Debug)]
 pub struct Conversation {
     worker: Worker,
-    running: Option<Running>,
+    running: Option<RunningWorker>,
 }
 
 impl Worker {
-    /// Starts it for several questions.
-    pub fn converse(&self) -> Result<Conversation, WorkerError> {
-        let running = Running::start(self, AtEnd::StayOpen)?;
+    /// Starts it for several questions. Fails if the program cannot be started.
+    pub fn start_conversation(&self) -> Result<Conversation, WorkerError> {
+        let running = RunningWorker::start(self, AfterInput::StayOpen)?;
         Ok(Conversation { worker: self.clone(), running: Some(running) })
     }
 }
 
 impl Conversation {
-    /// Sends a question and gives what comes back to `take`, as it comes, until that answers that it is all.
-    /// The worker may not be silent for longer than `longest_silence`. After an error it has ended, and every
-    /// further question is an error.
+    /// Sends a question and passes each piece of the answer to `take`, until that returns true. Fails if the
+    /// worker neither reads nor writes for `idle_timeout`. After an error the worker has ended, and every
+    /// further question fails.
     pub fn ask(
         &mut self,
         question: &[&[u8]],
-        longest_silence: Duration,
+        idle_timeout: Duration,
         cancelled: &dyn Fn() -> bool,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), WorkerError> {
-        let asked = self.talk(question, longest_silence, cancelled, take);
-        asked.map_err(|error| self.end().unwrap_or(error))
+        let answered = self.exchange(question, idle_timeout, cancelled, take);
+        answered.map_err(|error| self.end().unwrap_or(error))
     }
 
-    fn talk(
+    fn exchange(
         &mut self,
         question: &[&[u8]],
-        longest_silence: Duration,
+        idle_timeout: Duration,
         cancelled: &dyn Fn() -> bool,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), WorkerError> {
@@ -51,7 +51,7 @@ impl Conversation {
         let Some(running) = &mut self.running else { return Err(WorkerError::Cancelled) };
         let mut parts = question.iter().copied();
         let mut unwritten: &[u8] = &[];
-        let mut moved = Instant::now();
+        let mut last_progress = Instant::now();
         loop {
             if unwritten.is_empty() {
                 unwritten = parts.next().unwrap_or_default();
@@ -59,15 +59,15 @@ impl Conversation {
             if cancelled() {
                 return Err(WorkerError::Cancelled);
             }
-            let left = longest_silence.saturating_sub(moved.elapsed());
+            let left = idle_timeout.saturating_sub(last_progress.elapsed());
             if left.is_zero() {
                 return Err(WorkerError::TimedOut);
             }
             let to_write = unwritten.len();
-            let progress = running.pump(&mut unwritten, max_output, left.min(GLANCE))?;
-            let answer = running.take_answer();
+            let progress = running.pump(&mut unwritten, max_output, left.min(POLL_INTERVAL))?;
+            let answer = running.take_output();
             if unwritten.len() < to_write || !answer.is_empty() {
-                moved = Instant::now();
+                last_progress = Instant::now();
             }
             if !answer.is_empty() && take(&answer) {
                 return Ok(());
@@ -78,13 +78,13 @@ impl Conversation {
         }
     }
 
-    /// Ends it; answers how it had ended by itself, if it had.
+    /// Ends it. Returns its own error if it had already exited.
     fn end(&mut self) -> Option<WorkerError> {
         let mut running = self.running.take()?;
         let had_ended = running.has_ended();
-        let (_, complaint) = running.pipes.take();
+        let (_, stderr) = running.pipes.take();
         let status = running.end().ok()?;
-        had_ended.then(|| error::of_ending(status, &complaint)).flatten()
+        had_ended.then(|| error::from_exit_status(status, &stderr)).flatten()
     }
 }
 

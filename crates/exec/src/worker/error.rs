@@ -1,4 +1,4 @@
-//! How a worker fails.
+//! Errors of workers.
 
 use std::fmt;
 use std::io;
@@ -7,32 +7,32 @@ use std::process::ExitStatus;
 
 use rustix::process::Signal;
 
-/// Why there is no answer.
+/// Why a worker gave no answer.
 #[derive(Debug)]
 pub enum WorkerError {
-    /// The program could not be started, or not be limited.
+    /// The program could not be started, or its limits could not be set.
     NotStarted(io::Error),
-    /// It took longer than it may: by the clock, or of the processor.
+    /// It exceeded its limit on wall-clock or CPU time.
     TimedOut,
-    /// It wanted more memory than it may have.
+    /// It exceeded its memory limit.
     OutOfMemory,
-    /// It answered with more than it may.
+    /// Its answer exceeded the limit.
     TooMuchOutput,
-    /// The caller did not want to know any more.
+    /// The caller cancelled it.
     Cancelled,
-    /// A signal ended it: a fault, or somebody else.
+    /// A signal ended it: a fault, or a signal of another process.
     Killed {
-        /// Which.
+        /// The signal.
         signal: i32,
     },
-    /// It gave up by itself.
+    /// It reported an error.
     Failed {
         /// Its exit code.
         code: i32,
-        /// What it said on stderr, at most 4 KiB of it.
+        /// Its stderr, at most 4 KiB.
         message: String,
     },
-    /// The system lost it on us: its pipes or its end.
+    /// Waiting for it, or reading its pipes, failed.
     Lost(io::Error),
 }
 
@@ -63,11 +63,11 @@ impl std::error::Error for WorkerError {
     }
 }
 
-/// What an ending means, if it was not a good one.
-pub(super) fn of_ending(status: ExitStatus, complaint: &[u8]) -> Option<WorkerError> {
-    let message = String::from_utf8_lossy(complaint).trim().to_owned();
+/// The error for an exit status. `None` for success.
+pub(super) fn from_exit_status(status: ExitStatus, stderr: &[u8]) -> Option<WorkerError> {
+    let message = String::from_utf8_lossy(stderr).trim().to_owned();
     if let Some(signal) = status.signal() {
-        // What Rust says before it aborts; the kernel only knows that it aborted.
+        // Rust prints this before it aborts. The exit status only says that it aborted.
         let allocation_failed = message.contains("memory allocation of ");
         return Some(match Signal::from_named_raw(signal) {
             Some(Signal::ABORT) if allocation_failed => WorkerError::OutOfMemory,

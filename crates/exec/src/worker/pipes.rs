@@ -1,5 +1,5 @@
-//! Writing a child's input while reading what it writes, in one thread: whoever waits for one pipe only
-//! is stuck as soon as the child waits for the other.
+//! Writes a child's input and reads its output on one thread. Waiting for a single pipe would deadlock as
+//! soon as the child waits for the other.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,123 +12,125 @@ use rustix::io::Errno;
 
 use super::error::WorkerError;
 
-/// Of what a child says on stderr: a panic's message fits, a flood does not.
-const MAX_COMPLAINT: usize = 4 << 10;
+/// Bytes of stderr that are kept. A panic message fits, a flood does not.
+const MAX_STDERR_BYTES: usize = 4 << 10;
 
-/// The size of a pipe, as it is by default.
-const CHUNK: usize = 64 << 10;
+/// The default capacity of a pipe.
+const CHUNK_BYTES: usize = 64 << 10;
 
-/// The three pipes of a child, as long as they are open, and what came out of two of them.
+/// The open pipes of a child, and the bytes that were read from them.
 #[derive(Debug)]
 pub(super) struct Pipes {
-    at_end: AtEnd,
-    input: Option<ChildStdin>,
-    output: Option<ChildStdout>,
-    complaint: Option<ChildStderr>,
-    answered: Vec<u8>,
-    complained: Vec<u8>,
+    after_input: AfterInput,
+    stdin: Option<ChildStdin>,
+    stdout: Option<ChildStdout>,
+    stderr: Option<ChildStderr>,
+    stdout_bytes: Vec<u8>,
+    stderr_bytes: Vec<u8>,
 }
 
-/// What becomes of the input's pipe when everything is written.
+/// What to do with the stdin pipe when the input is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AtEnd {
-    /// It is closed: that is how the child learns that this was all.
+pub(super) enum AfterInput {
+    /// Close it, which tells the child that the input is complete.
     Close,
-    /// More will come.
+    /// Keep it open for more input.
     StayOpen,
 }
 
-/// What a child is after some of its bytes went through.
+/// Whether the child still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     Running,
     Ended,
 }
 
-/// What became of one pipe.
-enum Flow {
-    /// Nothing more for now.
-    Waiting,
-    /// Nothing more at all.
+/// The state of a pipe after a transfer.
+enum PipeState {
+    /// It would block.
+    WouldBlock,
+    /// It is closed.
     Closed,
-    /// More came than may.
+    /// The limit is exceeded.
     Overflow,
 }
 
 impl Pipes {
-    pub(super) fn of(child: &mut Child, at_end: AtEnd) -> Result<Pipes, Errno> {
+    pub(super) fn of(child: &mut Child, after_input: AfterInput) -> Result<Pipes, Errno> {
         let pipes = Pipes {
-            at_end,
-            input: child.stdin.take(),
-            output: child.stdout.take(),
-            complaint: child.stderr.take(),
-            answered: Vec::new(),
-            complained: Vec::new(),
+            after_input,
+            stdin: child.stdin.take(),
+            stdout: child.stdout.take(),
+            stderr: child.stderr.take(),
+            stdout_bytes: Vec::new(),
+            stderr_bytes: Vec::new(),
         };
-        pipes.input.as_ref().map_or(Ok(()), do_not_wait)?;
-        pipes.output.as_ref().map_or(Ok(()), do_not_wait)?;
-        pipes.complaint.as_ref().map_or(Ok(()), do_not_wait)?;
+        pipes.stdin.as_ref().map_or(Ok(()), set_nonblocking)?;
+        pipes.stdout.as_ref().map_or(Ok(()), set_nonblocking)?;
+        pipes.stderr.as_ref().map_or(Ok(()), set_nonblocking)?;
         Ok(pipes)
     }
 
-    /// Waits until something can be moved, or the process ends, or for so long; and moves it.
+    /// Waits until bytes can be moved, the process exits or the timeout passes. Then moves bytes.
     pub(super) fn pump(
         &mut self,
         process: &OwnedFd,
         unwritten: &mut &[u8],
         max_output: usize,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Progress, WorkerError> {
-        let has_more = !unwritten.is_empty() || self.at_end == AtEnd::Close;
-        let ended = self.wait(process, has_more, patience)?;
-        if let Some(input) = self.input.as_mut().filter(|_| has_more)
-            && let Flow::Closed = write(input, unwritten).map_err(WorkerError::Lost)?
-            && (self.at_end == AtEnd::Close || !unwritten.is_empty())
+        let has_more = !unwritten.is_empty() || self.after_input == AfterInput::Close;
+        let ended = self.wait(process, has_more, timeout)?;
+        if let Some(stdin) = self.stdin.as_mut().filter(|_| has_more)
+            && let PipeState::Closed = write(stdin, unwritten).map_err(WorkerError::Lost)?
+            && (self.after_input == AfterInput::Close || !unwritten.is_empty())
         {
-            self.input = None;
+            self.stdin = None;
         }
-        if let Some(output) = &mut self.output {
-            match read(output, &mut self.answered, max_output).map_err(WorkerError::Lost)? {
-                Flow::Waiting => {}
-                Flow::Closed => self.output = None,
-                Flow::Overflow => return Err(WorkerError::TooMuchOutput),
+        if let Some(stdout) = &mut self.stdout {
+            match read(stdout, &mut self.stdout_bytes, max_output).map_err(WorkerError::Lost)? {
+                PipeState::WouldBlock => {}
+                PipeState::Closed => self.stdout = None,
+                PipeState::Overflow => return Err(WorkerError::TooMuchOutput),
             }
         }
-        if let Some(complaint) = &mut self.complaint {
-            match read(complaint, &mut self.complained, MAX_COMPLAINT).map_err(WorkerError::Lost)? {
-                // Whoever complains at length is let talk: a closed pipe would end it.
-                Flow::Waiting | Flow::Overflow => {}
-                Flow::Closed => self.complaint = None,
+        if let Some(stderr) = &mut self.stderr {
+            match read(stderr, &mut self.stderr_bytes, MAX_STDERR_BYTES)
+                .map_err(WorkerError::Lost)?
+            {
+                // Excess is discarded, and the pipe stays open: a closed pipe would end the child.
+                PipeState::WouldBlock | PipeState::Overflow => {}
+                PipeState::Closed => self.stderr = None,
             }
         }
         Ok(if ended { Progress::Ended } else { Progress::Running })
     }
 
-    /// What it answered, and what it complained about.
+    /// Takes the bytes of stdout and stderr.
     pub(super) fn take(&mut self) -> (Vec<u8>, Vec<u8>) {
-        (std::mem::take(&mut self.answered), std::mem::take(&mut self.complained))
+        (std::mem::take(&mut self.stdout_bytes), std::mem::take(&mut self.stderr_bytes))
     }
 
-    /// What it answered since this was last asked for.
-    pub(super) fn take_answer(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.answered)
+    /// Takes the bytes of stdout since the last call.
+    pub(super) fn take_stdout(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.stdout_bytes)
     }
 
-    /// Whether the process has ended: then everything it wrote is in the pipes.
+    /// Waits. Returns whether the process has exited: then all its output is in the pipes.
     fn wait(
         &self,
         process: &OwnedFd,
         has_more: bool,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<bool, WorkerError> {
         let mut waited_for = vec![PollFd::new(process, PollFlags::IN)];
-        let input = self.input.as_ref().filter(|_| has_more);
-        waited_for.extend(input.map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
-        waited_for.extend(self.output.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
-        waited_for.extend(self.complaint.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        let stdin = self.stdin.as_ref().filter(|_| has_more);
+        waited_for.extend(stdin.map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
+        waited_for.extend(self.stdout.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+        waited_for.extend(self.stderr.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN)));
         let timeout = Timespec {
-            tv_sec: i64::try_from(patience.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: patience.subsec_nanos().into(),
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
         };
         match poll(&mut waited_for, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
@@ -138,39 +140,43 @@ impl Pipes {
     }
 }
 
-fn do_not_wait(pipe: &impl AsFd) -> Result<(), Errno> {
+fn set_nonblocking(pipe: &impl AsFd) -> Result<(), Errno> {
     fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)
 }
 
-/// Writes what fits. An empty rest may close the pipe.
-fn write(pipe: &mut impl Write, rest: &mut &[u8]) -> io::Result<Flow> {
+/// Writes as much as possible. Returns `Closed` if nothing is left, or if the child closed the pipe.
+fn write(pipe: &mut impl Write, rest: &mut &[u8]) -> io::Result<PipeState> {
     while !rest.is_empty() {
         match pipe.write(rest) {
             Ok(count) => *rest = rest.get(count..).unwrap_or_default(),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Flow::Waiting),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                return Ok(PipeState::WouldBlock);
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // It does not want the rest; what it answers counts.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(Flow::Closed),
+            // The child does not read the rest. Its answer counts.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(PipeState::Closed),
             Err(error) => return Err(error),
         }
     }
-    Ok(Flow::Closed)
+    Ok(PipeState::Closed)
 }
 
-/// Reads what is there.
-fn read(pipe: &mut impl Read, into: &mut Vec<u8>, max: usize) -> io::Result<Flow> {
-    let mut chunk = [0; CHUNK];
+/// Reads as much as possible.
+fn read(pipe: &mut impl Read, into: &mut Vec<u8>, max: usize) -> io::Result<PipeState> {
+    let mut chunk = [0; CHUNK_BYTES];
     loop {
         match pipe.read(&mut chunk) {
-            Ok(0) => return Ok(Flow::Closed),
+            Ok(0) => return Ok(PipeState::Closed),
             Ok(count) => {
                 let room = max - into.len();
                 into.extend(chunk.iter().take(count.min(room)));
                 if count > room {
-                    return Ok(Flow::Overflow);
+                    return Ok(PipeState::Overflow);
                 }
             }
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Flow::Waiting),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                return Ok(PipeState::WouldBlock);
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }

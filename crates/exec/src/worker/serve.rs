@@ -1,14 +1,14 @@
-//! The child's side of a worker: everything given up, then bytes in, bytes out.
+//! The main function of a worker: confines itself, reads the input and writes the answer.
 
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
 use super::confine;
 
-/// Does a worker's work: takes its input from stdin and puts the answer on stdout, or why there is none
-/// on stderr. To be called first thing in `main`, before anything else is open.
+/// Runs a worker: reads the input from stdin, and writes the answer to stdout or an error message to stderr.
+/// Must be called first in `main`, before anything else is opened.
 pub fn serve(work: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, String>) -> ExitCode {
-    // What this system would not let us give up is missing; the parent's limits hold all the same.
+    // If the system refuses some restrictions, the parent's limits still apply.
     let _ = confine();
     match answer(work) {
         Ok(()) => ExitCode::SUCCESS,
@@ -19,8 +19,8 @@ pub fn serve(work: impl FnOnce(Vec<u8>) -> Result<Vec<u8>, String>) -> ExitCode 
     }
 }
 
-/// The same for a worker that is asked several times: `work` reads questions and writes answers until there
-/// are no more.
+/// Runs a worker that answers several questions: `work` reads questions and writes answers until the input
+/// ends.
 pub fn serve_conversation(
     work: impl FnOnce(&mut dyn Read, &mut dyn Write) -> io::Result<()>,
 ) -> ExitCode {

@@ -1,56 +1,56 @@
-//! How many workers run at once.
+//! Limits how many workers run at once.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How long a wish to cancel may go unseen.
-const GLANCE: Duration = Duration::from_millis(20);
+/// How often to check for cancellation.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A fixed number of places. Each worker has limits of its own; this bounds what all of them take together.
+/// A fixed number of slots. Each worker has its own limits; this bounds the total.
 #[derive(Debug)]
-pub struct WorkerPlaces {
+pub struct WorkerSlots {
     free: Mutex<usize>,
-    given_back: Condvar,
+    returned: Condvar,
 }
 
-/// One of the places, until it is dropped.
+/// A taken slot. Dropping this returns it.
 #[derive(Debug)]
-pub struct WorkerPlace<'a> {
-    places: &'a WorkerPlaces,
+pub struct WorkerSlot<'a> {
+    slots: &'a WorkerSlots,
 }
 
-impl WorkerPlaces {
-    /// So many places.
-    pub const fn new(count: usize) -> WorkerPlaces {
-        WorkerPlaces { free: Mutex::new(count), given_back: Condvar::new() }
+impl WorkerSlots {
+    /// Creates this many slots.
+    pub const fn new(count: usize) -> WorkerSlots {
+        WorkerSlots { free: Mutex::new(count), returned: Condvar::new() }
     }
 
-    /// A place, if one is free.
-    pub fn try_take(&self) -> Option<WorkerPlace<'_>> {
+    /// Takes a slot. `None` if none is free.
+    pub fn try_take(&self) -> Option<WorkerSlot<'_>> {
         self.take(&|| true)
     }
 
-    /// A place, as soon as one is free; nothing, if `cancelled` says so before.
-    pub fn take(&self, cancelled: &dyn Fn() -> bool) -> Option<WorkerPlace<'_>> {
+    /// Takes a slot as soon as one is free. `None` if `cancelled` returns true before that.
+    pub fn take(&self, cancelled: &dyn Fn() -> bool) -> Option<WorkerSlot<'_>> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if *free > 0 {
                 *free -= 1;
-                return Some(WorkerPlace { places: self });
+                return Some(WorkerSlot { slots: self });
             }
             if cancelled() {
                 return None;
             }
-            let waited = self.given_back.wait_timeout(free, GLANCE);
+            let waited = self.returned.wait_timeout(free, POLL_INTERVAL);
             free = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
-impl Drop for WorkerPlace<'_> {
+impl Drop for WorkerSlot<'_> {
     fn drop(&mut self) {
-        *self.places.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        self.places.given_back.notify_one();
+        *self.slots.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.slots.returned.notify_one();
     }
 }
 
@@ -59,15 +59,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_are_no_more_places_than_there_are() {
-        static PLACES: WorkerPlaces = WorkerPlaces::new(2);
-        let first = PLACES.try_take();
-        let second = PLACES.take(&|| false);
+    fn no_more_slots_are_taken_than_exist() {
+        static SLOTS: WorkerSlots = WorkerSlots::new(2);
+        let first = SLOTS.try_take();
+        let second = SLOTS.take(&|| false);
         assert!(first.is_some() && second.is_some());
-        assert!(PLACES.try_take().is_none());
-        let waiting = std::thread::spawn(|| PLACES.take(&|| false).is_some());
+        assert!(SLOTS.try_take().is_none());
+        let waiting = std::thread::spawn(|| SLOTS.take(&|| false).is_some());
         drop(second);
         assert!(waiting.join().unwrap());
-        assert!(PLACES.try_take().is_some());
+        assert!(SLOTS.try_take().is_some());
     }
 }

@@ -1,4 +1,4 @@
-//! The child's side, and the limits that it is under.
+//! The child's side of workers, and their limits.
 
 use std::process::{Command, Stdio};
 
@@ -21,13 +21,13 @@ fn a_confined_worker_reaches_nothing() {
 }
 
 #[test]
-fn memory_is_bounded_and_told() {
+fn memory_limit_is_enforced_and_reported() {
     let error = run(&confined("eat-memory"), &[]).unwrap_err();
     assert!(matches!(error, WorkerError::OutOfMemory), "{error:?}");
 }
 
 #[test]
-fn time_on_the_processor_is_bounded() {
+fn cpu_time_limit_is_enforced() {
     let limits = WorkerLimits { cpu_seconds: 1, ..LIMITS };
     let error = run(&Worker { limits, ..confined("spin") }, &[]).unwrap_err();
     assert!(matches!(error, WorkerError::TimedOut), "{error:?}");
@@ -49,7 +49,7 @@ fn a_panic_is_a_failure_with_its_message() {
 }
 
 #[test]
-fn it_dies_with_its_parent() {
+fn a_worker_dies_with_its_parent() {
     let mut parent = Command::new(confined_path());
     parent.arg("start-a-worker").stdin(Stdio::null()).stdout(Stdio::null());
     let mut parent = parent.spawn().unwrap();
@@ -64,7 +64,7 @@ fn it_dies_with_its_parent() {
     assert!(eventually(|| !is_confined(&worker)));
 }
 
-/// Whether the process is there and under a filter; a zombie is not there any more.
+/// Whether the process exists and has a seccomp filter. A zombie does not count.
 fn is_confined(pid: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     status.contains("Seccomp:\t2") && !status.contains("State:\tZ")

@@ -1,23 +1,23 @@
-//! Commands: what they write, how they end, what they leave, and that nothing of them stays.
+//! Commands: their output, their exit, the state they leave, and that no process survives them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_exec::{
-    Command, Ending, Exit, Job, JobError, Jobs, Launcher, LogLimits, Shells, Status,
+    Command, Ending, Exit, Job, JobError, JobRunner, Jobs, Launcher, OutputLimits, Status,
 };
 
-use crate::{LONG, alive, eventually, example_path};
+use crate::{TEST_TIMEOUT, alive, eventually, example_path};
 
 fn jobs() -> Jobs {
-    jobs_with(LogLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None }, 1000)
+    jobs_with(OutputLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None }, 1000)
 }
 
-fn jobs_with(logs: LogLimits, max: usize) -> Jobs {
+fn jobs_with(limits: OutputLimits, max: usize) -> Jobs {
     let launcher =
         Launcher { program: example_path("shim"), arguments: Vec::new(), workspace: None };
-    Shells::new(launcher, logs).session(max)
+    JobRunner::new(launcher, limits).session(max)
 }
 
 fn command(script: &str) -> Command {
@@ -31,10 +31,10 @@ fn command(script: &str) -> Command {
     }
 }
 
-/// Runs a script until its shell has ended and all its output has come.
+/// Runs a script until its shell has ended and all its output has arrived.
 fn finished(jobs: &Jobs, script: &str) -> Arc<Job> {
     let job = jobs.start(&command(script)).unwrap();
-    let now = job.wait(LONG, |now| !now.status.is_running() && now.closed);
+    let now = job.wait(TEST_TIMEOUT, |now| !now.status.is_running() && now.closed);
     assert!(!now.status.is_running() && now.closed, "{now:?}");
     job
 }
@@ -48,13 +48,13 @@ fn exit(job: &Job) -> Exit {
     job.snapshot().ended.unwrap().exit
 }
 
-/// A number of seconds that no other test sleeps for, to find its processes by.
-fn unlikely(test: u32) -> String {
+/// A number of seconds that no other test sleeps for, to find the processes by.
+fn unique_seconds(test: u32) -> String {
     format!("{}{test:03}", std::process::id() % 10_000 + 100_000)
 }
 
 #[test]
-fn a_command_runs_and_says_how_it_ended() {
+fn a_command_runs_and_reports_its_exit() {
     let jobs = jobs();
     for (script, expected, said) in [
         ("echo out; echo err >&2; exit 3", Exit::Code(3), "out\nerr\n"),
@@ -75,7 +75,7 @@ fn a_command_runs_and_says_how_it_ended() {
 }
 
 #[test]
-fn what_is_wrong_with_a_script_is_said_with_its_line() {
+fn script_errors_name_their_line() {
     let jobs = jobs();
     let job = finished(&jobs, "echo one\nnosuchcommand\n");
     assert_eq!(output(&job), "one\n/dev/fd/3: line 2: nosuchcommand: command not found\n");
@@ -86,7 +86,7 @@ fn what_is_wrong_with_a_script_is_said_with_its_line() {
 }
 
 #[test]
-fn the_bytes_of_a_script_and_of_its_input_arrive_as_they_are() {
+fn script_and_input_arrive_unchanged() {
     let jobs = jobs();
     let odd = "printf '%s' '\u{e4} \\ $HOME `x` \"\t!'\n";
     assert_eq!(output(&finished(&jobs, odd)), "\u{e4} \\ $HOME `x` \"\t!");
@@ -94,7 +94,7 @@ fn the_bytes_of_a_script_and_of_its_input_arrive_as_they_are() {
     assert_eq!(output(&finished(&jobs, &long)), "end\n");
     let input: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     let job = jobs.start(&Command { stdin: input.clone(), ..command("cat") }).unwrap();
-    job.wait(LONG, |now| now.closed);
+    job.wait(TEST_TIMEOUT, |now| now.closed);
     assert_eq!(job.read(0, 1 << 20).1, input);
 }
 
@@ -110,19 +110,19 @@ fn no_terminal_no_descriptor_and_no_variable_is_inherited() {
 }
 
 #[test]
-fn where_it_went_and_what_it_exported_is_known() {
+fn final_directory_and_exported_variables_are_reported() {
     let jobs = jobs();
     let job = finished(&jobs, "cd /usr; export A=$'x\\n\"y' B=1; unset B; exit 3");
-    let left = job.snapshot().ended.unwrap().left.unwrap();
-    assert_eq!(left.directory, Some("/usr".into()));
-    let of = |name: &str| left.environment.iter().find(|(known, _)| known == name);
+    let state = job.snapshot().ended.unwrap().shell_state.unwrap();
+    assert_eq!(state.directory, Some("/usr".into()));
+    let of = |name: &str| state.environment.iter().find(|(known, _)| known == name);
     assert_eq!(of("A").unwrap().1, "x\n\"y");
     assert_eq!(of("B"), None);
-    assert_eq!(finished(&jobs, "exec true").snapshot().ended.unwrap().left, None);
+    assert_eq!(finished(&jobs, "exec true").snapshot().ended.unwrap().shell_state, None);
 }
 
 #[test]
-fn what_it_used_is_known() {
+fn cpu_time_and_memory_are_reported() {
     let jobs = jobs();
     let job = finished(&jobs, "x=$(head -c 30000000 /dev/zero | tr '\\0' x); echo ${#x}");
     let ended = job.snapshot().ended.unwrap();
@@ -131,21 +131,21 @@ fn what_it_used_is_known() {
 }
 
 #[test]
-fn a_shell_that_ends_is_not_waited_for_by_those_it_leaves() {
-    let (jobs, seconds) = (jobs(), unlikely(1));
+fn a_job_ends_with_its_shell_despite_background_processes() {
+    let (jobs, seconds) = (jobs(), unique_seconds(1));
     let job = jobs.start(&command(&format!("sleep {seconds} & echo done"))).unwrap();
-    job.wait(LONG, |now| !now.status.is_running());
+    job.wait(TEST_TIMEOUT, |now| !now.status.is_running());
     eventually("its output comes", || output(&job) == "done\n");
     assert_eq!(job.snapshot().status, Status::Completed);
     let names = || job.processes().into_iter().map(|process| process.name).collect::<Vec<_>>();
     eventually("it sleeps", || names() == ["sleep"]);
     job.end(Ending::Polite, Status::Killed);
-    let now = job.wait(LONG, |now| now.over);
-    assert_eq!((now.over, now.killed, now.status), (true, 1, Status::Completed));
+    let now = job.wait(TEST_TIMEOUT, |now| now.all_exited);
+    assert_eq!((now.all_exited, now.killed, now.status), (true, 1, Status::Completed));
     assert_eq!(alive(&seconds), 0);
 }
 
-/// Ways to get out of a process group, a session, or the reach of a polite word.
+/// Ways to leave a process group or a session, or to ignore SIGTERM.
 fn daemons(seconds: &str) -> [String; 6] {
     [
         format!("setsid sleep {seconds} & sleep {seconds} & wait"),
@@ -158,23 +158,23 @@ fn daemons(seconds: &str) -> [String; 6] {
 }
 
 #[test]
-fn everything_that_a_command_started_ends_with_it() {
+fn ending_a_job_ends_all_its_processes() {
     let jobs = jobs();
-    let seconds = unlikely(2);
+    let seconds = unique_seconds(2);
     for script in daemons(&seconds) {
         let job = jobs.start(&command(&script)).unwrap();
         eventually(&format!("it sleeps: {script}"), || alive(&seconds) > 0);
         job.end(Ending::Prompt, Status::TimedOut);
-        let now = job.wait(LONG, |now| now.over);
-        assert!(now.over && now.killed > 0, "{script}: {now:?}");
+        let now = job.wait(TEST_TIMEOUT, |now| now.all_exited);
+        assert!(now.all_exited && now.killed > 0, "{script}: {now:?}");
         assert_eq!(now.status, Status::TimedOut, "{script}");
         assert_eq!(alive(&seconds), 0, "{script}");
     }
 }
 
 #[test]
-fn a_session_that_ends_takes_its_commands_along() {
-    let seconds = unlikely(3);
+fn dropping_a_session_ends_its_commands() {
+    let seconds = unique_seconds(3);
     for script in daemons(&seconds) {
         let jobs = jobs();
         jobs.start(&command(&script)).unwrap();
@@ -191,10 +191,10 @@ fn a_job_goes_through_its_states() {
     assert_eq!(job.snapshot().status, Status::Running);
     assert_eq!(jobs.list_running().len(), 1);
     job.end(Ending::Polite, Status::Killed);
-    let now = job.wait(LONG, |now| now.over && now.closed);
+    let now = job.wait(TEST_TIMEOUT, |now| now.all_exited && now.closed);
     assert_eq!(now.status, Status::Killed);
     assert_eq!(now.ended.unwrap().exit, Exit::Signal(15));
-    // Twice is as good as once.
+    // Ending is idempotent.
     job.end(Ending::Polite, Status::Killed);
     assert_eq!(jobs.list_running().len(), 0);
     assert_eq!(jobs.get(job.id()).unwrap().id(), job.id());
@@ -210,7 +210,7 @@ fn a_job_goes_through_its_states() {
 }
 
 #[test]
-fn trouble_of_ours_is_no_exit_code() {
+fn start_failures_are_errors_and_not_exit_codes() {
     let jobs = jobs();
     let start = |command: Command| jobs.start(&command).unwrap_err();
     let gone = Command { directory: "/nonexistent".into(), ..command("true") };
@@ -223,17 +223,17 @@ fn trouble_of_ours_is_no_exit_code() {
     assert!(start(no_shell).to_string().starts_with("could not start the shell /nonexistent"));
     let launcher =
         Launcher { program: "/nonexistent".into(), arguments: Vec::new(), workspace: None };
-    let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
-    let error = Shells::new(launcher, logs).session(5).start(&command("true")).unwrap_err();
+    let limits = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
+    let error = JobRunner::new(launcher, limits).session(5).start(&command("true")).unwrap_err();
     assert_eq!(error, JobError::NotLaunched { errno: 2 });
 }
 
 #[test]
-fn when_all_places_are_taken_the_oldest_that_is_over_goes() {
-    let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
-    let jobs = jobs_with(logs, 2);
+fn a_full_session_forgets_the_oldest_finished_job() {
+    let limits = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: None };
+    let jobs = jobs_with(limits, 2);
     let first = finished(&jobs, "true");
-    eventually("it is over", || first.snapshot().over);
+    eventually("it is over", || first.snapshot().all_exited);
     let second = jobs.start(&command("sleep 600")).unwrap();
     let third = jobs.start(&command("sleep 600")).unwrap();
     assert!(jobs.get(first.id()).is_none());
@@ -242,11 +242,12 @@ fn when_all_places_are_taken_the_oldest_that_is_over_goes() {
 }
 
 #[test]
-fn a_flood_is_kept_at_its_ends_and_stops_nothing() {
-    let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: Some("/tmp".into()) };
-    let jobs = jobs_with(logs, 5);
+fn head_and_tail_of_a_flood_are_kept() {
+    let limits =
+        OutputLimits { bytes: 1 << 20, all_bytes: 1 << 30, directory: Some("/tmp".into()) };
+    let jobs = jobs_with(limits, 5);
     let job = jobs.start(&command("echo first; head -c 50000000 /dev/zero; echo last")).unwrap();
-    let now = job.wait(LONG, |now| now.closed);
+    let now = job.wait(TEST_TIMEOUT, |now| now.closed);
     assert_eq!(now.written, 50_000_011);
     assert_eq!(now.gap.end - now.gap.start, 50_000_011 - (1 << 20));
     assert!(job.read(0, 6).1 == b"first\n" && job.read(50_000_006, 9).1 == b"last\n");
@@ -264,41 +265,41 @@ s = socket.socket(); s.bind(('127.0.0.1', 0)); s.listen(); print(s.getsockname()
 }
 
 #[test]
-fn a_command_may_be_started_by_a_thread_that_ends() {
+fn a_command_outlives_the_thread_that_started_it() {
     let jobs = Arc::new(jobs());
     let of_thread = jobs.clone();
     let start = move || of_thread.start(&command("sleep 0.3; echo alive")).unwrap();
     let job = std::thread::spawn(start).join().unwrap();
-    job.wait(LONG, |now| now.closed);
+    job.wait(TEST_TIMEOUT, |now| now.closed);
     assert_eq!(output(&job), "alive\n");
 }
 
 #[test]
-fn a_command_that_kills_its_keeper_is_told_and_does_not_live_on() {
-    let (jobs, seconds) = (jobs(), unlikely(4));
+fn a_command_that_kills_its_shim_is_reported_and_killed() {
+    let (jobs, seconds) = (jobs(), unique_seconds(4));
     let script = format!("sleep 0.3; kill -9 $PPID; sleep {seconds}");
-    // On a slow machine it may be over before anybody has looked.
+    // On a slow machine it may have ended before `start` returns.
     let broken = match jobs.start(&command(&script)) {
-        Ok(job) => job.wait(LONG, |now| now.over).broken,
+        Ok(job) => job.wait(TEST_TIMEOUT, |now| now.all_exited).error,
         Err(error) => Some(error),
     };
-    assert_eq!(broken, Some(JobError::KeeperLost));
+    assert_eq!(broken, Some(JobError::ShimLost));
     eventually("nothing of it is left", || alive(&seconds) == 0);
 }
 
 #[test]
-fn one_keeper_waits_for_the_next_command_and_is_no_job() {
+fn one_spare_shim_waits_and_is_not_listed_as_a_job() {
     let word = format!("ahead-{}", std::process::id());
     let launcher = Launcher {
         program: example_path("shim"),
         arguments: vec![word.clone().into()],
         workspace: None,
     };
-    let logs = LogLimits { bytes: 1 << 20, all_bytes: 1 << 20, directory: None };
-    let shells = Shells::new(launcher, logs);
-    let jobs = shells.session(10);
+    let limits = OutputLimits { bytes: 1 << 20, all_bytes: 1 << 20, directory: None };
+    let runner = JobRunner::new(launcher, limits);
+    let jobs = runner.session(10);
     assert_eq!(alive(&word), 0);
-    let first = finished(&jobs, "true").keeper();
+    let first = finished(&jobs, "true").shim_pid();
     eventually("one waits, and no other", || {
         let pids = pids_of(&word);
         pids.len() == 1 && pids != [first]
@@ -306,21 +307,24 @@ fn one_keeper_waits_for_the_next_command_and_is_no_job() {
     assert_eq!(toolcrib_exec::all_running_jobs(&[&word]), []);
     let waiting = pids_of(&word);
     let job = jobs.start(&command("echo $0 $PPID; exec sleep 600")).unwrap();
-    assert_eq!(waiting, [job.keeper()]);
+    assert_eq!(waiting, [job.shim_pid()]);
     eventually("the next waits", || pids_of(&word).len() == 2);
-    let kept = toolcrib_exec::all_running_jobs(&[&word]);
-    assert_eq!(kept.iter().map(|kept| kept.id.as_str()).collect::<Vec<_>>(), [job.keeper_id()]);
-    // Whoever kills it harms nobody.
-    let waiting = pids_of(&word).into_iter().find(|pid| *pid != job.keeper()).unwrap();
+    let listed = toolcrib_exec::all_running_jobs(&[&word]);
+    assert_eq!(
+        listed.iter().map(|listed| listed.id.as_str()).collect::<Vec<_>>(),
+        [job.global_id()]
+    );
+    // Killing the spare does no harm.
+    let waiting = pids_of(&word).into_iter().find(|pid| *pid != job.shim_pid()).unwrap();
     let killed = rustix::process::Pid::from_raw(waiting).unwrap();
     rustix::process::kill_process(killed, rustix::process::Signal::KILL).unwrap();
     eventually("it is gone", || !pids_of(&word).contains(&waiting));
     assert_eq!(output(&finished(&jobs, "echo well")), "well\n");
-    drop((jobs, job, shells));
+    drop((jobs, job, runner));
     eventually("none waits for nobody", || alive(&word) == 0);
 }
 
-/// The processes that have this word on their command lines, and have not ended.
+/// The running processes with this argument.
 fn pids_of(word: &str) -> Vec<i32> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
@@ -331,26 +335,28 @@ fn pids_of(word: &str) -> Vec<i32> {
     pids.filter(has).collect()
 }
 
-/// The exit of a shell and its output come by different ways. The thread that moves both is busy here.
+/// The exit of a shell and its output arrive on different channels. The thread that handles both is busy
+/// here.
 #[test]
-fn an_exit_is_told_after_all_that_the_shell_wrote() {
+fn an_exit_is_reported_after_all_output_of_the_shell() {
     let jobs = jobs();
     let flood = jobs.start(&command("yes flood")).unwrap();
     for round in 0..60 {
-        let held = round % 2 == 1;
-        let left = if held { format!("sleep {} & ", unlikely(900)) } else { String::new() };
-        let script = format!("{left}head -c 400000 /dev/zero | tr '\\0' x; printf END");
+        let holds_output = round % 2 == 1;
+        let background =
+            if holds_output { format!("sleep {} & ", unique_seconds(900)) } else { String::new() };
+        let script = format!("{background}head -c 400000 /dev/zero | tr '\\0' x; printf END");
         let job = jobs.start(&command(&script)).unwrap();
-        let now = job.wait(LONG, |now| !now.status.is_running());
+        let now = job.wait(TEST_TIMEOUT, |now| !now.status.is_running());
         assert_eq!(now.written, 400_003, "{script}");
-        assert_eq!(now.closed, !held, "{script}");
+        assert_eq!(now.closed, !holds_output, "{script}");
         job.end(Ending::Immediate, Status::Killed);
     }
     flood.end(Ending::Immediate, Status::Killed);
 }
 
 #[test]
-fn a_shell_tells_the_exit_codes_of_its_last_pipeline() {
+fn exit_codes_of_the_last_pipeline_are_reported() {
     let jobs = jobs();
     for (script, codes, last) in [
         ("(exit 3) | cat | tail -1", vec![3, 0, 0], "tail -1"),
@@ -358,7 +364,7 @@ fn a_shell_tells_the_exit_codes_of_its_last_pipeline() {
         ("set -u; false | true\ntrue", vec![0], "true"),
         ("yes | head -1 > /dev/null", vec![141, 0], "head -1 > /dev/null"),
     ] {
-        let left = finished(&jobs, script).snapshot().ended.unwrap().left.unwrap();
-        assert_eq!((left.pipe_codes, left.last_command.as_str()), (codes, last), "{script}");
+        let state = finished(&jobs, script).snapshot().ended.unwrap().shell_state.unwrap();
+        assert_eq!((state.pipe_codes, state.last_command.as_str()), (codes, last), "{script}");
     }
 }

@@ -1,12 +1,12 @@
-//! Workers and commands as real processes: with the shell's programs for the parent's side, and with the
-//! examples `confined` and `keeper` for the child's.
+//! Workers and commands as real processes: with standard programs for the parent's side, and with the
+//! examples `confined` and `shim` for the child's.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::print_stderr,
     clippy::unwrap_used,
-    reason = "tests start programs, look at /proc, say what they leave out, and fail by panicking"
+    reason = "tests start programs, read /proc, report skipped parts, and fail by panicking"
 )]
 
 #[allow(unreachable_pub, reason = "it is public in the crate that it belongs to")]
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use toolcrib_exec::{Worker, WorkerError, WorkerLimits};
 
-/// Far from what the tests need, so that a slow machine passes.
+/// Far more than the tests need, so that they pass on a slow machine.
 const LIMITS: WorkerLimits = WorkerLimits {
     memory_bytes: 1 << 30,
     cpu_seconds: 60,
@@ -30,15 +30,15 @@ const LIMITS: WorkerLimits = WorkerLimits {
     output_bytes: 64 << 20,
 };
 
-/// Longer than anything takes that ends at all.
-const LONG: Duration = Duration::from_secs(60);
+/// Longer than any operation that ends takes.
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn shell(script: &str) -> Worker {
     let arguments = vec!["-c".into(), script.into()];
     Worker { program: PathBuf::from("/bin/sh"), arguments, limits: LIMITS }
 }
 
-/// An example, which `cargo test` builds beside the tests.
+/// The path of an example, which `cargo test` builds beside the tests.
 fn example_path(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let path = tests.parent().unwrap().parent().unwrap().join("examples").join(name);
@@ -58,7 +58,7 @@ fn run(worker: &Worker, input: &[u8]) -> Result<Vec<u8>, WorkerError> {
     worker.run(input, &|| false)
 }
 
-/// How many processes there are whose command line has this word in it.
+/// The number of processes with this argument.
 fn alive(word: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let has = |entry: &std::fs::DirEntry| {
@@ -70,7 +70,7 @@ fn alive(word: &str) -> usize {
 }
 
 fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let until = Instant::now() + LONG;
+    let until = Instant::now() + TEST_TIMEOUT;
     while !holds() {
         assert!(Instant::now() < until, "{what}");
         std::thread::sleep(Duration::from_millis(5));

@@ -1,7 +1,7 @@
-//! Commands in a sandbox: what they cannot do, and what they still can.
+//! Sandboxed commands: what they cannot do, and what they still can.
 //!
-//! Each test has a directory of its own with a workspace, something outside that must not change, and a
-//! session. Nothing is mounted but in the namespaces of the commands.
+//! Each test has its own directory with a workspace, files outside that must not change, and a session.
+//! Mounts are only made in the namespaces of the commands.
 
 mod as_the_kernel;
 mod attributes;
@@ -26,62 +26,62 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use toolcrib_exec::{
-    AllowAll, Command, Exit, FileAccess, FileAction, Guard, GuardVerdict, HeldPath, Job, JobError,
-    Jobs, Launcher, Level, Limits, LogLimits, Network, Program, RefusedContent, Sandbox, Shells,
-    Unwritable,
+    AllowAll, Command, Exit, FileAccess, FileAction, Guard, GuardVerdict, Job, JobError, JobRunner,
+    Jobs, Launcher, Level, Limits, Network, OutputLimits, PinnedPath, Program, RefusedContent,
+    Sandbox, Unwritable,
 };
 
 use crate::command_directory::command_directory;
-use crate::{LONG, alive, eventually, example_path};
+use crate::{TEST_TIMEOUT, alive, eventually, example_path};
 
-/// Somebody who is not root and owns nothing.
+/// A user other than root who owns nothing.
 const NOBODY: u32 = 65534;
 
-/// A workspace, what lies outside of it, and a session.
-struct Bench {
+/// A workspace, files outside of it, and a session.
+struct Fixture {
     top: TempDir,
-    shells: Arc<Shells>,
+    runner: Arc<JobRunner>,
     jobs: Jobs,
     sandbox: Sandbox,
     guard: Arc<dyn Guard>,
-    /// More variables of its commands.
+    /// More environment variables of its commands.
     variables: Vec<(OsString, OsString)>,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
-struct Ran {
+struct CommandResult {
     exit: Exit,
     output: String,
 }
 
-impl Bench {
-    fn new() -> Bench {
-        Bench::with(Launcher {
+impl Fixture {
+    fn new() -> Fixture {
+        Fixture::with(Launcher {
             program: example_path("shim"),
             arguments: Vec::new(),
             workspace: None,
         })
     }
 
-    /// The same for everybody whom the tests can be: whoever runs them, and somebody who is not root.
-    fn for_everybody() -> Vec<Bench> {
-        let mut benches = vec![Bench::new()];
+    /// One for each available user: the current one, and another user if that is root.
+    fn for_each_user() -> Vec<Fixture> {
+        let mut fixtures = vec![Fixture::new()];
         if rustix::process::geteuid().is_root() {
-            benches.push(Bench::of_nobody(&[], &[]));
+            fixtures.push(Fixture::as_nobody(&[], &[]));
         }
-        benches
+        fixtures
     }
 
-    /// The same with a view that we make ourselves, and with one of bubblewrap's.
-    fn with_every_view() -> Vec<Bench> {
-        let mut benches = Bench::for_everybody();
-        benches.extend(bubblewrap::benches());
-        benches
+    /// One for each user, with our own namespaces and with those of bubblewrap.
+    fn for_each_sandbox() -> Vec<Fixture> {
+        let mut fixtures = Fixture::for_each_user();
+        fixtures.extend(bubblewrap::fixtures());
+        fixtures
     }
 
-    /// As somebody who is not root, on a system from which something was taken: by root, and by nobody.
-    fn of_nobody(by_root: &[&str], by_nobody: &[&str]) -> Bench {
+    /// As a user other than root, on a system with fewer features: some removed by root, some by that user.
+    fn as_nobody(by_root: &[&str], by_nobody: &[&str]) -> Fixture {
         let hobbled = |hows: &[&str]| -> Vec<OsString> {
             let program = (!hows.is_empty()).then(|| example_path("hobbled").into());
             program.into_iter().chain(hows.iter().map(|how| how.into())).collect()
@@ -92,18 +92,18 @@ impl Bench {
         words.extend(hobbled(by_nobody));
         words.push(example_path("shim").into());
         let program = words.remove(0).into();
-        let bench = Bench::with(Launcher { program, arguments: words, workspace: None });
-        bench.give_to(NOBODY);
-        bench
+        let fixture = Fixture::with(Launcher { program, arguments: words, workspace: None });
+        fixture.chown_all(NOBODY);
+        fixture
     }
 
-    fn with(launcher: Launcher) -> Bench {
-        Bench::with_landlock(i64::MAX, launcher)
+    fn with(launcher: Launcher) -> Fixture {
+        Fixture::with_max_landlock(i64::MAX, launcher)
     }
 
-    /// On a system with no newer version of Landlock than this.
-    fn with_landlock(landlock: i64, launcher: Launcher) -> Bench {
-        // Not in /tmp: commands have another one.
+    /// On a system with no newer Landlock version than this.
+    fn with_max_landlock(landlock: i64, launcher: Launcher) -> Fixture {
+        // Not in /tmp: commands see another one.
         let place = command_directory(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let top = tempfile::Builder::new().prefix("sandbox-").tempdir_in(place).unwrap();
         let at = |name: &str| top.path().join(name);
@@ -115,7 +115,7 @@ impl Bench {
         fs::write(at("home/.netrc"), "secret password").unwrap();
         fs::write(at("ws/file"), "mine").unwrap();
         let sandbox = Sandbox {
-            writable: vec![held(&at("ws"))],
+            writable: vec![pinned(&at("ws"))],
             read_only: Vec::new(),
             hidden: vec![at("home/.ssh"), at("home/.netrc"), at("home/.aws")],
             tmp: at("tmp"),
@@ -123,16 +123,16 @@ impl Bench {
             network: Network::None,
             limits: Limits { processes: 400 },
         };
-        let logs = LogLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None };
-        let shells = Shells::with_landlock(landlock, launcher, logs);
-        let jobs = shells.session(200);
+        let limits = OutputLimits { bytes: 64 << 20, all_bytes: 1 << 30, directory: None };
+        let runner = JobRunner::with_max_landlock(landlock, launcher, limits);
+        let jobs = runner.session(200);
         let protected = vec![at("ws/.git/hooks"), at("ws/.git/config")];
-        let guard = Arc::new(Protect(protected, Mutex::default()));
-        Bench { top, shells, jobs, sandbox, guard, variables: Vec::new() }
+        let guard = Arc::new(ProtectPaths(protected, Mutex::default()));
+        Fixture { top, runner, jobs, sandbox, guard, variables: Vec::new() }
     }
 
-    /// Makes somebody the owner of everything there is.
-    fn give_to(&self, user: u32) {
+    /// Changes the owner of all files.
+    fn chown_all(&self, user: u32) {
         let mut open = vec![self.top.path().to_owned()];
         while let Some(path) = open.pop() {
             chown(&path, Some(user), Some(user)).unwrap();
@@ -146,7 +146,7 @@ impl Bench {
         self.top.path().join(name)
     }
 
-    /// `$T` is the directory of the test; a command begins in its workspace.
+    /// Makes a command that starts in the workspace. `$T` is the directory of the test.
     fn command(&self, script: &str) -> Command {
         let author =
             ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"];
@@ -169,39 +169,39 @@ impl Bench {
     }
 
     fn try_to_start(&self, script: &str) -> Result<Arc<Job>, JobError> {
-        self.jobs.start_within(&self.sandbox, &self.command(script), self.guard.clone())
+        self.jobs.start_sandboxed(&self.sandbox, &self.command(script), self.guard.clone())
     }
 
     fn start(&self, script: &str) -> Arc<Job> {
         self.try_to_start(script).unwrap()
     }
 
-    fn run(&self, script: &str) -> Ran {
-        ran(&self.start(script))
+    fn run(&self, script: &str) -> CommandResult {
+        wait_for_result(&self.start(script))
     }
 
-    /// Runs something that must go well.
-    fn passes(&self, script: &str) -> String {
-        let ran = self.run(script);
-        assert_eq!(ran.exit, Exit::Code(0), "{script}\n{}", ran.output);
-        ran.output
+    /// Runs a script that must succeed.
+    fn run_ok(&self, script: &str) -> String {
+        let result = self.run(script);
+        assert_eq!(result.exit, Exit::Code(0), "{script}\n{}", result.output);
+        result.output
     }
 
-    /// Runs something that must be refused, with one of these words.
-    fn refused(&self, script: &str, words: &[&str]) {
-        let ran = self.run(script);
-        assert_ne!(ran.exit, Exit::Code(0), "{script}\n{}", ran.output);
-        let said = ran.output.to_lowercase();
+    /// Runs a script that must fail with one of these messages.
+    fn assert_refused(&self, script: &str, words: &[&str]) {
+        let result = self.run(script);
+        assert_ne!(result.exit, Exit::Code(0), "{script}\n{}", result.output);
+        let said = result.output.to_lowercase();
         let expected = words.iter().any(|word| said.contains(&word.to_lowercase()));
-        assert!(expected, "{script}\n{}", ran.output);
+        assert!(expected, "{script}\n{}", result.output);
     }
 
-    /// The same for a few lines of Python.
-    fn python_refused(&self, lines: &str, words: &[&str]) {
-        self.refused(&format!("/usr/bin/python3 - <<'END'\n{lines}\nEND\n"), words);
+    /// Runs Python code that must fail with one of these messages.
+    fn assert_python_refused(&self, lines: &str, words: &[&str]) {
+        self.assert_refused(&format!("/usr/bin/python3 - <<'END'\n{lines}\nEND\n"), words);
     }
 
-    fn canary_is_well(&self) {
+    fn assert_canary_unchanged(&self) {
         let canary = self.path("out/canary");
         assert_eq!(fs::read_to_string(&canary).unwrap(), "canary");
         let names: Vec<_> = fs::read_dir(self.path("out")).unwrap().flatten().collect();
@@ -211,9 +211,9 @@ impl Bench {
 
 /// Protects some paths.
 #[derive(Debug)]
-struct Protect(Vec<PathBuf>, Mutex<Vec<String>>);
+struct ProtectPaths(Vec<PathBuf>, Mutex<Vec<String>>);
 
-impl Guard for Protect {
+impl Guard for ProtectPaths {
     fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> GuardVerdict {
         let renames = accesses.iter().any(|access| access.action == FileAction::RenameFrom);
         for (number, access) in accesses.iter().enumerate() {
@@ -223,7 +223,7 @@ impl Guard for Protect {
                     return refuse(Unwritable::Protected);
                 }
                 if renames && protected.starts_with(&access.path) {
-                    return refuse(Unwritable::Holding);
+                    return refuse(Unwritable::ParentOfProtected);
                 }
             }
         }
@@ -238,27 +238,27 @@ impl Guard for Protect {
         true
     }
 
-    fn unseen(&self, why: &io::Error) {
+    fn supervision_failed(&self, why: &io::Error) {
         self.1.lock().unwrap().push(why.to_string());
     }
 
-    fn over(&self) {}
+    fn finished(&self) {}
 }
 
-fn held(path: &Path) -> HeldPath {
-    HeldPath::of(fs::canonicalize(path).unwrap()).unwrap()
+fn pinned(path: &Path) -> PinnedPath {
+    PinnedPath::of(fs::canonicalize(path).unwrap()).unwrap()
 }
 
 /// Waits for the end of a command.
-fn ran(job: &Job) -> Ran {
-    let now = job.wait(LONG, |now| !now.status.is_running() && now.closed);
+fn wait_for_result(job: &Job) -> CommandResult {
+    let now = job.wait(TEST_TIMEOUT, |now| !now.status.is_running() && now.closed);
     let output = String::from_utf8_lossy(&job.read(0, 1 << 20).1).into_owned();
-    let ended = now.ended.unwrap_or_else(|| panic!("{:?}\n{output}", now.broken));
-    Ran { exit: ended.exit, output }
+    let ended = now.ended.unwrap_or_else(|| panic!("{:?}\n{output}", now.error));
+    CommandResult { exit: ended.exit, output }
 }
 
-/// Waits until a command has written something, or will not.
-fn wrote(job: &Job) {
+/// Waits until a command has written something or has closed its output.
+fn wait_for_output(job: &Job) {
     while !matches!(job.snapshot(), now if now.written > 0 || now.closed) {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -269,10 +269,10 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn the_level_is_found_by_trying() {
-    for bench in Bench::for_everybody() {
-        let enforced = bench.shells.enforced();
-        assert_eq!(enforced.level, Level::Namespaces, "{enforced:#?}");
-        assert_eq!(enforced.reasons, Vec::<String>::new());
+fn the_level_is_detected() {
+    for fixture in Fixture::for_each_user() {
+        let support = fixture.runner.sandbox_support();
+        assert_eq!(support.level, Level::Namespaces, "{support:#?}");
+        assert_eq!(support.reasons, Vec::<String>::new());
     }
 }

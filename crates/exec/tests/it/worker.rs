@@ -1,4 +1,4 @@
-//! The parent's side.
+//! The parent's side of workers.
 
 use std::time::{Duration, Instant};
 
@@ -7,20 +7,20 @@ use toolcrib_exec::{Worker, WorkerError, WorkerLimits};
 use crate::{LIMITS, run, shell};
 
 #[test]
-fn much_goes_through_both_ways_at_once() {
+fn large_input_and_output_are_transferred() {
     let input: Vec<u8> = (0..10_000_000_u32).map(|number| number.to_le_bytes()[0]).collect();
     assert_eq!(run(&shell("cat"), &input).unwrap(), input);
     assert_eq!(run(&shell("cat"), &[]).unwrap(), b"");
 }
 
 #[test]
-fn input_that_is_not_wanted_is_no_error() {
+fn unread_input_is_not_an_error() {
     let input = vec![0; 1 << 20];
     assert_eq!(run(&shell("echo enough"), &input).unwrap(), b"enough\n");
 }
 
 #[test]
-fn a_failure_has_its_code_and_what_it_said() {
+fn a_failure_has_its_exit_code_and_message() {
     let error = run(&shell("echo 'not a page in it' >&2; exit 7"), &[]).unwrap_err();
     assert!(matches!(
         &error,
@@ -30,7 +30,7 @@ fn a_failure_has_its_code_and_what_it_said() {
 }
 
 #[test]
-fn what_it_says_is_bounded_and_does_not_end_it() {
+fn stderr_is_bounded_and_does_not_end_the_worker() {
     let talkative = "yes complaint | head -c 1000000 >&2 && echo answer";
     assert_eq!(run(&shell(talkative), &[]).unwrap(), b"answer\n");
     let error = run(&shell(&format!("{talkative}; exit 1")), &[]).unwrap_err();
@@ -38,19 +38,19 @@ fn what_it_says_is_bounded_and_does_not_end_it() {
 }
 
 #[test]
-fn a_signal_is_told() {
+fn a_fatal_signal_is_reported() {
     let error = run(&shell("kill -SEGV $$"), &[]).unwrap_err();
     assert!(matches!(error, WorkerError::Killed { signal: 11 }), "{error:?}");
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told() {
+fn a_missing_program_is_reported() {
     let worker = Worker { program: "/nowhere/at/all".into(), arguments: vec![], limits: LIMITS };
     assert!(matches!(run(&worker, &[]), Err(WorkerError::NotStarted(_))));
 }
 
 #[test]
-fn too_much_output_ends_it() {
+fn too_much_output_ends_the_worker() {
     let limits = WorkerLimits { output_bytes: 1_000, ..LIMITS };
     let worker = Worker { limits, ..shell("yes") };
     assert!(matches!(run(&worker, &[]), Err(WorkerError::TooMuchOutput)));
@@ -59,7 +59,7 @@ fn too_much_output_ends_it() {
 }
 
 #[test]
-fn the_clock_ends_it_whatever_it_does() {
+fn the_wall_clock_limit_ends_the_worker() {
     let limits = WorkerLimits { wall: Duration::from_millis(200), ..LIMITS };
     for script in
         ["sleep 1000", "trap '' TERM INT HUP; while :; do sleep 1; done", "cat; sleep 1000"]
@@ -70,7 +70,7 @@ fn the_clock_ends_it_whatever_it_does() {
 }
 
 #[test]
-fn a_wish_to_cancel_is_seen() {
+fn cancellation_ends_the_worker() {
     let started = Instant::now();
     let cancelled = || started.elapsed() > Duration::from_millis(100);
     let answer = shell("sleep 1000").run(&[], &cancelled);
@@ -78,7 +78,7 @@ fn a_wish_to_cancel_is_seen() {
 }
 
 #[test]
-fn what_it_started_ends_with_it_and_does_not_hold_the_answer() {
+fn children_of_a_worker_end_with_it() {
     let seen = tempfile::tempdir().unwrap();
     let mark = format!("toolcrib-{}", seen.path().file_name().unwrap().to_str().unwrap());
     let script = format!("sh -c 'sleep 1000; : {mark}' & echo started");
@@ -94,14 +94,14 @@ fn what_it_started_ends_with_it_and_does_not_hold_the_answer() {
 }
 
 #[test]
-fn it_has_no_environment_and_no_directory_of_ours() {
+fn a_worker_has_no_environment_and_runs_in_the_root_directory() {
     assert_eq!(
         run(&shell("/usr/bin/env | grep -v -e ^PWD= -e ^_= -e ^SHLVL=; pwd"), &[]).unwrap(),
         b"/\n"
     );
 }
 
-/// Whether it comes true within a minute.
+/// Whether the condition becomes true within a minute.
 pub(crate) fn eventually(mut condition: impl FnMut() -> bool) -> bool {
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(60) {

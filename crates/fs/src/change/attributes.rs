@@ -1,4 +1,4 @@
-//! What a file is besides its content: mode, owner, extended attributes and ACLs.
+//! Mode, owner, extended attributes and ACLs of a file.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::open_beneath;
 
-/// Gives `new` what `old` has. The owner first: changing it may clear bits of the mode.
+/// Copies the attributes of `old` to `new`. The owner comes first: changing it may clear mode bits.
 pub(super) fn copy(old: BorrowedFd<'_>, stat: &Stat, new: BorrowedFd<'_>) -> Result<(), Errno> {
     let fresh = rustix::fs::fstat(new)?;
     if (fresh.st_uid, fresh.st_gid) != (stat.st_uid, stat.st_gid) {
@@ -18,7 +18,7 @@ pub(super) fn copy(old: BorrowedFd<'_>, stat: &Stat, new: BorrowedFd<'_>) -> Res
     rustix::fs::fchmod(new, open_beneath::permissions(stat))
 }
 
-/// Gives `file` this mode.
+/// Sets the mode of `file`.
 pub(super) fn set_mode(file: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
     rustix::fs::fchmod(file, rustix::fs::Mode::from_raw_mode(mode & 0o7777))
 }
@@ -33,7 +33,7 @@ fn copy_extended(old: BorrowedFd<'_>, new: BorrowedFd<'_>) -> Result<(), Errno> 
             .and_then(|value| rustix::fs::fsetxattr(new, name, &value, XattrFlags::empty()));
         match copied {
             Ok(()) => {}
-            // Labels that the system itself puts on every file are not ours to set.
+            // Only the system sets these labels.
             Err(Errno::PERM | Errno::OPNOTSUPP)
                 if name.starts_with(b"security.") || name.starts_with(b"trusted.") => {}
             Err(errno) => return Err(errno),

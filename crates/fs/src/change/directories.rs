@@ -1,4 +1,4 @@
-//! The directories of a change: made and removed with it, and put back if it does not happen.
+//! Directories that a change creates or removes, and that are restored if it fails.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;
 use crate::root::Root;
 
-/// Directories that were made; gone again when this is dropped, unless they are kept.
+/// Created directories. Dropping this removes them again, unless they are kept.
 #[derive(Default)]
 pub(super) struct MadeDirectories {
     made: Vec<(Arc<Root>, PathBuf)>,
 }
 
 impl MadeDirectories {
-    /// Makes the directories that a place needs.
+    /// Creates the parent directories of a path.
     pub(super) fn make_for(&mut self, place: &ResolvedPath) -> Result<(), FsError> {
         let Some((directories, _)) = place.split() else { return Ok(()) };
         self.make_all(place, directories)
     }
 
-    /// Makes a directory, and those on the way to it.
+    /// Creates a directory and its parents.
     pub(super) fn make(&mut self, place: &ResolvedPath) -> Result<(), FsError> {
         self.make_all(place, &place.relative)
     }
@@ -50,12 +50,12 @@ impl MadeDirectories {
         Ok(())
     }
 
-    /// What was made, each before those in it.
+    /// The created directories, parents first.
     pub(super) fn paths(&self) -> impl Iterator<Item = PathBuf> {
         self.made.iter().map(|(root, relative)| root.location().join(relative))
     }
 
-    /// Keeps them, and gives these the modes that they are to have, the innermost first.
+    /// Keeps the directories, and sets the modes of these, innermost first.
     pub(super) fn keep_with_modes(mut self, modes: &[(ResolvedPath, u32)]) {
         for (place, mode) in modes.iter().rev() {
             let is_it = |(root, relative): &(Arc<Root>, PathBuf)| {
@@ -75,14 +75,14 @@ impl Drop for MadeDirectories {
     }
 }
 
-/// Directories that were removed to make room; made again when this is dropped, unless they stay removed.
+/// Removed directories. Dropping this creates them again, unless they stay removed.
 #[derive(Default)]
 pub(super) struct RemovedDirectories {
     removed: Vec<ResolvedPath>,
 }
 
 impl RemovedDirectories {
-    /// Removes a directory that is empty, or is not there any more.
+    /// Removes an empty directory. A missing one is not an error.
     pub(super) fn remove(&mut self, place: &ResolvedPath) -> Result<(), FsError> {
         let cannot = |errno| {
             FsError::from_errno(place.path(), "is a directory that cannot be removed", errno)
@@ -98,7 +98,7 @@ impl RemovedDirectories {
         Ok(())
     }
 
-    pub(super) fn stay_removed(mut self) {
+    pub(super) fn keep_removed(mut self) {
         self.removed.clear();
     }
 }
@@ -114,8 +114,8 @@ impl Drop for RemovedDirectories {
     }
 }
 
-/// The directories on the way to a place that are not there.
-pub(super) fn missing_on_the_way(place: &ResolvedPath) -> Vec<PathBuf> {
+/// The missing parent directories of a path, outermost first.
+pub(super) fn missing_parents(place: &ResolvedPath) -> Vec<PathBuf> {
     let above = place.relative.ancestors().skip(1);
     let mut missing: Vec<PathBuf> = above
         .take_while(|relative| open(&place.root, relative).is_err())
@@ -125,7 +125,7 @@ pub(super) fn missing_on_the_way(place: &ResolvedPath) -> Vec<PathBuf> {
     missing
 }
 
-/// Takes a directory away if nothing is in it; otherwise somebody uses it, and it stays.
+/// Removes a directory if it is empty; otherwise it is in use, and stays.
 pub(super) fn remove_if_empty(root: &Root, relative: &Path) {
     let (Some(parent), Some(name)) = (relative.parent(), relative.file_name()) else { return };
     if let Ok(directory) = open(root, parent) {
@@ -133,7 +133,7 @@ pub(super) fn remove_if_empty(root: &Root, relative: &Path) {
     }
 }
 
-/// A directory that cannot get its mode keeps the one that it was made with.
+/// Sets the mode of a directory. If that fails, it keeps its mode.
 fn set_mode(place: &ResolvedPath, mode: u32) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY;
     let opened = open_beneath::open(place.root.handle(), &place.relative, flags, Mode::empty());

@@ -1,4 +1,4 @@
-//! Writing a file where it stands, where nothing else will do. What was there is in the journal.
+//! Writes a file in place, where a rename does not work. The journal has the previous content.
 
 use std::os::fd::OwnedFd;
 
@@ -10,8 +10,8 @@ use crate::error::{FsError, FsErrorKind};
 use crate::file::FileKind;
 use crate::open_beneath;
 
-/// Makes a file say this, front to back, then cuts what is left over. Should that fail in the middle, it
-/// is for the caller to write back what was there.
+/// Overwrites a file from the start, then truncates it. If this fails in the middle, the caller must restore
+/// the previous content.
 pub(super) fn write(step: &Step, content: &[u8]) -> Result<(), FsError> {
     let cannot = |errno| step.error("cannot be written in place", errno);
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -22,10 +22,10 @@ pub(super) fn write(step: &Step, content: &[u8]) -> Result<(), FsError> {
     if FileKind::of(&stat) != FileKind::File {
         return Err(step.fail(FsErrorKind::Stale, "is no regular file any more"));
     }
-    write_over(&file, content).map_err(cannot)
+    overwrite(&file, content).map_err(cannot)
 }
 
-fn write_over(file: &OwnedFd, content: &[u8]) -> Result<(), Errno> {
+fn overwrite(file: &OwnedFd, content: &[u8]) -> Result<(), Errno> {
     let mut written = 0;
     while written < content.len() {
         let at = written as u64;

@@ -1,4 +1,4 @@
-//! Symlinks, by their directory and name.
+//! Creates symlinks by directory and name.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -8,16 +8,16 @@ use rustix::io::Errno;
 
 use super::staged::random_name;
 
-/// Makes a symlink under a name that is not taken.
+/// Creates a symlink. Fails if the name exists.
 pub(super) fn create(directory: &OwnedFd, name: &OsStr, target: &[u8]) -> Result<(), Errno> {
     rustix::fs::symlinkat(target, directory, name)
 }
 
-/// Puts a symlink in the place of a file or another symlink, at once.
+/// Replaces a file or another symlink by a symlink, atomically.
 pub(super) fn replace(directory: &OwnedFd, name: &OsStr, target: &[u8]) -> Result<(), Errno> {
-    let own = random_name()?;
-    rustix::fs::symlinkat(target, directory, &own)?;
-    rustix::fs::renameat(directory, &own, directory, name).inspect_err(|_| {
-        let _ = rustix::fs::unlinkat(directory, &own, AtFlags::empty());
+    let temporary = random_name()?;
+    rustix::fs::symlinkat(target, directory, &temporary)?;
+    rustix::fs::renameat(directory, &temporary, directory, name).inspect_err(|_| {
+        let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
     })
 }

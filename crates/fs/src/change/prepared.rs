@@ -1,4 +1,4 @@
-//! A step that is known to work, and only has to be put in place.
+//! A step that was checked and prepared, and only has to be put in place.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -18,25 +18,25 @@ use crate::open_beneath;
 use crate::parallel_io;
 use crate::resolved_path::ResolvedPath;
 
-/// The contents of so many files are synced one after the other, and of more by several threads.
-const FEW: usize = 4;
+/// Up to this many files are synced one after the other, more by several threads.
+const MAX_SEQUENTIAL: usize = 4;
 
 /// A step that only has to be put in place.
 pub(super) struct Prepared<'a> {
     step: &'a Step,
-    way: Way,
+    method: Method,
     mode_before: u32,
     mode_after: u32,
     links: u64,
 }
 
-/// The directory that was opened last: files of one directory mostly follow each other.
+/// The directory that was opened last. Files of one directory mostly follow each other.
 #[derive(Default)]
 pub(super) struct LastDirectory(Option<(PathBuf, Arc<OwnedFd>)>);
 
 impl LastDirectory {
-    /// The one that a step's file is in.
-    fn of(&mut self, step: &Step) -> Result<Arc<OwnedFd>, FsError> {
+    /// The directory of a step's file.
+    fn get(&mut self, step: &Step) -> Result<Arc<OwnedFd>, FsError> {
         let (parent, _) = step.split()?;
         let path = step.place.root.path().join(parent);
         if let Some((_, open)) = self.0.as_ref().filter(|(last, _)| *last == path) {
@@ -48,14 +48,14 @@ impl LastDirectory {
     }
 }
 
-/// The mode bits that a symlink has.
-const LINK_MODE: u32 = 0o777;
+/// The mode bits of a symlink.
+const SYMLINK_MODE: u32 = 0o777;
 
-/// The mode of a file that is made without one, in a directory that is not there yet.
-const USUAL_MODE: u32 = 0o644;
+/// The mode of a new file without an explicit mode, in a directory that does not exist yet.
+const DEFAULT_MODE: u32 = 0o644;
 
-enum Way {
-    /// By a new file, which is written, or still to be written.
+enum Method {
+    /// By renaming a new file, which is `None` until it is written.
     Rename(Option<Staged>),
     InPlace,
     /// By a new symlink.
@@ -64,8 +64,8 @@ enum Way {
 }
 
 impl<'a> Prepared<'a> {
-    /// Gets everything ready; with `ahead`, the new content too. Writing in place is a way only if somebody
-    /// keeps what was there.
+    /// Prepares a step, including the new content if `ahead`. Writing in place is only possible if a journal
+    /// keeps the previous content (`kept`).
     pub(super) fn new(
         step: &'a Step,
         directory: &mut LastDirectory,
@@ -73,74 +73,75 @@ impl<'a> Prepared<'a> {
         kept: bool,
         ahead: bool,
     ) -> Result<Self, FsError> {
-        let directory = directory.of(step)?;
+        let directory = directory.get(step)?;
         let old = step.open_old()?;
         let mode = |stat: &Stat| open_beneath::permissions(stat).as_raw_mode();
         let links = old.as_ref().map_or(1, ReadFile::links);
-        let mode_before = old.as_ref().map_or(LINK_MODE, |old| mode(&old.stat));
-        let (way, mode_after) = (Way::Delete, mode_before);
-        let prepared = Prepared { step, way, mode_before, mode_after, links };
+        let mode_before = old.as_ref().map_or(SYMLINK_MODE, |old| mode(&old.stat));
+        let (method, mode_after) = (Method::Delete, mode_before);
+        let prepared = Prepared { step, method, mode_before, mode_after, links };
         let Some(now) = &step.now else { return Ok(prepared) };
         if now.is_link() {
-            return Ok(Prepared { way: Way::Link, mode_after: LINK_MODE, ..prepared });
+            return Ok(Prepared { method: Method::Link, mode_after: SYMLINK_MODE, ..prepared });
         }
         let written_through = links > 1 && hard_links == HardLinks::WriteThrough;
-        // A file that is a mount point cannot be replaced, only written.
+        // A mount point cannot be replaced, only overwritten.
         let is_mount = old.as_ref().is_some_and(|old| is_mount_point(old.handle()));
         let wants_in_place = step.in_place || written_through || is_mount;
         let may_in_place = kept || step.in_place;
         if wants_in_place && may_in_place {
-            return Ok(Prepared { way: Way::InPlace, ..prepared });
+            return Ok(Prepared { method: Method::InPlace, ..prepared });
         }
-        // Without its content, a new file shows as well whether there can be one, and its mode.
+        // An empty new file shows as well whether one can be created, and its mode.
         let content = if ahead { &now[..] } else { &[] };
         let staged = match stage(&directory, step, old.as_ref(), content) {
             Ok(staged) => staged,
-            // The directory, or what the file is besides its content, is not ours to make anew.
+            // The directory is not writable, or the attributes cannot be copied.
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::INVAL)
                 if old.is_some() && may_in_place =>
             {
-                return Ok(Prepared { way: Way::InPlace, ..prepared });
+                return Ok(Prepared { method: Method::InPlace, ..prepared });
             }
             Err(errno) => return Err(step.error("cannot be written", errno)),
         };
         let cannot = |errno| step.error("cannot be looked at", errno);
         let mode_after = mode(&rustix::fs::fstat(staged.file()).map_err(cannot)?);
-        let way = Way::Rename(ahead.then_some(staged));
-        Ok(Prepared { way, mode_after, ..prepared })
+        let method = Method::Rename(ahead.then_some(staged));
+        Ok(Prepared { method, mode_after, ..prepared })
     }
 
-    /// A step that waits for others: nothing of it can be written ahead.
+    /// Prepares a step that waits for others: nothing of it can be written ahead.
     pub(super) fn later(step: &'a Step) -> Self {
-        let (way, mode_after) = match &step.now {
-            None => (Way::Delete, 0),
-            Some(now) if now.is_link() => (Way::Link, LINK_MODE),
+        let (method, mode_after) = match &step.now {
+            None => (Method::Delete, 0),
+            Some(now) if now.is_link() => (Method::Link, SYMLINK_MODE),
             Some(_) => {
-                (Way::Rename(None), step.mode.map_or(USUAL_MODE, |mode| mode.of(USUAL_MODE)))
+                (Method::Rename(None), step.mode.map_or(DEFAULT_MODE, |mode| mode.of(DEFAULT_MODE)))
             }
         };
-        Prepared { step, way, mode_before: 0, mode_after, links: 1 }
+        Prepared { step, method, mode_before: 0, mode_after, links: 1 }
     }
 
-    /// Writes the new content of these, as far as it is not written yet, and waits until it is on disk.
+    /// Writes the new content of files that are not written yet, and syncs all.
     pub(super) fn write(files: &mut [Self], directory: &mut LastDirectory) -> Result<(), FsError> {
-        for Prepared { step, way, .. } in files.iter_mut() {
-            if let Way::Rename(staged @ None) = way {
-                let (directory, old) = (directory.of(step)?, step.open_old()?);
+        for Prepared { step, method, .. } in files.iter_mut() {
+            if let Method::Rename(staged @ None) = method {
+                let (directory, old) = (directory.get(step)?, step.open_old()?);
                 let now = step.now.as_deref().unwrap_or_default();
                 let written = stage(&directory, step, old.as_ref(), now);
                 *staged = Some(written.map_err(|errno| step.error("cannot be written", errno))?);
             }
         }
-        let sync = |file: &Self| match &file.way {
-            Way::Rename(Some(staged)) => {
+        let sync = |file: &Self| match &file.method {
+            Method::Rename(Some(staged)) => {
                 staged.sync().map_err(|errno| file.step.error("cannot be written", errno))
             }
             _ => Ok(()),
         };
-        match files.len() <= FEW {
-            true => files.iter().try_for_each(sync),
-            false => parallel_io::for_each(files, sync),
+        if files.len() <= MAX_SEQUENTIAL {
+            files.iter().try_for_each(sync)
+        } else {
+            parallel_io::for_each(files, sync)
         }
     }
 
@@ -148,9 +149,9 @@ impl<'a> Prepared<'a> {
         &self.step.place
     }
 
-    /// What there will be to say about it.
-    pub(super) fn outcome(&self) -> CommittedFile {
-        let in_place = matches!(self.way, Way::InPlace);
+    /// The result of the step.
+    pub(super) fn result(&self) -> CommittedFile {
+        let in_place = matches!(self.method, Method::InPlace);
         CommittedFile {
             hash: self.step.now.as_ref().map(Content::hash),
             hard_link_broken: self.links > 1 && !in_place && self.step.now.is_some(),
@@ -158,39 +159,39 @@ impl<'a> Prepared<'a> {
         }
     }
 
-    /// The journal's words for it.
+    /// The journal record of the step.
     pub(super) fn file_change(&self) -> FileChange {
         let before = self.step.was.as_ref().map(|was| Version::of(was, self.mode_before));
         let after = self.step.now.as_ref().map(|now| Version::of(now, self.mode_after));
         let mut change = FileChange::new(&self.step.place.location(), before, after);
-        change.in_place = matches!(self.way, Way::InPlace);
+        change.in_place = matches!(self.method, Method::InPlace);
         change
     }
 
-    /// Puts it in place, once it is written. Says `done` as soon as the file is another, for then there is something to take
-    /// back.
-    pub(super) fn put(
+    /// Puts the file in place, once it is written. Calls `done` as soon as the file has changed, since from
+    /// then on it must be reverted on failure.
+    pub(super) fn put_in_place(
         self,
         directory: &mut LastDirectory,
         done: impl FnOnce(),
     ) -> Result<(), FsError> {
-        let Prepared { step, way, .. } = self;
+        let Prepared { step, method, .. } = self;
         let (_, name) = step.split()?;
         let now = step.now.as_deref().unwrap_or_default();
         let cannot = |errno| step.error("cannot be put in place", errno);
-        // Much may have happened while the new content and the journal went to the disk.
+        // The file may have changed while the new content and the journal were synced.
         if let Some(was) = &step.was {
             step.require_unchanged(was)?;
         }
-        match (way, &step.was) {
-            (Way::Rename(None), _) => return Err(step.fail(FsErrorKind::Io, "was not written")),
-            (Way::Delete, _) => {
-                let directory = directory.of(step)?;
+        match (method, &step.was) {
+            (Method::Rename(None), _) => return Err(step.fail(FsErrorKind::Io, "was not written")),
+            (Method::Delete, _) => {
+                let directory = directory.get(step)?;
                 rustix::fs::unlinkat(&directory, name, AtFlags::empty()).map_err(cannot)?;
                 done();
             }
-            (Way::Link, was) => {
-                let directory = directory.of(step)?;
+            (Method::Link, was) => {
+                let directory = directory.get(step)?;
                 let put = match was {
                     None => link::create(&directory, name, now),
                     Some(_) => link::replace(&directory, name, now),
@@ -201,24 +202,24 @@ impl<'a> Prepared<'a> {
                 })?;
                 done();
             }
-            (Way::InPlace, _) => {
-                // From the first byte on.
+            (Method::InPlace, _) => {
+                // Called first: the file changes with the first byte.
                 done();
                 in_place::write(step, now)?;
             }
-            (Way::Rename(Some(staged)), None) => {
+            (Method::Rename(Some(staged)), None) => {
                 staged.create(name).map_err(|errno| match errno {
                     Errno::EXIST => step.fail(FsErrorKind::Stale, "was created meanwhile"),
                     errno => cannot(errno),
                 })?;
                 done();
             }
-            (Way::Rename(Some(staged)), Some(_)) => {
+            (Method::Rename(Some(staged)), Some(_)) => {
                 let inode = rustix::fs::fstat(staged.file()).map_err(cannot)?.st_ino;
                 let directory = staged.directory().clone();
                 staged.replace(name).map_err(cannot)?;
                 done();
-                // Some file systems say yes and do nothing.
+                // Some file systems report success and do nothing.
                 if open_beneath::stat(directory.as_fd(), name).map_err(cannot)?.st_ino != inode {
                     return Err(step.fail(FsErrorKind::Io, "is not what was put in its place"));
                 }
@@ -228,21 +229,21 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Whether a file is the root of a mount, as a single file that is bound into a container.
+/// Whether a file is a mount point, such as a single file that is bind-mounted into a container.
 fn is_mount_point(file: BorrowedFd<'_>) -> bool {
     rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::empty())
         .is_ok_and(|stat| stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
-/// The new file, with all that the old one is besides its content.
+/// Writes the new file, with the attributes of the old one.
 fn stage(
     directory: &Arc<OwnedFd>,
     step: &Step,
     old: Option<&ReadFile>,
     now: &[u8],
 ) -> Result<Staged, Errno> {
-    // What replaces a private file must be private before it has its mode, and so must what gets another; a
-    // new file gets what the umask leaves.
+    // A replacement of a private file must be private before it gets its mode, and so must a file with an
+    // explicit mode. Other new files get the mode that the umask leaves.
     let is_private = old.is_some() || matches!(step.mode, Some(NewMode::Exactly(_)));
     let mode = Mode::from_raw_mode(if is_private { 0o600 } else { 0o666 });
     let staged = Staged::write(directory, now, mode)?;

@@ -9,19 +9,17 @@ use rustix::io::{Errno, retry_on_intr};
 
 use crate::random;
 
-/// A new file in the directory where it will be needed. Dropped before it is put in place, it leaves
-/// nothing behind.
+/// A new file in its future directory. If it is dropped before it is put in place, nothing is left behind.
 #[derive(Debug)]
 pub(super) struct Staged {
     directory: Arc<OwnedFd>,
     file: OwnedFd,
-    /// The name it has in the directory, on file systems that have no files without one, and for the
-    /// moment between linking and renaming.
+    /// Its temporary name, on file systems without unnamed files, and between linking and renaming.
     name: Option<String>,
 }
 
 impl Staged {
-    /// Writes new content. `mode` is what it begins with, less the umask.
+    /// Writes new content. `mode` is the initial mode, reduced by the umask.
     pub(super) fn write(
         directory: &Arc<OwnedFd>,
         content: &[u8],
@@ -46,31 +44,35 @@ impl Staged {
         retry_on_intr(|| rustix::fs::fdatasync(&self.file))
     }
 
-    /// Takes a name that is not taken.
+    /// Links it to a new name. Fails if the name exists.
     pub(super) fn create(self, name: &OsStr) -> Result<(), Errno> {
         match &self.name {
             None => self.link(name),
-            // A second name, which must be new, and then away with the first: works where a rename that
-            // must not replace does not.
-            Some(own) => {
-                rustix::fs::linkat(&self.directory, own, &self.directory, name, AtFlags::empty())
-            }
+            // A second hard link, which must be new; then the first is removed. This works on file systems
+            // without `RENAME_NOREPLACE`.
+            Some(temporary) => rustix::fs::linkat(
+                &self.directory,
+                temporary,
+                &self.directory,
+                name,
+                AtFlags::empty(),
+            ),
         }
     }
 
-    /// Takes the name of an existing file.
+    /// Replaces an existing file.
     pub(super) fn replace(mut self, name: &OsStr) -> Result<(), Errno> {
-        let own = match self.name.take() {
-            Some(own) => own,
+        let temporary = match self.name.take() {
+            Some(temporary) => temporary,
             None => {
-                let own = random_name()?;
-                self.link(OsStr::new(&own))?;
-                own
+                let temporary = random_name()?;
+                self.link(OsStr::new(&temporary))?;
+                temporary
             }
         };
-        let moved = rustix::fs::renameat(&self.directory, &own, &self.directory, name);
+        let moved = rustix::fs::renameat(&self.directory, &temporary, &self.directory, name);
         if moved.is_err() {
-            self.name = Some(own);
+            self.name = Some(temporary);
         }
         moved
     }
@@ -81,14 +83,15 @@ impl Staged {
         match retry_on_intr(|| rustix::fs::openat(&directory, ".", flags, mode)) {
             Ok(file) if can_be_linked(&file) => Ok(Staged { directory, file, name: None }),
             Ok(_) | Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
-                let own = random_name()?;
+                let temporary = random_name()?;
                 let flags = OFlags::CREATE
                     | OFlags::EXCL
                     | OFlags::NOFOLLOW
                     | OFlags::WRONLY
                     | OFlags::CLOEXEC;
-                let file = retry_on_intr(|| rustix::fs::openat(&directory, &own, flags, mode))?;
-                Ok(Staged { directory, file, name: Some(own) })
+                let file =
+                    retry_on_intr(|| rustix::fs::openat(&directory, &temporary, flags, mode))?;
+                Ok(Staged { directory, file, name: Some(temporary) })
             }
             Err(errno) => Err(errno),
         }
@@ -104,7 +107,7 @@ impl Staged {
 
     fn link(&self, name: &OsStr) -> Result<(), Errno> {
         let flags = AtFlags::SYMLINK_FOLLOW;
-        rustix::fs::linkat(CWD, by_handle(&self.file), &self.directory, name, flags)
+        rustix::fs::linkat(CWD, proc_fd_path(&self.file), &self.directory, name, flags)
     }
 }
 
@@ -116,26 +119,26 @@ impl Drop for Staged {
     }
 }
 
-/// Where a file without a name can be found by its handle.
-fn by_handle(file: &OwnedFd) -> String {
+/// A path by which an unnamed file can be opened.
+fn proc_fd_path(file: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// Without /proc, a file that has no name can get none.
+/// Whether an unnamed file can be linked. This takes `/proc`.
 fn can_be_linked(file: &OwnedFd) -> bool {
-    rustix::fs::access(by_handle(file), Access::EXISTS).is_ok()
+    rustix::fs::access(proc_fd_path(file), Access::EXISTS).is_ok()
 }
 
 const PREFIX: &str = ".toolcrib-";
 const SUFFIX: &str = ".tmp";
 const DIGITS: usize = 16;
 
-/// A name that nobody can guess and that says whose it is, should a crash leave it behind.
+/// A name that cannot be guessed, and that identifies our files if a crash leaves one behind.
 pub(super) fn random_name() -> Result<String, Errno> {
     Ok(format!("{PREFIX}{}{SUFFIX}", random::hex::<{ DIGITS / 2 }>()?))
 }
 
-/// Whether this is such a name.
+/// Whether a name is one of [`random_name`].
 pub(crate) fn is_temporary(name: &[u8]) -> bool {
     let digits =
         name.strip_prefix(PREFIX.as_bytes()).and_then(|n| n.strip_suffix(SUFFIX.as_bytes()));

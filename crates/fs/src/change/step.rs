@@ -1,4 +1,4 @@
-//! What is to become of one file or symlink.
+//! The change of one file or symlink.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -17,32 +17,32 @@ use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;
 use crate::root::RootMode;
 
-/// What is to become of one file or symlink. Where it is or becomes a symlink, its place must be one of
+/// The change of one file or symlink. If it is or becomes a symlink, its path must come from
 /// [`crate::Workspace::entry`].
 #[derive(Debug, Clone)]
 pub struct Step {
     pub(super) place: ResolvedPath,
-    /// What it must say now; nothing, if it must not be there.
+    /// The expected content. `None` if the path must not exist.
     pub(super) was: Option<Content>,
-    /// What it will say; nothing, if it is to go.
+    /// The new content. `None` if it is deleted.
     pub(super) now: Option<Content>,
-    /// Its mode, if that is to be another than it is or than the umask makes it.
+    /// The new mode, if it differs from the old one or from what the umask gives.
     pub(super) mode: Option<NewMode>,
-    /// It must stay the file that it is.
+    /// The file must be overwritten, not replaced.
     pub(super) in_place: bool,
 }
 
-/// The mode that a file is to have.
+/// The mode of a changed file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewMode {
     /// These bits.
     Exactly(u32),
-    /// Whoever may read it may run it, or nobody.
+    /// Executable for all who can read it, or not at all.
     Executable(bool),
 }
 
 impl NewMode {
-    /// The bits, for a file that would have others.
+    /// The mode bits, given those that the file would have otherwise.
     pub fn of(self, otherwise: u32) -> u32 {
         match self {
             NewMode::Exactly(mode) => mode,
@@ -53,23 +53,24 @@ impl NewMode {
 }
 
 impl Step {
-    /// Puts `now` in the place of a file that says `was`.
+    /// Replaces the content `was` by `now`.
     pub fn replace(place: ResolvedPath, was: impl Into<Content>, now: impl Into<Content>) -> Step {
         Step::new(place, Some(was.into()), Some(now.into()))
     }
 
-    /// Makes a new file, and the directories on the way to it.
+    /// Creates a file and its parent directories.
     pub fn create(place: ResolvedPath, now: impl Into<Content>) -> Step {
         Step::new(place, None, Some(now.into()))
     }
 
-    /// Takes away a file that says `was`.
+    /// Deletes a file with the content `was`.
     pub fn delete(place: ResolvedPath, was: impl Into<Content>) -> Step {
         Step::new(place, Some(was.into()), None)
     }
 
-    /// Brings a file that says `now` back to a version with its mode, or to not being there.
-    pub fn back_to(
+    /// Restores a previous version and its mode, or deletes the file if there was none. `now` is the current
+    /// content.
+    pub fn restore(
         place: ResolvedPath,
         now: Option<Content>,
         before: Option<(Content, u32)>,
@@ -78,26 +79,26 @@ impl Step {
         Step { mode: mode.map(NewMode::Exactly), ..Step::new(place, now, content) }
     }
 
-    /// Writes the file where it stands.
+    /// Sets whether the file is written in place.
     #[must_use]
     pub(crate) fn in_place(mut self, in_place: bool) -> Step {
         self.in_place = in_place;
         self
     }
 
-    /// Gives the file this mode.
+    /// Sets the mode.
     #[must_use]
     pub fn with_mode(mut self, mode: NewMode) -> Step {
         self.mode = Some(mode);
         self
     }
 
-    /// Puts one content in the place of another; nothing stands for a name that is not there.
+    /// Changes the content from `was` to `now`. `None` means that the path does not exist.
     pub fn new(place: ResolvedPath, was: Option<Content>, now: Option<Content>) -> Step {
         Step { place, was, now, mode: None, in_place: false }
     }
 
-    /// Whether the file is what the step starts from, and may be changed.
+    /// Fails if the file does not have the expected content, or cannot be changed.
     pub(super) fn check(&self) -> Result<(), FsError> {
         if self.place.root.mode() == RootMode::ReadOnly {
             return Err(
@@ -106,28 +107,28 @@ impl Step {
         }
         let (parent, name) = self.split()?;
         let directory = match self.open_directory(parent) {
-            // Its directory is made with it, in the nearest one above that is there.
+            // Its directory will be created in the nearest existing one above.
             Err(error) if self.was.is_none() && error.kind() == FsErrorKind::NotFound => {
-                return self.require_room_above(parent);
+                return self.require_creatable_above(parent);
             }
             directory => directory?,
         };
         let Some(was) = &self.was else {
             return match open_beneath::stat(directory.as_fd(), name) {
-                Err(Errno::NOENT) => self.require_room(&directory),
+                Err(Errno::NOENT) => self.require_creatable(&directory),
                 Err(errno) => Err(self.error("cannot be looked at", errno)),
                 Ok(_) => Err(self.fail(FsErrorKind::Stale, "was created meanwhile")),
             };
         };
         if was.is_link() {
-            self.require_room(&directory)?;
+            self.require_creatable(&directory)?;
         } else {
             self.require_writable(&directory, name)?;
         }
         self.require_unchanged(was)
     }
 
-    /// What can be known of a step that waits for others: its place is taken, or its directory is not there.
+    /// Checks what can be known of a later step: its path is occupied, or its directory does not exist.
     pub(super) fn check_later(&self) -> Result<(), FsError> {
         if self.place.root.mode() == RootMode::ReadOnly {
             return Err(
@@ -140,11 +141,12 @@ impl Step {
         }
     }
 
-    /// Whether the file or symlink still says what the step starts from.
+    /// Fails if the file or symlink does not have the expected content.
     pub(super) fn require_unchanged(&self, was: &Content) -> Result<(), FsError> {
-        let same = match was.is_link() {
-            true => self.is_link_to(was),
-            false => ReadFile::open(&self.place)?.says(was)?,
+        let same = if was.is_link() {
+            self.is_symlink_to(was)
+        } else {
+            ReadFile::open(&self.place)?.has_content(was)?
         };
         if same {
             return Ok(());
@@ -152,29 +154,29 @@ impl Step {
         Err(self.fail(FsErrorKind::Stale, "changed on disk since it was read"))
     }
 
-    /// The file that it starts from, if there is one.
+    /// The existing file. `None` if there is none, or if it is a symlink.
     pub(super) fn open_old(&self) -> Result<Option<ReadFile>, FsError> {
         let file = self.was.as_ref().filter(|was| !was.is_link());
         file.map(|_| ReadFile::open(&self.place)).transpose()
     }
 
-    fn is_link_to(&self, target: &[u8]) -> bool {
+    fn is_symlink_to(&self, target: &[u8]) -> bool {
         open_beneath::link_target(self.place.root.handle(), &self.place.relative)
-            .is_ok_and(|standing| standing == target)
+            .is_ok_and(|current| current == target)
     }
 
-    /// Undoes a step that was made, with what is at hand.
-    pub(super) fn take_back(&self, in_place: bool) -> Result<(), FsError> {
+    /// Reverts a completed step.
+    pub(super) fn revert(&self, in_place: bool) -> Result<(), FsError> {
         if let Some(was) = self.was.as_deref().filter(|_| in_place) {
             return in_place::write(self, was);
         }
-        if !self.is_as_made()? {
-            // Somebody else has put something there since; it is not ours to take away.
+        if !self.still_has_result()? {
+            // Another process has changed it since; that change must not be lost.
             return Ok(());
         }
         let (parent, name) = self.split()?;
         let directory = Arc::new(self.open_directory(parent)?);
-        let back = || -> Result<(), Errno> {
+        let restore_old = || -> Result<(), Errno> {
             let Some(was) = &self.was else {
                 return rustix::fs::unlinkat(&directory, name, AtFlags::empty());
             };
@@ -195,22 +197,22 @@ impl Step {
             staged.sync()?;
             staged.replace(name)
         };
-        back().map_err(|errno| self.error("cannot be taken back", errno))
+        restore_old().map_err(|errno| self.error("cannot be taken back", errno))
     }
 
-    /// Whether the file is what the step made of it.
-    fn is_as_made(&self) -> Result<bool, FsError> {
+    /// Whether the path still has the result of the step.
+    fn still_has_result(&self) -> Result<bool, FsError> {
         if let Some(target) = self.now.as_ref().filter(|now| now.is_link()) {
-            return Ok(self.is_link_to(target));
+            return Ok(self.is_symlink_to(target));
         }
         let handle = self.place.root.handle();
         if open_beneath::link_target(handle, &self.place.relative).is_ok() {
             return Ok(false);
         }
-        // What was there when the path was resolved does not matter any more.
+        // The kind at the time of resolution no longer matters.
         let place = ResolvedPath { kind: Some(FileKind::File), ..self.place.clone() };
-        let standing = ReadFile::open(&place).and_then(|file| file.read_all(u64::MAX - 1));
-        match (standing, &self.now) {
+        let current = ReadFile::open(&place).and_then(|file| file.read_all(u64::MAX - 1));
+        match (current, &self.now) {
             (Ok(bytes), Some(now)) => Ok(bytes == now[..]),
             (Err(error), now) => match error.kind() {
                 FsErrorKind::NotFound => Ok(now.is_none()),
@@ -245,27 +247,27 @@ impl Step {
         FsError::from_errno(self.place.path(), cannot, errno)
     }
 
-    /// Whether a new file can be made in the nearest directory above that is there.
-    fn require_room_above(&self, missing: &Path) -> Result<(), FsError> {
+    /// Fails if no file can be created in the nearest existing directory above.
+    fn require_creatable_above(&self, missing: &Path) -> Result<(), FsError> {
         let mut above = missing.ancestors().skip(1).map(|relative| self.open_directory(relative));
         match above.find(|opened| !matches!(opened, Err(e) if e.kind() == FsErrorKind::NotFound)) {
-            Some(directory) => self.require_room(&directory?),
+            Some(directory) => self.require_creatable(&directory?),
             None => Ok(()),
         }
     }
 
-    fn require_room(&self, directory: &OwnedFd) -> Result<(), FsError> {
+    fn require_creatable(&self, directory: &OwnedFd) -> Result<(), FsError> {
         let access = Access::WRITE_OK | Access::EXEC_OK;
         rustix::fs::accessat(directory, ".", access, AtFlags::EACCESS)
             .map_err(|errno| self.error("is in a directory that cannot be written", errno))
     }
 
-    /// A rename would quietly replace a file that we may not write; so ask first.
+    /// Fails if the file is not writable: a rename would replace it silently.
     fn require_writable(&self, directory: &OwnedFd, name: &OsStr) -> Result<(), FsError> {
         let stat = open_beneath::stat(directory.as_fd(), name)
             .map_err(|errno| self.error("cannot be looked at", errno))?;
         require_file(&self.place, Some(FileKind::of(&stat)))?;
-        if let Some(detail) = fixed_by_attribute(directory, name) {
+        if let Some(detail) = immutable_reason(directory, name) {
             return Err(self.fail(FsErrorKind::ReadOnly, detail));
         }
         match rustix::fs::accessat(directory, name, Access::WRITE_OK, AtFlags::EACCESS) {
@@ -279,8 +281,8 @@ impl Step {
     }
 }
 
-/// Why no program can change a file whatever its mode is: an attribute that `chattr` sets.
-fn fixed_by_attribute(directory: &OwnedFd, name: &OsStr) -> Option<&'static str> {
+/// The reason why no program can change a file, whatever its mode: an attribute of `chattr`.
+fn immutable_reason(directory: &OwnedFd, name: &OsStr) -> Option<&'static str> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     let attributes =
         rustix::fs::statx(directory, name, flags, StatxFlags::empty()).ok()?.stx_attributes;

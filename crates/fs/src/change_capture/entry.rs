@@ -1,4 +1,4 @@
-//! What is at a name beneath a root that may be written.
+//! The state of a path beneath a writable root.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::content::Content;
-use crate::file::is_made_up;
+use crate::file::is_virtual;
 use crate::listing::{Directory, EntryKind};
 use crate::open_beneath;
 use crate::root::{Root, RootMode};
@@ -18,44 +18,44 @@ use crate::workspace::Workspace;
 
 use super::limits::NotKept;
 
-/// The mode bits that a symlink has.
-const LINK_MODE: u32 = 0o777;
+/// The mode bits of a symlink.
+const SYMLINK_MODE: u32 = 0o777;
 
-/// A real name beneath a root.
+/// A real path beneath a writable root.
 #[derive(Debug)]
-pub(super) struct Spot {
+pub(super) struct WritablePath {
     root: Arc<Root>,
     relative: PathBuf,
 }
 
-/// What is there.
+/// The file at a path.
 #[derive(Debug)]
-pub(super) enum Standing {
+pub(super) enum PathState {
     Nothing,
     File {
         stamp: Stamp,
     },
-    Link,
-    Directory(DirectoryStamp),
+    Symlink,
+    Directory(DirectoryFingerprint),
     /// A FIFO, a socket or a device.
     Other,
-    /// It cannot be known: a directory above may not be searched, for one.
+    /// The state is unknown, for example because a directory above cannot be searched.
     Unknown(Errno),
 }
 
-/// A directory, as it was seen.
+/// The identity and mode of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct DirectoryStamp {
+pub(super) struct DirectoryFingerprint {
     pub(super) identity: (u64, u64),
     pub(super) mode: u32,
 }
 
-impl Spot {
-    /// The innermost root that it is in must be one that may be written.
-    pub(super) fn of(workspace: &Workspace, path: &Path) -> Option<Spot> {
+impl WritablePath {
+    /// `None` if the innermost root of the path is not writable.
+    pub(super) fn of(workspace: &Workspace, path: &Path) -> Option<WritablePath> {
         let (root, relative) = workspace.innermost(path)?;
         let writable = root.mode() == RootMode::ReadWrite && !relative.as_os_str().is_empty();
-        writable.then(|| Spot { root, relative })
+        writable.then(|| WritablePath { root, relative })
     }
 
     /// The mode of a root; `None` if the path is no root.
@@ -69,31 +69,33 @@ impl Spot {
         self.root.path().join(&self.relative)
     }
 
-    pub(super) fn look(&self) -> Standing {
+    pub(super) fn state(&self) -> PathState {
         let stat = match open_beneath::stat_beneath(self.root.handle(), &self.relative) {
             Ok(stat) => stat,
-            // Beneath a symlink that took a directory's name, nothing of that directory is left.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Standing::Nothing,
-            // A directory that may not be searched, for one.
-            Err(errno) => return Standing::Unknown(errno),
+            // Beneath a symlink that replaced a directory, nothing of that directory is left.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return PathState::Nothing,
+            Err(errno) => return PathState::Unknown(errno),
         };
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Standing::File { stamp: Stamp::of(&stat) },
-            FileType::Symlink => Standing::Link,
+            FileType::RegularFile => PathState::File { stamp: Stamp::of(&stat) },
+            FileType::Symlink => PathState::Symlink,
             FileType::Directory => {
                 let mode = open_beneath::permissions(&stat).as_raw_mode();
-                Standing::Directory(DirectoryStamp { identity: Stamp::of(&stat).identity, mode })
+                PathState::Directory(DirectoryFingerprint {
+                    identity: Stamp::of(&stat).identity,
+                    mode,
+                })
             }
-            _ => Standing::Other,
+            _ => PathState::Other,
         }
     }
 
-    /// What the file or symlink says, if that is no more than `max_bytes`, and its mode.
+    /// The content of the file or symlink, at most `max_bytes`, and its mode.
     pub(super) fn read(&self, max_bytes: u64) -> Result<(Content, u32), NotKept> {
         if let Ok(target) = open_beneath::link_target(self.root.handle(), &self.relative) {
             return match target.len() as u64 {
                 size if size > max_bytes => Err(NotKept::TooLarge(size)),
-                _ => Ok((Content::link(target), LINK_MODE)),
+                _ => Ok((Content::link(target), SYMLINK_MODE)),
             };
         }
         let lost = |errno| NotKept::Unreadable(errno);
@@ -102,7 +104,7 @@ impl Spot {
         let file = file.map_err(lost)?;
         let stat = rustix::fs::fstat(&file).map_err(lost)?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile
-            || (stat.st_size == 0 && is_made_up(&file))
+            || (stat.st_size == 0 && is_virtual(&file))
         {
             return Err(NotKept::NoFile);
         }
@@ -127,9 +129,9 @@ impl Spot {
         (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile).then_some(file)
     }
 
-    /// What is beneath a directory, files and directories, at most as many as that, and whether that is all.
-    /// Links are not followed.
-    pub(super) fn beneath(&self, most: usize) -> (Vec<PathBuf>, bool) {
+    /// The files and directories beneath a directory, at most `most`, and whether these are all. Symlinks are
+    /// not followed.
+    pub(super) fn descendants(&self, most: usize) -> (Vec<PathBuf>, bool) {
         let (mut found, mut buffer) = (Vec::new(), Vec::new());
         let mut pending = vec![self.relative.clone()];
         while let Some(relative) = pending.pop() {

@@ -1,59 +1,59 @@
-//! How much is kept of what somebody changes.
+//! Limits on how much of a command's changes is stored.
 
 use std::fmt;
 
 use rustix::io::Errno;
 
-use super::entry::Spot;
+use super::entry::WritablePath;
 use crate::content::Content;
 use crate::error::FsError;
 
-/// What a file is worth, to whoever may want it back.
+/// How much of a file's history is worth storing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CaptureClass {
-    /// It was made by somebody.
-    Much,
-    /// It was generated, as far as ignore files tell.
-    Little,
-    /// It keeps its own history, or is nobody's business.
-    Nothing,
+    /// Written by a person or a tool.
+    Tracked,
+    /// Generated, according to ignore files.
+    Ignored,
+    /// Has its own history, or is internal.
+    Excluded,
 }
 
-/// How much is kept of one command.
+/// The limits of one command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptureLimits {
-    /// Of what is worth much.
-    pub much: SizeLimits,
-    /// Of what is worth little.
-    pub little: SizeLimits,
+    /// For files of [`CaptureClass::Tracked`].
+    pub tracked: SizeLimits,
+    /// For files of [`CaptureClass::Ignored`].
+    pub ignored: SizeLimits,
 }
 
-/// How much is kept of files of one worth.
+/// The limits of one capture class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SizeLimits {
-    /// Bytes of one file.
+    /// Bytes per file.
     pub file_bytes: u64,
-    /// Bytes of all together.
+    /// Bytes of all files together.
     pub bytes: u64,
-    /// How many files.
+    /// The number of files.
     pub files: u64,
 }
 
 impl Default for CaptureLimits {
     fn default() -> CaptureLimits {
         CaptureLimits {
-            much: SizeLimits { file_bytes: 64 << 20, bytes: 256 << 20, files: 50_000 },
-            little: SizeLimits { file_bytes: 4 << 20, bytes: 32 << 20, files: 2_000 },
+            tracked: SizeLimits { file_bytes: 64 << 20, bytes: 256 << 20, files: 50_000 },
+            ignored: SizeLimits { file_bytes: 4 << 20, bytes: 32 << 20, files: 2_000 },
         }
     }
 }
 
-/// Why something cannot be taken back.
+/// Why a change cannot be undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NotKept {
-    /// It has so many bytes, more than are kept of a file.
+    /// The file has this many bytes, more than the limit per file.
     TooLarge(u64),
-    /// Enough of the others was kept.
+    /// The limits of the command are reached.
     TooMuch,
     /// It is neither a file nor a symlink.
     NoFile,
@@ -61,7 +61,7 @@ pub enum NotKept {
     Unreadable(Errno),
     /// There is no journal.
     NoJournal,
-    /// The journal could not keep it.
+    /// The journal failed to store it.
     Failed(FsError),
 }
 
@@ -82,33 +82,34 @@ impl fmt::Display for NotKept {
     }
 }
 
-/// How much was kept already.
+/// The files and bytes that were stored so far.
 #[derive(Debug, Default)]
-pub(super) struct Spent {
-    much: (u64, u64),
-    little: (u64, u64),
+pub(super) struct Usage {
+    tracked: (u64, u64),
+    ignored: (u64, u64),
 }
 
-impl Spent {
-    /// Reads a file, if there is room for it.
+impl Usage {
+    /// Reads a file if it is within the limits.
     pub(super) fn read(
         &mut self,
-        measure: &CaptureLimits,
-        spot: &Spot,
-        worth: CaptureClass,
+        limits: &CaptureLimits,
+        target: &WritablePath,
+        class: CaptureClass,
     ) -> Result<(Content, u32), NotKept> {
-        let (share, (files, bytes)) = match worth {
-            CaptureClass::Much => (measure.much, &mut self.much),
-            CaptureClass::Little | CaptureClass::Nothing => (measure.little, &mut self.little),
+        let (class_limits, (files, bytes)) = match class {
+            CaptureClass::Tracked => (limits.tracked, &mut self.tracked),
+            CaptureClass::Ignored | CaptureClass::Excluded => (limits.ignored, &mut self.ignored),
         };
-        let room = share.bytes.saturating_sub(*bytes);
-        if *files >= share.files {
+        let room = class_limits.bytes.saturating_sub(*bytes);
+        if *files >= class_limits.files {
             return Err(NotKept::TooMuch);
         }
-        let read = spot.read(share.file_bytes.min(room)).map_err(|lost| match lost {
-            NotKept::TooLarge(size) if size <= share.file_bytes => NotKept::TooMuch,
-            lost => lost,
-        })?;
+        let read =
+            target.read(class_limits.file_bytes.min(room)).map_err(|not_kept| match not_kept {
+                NotKept::TooLarge(size) if size <= class_limits.file_bytes => NotKept::TooMuch,
+                not_kept => not_kept,
+            })?;
         *files += 1;
         *bytes += read.0.len() as u64;
         Ok(read)

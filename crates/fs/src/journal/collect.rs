@@ -1,4 +1,4 @@
-//! Taking away what is too old or too much.
+//! Removes changes that exceed the limits of the journal.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustix::fs::FlockOperation;
 
 use super::entry::Entry;
-use super::{Journal, PATIENCE, log};
+use super::{Journal, LOCK_TIMEOUT, log};
 use crate::error::FsError;
 
-/// How much the journal keeps.
+/// The limits of the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caps {
-    /// Bytes on disk; the oldest changes go first. The newest is kept whatever its size.
+    /// Bytes on disk. The oldest changes are removed first; the newest is always kept.
     pub bytes: u64,
     /// How long a change is kept.
     pub age: Duration,
@@ -24,35 +24,35 @@ impl Default for Caps {
     }
 }
 
-/// Counting what is there costs time in proportion; once in so many changes is enough.
-const EVERY: u64 = 64;
+/// The number of changes between two collections, since measuring the journal takes time in proportion to its
+/// size.
+const COLLECT_INTERVAL: u64 = 64;
 
 impl Journal {
-    pub(super) fn collect_now_and_then(&self, id: u64) -> Result<(), FsError> {
-        match id.is_multiple_of(EVERY) {
-            true => self.collect(),
-            false => Ok(()),
-        }
+    pub(super) fn collect_periodically(&self, id: u64) -> Result<(), FsError> {
+        if id.is_multiple_of(COLLECT_INTERVAL) { self.collect() } else { Ok(()) }
     }
 
-    /// Takes away changes over the caps, and contents that nothing names. While somebody is in the
-    /// middle of a change, does nothing; there will be another time.
+    /// Removes changes over the limits, and contents that no change refers to. Does nothing while a change is
+    /// in progress.
     pub fn collect(&self) -> Result<(), FsError> {
         let exclusive = FlockOperation::NonBlockingLockExclusive;
-        let Ok(_alone) = self.hold("collecting", exclusive, Duration::ZERO) else { return Ok(()) };
-        let _lock = self.hold("lock", exclusive, PATIENCE)?;
+        let Ok(_alone) = self.lock_file("collecting", exclusive, Duration::ZERO) else {
+            return Ok(());
+        };
+        let _lock = self.lock_file("lock", exclusive, LOCK_TIMEOUT)?;
         let entries = self.entries()?;
-        let kept = self.worth_keeping(&entries);
+        let kept = self.within_limits(&entries);
         if kept.len() < entries.len() {
             self.log.rewrite(kept)?;
         }
-        let interrupted = [self.noted()?, self.followed()?].concat();
+        let interrupted = [self.pending_entries()?, self.captured_entries()?].concat();
         let named = kept.iter().chain(&interrupted).flat_map(Entry::contents);
-        self.store.keep_only(&named.collect())
+        self.store.retain(&named.collect())
     }
 
-    /// The changes within the caps: from the newest back, as long as there is room.
-    fn worth_keeping<'a>(&self, entries: &'a [Entry]) -> &'a [Entry] {
+    /// The changes within the limits, from the newest back.
+    fn within_limits<'a>(&self, entries: &'a [Entry]) -> &'a [Entry] {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let oldest = now.saturating_sub(self.caps.age).as_millis();
         let (mut counted, mut bytes) = (HashSet::new(), 0);

@@ -1,7 +1,7 @@
-//! What was decided on calls: a line of JSON each, in two files of bounded size.
+//! The decisions about calls: one line of JSON each, in two files of bounded size.
 //!
-//! Less than what changes are kept with: a line that a crash cut off is passed over, and nobody waits for
-//! the disk.
+//! They are stored with fewer guarantees than changes: a line that a crash cut off is skipped, and writes are
+//! not synced.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -10,50 +10,50 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::fs::{FlockOperation, OFlags};
 use serde::{Deserialize, Serialize};
 
-use super::{Journal, PATIENCE};
+use super::{Journal, LOCK_TIMEOUT};
 use crate::error::FsError;
 use crate::private_directory::PrivateDirectory;
 
-const NOW: &str = "decisions";
-const BEFORE: &str = "decisions.before";
+const CURRENT: &str = "decisions";
+const PREVIOUS: &str = "decisions.before";
 
-/// When a file has so many bytes it becomes the older one, and the one before is gone.
+/// When the current file reaches this size, it replaces the older one.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// A line has at most about so many; longer ones are not kept.
-const MAX_LINE: usize = 64 << 10;
+/// Longer lines are not stored.
+const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// What was decided on a call. A promise to every later version: fields may come, none goes.
+/// A decision about a call. The format is stable: later versions may add fields, but never remove one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Decided {
-    /// When, in milliseconds since 1970.
+pub struct DecisionRecord {
+    /// The time, in milliseconds since 1970.
     pub time_ms: u64,
-    /// The process that was asked for the call; filled in when it is kept.
+    /// The process that received the call. Set when it is stored.
     pub process: u32,
-    /// The session's number in that process.
+    /// The number of the session in that process.
     pub session: u64,
     /// The first directory of its workspace.
     pub workspace: String,
     /// The tool.
     pub tool: String,
-    /// What the call would touch.
+    /// The objects of the call, such as paths.
     pub what: Vec<String>,
     /// `allow`, `ask` or `deny`.
     pub decision: String,
     /// The rule that decided.
     pub rule: String,
-    /// What was answered, where somebody was to be asked.
+    /// The answer of the approver, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Who answered.
+    /// The approver that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Whether nothing was to be changed.
+    /// Whether the call was a dry run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dry_run: bool,
 }
 
-/// Where decisions are kept.
+/// The files of decisions.
 #[derive(Debug, Clone)]
 pub(super) struct Decisions {
     directory: PrivateDirectory,
@@ -65,23 +65,23 @@ impl Decisions {
         Decisions { directory, open: Arc::default() }
     }
 
-    /// The file that lines are added to.
-    fn open_now(&self) -> io::Result<File> {
-        self.directory.open_file(NOW, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
+    /// Opens the current file.
+    fn open_current(&self) -> io::Result<File> {
+        self.directory.open_file(CURRENT, OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE)
     }
 
     fn error(&self, error: &io::Error) -> FsError {
-        FsError::from_io(self.directory.path().join(NOW), "cannot be written", error)
+        FsError::from_io(self.directory.path().join(CURRENT), "cannot be written", error)
     }
 }
 
 impl Journal {
-    /// Keeps a decision.
-    pub fn keep_decision(&self, decided: Decided) -> Result<(), FsError> {
-        let decided = Decided { process: std::process::id(), ..decided };
+    /// Stores a decision. Fails if it cannot be written.
+    pub fn record_decision(&self, decided: DecisionRecord) -> Result<(), FsError> {
+        let decided = DecisionRecord { process: std::process::id(), ..decided };
         let mut line = serde_json::to_string(&decided).unwrap_or_default();
         line.push('\n');
-        if line.len() > MAX_LINE {
+        if line.len() > MAX_LINE_BYTES {
             return Ok(());
         }
         let mut open = self.decisions.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,20 +90,20 @@ impl Journal {
             Some(file) if !is_full(&file) => file,
             _ => self.open_decisions()?,
         };
-        // One write: whoever else adds lines does so before or after it.
+        // A single write, so that lines of other processes are not mixed in.
         let written = open.insert(file).write_all(line.as_bytes());
         written.map_err(|error| self.decisions.error(&error))
     }
 
-    /// Whether a decision could be kept now.
+    /// Fails if a decision could not be stored now.
     pub fn check_decisions(&self) -> Result<(), FsError> {
         self.open_decisions().map(drop)
     }
 
-    /// The decisions that are still known, the newest first.
-    pub fn decisions(&self) -> Result<Vec<Decided>, FsError> {
+    /// The stored decisions, newest first.
+    pub fn decisions(&self) -> Result<Vec<DecisionRecord>, FsError> {
         let mut all = Vec::new();
-        for name in [BEFORE, NOW] {
+        for name in [PREVIOUS, CURRENT] {
             let file = match self.directory.open_file(name, OFlags::RDONLY) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -112,7 +112,7 @@ impl Journal {
                     return Err(FsError::from_io(path, "cannot be read", &error));
                 }
             };
-            // Several processes may each add a line to a file that is nearly full.
+            // Several processes may each append a line to a file that is nearly full.
             let lines = BufReader::new(file.take(2 * MAX_BYTES)).split(b'\n');
             let lines = lines.map_while(Result::ok);
             all.extend(lines.filter_map(|line| serde_json::from_slice(&line).ok()));
@@ -121,21 +121,22 @@ impl Journal {
         Ok(all)
     }
 
-    /// The file that lines are added to; if it is full, a new one.
+    /// Opens the current file. If it is full, starts a new one.
     fn open_decisions(&self) -> Result<File, FsError> {
         let decisions = &self.decisions;
         self.directory.make(&[])?;
-        let file = decisions.open_now().map_err(|error| decisions.error(&error))?;
+        let file = decisions.open_current().map_err(|error| decisions.error(&error))?;
         if file.metadata().is_ok_and(|found| found.len() < MAX_BYTES) {
             return Ok(file);
         }
-        let _lock = self.hold("lock", FlockOperation::NonBlockingLockExclusive, PATIENCE)?;
-        // Another process may have been first.
-        let found = self.directory.stat(NOW);
+        let _lock =
+            self.lock_file("lock", FlockOperation::NonBlockingLockExclusive, LOCK_TIMEOUT)?;
+        // Another process may have replaced it already.
+        let found = self.directory.stat(CURRENT);
         if found.is_ok_and(|found| u64::try_from(found.st_size).unwrap_or(0) >= MAX_BYTES) {
-            self.directory.rename(NOW, BEFORE).map_err(|error| decisions.error(&error))?;
+            self.directory.rename(CURRENT, PREVIOUS).map_err(|error| decisions.error(&error))?;
         }
-        decisions.open_now().map_err(|error| decisions.error(&error))
+        decisions.open_current().map_err(|error| decisions.error(&error))
     }
 }
 
@@ -145,21 +146,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decisions_are_kept_in_bounds_and_come_back_newest_first() {
+    fn decisions_are_bounded_and_listed_newest_first() {
         let directory = tempfile::tempdir().unwrap();
         let journal = Journal::open(directory.path().join("state"), Caps::default()).unwrap();
         assert_eq!(journal.decisions().unwrap(), []);
-        let decided = |time_ms| Decided {
+        let decided = |time_ms| DecisionRecord {
             time_ms,
             process: std::process::id(),
             what: vec!["x".repeat(60_000)],
             answer: Some("once".into()),
-            ..Decided::default()
+            ..DecisionRecord::default()
         };
         for number in 1..=300 {
-            journal.keep_decision(decided(number)).unwrap();
+            journal.record_decision(decided(number)).unwrap();
         }
-        // What another process had cut off.
+        // A line that another process did not complete.
         let path = directory.path().join("state/decisions");
         let mut text = std::fs::read(&path).unwrap();
         text.extend(b"{\"time_ms\": 7, \"too");
@@ -169,7 +170,10 @@ mod tests {
         assert!(kept.windows(2).all(|pair| pair[0].time_ms == pair[1].time_ms + 1));
         assert!((70..=150).contains(&kept.len()), "{}", kept.len());
         journal
-            .keep_decision(Decided { what: vec!["x".repeat(MAX_LINE)], ..decided(301) })
+            .record_decision(DecisionRecord {
+                what: vec!["x".repeat(MAX_LINE_BYTES)],
+                ..decided(301)
+            })
             .unwrap();
         assert_eq!(journal.decisions().unwrap().len(), kept.len(), "too long is not kept");
     }

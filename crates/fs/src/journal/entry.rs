@@ -1,4 +1,4 @@
-//! What the log says. These types are a promise to every later version: fields may come, none goes.
+//! The entries of the log. The format is stable: later versions may add fields, but never remove one.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,28 +11,28 @@ use serde_json::Value;
 use crate::content::Content;
 use crate::hash::ContentHash;
 
-/// Who made a change, and why they might.
+/// The origin of a change.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct About {
     /// The tool.
     pub tool: String,
-    /// Its arguments, long ones cut.
+    /// Its arguments, with long ones truncated.
     pub arguments: Value,
     /// The rule that allowed it.
     pub rule: String,
-    /// The changes that this one takes back.
+    /// The numbers of the changes that this one reverts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<u64>,
-    /// It takes back only what they did at this path and beneath it.
+    /// It reverts them only at this path and beneath it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<KeptPath>,
     /// It takes back only what they did in these directories: the rest was not visible to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub within: Vec<KeptPath>,
-    /// The session that made it: its number in the process.
+    /// The number of the session that made it, in its process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<u64>,
-    /// The first line of the command that made it, cut and without secrets.
+    /// The first line of the command that made it, truncated and without secrets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The id of that command in its session.
@@ -40,54 +40,54 @@ pub struct About {
     pub shell: Option<String>,
 }
 
-/// One call that changed files.
+/// One change of files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Its number, from 1, in the order in which changes were done.
+    /// Its number, from 1, in the order of completion.
     pub id: u64,
-    /// When, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     pub time_ms: u64,
-    /// What tells it from every other change, before it has its number.
+    /// A unique id, before it has a number.
     #[serde(default)]
     pub token: String,
     /// The process that made it.
     #[serde(default)]
     pub process: u32,
-    /// Who and why.
+    /// The origin.
     #[serde(flatten)]
     pub about: About,
-    /// What it changed.
+    /// The changed files.
     pub files: Vec<FileChange>,
-    /// The directories that it made, each before those in it.
+    /// The directories that it created, parents first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub directories: Vec<KeptPath>,
-    /// The directories that it removed, each before those in it.
+    /// The directories that it removed, parents first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<KeptDirectory>,
     /// Paths that it changed and whose previous state is not stored, so that it cannot be undone there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_kept: Vec<KeptPath>,
-    /// A command made it, and ignore files leave out all that it changed.
+    /// A command made it, and ignore files exclude all changed files.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_ignored: bool,
 }
 
-/// What a change does to files and directories.
+/// The effects of a change on files and directories.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Effects {
     pub(crate) files: Vec<FileChange>,
-    /// The directories that it makes, each before those in it.
+    /// The directories that it creates, parents first.
     pub(crate) made: Vec<KeptPath>,
-    /// The directories that it removes, each before those in it.
+    /// The directories that it removes, parents first.
     pub(crate) removed: Vec<KeptDirectory>,
     /// Paths that it changes and whose previous state is not stored.
     pub(crate) not_kept: Vec<KeptPath>,
-    /// Ignore files leave all of it out.
+    /// Ignore files exclude all of it.
     pub(crate) only_ignored: bool,
 }
 
 impl Effects {
-    /// Those on files alone.
+    /// Effects on files only.
     pub(crate) fn on_files(files: Vec<FileChange>) -> Effects {
         Effects { files, ..Effects::default() }
     }
@@ -106,7 +106,7 @@ impl Effects {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeptPath {
     path: String,
-    /// The path in hex, where it is not UTF-8.
+    /// The path in hex, if it is not UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     path_bytes: Option<String>,
 }
@@ -120,16 +120,16 @@ pub struct KeptDirectory {
     pub mode: u32,
 }
 
-/// One file or symlink that was changed.
+/// One changed file or symlink.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FileChange {
     #[serde(flatten)]
     path: KeptPath,
-    /// What was there; nothing, if it was created.
+    /// The version before. `None` if it was created.
     pub before: Option<Version>,
-    /// What is there; nothing, if it was deleted.
+    /// The version after. `None` if it was deleted.
     pub after: Option<Version>,
-    /// Whether it was written in place, and not replaced at once.
+    /// Whether it was written in place instead of replaced atomically.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_place: bool,
 }
@@ -137,20 +137,20 @@ pub struct FileChange {
 /// A version of a file or symlink.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Version {
-    /// Its content.
+    /// The hash of its content.
     #[serde(with = "hash_as_text")]
     pub hash: ContentHash,
     /// Its size in bytes.
     pub size: u64,
     /// Its mode bits.
     pub mode: u32,
-    /// Whether it is a symlink; its content is the target.
+    /// Whether it is a symlink, whose content is the target.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link: bool,
 }
 
 impl Entry {
-    /// A change that is made now; it gets its number when it is done.
+    /// A change that is made now. It gets its number when it is complete.
     pub(super) fn new(token: String, about: About, effects: Effects) -> Entry {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let time_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
@@ -171,16 +171,16 @@ impl Entry {
         }
     }
 
-    /// The same change, with each path replaced.
+    /// Returns the change with each path replaced.
     #[must_use]
     pub fn at_paths(mut self, path: impl Fn(&Path) -> PathBuf) -> Entry {
-        let kept = |kept: &mut KeptPath| *kept = KeptPath::new(&path(&kept.path()));
-        self.files.iter_mut().for_each(|file| kept(&mut file.path));
-        self.directories.iter_mut().for_each(&kept);
-        self.removed.iter_mut().for_each(|directory| kept(&mut directory.path));
-        self.not_kept.iter_mut().for_each(&kept);
-        self.about.only.iter_mut().for_each(&kept);
-        self.about.within.iter_mut().for_each(kept);
+        let replace = |stored: &mut KeptPath| *stored = KeptPath::new(&path(&stored.path()));
+        self.files.iter_mut().for_each(|file| replace(&mut file.path));
+        self.directories.iter_mut().for_each(&replace);
+        self.removed.iter_mut().for_each(|directory| replace(&mut directory.path));
+        self.not_kept.iter_mut().for_each(&replace);
+        self.about.only.iter_mut().for_each(&replace);
+        self.about.within.iter_mut().for_each(replace);
         self
     }
 
@@ -197,14 +197,14 @@ impl Entry {
         count(self) < before
     }
 
-    /// Every path that it changed: files, directories that it made or removed, and paths that were not kept.
+    /// All changed paths: files, created or removed directories, and paths that were not kept.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
         let made = self.directories.iter().chain(&self.not_kept).map(KeptPath::path);
         let removed = self.removed.iter().map(KeptDirectory::path);
         self.files.iter().map(FileChange::path).chain(made).chain(removed)
     }
 
-    /// The contents that it names.
+    /// The hashes of all its contents.
     pub(super) fn contents(&self) -> impl Iterator<Item = ContentHash> {
         let versions = self.files.iter().flat_map(|file| [file.before, file.after]);
         versions.flatten().map(|version| version.hash)
@@ -212,7 +212,7 @@ impl Entry {
 }
 
 impl KeptPath {
-    /// Keeps a path.
+    /// Encodes a path.
     pub fn new(path: &Path) -> KeptPath {
         let bytes = path.as_os_str().as_bytes();
         let hex = || bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -222,7 +222,7 @@ impl KeptPath {
         }
     }
 
-    /// The path that was kept.
+    /// Decodes the path.
     pub fn path(&self) -> PathBuf {
         let bytes = self.path_bytes.as_ref().and_then(|hex| {
             let digits = hex.as_bytes().chunks(2);
@@ -238,12 +238,12 @@ impl KeptPath {
 }
 
 impl KeptDirectory {
-    /// Keeps a directory with this mode.
+    /// A directory with this mode.
     pub fn new(path: &Path, mode: u32) -> KeptDirectory {
         KeptDirectory { path: KeptPath::new(path), mode }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> PathBuf {
         self.path.path()
     }
@@ -255,7 +255,7 @@ impl FileChange {
         FileChange { path: KeptPath::new(path), before, after, in_place: false }
     }
 
-    /// Where the file is.
+    /// The path of the file.
     pub fn path(&self) -> PathBuf {
         self.path.path()
     }
@@ -268,7 +268,7 @@ impl Version {
         Version { hash: content.hash(), size, mode, link }
     }
 
-    /// Whether this is what a file or symlink says; nothing stands for a name that is not there.
+    /// Whether a version is the current content. `None` means that the path does not exist.
     pub fn is(version: Option<Version>, content: Option<&Content>) -> bool {
         match (version, content) {
             (None, None) => true,
@@ -279,7 +279,7 @@ impl Version {
         }
     }
 
-    /// The content of this version, by its bytes.
+    /// The content of this version with these bytes.
     pub fn content(self, bytes: Vec<u8>) -> Content {
         if self.link { Content::link(bytes) } else { bytes.into() }
     }
@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_any_bytes_survives() {
+    fn a_path_of_any_bytes_is_preserved() {
         for bytes in [b"/a/b".as_slice(), b"/a/\xff\xfe", b"/a/\n\\x"] {
             let path = PathBuf::from(OsString::from_vec(bytes.to_vec()));
             let change = FileChange::new(&path, None, None);

@@ -1,8 +1,8 @@
-//! The log: a line for each change, appended and never changed.
+//! The log: one line for each change, append-only.
 //!
-//! A line is its checksum and JSON. Numbers follow each other, so a line that does not match its checksum, or
-//! that is missing, is known by the numbers around it. The highest number is kept in a file of its own
-//! (`last`), so that the last line can be missed as well, and no number is given twice.
+//! A line consists of its checksum and JSON. Numbers are consecutive, so a damaged or missing line is
+//! identified by the numbers around it. The highest number is also stored in a separate file (`last`), so
+//! that a missing last line is detected, and no number is used twice.
 
 use std::fmt;
 use std::fs::File;
@@ -20,10 +20,10 @@ use crate::private_directory::PrivateDirectory;
 /// Hex digits of a line's checksum.
 const CHECK_DIGITS: usize = 8;
 
-/// Enough for a whole line, nearly always.
+/// Nearly always enough for a whole line.
 const FIRST_TAIL_BYTES: u64 = 8 << 10;
 
-/// More than any line has; what goes on is damaged.
+/// More than any valid line has. A longer one is damaged.
 const MAX_LINE_BYTES: u64 = 1 << 28;
 
 const LOG: &str = "log";
@@ -33,9 +33,9 @@ const LAST: &str = "last";
 /// The changes in a log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Changes {
-    /// Those that can be read, the oldest first.
+    /// The readable changes, oldest first.
     pub entries: Vec<Entry>,
-    /// Those that were made and cannot be read any more, the oldest first.
+    /// The damaged changes, oldest first.
     pub damaged: Vec<DamagedChanges>,
 }
 
@@ -44,16 +44,16 @@ pub struct Changes {
 pub struct DamagedChanges {
     /// Their numbers.
     pub ids: RangeInclusive<u64>,
-    /// What is wrong with them.
+    /// The kind of damage.
     pub damage: Damage,
 }
 
-/// What is wrong with a line of the log.
+/// The damage of a line of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
     /// It does not match its checksum.
     Checksum,
-    /// It is not there.
+    /// It is missing.
     Missing,
 }
 
@@ -91,25 +91,25 @@ impl Log {
         Log { directory }
     }
 
-    /// All changes, and which of them are damaged. A line without an end is none: a crash cut it off before
-    /// the change got its number.
+    /// Reads all changes, and finds damaged ones. An incomplete last line does not count: a crash cut it off
+    /// before the change got its number.
     pub(super) fn read(&self) -> Result<Changes, FsError> {
         let cannot = |error| self.error("cannot be read", &error);
-        // The number first: a change that is added meanwhile is not missing.
-        let last = self.last_given();
-        let mut reading = Numbering::default();
+        // The highest number is read first: a change that is appended meanwhile is not missing.
+        let last = self.stored_last_id();
+        let mut gaps = GapFinder::default();
         if let Some(file) = self.open().map_err(cannot)? {
             let mut lines = BufReader::new(file);
             let mut line = Vec::new();
             while next_line(&mut lines, &mut line).map_err(cannot)? {
-                reading.add(parse(&line));
+                gaps.add(parse(&line));
             }
         }
-        Ok(reading.end(last))
+        Ok(gaps.end(last))
     }
 
-    /// The highest number that a change has, 0 if there is none. The caller holds the lock. Looks at the end
-    /// of the log only, and at more of it as long as no whole line is there.
+    /// The highest number of a change, or 0. The caller holds the lock. Reads only the end of the log, and
+    /// more of it until there is a whole line.
     pub(super) fn last_id(&self) -> Result<u64, FsError> {
         let mut bytes = FIRST_TAIL_BYTES;
         let found = loop {
@@ -117,33 +117,32 @@ impl Log {
                 self.tail(bytes).map_err(|error| self.error("cannot be read", &error))?;
             match (last_number(&tail), is_all) {
                 (Some(number), _) => break number,
-                (None, true) => break whole_lines(&tail),
+                (None, true) => break complete_lines(&tail),
                 (None, false) => bytes = bytes.saturating_mul(8),
             }
         };
-        Ok(found.max(self.last_given().unwrap_or(0)))
+        Ok(found.max(self.stored_last_id().unwrap_or(0)))
     }
 
-    /// Appends a line; when it returns, the line is on disk. The caller holds the lock. A line that a
-    /// crash cut off is removed first.
+    /// Appends a line and syncs it. The caller holds the lock. First removes a line that a crash cut off.
     pub(super) fn append(&self, entry: &Entry) -> Result<(), FsError> {
         let cannot = |error| self.error("cannot be written", &error);
         let file = self.directory.open_file(LOG, OFlags::RDWR | OFlags::CREATE).map_err(cannot)?;
-        let end = whole_length(&file).map_err(cannot)?;
+        let end = complete_length(&file).map_err(cannot)?;
         file.set_len(end).map_err(cannot)?;
         let written = file.write_all_at(line(entry).as_bytes(), end);
         written.and_then(|()| file.sync_data()).map_err(|error| {
-            // Whoever is told that it failed must not find it there.
+            // After a failure, the line must not be found.
             let _ = file.set_len(end);
             cannot(error)
         })?;
-        self.give(entry.id);
+        self.store_last_id(entry.id);
         Ok(())
     }
 
-    /// Puts these changes in the place of all. The caller holds the lock.
+    /// Replaces all changes by these. The caller holds the lock.
     pub(super) fn rewrite(&self, entries: &[Entry]) -> Result<(), FsError> {
-        self.give(self.last_id()?);
+        self.store_last_id(self.last_id()?);
         let write = || -> io::Result<()> {
             // A crash may have left one behind.
             let _ = self.directory.remove(NEW);
@@ -157,14 +156,14 @@ impl Log {
         write().map_err(|error| self.error("cannot be written", &error))
     }
 
-    /// The highest number that was given, if that is known besides the log.
-    fn last_given(&self) -> Option<u64> {
+    /// The highest number from the `last` file. `None` if that is missing or damaged.
+    fn stored_last_id(&self) -> Option<u64> {
         let bytes = self.directory.read(LAST, 100).ok()??;
         checked(&bytes)?.parse().ok()
     }
 
-    /// Keeps the highest number that was given. Without it, the log alone tells.
-    fn give(&self, id: u64) {
+    /// Stores the highest number. If this fails, only the log has it.
+    fn store_last_id(&self, id: u64) {
         let number = id.to_string();
         let flags = OFlags::WRONLY | OFlags::CREATE;
         if let Ok(file) = self.directory.open_file(LAST, flags) {
@@ -179,7 +178,7 @@ impl Log {
         }
     }
 
-    /// The last bytes of the log, and whether those are all.
+    /// The last bytes of the log, and whether these are all.
     fn tail(&self, bytes: u64) -> io::Result<(Vec<u8>, bool)> {
         use std::io::{Seek, SeekFrom};
         let Some(mut file) = self.open()? else { return Ok((Vec::new(), true)) };
@@ -195,16 +194,16 @@ impl Log {
     }
 }
 
-/// Finds the numbers of lines that cannot be read.
+/// Finds the numbers of unreadable lines.
 #[derive(Default)]
-struct Numbering {
+struct GapFinder {
     changes: Changes,
     last: Option<u64>,
-    /// Lines since the last that could be read.
+    /// The number of unreadable lines since the last readable one.
     unreadable: u64,
 }
 
-impl Numbering {
+impl GapFinder {
     fn add(&mut self, entry: Option<Entry>) {
         let Some(entry) = entry else {
             self.unreadable += 1;
@@ -215,26 +214,26 @@ impl Numbering {
             Some(last) => last.saturating_add(1),
             None => entry.id.saturating_sub(self.unreadable).max(1),
         };
-        self.miss(first, before);
+        self.add_damaged(first, before);
         self.last = Some(entry.id.max(self.last.unwrap_or(0)));
         self.unreadable = 0;
         self.changes.entries.push(entry);
     }
 
-    /// All that is known, up to the last number that was given.
+    /// Returns all changes, up to the highest number.
     fn end(mut self, given: Option<u64>) -> Changes {
         let counted = self.last.unwrap_or(0).saturating_add(self.unreadable);
         let last = counted.max(given.unwrap_or(0));
         let first = match self.last {
             Some(last) => last.saturating_add(1),
-            // Without a line that can be read, all that is known are the last ones.
+            // Without a readable line, only the last numbers are known.
             None => last.saturating_sub(self.unreadable.max(1)).saturating_add(1),
         };
-        self.miss(first.max(1), last);
+        self.add_damaged(first.max(1), last);
         self.changes
     }
 
-    fn miss(&mut self, first: u64, last: u64) {
+    fn add_damaged(&mut self, first: u64, last: u64) {
         let damage = if self.unreadable > 0 { Damage::Checksum } else { Damage::Missing };
         if first <= last {
             self.changes.damaged.push(DamagedChanges { ids: first..=last, damage });
@@ -248,19 +247,20 @@ pub(super) fn line(entry: &Entry) -> String {
     format!("{} {json}\n", checksum(&json))
 }
 
-/// The entries of whole lines.
+/// The entries of complete lines.
 pub(super) fn lines(bytes: &[u8]) -> impl Iterator<Item = Entry> {
     bytes.split_inclusive(|&byte| byte == b'\n').filter_map(parse)
 }
 
-/// Reads a line with its end; answers whether there was one. Of one that is too long, the rest is the next.
+/// Reads a line with its newline. Returns whether there was one. The rest of a line that is too long becomes
+/// the next.
 fn next_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
     line.clear();
     from.take(MAX_LINE_BYTES).read_until(b'\n', line)?;
     Ok(line.ends_with(b"\n") || line.len() as u64 == MAX_LINE_BYTES)
 }
 
-/// The number of the last whole line. One that cannot be read has the number after the one before it.
+/// The number of the last complete line. An unreadable line has the number after its predecessor.
 fn last_number(bytes: &[u8]) -> Option<u64> {
     let mut rest = &bytes[..bytes.iter().rposition(|&byte| byte == b'\n')? + 1];
     let mut unreadable = 0;
@@ -275,7 +275,7 @@ fn last_number(bytes: &[u8]) -> Option<u64> {
     None
 }
 
-fn whole_lines(bytes: &[u8]) -> u64 {
+fn complete_lines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte == b'\n').count() as u64
 }
 
@@ -283,7 +283,7 @@ fn parse(line: &[u8]) -> Option<Entry> {
     serde_json::from_str(checked(line)?).ok()
 }
 
-/// What a line says, if it matches its checksum.
+/// The text of a line. `None` if it does not match its checksum.
 fn checked(line: &[u8]) -> Option<&str> {
     let line = std::str::from_utf8(line.strip_suffix(b"\n")?).ok()?;
     let (check, text) = line.split_at_checked(CHECK_DIGITS)?;
@@ -295,8 +295,8 @@ fn checksum(text: &str) -> String {
     ContentHash::of(text.as_bytes()).to_string()[..CHECK_DIGITS].to_owned()
 }
 
-/// How long the file is up to its last newline.
-fn whole_length(file: &File) -> io::Result<u64> {
+/// The length of the file up to its last newline.
+fn complete_length(file: &File) -> io::Result<u64> {
     let mut end = file.metadata()?.len();
     let mut chunk = [0; 4096];
     while end > 0 {
@@ -323,7 +323,7 @@ mod tests {
 
     /// A log with changes of these numbers.
     fn log(directory: &tempfile::TempDir, ids: RangeInclusive<u64>) -> Log {
-        let log = Log::new(PrivateDirectory::at(&directory.path().join("state")));
+        let log = Log::new(PrivateDirectory::new(&directory.path().join("state")));
         log.directory.make(&[]).unwrap();
         ids.for_each(|id| log.append(&entry(id)).unwrap());
         log
@@ -333,10 +333,10 @@ mod tests {
         changes.entries.iter().map(|entry| entry.id).collect()
     }
 
-    /// The log is cut at every byte, as a crash of 0.1.0 leaves it: what is whole is read, what is not is gone
-    /// at the next append.
+    /// The log is cut at every byte, as a crash of 0.1.0 leaves it: complete lines are read, and the next
+    /// append removes the incomplete one.
     #[test]
-    fn a_log_that_is_cut_anywhere_loses_only_the_line_that_was_cut() {
+    fn a_truncated_log_loses_only_the_incomplete_line() {
         let directory = tempfile::tempdir().unwrap();
         let log = log(&directory, 1..=3);
         let path = log.directory.path().join(LOG);
@@ -355,10 +355,10 @@ mod tests {
         }
     }
 
-    /// Whatever byte of a log is damaged or lost: the changes that are read are as they were, the others are
-    /// reported, and no number is given again.
+    /// Whichever byte of a log is damaged or lost: the readable changes are unmodified, the others are
+    /// reported, and no number is used again.
     #[test]
-    fn a_damaged_change_is_reported_and_its_number_is_not_given_again() {
+    fn a_damaged_change_is_reported_and_its_number_is_not_reused() {
         let directory = tempfile::tempdir().unwrap();
         let log = log(&directory, 1..=3);
         let path = log.directory.path().join(LOG);
@@ -371,7 +371,7 @@ mod tests {
             all.extend(changes.damaged.iter().flat_map(|damaged| damaged.ids.clone()));
             all.sort_unstable();
             let is_lost = |id: &u64| !all.contains(id);
-            // Without a line before it, the first of a log is not known to have been there.
+            // Without a line before it, the first line of a log is not known to have existed.
             let lost: Vec<u64> = (1..=3).filter(is_lost).collect();
             let none_is_left = changes.entries.is_empty();
             assert!(lost.is_empty() || lost == [1] || none_is_left, "{what} {at}: {changes:?}");
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_line_of_the_middle_is_named_by_its_number() {
+    fn a_damaged_line_in_the_middle_is_identified_by_its_number() {
         let directory = tempfile::tempdir().unwrap();
         let log = log(&directory, 1..=4);
         let path = log.directory.path().join(LOG);
@@ -410,7 +410,7 @@ mod tests {
         );
         std::fs::write(&path, [lines[0], lines[3]].concat()).unwrap();
         assert_eq!(log.read().unwrap().damaged, damaged(2..=3, Damage::Missing));
-        // What is written anew does not forget that there was one.
+        // Rewriting the log preserves the knowledge of a damaged change.
         std::fs::write(&path, [lines[0], lines[2], &tampered].concat()).unwrap();
         log.rewrite(&log.read().unwrap().entries).unwrap();
         assert_eq!(log.read().unwrap().damaged.last().unwrap().ids, 4..=4);

@@ -1,15 +1,15 @@
-//! What is kept of a change while somebody else makes it, noted file by file.
+//! Notes about the changes that another program is making, file by file.
 //!
-//! The file's lock is held as long as the other may go on; when the process dies, the lock goes and the
-//! file stays, and the next start makes a change of it.
+//! The lock of a note is held as long as the program may continue. When this process dies, the lock is
+//! released and the note stays, and the next start turns it into a change.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::entry::{About, Effects, Entry, FileChange, KeptDirectory};
-use super::pending::{Abandoned, begin_note};
+use super::pending::{AbandonedNote, create_note};
 use super::recover::{Outcome, Recovered};
-use super::{BLOBS, FOLLOWED, Journal, log};
+use super::{BLOBS, CAPTURES, Journal, log};
 use crate::change_capture::{CaptureClass, ChangeCapture, Settling};
 use crate::content::Content;
 use crate::error::FsError;
@@ -19,21 +19,21 @@ use crate::workspace::Workspace;
 
 /// A note that grows.
 #[derive(Debug)]
-pub(crate) struct Followed {
+pub(crate) struct CaptureNote {
     directory: PrivateDirectory,
-    /// The note, from the journal's directory.
+    /// The path of the note, relative to the journal.
     name: PathBuf,
     file: std::fs::File,
     token: String,
 }
 
-impl Followed {
-    /// Adds a file as it was.
+impl CaptureNote {
+    /// Adds the previous version of a file.
     pub(crate) fn add_file(&mut self, file: FileChange) -> Result<(), FsError> {
         self.add(Effects::on_files(vec![file]))
     }
 
-    /// Adds a directory as it was.
+    /// Adds the previous state of a directory.
     pub(crate) fn add_directory(&mut self, directory: KeptDirectory) -> Result<(), FsError> {
         self.add(Effects { removed: vec![directory], ..Effects::default() })
     }
@@ -46,40 +46,40 @@ impl Followed {
         })
     }
 
-    /// All of it is in the log, or was nothing.
+    /// Removes the note, after its changes are in the log or if there were none.
     pub(crate) fn remove(self) {
-        // What is left behind is looked at by the next start, which finds its token in the log.
+        // If this fails, the next start finds its token in the log and removes it.
         let _ = self.directory.remove(&self.name);
     }
 }
 
 impl Journal {
-    /// Begins a note of what somebody else is about to change.
-    pub(crate) fn follow(&self, about: &About) -> Result<Followed, FsError> {
-        self.directory.make(&[BLOBS, FOLLOWED])?;
-        let begin = || -> std::io::Result<Followed> {
+    /// Starts a note about the changes of another program.
+    pub(crate) fn begin_capture(&self, about: &About) -> Result<CaptureNote, FsError> {
+        self.directory.make(&[BLOBS, CAPTURES])?;
+        let begin = || -> std::io::Result<CaptureNote> {
             let token = random::hex::<16>()?;
             let entry = Entry::new(token.clone(), about.clone(), Effects::default());
-            // It outlives the process without waiting for the disk.
-            let (name, file) = begin_note(&self.directory, FOLLOWED, &entry, |_| Ok(()))?;
-            Ok(Followed { directory: self.directory.clone(), name, file, token })
+            // It survives the process without being synced.
+            let (name, file) = create_note(&self.directory, CAPTURES, &entry, |_| Ok(()))?;
+            Ok(CaptureNote { directory: self.directory.clone(), name, file, token })
         };
         begin().map_err(|error| {
-            FsError::from_io(self.directory().join(FOLLOWED), "cannot be written", &error)
+            FsError::from_io(self.directory().join(CAPTURES), "cannot be written", &error)
         })
     }
 
-    /// Keeps a content, without waiting for it to be on disk.
-    pub(crate) fn keep(&self, content: &Content) -> Result<(), FsError> {
-        self.store.put_soon(content)
+    /// Stores a content without syncing it.
+    pub(crate) fn store_content(&self, content: &Content) -> Result<(), FsError> {
+        self.store.put_unsynced(content)
     }
 
-    /// Adds a change that somebody else has made; answers its number.
+    /// Appends a change of another program to the log. Returns its number.
     pub(crate) fn add(
         &self,
         about: About,
         effects: Effects,
-        note: Option<&Followed>,
+        note: Option<&CaptureNote>,
     ) -> Result<u64, FsError> {
         self.directory.make(&[BLOBS])?;
         let token = match note {
@@ -88,24 +88,24 @@ impl Journal {
                 .map_err(|errno| FsError::from_errno(self.directory(), "cannot be named", errno))?,
         };
         let id = self.append(Entry::new(token, about, effects))?;
-        // What could not be collected now can be later.
-        let _ = self.collect_now_and_then(id);
+        // A failed collection is repeated later.
+        let _ = self.collect_periodically(id);
         Ok(id)
     }
 
-    /// What others were changing when a crash came: made a change of, as far as it is in this workspace.
-    pub(super) fn recover_followed(
+    /// Turns the notes of crashed processes into changes, if their paths are in this workspace.
+    pub(super) fn recover_captures(
         &self,
         workspace: &Workspace,
     ) -> Result<Vec<Recovered>, FsError> {
         let mut recovered = Vec::new();
-        for Abandoned { name, file, entries } in self.abandoned(FOLLOWED)? {
+        for AbandonedNote { name, file, entries } in self.abandoned(CAPTURES)? {
             let Some(first) = entries.first() else {
                 let _ = self.directory.remove(&name);
                 continue;
             };
             let (about, token) = (first.about.clone(), first.token.clone());
-            let note = Followed { directory: self.directory.clone(), name, file, token };
+            let note = CaptureNote { directory: self.directory.clone(), name, file, token };
             let is_here = |path: PathBuf| workspace.seen_path(&path).is_some();
             if !entries.iter().flat_map(Entry::paths).all(is_here) {
                 continue;
@@ -114,11 +114,11 @@ impl Journal {
                 note.remove();
                 continue;
             }
-            let followed = ChangeCapture::of_note(workspace, self, note, entries, about.clone());
-            // The rules by which files are ignored are not known here: the change is a step of Undo.
-            let class = |_: &Path, _: bool| CaptureClass::Much;
+            let capture = ChangeCapture::from_note(workspace, self, note, entries, about.clone());
+            // The ignore rules are not known here, so the change counts as a step of Undo.
+            let class = |_: &Path, _: bool| CaptureClass::Tracked;
             let settling = Settling { class: &class, has_no_writer: &|_| true };
-            let settled = followed.settle(false, &settling);
+            let settled = capture.settle(false, &settling);
             let outcome = match settled.failed {
                 Some(error) => Outcome::Failed(error),
                 None if settled.files.is_empty() => continue,
@@ -129,9 +129,9 @@ impl Journal {
         Ok(recovered)
     }
 
-    /// Everything that notes of others' changes name.
-    pub(super) fn followed(&self) -> Result<Vec<Entry>, FsError> {
-        let notes = self.notes_in(FOLLOWED)?.into_iter().map(|name| self.note(&name));
+    /// All entries of all notes.
+    pub(super) fn captured_entries(&self) -> Result<Vec<Entry>, FsError> {
+        let notes = self.list_notes(CAPTURES)?.into_iter().map(|name| self.read_note(&name));
         Ok(notes.flat_map(|bytes| log::lines(&bytes).collect::<Vec<_>>()).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! What is about to be done, written down before it is.
+//! Pending changes, recorded before they are made.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,29 +13,29 @@ use super::{Journal, PENDING, log};
 use crate::error::FsError;
 use crate::private_directory::PrivateDirectory;
 
-/// Larger than any note: one of 50,000 files has some 20 MB.
+/// Larger than any note: one about 50,000 files has some 20 MB.
 const MAX_NOTE_BYTES: u64 = 1 << 30;
 
-/// The file that says what a change is about to do. Its lock is held as long as the change is being
-/// made; when the process dies, the lock goes and the file stays.
+/// The file that describes a pending change. Its lock is held while the change is made. When the process
+/// dies, the lock is released and the file stays.
 #[derive(Debug)]
 pub(super) struct Pending {
     directory: PrivateDirectory,
-    /// The note, from the journal's directory.
+    /// The path of the note, relative to the journal.
     name: PathBuf,
     _lock: OwnedFd,
 }
 
-/// A note that a process left behind, locked by us.
-pub(super) struct Abandoned {
+/// A note of a crashed process, now locked by this one.
+pub(super) struct AbandonedNote {
     pub(super) name: PathBuf,
     pub(super) file: File,
     pub(super) entries: Vec<Entry>,
 }
 
-/// Writes the first line of a note, synced as wanted. It comes to be where others look for it only when it is
-/// whole and locked, so that nobody takes it for one that a crash left.
-pub(super) fn begin_note(
+/// Writes the first line of a note, and calls `sync`. The note is renamed into its directory only when it is
+/// complete and locked, so that it is never mistaken for one of a crashed process.
+pub(super) fn create_note(
     journal: &PrivateDirectory,
     directory: &str,
     entry: &Entry,
@@ -55,11 +55,11 @@ pub(super) fn begin_note(
 }
 
 impl Pending {
-    /// Writes it; when it returns, it is on disk.
+    /// Writes and syncs it.
     pub(super) fn write(journal: &PrivateDirectory, entry: &Entry) -> Result<Pending, FsError> {
         let write = || -> std::io::Result<Pending> {
-            let (name, file) = begin_note(journal, PENDING, entry, File::sync_data)?;
-            // The name must not be lost either.
+            let (name, file) = create_note(journal, PENDING, entry, File::sync_data)?;
+            // The directory entry must be on disk, too.
             journal.sync_names(PENDING).inspect_err(|_| drop(journal.remove(&name)))?;
             Ok(Pending { directory: journal.clone(), name, _lock: file.into() })
         };
@@ -68,55 +68,55 @@ impl Pending {
     }
 
     pub(super) fn remove(self) {
-        // What is left behind is looked at by the next start, which finds nothing to do.
+        // If this fails, the next start examines it and finds nothing to do.
         let _ = self.directory.remove(&self.name);
     }
 }
 
 impl Journal {
-    /// The changes that a crash interrupted, each with its file, which is ours now.
+    /// The changes that a crash interrupted, each with its file, now locked by this process.
     pub(super) fn interrupted(&self) -> Result<Vec<(Entry, Pending)>, FsError> {
         let mut interrupted = Vec::new();
-        for Abandoned { name, file, entries } in self.abandoned(PENDING)? {
+        for AbandonedNote { name, file, entries } in self.abandoned(PENDING)? {
             let directory = self.directory.clone();
             let pending = Pending { directory, name, _lock: file.into() };
             match entries.into_iter().next() {
                 Some(entry) => interrupted.push((entry, pending)),
-                // Its process ended it between our look at the directory and this one.
+                // Its process completed it after the directory was listed.
                 None => pending.remove(),
             }
         }
         Ok(interrupted)
     }
 
-    /// Notes in one of the journal's directories whose process is gone; they are ours now.
-    pub(super) fn abandoned(&self, directory: &str) -> Result<Vec<Abandoned>, FsError> {
+    /// The notes of crashed processes in a subdirectory, now locked by this process.
+    pub(super) fn abandoned(&self, directory: &str) -> Result<Vec<AbandonedNote>, FsError> {
         let mut abandoned = Vec::new();
-        for name in self.notes_in(directory)? {
+        for name in self.list_notes(directory)? {
             let open = self.directory.open_file(&name, OFlags::RDWR | OFlags::APPEND);
             let Ok(file) = open else { continue };
             if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
                 continue;
             }
-            let entries = log::lines(&self.note(&name)).collect();
-            abandoned.push(Abandoned { name, file, entries });
+            let entries = log::lines(&self.read_note(&name)).collect();
+            abandoned.push(AbandonedNote { name, file, entries });
         }
         Ok(abandoned)
     }
 
-    /// All changes that are being made or were interrupted, whoever holds them.
-    pub(super) fn noted(&self) -> Result<Vec<Entry>, FsError> {
-        let notes = self.notes_in(PENDING)?.into_iter().map(|name| self.note(&name));
+    /// All changes that are in progress or were interrupted.
+    pub(super) fn pending_entries(&self) -> Result<Vec<Entry>, FsError> {
+        let notes = self.list_notes(PENDING)?.into_iter().map(|name| self.read_note(&name));
         Ok(notes.flat_map(|bytes| log::lines(&bytes).next()).collect())
     }
 
-    /// What a note says; nothing, if it cannot be read.
-    pub(super) fn note(&self, name: &Path) -> Vec<u8> {
+    /// The content of a note. Empty if it cannot be read.
+    pub(super) fn read_note(&self, name: &Path) -> Vec<u8> {
         self.directory.read(name, MAX_NOTE_BYTES).ok().flatten().unwrap_or_default()
     }
 
-    /// The notes in one of the journal's directories, each from the journal's own.
-    pub(super) fn notes_in(&self, directory: &str) -> Result<Vec<PathBuf>, FsError> {
+    /// The paths of the notes in a subdirectory, relative to the journal.
+    pub(super) fn list_notes(&self, directory: &str) -> Result<Vec<PathBuf>, FsError> {
         let within = |name: OsString| Path::new(directory).join(name);
         match self.directory.list(directory) {
             Ok(names) => Ok(names.into_iter().map(within).collect()),

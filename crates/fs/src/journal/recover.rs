@@ -1,9 +1,9 @@
-//! After a crash: a change that was interrupted is finished, or was never made.
+//! Recovery after a crash: an interrupted change is completed or reverted.
 
 use std::collections::HashSet;
 
 use super::entry::{Entry, FileChange, Version};
-use super::{About, Journal, PATIENCE};
+use super::{About, Journal, LOCK_TIMEOUT};
 use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags};
 
 use crate::change::{Change, Step, is_temporary};
@@ -15,40 +15,40 @@ use crate::open_beneath;
 use crate::resolved_path::ResolvedPath;
 use crate::workspace::Workspace;
 
-/// What became of a change that was interrupted.
+/// The recovery of one interrupted change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recovered {
-    /// What had been about to happen.
+    /// The origin of the change.
     pub about: About,
-    /// How it ended.
+    /// The result.
     pub outcome: Outcome,
-    /// Files that somebody else has changed since, and that were left as they are.
+    /// Files that were changed by another program since, and so were not restored.
     pub left_alone: Vec<std::path::PathBuf>,
 }
 
-/// How a change that was interrupted has ended.
+/// The result of a recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// All of it had been made, and it is among the changes now.
+    /// All files had been changed, and the change is in the log now.
     Finished,
-    /// Everything is as it was before.
-    TakenBack,
-    /// It could be neither; the next start tries again.
+    /// The change was reverted.
+    Reverted,
+    /// Both failed. The next start tries again.
     Failed(FsError),
 }
 
 impl Journal {
-    /// Finishes or takes back the changes that a crash interrupted, as far as their files are in this
-    /// workspace; others are left to those who can see them.
+    /// Completes or reverts the changes that a crash interrupted, if all their files are in this workspace.
+    /// Other changes are left to processes with the right workspace.
     pub fn recover(&self, workspace: &Workspace) -> Result<Vec<Recovered>, FsError> {
-        let mut all = self.recover_followed(workspace)?;
-        if self.noted()?.is_empty() {
+        let mut all = self.recover_captures(workspace)?;
+        if self.pending_entries()?.is_empty() {
             return Ok(all);
         }
         let shared = FlockOperation::NonBlockingLockShared;
-        let _not_while_collecting = self.hold("collecting", shared, PATIENCE)?;
+        let _collection_lock = self.lock_file("collecting", shared, LOCK_TIMEOUT)?;
         for (entry, pending) in self.interrupted()? {
-            // The temporary directory of a session, which is beside the journal, ends with its process.
+            // The temporary directory of a session is beside the journal, and ends with its process.
             if entry.files.iter().all(|file| file.path().starts_with(self.directory())) {
                 pending.remove();
                 continue;
@@ -63,7 +63,7 @@ impl Journal {
                 .iter()
                 .filter_map(|removed| Some((workspace.entry(&removed.path())?, removed.mode)));
             let directories = (made.collect(), removed.collect());
-            let outcome = match self.settle(entry, places, directories, &mut left_alone) {
+            let outcome = match self.recover_change(entry, places, directories, &mut left_alone) {
                 Ok(outcome) => {
                     pending.remove();
                     outcome
@@ -75,23 +75,23 @@ impl Journal {
         Ok(all)
     }
 
-    fn settle(
+    fn recover_change(
         &self,
         entry: Entry,
         places: Vec<ResolvedPath>,
         (made, removed): (Vec<ResolvedPath>, Vec<(ResolvedPath, u32)>),
         left_alone: &mut Vec<std::path::PathBuf>,
     ) -> Result<Outcome, FsError> {
-        // The last thing before a note goes is the line in the log; a crash between the two left both.
+        // The line in the log precedes the removal of the note. A crash in between leaves both.
         if self.entries()?.iter().any(|done| done.token == entry.token) {
             return Ok(Outcome::Finished);
         }
         let locks = Locks::acquire(places.iter())?;
-        sweep(&locks, &places)?;
-        let standing = places.iter().map(content).collect::<Result<Vec<_>, _>>()?;
+        remove_temporary_files(&locks, &places)?;
+        let current = places.iter().map(content).collect::<Result<Vec<_>, _>>()?;
         let is =
             |now: &Option<Content>, version: &Option<Version>| Version::is(*version, now.as_ref());
-        let files = || entry.files.iter().zip(&standing);
+        let files = || entry.files.iter().zip(&current);
         if files().all(|(file, now)| is(now, &file.after)) {
             self.append(entry)?;
             return Ok(Outcome::Finished);
@@ -108,20 +108,20 @@ impl Journal {
                 None => None,
             };
             let lost = file.before.is_some() && before.is_none();
-            let ours = is(now, &file.after) || self.is_torn(file, now.as_deref())?;
+            let ours = is(now, &file.after) || self.is_partially_written(file, now.as_deref())?;
             if lost || !ours {
                 left_alone.push(file.path());
                 continue;
             }
-            steps.push(Step::back_to(place, now.clone(), before).in_place(file.in_place));
+            steps.push(Step::restore(place, now.clone(), before).in_place(file.in_place));
         }
         let change = Change::new(steps).unneeded_directories(made).needed_directories(removed);
         change.commit(&locks, None)?;
-        Ok(Outcome::TakenBack)
+        Ok(Outcome::Reverted)
     }
 
-    /// Whether a file that was being written in place is new at its front and old behind that.
-    fn is_torn(&self, file: &FileChange, now: Option<&[u8]>) -> Result<bool, FsError> {
+    /// Whether a file that was written in place has new content at its start and old content after that.
+    fn is_partially_written(&self, file: &FileChange, now: Option<&[u8]>) -> Result<bool, FsError> {
         let (true, Some(now), Some(before), Some(after)) =
             (file.in_place, now, &file.before, &file.after)
         else {
@@ -135,16 +135,16 @@ impl Journal {
     }
 }
 
-/// Removes new files that a crash left beside these places, between getting a name and the right one. Whoever
-/// makes a change holds the lock of the directory, so under it they belong to no running change.
-fn sweep(locks: &Locks, places: &[ResolvedPath]) -> Result<(), FsError> {
+/// Removes temporary files that a crash left beside these paths. A change in progress holds the lock of its
+/// directory, so under that lock they belong to no running change.
+fn remove_temporary_files(locks: &Locks, places: &[ResolvedPath]) -> Result<(), FsError> {
     let mut swept = HashSet::new();
     for place in places {
         let Some((parent, _)) = place.split() else { continue };
         if !swept.insert(place.root.path().join(parent)) {
             continue;
         }
-        let _lock = locks.in_turn(place)?;
+        let _lock = locks.lock_one(place)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let directory = open_beneath::open(place.root.handle(), parent, flags, Mode::empty());
         let Some((directory, entries)) = directory.ok().and_then(|directory| {
@@ -162,8 +162,8 @@ fn sweep(locks: &Locks, places: &[ResolvedPath]) -> Result<(), FsError> {
     Ok(())
 }
 
-/// The content of a file or symlink; nothing, if there is none, or a directory that a change was about to
-/// replace.
+/// The content of a file or symlink. `None` if it does not exist, or if it is a directory that the change was
+/// to replace.
 fn content(place: &ResolvedPath) -> Result<Option<Content>, FsError> {
     match place.kind() {
         Some(FileKind::Directory) => Ok(None),

@@ -16,18 +16,18 @@ use crate::parallel_io;
 use crate::private_directory::PrivateDirectory;
 use crate::random;
 
-/// Quick rather than small: a change waits for it.
-const LEVEL: i32 = 1;
+/// Fast rather than small: a change waits for it.
+const COMPRESSION_LEVEL: i32 = 1;
 
-/// Larger contents are compressed less, and thrice as fast.
-const LARGE: usize = 8 << 20;
-const LEVEL_OF_LARGE: i32 = -5;
+/// Larger contents are compressed less, and three times as fast.
+const LARGE_BYTES: usize = 8 << 20;
+const LARGE_COMPRESSION_LEVEL: i32 = -5;
 
-/// So many contents are kept one after the other, and more by several threads: each waits for the disk.
-const FEW: usize = 8;
+/// Up to this many contents are stored one after the other, more by several threads, since each is synced.
+const MAX_SEQUENTIAL: usize = 8;
 
-/// A larger content that is there already is not read to see whether it is whole.
-const MAX_VERIFIED: usize = 1 << 20;
+/// A larger content that is already stored is not verified.
+const MAX_VERIFIED_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Clone)]
 pub(super) struct Store {
@@ -40,19 +40,19 @@ impl Store {
         Store { journal }
     }
 
-    /// How many bytes a content takes on disk; 0, if it is not there.
+    /// The size of a content on disk. Zero if it is not stored.
     pub(super) fn size(&self, hash: &ContentHash) -> u64 {
         self.journal.stat(name(hash)).map_or(0, |found| u64::try_from(found.st_size).unwrap_or(0))
     }
 
-    /// Keeps a content; when it returns, it is on disk. One that is there already, and whole, stays as it
-    /// is: it was synced before it got its name.
+    /// Stores and syncs a content. An intact stored content is left as it is: it was synced before it got its
+    /// name.
     pub(super) fn put(&self, content: &Content) -> Result<(), FsError> {
         self.write(content, File::sync_data)
     }
 
-    /// Keeps a content; it comes to the disk when the system finds time.
-    pub(super) fn put_soon(&self, content: &Content) -> Result<(), FsError> {
+    /// Stores a content without syncing it.
+    pub(super) fn put_unsynced(&self, content: &Content) -> Result<(), FsError> {
         self.write(content, |_| Ok(()))
     }
 
@@ -65,14 +65,15 @@ impl Store {
         if self.has(&hash, content.len())? {
             return Ok(());
         }
-        let level = if content.len() > LARGE { LEVEL_OF_LARGE } else { LEVEL };
+        let level =
+            if content.len() > LARGE_BYTES { LARGE_COMPRESSION_LEVEL } else { COMPRESSION_LEVEL };
         let write = || -> std::io::Result<()> {
             let compressed = zstd::bulk::compress(content, level)?;
-            // One that a crash leaves behind is named by nothing, so that the next collection removes it.
+            // If a crash leaves it behind, no change refers to it, and the next collection removes it.
             let new = PathBuf::from(format!("{BLOBS}/new-{}", random::hex::<8>()?));
             let mut file = self.journal.create_file(&new, OFlags::empty())?;
             let written = file.write_all(&compressed).and_then(|()| sync(&file));
-            // What could not be written must not fill the disk for good.
+            // A failed write must not fill the disk for good.
             written
                 .and_then(|()| self.journal.rename(&new, name(&hash)))
                 .inspect_err(|_| drop(self.journal.remove(&new)))
@@ -80,25 +81,25 @@ impl Store {
         write().map_err(|error| self.error(&hash, "cannot be kept", &error))
     }
 
-    /// Keeps contents; when it returns, all are on disk.
+    /// Stores and syncs contents.
     pub(super) fn put_all(&self, contents: &[&Content]) -> Result<(), FsError> {
-        let is_little = contents.iter().map(|content| content.len()).sum::<usize>() <= LARGE;
-        if contents.len() < 2 || (contents.len() <= FEW && is_little) {
+        let is_little = contents.iter().map(|content| content.len()).sum::<usize>() <= LARGE_BYTES;
+        if contents.len() < 2 || (contents.len() <= MAX_SEQUENTIAL && is_little) {
             return contents.iter().try_for_each(|content| self.put(content));
         }
         parallel_io::for_each(contents, |content| self.put(content))
     }
 
-    /// Whether a content of this length is there, and whole. It was synced before it got its name, so of a
-    /// large one that is enough.
+    /// Whether an intact content of this length is stored. A large one is not verified: it was synced before
+    /// it got its name.
     fn has(&self, hash: &ContentHash, length: usize) -> Result<bool, FsError> {
-        if length <= MAX_VERIFIED {
+        if length <= MAX_VERIFIED_BYTES {
             return self.find(hash, length as u64).map(|content| content.is_some());
         }
         Ok(self.journal.open_file(name(hash), OFlags::RDONLY).is_ok())
     }
 
-    /// What a version of a file said; nothing, if it is not there or not what it should be.
+    /// The content of a version. `None` if it is missing or damaged.
     pub(super) fn get(&self, version: &Version) -> Result<Option<Vec<u8>>, FsError> {
         self.find(&version.hash, version.size)
     }
@@ -111,7 +112,7 @@ impl Store {
         };
         let decode = || -> std::io::Result<Vec<u8>> {
             let mut content = Vec::new();
-            // A damaged one may claim to be of any length.
+            // A damaged one may claim any length.
             let decoder = zstd::stream::Decoder::new(file)?;
             decoder.take(length.saturating_add(1)).read_to_end(&mut content)?;
             Ok(content)
@@ -119,8 +120,8 @@ impl Store {
         Ok(decode().ok().filter(|content| ContentHash::of(content) == *hash))
     }
 
-    /// Removes all but these, and what a crash left half written.
-    pub(super) fn keep_only(&self, named: &HashSet<ContentHash>) -> Result<(), FsError> {
+    /// Removes all contents but these, and incomplete files of a crash.
+    pub(super) fn retain(&self, named: &HashSet<ContentHash>) -> Result<(), FsError> {
         let list = self.journal.list(BLOBS);
         let path = || self.journal.path().join(BLOBS);
         for file in list.map_err(|error| FsError::from_io(path(), "cannot be listed", &error))? {
@@ -137,7 +138,7 @@ impl Store {
     }
 }
 
-/// Where a content is, from the journal's directory.
+/// The path of a content, relative to the journal.
 fn name(hash: &ContentHash) -> PathBuf {
     PathBuf::from(format!("{BLOBS}/{hash}"))
 }
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     fn store(directory: &tempfile::TempDir) -> Store {
-        let journal = PrivateDirectory::at(&directory.path().join("state"));
+        let journal = PrivateDirectory::new(&directory.path().join("state"));
         journal.make(&[BLOBS]).unwrap();
         Store::new(journal)
     }
@@ -157,10 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn many_contents_and_large_ones_are_all_kept() {
+    fn many_and_large_contents_are_stored() {
         let directory = tempfile::tempdir().unwrap();
         let store = store(&directory);
-        let large = Content::from(b"large ".repeat(LARGE / 4));
+        let large = Content::from(b"large ".repeat(LARGE_BYTES / 4));
         let small = (0..100).map(|number: u32| Content::from(number.to_le_bytes().to_vec()));
         let all: Vec<Content> = small.chain([large.clone(), large]).collect();
         store.put_all(&all.iter().collect::<Vec<_>>()).unwrap();
@@ -169,14 +170,14 @@ mod tests {
         }
         let kept = store.journal.list(BLOBS).unwrap();
         assert_eq!(kept.len(), 101, "each once, and nothing left behind");
-        store.keep_only(&[all[0].hash()].into()).unwrap();
+        store.retain(&[all[0].hash()].into()).unwrap();
         assert_eq!(store.journal.list(BLOBS).unwrap().len(), 1);
         std::fs::remove_dir_all(directory.path()).unwrap();
         assert!(store.put_all(&all.iter().collect::<Vec<_>>()).is_err());
     }
 
     #[test]
-    fn a_content_comes_back_and_a_broken_one_does_not() {
+    fn a_stored_content_is_found_and_a_damaged_one_is_not() {
         let directory = tempfile::tempdir().unwrap();
         let store = store(&directory);
         let content = Content::from(b"hello ".repeat(10_000));

@@ -1,10 +1,10 @@
-//! Which users could replace a directory.
+//! Checks which users could replace a directory.
 
 use std::path::Path;
 
 use rustix::fs::Stat;
 
-use super::Refusal;
+use super::PrivateDirectoryError;
 use crate::error::{FsError, FsErrorKind};
 use crate::open_beneath;
 
@@ -13,23 +13,23 @@ const STICKY: u32 = 0o1000;
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 
-/// The user that this process acts as.
-pub(super) fn us() -> u32 {
+/// The effective user id of this process.
+pub(super) fn current_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Refuses a directory in which another user could rename what is ours. In a sticky directory, as `/tmp` is,
-/// only its owner can. A group counts as this user if it is its own: many systems give each user a group and
-/// let it write.
-pub(super) fn check_parent(path: &Path, stat: &Stat) -> Result<(), Refusal> {
+/// Fails for a directory in which another user could rename our entries. In a sticky directory such as
+/// `/tmp`, only the owner can. The user's own group is trusted: many systems give each user a group with
+/// write access.
+pub(super) fn check_parent(path: &Path, stat: &Stat) -> Result<(), PrivateDirectoryError> {
     let refuse = |why: String| {
         let detail =
             format!("{why}, so nothing in it can hold our own files; name another directory");
-        Err(Refusal::Unsafe(FsError::new(FsErrorKind::Permission, path, detail)))
+        Err(PrivateDirectoryError::Unsafe(FsError::new(FsErrorKind::Permission, path, detail)))
     };
     let owner = stat.st_uid;
-    if owner != us() && owner != ROOT && !is_unmapped(owner) {
-        return refuse(format!("belongs to user {owner}, not to user {} or root", us()));
+    if owner != current_user() && owner != ROOT && !is_unmapped(owner) {
+        return refuse(format!("belongs to user {owner}, not to user {} or root", current_user()));
     }
     let mode = open_beneath::permissions(stat).as_raw_mode();
     let is_own_group = [ROOT, rustix::process::getegid().as_raw()].contains(&stat.st_gid);
@@ -40,8 +40,8 @@ pub(super) fn check_parent(path: &Path, stat: &Stat) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether this is the number that a user namespace shows for all users that it does not know. Within one,
-/// the system's own directories have this owner.
+/// Whether this is the number that a user namespace shows for unmapped users. Within one, system directories
+/// have this owner.
 fn is_unmapped(user: u32) -> bool {
     let number = |path| std::fs::read_to_string(path).ok()?.trim().parse::<u32>().ok();
     let Ok(map) = std::fs::read_to_string("/proc/self/uid_map") else { return false };

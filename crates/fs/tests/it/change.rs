@@ -1,4 +1,4 @@
-//! All of a change, or nothing of it.
+//! Changes are atomic.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
@@ -31,7 +31,7 @@ fn replace(tree: &Tree, path: &str, was: &str, now: &str) -> Result<bool, FsErro
 }
 
 #[test]
-fn a_replaced_file_keeps_its_mode_and_attributes_and_leaves_nothing_else() {
+fn a_replaced_file_keeps_its_mode_and_attributes() {
     let tree = Tree::new();
     let file = tree.path("ws/a/f");
     std::fs::set_permissions(&file, PermissionsExt::from_mode(0o751)).unwrap();
@@ -48,9 +48,9 @@ fn a_replaced_file_keeps_its_mode_and_attributes_and_leaves_nothing_else() {
     assert_eq!(names(&tree.path("ws/a")), ["f"]);
 }
 
-/// Only root can set these attributes, on file systems that have them; elsewhere there is nothing to show.
+/// Only root can set these attributes, on file systems that have them. Otherwise there is nothing to test.
 #[test]
-fn a_file_that_is_immutable_or_append_only_is_said_to_be_that() {
+fn immutable_and_append_only_files_are_reported() {
     let tree = Tree::new();
     let file = std::fs::File::open(tree.path("ws/a/f")).unwrap();
     for (attribute, word) in [(IFlags::IMMUTABLE, "immutable"), (IFlags::APPEND, "append-only")] {
@@ -69,7 +69,7 @@ fn a_file_that_is_immutable_or_append_only_is_said_to_be_that() {
 }
 
 #[test]
-fn a_file_that_changed_since_it_was_read_is_left_alone() {
+fn a_file_that_changed_since_it_was_read_is_not_replaced() {
     let tree = Tree::new();
     for was in ["other", "insid", "inside and more"] {
         assert_eq!(replace(&tree, "a/f", was, "new"), Err(FsErrorKind::Stale));
@@ -79,7 +79,7 @@ fn a_file_that_changed_since_it_was_read_is_left_alone() {
 }
 
 #[test]
-fn a_link_stays_a_link_and_its_file_changes() {
+fn a_symlink_stays_and_its_target_changes() {
     let tree = Tree::new();
     tree.link("link", "a/f");
     assert_eq!(replace(&tree, "link", "inside", "new"), Ok(false));
@@ -88,7 +88,7 @@ fn a_link_stays_a_link_and_its_file_changes() {
 }
 
 #[test]
-fn another_name_of_the_file_keeps_the_old_content() {
+fn another_hard_link_keeps_the_old_content() {
     let tree = Tree::new();
     std::fs::hard_link(tree.path("ws/a/f"), tree.path("out/twin")).unwrap();
     assert_eq!(replace(&tree, "a/f", "inside", "new"), Ok(true));
@@ -96,7 +96,7 @@ fn another_name_of_the_file_keeps_the_old_content() {
 }
 
 #[test]
-fn a_new_file_gets_its_directories() {
+fn parent_directories_of_a_new_file_are_created() {
     let tree = Tree::new();
     let place = tree.resolve("x/y/z").unwrap();
     commit(vec![Step::create(place, b"new".to_vec())]).unwrap();
@@ -105,7 +105,7 @@ fn a_new_file_gets_its_directories() {
 }
 
 #[test]
-fn a_new_file_that_somebody_made_first_is_left_alone_and_so_is_everything_else() {
+fn a_file_that_was_created_meanwhile_is_not_replaced() {
     let tree = Tree::new();
     let place = tree.resolve("x/y").unwrap();
     std::fs::create_dir(tree.path("ws/x")).unwrap();
@@ -128,7 +128,7 @@ fn a_read_only_root_is_not_written() {
 }
 
 #[test]
-fn a_check_refuses_what_a_commit_would_and_writes_nothing() {
+fn a_check_fails_like_a_commit_and_writes_nothing() {
     let tree = Tree::new();
     let check = |was: &str| {
         let place = tree.resolve("a/f").unwrap();
@@ -143,9 +143,9 @@ fn a_check_refuses_what_a_commit_would_and_writes_nothing() {
     assert_eq!(names(&tree.path("ws")), ["a"]);
 }
 
-/// Two files change, one goes, one comes; the last of them cannot, so nothing happens.
+/// Two files change, one is deleted, one is created; the last step fails, so nothing changes.
 #[test]
-fn of_several_files_all_change_or_none() {
+fn a_change_of_several_files_is_atomic() {
     let tree = Tree::new();
     for name in ["one", "two", "three"] {
         std::fs::write(tree.path("ws").join(name), name).unwrap();

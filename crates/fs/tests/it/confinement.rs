@@ -1,4 +1,4 @@
-//! What is inside, what is outside, and that nothing else is.
+//! Confinement of paths to the roots.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn read(tree: &Tree, path: impl AsRef<Path>) -> Result<String, FsErrorKind> {
 }
 
 #[test]
-fn spellings_of_a_path_inside_are_all_the_same_file() {
+fn all_spellings_of_a_path_inside_are_the_same_file() {
     let tree = Tree::new();
     let absolute = tree.path("ws/a/f");
     let detour = tree.path("ws/../ws/a/f");
@@ -34,7 +34,7 @@ fn spellings_of_a_path_inside_are_all_the_same_file() {
 }
 
 #[test]
-fn what_is_outside_is_refused_by_every_spelling() {
+fn a_path_outside_is_refused_in_every_spelling() {
     let tree = Tree::new();
     let spellings = [
         Path::new("../out/canary"),
@@ -54,7 +54,7 @@ fn what_is_outside_is_refused_by_every_spelling() {
 }
 
 #[test]
-fn links_that_stay_inside_are_followed() {
+fn symlinks_that_stay_inside_are_followed() {
     let tree = Tree::new();
     tree.link("relative", "a/f");
     tree.link("absolute", tree.path("ws/a/f"));
@@ -68,7 +68,7 @@ fn links_that_stay_inside_are_followed() {
 }
 
 #[test]
-fn a_parent_after_a_link_is_the_parent_of_where_it_leads() {
+fn dot_dot_after_a_symlink_is_the_parent_of_its_target() {
     let tree = Tree::new();
     std::fs::create_dir_all(tree.path("ws/x/y")).unwrap();
     std::fs::write(tree.path("ws/x/near"), "near").unwrap();
@@ -77,7 +77,7 @@ fn a_parent_after_a_link_is_the_parent_of_where_it_leads() {
 }
 
 #[test]
-fn links_that_leave_are_refused_and_named() {
+fn symlinks_that_lead_outside_are_refused_and_named() {
     let tree = Tree::new();
     tree.link("file", tree.path("out/canary"));
     tree.link("dir", tree.path("out"));
@@ -93,14 +93,14 @@ fn links_that_leave_are_refused_and_named() {
 }
 
 #[test]
-fn a_loop_of_links_ends() {
+fn a_symlink_loop_fails() {
     let tree = Tree::new();
     tree.link("loop", "loop");
     assert_eq!(read(&tree, "loop"), Err(FsErrorKind::Io));
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_without_waiting() {
+fn other_kinds_of_files_are_refused_without_blocking() {
     let tree = Tree::new();
     let made = std::process::Command::new("mkfifo").arg(tree.path("ws/fifo")).status().unwrap();
     assert!(made.success());
@@ -115,7 +115,7 @@ fn what_is_no_regular_file_is_refused_without_waiting() {
 }
 
 #[test]
-fn a_place_belongs_to_the_innermost_root() {
+fn a_path_belongs_to_the_innermost_root() {
     let tree = Tree::new();
     let outer = Root::open(tree.top.path(), RootMode::ReadOnly).unwrap();
     let inner = Root::open(tree.path("ws"), RootMode::ReadWrite).unwrap();
@@ -128,7 +128,7 @@ fn a_place_belongs_to_the_innermost_root() {
 }
 
 #[test]
-fn a_root_is_not_given_for_writing_and_for_reading_only() {
+fn a_root_cannot_be_both_writable_and_read_only() {
     let tree = Tree::new();
     let root = |mode| Root::open(tree.path("ws"), mode).unwrap();
     assert!(Workspace::new(vec![root(RootMode::ReadOnly), root(RootMode::ReadWrite)]).is_err());
@@ -136,15 +136,15 @@ fn a_root_is_not_given_for_writing_and_for_reading_only() {
 }
 
 #[test]
-fn files_that_the_kernel_makes_up_are_not_read() {
+fn virtual_files_are_not_read() {
     let workspace = Workspace::new(vec![Root::open("/proc", RootMode::ReadOnly).unwrap()]).unwrap();
     let place = workspace.resolve(&workspace.top(), Path::new("version")).unwrap();
     assert_eq!(ReadFile::open(&place).unwrap_err().kind(), FsErrorKind::NotRegular);
 }
 
-/// Somebody swaps a directory of the workspace for a link that leads out, as fast as they can.
+/// A thread keeps swapping a directory of the workspace for a symlink that leads outside.
 #[test]
-fn a_swapped_directory_never_lets_a_read_out() {
+fn a_swapped_directory_never_leads_a_read_outside() {
     let tree = Tree::new();
     std::fs::create_dir(tree.path("ws/d")).unwrap();
     std::fs::write(tree.path("ws/d/canary"), "inside").unwrap();
@@ -181,7 +181,7 @@ fn a_swapped_directory_never_lets_a_read_out() {
 }
 
 #[test]
-fn with_the_system_as_a_root_every_path_leads_somewhere_and_other_roots_stay_what_they_are() {
+fn the_system_root_covers_all_paths_and_other_roots_keep_theirs() {
     let tree = Tree::new();
     let session = tree.path("session");
     std::fs::create_dir(&session).unwrap();
@@ -196,8 +196,8 @@ fn with_the_system_as_a_root_every_path_leads_somewhere_and_other_roots_stay_wha
     std::fs::create_dir(&keys).unwrap();
     std::fs::write(keys.join("key"), "secret").unwrap();
     std::fs::hard_link(keys.join("key"), out.join("hard")).unwrap();
-    let closed = ForbiddenFiles::of([keys.as_path(), &keys.join("key")]);
-    let others = [Root::of_session(&session, &seen_at), Root::of_system(closed)];
+    let forbidden = ForbiddenFiles::of([keys.as_path(), &keys.join("key")]);
+    let others = [Root::of_session(&session, &seen_at), Root::of_system(forbidden)];
     let others = others.map(|root| Arc::new(root.unwrap()));
     let workspace = Workspace::new(vec![root]).unwrap().with(others);
     let read = |path: &Path| {
@@ -218,10 +218,10 @@ fn with_the_system_as_a_root_every_path_leads_somewhere_and_other_roots_stay_wha
     }
     for (path, kind) in [
         (seen_at.join("real"), FsErrorKind::NotFound),
-        (keys.join("key"), FsErrorKind::Closed),
-        (out.join("hard"), FsErrorKind::Closed),
-        (seen_at.join("proc/etc/passwd"), FsErrorKind::Closed),
-        ("/proc/self/environ".into(), FsErrorKind::Closed),
+        (keys.join("key"), FsErrorKind::Forbidden),
+        (out.join("hard"), FsErrorKind::Forbidden),
+        (seen_at.join("proc/etc/passwd"), FsErrorKind::Forbidden),
+        ("/proc/self/environ".into(), FsErrorKind::Forbidden),
         ("/../../etc/none".into(), FsErrorKind::NotFound),
     ] {
         assert_eq!(read(&path), Err(kind), "{path:?}");

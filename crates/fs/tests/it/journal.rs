@@ -1,4 +1,4 @@
-//! What is kept, and what becomes of a change that a crash interrupted.
+//! The content of the journal, and recovery of interrupted changes.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
@@ -20,7 +20,7 @@ fn commit(journal: &Journal, steps: Vec<Step>) -> u64 {
     change.commit(&locks, Some(ChangeRecorder { journal, about })).unwrap().id.unwrap()
 }
 
-/// Directories as the journal makes them.
+/// Creates directories with the mode that the journal uses.
 fn make_private(path: &Path) {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path).unwrap();
 }
@@ -30,7 +30,7 @@ fn replace(tree: &Tree, path: &str, was: &str, now: &str) -> Step {
 }
 
 #[test]
-fn a_change_is_kept_with_what_was_there_and_what_came() {
+fn the_journal_stores_old_and_new_contents() {
     let tree = Tree::new();
     let journal = journal(&tree, Caps::default());
     assert_eq!(commit(&journal, vec![replace(&tree, "a/f", "inside", "new")]), 1);
@@ -59,9 +59,9 @@ fn the_journal_is_private() {
     assert_eq!(tree.path("state").metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }
 
-/// A small file is changed a hundred times; then only what is within the caps is kept.
+/// A small file is changed many times; then only changes within the limits are kept.
 #[test]
-fn what_is_too_much_or_too_old_is_collected() {
+fn changes_over_the_limits_are_removed() {
     let tree = Tree::new();
     let small = Caps { bytes: 2_000, ..Caps::default() };
     let kept = journal(&tree, small);
@@ -84,10 +84,10 @@ fn what_is_too_much_or_too_old_is_collected() {
     assert_eq!(old.entries().unwrap().len(), 1, "the newest is kept");
 }
 
-/// The state that a kill leaves behind is built by hand: the note of a change of two files, of which
-/// none, one or both have been put in place.
+/// Builds the state that a kill leaves behind: the note of a change of two files, of which none, one or both
+/// have been put in place.
 #[test]
-fn a_change_that_was_interrupted_is_finished_or_was_never_made() {
+fn an_interrupted_change_is_completed_or_reverted() {
     for (first, second, finished) in
         [(false, false, false), (true, false, false), (false, true, false), (true, true, true)]
     {
@@ -96,7 +96,7 @@ fn a_change_that_was_interrupted_is_finished_or_was_never_made() {
         let journal = journal(&tree, Caps::default());
         let steps =
             || vec![replace(&tree, "a/f", "inside", "new"), replace(&tree, "g", "other", "newer")];
-        // Made once to get its line, then taken out of the log and put where a crash leaves it.
+        // Committed once to get its line, which is then moved from the log to where a crash leaves it.
         commit(&journal, steps());
         let line = std::fs::read(tree.path("state/log")).unwrap();
         std::fs::write(tree.path("state/pending/0123"), &line).unwrap();
@@ -110,7 +110,7 @@ fn a_change_that_was_interrupted_is_finished_or_was_never_made() {
 
         let recovered = journal.recover(&tree.workspace).unwrap();
         assert_eq!(recovered.len(), 1);
-        let outcome = if finished { Outcome::Finished } else { Outcome::TakenBack };
+        let outcome = if finished { Outcome::Finished } else { Outcome::Reverted };
         assert_eq!((&recovered[0].outcome, recovered[0].left_alone.len()), (&outcome, 0));
         let content = |path: &str| std::fs::read_to_string(tree.path(path)).unwrap();
         let expected = if finished { ("new", "newer") } else { ("inside", "other") };
@@ -122,7 +122,7 @@ fn a_change_that_was_interrupted_is_finished_or_was_never_made() {
 }
 
 #[test]
-fn what_somebody_else_changed_after_the_crash_is_left_alone() {
+fn files_changed_after_the_crash_are_not_restored() {
     let tree = Tree::new();
     std::fs::write(tree.path("ws/g"), "other").unwrap();
     let journal = journal(&tree, Caps::default());
@@ -139,21 +139,22 @@ fn what_somebody_else_changed_after_the_crash_is_left_alone() {
 }
 
 #[test]
-fn hard_links_are_written_through_if_the_operator_wants_it() {
+fn hard_links_are_written_through_on_request() {
     let tree = Tree::new();
     std::fs::hard_link(tree.path("ws/a/f"), tree.path("ws/twin")).unwrap();
     let journal = journal(&tree, Caps::default());
     let change = Change::new(vec![replace(&tree, "a/f", "inside", "longer than before")])
         .hard_links(HardLinks::WriteThrough);
     let locks = change.lock().unwrap();
-    let keeper = ChangeRecorder { journal: &journal, about: About::default() };
-    let committed = change.commit(&locks, Some(keeper)).unwrap();
+    let recorder = ChangeRecorder { journal: &journal, about: About::default() };
+    let committed = change.commit(&locks, Some(recorder)).unwrap();
     assert!(committed.files[0].in_place && !committed.files[0].hard_link_broken);
     assert_eq!(std::fs::read(tree.path("ws/twin")).unwrap(), b"longer than before");
     assert!(journal.entries().unwrap()[0].files[0].in_place);
 }
 
-/// A crash between the line in the log and the note's end leaves both; the change is still one.
+/// A crash between the line in the log and the removal of the note leaves both. The change must not be added
+/// twice.
 #[test]
 fn a_change_that_is_in_the_log_is_not_added_again() {
     let tree = Tree::new();
@@ -168,7 +169,7 @@ fn a_change_that_is_in_the_log_is_not_added_again() {
 }
 
 #[test]
-fn a_content_that_was_damaged_is_kept_anew() {
+fn a_damaged_content_is_stored_again() {
     let tree = Tree::new();
     let journal = journal(&tree, Caps::default());
     commit(&journal, vec![replace(&tree, "a/f", "inside", "new")]);
@@ -182,9 +183,9 @@ fn a_content_that_was_damaged_is_kept_anew() {
     }
 }
 
-/// The journal's log cannot be written, so what was made is taken back: replaced, deleted and created.
+/// The log cannot be written, so the change is reverted: a replaced, a deleted and a created file.
 #[test]
-fn a_change_that_cannot_be_logged_is_taken_back() {
+fn a_change_that_cannot_be_logged_is_reverted() {
     let tree = Tree::new();
     std::fs::write(tree.path("ws/g"), "other").unwrap();
     make_private(&tree.path("state/log"));
@@ -195,17 +196,18 @@ fn a_change_that_cannot_be_logged_is_taken_back() {
         Step::create(tree.resolve("x/y").unwrap(), b"made".to_vec()),
     ]);
     let locks = change.lock().unwrap();
-    let keeper = ChangeRecorder { journal: &journal, about: About::default() };
-    assert!(change.commit(&locks, Some(keeper)).is_err());
+    let recorder = ChangeRecorder { journal: &journal, about: About::default() };
+    assert!(change.commit(&locks, Some(recorder)).is_err());
     assert_eq!(std::fs::read(tree.path("ws/a/f")).unwrap(), b"inside");
     assert_eq!(std::fs::read(tree.path("ws/g")).unwrap(), b"other");
     assert!(!tree.path("ws/x").exists());
     assert_eq!(tree.path("state/pending").read_dir().unwrap().count(), 0);
 }
 
-/// More files and directories than are held open at once: all change, and if one of the last cannot, none does.
+/// More files and directories than are held open at once: all change, and if one of the last fails, none
+/// does.
 #[test]
-fn of_many_files_all_change_or_none() {
+fn a_change_of_many_files_is_atomic() {
     let tree = Tree::new();
     let journal = journal(&tree, Caps::default());
     let name = |number: usize| format!("many/d{}/f{number}", number % 100);
@@ -222,8 +224,8 @@ fn of_many_files_all_change_or_none() {
     // The log cannot be written, which shows when every file is new.
     std::fs::rename(tree.path("state/log"), tree.path("state/log.aside")).unwrap();
     make_private(&tree.path("state/log"));
-    let keeper = ChangeRecorder { journal: &journal, about: About::default() };
-    assert!(change.commit(&locks, Some(keeper)).is_err());
+    let recorder = ChangeRecorder { journal: &journal, about: About::default() };
+    assert!(change.commit(&locks, Some(recorder)).is_err());
     assert_eq!(entries(), [b"one".to_vec()].into());
     std::fs::remove_dir(tree.path("state/log")).unwrap();
     std::fs::rename(tree.path("state/log.aside"), tree.path("state/log")).unwrap();

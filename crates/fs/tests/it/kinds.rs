@@ -1,4 +1,4 @@
-//! Names that change their kind: file, symlink, directory. All of a change, or nothing of it.
+//! Paths that change their kind: file, symlink, directory. Changes are atomic.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use toolcrib_fs::{
 
 use crate::Tree;
 
-/// What there is: the mode, and the content of a file or the target of a symlink.
+/// The mode, and the content of a file or the target of a symlink.
 type Names = BTreeMap<PathBuf, (u32, Option<Vec<u8>>)>;
 
 fn names(tree: &Tree) -> Names {
@@ -66,7 +66,7 @@ fn link(target: &str) -> Option<Content> {
 }
 
 #[test]
-fn a_symlink_is_made_changed_and_removed_without_following_it() {
+fn a_symlink_is_created_changed_and_removed_without_following_it() {
     let tree = Tree::new();
     let target = |name: &str| fs::read_link(tree.path("ws").join(name)).unwrap();
     commit(&tree, Change::new(vec![step(&tree, "l", None, link("../out/canary"))])).unwrap();
@@ -98,7 +98,7 @@ fn directories() -> Tree {
     tree
 }
 
-/// The directories become a file and a symlink, and the symlink a directory.
+/// The directories become a file and a symlink, and the symlink becomes a directory.
 fn swap(tree: &Tree) -> Change {
     let steps = vec![
         step(tree, "d", None, text("now a file")),
@@ -120,7 +120,7 @@ fn a_directory_becomes_a_file_and_a_symlink_a_directory() {
     swap(&tree).check().unwrap();
     assert_eq!(names(&tree), before, "a check touches nothing");
 
-    // A file that the change does not know is in the way: nothing of it happens.
+    // A file that the change does not know is in the way: nothing changes.
     fs::write(tree.path("ws/d/e/other"), "").unwrap();
     let with_other = names(&tree);
     let error = commit(&tree, swap(&tree)).unwrap_err();
@@ -145,9 +145,9 @@ fn a_directory_becomes_a_file_and_a_symlink_a_directory() {
     assert_eq!(made, ["s", "s/deep", "s/empty"].map(|name| root.join(name)));
 }
 
-/// A crash after each part of such a change: the next start brings back what was there.
+/// A crash after each part of such a change: the next start restores the previous state.
 #[test]
-fn a_swap_that_a_crash_interrupted_is_taken_back() {
+fn an_interrupted_swap_is_reverted() {
     let parts: [&dyn Fn(&Tree); 6] = [
         &|tree| fs::remove_file(tree.path("ws/d/x")).unwrap(),
         &|tree| fs::remove_file(tree.path("ws/s")).unwrap(),
@@ -167,7 +167,7 @@ fn a_swap_that_a_crash_interrupted_is_taken_back() {
     for done in 0..=parts.len() {
         let tree = directories();
         let before = names(&tree);
-        // Made once to get its line, which is then put where a crash leaves it.
+        // Committed once to get its line, which is then put where a crash leaves it.
         commit(&tree, swap(&tree)).unwrap();
         fs::rename(tree.path("state/log"), tree.path("state/pending/0123")).unwrap();
         fs::remove_dir_all(tree.path("ws/s")).unwrap();
@@ -185,7 +185,7 @@ fn a_swap_that_a_crash_interrupted_is_taken_back() {
         let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
         let recovered = journal.recover(&tree.workspace).unwrap();
         assert_eq!(recovered.len(), 1, "{done}");
-        assert_eq!(recovered[0].outcome, RecoveryOutcome::TakenBack, "{done}");
+        assert_eq!(recovered[0].outcome, RecoveryOutcome::Reverted, "{done}");
         assert_eq!(names(&tree), before, "after {done} parts");
         assert_eq!(journal.recover(&tree.workspace).unwrap(), []);
     }

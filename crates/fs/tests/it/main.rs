@@ -1,15 +1,16 @@
-//! The file leaf on a real file system.
+//! Tests of the crate on a real file system.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::unwrap_used,
-    reason = "tests look at the disk from outside, start programs, and fail by panicking"
+    reason = "tests read the disk from outside, start programs, and fail by panicking"
 )]
 
 mod change;
+mod change_capture;
 mod confinement;
-mod footprint;
+
 mod journal;
 mod kinds;
 mod private;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_fs::{Root, RootMode, Workspace};
 
-/// A workspace `ws` with a sibling `ws-evil` and a directory `out` that no test may reach.
+/// A workspace `ws` with a sibling `ws-evil` and a directory `out` that must stay out of reach.
 struct Tree {
     top: tempfile::TempDir,
     workspace: Workspace,

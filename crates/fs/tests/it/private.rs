@@ -1,10 +1,11 @@
-//! Where the journal is kept, no other user can have written, and nothing waits.
+//! The journal is private to its user, and unexpected files in it neither block nor redirect writes.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
 use toolcrib_fs::{
-    About, Caps, Change, ChangeRecorder, ContentCache, Decided, FsErrorKind, Journal, Step, Version,
+    About, Caps, Change, ChangeRecorder, ContentCache, DecisionRecord, FsErrorKind, Journal, Step,
+    Version,
 };
 
 use crate::Tree;
@@ -21,7 +22,7 @@ fn commit(journal: &Journal, step: Step) -> Result<(), toolcrib_fs::FsError> {
 }
 
 #[test]
-fn a_directory_that_others_can_reach_is_refused() {
+fn a_directory_that_others_can_access_is_refused() {
     let tree = Tree::new();
     make(&tree.path("open"), 0o777);
     make(&tree.path("readable"), 0o755);
@@ -80,12 +81,12 @@ fn a_directory_of_another_user_is_refused() {
     }
 }
 
-/// Puts something at a path, which may lead to a file outside.
+/// Creates a file at the first path, which may lead to the second, outside.
 type Plant = fn(&Path, &Path);
 
-/// Whatever is in the place of a file of the journal: nothing waits for it, and nothing is written through it.
+/// Whatever is at the path of a journal file: nothing blocks on it, and nothing is written through it.
 #[test]
-fn what_is_no_file_of_ours_is_refused_at_once() {
+fn foreign_files_are_refused_without_blocking() {
     let plants: [(&str, Plant); 4] = [
         ("symlink", |path, out| symlink(out, path).unwrap()),
         ("dangling symlink", |path, _| symlink("/nowhere/at/all", path).unwrap()),
@@ -106,11 +107,11 @@ fn what_is_no_file_of_ours_is_refused_at_once() {
             }
             plant(&tree.path("state").join(&name), &out);
             let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
-            // Each either fails or does without; none waits.
+            // Each call fails or works without the file; none blocks.
             let _ = journal.recover(&tree.workspace);
             let _ = journal.changes();
             let _ = journal.content(&blob);
-            let decided = journal.keep_decision(Decided::default());
+            let decided = journal.record_decision(DecisionRecord::default());
             assert_eq!(decided.is_err(), name == "decisions", "{what} {name}");
             let _ = journal.decisions();
             let step = Step::replace(tree.resolve("a/f").unwrap(), "inside", "new");
@@ -138,9 +139,9 @@ fn a_file_of_another_user_is_refused() {
     assert!(error.to_string().contains("belongs to user 1234"), "{error}");
 }
 
-/// A directory that is removed while a process uses it is made again.
+/// A directory that is removed while a process uses it is created again.
 #[test]
-fn a_directory_that_was_removed_is_made_again() {
+fn a_removed_directory_is_created_again() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     commit(&journal, Step::replace(tree.resolve("a/f").unwrap(), "inside", "new")).unwrap();

@@ -1,4 +1,4 @@
-//! Where the kernel, or a container's filter, does not take `openat2`: the same answers, by steps.
+//! If the kernel or a container's filter refuses `openat2`, opening by steps gives the same results.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use toolcrib_fs::{Change, FsErrorKind, ReadFile, Step};
 
 use crate::Tree;
 
-/// Makes `openat2` fail on this thread, as it does where it is not known (ENOSYS) or not allowed (EPERM).
+/// Makes `openat2` fail on this thread, as where it is unknown (ENOSYS) or not allowed (EPERM).
 fn forbid_openat2(errno: i32) {
     let rules = BTreeMap::from([(libc::SYS_openat2, vec![])]);
     let filter = SeccompFilter::new(
@@ -52,7 +52,7 @@ fn check(errno: i32) {
     assert_eq!(std::fs::read(tree.path("ws/x/y")).unwrap(), b"made");
 }
 
-/// A filter holds for a thread and cannot be taken off it, so each has one of its own.
+/// A filter applies to a thread and cannot be removed, so each check has its own thread.
 #[test]
 fn everything_works_without_openat2() {
     for errno in [libc::ENOSYS, libc::EPERM] {

@@ -182,9 +182,9 @@ impl<'a> Cx<'a> {
         let trail = Arc::new(Trail::begin(self.runtime, about));
         let rules = self.runtime.path_rules().clone();
         let guard = Arc::new(CommandGuard::new(rules, trail.clone(), &tmp, &command.directory));
-        let job = jobs.start_within(&sandbox, command, guard.clone());
+        let job = jobs.start_sandboxed(&sandbox, command, guard.clone());
         let job = job.map_err(|error| trouble(&error))?;
-        trail.name_shell(job.id());
+        trail.set_command_id(job.id());
         shell.keep_trail(job.id(), trail.clone());
         Ok((job, (guard, trail)))
     }
@@ -307,7 +307,7 @@ pub(crate) fn trouble(error: &JobError) -> Error {
     };
     let hint = match error {
         JobError::TooMany(_) => "End some of them with KillShell; ListShells has them.",
-        JobError::KeeperLost => "What it had done is done. Look before running it again.",
+        JobError::ShimLost => "What it had done is done. Look before running it again.",
         JobError::NotPrepared { step, errno: EACCES, .. } if step == "enter the directory" => {
             "The command was not run: the mode of the directory does not let it in. Run chmod with another `cwd`, such as /tmp."
         }

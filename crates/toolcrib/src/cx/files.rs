@@ -106,7 +106,7 @@ impl Cx<'_> {
     /// The error for a place at which nothing is.
     pub(super) fn missing(&self, place: &ResolvedPath) -> Error {
         let target = self.show_place(place);
-        let message = match place.names_on_the_way().next().filter(|_| place.through_link()) {
+        let message = match place.relative_aliases().next().filter(|_| place.through_link()) {
             Some(link) => {
                 let link = place.root().path().join(link);
                 let link = self.runtime.show_path(self.session.directory(), &link);

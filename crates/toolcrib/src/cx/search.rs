@@ -72,7 +72,7 @@ impl<'a> Cx<'a> {
             RootKind::Session | RootKind::System => self.runtime.find(self.session, top, &link),
         };
         found.is_ok_and(|place| {
-            let closed = || place.paths_on_the_way().any(|path| self.hidden(&path).is_some());
+            let closed = || place.path_aliases().any(|path| self.hidden(&path).is_some());
             place.kind() == Some(FileKind::File) && !closed()
         })
     }

@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_exec::{Conversation, WorkerError, WorkerLimits, WorkerPlace, WorkerPlaces};
+use toolcrib_exec::{Conversation, WorkerError, WorkerLimits, WorkerSlot, WorkerSlots};
 use toolcrib_search::{Deadline, Process, Processes, Unanswered};
 
 use super::{MATCH, worker};
 use crate::cx::Cx;
 
 /// So many run at once, for all searches together.
-static MATCHERS: WorkerPlaces = WorkerPlaces::new(8);
+static MATCHERS: WorkerSlots = WorkerSlots::new(8);
 
 /// What matching may cost: a file and what a pattern remembers of it. How long a line may take is said with each
 /// question; the limit on the processor ends a process whose host was killed.
@@ -46,7 +46,7 @@ impl Processes for MatchingProcesses {
             None => MATCHERS.try_take(),
         };
         let Some(place) = place else { return Ok(None) };
-        let conversation = worker(program, vec![MATCH.to_owned()], LIMITS).converse();
+        let conversation = worker(program, vec![MATCH.to_owned()], LIMITS).start_conversation();
         let conversation = conversation.map_err(|error| error.to_string())?;
         Ok(Some(Box::new(Matcher { conversation, _place: place })))
     }
@@ -56,7 +56,7 @@ impl Processes for MatchingProcesses {
 #[derive(Debug)]
 struct Matcher {
     conversation: Conversation,
-    _place: WorkerPlace<'static>,
+    _place: WorkerSlot<'static>,
 }
 
 impl Process for Matcher {

@@ -94,7 +94,7 @@ impl Guard for CommandGuard {
                 Rule::Allowed => {}
                 Rule::Refused(why) => return GuardVerdict::Refuse { access: number, why },
                 Rule::Reviewed => verdict = GuardVerdict::Review,
-                Rule::Renewed(paths) => verdict = GuardVerdict::Renew(paths),
+                Rule::Renewed(paths) => verdict = GuardVerdict::ReviewAndCopy(paths),
                 Rule::Removed => {
                     self.trail.touched(accesses);
                     let path = &accesses[number].path;
@@ -122,18 +122,18 @@ impl Guard for CommandGuard {
         if refused.len() < MAX_EXPLAINED {
             refused.push((path.to_owned(), danger));
         }
-        Err(RefusedContent { why: Unwritable::Protected, instead })
+        Err(RefusedContent { why: Unwritable::Protected, fallback: instead })
     }
 
     fn may_read(&self, path: &Path) -> bool {
         self.rules.may_read(path)
     }
 
-    fn unseen(&self, why: &io::Error) {
+    fn supervision_failed(&self, why: &io::Error) {
         self.trail.unseen(why);
     }
 
-    fn over(&self) {
+    fn finished(&self) {
         self.trail.over();
     }
 }

@@ -164,7 +164,7 @@ impl PathRules {
         let holds_hidden = || is_directory && self.hidden.all().iter().any(|hidden| holds(hidden));
         let held = self.linked.iter().map(PathBuf::as_path).chain(roots);
         if moves && (held.into_iter().any(holds) || holds_hidden()) {
-            return Rule::Refused(Unwritable::Holding);
+            return Rule::Refused(Unwritable::ParentOfProtected);
         }
         let Some((tree, relative)) = self.workspace.tree_of(path) else {
             let cache = self.caches.as_ref().and_then(|caches| caches.tree_of(path));
@@ -192,7 +192,7 @@ impl PathRules {
             return Rule::Refused(Unwritable::Protected);
         }
         if access.action == FileAction::RenameFrom && self.holds_protected(&tree, &relative) {
-            return Rule::Refused(Unwritable::Holding);
+            return Rule::Refused(Unwritable::ParentOfProtected);
         }
         if pattern.is_some()
             && let Some(rule) = in_other_version_control(&relative, access)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolcrib_exec::{DeniedAction, REFUSALS_TOLD, Refusal, Unwritable};
+use toolcrib_exec::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
 use toolcrib_text::visible_name;
 
 use crate::phrases::{counted, first_of};
@@ -66,7 +66,7 @@ fn shows(output: &str, path: &Path, directory: &Path) -> bool {
 
 /// The same, for programs.
 pub(crate) fn facts(refusals: &[Refusal]) -> Option<Value> {
-    let facts: Vec<Value> = refusals.iter().take(REFUSALS_TOLD).map(fact).collect();
+    let facts: Vec<Value> = refusals.iter().take(MAX_REFUSALS).map(fact).collect();
     (!facts.is_empty()).then(|| facts.into())
 }
 
@@ -130,7 +130,7 @@ fn remedy(why: Unwritable) -> &'static str {
             "a repository that was there before this session: nothing of it was removed or renamed, and only the user can do that; allow_protected in config.toml"
         }
         Unwritable::Hidden => "hidden from commands",
-        Unwritable::Holding => {
+        Unwritable::ParentOfProtected => {
             "holds something protected, and stays where it is; allow_protected in config.toml, or the rule"
         }
     }
@@ -168,7 +168,7 @@ fn reason(why: Unwritable) -> &'static str {
         Unwritable::Protected => "protected",
         Unwritable::Repository => "repository",
         Unwritable::Hidden => "hidden",
-        Unwritable::Holding => "holds_protected",
+        Unwritable::ParentOfProtected => "holds_protected",
     }
 }
 
@@ -222,7 +222,7 @@ mod tests {
         assert!(all[0].contains("write /etc/2 and 18 more ("), "{all:?}");
         let mut many = written(2);
         many.push(Refusal::AnySocket);
-        for why in [Unwritable::Protected, Unwritable::Hidden, Unwritable::Holding] {
+        for why in [Unwritable::Protected, Unwritable::Hidden, Unwritable::ParentOfProtected] {
             many.push(Refusal::Write("/x".into(), why));
         }
         let all = notes(&many, "", Path::new("/w"), MAX_LINES);

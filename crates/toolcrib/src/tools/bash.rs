@@ -165,7 +165,7 @@ impl Bash {
 
     fn ended(self, cx: &Cx<'_>, started: StartedCommand) -> Result<Reply, Error> {
         let now = drain(&started.job);
-        if let Some(broken) = &now.broken {
+        if let Some(broken) = &now.error {
             return Err(trouble(broken));
         }
         let mut report = Report::new(started, now, self.excerpt(cx));
@@ -190,9 +190,12 @@ impl Bash {
         let one_call = cx.session().is_for_one_call();
         if self.on_timeout == Some(OnTimeout::Kill) || one_call {
             job.end(Ending::Prompt, Status::TimedOut);
-            let now = job.wait(DYING, |now| now.over && now.closed);
-            let ended =
-                if now.over { "and all it had started was ended" } else { "and is being ended" };
+            let now = job.wait(DYING, |now| now.all_exited && now.closed);
+            let ended = if now.all_exited {
+                "and all it had started was ended"
+            } else {
+                "and is being ended"
+            };
             let message = format!("the command took longer than {seconds} s {ended}");
             let mut report = Report::new(started, now, self.excerpt(cx));
             if one_call && self.on_timeout != Some(OnTimeout::Kill) {
@@ -240,7 +243,7 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<Str
         }
         if let Err(cancelled) = cx.check_cancelled() {
             job.end(Ending::Prompt, Status::Killed);
-            job.wait(DYING, |now| now.over);
+            job.wait(DYING, |now| now.all_exited);
             return Err(cancelled);
         }
         if left.is_zero() {
@@ -249,9 +252,9 @@ fn wait(cx: &Cx<'_>, job: &Job, timeout: Duration) -> Result<(Waited, Option<Str
         if told.elapsed() >= TELL_EVERY {
             told = Instant::now();
             // One that waited the last time as well.
-            let waiting = job.waiting_for_keys();
+            let waiting = job.waiting_for_keyboard();
             for process in waiting.iter().filter(|process| suspects.contains(*process)) {
-                job.end_waiting_for_keys(process);
+                job.end_if_waiting_for_keyboard(process);
                 no_keys = Some(no_keys_note(&process.name));
             }
             suspects = waiting;
@@ -287,5 +290,5 @@ fn drain(job: &Job) -> Snapshot {
         }
     }
     // Whether anything is left is known a moment later; to ask the system for its processes takes longer.
-    job.wait(MOMENT, |now| now.over)
+    job.wait(MOMENT, |now| now.all_exited)
 }

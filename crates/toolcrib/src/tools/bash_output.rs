@@ -143,7 +143,7 @@ impl Tool for BashOutput {
 /// The files that a job has changed, once nothing of it runs. That is known a moment after its shell has ended.
 fn changes(cx: &Cx<'_>, job: &Job, now: &Snapshot) -> Result<Changes, Error> {
     if !now.status.is_running() {
-        job.wait(MOMENT, |now| now.over);
+        job.wait(MOMENT, |now| now.all_exited);
     }
     Changes::of_job(cx, job)
 }
@@ -228,7 +228,7 @@ fn wait(
             }
         }
         let no_more = !now.status.is_running() && (now.closed || waiting.wait_for == WaitFor::Exit);
-        if no_more || now.over {
+        if no_more || now.all_exited {
             let wanted = matches!(waiting.wait_for, WaitFor::Exit);
             return Ok(if wanted { Waited::Done } else { Waited::EndedFirst });
         }

@@ -59,7 +59,7 @@ impl Changes {
 
     /// The same of a job, once nothing of it is left.
     pub(super) fn of_job(cx: &Cx<'_>, job: &Job) -> Result<Changes, Error> {
-        let trail = cx.shell()?.trail(job.id()).filter(|_| job.snapshot().over);
+        let trail = cx.shell()?.trail(job.id()).filter(|_| job.snapshot().all_exited);
         Ok(trail.map(|trail| Changes::of(cx, &trail)).unwrap_or_default())
     }
 

@@ -24,7 +24,7 @@ pub(super) fn state_and_duration(job: &Job, now: &Snapshot) -> String {
 
 fn stated(now: &Snapshot, duration: &str, processes: usize) -> String {
     let status = now.status.name();
-    let words = match (&now.broken, &now.ended) {
+    let words = match (&now.error, &now.ended) {
         (Some(broken), _) => trouble(broken).message().to_owned(),
         (None, Some(ended)) => format!("{status}{duration}, {}", how(ended.exit)),
         (None, None) => format!("{status}{duration}"),
@@ -101,7 +101,8 @@ mod tests {
     use super::*;
 
     fn snapshot(status: Status, exit: Option<Exit>) -> Snapshot {
-        let ended = exit.map(|exit| Ended { exit, cpu: Duration::ZERO, peak_bytes: 0, left: None });
+        let ended =
+            exit.map(|exit| Ended { exit, cpu: Duration::ZERO, peak_bytes: 0, shell_state: None });
         Snapshot {
             status,
             ended,
@@ -111,9 +112,9 @@ mod tests {
             gap: 0..0,
             errors_written: None,
             closed: false,
-            over: false,
+            all_exited: false,
             killed: 0,
-            broken: None,
+            error: None,
         }
     }
 

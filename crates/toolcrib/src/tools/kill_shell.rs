@@ -46,7 +46,7 @@ impl Tool for KillShell {
     fn run(self, cx: &mut Cx<'_>) -> Result<Reply, Error> {
         let job = cx.job(&self.shell_id)?;
         let before = job.snapshot();
-        if before.over {
+        if before.all_exited {
             let message = format!("{} had already ended: {}.\n", job.id(), before.status.name());
             return Ok(Reply::new(message).with("status", before.status.name()).with("ended", 0));
         }
@@ -55,8 +55,8 @@ impl Tool for KillShell {
             return Ok(Reply::new(format!("Would end {}: {running}.\n", job.id())));
         }
         job.end(Ending::Polite, Status::Killed);
-        let now = job.wait(PATIENCE, |now| now.over && now.closed);
-        if !now.over {
+        let now = job.wait(PATIENCE, |now| now.all_exited && now.closed);
+        if !now.all_exited {
             let left: Vec<String> =
                 job.processes().into_iter().map(|process| process.name).collect();
             let message =

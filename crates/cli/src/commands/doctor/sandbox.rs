@@ -8,7 +8,7 @@ use toolcrib::{Checkup, visible_name};
 /// Whether commands are run, and no attempt got out. A lower level promises as much as the highest: that it
 /// cannot hold some of it is a reason to fail.
 pub(super) fn is_well(checkup: &Checkup) -> bool {
-    checkup.enough && checkup.attempts.iter().all(|attempt| attempt.held)
+    checkup.enough && checkup.attempts.iter().all(|attempt| attempt.blocked)
 }
 
 pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
@@ -17,15 +17,15 @@ pub(super) fn print_table(checkup: &Checkup) -> io::Result<()> {
     if !checkup.enough {
         writeln!(stdout, "Commands are refused: level 2 is needed, or profile = \"open\".")?;
     }
-    let got_out = checkup.attempts.iter().filter(|attempt| !attempt.held).count();
+    let got_out = checkup.attempts.iter().filter(|attempt| !attempt.blocked).count();
     if got_out > 0 {
         writeln!(stdout, "NOT HELD: {got_out} of {} attempts got out.", checkup.attempts.len())?;
     }
     for attempt in &checkup.attempts {
-        let outcome = if attempt.held { "refused" } else { "GOT OUT" };
-        let said = attempt.said.lines().next().unwrap_or_default();
+        let outcome = if attempt.blocked { "refused" } else { "GOT OUT" };
+        let said = attempt.output.lines().next().unwrap_or_default();
         let said = visible_name(said.as_bytes());
-        writeln!(stdout, "  {outcome}  {:<36} {said}", attempt.what)?;
+        writeln!(stdout, "  {outcome}  {:<36} {said}", attempt.description)?;
     }
     for (title, sentences) in
         [("Not enforced:", &checkup.missing), ("Why not more:", &checkup.reasons)]
@@ -51,7 +51,7 @@ pub(super) fn object(checkup: &Checkup) -> Value {
     let attempts = checkup
         .attempts
         .iter()
-        .map(|attempt| json!({"what": attempt.what, "held": attempt.held, "said": attempt.said}));
+        .map(|attempt| json!({"what": attempt.description, "held": attempt.blocked, "said": attempt.output}));
     json!({
         "level": checkup.level,
         "means": checkup.means,
@@ -72,8 +72,11 @@ mod tests {
 
     #[test]
     fn an_attempt_that_gets_out_is_a_failure_at_any_level() {
-        let attempt =
-            |held| EscapeAttempt { what: "change the mode of the home", held, said: String::new() };
+        let attempt = |held| EscapeAttempt {
+            description: "change the mode of the home",
+            blocked: held,
+            output: String::new(),
+        };
         for level in [2, 3, 4] {
             let checkup = |held| Checkup {
                 level,

@@ -1,18 +1,18 @@
-//! The devices that programs need, and no others.
+//! A `/dev` with only the devices that programs need.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use super::mount::{self, Fresh, Tree};
-use crate::setup_error::{Failure, at, plainly};
+use super::mount::{self, DetachedMount, Tmpfs};
+use crate::setup_error::{SetupError, context, path_context};
 
-/// Devices that hold nothing and lead nowhere; `tty` is the terminal of a program that has one, and ours
-/// have none but those that they make themselves.
+/// Devices without content. `tty` is the controlling terminal of a program; commands have none except those
+/// that they make themselves.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-const LINKS: [(&str, &str); 5] = [
+const SYMLINKS: [(&str, &str); 5] = [
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
     ("stdout", "/proc/self/fd/1"),
@@ -20,30 +20,30 @@ const LINKS: [(&str, &str); 5] = [
     ("ptmx", "pts/ptmx"),
 ];
 
-/// Those that this system has, to be taken before everything is made read-only.
-pub(super) fn take() -> Result<Vec<(&'static str, Tree)>, Failure> {
-    let there = DEVICES.into_iter().map(|name| (name, Path::new("/dev").join(name)));
-    let there = there.filter(|(_, path)| path.symlink_metadata().is_ok());
-    there.map(|(name, path)| Ok((name, Tree::of_device(&path)?))).collect()
+/// Clones the devices of this system, before everything is made read-only.
+pub(super) fn clone_devices() -> Result<Vec<(&'static str, DetachedMount)>, SetupError> {
+    let existing = DEVICES.into_iter().map(|name| (name, Path::new("/dev").join(name)));
+    let existing = existing.filter(|(_, path)| path.symlink_metadata().is_ok());
+    existing.map(|(name, path)| Ok((name, DetachedMount::from_device(&path)?))).collect()
 }
 
-/// A `/dev` with these devices, with terminals and shared memory of its own.
-pub(super) fn lay(devices: Vec<(&'static str, Tree)>) -> Result<(), Failure> {
+/// Mounts a `/dev` with these devices, its own terminals and its own shared memory.
+pub(super) fn mount_dev(devices: Vec<(&'static str, DetachedMount)>) -> Result<(), SetupError> {
     let root = Path::new("/dev");
-    Fresh::small().make()?.lay(root)?;
+    Tmpfs::small().make()?.attach(root)?;
     for (name, device) in devices {
         let path = root.join(name);
-        at("make a place for", &path, fs::File::create_new(&path))?;
-        device.lay(&path)?;
+        path_context("make a place for", &path, fs::File::create_new(&path))?;
+        device.attach(&path)?;
     }
     let links = || -> io::Result<()> {
-        LINKS.iter().try_for_each(|(name, target)| symlink(target, root.join(name)))
+        SYMLINKS.iter().try_for_each(|(name, target)| symlink(target, root.join(name)))
     };
-    plainly("make the links of /dev", links())?;
-    for (name, tree) in [("pts", mount::terminals()?), ("shm", Fresh::large().make()?)] {
+    context("make the links of /dev", links())?;
+    for (name, tree) in [("pts", mount::devpts()?), ("shm", Tmpfs::large().make()?)] {
         let path = root.join(name);
-        at("make a place for", &path, fs::create_dir(&path))?;
-        tree.lay(&path)?;
+        path_context("make a place for", &path, fs::create_dir(&path))?;
+        tree.attach(&path)?;
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What a command is to see, as data: for whoever mounts it, which is mostly us ([`super::make`]), and
-//! otherwise the system's bubblewrap ([`crate::sandbox::bubblewrap`]).
+//! The mount layout of a command, as data. Mostly we mount it ourselves ([`super::build`]), otherwise the
+//! system's bubblewrap does ([`crate::sandbox::bubblewrap`]).
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -8,74 +8,76 @@ use std::path::{Path, PathBuf};
 use rustix::fs::fstat;
 use rustix::io::Errno;
 
-use super::protect::{Hold, Roots, open};
-use crate::sandbox::{HeldPath, Network, SESSION_TMP, Sandbox};
-use crate::setup_error::{Failure, at};
+use super::protect::{InnerMount, Roots, open_no_symlinks};
+use crate::sandbox::{Network, PinnedPath, SESSION_TMP, Sandbox};
+use crate::setup_error::{SetupError, path_context};
 
-/// Sockets of the system's services are there, and little else: it is seen empty.
+/// Mostly holds sockets of system services. Mounted empty.
 const RUN: &str = "/run";
 
-/// Has the few devices that programs need, and no others.
+/// Mounted with the few devices that programs need.
 const DEV: &str = "/dev";
 
-/// Where names on the network are looked up; may lead into [`RUN`].
+/// The DNS configuration. May be a symlink into [`RUN`].
 const RESOLVER: &str = "/etc/resolv.conf";
 
-/// What is in [`RUN`] on systems that have their programs there.
+/// The path in [`RUN`] at which some systems have their programs.
 const PROGRAMS_IN_RUN: &str = "/run/current-system";
 
-/// What a command is to see where it is not simply what is there, to be read only.
-pub(crate) struct Plan {
-    /// The outer before the inner.
+/// All differences from a read-only view of the whole file system.
+pub(crate) struct MountPlan {
+    /// Outer mounts come first.
     pub(crate) layers: Vec<Layer>,
-    /// What is held within the roots, once everything else is in its place.
-    pub(crate) holds: Vec<Hold>,
+    /// Mounts within the roots, made after all layers.
+    pub(crate) inner_mounts: Vec<InnerMount>,
 }
 
-/// Something to be seen in a place.
+/// A mount on a path.
 pub(crate) struct Layer {
     pub(crate) path: PathBuf,
-    pub(crate) seen: Seen,
+    pub(crate) kind: LayerKind,
 }
 
-pub(crate) enum Seen {
-    /// What is here, as writable as it is.
-    AsItIs(Source),
-    /// What is here, to be read only.
+pub(crate) enum LayerKind {
+    /// A bind mount that stays writable.
+    Writable(Source),
+    /// A read-only bind mount.
     ReadOnly(Source),
-    /// A new directory, in which there are places for others.
-    Fresh,
-    /// A link to somewhere.
-    Link(PathBuf),
-    /// The few devices that programs need.
+    /// A new file system with mount points for other layers.
+    Tmpfs,
+    /// A symlink to this target.
+    Symlink(PathBuf),
+    /// A `/dev` with the few devices that programs need.
     Devices,
-    /// An empty directory, instead of what is hidden.
+    /// An empty directory in place of a hidden one.
     EmptyDirectory,
-    /// A file that cannot be read, instead of what is hidden.
+    /// An unreadable file in place of a hidden one.
     UnreadableFile,
 }
 
-/// Something that is seen in a place.
+/// The source of a bind mount.
 pub(crate) struct Source {
     pub(crate) path: PathBuf,
-    /// Which file it must be; nothing, if any that is there will do.
+    /// The device and inode that it must have. `None` accepts any file.
     pub(crate) identity: Option<(u64, u64)>,
 }
 
 impl Source {
-    /// Opens it without following any link, if it is still the file that is meant.
-    pub(crate) fn open(&self) -> Result<OwnedFd, Failure> {
-        let file = at("open", &self.path, open(&self.path))?;
+    /// Opens it without following symlinks. Fails if it is not the expected file.
+    pub(crate) fn open(&self) -> Result<OwnedFd, SetupError> {
+        let file = path_context("open", &self.path, open_no_symlinks(&self.path))?;
         self.check(&file)?;
         Ok(file)
     }
 
-    /// Fails if something else has taken the path.
-    pub(crate) fn check(&self, file: &OwnedFd) -> Result<(), Failure> {
-        let status = at("look at", &self.path, fstat(file))?;
-        let is_same = self.identity.is_none_or(|meant| meant == (status.st_dev, status.st_ino));
+    /// Fails if the file is not the expected one.
+    pub(crate) fn check(&self, file: &OwnedFd) -> Result<(), SetupError> {
+        let status = path_context("look at", &self.path, fstat(file))?;
+        let is_same = self
+            .identity
+            .is_none_or(|pinned_source| pinned_source == (status.st_dev, status.st_ino));
         let replaced = if is_same { Ok(()) } else { Err(Errno::STALE) };
-        at(
+        path_context(
             "find the directory of the session, which was renamed or replaced:",
             &self.path,
             replaced,
@@ -83,97 +85,103 @@ impl Source {
     }
 }
 
-impl Seen {
-    /// Whether it only hides: a file that is gone by now needs no hiding any more.
-    pub(crate) fn hides(&self) -> bool {
-        matches!(self, Seen::EmptyDirectory | Seen::UnreadableFile)
+impl LayerKind {
+    /// Whether it only hides a path. A file that no longer exists need not be hidden.
+    pub(crate) fn is_placeholder(&self) -> bool {
+        matches!(self, LayerKind::EmptyDirectory | LayerKind::UnreadableFile)
     }
 }
 
-impl Plan {
-    pub(crate) fn of(sandbox: &Sandbox) -> Result<Plan, Failure> {
-        let kept = kept(sandbox)?;
+impl MountPlan {
+    pub(crate) fn of(sandbox: &Sandbox) -> Result<MountPlan, SetupError> {
+        let sources = source_layers(sandbox)?;
         let mut roots = Roots::of(sandbox);
-        // What is not there, or may not be looked at, needs no hiding; most are not, which is seen by one call.
-        let there = sandbox.hidden.iter().filter(|path| path.exists());
-        let hidden = there.filter_map(|path| fs::canonicalize(path).ok());
-        let (inside, outside): (Vec<_>, Vec<_>) = hidden.partition(|path| roots.contain(path));
+        // Missing and inaccessible paths need no hiding. Most hidden paths are missing, so one cheap call
+        // checks that first.
+        let existing = sandbox.hidden.iter().filter(|path| path.exists());
+        let hidden = existing.filter_map(|path| fs::canonicalize(path).ok());
+        let (inside, outside): (Vec<_>, Vec<_>) = hidden.partition(|path| roots.contains(path));
         let replaced = [RUN, DEV].into_iter().chain(SESSION_TMP);
         let unseen = |path: &PathBuf| replaced.clone().any(|top| path.starts_with(top));
         let outside = outside.into_iter().filter(|path| !unseen(path));
 
-        let mut layers = private(sandbox)?;
-        layers.push(Layer { path: RUN.into(), seen: Seen::Fresh });
-        let programs = fs::read_link(PROGRAMS_IN_RUN).ok().map(Seen::Link);
-        layers.extend(programs.map(|seen| Layer { path: PROGRAMS_IN_RUN.into(), seen }));
-        layers.push(Layer { path: DEV.into(), seen: Seen::Devices });
+        let mut layers = tmp_layers(sandbox)?;
+        layers.push(Layer { path: RUN.into(), kind: LayerKind::Tmpfs });
+        let programs = fs::read_link(PROGRAMS_IN_RUN).ok().map(LayerKind::Symlink);
+        layers.extend(programs.map(|kind| Layer { path: PROGRAMS_IN_RUN.into(), kind }));
+        layers.push(Layer { path: DEV.into(), kind: LayerKind::Devices });
         layers.extend(outside.map(|path| {
-            let seen = hidden_as(&path, &kept);
-            Layer { path, seen }
+            let kind = placeholder_for(&path, &sources);
+            Layer { path, kind }
         }));
-        // A root within another stays where it is: else the next command would find another one there.
-        for path in kept.iter().map(|layer| layer.path.clone()).collect::<Vec<_>>() {
-            let above = roots.directories_above(&path);
+        // A root within another root must not be renamed: otherwise the next command would find another
+        // directory there.
+        for path in sources.iter().map(|layer| layer.path.clone()).collect::<Vec<_>>() {
+            let above = roots.unpinned_parents(&path);
             layers.extend(above.into_iter().map(|path| {
                 let source = Source { path: path.clone(), identity: None };
-                Layer { path, seen: Seen::AsItIs(source) }
+                Layer { path, kind: LayerKind::Writable(source) }
             }));
         }
-        layers.extend(kept);
-        outer_first(&mut layers);
-        let mut holds = Vec::new();
+        layers.extend(sources);
+        sort_outer_first(&mut layers);
+        let mut inner_mounts = Vec::new();
         for path in inside {
-            holds.extend(roots.hide(path));
+            inner_mounts.extend(roots.hide(path));
         }
-        Ok(Plan { layers, holds })
+        Ok(MountPlan { layers, inner_mounts })
     }
 }
 
-/// Puts the outer before the inner. Of two for the same place, the later lies on top.
-pub(crate) fn outer_first(layers: &mut [Layer]) {
+/// Sorts outer mounts first. Of two mounts on the same path, the later stays on top.
+pub(crate) fn sort_outer_first(layers: &mut [Layer]) {
     layers.sort_by_key(|layer| layer.path.components().count());
 }
 
-/// What is seen as it is: all of it must be there.
-fn kept(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
+/// The layers of the sandbox's own paths, all of which must exist.
+fn source_layers(sandbox: &Sandbox) -> Result<Vec<Layer>, SetupError> {
     let any = |path: PathBuf| Source { path, identity: None };
-    let meant = |held: &HeldPath| Source { path: held.path.clone(), identity: Some(held.identity) };
-    let writable = |source: Source| Layer { path: source.path.clone(), seen: Seen::AsItIs(source) };
+    let pinned_source =
+        |pinned: &PinnedPath| Source { path: pinned.path.clone(), identity: Some(pinned.identity) };
+    let writable =
+        |source: Source| Layer { path: source.path.clone(), kind: LayerKind::Writable(source) };
     let read_only =
-        |source: Source| Layer { path: source.path.clone(), seen: Seen::ReadOnly(source) };
-    let mut kept = Vec::new();
-    for held in &sandbox.writable {
-        // Nothing can be laid over the root of all: who sees it sees it as it is.
-        let possible = held.path.parent().map(drop).ok_or(Errno::INVAL);
-        at("make all writable that is in", &held.path, possible)?;
-        kept.push(writable(meant(held)));
+        |source: Source| Layer { path: source.path.clone(), kind: LayerKind::ReadOnly(source) };
+    let mut sources = Vec::new();
+    for pinned in &sandbox.writable {
+        // Nothing can be mounted over the root directory of this process.
+        let possible = pinned.path.parent().map(drop).ok_or(Errno::INVAL);
+        path_context("make all writable that is in", &pinned.path, possible)?;
+        sources.push(writable(pinned_source(pinned)));
     }
-    kept.extend(sandbox.read_only.iter().map(meant).map(read_only));
+    sources.extend(sandbox.read_only.iter().map(pinned_source).map(read_only));
     let resolver = fs::canonicalize(RESOLVER).ok().filter(|path| path.starts_with(RUN));
     let resolver = resolver.filter(|_| sandbox.network == Network::All);
-    kept.extend(resolver.map(any).map(read_only));
-    Ok(kept)
+    sources.extend(resolver.map(any).map(read_only));
+    Ok(sources)
 }
 
-/// The session's own directory, for each name under which programs expect one.
-fn private(sandbox: &Sandbox) -> Result<Vec<Layer>, Failure> {
-    let tmp = real(&sandbox.tmp)?;
+/// The session's temporary directory, at each path where programs expect one.
+fn tmp_layers(sandbox: &Sandbox) -> Result<Vec<Layer>, SetupError> {
+    let tmp = canonicalize(&sandbox.tmp)?;
     let places = SESSION_TMP.iter().filter_map(|path| fs::canonicalize(path).ok());
     let source = || Source { path: tmp.clone(), identity: None };
-    Ok(places.map(|path| Layer { path, seen: Seen::AsItIs(source()) }).collect())
+    Ok(places.map(|path| Layer { path, kind: LayerKind::Writable(source()) }).collect())
 }
 
-/// What is seen instead of something hidden.
-fn hidden_as(path: &Path, kept: &[Layer]) -> Seen {
-    let holds_what_is_kept = kept.iter().any(|layer| layer.path.starts_with(path));
-    match path.is_dir() {
-        // A directory of its own, to have places in it.
-        true if holds_what_is_kept => Seen::Fresh,
-        true => Seen::EmptyDirectory,
-        false => Seen::UnreadableFile,
+/// The layer kind that hides a path.
+fn placeholder_for(path: &Path, sources: &[Layer]) -> LayerKind {
+    let contains_source = sources.iter().any(|layer| layer.path.starts_with(path));
+    if !path.is_dir() {
+        LayerKind::UnreadableFile
+    } else if contains_source {
+        // With mount points for the layers in it.
+        LayerKind::Tmpfs
+    } else {
+        LayerKind::EmptyDirectory
     }
 }
 
-fn real(path: &Path) -> Result<PathBuf, Failure> {
-    at("find", path, fs::canonicalize(path))
+fn canonicalize(path: &Path) -> Result<PathBuf, SetupError> {
+    path_context("find", path, fs::canonicalize(path))
 }

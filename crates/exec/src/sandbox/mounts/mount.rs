@@ -1,4 +1,4 @@
-//! Trees of files that are not anywhere yet, and laying them over places.
+//! Detached mounts, and attaching them to paths.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,63 +11,69 @@ use rustix::mount::{
 };
 
 use super::layout::Source;
-use crate::sandbox::syscalls::{MountChange, change_mounts};
-use crate::setup_error::{Failure, at, plainly};
+use crate::sandbox::syscalls::{MountAttr, mount_setattr};
+use crate::setup_error::{SetupError, context, path_context};
 
-/// Programs of other users give no rights, and devices are files without a function.
-const HARMLESS: MountAttrFlags =
+/// Set-user-ID bits and device files have no effect.
+const SAFE_ATTRIBUTES: MountAttrFlags =
     MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV);
 
-/// Makes every mount of this namespace read-only, and deaf to what is mounted outside.
+/// Makes every mount of this namespace read-only, and stops propagation of mounts from outside.
 pub(super) fn make_all_read_only() -> io::Result<()> {
-    let set = HARMLESS | MountAttrFlags::MOUNT_ATTR_RDONLY;
+    let set = SAFE_ATTRIBUTES | MountAttrFlags::MOUNT_ATTR_RDONLY;
     let change =
-        MountChange { set: bits(set), propagation: libc::MS_PRIVATE, ..MountChange::default() };
-    change_mounts(CWD, c"/", change)
+        MountAttr { set: bits(set), propagation: libc::MS_PRIVATE, ..MountAttr::default() };
+    mount_setattr(CWD, c"/", change)
 }
 
-/// A tree of files that is not anywhere yet.
-pub(super) struct Tree {
+/// A mount that is not attached to any path yet.
+pub(super) struct DetachedMount {
     root: OwnedFd,
 }
 
-impl Tree {
-    /// What is in a place, with all that is mounted below it.
-    pub(super) fn of(source: &Source) -> Result<Tree, Failure> {
-        Tree::of_open(&source.open()?, &source.path)?.harmless(&source.path)
+impl DetachedMount {
+    /// Clones the tree at a path, with all mounts below it.
+    pub(super) fn from_source(source: &Source) -> Result<DetachedMount, SetupError> {
+        DetachedMount::from_fd(&source.open()?, &source.path)?.make_safe(&source.path)
     }
 
-    fn harmless(self, path: &Path) -> Result<Tree, Failure> {
+    fn make_safe(self, path: &Path) -> Result<DetachedMount, SetupError> {
         let tree = self;
-        let change = MountChange {
-            set: bits(HARMLESS),
+        let change = MountAttr {
+            set: bits(SAFE_ATTRIBUTES),
             propagation: libc::MS_PRIVATE,
-            ..MountChange::default()
+            ..MountAttr::default()
         };
-        at("make harmless", path, change_mounts(&tree.root, c"", change))?;
+        path_context("make harmless", path, mount_setattr(&tree.root, c"", change))?;
         Ok(tree)
     }
 
-    /// The same as it is: a device stays one.
-    pub(super) fn of_device(path: &Path) -> Result<Tree, Failure> {
-        Tree::clone_of(CWD, path, OpenTreeFlags::AT_SYMLINK_NOFOLLOW)
+    /// Clones a device file, which stays usable as a device.
+    pub(super) fn from_device(path: &Path) -> Result<DetachedMount, SetupError> {
+        DetachedMount::clone_at(CWD, path, OpenTreeFlags::AT_SYMLINK_NOFOLLOW)
     }
 
-    /// What is open; `path` is for words only.
-    pub(super) fn of_open(place: &OwnedFd, path: &Path) -> Result<Tree, Failure> {
+    /// Clones the tree of a descriptor. `path` is only for error messages.
+    pub(super) fn from_fd(place: &OwnedFd, path: &Path) -> Result<DetachedMount, SetupError> {
         let tree = open_tree(place, "", clone_flags() | OpenTreeFlags::AT_EMPTY_PATH);
-        Ok(Tree { root: at("take", path, tree)? })
+        Ok(DetachedMount { root: path_context("take", path, tree)? })
     }
 
-    fn clone_of(directory: impl AsFd, path: &Path, flags: OpenTreeFlags) -> Result<Tree, Failure> {
-        Ok(Tree { root: at("take", path, open_tree(directory, path, clone_flags() | flags))? })
+    fn clone_at(
+        directory: impl AsFd,
+        path: &Path,
+        flags: OpenTreeFlags,
+    ) -> Result<DetachedMount, SetupError> {
+        Ok(DetachedMount {
+            root: path_context("take", path, open_tree(directory, path, clone_flags() | flags))?,
+        })
     }
 
-    /// The same, read-only with all below it.
-    pub(super) fn read_only(self) -> Result<Tree, Failure> {
+    /// Makes it read-only, with all mounts below it.
+    pub(super) fn read_only(self) -> Result<DetachedMount, SetupError> {
         let set = bits(MountAttrFlags::MOUNT_ATTR_RDONLY);
-        let change = MountChange { set, ..MountChange::default() };
-        plainly("make read-only", change_mounts(&self.root, c"", change))?;
+        let change = MountAttr { set, ..MountAttr::default() };
+        context("make read-only", mount_setattr(&self.root, c"", change))?;
         Ok(self)
     }
 
@@ -76,50 +82,50 @@ impl Tree {
         kind == Ok(FileType::Directory)
     }
 
-    /// Lays it over a place, which is not a link.
-    pub(super) fn lay(&self, path: &Path) -> Result<(), Failure> {
+    /// Attaches it to a path, which must not be a symlink.
+    pub(super) fn attach(&self, path: &Path) -> Result<(), SetupError> {
         let from = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-        at("lay something over", path, move_mount(&self.root, "", CWD, path, from))
+        path_context("lay something over", path, move_mount(&self.root, "", CWD, path, from))
     }
 
-    /// Lays it over a place that is open; `path` is for words only.
-    pub(super) fn lay_on(&self, place: &OwnedFd, path: &Path) -> Result<(), Failure> {
+    /// Attaches it to an open directory or file. `path` is only for error messages.
+    pub(super) fn attach_at(&self, place: &OwnedFd, path: &Path) -> Result<(), SetupError> {
         let flags =
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        at("lay something over", path, move_mount(&self.root, "", place, "", flags))
+        path_context("lay something over", path, move_mount(&self.root, "", place, "", flags))
     }
 }
 
 /// A new file system in memory.
-pub(super) struct Fresh {
+pub(super) struct Tmpfs {
     options: &'static [(&'static str, &'static str)],
 }
 
-impl Fresh {
-    /// For names, and what little is written beside them.
-    pub(super) fn small() -> Fresh {
-        Fresh { options: &[("mode", "755"), ("size", "16m"), ("nr_inodes", "4096")] }
+impl Tmpfs {
+    /// For mount points and small files.
+    pub(super) fn small() -> Tmpfs {
+        Tmpfs { options: &[("mode", "755"), ("size", "16m"), ("nr_inodes", "4096")] }
     }
 
-    /// For what programs share with each other: up to half of the memory, as it is outside.
-    pub(super) fn large() -> Fresh {
-        Fresh { options: &[("mode", "1777")] }
+    /// For shared memory: up to half of the RAM, as outside.
+    pub(super) fn large() -> Tmpfs {
+        Tmpfs { options: &[("mode", "1777")] }
     }
 
-    pub(super) fn make(self) -> Result<Tree, Failure> {
-        new_file_system("tmpfs", self.options, HARMLESS)
+    pub(super) fn make(self) -> Result<DetachedMount, SetupError> {
+        new_file_system("tmpfs", self.options, SAFE_ATTRIBUTES)
     }
 }
 
-/// The processes of this namespace. Read-only: what root may set in there is the whole system's.
-pub(super) fn proc() -> Result<Tree, Failure> {
+/// The processes of this namespace. Read-only: root could change settings of the whole system there.
+pub(super) fn procfs() -> Result<DetachedMount, SetupError> {
     let attributes =
-        HARMLESS | MountAttrFlags::MOUNT_ATTR_NOEXEC | MountAttrFlags::MOUNT_ATTR_RDONLY;
+        SAFE_ATTRIBUTES | MountAttrFlags::MOUNT_ATTR_NOEXEC | MountAttrFlags::MOUNT_ATTR_RDONLY;
     new_file_system("proc", &[], attributes)
 }
 
-/// Terminals of our own.
-pub(super) fn terminals() -> Result<Tree, Failure> {
+/// New pseudo-terminals.
+pub(super) fn devpts() -> Result<DetachedMount, SetupError> {
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
     new_file_system("devpts", &[("ptmxmode", "0666"), ("mode", "0620")], attributes)
 }
@@ -128,7 +134,7 @@ fn new_file_system(
     kind: &str,
     options: &[(&str, &str)],
     attributes: MountAttrFlags,
-) -> Result<Tree, Failure> {
+) -> Result<DetachedMount, SetupError> {
     let make = || -> io::Result<OwnedFd> {
         let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
         for (key, value) in options {
@@ -137,40 +143,40 @@ fn new_file_system(
         fsconfig_create(&context)?;
         Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
     };
-    Ok(Tree { root: at("make a file system", Path::new(kind), make())? })
+    Ok(DetachedMount { root: path_context("make a file system", Path::new(kind), make())? })
 }
 
-/// An empty directory and a file that cannot be read, to lay over what is hidden.
-pub(super) struct Nothing {
-    place: PathBuf,
+/// An empty directory and an unreadable file, for covering hidden paths.
+pub(super) struct Placeholders {
+    mount_point: PathBuf,
 }
 
-impl Nothing {
-    /// Mounts them on a place, from which they are taken.
-    pub(super) fn make(place: &Path) -> Result<Nothing, Failure> {
-        let tree = Fresh::small().make()?;
+impl Placeholders {
+    /// Mounts both on a path, from which they are cloned.
+    pub(super) fn make(place: &Path) -> Result<Placeholders, SetupError> {
+        let tree = Tmpfs::small().make()?;
         let fill = || -> io::Result<()> {
             mkdirat(&tree.root, "directory", Mode::from_raw_mode(0o555))?;
             let new = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
             openat(&tree.root, "file", new, Mode::empty())?;
             Ok(())
         };
-        plainly("make what hides", fill())?;
-        tree.read_only()?.lay(place)?;
-        Ok(Nothing { place: place.to_owned() })
+        context("make what hides", fill())?;
+        tree.read_only()?.attach(place)?;
+        Ok(Placeholders { mount_point: place.to_owned() })
     }
 
-    pub(super) fn directory(&self) -> Result<Tree, Failure> {
-        self.take("directory")
+    pub(super) fn directory(&self) -> Result<DetachedMount, SetupError> {
+        self.clone_entry("directory")
     }
 
-    pub(super) fn file(&self) -> Result<Tree, Failure> {
-        self.take("file")
+    pub(super) fn file(&self) -> Result<DetachedMount, SetupError> {
+        self.clone_entry("file")
     }
 
-    fn take(&self, name: &str) -> Result<Tree, Failure> {
-        let path = self.place.join(name);
-        Tree::clone_of(CWD, &path, OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?.harmless(&path)
+    fn clone_entry(&self, name: &str) -> Result<DetachedMount, SetupError> {
+        let path = self.mount_point.join(name);
+        DetachedMount::clone_at(CWD, &path, OpenTreeFlags::AT_SYMLINK_NOFOLLOW)?.make_safe(&path)
     }
 }
 

@@ -1,9 +1,9 @@
-//! Names within the roots that a command does not see, and roots within other roots.
+//! Hides paths within the roots, and pins roots within other roots.
 //!
-//! A mount upon a name is not enough: whoever renames a directory above it takes the mount along, and may
-//! then put another in its place, or find what is hidden under another name the next time. So each
-//! directory between the root and the name is a mount upon itself, as writable as before: such a one
-//! cannot be renamed.
+//! A mount on a path is not enough: renaming a directory above it moves the mount along, so that a command
+//! could put another directory in its place, or find the hidden path under another name the next time. So
+//! each directory between the root and the path becomes a bind mount of itself, as writable as before: a
+//! mount point cannot be renamed.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,48 +14,48 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, o
 
 use rustix::io::Errno;
 
-use super::mount::{Nothing, Tree};
+use super::mount::{DetachedMount, Placeholders};
 use crate::sandbox::Sandbox;
-use crate::setup_error::{Failure, at};
+use crate::setup_error::{SetupError, path_context};
 
-/// The roots that can be written, under their real names.
+/// The real paths of the writable roots.
 pub(super) struct Roots {
     real: Vec<PathBuf>,
     /// Directories that cannot be renamed any more.
-    held: BTreeSet<PathBuf>,
+    pinned: BTreeSet<PathBuf>,
 }
 
-/// Something within the roots that is laid upon itself, or covered, in the order in which that is done.
-pub(crate) enum Hold {
-    /// A directory on the way: it stays as it is, and cannot be renamed.
-    Directory(PathBuf),
-    /// A name that is not seen.
+/// A mount within the roots.
+pub(crate) enum InnerMount {
+    /// A bind mount of a directory on itself, so that it cannot be renamed.
+    Pinned(PathBuf),
+    /// A path to cover.
     Hidden(PathBuf),
 }
 
 impl Roots {
     pub(super) fn of(sandbox: &Sandbox) -> Roots {
-        let roots = sandbox.writable.iter().map(|held| held.path.clone());
-        Roots { real: roots.collect(), held: BTreeSet::new() }
+        let roots = sandbox.writable.iter().map(|pinned| pinned.path.clone());
+        Roots { real: roots.collect(), pinned: BTreeSet::new() }
     }
 
-    pub(super) fn contain(&self, path: &Path) -> bool {
+    pub(super) fn contains(&self, path: &Path) -> bool {
         self.real.iter().any(|root| path.starts_with(root) && path != root)
     }
 
-    /// What hides a name, which is a real one.
-    pub(super) fn hide(&mut self, path: PathBuf) -> Vec<Hold> {
-        let mut holds = self.hold_above(&path);
-        holds.push(Hold::Hidden(path));
-        holds
+    /// The mounts that hide a real path.
+    pub(super) fn hide(&mut self, path: PathBuf) -> Vec<InnerMount> {
+        let mut inner_mounts = self.pin_parents(&path);
+        inner_mounts.push(InnerMount::Hidden(path));
+        inner_mounts
     }
 
-    fn hold_above(&mut self, path: &Path) -> Vec<Hold> {
-        self.directories_above(path).into_iter().map(Hold::Directory).collect()
+    fn pin_parents(&mut self, path: &Path) -> Vec<InnerMount> {
+        self.unpinned_parents(path).into_iter().map(InnerMount::Pinned).collect()
     }
 
-    /// Every directory between the root and a name, as far as it is not held yet.
-    pub(super) fn directories_above(&mut self, path: &Path) -> Vec<PathBuf> {
+    /// The directories between the root and a path that are not pinned yet. Marks them as pinned.
+    pub(super) fn unpinned_parents(&mut self, path: &Path) -> Vec<PathBuf> {
         let around = self.real.iter().filter(|root| path.starts_with(root) && path != **root);
         let Some(root) = around.max_by_key(|real| real.components().count()) else {
             return Vec::new();
@@ -63,45 +63,46 @@ impl Roots {
         let above = path.ancestors().skip(1).take_while(|above| above != root);
         let mut above: Vec<&Path> = above.collect();
         above.reverse();
-        let new = above.into_iter().filter(|directory| self.held.insert((*directory).to_owned()));
+        let new = above.into_iter().filter(|directory| self.pinned.insert((*directory).to_owned()));
         new.map(Path::to_owned).collect()
     }
 }
 
-impl Hold {
-    /// Lays it where it belongs.
-    pub(super) fn lay(&self, nothing: &Nothing) -> Result<(), Failure> {
+impl InnerMount {
+    /// Makes the mount.
+    pub(super) fn attach(&self, placeholders: &Placeholders) -> Result<(), SetupError> {
         match self {
-            Hold::Directory(path) => {
-                let place = match open(path) {
-                    // What was below it is gone too, which is for that to say.
+            InnerMount::Pinned(path) => {
+                let place = match open_no_symlinks(path) {
+                    // A path below it is gone, too; its own mount handles that.
                     Err(Errno::NOENT) => return Ok(()),
-                    place => at("open", path, place)?,
+                    place => path_context("open", path, place)?,
                 };
-                Tree::of_open(&place, path)?.lay_on(&place, path)
+                DetachedMount::from_fd(&place, path)?.attach_at(&place, path)
             }
-            Hold::Hidden(path) => {
-                let place = match open(path) {
-                    // What is gone by now needs no hiding any more.
+            InnerMount::Hidden(path) => {
+                let place = match open_no_symlinks(path) {
+                    // A missing path need not be hidden.
                     Err(Errno::NOENT) => return Ok(()),
-                    place => at("open", path, place)?,
+                    place => path_context("open", path, place)?,
                 };
-                let tree = if path.is_dir() { nothing.directory()? } else { nothing.file()? };
-                tree.lay_on(&place, path)?;
-                at("hide", path, check_covered(path))
+                let tree =
+                    if path.is_dir() { placeholders.directory()? } else { placeholders.file()? };
+                tree.attach_at(&place, path)?;
+                path_context("hide", path, check_covered(path))
             }
         }
     }
 }
 
-/// Somebody may have renamed it since it was opened: then what has its name now is something else.
+/// Fails if another process renamed the path after it was opened, so that another file is at the path now.
 pub(crate) fn check_covered(path: &Path) -> io::Result<()> {
-    let covered = fstatvfs(open(path)?)?.f_flag.contains(StatVfsMountFlags::RDONLY);
+    let covered = fstatvfs(open_no_symlinks(path)?)?.f_flag.contains(StatVfsMountFlags::RDONLY);
     if covered { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::EBUSY)) }
 }
 
-/// Opens a name without following any link: where one is on the way, there is nothing to lay a mount on.
-pub(crate) fn open(path: &Path) -> rustix::io::Result<OwnedFd> {
+/// Opens a path without following symlinks: a mount must not end up behind one.
+pub(crate) fn open_no_symlinks(path: &Path) -> rustix::io::Result<OwnedFd> {
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     openat2(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)
 }

@@ -1,28 +1,28 @@
-//! Supervised calls have the outcome that the kernel's own have: the same script runs inside and outside.
+//! Supervised calls have the same outcome as in the kernel: the same script runs inside and outside.
 
 use super::*;
 
-/// Runs a script in a sandbox and outside, each in a new directory, and compares what it prints.
+/// Runs a script in a sandbox and outside, each in a new directory, and compares the outputs.
 fn same_outside(lines: &str) {
-    for bench in Bench::for_everybody() {
-        let path = bench.path("script.py");
+    for fixture in Fixture::for_each_user() {
+        let path = fixture.path("script.py");
         fs::write(&path, lines).unwrap();
-        let outside = bench.path("outside");
+        let outside = fixture.path("outside");
         fs::create_dir(&outside).unwrap();
-        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(bench.path("ws")).unwrap());
-        bench.give_to(owner);
+        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(fixture.path("ws")).unwrap());
+        fixture.chown_all(owner);
         let mut python = std::process::Command::new("/usr/bin/python3");
         if owner == NOBODY {
             use std::os::unix::process::CommandExt as _;
             python.uid(NOBODY).gid(NOBODY);
         }
-        // Through standard input: the other user may not reach every directory on the way.
+        // Through stdin: the other user may not have access to every directory on the way.
         let script = fs::File::open(&path).unwrap();
         let output = python.arg("-").stdin(script).current_dir(&outside).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         let expected = String::from_utf8(output.stdout).unwrap();
         assert!(!expected.is_empty());
-        let inside = bench.passes("mkdir inside; cd inside; /usr/bin/python3 $T/script.py");
+        let inside = fixture.run_ok("mkdir inside; cd inside; /usr/bin/python3 $T/script.py");
         for (inside, outside) in inside.lines().zip(expected.lines()) {
             assert_eq!(inside, outside);
         }
@@ -31,7 +31,7 @@ fn same_outside(lines: &str) {
 }
 
 #[test]
-fn a_slash_behind_a_link_changes_the_same() {
+fn trailing_slashes_behind_symlinks_behave_as_in_the_kernel() {
     same_outside(
         r#"
 import errno, os, shutil, stat
@@ -91,7 +91,7 @@ for name in names:
 }
 
 #[test]
-fn the_limit_on_the_size_of_files_is_that_of_the_caller() {
+fn the_file_size_limit_of_the_caller_applies() {
     same_outside(
         r#"
 import errno, os, resource, signal
@@ -117,20 +117,20 @@ print(os.WTERMSIG(os.waitpid(child, 0)[1]))
     );
 }
 
-/// A command may raise its own limit, and the supervisor is not ended by the limit that it has itself.
+/// A command may raise its own limit, but the limit of the supervisor must not kill the supervisor.
 #[test]
 fn a_limit_of_the_supervisor_does_not_end_it() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let bench = Bench::new();
+    let fixture = Fixture::new();
     let before = getrlimit(Resource::Fsize);
-    // Other tests write no file as large as that.
+    // Other tests write no files of this size.
     let limit = Rlimit { current: Some(1 << 40), maximum: before.maximum };
     setrlimit(Resource::Fsize, limit).unwrap();
     let lines = "import os, resource\n\
                  hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]\n\
                  resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))\n\
                  os.truncate('file', (1 << 40) + 1)";
-    bench.python_refused(lines, &["File too large"]);
+    fixture.assert_python_refused(lines, &["File too large"]);
     setrlimit(Resource::Fsize, before).unwrap();
-    assert_eq!(bench.passes("cat file"), "mine");
+    assert_eq!(fixture.run_ok("cat file"), "mine");
 }

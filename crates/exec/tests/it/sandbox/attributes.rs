@@ -1,8 +1,8 @@
-//! Extended attributes, of which an access control list is one, and the flags of file systems.
+//! Extended attributes, including access control lists, and inode flags.
 
 use super::*;
 
-/// Tries to set attributes of the files that are given, by every call.
+/// Tries to set attributes of the given files with every call.
 const ATTRIBUTES: &str = r#"
 import ctypes, errno, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -29,20 +29,20 @@ for path in sys.argv[1:]:
     os.close(f)
 "#;
 
-fn script(bench: &Bench, paths: &str) -> String {
-    fs::write(bench.path("attributes.py"), ATTRIBUTES).unwrap();
+fn script(fixture: &Fixture, paths: &str) -> String {
+    fs::write(fixture.path("attributes.py"), ATTRIBUTES).unwrap();
     format!("/usr/bin/python3 $T/attributes.py {paths}")
 }
 
 #[test]
-fn attributes_are_set_where_the_mode_may_be_changed() {
-    for bench in Bench::with_every_view() {
-        fs::create_dir_all(bench.path("ws/.git/hooks")).unwrap();
-        fs::write(bench.path("ws/.git/hooks/hook"), "mine").unwrap();
-        let script = script(&bench, "file .git/hooks/hook .git/hooks $T/out/canary");
-        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(bench.path("ws")).unwrap());
-        bench.give_to(owner);
-        let out = bench.passes(&script);
+fn attributes_can_be_set_where_the_mode_can_be_changed() {
+    for fixture in Fixture::for_each_sandbox() {
+        fs::create_dir_all(fixture.path("ws/.git/hooks")).unwrap();
+        fs::write(fixture.path("ws/.git/hooks/hook"), "mine").unwrap();
+        let script = script(&fixture, "file .git/hooks/hook .git/hooks $T/out/canary");
+        let owner = std::os::unix::fs::MetadataExt::uid(&fs::metadata(fixture.path("ws")).unwrap());
+        fixture.chown_all(owner);
+        let out = fixture.run_ok(&script);
         let lines: Vec<&str> = out.lines().collect();
         let all = |word: &str| format!("{} 0", [word; 9].join(" "));
         assert_eq!(lines[0], all("done"), "{out}");
@@ -50,7 +50,7 @@ fn attributes_are_set_where_the_mode_may_be_changed() {
         assert_eq!(lines[2], all("EACCES"), "{out}");
         assert_eq!(lines[3], all("EROFS"), "{out}");
         let mode = |name: &str| {
-            std::os::unix::fs::MetadataExt::mode(&fs::metadata(bench.path(name)).unwrap()) & 0o777
+            std::os::unix::fs::MetadataExt::mode(&fs::metadata(fixture.path(name)).unwrap()) & 0o777
         };
         assert_eq!((mode("ws/file"), mode("ws/.git/hooks/hook")), (0o777, 0o644));
     }
@@ -58,18 +58,18 @@ fn attributes_are_set_where_the_mode_may_be_changed() {
 
 #[test]
 fn without_namespaces_attributes_outside_stay_as_they_are() {
-    let bench = super::levels::hobbled(&["namespaces-refused"]);
-    let out = bench.passes(&script(&bench, "$T/out/canary $T/out file"));
+    let fixture = super::levels::hobbled(&["namespaces-refused"]);
+    let out = fixture.run_ok(&script(&fixture, "$T/out/canary $T/out file"));
     let lines: Vec<&str> = out.lines().collect();
     assert_eq!(lines[0], format!("{} 0", ["EACCES"; 9].join(" ")), "{out}");
     assert_eq!(lines[1], lines[0], "{out}");
     assert_eq!(lines[2], format!("{} 0", ["done"; 9].join(" ")), "{out}");
-    bench.canary_is_well();
+    fixture.assert_canary_unchanged();
 }
 
 #[test]
-fn calls_that_set_attributes_otherwise_are_not_there() {
-    for bench in Bench::with_every_view() {
+fn other_calls_that_set_attributes_are_denied() {
+    for fixture in Fixture::for_each_sandbox() {
         let lines = r#"
 import ctypes, errno, fcntl, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -84,6 +84,6 @@ for where, command in [(f, 0x40086602), (f, 0x401c5820), (f, 0x40806685), (d, 0x
     else: assert False, hex(command)
 fcntl.ioctl(f, 0x541b, b"\0" * 8)
 "#;
-        bench.passes(&format!("/usr/bin/python3 - <<'END'\n{lines}\nEND"));
+        fixture.run_ok(&format!("/usr/bin/python3 - <<'END'\n{lines}\nEND"));
     }
 }

@@ -1,10 +1,10 @@
-//! Files: outside nothing changes, inside everything works but on what is protected.
+//! Files: nothing changes outside, and everything inside works except changes of protected files.
 
 use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// What a write is refused with: by the mounts, or by Landlock, whoever is asked first.
+/// Errors of a denied write, by the mounts or by Landlock.
 const REFUSED: &[&str] = &[
     "Read-only file system",
     "Permission denied",
@@ -14,7 +14,7 @@ const REFUSED: &[&str] = &[
 
 #[test]
 fn nothing_outside_changes() {
-    for bench in Bench::with_every_view() {
+    for fixture in Fixture::for_each_sandbox() {
         for script in [
             "echo x > $T/out/canary",
             "echo x > $T/out/new",
@@ -40,50 +40,52 @@ fn nothing_outside_changes() {
         ] {
             let mut words = REFUSED.to_vec();
             words.push("No such file");
-            bench.refused(script, &words);
+            fixture.assert_refused(script, &words);
         }
-        // A second name for a file outside would be a way to write it.
-        bench.refused("ln $T/out/canary link2", &["cross-device", "Operation not permitted"]);
-        bench.canary_is_well();
-        assert_eq!(read(&bench.path("home/.ssh/id_rsa")), "secret key");
+        // A hard link to a file outside would make that file writable.
+        fixture
+            .assert_refused("ln $T/out/canary link2", &["cross-device", "Operation not permitted"]);
+        fixture.assert_canary_unchanged();
+        assert_eq!(read(&fixture.path("home/.ssh/id_rsa")), "secret key");
         assert!(
-            bench
+            fixture
                 .run("rm -rf --no-preserve-root $T/home /etc/hostname; true")
                 .output
                 .contains("rm:")
         );
-        assert!(bench.path("home/.netrc").exists());
+        assert!(fixture.path("home/.netrc").exists());
     }
 }
 
 #[test]
-fn the_workspace_can_be_written_and_what_is_written_stays() {
-    for bench in Bench::with_every_view() {
-        bench.passes("echo x > new; mkdir -p a/b; mv new a/b/c; ln a/b/c d; chmod 755 d; rm file");
-        assert_eq!(read(&bench.path("ws/a/b/c")), "x\n");
-        assert!(!bench.path("ws/file").exists());
+fn changes_in_the_workspace_persist() {
+    for fixture in Fixture::for_each_sandbox() {
+        fixture
+            .run_ok("echo x > new; mkdir -p a/b; mv new a/b/c; ln a/b/c d; chmod 755 d; rm file");
+        assert_eq!(read(&fixture.path("ws/a/b/c")), "x\n");
+        assert!(!fixture.path("ws/file").exists());
     }
 }
 
-/// A repository with what must not be touched in it.
-fn repository(bench: &Bench) {
-    fs::create_dir_all(bench.path("ws/.git/hooks")).unwrap();
+/// Makes a repository with protected files.
+fn repository(fixture: &Fixture) {
+    fs::create_dir_all(fixture.path("ws/.git/hooks")).unwrap();
     for directory in ["objects", "refs/heads", "info"] {
-        fs::create_dir_all(bench.path("ws/.git").join(directory)).unwrap();
+        fs::create_dir_all(fixture.path("ws/.git").join(directory)).unwrap();
     }
-    fs::write(bench.path("ws/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    fs::write(bench.path("ws/.git/config"), "[core]\n\tbare = false\n").unwrap();
-    fs::write(bench.path("ws/.git/hooks/pre-commit.sample"), "#!/bin/sh\n").unwrap();
+    fs::write(fixture.path("ws/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    fs::write(fixture.path("ws/.git/config"), "[core]\n\tbare = false\n").unwrap();
+    fs::write(fixture.path("ws/.git/hooks/pre-commit.sample"), "#!/bin/sh\n").unwrap();
     if rustix::process::geteuid().is_root() {
         use std::os::unix::fs::MetadataExt as _;
-        bench.give_to(fs::metadata(bench.path("ws")).unwrap().uid());
+        fixture.chown_all(fs::metadata(fixture.path("ws")).unwrap().uid());
     }
 }
 
 #[test]
-fn protected_names_can_be_neither_written_nor_moved_away() {
-    for bench in Bench::with_every_view() {
-        repository(&bench);
+fn protected_files_cannot_be_written_or_moved() {
+    for fixture in Fixture::for_each_sandbox() {
+        repository(&fixture);
         for script in [
             "echo evil > .git/hooks/pre-commit",
             "echo evil > .git/hooks/pre-commit.sample",
@@ -116,106 +118,107 @@ fn protected_names_can_be_neither_written_nor_moved_away() {
                 "not empty",
                 "not mounted",
             ]);
-            bench.refused(script, &words);
+            fixture.assert_refused(script, &words);
         }
-        let ran = bench.run("git commit -q --allow-empty -m one && git log --oneline | wc -l");
-        assert_eq!((ran.exit, ran.output.trim()), (Exit::Code(0), "1"), "{}", ran.output);
-        assert_eq!(read(&bench.path("ws/.git/config")), "[core]\n\tbare = false\n");
-        let hooks: Vec<_> = fs::read_dir(bench.path("ws/.git/hooks")).unwrap().flatten().collect();
+        let result = fixture.run("git commit -q --allow-empty -m one && git log --oneline | wc -l");
+        assert_eq!((result.exit, result.output.trim()), (Exit::Code(0), "1"), "{}", result.output);
+        assert_eq!(read(&fixture.path("ws/.git/config")), "[core]\n\tbare = false\n");
+        let hooks: Vec<_> =
+            fs::read_dir(fixture.path("ws/.git/hooks")).unwrap().flatten().collect();
         assert_eq!(hooks.len(), 1, "{hooks:?}");
-        assert!(!bench.path("ws/.g2").exists());
+        assert!(!fixture.path("ws/.g2").exists());
     }
 }
 
 #[test]
-fn secrets_are_not_seen() {
-    for mut bench in Bench::with_every_view() {
-        fs::create_dir(bench.path("ws/private")).unwrap();
-        fs::write(bench.path("ws/private/.env"), "TOKEN=1").unwrap();
-        bench.sandbox.hidden.push(bench.path("ws/private/.env"));
+fn hidden_paths_cannot_be_read() {
+    for mut fixture in Fixture::for_each_sandbox() {
+        fs::create_dir(fixture.path("ws/private")).unwrap();
+        fs::write(fixture.path("ws/private/.env"), "TOKEN=1").unwrap();
+        fixture.sandbox.hidden.push(fixture.path("ws/private/.env"));
         for script in ["cat ~/.ssh/id_rsa", "cat ~/.netrc", "cat private/.env", "cp ~/.netrc x"] {
-            bench.refused(script, &["No such file", "Permission denied"]);
+            fixture.assert_refused(script, &["No such file", "Permission denied"]);
         }
         for script in ["echo x > ~/.ssh/id_rsa", "rm -r ~/.ssh", "chmod 700 ~/.netrc"] {
-            bench.refused(script, REFUSED);
+            fixture.assert_refused(script, REFUSED);
         }
-        // Else the next command would find it under another name.
-        bench.refused("mv private public", &["busy"]);
-        bench.refused("mv private/.env private/env", &["busy", "Permission denied"]);
-        bench.refused("ln private/.env env", &["cross-device", "not permitted"]);
-        assert_eq!(bench.passes("ls -A ~/.ssh; grep -r secret ~ 2>/dev/null || true"), "");
-        assert_eq!(read(&bench.path("ws/private/.env")), "TOKEN=1");
+        // Otherwise the next command would find it under another name.
+        fixture.assert_refused("mv private public", &["busy"]);
+        fixture.assert_refused("mv private/.env private/env", &["busy", "Permission denied"]);
+        fixture.assert_refused("ln private/.env env", &["cross-device", "not permitted"]);
+        assert_eq!(fixture.run_ok("ls -A ~/.ssh; grep -r secret ~ 2>/dev/null || true"), "");
+        assert_eq!(read(&fixture.path("ws/private/.env")), "TOKEN=1");
     }
 }
 
 #[test]
-fn tmp_is_the_sessions_own() {
-    for bench in Bench::with_every_view() {
-        bench.passes("echo one > /tmp/mark-of-a-test; mktemp; test -d /var/tmp");
-        assert_eq!(bench.passes("cat /tmp/mark-of-a-test /var/tmp/mark-of-a-test"), "one\none\n");
+fn tmp_belongs_to_the_session() {
+    for fixture in Fixture::for_each_sandbox() {
+        fixture.run_ok("echo one > /tmp/mark-of-a-test; mktemp; test -d /var/tmp");
+        assert_eq!(fixture.run_ok("cat /tmp/mark-of-a-test /var/tmp/mark-of-a-test"), "one\none\n");
         assert!(!Path::new("/tmp/mark-of-a-test").exists());
-        assert_eq!(read(&bench.path("tmp/mark-of-a-test")), "one\n");
-        assert_eq!(bench.passes("ls -A /run"), "");
+        assert_eq!(read(&fixture.path("tmp/mark-of-a-test")), "one\n");
+        assert_eq!(fixture.run_ok("ls -A /run"), "");
     }
 }
 
 #[test]
-fn a_root_may_lie_in_tmp_and_in_what_is_hidden() {
-    let mut bench = Bench::new();
+fn a_root_may_be_in_tmp_or_in_a_hidden_directory() {
+    let mut fixture = Fixture::new();
     let in_tmp = tempfile::tempdir().unwrap();
-    fs::create_dir(bench.path("home/.ssh/project")).unwrap();
-    fs::write(bench.path("home/.ssh/project/f"), "f").unwrap();
-    bench.sandbox.writable.push(held(in_tmp.path()));
-    bench.sandbox.read_only.push(held(&bench.path("home/.ssh/project")));
+    fs::create_dir(fixture.path("home/.ssh/project")).unwrap();
+    fs::write(fixture.path("home/.ssh/project/f"), "f").unwrap();
+    fixture.sandbox.writable.push(pinned(in_tmp.path()));
+    fixture.sandbox.read_only.push(pinned(&fixture.path("home/.ssh/project")));
     let script =
         format!("echo x > {}/new; cat ~/.ssh/project/f; ls ~/.ssh", in_tmp.path().display());
-    assert_eq!(bench.passes(&script), "fproject\n");
+    assert_eq!(fixture.run_ok(&script), "fproject\n");
     assert_eq!(read(&in_tmp.path().join("new")), "x\n");
-    bench.refused("echo x > ~/.ssh/project/f", REFUSED);
+    fixture.assert_refused("echo x > ~/.ssh/project/f", REFUSED);
 }
 
 #[test]
-fn a_root_may_lie_below_what_is_replaced() {
-    for mut bench in Bench::with_every_view() {
+fn a_root_may_be_below_a_replaced_directory() {
+    for mut fixture in Fixture::for_each_sandbox() {
         let roots = ["/dev/shm", "/var/tmp", "/run"].map(|place| {
             let root = tempfile::Builder::new().prefix("root-").tempdir_in(place).unwrap();
             fs::write(root.path().join("config"), "mine").unwrap();
-            if bench.passes("id -u") != "0\n" {
+            if fixture.run_ok("id -u") != "0\n" {
                 chown(root.path(), Some(NOBODY), Some(NOBODY)).unwrap();
             }
             root
         });
         let protected = roots.iter().map(|root| root.path().join("config")).collect();
-        bench.guard = Arc::new(Protect(protected, Mutex::default()));
-        bench.sandbox.writable.extend(roots.iter().map(|root| held(root.path())));
+        fixture.guard = Arc::new(ProtectPaths(protected, Mutex::default()));
+        fixture.sandbox.writable.extend(roots.iter().map(|root| pinned(root.path())));
         for root in &roots {
             let path = root.path().display();
-            bench.passes(&format!("cd {path} && echo x > new && cat config"));
+            fixture.run_ok(&format!("cd {path} && echo x > new && cat config"));
             assert_eq!(read(&root.path().join("new")), "x\n");
-            bench.refused(&format!("echo x > {path}/config"), REFUSED);
-            bench.refused(&format!("mv {path} {path}2"), REFUSED);
+            fixture.assert_refused(&format!("echo x > {path}/config"), REFUSED);
+            fixture.assert_refused(&format!("mv {path} {path}2"), REFUSED);
         }
-        // Nothing else of what is outside.
-        assert_eq!(bench.passes("ls -A /dev/shm | wc -l"), "1\n");
-        bench.passes("echo x > /dev/shm/mark-of-a-test");
+        // No other files from outside are visible.
+        assert_eq!(fixture.run_ok("ls -A /dev/shm | wc -l"), "1\n");
+        fixture.run_ok("echo x > /dev/shm/mark-of-a-test");
         assert!(!Path::new("/dev/shm/mark-of-a-test").exists());
     }
 }
 
 #[test]
-fn what_may_only_be_read_is_not_written_where_all_else_is() {
-    let mut bench = Bench::new();
-    fs::create_dir(bench.path("ws/vendor")).unwrap();
-    bench.sandbox.read_only.push(held(&bench.path("ws/vendor")));
-    bench.refused("echo x > vendor/new", REFUSED);
-    bench.sandbox.writable.clear();
-    bench.refused("echo x > new", REFUSED);
-    assert_eq!(bench.passes("cat file"), "mine");
+fn read_only_paths_cannot_be_written_within_a_writable_root() {
+    let mut fixture = Fixture::new();
+    fs::create_dir(fixture.path("ws/vendor")).unwrap();
+    fixture.sandbox.read_only.push(pinned(&fixture.path("ws/vendor")));
+    fixture.assert_refused("echo x > vendor/new", REFUSED);
+    fixture.sandbox.writable.clear();
+    fixture.assert_refused("echo x > new", REFUSED);
+    assert_eq!(fixture.run_ok("cat file"), "mine");
 }
 
 #[test]
-fn the_systems_own_files_stay_out_of_reach() {
-    for bench in Bench::with_every_view() {
+fn system_files_and_devices_are_out_of_reach() {
+    for fixture in Fixture::for_each_sandbox() {
         for script in [
             "echo 1 > /proc/sys/vm/drop_caches",
             "echo x > /proc/sys/kernel/core_pattern",
@@ -227,60 +230,60 @@ fn the_systems_own_files_stay_out_of_reach() {
         ] {
             let mut words = REFUSED.to_vec();
             words.push("No such file");
-            bench.refused(script, &words);
+            fixture.assert_refused(script, &words);
         }
         let devices = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero";
-        // Bubblewrap has a link more, to a file that takes a right to open.
-        let found = bench.passes("echo $(ls /dev)").replace("core ", "");
+        // bubblewrap adds a symlink, to a file that only root can open.
+        let found = fixture.run_ok("echo $(ls /dev)").replace("core ", "");
         assert_eq!(found.trim(), devices);
     }
 }
 
 #[test]
-fn a_session_has_a_directory_that_goes_with_it() {
-    let mut bench = Bench::new();
-    bench.sandbox.tmp = bench.jobs.tmp(&bench.path("state")).unwrap();
-    bench.passes("echo x > /tmp/f");
-    assert_eq!(read(&bench.sandbox.tmp.join("f")), "x\n");
-    assert_eq!(bench.jobs.tmp(&bench.path("elsewhere")).unwrap(), bench.sandbox.tmp);
-    let Bench { top, jobs, .. } = bench;
+fn the_session_directory_is_removed_with_the_session() {
+    let mut fixture = Fixture::new();
+    fixture.sandbox.tmp = fixture.jobs.tmp(&fixture.path("state")).unwrap();
+    fixture.run_ok("echo x > /tmp/f");
+    assert_eq!(read(&fixture.sandbox.tmp.join("f")), "x\n");
+    assert_eq!(fixture.jobs.tmp(&fixture.path("elsewhere")).unwrap(), fixture.sandbox.tmp);
+    let Fixture { top, jobs, .. } = fixture;
     drop(jobs);
     assert_eq!(fs::read_dir(top.path().join("state")).unwrap().count(), 0);
 }
 
 #[test]
-fn everything_cannot_be_writable() {
-    let mut bench = Bench::new();
-    bench.sandbox.writable = vec![held(Path::new("/"))];
-    let error = bench.try_to_start("true").unwrap_err();
+fn the_root_directory_cannot_be_writable() {
+    let mut fixture = Fixture::new();
+    fixture.sandbox.writable = vec![pinned(Path::new("/"))];
+    let error = fixture.try_to_start("true").unwrap_err();
     assert!(error.to_string().contains("make all writable that is in /"), "{error}");
 }
 
-/// Two roots, one within the other, and a command that puts a link in the way of the inner one.
+/// Two roots, one within the other, and a command that replaces the inner one by a symlink.
 #[test]
-fn a_root_within_another_stays_where_it_is() {
-    for mut bench in Bench::with_every_view() {
-        fs::create_dir_all(bench.path("ws/x/deep")).unwrap();
-        fs::create_dir_all(bench.path("ws/y/read")).unwrap();
-        if bench.passes("id -u") != "0\n" {
-            bench.give_to(NOBODY);
+fn a_root_within_another_cannot_be_moved() {
+    for mut fixture in Fixture::for_each_sandbox() {
+        fs::create_dir_all(fixture.path("ws/x/deep")).unwrap();
+        fs::create_dir_all(fixture.path("ws/y/read")).unwrap();
+        if fixture.run_ok("id -u") != "0\n" {
+            fixture.chown_all(NOBODY);
         }
-        bench.sandbox.writable.push(held(&bench.path("ws/x/deep")));
-        bench.sandbox.read_only.push(held(&bench.path("ws/y/read")));
-        bench.refused("mv x x2", REFUSED);
-        bench.refused("mv y y2", REFUSED);
-        bench.refused("rm -r x", REFUSED);
-        bench.passes("echo x > x/deep/new; echo y > x/new");
-        // If something else has taken its place all the same, no command is run.
-        fs::rename(bench.path("ws/x"), bench.path("ws/x2")).unwrap();
-        fs::create_dir(bench.path("ws/x")).unwrap();
-        symlink(bench.path("out"), bench.path("ws/x/deep")).unwrap();
-        let error = bench.try_to_start("echo PWNED > $T/out/escaped").unwrap_err().to_string();
+        fixture.sandbox.writable.push(pinned(&fixture.path("ws/x/deep")));
+        fixture.sandbox.read_only.push(pinned(&fixture.path("ws/y/read")));
+        fixture.assert_refused("mv x x2", REFUSED);
+        fixture.assert_refused("mv y y2", REFUSED);
+        fixture.assert_refused("rm -r x", REFUSED);
+        fixture.run_ok("echo x > x/deep/new; echo y > x/new");
+        // If the inner root was replaced from outside, no command runs.
+        fs::rename(fixture.path("ws/x"), fixture.path("ws/x2")).unwrap();
+        fs::create_dir(fixture.path("ws/x")).unwrap();
+        symlink(fixture.path("out"), fixture.path("ws/x/deep")).unwrap();
+        let error = fixture.try_to_start("echo PWNED > $T/out/escaped").unwrap_err().to_string();
         assert!(error.contains("ws/x/deep"), "{error}");
-        fs::remove_file(bench.path("ws/x/deep")).unwrap();
-        fs::create_dir(bench.path("ws/x/deep")).unwrap();
-        let error = bench.try_to_start("true").unwrap_err().to_string();
+        fs::remove_file(fixture.path("ws/x/deep")).unwrap();
+        fs::create_dir(fixture.path("ws/x/deep")).unwrap();
+        let error = fixture.try_to_start("true").unwrap_err().to_string();
         assert!(error.contains("renamed or replaced"), "{error}");
-        bench.canary_is_well();
+        fixture.assert_canary_unchanged();
     }
 }

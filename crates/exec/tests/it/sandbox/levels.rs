@@ -1,42 +1,42 @@
-//! Systems that allow less: the level is found, said, and not undercut.
+//! Systems with fewer features: the level is detected, reported, and not undercut.
 
 use toolcrib_exec::{JobError, Refusal, Unwritable, try_to_escape};
 
 use super::*;
 
-/// A session on a system from which something was taken.
-pub(super) fn hobbled(hows: &[&str]) -> Bench {
-    Bench::with(hobbled_keeper(hows))
+/// A session on a system with fewer features.
+pub(super) fn hobbled(hows: &[&str]) -> Fixture {
+    Fixture::with(hobbled_launcher(hows))
 }
 
-fn hobbled_keeper(hows: &[&str]) -> Launcher {
+fn hobbled_launcher(hows: &[&str]) -> Launcher {
     let mut arguments: Vec<_> = hows.iter().map(|how| how.into()).collect();
     arguments.push(example_path("shim").into());
     Launcher { program: example_path("hobbled"), arguments, workspace: None }
 }
 
-fn said(bench: &Bench) -> (Level, String, String) {
-    let enforced = bench.shells.enforced();
-    (enforced.level, enforced.missing.join("\n"), enforced.reasons.join("\n"))
+fn support_of(fixture: &Fixture) -> (Level, String, String) {
+    let support = fixture.runner.sandbox_support();
+    (support.level, support.missing.join("\n"), support.reasons.join("\n"))
 }
 
-/// Sessions on systems where nobody makes namespaces.
-fn hobbled_to_landlock() -> Vec<Bench> {
-    let mut benches = vec![hobbled(&["namespaces-refused"])];
+/// Sessions on systems where no program can make namespaces.
+fn hobbled_to_landlock_only() -> Vec<Fixture> {
+    let mut fixtures = vec![hobbled(&["namespaces-refused"])];
     if rustix::process::geteuid().is_root() {
-        // Root needs no namespace of users to make others, so bubblewrap would.
-        benches.push(Bench::of_nobody(&[], &["namespaces-used-up"]));
+        // Root needs no user namespace to make others, so bubblewrap would make them.
+        fixtures.push(Fixture::as_nobody(&[], &["namespaces-used-up"]));
     } else {
-        benches.push(hobbled(&["namespaces-used-up"]));
+        fixtures.push(hobbled(&["namespaces-used-up"]));
     }
-    benches
+    fixtures
 }
 
 #[test]
-fn without_namespaces_landlock_and_the_filter_hold() {
-    for mut bench in hobbled_to_landlock() {
-        bench.guard = Arc::new(AllowAll);
-        let (level, missing, reasons) = said(&bench);
+fn without_namespaces_landlock_and_the_filter_confine() {
+    for mut fixture in hobbled_to_landlock_only() {
+        fixture.guard = Arc::new(AllowAll);
+        let (level, missing, reasons) = support_of(&fixture);
         assert_eq!(level, Level::Landlock, "{reasons}");
         assert!(missing.contains("The owner and the times"), "{missing}");
         assert!(reasons.starts_with("Level 4: could not make namespaces of users"), "{reasons}");
@@ -63,64 +63,72 @@ fn without_namespaces_landlock_and_the_filter_hold() {
                 "cross-device",
                 "must be superuser",
             ];
-            bench.refused(script, &words);
+            fixture.assert_refused(script, &words);
         }
         for family in ["AF_INET", "AF_UNIX", "AF_VSOCK"] {
             let lines = format!("import socket\nsocket.socket(socket.{family})");
-            bench.python_refused(&lines, &["Operation not permitted"]);
+            fixture.assert_python_refused(&lines, &["Operation not permitted"]);
         }
-        bench.canary_is_well();
+        fixture.assert_canary_unchanged();
 
-        bench.passes(
+        fixture.run_ok(
             "echo x > new; mkdir -p a/b; mv new a/b/; echo y > /dev/null; cat /etc/hostname",
         );
-        bench.passes("export TMPDIR=$T/tmp; f=$(mktemp); cat <<< x > $f; ls / $T > /dev/null");
-        bench.passes("git init -q . && git add file && git commit -q -m one");
-        let status = bench.passes("grep -E '^(CapEff|NoNewPrivs)' /proc/self/status");
+        fixture.run_ok("export TMPDIR=$T/tmp; f=$(mktemp); cat <<< x > $f; ls / $T > /dev/null");
+        fixture.run_ok("git init -q . && git add file && git commit -q -m one");
+        let status = fixture.run_ok("grep -E '^(CapEff|NoNewPrivs)' /proc/self/status");
         assert_eq!(status, "CapEff:\t0000000000000000\nNoNewPrivs:\t1\n");
         assert_eq!(
-            bench.start("exit 3").wait(LONG, |now| now.over).ended.unwrap().exit,
+            fixture.start("exit 3").wait(TEST_TIMEOUT, |now| now.all_exited).ended.unwrap().exit,
             Exit::Code(3)
         );
     }
 }
 
 #[test]
-fn what_landlock_and_the_filter_refuse_is_told() {
-    let bench = hobbled(&["namespaces-refused"]);
-    let told = |script: &str| {
-        let job = bench.start(script);
-        ran(&job);
+fn denials_by_landlock_and_the_filter_are_reported() {
+    let fixture = hobbled(&["namespaces-refused"]);
+    let refusals_of = |script: &str| {
+        let job = fixture.start(script);
+        wait_for_result(&job);
         job.refusals()
     };
-    let out = fs::canonicalize(bench.path("out")).unwrap();
+    let out = fs::canonicalize(fixture.path("out")).unwrap();
     let write = |name: &str| vec![Refusal::Write(out.join(name), Unwritable::Outside)];
-    assert_eq!(told("echo x > $T/out/new"), write("new"));
-    assert_eq!(told("echo x > $T/out/canary"), write("canary"));
-    assert_eq!(told("exec 3<> /dev/tcp/127.0.0.1/1"), [Refusal::AnySocket]);
-    assert_eq!(told("echo x > new; echo y > $T/tmp/y; echo z > /dev/null; mkdir a; mv a b"), []);
-    bench.python_refused("import socket\nsocket.socket()", &["Operation not permitted"]);
-    bench.canary_is_well();
+    assert_eq!(refusals_of("echo x > $T/out/new"), write("new"));
+    assert_eq!(refusals_of("echo x > $T/out/canary"), write("canary"));
+    assert_eq!(refusals_of("exec 3<> /dev/tcp/127.0.0.1/1"), [Refusal::AnySocket]);
+    assert_eq!(
+        refusals_of("echo x > new; echo y > $T/tmp/y; echo z > /dev/null; mkdir a; mv a b"),
+        []
+    );
+    fixture.assert_python_refused("import socket\nsocket.socket()", &["Operation not permitted"]);
+    fixture.assert_canary_unchanged();
 }
 
 #[test]
-fn what_landlock_does_not_hold_is_among_what_is_missing() {
-    let bench = hobbled(&["namespaces-refused"]);
-    bench.passes("touch -d 2001-01-01 $T/out/canary");
-    assert_eq!(bench.passes("ls -A ~/.ssh"), "id_rsa\n");
-    let (_, missing, _) = said(&bench);
+fn gaps_of_landlock_are_listed_as_missing() {
+    let fixture = hobbled(&["namespaces-refused"]);
+    fixture.run_ok("touch -d 2001-01-01 $T/out/canary");
+    assert_eq!(fixture.run_ok("ls -A ~/.ssh"), "id_rsa\n");
+    let (_, missing, _) = support_of(&fixture);
     assert!(missing.contains("times") && missing.contains("names in hidden"), "{missing}");
 }
 
 #[test]
-fn attempts_tell_what_holds_and_what_does_not() {
-    let got_out = |bench: &Bench| -> Vec<&str> {
-        let attempts = try_to_escape(&bench.jobs, &bench.sandbox, &bench.command("")).unwrap();
+fn escape_attempts_report_what_is_blocked() {
+    let got_out = |fixture: &Fixture| -> Vec<&str> {
+        let attempts =
+            try_to_escape(&fixture.jobs, &fixture.sandbox, &fixture.command("")).unwrap();
         assert!(attempts.len() >= 20, "{attempts:#?}");
-        attempts.into_iter().filter(|attempt| !attempt.held).map(|attempt| attempt.what).collect()
+        attempts
+            .into_iter()
+            .filter(|attempt| !attempt.blocked)
+            .map(|attempt| attempt.description)
+            .collect()
     };
-    for bench in Bench::with_every_view() {
-        assert_eq!(got_out(&bench), Vec::<&str>::new());
+    for fixture in Fixture::for_each_sandbox() {
+        assert_eq!(got_out(&fixture), Vec::<&str>::new());
     }
     let open = got_out(&hobbled(&["namespaces-refused"]));
     assert!(!open.contains(&"change the mode of the home"), "{open:?}");
@@ -129,11 +137,11 @@ fn attempts_tell_what_holds_and_what_does_not() {
 }
 
 #[test]
-fn an_older_landlock_holds_what_it_knows_and_the_rest_is_said() {
+fn an_older_landlock_enforces_what_it_knows_and_gaps_are_listed() {
     for version in 1..=6 {
-        let keeper = hobbled_keeper(&["namespaces-refused"]);
-        let bench = Bench::with_landlock(version, keeper);
-        let (level, missing, reasons) = said(&bench);
+        let shim = hobbled_launcher(&["namespaces-refused"]);
+        let fixture = Fixture::with_max_landlock(version, shim);
+        let (level, missing, reasons) = support_of(&fixture);
         assert_eq!(level, Level::Landlock, "{version}: {reasons}");
         for script in [
             "echo x > $T/out/new",
@@ -141,54 +149,57 @@ fn an_older_landlock_holds_what_it_knows_and_the_rest_is_said() {
             "cat ~/.ssh/id_rsa",
             "echo x >> $T/out/canary",
         ] {
-            bench.refused(script, &["Permission denied"]);
+            fixture.assert_refused(script, &["Permission denied"]);
         }
-        bench.passes("echo x > new; mkdir a; mv new a/; test -e a/new");
+        fixture.run_ok("echo x > new; mkdir a; mv new a/; test -e a/new");
         let own = std::process::id();
-        let signals = bench.run(&format!("kill -0 {own}")).exit == Exit::Code(0);
+        let signals = fixture.run(&format!("kill -0 {own}")).exit == Exit::Code(0);
         assert_eq!(signals, missing.contains("Signals can be sent"), "{version}: {missing}");
         assert_eq!(signals, version < 6, "{version}");
-        bench.canary_is_well();
+        fixture.assert_canary_unchanged();
         let truncate = "import os; os.truncate(os.environ['T'] + '/out/canary', 3)";
         let script = format!("/usr/bin/python3 -c \"{truncate}\"");
-        bench.refused(&script, &["Permission denied"]);
+        fixture.assert_refused(&script, &["Permission denied"]);
     }
-    // As the second wall it may be as old as it likes.
-    let keeper = Launcher { program: example_path("shim"), arguments: Vec::new(), workspace: None };
-    let bench = Bench::with_landlock(1, keeper);
-    bench.refused("truncate -s 0 $T/out/canary", &["Read-only file system", "Permission denied"]);
-    bench.passes("mkdir a b; echo x > a/f; mv a/f b/");
+    // As the second barrier, an old version is enough.
+    let shim = Launcher { program: example_path("shim"), arguments: Vec::new(), workspace: None };
+    let fixture = Fixture::with_max_landlock(1, shim);
+    fixture.assert_refused(
+        "truncate -s 0 $T/out/canary",
+        &["Read-only file system", "Permission denied"],
+    );
+    fixture.run_ok("mkdir a b; echo x > a/f; mv a/f b/");
 }
 
 #[test]
-fn without_landlock_there_is_the_filter() {
-    let bench = hobbled(&["namespaces-refused", "no-landlock"]);
-    let (level, missing, reasons) = said(&bench);
-    assert_eq!(level, Level::Calls, "{reasons}");
+fn without_landlock_the_filter_remains() {
+    let fixture = hobbled(&["namespaces-refused", "no-landlock"]);
+    let (level, missing, reasons) = support_of(&fixture);
+    assert_eq!(level, Level::Seccomp, "{reasons}");
     assert!(missing.contains("Files outside can be read and written"), "{missing}");
     assert!(reasons.contains("Level 2: could not begin rules for Landlock"), "{reasons}");
-    bench.refused("unshare -Ur true", &["Operation not permitted"]);
-    bench.refused("cat < /dev/tcp/127.0.0.1/1", &["Operation not permitted"]);
-    bench.passes("echo x > $T/out/new");
+    fixture.assert_refused("unshare -Ur true", &["Operation not permitted"]);
+    fixture.assert_refused("cat < /dev/tcp/127.0.0.1/1", &["Operation not permitted"]);
+    fixture.run_ok("echo x > $T/out/new");
 }
 
 #[test]
-fn without_landlock_namespaces_hold_alone() {
-    let bench = hobbled(&["no-landlock"]);
-    assert_eq!(bench.shells.enforced().level, Level::Namespaces);
-    bench.refused("echo x > $T/out/canary", &["Read-only file system"]);
-    bench.passes("echo x > new");
-    bench.canary_is_well();
+fn without_landlock_namespaces_are_enough() {
+    let fixture = hobbled(&["no-landlock"]);
+    assert_eq!(fixture.runner.sandbox_support().level, Level::Namespaces);
+    fixture.assert_refused("echo x > $T/out/canary", &["Read-only file system"]);
+    fixture.run_ok("echo x > new");
+    fixture.assert_canary_unchanged();
 }
 
 #[test]
-fn where_nothing_confines_nothing_is_started() {
-    let bench = hobbled(&["namespaces-refused", "no-landlock", "no-filters"]);
-    let (level, missing, reasons) = said(&bench);
+fn without_any_confinement_nothing_is_started() {
+    let fixture = hobbled(&["namespaces-refused", "no-landlock", "no-filters"]);
+    let (level, missing, reasons) = support_of(&fixture);
     assert_eq!(level, Level::Nothing, "{reasons}");
     assert_eq!(reasons.lines().count(), 4, "{reasons}");
     assert!(missing.contains("System calls are not filtered"), "{missing}");
-    let refused = bench.try_to_start("true");
+    let refused = fixture.try_to_start("true");
     assert_eq!(refused.unwrap_err(), JobError::NotConfinable);
 }
 
@@ -205,10 +216,10 @@ print(len(readable), flush=True)
 "#;
 
 #[test]
-fn without_namespaces_no_pipe_terminal_or_disk_of_others_is_reached() {
+fn without_namespaces_pipes_terminals_and_disks_of_others_are_out_of_reach() {
     use std::io::{BufRead as _, BufReader, Read as _};
     use std::process::{Command, Stdio};
-    let bench = hobbled(&["namespaces-refused"]);
+    let fixture = hobbled(&["namespaces-refused"]);
     let mut holder = Command::new("/usr/bin/python3")
         .args(["-c", HOLDER])
         .stdin(Stdio::piped())
@@ -237,15 +248,18 @@ fn without_namespaces_no_pipe_terminal_or_disk_of_others_is_reached() {
         format!("echo x > /proc/{process}/cwd/new-by-a-test"),
         format!("echo x > /proc/{process}/root$T/ws/new"),
     ] {
-        bench.refused(&script, &["Permission denied", "No such file", "Operation not permitted"]);
+        fixture.assert_refused(
+            &script,
+            &["Permission denied", "No such file", "Operation not permitted"],
+        );
     }
     let partitions = fs::read_to_string("/proc/partitions").unwrap_or_default();
     let disks = partitions.lines().skip(2).filter_map(|line| line.split_whitespace().nth(3));
     for disk in disks.map(|name| Path::new("/dev").join(name)).filter(|disk| disk.exists()) {
-        bench.refused(&format!("head -c 1 {}", disk.display()), &["Permission denied"]);
+        fixture.assert_refused(&format!("head -c 1 {}", disk.display()), &["Permission denied"]);
     }
-    // Its own are still there, and so are the devices that every program has.
-    bench.passes("echo x | tee /dev/stderr > /dev/null; head -c 1 /dev/urandom /dev/zero; exec 3< /dev/null; ls /dev");
+    // The command's own descriptors and the usual devices still work.
+    fixture.run_ok("echo x | tee /dev/stderr > /dev/null; head -c 1 /dev/urandom /dev/zero; exec 3< /dev/null; ls /dev");
     drop(holder.stdin.take());
     let mut received = String::new();
     output.read_to_string(&mut received).unwrap();

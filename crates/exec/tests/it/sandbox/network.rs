@@ -1,4 +1,4 @@
-//! The network: off, or all of it; and sockets, which are files too.
+//! The network, off or on, and Unix sockets.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::{UnixDatagram, UnixListener};
@@ -6,22 +6,23 @@ use std::os::unix::net::{UnixDatagram, UnixListener};
 use super::*;
 
 #[test]
-fn nobody_outside_is_reached() {
+fn servers_outside_cannot_be_reached() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     datagrams.set_nonblocking(true).unwrap();
     let udp_port = datagrams.local_addr().unwrap().port();
-    for bench in Bench::with_every_view() {
-        bench.refused(&format!("cat < /dev/tcp/127.0.0.1/{port}"), &["Connection refused"]);
-        bench.refused("cat < /dev/tcp/192.0.2.1/80", &["Network is unreachable"]);
-        bench.run(&format!("echo x > /dev/udp/127.0.0.1/{udp_port}"));
+    for fixture in Fixture::for_each_sandbox() {
+        fixture
+            .assert_refused(&format!("cat < /dev/tcp/127.0.0.1/{port}"), &["Connection refused"]);
+        fixture.assert_refused("cat < /dev/tcp/192.0.2.1/80", &["Network is unreachable"]);
+        fixture.run(&format!("echo x > /dev/udp/127.0.0.1/{udp_port}"));
         assert!(datagrams.recv(&mut [0; 8]).is_err());
         for family in ["AF_PACKET", "AF_VSOCK", "AF_ALG", "AF_BLUETOOTH"] {
             let lines = format!("import socket\nsocket.socket(socket.{family}, socket.SOCK_RAW)");
-            bench.python_refused(&lines, &["Operation not permitted"]);
+            fixture.assert_python_refused(&lines, &["Operation not permitted"]);
         }
-        bench.python_refused(
+        fixture.assert_python_refused(
             "import socket\nsocket.socket(socket.AF_INET, socket.SOCK_RAW, 1)",
             &["Operation not permitted"],
         );
@@ -29,30 +30,30 @@ fn nobody_outside_is_reached() {
 }
 
 #[test]
-fn sockets_of_programs_outside_are_not_there() {
+fn unix_sockets_of_programs_outside_cannot_be_reached() {
     let abstract_name = format!("toolcrib-test-{}", std::process::id());
     let address = {
         use std::os::linux::net::SocketAddrExt as _;
         std::os::unix::net::SocketAddr::from_abstract_name(&abstract_name).unwrap()
     };
     let _abstract = UnixListener::bind_addr(&address).unwrap();
-    for bench in Bench::with_every_view() {
-        // Connecting to one is no writing, so that it is on a read-only mount does not matter.
-        let _stream = UnixListener::bind(bench.path("out/s.sock")).unwrap();
-        let _datagram = UnixDatagram::bind(bench.path("out/d.sock")).unwrap();
+    for fixture in Fixture::for_each_sandbox() {
+        // Connecting is not a write, so a read-only mount does not prevent it.
+        let _stream = UnixListener::bind(fixture.path("out/s.sock")).unwrap();
+        let _datagram = UnixDatagram::bind(fixture.path("out/d.sock")).unwrap();
         for name in ["s.sock", "d.sock"] {
             fs::set_permissions(
-                bench.path("out").join(name),
+                fixture.path("out").join(name),
                 std::os::unix::fs::PermissionsExt::from_mode(0o777),
             )
             .unwrap();
         }
         for (kind, address) in [
-            ("STREAM", format!("{:?}", bench.path("out/s.sock"))),
-            ("DGRAM", format!("{:?}", bench.path("out/d.sock"))),
+            ("STREAM", format!("{:?}", fixture.path("out/s.sock"))),
+            ("DGRAM", format!("{:?}", fixture.path("out/d.sock"))),
             ("STREAM", format!("'\\0{abstract_name}'")),
         ] {
-            bench.python_refused(
+            fixture.assert_python_refused(
                 &format!("import socket\ns = socket.socket(socket.AF_UNIX, socket.SOCK_{kind})\ns.connect({address})"),
                 &["refused", "Permission denied", "No such file", "Operation not permitted"],
             );
@@ -66,45 +67,46 @@ s = socket.create_server((\"127.0.0.1\", 0)); print(s.getsockname()[1])
 while True:
     c, _ = s.accept(); c.sendall(b\"hello\\n\"); c.close()'";
 
-/// Starts a server in a session, and answers its port.
-fn serve(bench: &Bench) -> (Arc<Job>, u16) {
-    let job = bench.start(SERVER);
-    wrote(&job);
+/// Starts a server in a session. Returns its job and its port.
+fn serve(fixture: &Fixture) -> (Arc<Job>, u16) {
+    let job = fixture.start(SERVER);
+    wait_for_output(&job);
     let said = String::from_utf8_lossy(&job.read(0, 100).1).into_owned();
     let port = said.trim().parse().unwrap_or_else(|_| panic!("{said}"));
     (job, port)
 }
 
 #[test]
-fn a_server_is_reached_by_later_commands_of_its_session_and_by_nobody_else() {
-    for bench in Bench::for_everybody() {
-        let (job, port) = serve(&bench);
+fn a_server_is_reachable_only_within_its_session() {
+    for fixture in Fixture::for_each_user() {
+        let (job, port) = serve(&fixture);
         let client = format!("cat < /dev/tcp/127.0.0.1/{port}");
-        assert_eq!(bench.passes(&client), "hello\n");
-        assert_eq!(bench.passes(&client), "hello\n");
+        assert_eq!(fixture.run_ok(&client), "hello\n");
+        assert_eq!(fixture.run_ok(&client), "hello\n");
         assert_eq!(job.ports(), [port]);
         assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
-        let other = bench.shells.session(10);
-        let command = bench.command(&client);
-        let elsewhere = other.start_within(&bench.sandbox, &command, bench.guard.clone()).unwrap();
-        assert!(ran(&elsewhere).output.contains("Connection refused"));
+        let other = fixture.runner.session(10);
+        let command = fixture.command(&client);
+        let elsewhere =
+            other.start_sandboxed(&fixture.sandbox, &command, fixture.guard.clone()).unwrap();
+        assert!(wait_for_result(&elsewhere).output.contains("Connection refused"));
     }
 }
 
 #[test]
-fn the_network_is_there_when_it_is_allowed() {
+fn the_network_is_available_when_it_is_on() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
-    for mut bench in Bench::with_every_view() {
-        bench.sandbox.network = Network::All;
-        bench.passes(&format!("exec 3<> /dev/tcp/127.0.0.1/{port}"));
+    for mut fixture in Fixture::for_each_sandbox() {
+        fixture.sandbox.network = Network::All;
+        fixture.run_ok(&format!("exec 3<> /dev/tcp/127.0.0.1/{port}"));
         server.accept().unwrap();
         assert!(Path::new("/etc/resolv.conf").exists());
-        bench.passes("cat /etc/resolv.conf");
+        fixture.run_ok("cat /etc/resolv.conf");
     }
 }
 
-/// A server on a local socket at `$1`, and a client that says `hello` to it.
+/// Python code that changes to the directory `$1` and defines a client for Unix sockets.
 const LOCAL: &str = r#"
 import os, socket, sys
 os.chdir(sys.argv[1])
@@ -115,27 +117,27 @@ def connect(name):
         return type(error).__name__
 "#;
 
-/// Whatever the name of a socket is, a program outside is not reached by it.
+/// A program outside cannot be reached, whatever the name of its socket is.
 #[test]
-fn sockets_outside_are_out_of_reach_whatever_their_name() {
+fn unix_sockets_outside_are_out_of_reach_under_any_name() {
     use std::os::unix::ffi::OsStrExt as _;
     for network in [Network::None, Network::All] {
-        for mut bench in Bench::with_every_view() {
-            bench.sandbox.network = network;
-            fs::create_dir(bench.path("ws/d")).unwrap();
-            let odd = bench.path("ws/d").join(std::ffi::OsStr::from_bytes(b"odd\xff\n"));
+        for mut fixture in Fixture::for_each_sandbox() {
+            fixture.sandbox.network = network;
+            fs::create_dir(fixture.path("ws/d")).unwrap();
+            let odd = fixture.path("ws/d").join(std::ffi::OsStr::from_bytes(b"odd\xff\n"));
             let listeners: Vec<UnixListener> = [
-                bench.path("ws/d/plain"),
-                bench.path("ws/d/bound"),
-                bench.path("out/outside"),
+                fixture.path("ws/d/plain"),
+                fixture.path("ws/d/bound"),
+                fixture.path("out/outside"),
                 odd,
             ]
             .iter()
             .map(|path| UnixListener::bind(path).unwrap())
             .collect();
-            fs::rename(bench.path("ws/d/bound"), bench.path("ws/d/renamed")).unwrap();
-            fs::hard_link(bench.path("ws/d/plain"), bench.path("ws/d/linked")).unwrap();
-            bench.give_to(if bench.passes("id -u") == "0\n" { 0 } else { NOBODY });
+            fs::rename(fixture.path("ws/d/bound"), fixture.path("ws/d/renamed")).unwrap();
+            fs::hard_link(fixture.path("ws/d/plain"), fixture.path("ws/d/linked")).unwrap();
+            fixture.chown_all(if fixture.run_ok("id -u") == "0\n" { 0 } else { NOBODY });
             let lines = format!(
                 "{LOCAL}
 names = [b'plain', b'./plain', b'renamed', b'linked', b'odd\\xff\\n', os.environb[b'T'] + b'/out/outside', b'/proc/self/cwd/plain']
@@ -149,17 +151,17 @@ for pair in (socket.socketpair, socket.socket):
             );
             let script = format!("/usr/bin/python3 - d <<'END'{lines}END");
             let expected = "[]\nPermissionError\nrefused\nrefused\n";
-            assert_eq!(bench.passes(&script), expected, "{network:?}");
+            assert_eq!(fixture.run_ok(&script), expected, "{network:?}");
             drop(listeners);
         }
     }
 }
 
 #[test]
-fn local_sockets_of_the_session_are_reached() {
+fn unix_sockets_of_the_session_are_reachable() {
     for network in [Network::None, Network::All] {
-        for mut bench in Bench::with_every_view() {
-            bench.sandbox.network = network;
+        for mut fixture in Fixture::for_each_sandbox() {
+            fixture.sandbox.network = network;
             let lines = format!(
                 "{LOCAL}
 server = socket.socket(socket.AF_UNIX); server.bind('mine'); server.listen()
@@ -174,8 +176,8 @@ with m.Manager() as manager: print(manager.list([1]))
             );
             let script = format!("/usr/bin/python3 - . <<'END'{lines}END");
             let expected = "reached reached\nreached\nreached\nreached\n[1]\n";
-            assert_eq!(bench.passes(&script), expected, "{network:?}");
-            bench.passes("rm -f moved");
+            assert_eq!(fixture.run_ok(&script), expected, "{network:?}");
+            fixture.run_ok("rm -f moved");
         }
     }
 }

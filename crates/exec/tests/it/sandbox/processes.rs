@@ -1,4 +1,4 @@
-//! Processes: none outside is seen or reached, none inside is left.
+//! Processes: none outside is visible or reachable, none inside survives.
 
 use std::time::Instant;
 
@@ -9,36 +9,39 @@ use super::*;
 const REFUSED: &[&str] = &["Operation not permitted", "Permission denied", "Read-only file system"];
 
 #[test]
-fn no_process_outside_is_seen_or_reached() {
-    for bench in Bench::with_every_view() {
+fn processes_outside_are_invisible_and_unreachable() {
+    for fixture in Fixture::for_each_sandbox() {
         let outside = std::process::id();
-        bench.refused(&format!("kill -9 {outside}"), &["No such process"]);
-        bench.refused(&format!("cat /proc/{outside}/environ"), &["No such file"]);
-        assert_eq!(bench.passes("echo $PPID").trim(), "1");
-        bench.passes("test $(ls -d /proc/[0-9]* | wc -l) -lt 8");
-        // Everything inside ends, the first process and all outside excepted.
-        assert_eq!(bench.run("kill -9 -1; kill -9 1; echo alive").exit, Exit::Code(0));
-        assert_eq!(bench.run("trap '' TERM; kill 0; echo alive").output, "alive\n");
-        assert_eq!(bench.passes("readlink /proc/1/root"), "/\n");
-        bench
-            .refused("cat /proc/1/root$T/home/.ssh/id_rsa", &["No such file", "Permission denied"]);
+        fixture.assert_refused(&format!("kill -9 {outside}"), &["No such process"]);
+        fixture.assert_refused(&format!("cat /proc/{outside}/environ"), &["No such file"]);
+        assert_eq!(fixture.run_ok("echo $PPID").trim(), "1");
+        fixture.run_ok("test $(ls -d /proc/[0-9]* | wc -l) -lt 8");
+        // This kills everything inside except the first process, and nothing outside.
+        assert_eq!(fixture.run("kill -9 -1; kill -9 1; echo alive").exit, Exit::Code(0));
+        assert_eq!(fixture.run("trap '' TERM; kill 0; echo alive").output, "alive\n");
+        assert_eq!(fixture.run_ok("readlink /proc/1/root"), "/\n");
+        fixture.assert_refused(
+            "cat /proc/1/root$T/home/.ssh/id_rsa",
+            &["No such file", "Permission denied"],
+        );
     }
 }
 
 #[test]
 fn a_command_inherits_nothing() {
-    let bench = Bench::new();
-    assert_eq!(bench.passes("exec ls /proc/self/fd"), "0\n1\n2\n3\n");
-    bench.refused("echo x > /dev/tty", &["No such device"]);
+    let fixture = Fixture::new();
+    assert_eq!(fixture.run_ok("exec ls /proc/self/fd"), "0\n1\n2\n3\n");
+    fixture.assert_refused("echo x > /dev/tty", &["No such device"]);
 }
 
 #[test]
-fn nobody_gains_rights() {
-    for bench in Bench::with_every_view() {
-        let status = bench.passes("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status");
+fn privileges_cannot_be_gained() {
+    for fixture in Fixture::for_each_sandbox() {
+        let status = fixture.run_ok("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status");
         let none = "0000000000000000";
-        // Where bubblewrap has no right to give up what could be had, there is none to be had.
-        let bound = bench.shells.enforced().level == Level::Namespaces;
+        // bubblewrap may lack the privilege to clear the bounding set, but then nothing can be gained from
+        // it.
+        let bound = fixture.runner.sandbox_support().level == Level::Namespaces;
         for line in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
             assert!(
                 status.contains(&format!("{line}:\t{none}\n")) || line == "CapBnd" && !bound,
@@ -60,14 +63,14 @@ fn nobody_gains_rights() {
         ] {
             let mut words = REFUSED.to_vec();
             words.extend(["must be superuser", "Function not implemented"]);
-            bench.refused(script, &words);
+            fixture.assert_refused(script, &words);
         }
     }
 }
 
 #[test]
-fn calls_that_lead_into_others_or_into_the_kernel_are_refused() {
-    for bench in Bench::with_every_view() {
+fn dangerous_system_calls_are_denied() {
+    for fixture in Fixture::for_each_sandbox() {
         for (call, arguments) in [
             (libc::SYS_ptrace, "16, 1, 0, 0"),
             (libc::SYS_process_vm_writev, "1, 0, 0, 0, 0, 0"),
@@ -84,17 +87,17 @@ fn calls_that_lead_into_others_or_into_the_kernel_are_refused() {
                 "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n\
                  assert libc.syscall({call}, {arguments}) == -1\nraise SystemExit(os.strerror(ctypes.get_errno()))"
             );
-            bench.python_refused(&lines, &["Operation not permitted"]);
+            fixture.assert_python_refused(&lines, &["Operation not permitted"]);
         }
-        bench.python_refused(
+        fixture.assert_python_refused(
             "import fcntl, pty\nmaster, slave = pty.openpty()\nfcntl.ioctl(slave, 0x5412, b'x')",
             &["Operation not permitted"],
         );
-        bench.python_refused("open('/proc/1/mem', 'r+b')", REFUSED);
+        fixture.assert_python_refused("open('/proc/1/mem', 'r+b')", REFUSED);
     }
 }
 
-/// Ways to be forgotten by whoever waits for a command.
+/// Ways to detach a process from its command.
 const TRICKS: [&str; 6] = [
     "setsid sleep N & true",
     "nohup sleep N >/dev/null 2>&1 & true",
@@ -105,83 +108,83 @@ const TRICKS: [&str; 6] = [
 ];
 
 #[test]
-fn nothing_is_left_of_a_command_that_is_ended() {
-    for (user, bench) in Bench::with_every_view().into_iter().enumerate() {
+fn no_process_survives_an_ended_command() {
+    for (user, fixture) in Fixture::for_each_sandbox().into_iter().enumerate() {
         for (number, trick) in TRICKS.iter().enumerate() {
             let seconds =
                 format!("{}{}", 500_000 + std::process::id() % 10_000, user * 10 + number);
-            let job = bench.start(&trick.replace('N', &seconds));
-            job.wait(LONG, |now| !now.status.is_running());
+            let job = fixture.start(&trick.replace('N', &seconds));
+            job.wait(TEST_TIMEOUT, |now| !now.status.is_running());
             eventually(trick, || alive(&seconds) > 0);
             assert!(!job.processes().is_empty(), "{trick}");
             assert!(job.processes().iter().all(|process| process.name != "shim"), "{trick}");
             job.end(Ending::Immediate, Status::Killed);
-            assert!(job.wait(LONG, |now| now.over).over, "{trick}");
+            assert!(job.wait(TEST_TIMEOUT, |now| now.all_exited).all_exited, "{trick}");
             assert_eq!(alive(&seconds), 0, "{trick}");
         }
     }
 }
 
 #[test]
-fn nothing_is_left_when_the_session_ends_or_the_keeper_is_killed() {
-    let bench = Bench::new();
+fn no_process_survives_its_session_or_its_shim() {
+    let fixture = Fixture::new();
     let seconds = format!("{}77", 500_000 + std::process::id() % 10_000);
-    let job = bench.start(&format!("setsid sleep {seconds} & sleep {seconds}"));
+    let job = fixture.start(&format!("setsid sleep {seconds} & sleep {seconds}"));
     eventually("it runs", || alive(&seconds) == 2);
     rustix::process::kill_process(
-        rustix::process::Pid::from_raw(job.keeper()).unwrap(),
+        rustix::process::Pid::from_raw(job.shim_pid()).unwrap(),
         rustix::process::Signal::KILL,
     )
     .unwrap();
     eventually("nothing is left", || alive(&seconds) == 0);
-    bench.start(&format!("trap '' TERM; setsid sleep {seconds} & sleep {seconds}"));
+    fixture.start(&format!("trap '' TERM; setsid sleep {seconds} & sleep {seconds}"));
     eventually("it runs", || alive(&seconds) == 2);
-    drop(bench);
+    drop(fixture);
     eventually("nothing is left", || alive(&seconds) == 0);
 }
 
 #[test]
-fn a_command_that_is_asked_to_end_may_say_a_last_word() {
-    let bench = Bench::new();
-    let job = bench.start("trap 'echo bye; exit 3' TERM; echo ready; sleep 600 & wait");
-    wrote(&job);
+fn a_command_can_handle_sigterm() {
+    let fixture = Fixture::new();
+    let job = fixture.start("trap 'echo bye; exit 3' TERM; echo ready; sleep 600 & wait");
+    wait_for_output(&job);
     job.end(Ending::Polite, Status::Killed);
-    let ran = ran(&job);
-    assert_eq!((ran.exit, ran.output.as_str()), (Exit::Code(3), "ready\nbye\n"));
+    let result = wait_for_result(&job);
+    assert_eq!((result.exit, result.output.as_str()), (Exit::Code(3), "ready\nbye\n"));
     assert_eq!(job.snapshot().status, Status::Killed);
 }
 
 #[test]
-fn a_fork_bomb_stops_and_ends() {
-    for bench in Bench::for_everybody() {
-        // Nobody is to be bombed whom nothing protects.
-        assert_eq!(bench.shells.enforced().level, Level::Namespaces);
-        let job = bench.start("bomb() { bomb | bomb & }; bomb; sleep 600");
+fn a_fork_bomb_is_stopped_and_can_be_ended() {
+    for fixture in Fixture::for_each_user() {
+        // Never start a fork bomb without a limit.
+        assert_eq!(fixture.runner.sandbox_support().level, Level::Namespaces);
+        let job = fixture.start("bomb() { bomb | bomb & }; bomb; sleep 600");
         let text = |job: &Job| String::from_utf8_lossy(&job.read(0, 1 << 20).1).into_owned();
-        wrote(&job);
+        wait_for_output(&job);
         eventually("it is refused", || text(&job).contains("Resource temporarily unavailable"));
         assert!(job.processes().len() <= 400);
         let began = Instant::now();
         job.end(Ending::Immediate, Status::Killed);
-        assert!(job.wait(LONG, |now| now.over).over);
-        assert!(began.elapsed() < LONG);
-        assert_eq!(bench.passes("echo well"), "well\n");
+        assert!(job.wait(TEST_TIMEOUT, |now| now.all_exited).all_exited);
+        assert!(began.elapsed() < TEST_TIMEOUT);
+        assert_eq!(fixture.run_ok("echo well"), "well\n");
     }
 }
 
 #[test]
-fn whoever_lists_commands_finds_one_in_a_sandbox_once() {
-    let bench = Bench::new();
-    let job = bench.start("echo ready; sleep 600");
-    wrote(&job);
+fn a_sandboxed_command_is_listed_once() {
+    let fixture = Fixture::new();
+    let job = fixture.start("echo ready; sleep 600");
+    wait_for_output(&job);
     let all = toolcrib_exec::all_running_jobs(&[]);
-    let found: Vec<_> = all.iter().filter(|kept| kept.id == job.keeper_id()).collect();
-    let [kept] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((kept.keeper, kept.script.as_slice()), (job.keeper(), job.script()));
-    assert_eq!(kept.directory, bench.path("ws"));
-    let ours = kept.processes.iter().any(|process| process.name == "shim");
-    assert!(!kept.processes.is_empty() && !ours, "{kept:?}");
-    let (told, gone) = kept.end(Ending::Prompt);
+    let found: Vec<_> = all.iter().filter(|listed| listed.id == job.global_id()).collect();
+    let [listed] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((listed.shim, listed.script.as_slice()), (job.shim_pid(), job.script()));
+    assert_eq!(listed.directory, fixture.path("ws"));
+    let ours = listed.processes.iter().any(|process| process.name == "shim");
+    assert!(!listed.processes.is_empty() && !ours, "{listed:?}");
+    let (told, gone) = listed.end(Ending::Prompt);
     assert!(told >= 1 && gone);
-    assert!(job.wait(LONG, |now| now.over).over);
+    assert!(job.wait(TEST_TIMEOUT, |now| now.all_exited).all_exited);
 }

@@ -1,35 +1,35 @@
-//! What is refused is told: by what was tried, not by what anybody wrote about it.
+//! Denied actions are reported by the action that was tried, not by the error message of a program.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixListener;
 
-use toolcrib_exec::{DeniedAction, REFUSALS_TOLD, Refusal, Unwritable};
+use toolcrib_exec::{DeniedAction, MAX_REFUSALS, Refusal, Unwritable};
 
-use super::supervised::Notes;
+use super::supervised::RecordingGuard;
 use super::*;
 
-/// An address that is nobody's, by the documents that give them out.
-const NOBODYS: &str = "192.0.2.1";
+/// An address that is reserved for documentation (RFC 5737) and so has no host.
+const UNUSED_ADDRESS: &str = "192.0.2.1";
 
-fn told(bench: &Bench, script: &str) -> Vec<Refusal> {
-    let job = bench.start(script);
-    ran(&job);
+fn refusals_of(fixture: &Fixture, script: &str) -> Vec<Refusal> {
+    let job = fixture.start(script);
+    wait_for_result(&job);
     job.refusals()
 }
 
-fn written(bench: &Bench, name: &str, why: Unwritable) -> Refusal {
-    Refusal::Write(fs::canonicalize(bench.top.path()).unwrap().join(name), why)
+fn written(fixture: &Fixture, name: &str, why: Unwritable) -> Refusal {
+    Refusal::Write(fs::canonicalize(fixture.top.path()).unwrap().join(name), why)
 }
 
 #[test]
-fn what_cannot_be_written_is_told_by_its_path_and_why() {
-    for mut bench in Bench::with_every_view() {
+fn denied_writes_are_reported_with_path_and_reason() {
+    for mut fixture in Fixture::for_each_sandbox() {
         for directory in ["ws/.git/hooks", "ws/vendor"] {
-            fs::create_dir_all(bench.path(directory)).unwrap();
+            fs::create_dir_all(fixture.path(directory)).unwrap();
         }
-        fs::write(bench.path("ws/.git/config"), "").unwrap();
-        bench.sandbox.read_only.push(held(&bench.path("ws/vendor")));
-        let outside = |name: &str| written(&bench, name, Unwritable::Outside);
+        fs::write(fixture.path("ws/.git/config"), "").unwrap();
+        fixture.sandbox.read_only.push(pinned(&fixture.path("ws/vendor")));
+        let outside = |name: &str| written(&fixture, name, Unwritable::Outside);
         for (script, refusal) in [
             ("echo x > $T/out/new", outside("out/new")),
             ("echo x 2>/dev/null > ../out/new", outside("out/new")),
@@ -44,38 +44,38 @@ fn what_cannot_be_written_is_told_by_its_path_and_why() {
             ),
             (
                 "f=.git/hooks/pre-commit; echo x > $f",
-                written(&bench, "ws/.git/hooks/pre-commit", Unwritable::Protected),
+                written(&fixture, "ws/.git/hooks/pre-commit", Unwritable::Protected),
             ),
-            ("echo x >> .git/config", written(&bench, "ws/.git/config", Unwritable::Protected)),
-            ("echo x > vendor/new", written(&bench, "ws/vendor/new", Unwritable::ReadOnly)),
-            ("echo x > ~/.ssh/key", written(&bench, "home/.ssh/key", Unwritable::Hidden)),
+            ("echo x >> .git/config", written(&fixture, "ws/.git/config", Unwritable::Protected)),
+            ("echo x > vendor/new", written(&fixture, "ws/vendor/new", Unwritable::ReadOnly)),
+            ("echo x > ~/.ssh/key", written(&fixture, "home/.ssh/key", Unwritable::Hidden)),
         ] {
             assert!(
-                told(&bench, script).contains(&refusal),
+                refusals_of(&fixture, script).contains(&refusal),
                 "{script}: {:?}",
-                told(&bench, script)
+                refusals_of(&fixture, script)
             );
         }
-        bench.canary_is_well();
+        fixture.assert_canary_unchanged();
     }
 }
 
 #[test]
-fn what_cannot_be_made_removed_or_renamed_is_told() {
-    for mut bench in Bench::with_every_view() {
+fn denied_creations_removals_and_renames_are_reported() {
+    for mut fixture in Fixture::for_each_sandbox() {
         for directory in ["ws/.git/hooks", "ws/vendor", "ws/a", "out/d"] {
-            fs::create_dir_all(bench.path(directory)).unwrap();
+            fs::create_dir_all(fixture.path(directory)).unwrap();
         }
         for file in ["ws/.git/config", "ws/.git/x", "ws/vendor/f", "ws/b"] {
-            fs::write(bench.path(file), "").unwrap();
+            fs::write(fixture.path(file), "").unwrap();
         }
-        if bench.passes("id -u") != "0\n" {
-            bench.give_to(NOBODY);
+        if fixture.run_ok("id -u") != "0\n" {
+            fixture.chown_all(NOBODY);
         }
-        bench.sandbox.read_only.push(held(&bench.path("ws/vendor")));
-        let top = fs::canonicalize(bench.top.path()).unwrap();
-        let change = |deed, name: &str, why| Refusal::Change(deed, top.join(name), why);
-        use Unwritable::{Holding, Outside, Protected, ReadOnly};
+        fixture.sandbox.read_only.push(pinned(&fixture.path("ws/vendor")));
+        let top = fs::canonicalize(fixture.top.path()).unwrap();
+        let change = |action, name: &str, why| Refusal::Change(action, top.join(name), why);
+        use Unwritable::{Outside, ParentOfProtected, Protected, ReadOnly};
         for (script, refusals) in [
             ("mkdir $T/out/new", vec![change(DeniedAction::Make, "out/new", Outside)]),
             ("mkdir -p $T/out/new/er", vec![change(DeniedAction::Make, "out/new", Outside)]),
@@ -93,7 +93,7 @@ fn what_cannot_be_made_removed_or_renamed_is_told() {
                 "f=.git/config; rm -f $f",
                 vec![change(DeniedAction::Remove, "ws/.git/config", Protected)],
             ),
-            ("mv .git g2", vec![change(DeniedAction::Rename, "ws/.git", Holding)]),
+            ("mv .git g2", vec![change(DeniedAction::Rename, "ws/.git", ParentOfProtected)]),
             (
                 "mv .git/x .git/config",
                 vec![change(DeniedAction::Rename, "ws/.git/config", Protected)],
@@ -102,11 +102,11 @@ fn what_cannot_be_made_removed_or_renamed_is_told() {
                 "mv $T/out/canary $T/out/other",
                 vec![change(DeniedAction::Rename, "out/other", Outside)],
             ),
-            // To another mount nothing is renamed: it is copied, and removed here.
+            // A rename between mounts is a copy and a removal.
             ("mv $T/out/canary .", vec![change(DeniedAction::Remove, "out/canary", Outside)]),
         ] {
-            let job = bench.start(script);
-            ran(&job);
+            let job = fixture.start(script);
+            wait_for_result(&job);
             assert_eq!(job.refusals(), refusals, "{script}");
         }
         for script in [
@@ -114,18 +114,18 @@ fn what_cannot_be_made_removed_or_renamed_is_told() {
             "mkdir -p $T/out; mkdir $T/out/d; rm -f $T/out/nothing; mv nothing else; rmdir file",
             "mkdir nowhere/a; rmdir a/nothing; chmod 600 nothing; mv file file; mkdir /tmp/d; rmdir /tmp/d",
         ] {
-            let job = bench.start(script);
-            ran(&job);
+            let job = fixture.start(script);
+            wait_for_result(&job);
             assert_eq!(job.refusals(), [], "{script}");
         }
-        let names = fs::read_dir(bench.path("out")).unwrap().count();
-        assert_eq!((names, read(&bench.path("out/canary"))), (2, "canary".to_owned()));
+        let names = fs::read_dir(fixture.path("out")).unwrap().count();
+        assert_eq!((names, read(&fixture.path("out/canary"))), (2, "canary".to_owned()));
     }
 }
 
 #[test]
-fn what_works_or_fails_by_itself_is_not_told() {
-    for bench in Bench::with_every_view() {
+fn ordinary_successes_and_failures_are_not_reported() {
+    for fixture in Fixture::for_each_sandbox() {
         for script in [
             "cat $T/out/canary; echo x > new; mkdir -p a/b a/b; mv new a/; echo y > /tmp/y; true > /dev/null",
             "echo x > nowhere/new; mkdir nowhere/a/b; mv nothing else; echo x > /dev/stdout",
@@ -134,67 +134,71 @@ fn what_works_or_fails_by_itself_is_not_told() {
             "echo x > /dev/shm/x; echo y > /run/y",
             "echo x > /proc/self/nothing; cat /etc/nothing",
         ] {
-            assert_eq!(told(&bench, script), [], "{script}");
+            assert_eq!(refusals_of(&fixture, script), [], "{script}");
         }
     }
 }
 
 #[test]
-fn who_cannot_be_reached_is_told_by_address() {
-    for bench in Bench::with_every_view() {
-        let address = |port: u16| SocketAddr::new(NOBODYS.parse().unwrap(), port);
-        let connect = format!("exec 3<> /dev/tcp/{NOBODYS}/443");
-        assert_eq!(told(&bench, &connect), [Refusal::Connect(address(443))]);
+fn unreachable_addresses_are_reported() {
+    for fixture in Fixture::for_each_sandbox() {
+        let address = |port: u16| SocketAddr::new(UNUSED_ADDRESS.parse().unwrap(), port);
+        let connect = format!("exec 3<> /dev/tcp/{UNUSED_ADDRESS}/443");
+        assert_eq!(refusals_of(&fixture, &connect), [Refusal::Connect(address(443))]);
         let send = format!(
-            "/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b\"x\", (\"{NOBODYS}\", 9))'"
+            "/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b\"x\", (\"{UNUSED_ADDRESS}\", 9))'"
         );
-        assert_eq!(told(&bench, &send), [Refusal::Connect(address(9))]);
-        let names = format!("exec 3<> /dev/udp/{NOBODYS}/53");
-        assert_eq!(told(&bench, &names), [Refusal::LookUp(address(53))]);
-        // Nobody listens there, which the command can see for itself.
-        assert_eq!(told(&bench, "exec 3<> /dev/tcp/127.0.0.1/9; exec 3<> /dev/udp/::1/9"), []);
+        assert_eq!(refusals_of(&fixture, &send), [Refusal::Connect(address(9))]);
+        let names = format!("exec 3<> /dev/udp/{UNUSED_ADDRESS}/53");
+        assert_eq!(refusals_of(&fixture, &names), [Refusal::LookUp(address(53))]);
+        // No server listens there, which the command can see for itself.
+        assert_eq!(
+            refusals_of(&fixture, "exec 3<> /dev/tcp/127.0.0.1/9; exec 3<> /dev/udp/::1/9"),
+            []
+        );
     }
 }
 
 #[test]
-fn nobody_is_told_of_a_network_that_is_there() {
-    let mut bench = Bench::new();
-    bench.sandbox.network = Network::All;
+fn nothing_is_reported_while_the_network_is_on() {
+    let mut fixture = Fixture::new();
+    fixture.sandbox.network = Network::All;
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
-    assert_eq!(told(&bench, &format!("echo x > /dev/udp/127.0.0.1/{port}")), []);
+    assert_eq!(refusals_of(&fixture, &format!("echo x > /dev/udp/127.0.0.1/{port}")), []);
 }
 
 #[test]
-fn a_socket_of_a_program_outside_is_told_by_its_path() {
-    for bench in Bench::with_every_view() {
-        let _listener = UnixListener::bind(bench.path("out/s.sock")).unwrap();
+fn denied_unix_sockets_are_reported_by_path() {
+    for fixture in Fixture::for_each_sandbox() {
+        let _listener = UnixListener::bind(fixture.path("out/s.sock")).unwrap();
         let connect = |path: &str| {
             format!(
                 "/usr/bin/python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).connect(os.environ[\"T\"] + \"/{path}\")'"
             )
         };
-        let socket = Refusal::Socket(bench.path("out/s.sock"));
-        assert_eq!(told(&bench, &connect("out/s.sock")), [socket]);
-        assert_eq!(told(&bench, &connect("out/nothing")), []);
-        fs::remove_file(bench.path("out/s.sock")).unwrap();
+        let socket = Refusal::Socket(fixture.path("out/s.sock"));
+        assert_eq!(refusals_of(&fixture, &connect("out/s.sock")), [socket]);
+        assert_eq!(refusals_of(&fixture, &connect("out/nothing")), []);
+        fs::remove_file(fixture.path("out/s.sock")).unwrap();
     }
 }
 
 #[test]
-fn there_is_an_end_to_what_is_told() {
-    let bench = Bench::new();
+fn the_number_of_reported_denials_is_limited() {
+    let fixture = Fixture::new();
     let script = "for i in $(seq 300); do echo x > $T/out/$i; echo x > $T/out/$i; done 2>/dev/null; echo done";
-    let job = bench.start(script);
-    assert_eq!(ran(&job).output, "done\n");
-    assert_eq!(job.refusals().len(), REFUSALS_TOLD + 1);
+    let job = fixture.start(script);
+    assert_eq!(wait_for_result(&job).output, "done\n");
+    assert_eq!(job.refusals().len(), MAX_REFUSALS + 1);
 }
 
 #[test]
-fn being_watched_keeps_nobody_from_working() {
-    for bench in Bench::for_everybody() {
-        // Many at once, with signals that come in between, and children that others wait for. Calls go on after
-        // a signal, as almost everybody asks for: else one that waits to be looked at may be interrupted.
+fn supervised_calls_survive_load_signals_and_threads() {
+    for fixture in Fixture::for_each_user() {
+        // Many calls at once, with signals in between and children that are waited for. Calls are restarted
+        // after a signal, as in most programs: otherwise a signal could interrupt a call that was not
+        // received yet.
         let lines = "
 import os, signal, threading
 ticks = 0
@@ -218,23 +222,23 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 print('fine', ticks > 0)
 ";
         let script = format!("/usr/bin/python3 - <<'END'{lines}END");
-        assert_eq!(bench.passes(&script), "fine True\n");
-        let ran = bench.witnessed(&script, &Arc::new(Notes::default()));
-        assert_eq!(ran.output, "fine True\n");
+        assert_eq!(fixture.run_ok(&script), "fine True\n");
+        let result = fixture.run_with_guard(&script, &Arc::new(RecordingGuard::default()));
+        assert_eq!(result.output, "fine True\n");
     }
 }
 
 #[test]
-fn a_command_whose_calls_wait_ends_with_its_keeper() {
-    let bench = Bench::new();
+fn a_command_with_pending_calls_dies_with_its_shim() {
+    let fixture = Fixture::new();
     let seconds = format!("{}88", 500_000 + std::process::id() % 10_000);
-    let job = bench.start(&format!("sleep {seconds} & while true; do echo x > new; done"));
+    let job = fixture.start(&format!("sleep {seconds} & while true; do echo x > new; done"));
     eventually("it runs", || alive(&seconds) == 1);
     rustix::process::kill_process(
-        rustix::process::Pid::from_raw(job.keeper()).unwrap(),
+        rustix::process::Pid::from_raw(job.shim_pid()).unwrap(),
         rustix::process::Signal::KILL,
     )
     .unwrap();
     eventually("nothing is left", || alive(&seconds) == 0);
-    assert!(job.wait(LONG, |now| now.over).over);
+    assert!(job.wait(TEST_TIMEOUT, |now| now.all_exited).all_exited);
 }

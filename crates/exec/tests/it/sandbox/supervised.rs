@@ -5,16 +5,16 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 
 use super::*;
 
-/// Notes each change that it is asked about, and the content at that moment.
+/// Records each change that it is asked about, and the content at that moment.
 #[derive(Debug, Default)]
-pub(super) struct Notes {
+pub(super) struct RecordingGuard {
     touched: Mutex<Vec<(PathBuf, Option<String>)>>,
-    unseen: Mutex<Vec<String>>,
-    over: Mutex<bool>,
+    failures: Mutex<Vec<String>>,
+    finished: Mutex<bool>,
     panics: bool,
 }
 
-impl Guard for Notes {
+impl Guard for RecordingGuard {
     fn decide(&self, accesses: &[FileAccess], _: &dyn Fn() -> Option<Program>) -> GuardVerdict {
         assert!(!self.panics, "as the test wants it");
         for access in accesses {
@@ -32,40 +32,44 @@ impl Guard for Notes {
         true
     }
 
-    fn unseen(&self, why: &io::Error) {
-        self.unseen.lock().unwrap().push(why.to_string());
+    fn supervision_failed(&self, why: &io::Error) {
+        self.failures.lock().unwrap().push(why.to_string());
     }
 
-    fn over(&self) {
-        *self.over.lock().unwrap() = true;
+    fn finished(&self) {
+        *self.finished.lock().unwrap() = true;
     }
 }
 
-impl Notes {
-    /// The names that it was asked about in a directory, and what they said.
+impl RecordingGuard {
+    /// The paths in a directory that it was asked about, with their content.
     fn in_directory(&self, directory: &Path) -> BTreeSet<(String, Option<String>)> {
         let touched = self.touched.lock().unwrap();
-        let within = touched.iter().filter_map(|(path, says)| {
+        let within = touched.iter().filter_map(|(path, content)| {
             let name = path.strip_prefix(directory).ok()?;
-            Some((name.display().to_string(), says.clone()))
+            Some((name.display().to_string(), content.clone()))
         });
         within.collect()
     }
 }
 
-impl Bench {
-    pub(super) fn witnessed(&self, script: &str, notes: &Arc<Notes>) -> Ran {
+impl Fixture {
+    pub(super) fn run_with_guard(
+        &self,
+        script: &str,
+        notes: &Arc<RecordingGuard>,
+    ) -> CommandResult {
         let command = self.command(script);
-        ran(&self.jobs.start_within(&self.sandbox, &command, notes.clone()).unwrap())
+        wait_for_result(&self.jobs.start_sandboxed(&self.sandbox, &command, notes.clone()).unwrap())
     }
 }
 
-fn told(names: &[(&str, Option<&str>)]) -> BTreeSet<(String, Option<String>)> {
-    names.iter().map(|(name, says)| ((*name).to_owned(), says.map(str::to_owned))).collect()
+fn expected_set(names: &[(&str, Option<&str>)]) -> BTreeSet<(String, Option<String>)> {
+    names.iter().map(|(name, content)| ((*name).to_owned(), content.map(str::to_owned))).collect()
 }
 
-/// Each way to change a file, with the file's name as it is given.
-const WAYS: &str = r#"
+/// Each way to change a file. The name of the file says which.
+const ALL_CHANGES: &str = r#"
 import os, ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 top = os.getcwd()
@@ -130,22 +134,22 @@ const FILES: &[&str] = &[
 ];
 
 #[test]
-fn each_way_to_change_a_file_is_decided_on_before_it_happens() {
-    for bench in Bench::with_every_view() {
-        let ws = bench.path("ws");
+fn each_way_to_change_a_file_is_decided_on_first() {
+    for fixture in Fixture::for_each_sandbox() {
+        let ws = fixture.path("ws");
         fs::create_dir(ws.join("dir")).unwrap();
         FILES
             .iter()
             .chain(&["only_read", "opened_anew"])
             .for_each(|name| fs::write(ws.join(name), "old").unwrap());
-        fs::write(bench.path("ways.py"), WAYS).unwrap();
-        bench.give_to(fs::metadata(&ws).unwrap().uid());
+        fs::write(fixture.path("ways.py"), ALL_CHANGES).unwrap();
+        fixture.chown_all(fs::metadata(&ws).unwrap().uid());
         for (to, name) in [("dir", "link"), ("target", "link_to_file"), ("nowhere", "a_link")] {
             std::os::unix::fs::symlink(to, ws.join(name)).unwrap();
         }
-        let notes = Arc::new(Notes::default());
-        let ran = bench.witnessed("python3 -B $T/ways.py", &notes);
-        assert_eq!(ran.exit, Exit::Code(0), "{}", ran.output);
+        let notes = Arc::new(RecordingGuard::default());
+        let result = fixture.run_with_guard("python3 -B $T/ways.py", &notes);
+        assert_eq!(result.exit, Exit::Code(0), "{}", result.output);
 
         let mut expected: Vec<(&str, Option<&str>)> =
             FILES.iter().map(|name| (*name, Some("old"))).collect();
@@ -153,45 +157,45 @@ fn each_way_to_change_a_file_is_decided_on_before_it_happens() {
             ["to", "to_at", "new_name", "new_link", "new_directory", "new_pipe", "a_link"]
                 .map(|name| (name, None)),
         );
-        assert_eq!(notes.in_directory(&ws), told(&expected));
-        assert!(notes.unseen.lock().unwrap().is_empty(), "{:?}", notes.unseen);
-        eventually("it hears of the end", || *notes.over.lock().unwrap());
+        assert_eq!(notes.in_directory(&ws), expected_set(&expected));
+        assert!(notes.failures.lock().unwrap().is_empty(), "{:?}", notes.failures);
+        eventually("it hears of the end", || *notes.finished.lock().unwrap());
     }
 }
 
 #[test]
-fn where_there_are_no_namespaces_it_is_told_too() {
-    let bench = super::levels::hobbled(&["namespaces-refused"]);
-    let notes = Arc::new(Notes::default());
-    let ran = bench.witnessed("echo new > file; rm file; echo x > sub", &notes);
-    assert_eq!(ran.exit, Exit::Code(0), "{}", ran.output);
-    let expected = told(&[("file", Some("mine")), ("file", Some("new\n")), ("sub", None)]);
-    assert_eq!(notes.in_directory(&bench.path("ws")), expected);
+fn the_guard_is_asked_without_namespaces_too() {
+    let fixture = super::levels::hobbled(&["namespaces-refused"]);
+    let notes = Arc::new(RecordingGuard::default());
+    let result = fixture.run_with_guard("echo new > file; rm file; echo x > sub", &notes);
+    assert_eq!(result.exit, Exit::Code(0), "{}", result.output);
+    let expected = expected_set(&[("file", Some("mine")), ("file", Some("new\n")), ("sub", None)]);
+    assert_eq!(notes.in_directory(&fixture.path("ws")), expected);
 }
 
 #[test]
 fn a_guard_that_panics_fails_the_call() {
-    let bench = Bench::new();
-    let notes = Arc::new(Notes { panics: true, ..Notes::default() });
-    let output = bench.witnessed("echo new > file; cat file", &notes).output;
+    let fixture = Fixture::new();
+    let notes = Arc::new(RecordingGuard { panics: true, ..RecordingGuard::default() });
+    let output = fixture.run_with_guard("echo new > file; cat file", &notes).output;
     assert!(output.contains("Input/output error") && output.ends_with("mine"), "{output}");
-    assert_eq!(notes.unseen.lock().unwrap()[0], "the supervisor failed");
+    assert_eq!(notes.failures.lock().unwrap()[0], "the supervisor failed");
 }
 
 #[test]
-fn many_at_once_lose_no_word() {
-    let bench = Bench::new();
-    let notes = Arc::new(Notes::default());
+fn no_decision_is_lost_under_load() {
+    let fixture = Fixture::new();
+    let notes = Arc::new(RecordingGuard::default());
     let script = "for i in {1..20}; do (for j in {1..20}; do echo x > f-$i-$j; done) & done; wait";
-    assert_eq!(bench.witnessed(script, &notes).exit, Exit::Code(0));
-    assert_eq!(notes.in_directory(&bench.path("ws")).len(), 400);
+    assert_eq!(fixture.run_with_guard(script, &notes).exit, Exit::Code(0));
+    assert_eq!(notes.in_directory(&fixture.path("ws")).len(), 400);
 }
 
-/// A name that leads nowhere good, memory that is not there: the call fails by itself, and nobody minds.
+/// Invalid paths and unmapped memory: the call fails with the kernel's errno, and nothing else happens.
 #[test]
-fn calls_that_make_no_sense_are_let_fail() {
-    let bench = Bench::new();
-    let notes = Arc::new(Notes::default());
+fn invalid_calls_fail_as_in_the_kernel() {
+    let fixture = Fixture::new();
+    let notes = Arc::new(RecordingGuard::default());
     let script = r#"python3 - <<'E'
 import ctypes, errno, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -200,19 +204,19 @@ for path, expected in [(ctypes.c_void_p(1), errno.EFAULT), (b"", errno.ENOENT), 
     assert ctypes.get_errno() == expected, (path, ctypes.get_errno())
 assert libc.unlinkat(999, b"x", 0) == -1 and ctypes.get_errno() == errno.EBADF
 E"#;
-    let ran = bench.witnessed(script, &notes);
-    assert_eq!(ran.exit, Exit::Code(0), "{}", ran.output);
-    assert!(notes.unseen.lock().unwrap().is_empty(), "{:?}", notes.unseen);
+    let result = fixture.run_with_guard(script, &notes);
+    assert_eq!(result.exit, Exit::Code(0), "{}", result.output);
+    assert!(notes.failures.lock().unwrap().is_empty(), "{:?}", notes.failures);
 }
 
-/// Threads that rewrite a path while the call with it is decided on gain nothing: the call is performed
-/// with the path that was decided on.
+/// Threads that change a path in memory during the decision gain nothing: the call is performed with the path
+/// that was decided on.
 #[test]
-fn a_path_that_changes_meanwhile_changes_nothing() {
-    let bench = Bench::new();
-    fs::create_dir(bench.path("ws/.git")).unwrap();
-    fs::write(bench.path("ws/.git/config"), "mine").unwrap();
-    fs::write(bench.path("ws/.git/xonfig"), "").unwrap();
+fn a_path_that_changes_during_the_decision_has_no_effect() {
+    let fixture = Fixture::new();
+    fs::create_dir(fixture.path("ws/.git")).unwrap();
+    fs::write(fixture.path("ws/.git/config"), "mine").unwrap();
+    fs::write(fixture.path("ws/.git/xonfig"), "").unwrap();
     let lines = r#"
 import ctypes, os, sys, threading
 sys.setswitchinterval(1e-5)
@@ -237,11 +241,11 @@ done = True
 print(opened > 0)
 "#;
     let script = format!("/usr/bin/python3 - <<'END'{lines}END");
-    assert_eq!(bench.passes(&script), "True\n");
-    assert_eq!(read(&bench.path("ws/.git/config")), "mine");
+    assert_eq!(fixture.run_ok(&script), "True\n");
+    assert_eq!(read(&fixture.path("ws/.git/config")), "mine");
 }
 
-/// Reviews each file called `reviewed`, and refuses those that say `evil`.
+/// Reviews each file called `reviewed`, and refuses content with `evil`.
 #[derive(Debug)]
 struct Reviewer;
 
@@ -259,7 +263,7 @@ impl Guard for Reviewer {
 
     fn review(&self, _: &Path, content: &[u8], _: bool) -> Result<(), RefusedContent> {
         let evil = content.windows(4).any(|window| window == b"evil");
-        let refused = RefusedContent { why: Unwritable::Protected, instead: None };
+        let refused = RefusedContent { why: Unwritable::Protected, fallback: None };
         if evil { Err(refused) } else { Ok(()) }
     }
 
@@ -267,30 +271,30 @@ impl Guard for Reviewer {
         path.extension().is_none_or(|extension| extension != "env")
     }
 
-    fn unseen(&self, _: &io::Error) {}
+    fn supervision_failed(&self, _: &io::Error) {}
 
-    fn over(&self) {}
+    fn finished(&self) {}
 }
 
 #[test]
-fn the_content_that_was_reviewed_is_the_content_that_stays() {
-    for mut bench in Bench::with_every_view() {
-        bench.guard = Arc::new(Reviewer);
-        let reviewed = bench.path("ws/reviewed");
-        let says = || fs::read_to_string(&reviewed).unwrap_or_default();
-        bench.passes("umask 027; echo good > reviewed");
-        eventually("it is published", || says() == "good\n");
+fn the_reviewed_content_is_the_content_that_stays() {
+    for mut fixture in Fixture::for_each_sandbox() {
+        fixture.guard = Arc::new(Reviewer);
+        let reviewed = fixture.path("ws/reviewed");
+        let content = || fs::read_to_string(&reviewed).unwrap_or_default();
+        fixture.run_ok("umask 027; echo good > reviewed");
+        eventually("it is published", || content() == "good\n");
         assert_eq!(fs::metadata(&reviewed).unwrap().mode() & 0o777, 0o640);
-        bench.passes("echo more >> reviewed; echo evil >> reviewed");
-        assert_eq!(says(), "good\nmore\n");
-        bench.passes("echo renamed > lock; mv lock reviewed; test ! -e lock");
-        assert_eq!(says(), "renamed\n");
-        bench.refused("echo evil > lock; mv lock reviewed", &["Permission denied"]);
-        bench.refused(
+        fixture.run_ok("echo more >> reviewed; echo evil >> reviewed");
+        assert_eq!(content(), "good\nmore\n");
+        fixture.run_ok("echo renamed > lock; mv lock reviewed; test ! -e lock");
+        assert_eq!(content(), "renamed\n");
+        fixture.assert_refused("echo evil > lock; mv lock reviewed", &["Permission denied"]);
+        fixture.assert_refused(
             "ln lock reviewed2; ln reviewed2 x/reviewed || ln -f lock reviewed",
             &["denied"],
         );
-        // A descriptor that stays open after the review is one of another file.
+        // A descriptor that is still open after the review belongs to another file.
         let lines = r#"
 import os
 f = open("lock2", "w"); f.write("good"); f.flush()
@@ -298,27 +302,27 @@ os.rename("lock2", "reviewed"); f.write("evil"); f.flush()
 print(open("reviewed").read())
 "#;
         let script = format!("/usr/bin/python3 - <<'END'{lines}END");
-        assert_eq!(bench.passes(&script), "good\n");
-        let job = bench.start("exec 3> reviewed; echo evil >&3; echo started; sleep 600");
-        wrote(&job);
-        assert_eq!(says(), "good");
+        assert_eq!(fixture.run_ok(&script), "good\n");
+        let job = fixture.start("exec 3> reviewed; echo evil >&3; echo started; sleep 600");
+        wait_for_output(&job);
+        assert_eq!(content(), "good");
         job.end(toolcrib_exec::Ending::Immediate, toolcrib_exec::Status::Killed);
-        job.wait(LONG, |now| now.over);
-        assert_eq!(says(), "good");
+        job.wait(TEST_TIMEOUT, |now| now.all_exited);
+        assert_eq!(content(), "good");
     }
 }
 
 #[test]
-fn reads_are_decided_on_if_the_sandbox_says_so() {
-    for mut bench in Bench::with_every_view() {
-        bench.guard = Arc::new(Reviewer);
-        bench.sandbox.supervise_reads = true;
-        fs::write(bench.path("ws/a.env"), "secret").unwrap();
-        symlink("a.env", bench.path("ws/link")).unwrap();
+fn reads_are_decided_on_if_the_sandbox_supervises_them() {
+    for mut fixture in Fixture::for_each_sandbox() {
+        fixture.guard = Arc::new(Reviewer);
+        fixture.sandbox.supervise_reads = true;
+        fs::write(fixture.path("ws/a.env"), "secret").unwrap();
+        symlink("a.env", fixture.path("ws/link")).unwrap();
         for script in
             ["cat a.env", "cat link", "grep -r secret . || false", "cat < /proc/self/cwd/a.env"]
         {
-            bench.refused(script, &["Permission denied"]);
+            fixture.assert_refused(script, &["Permission denied"]);
         }
         for flags in [
             "O_RDWR",
@@ -329,7 +333,7 @@ fn reads_are_decided_on_if_the_sandbox_says_so() {
             "O_RDONLY | os.O_NOFOLLOW",
         ] {
             let flags = flags.replace("O_ACCMODE", "O_RDWR | os.O_WRONLY");
-            bench.python_refused(
+            fixture.assert_python_refused(
                 &format!("import os; os.open('a.env', os.{flags}, 0o600)"),
                 &["Permission denied"],
             );
@@ -337,22 +341,22 @@ fn reads_are_decided_on_if_the_sandbox_says_so() {
                 "import os; f = os.open('a.env', os.O_PATH); os.open(f'/proc/self/fd/{{f}}', os.{})",
                 flags.replace(" | os.O_NOFOLLOW", "")
             );
-            bench.python_refused(&through, &["Permission denied"]);
+            fixture.assert_python_refused(&through, &["Permission denied"]);
         }
-        assert_eq!(read(&bench.path("ws/a.env")), "secret");
-        bench.passes("cat file; ls; /usr/bin/python3 -c 'import json, ssl'; git init -q r; mkfifo p; (echo x > p) & cat p");
+        assert_eq!(read(&fixture.path("ws/a.env")), "secret");
+        fixture.run_ok("cat file; ls; /usr/bin/python3 -c 'import json, ssl'; git init -q r; mkfifo p; (echo x > p) & cat p");
     }
 }
 
-/// The supervisor waits for nothing that another command has to do first.
+/// The supervisor never blocks on another command.
 #[test]
 fn fifos_terminals_and_leases_work() {
-    // Not as another user: the output belongs to this process, and others may not open it once more.
-    let bench = Bench::new();
+    // Not as another user: the output belongs to this process, and other users may not open it again.
+    let fixture = Fixture::new();
     let script = "mkfifo p; (sleep 0.2; cat p) & echo through > p; wait; \
                       echo a | tee >(cat > b) > /dev/null; sleep 0.1; echo x > /dev/stdout; echo y > /dev/null; \
                       script -qec 'echo z > /dev/tty' /dev/null < /dev/null";
-    let out = bench.passes(script);
+    let out = fixture.run_ok(script);
     assert!(out.starts_with("through\nx\n") && out.contains('z'), "{out}");
     let lines = r#"
 import fcntl, os, signal, threading
@@ -366,42 +370,42 @@ import time; time.sleep(0.3)
 fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_UNLCK); t.join()
 "#;
     let script = format!("/usr/bin/python3 - <<'END'{lines}END");
-    assert_eq!(bench.passes(&script), "written\n");
-    // A FIFO that no process ever reads ends with its command.
-    let job = bench.start("mkfifo q; echo started; echo x > q");
-    wrote(&job);
+    assert_eq!(fixture.run_ok(&script), "written\n");
+    // Opening a FIFO that is never read ends with its command.
+    let job = fixture.start("mkfifo q; echo started; echo x > q");
+    wait_for_output(&job);
     job.end(toolcrib_exec::Ending::Immediate, toolcrib_exec::Status::Killed);
-    assert!(job.wait(LONG, |now| now.over).over);
+    assert!(job.wait(TEST_TIMEOUT, |now| now.all_exited).all_exited);
 }
 
-/// Calls are performed with the rights of the command.
+/// Calls are performed with the credentials of the command.
 #[test]
-fn what_the_kernel_refuses_to_a_command_it_refuses_to_the_supervisor() {
-    let bench = Bench::new();
-    fs::write(bench.path("ws/others"), "others").unwrap();
-    fs::create_dir(bench.path("ws/theirs")).unwrap();
+fn calls_are_performed_with_the_credentials_of_the_command() {
+    let fixture = Fixture::new();
+    fs::write(fixture.path("ws/others"), "others").unwrap();
+    fs::create_dir(fixture.path("ws/theirs")).unwrap();
     if rustix::process::geteuid().is_root() {
         for name in ["others", "theirs"] {
-            chown(bench.path("ws").join(name), Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(fixture.path("ws").join(name), Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        bench.refused("echo x > others", &["Permission denied"]);
-        bench.refused("chmod 777 others", &["Operation not permitted"]);
-        bench.refused("echo x > theirs/new", &["Permission denied"]);
+        fixture.assert_refused("echo x > others", &["Permission denied"]);
+        fixture.assert_refused("chmod 777 others", &["Operation not permitted"]);
+        fixture.assert_refused("echo x > theirs/new", &["Permission denied"]);
     }
-    bench.refused("mknod device c 1 3", &["Operation not permitted"]);
-    bench.refused("echo x > /proc/1/mem", &["Read-only", "Permission denied", "No such"]);
-    assert_eq!(bench.passes("umask 077; mkdir d; echo x > d/f; stat -c %a d d/f"), "700\n600\n");
-    let ran = bench.run("ulimit -n 3; exec 3> new 4> new2 5> new3; echo x");
-    assert!(ran.output.contains("Too many open files"), "{}", ran.output);
+    fixture.assert_refused("mknod device c 1 3", &["Operation not permitted"]);
+    fixture.assert_refused("echo x > /proc/1/mem", &["Read-only", "Permission denied", "No such"]);
+    assert_eq!(fixture.run_ok("umask 077; mkdir d; echo x > d/f; stat -c %a d d/f"), "700\n600\n");
+    let result = fixture.run("ulimit -n 3; exec 3> new 4> new2 5> new3; echo x");
+    assert!(result.output.contains("Too many open files"), "{}", result.output);
 }
 
-/// Landlock refuses every change that is not supervised: a command has no right to change anything itself.
+/// Landlock denies every change that is not supervised: a command has no right to change files itself.
 #[test]
-fn a_socket_gets_a_name_only_where_it_may() {
-    for bench in Bench::with_every_view() {
-        fs::create_dir_all(bench.path("ws/.git/hooks")).unwrap();
-        if bench.passes("id -u") != "0\n" {
-            bench.give_to(NOBODY);
+fn unix_sockets_can_be_bound_only_at_allowed_paths() {
+    for fixture in Fixture::for_each_sandbox() {
+        fs::create_dir_all(fixture.path("ws/.git/hooks")).unwrap();
+        if fixture.run_ok("id -u") != "0\n" {
+            fixture.chown_all(NOBODY);
         }
         let lines = r#"
 import os, socket
@@ -418,28 +422,28 @@ print(oct(os.stat("mine.sock").st_mode & 0o777))
 "#;
         let script = format!("umask 022; /usr/bin/python3 - <<'END'{lines}END");
         let expected = "True True True\nPermissionError PermissionError OSError";
-        let out = bench.passes(&script);
+        let out = fixture.run_ok(&script);
         assert!(out.starts_with(expected) && out.ends_with("0o755\n"), "{out}");
     }
 }
 
-/// Paths are resolved with the rights of the command: a directory that it may not search is closed, whatever rights
-/// the supervisor has.
+/// Paths are resolved with the credentials of the command: a directory that it may not search is closed,
+/// whatever privileges the supervisor has.
 #[test]
-fn a_closed_directory_is_closed_for_every_call() {
+fn an_unsearchable_directory_is_closed_for_every_call() {
     use std::os::unix::fs::PermissionsExt as _;
-    for bench in Bench::with_every_view() {
-        let ws = bench.path("ws");
+    for fixture in Fixture::for_each_sandbox() {
+        let ws = fixture.path("ws");
         fs::create_dir_all(ws.join("closed/deep")).unwrap();
         for name in ["closed/file", "closed/deep/file"] {
             fs::write(ws.join(name), "mine").unwrap();
             fs::set_permissions(ws.join(name), fs::Permissions::from_mode(0o666)).unwrap();
         }
         symlink("closed/file", ws.join("link")).unwrap();
-        if bench.passes("id -u") != "0\n" {
-            bench.give_to(NOBODY);
+        if fixture.run_ok("id -u") != "0\n" {
+            fixture.chown_all(NOBODY);
         }
-        bench.passes("chmod 0 closed");
+        fixture.run_ok("chmod 0 closed");
         for name in ["closed/file", "closed/deep/file", "link", "closed/../closed/file"] {
             for work in [
                 "os.close(os.open(NAME, os.O_WRONLY))",
@@ -450,24 +454,24 @@ fn a_closed_directory_is_closed_for_every_call() {
                 "os.setxattr(NAME, 'user.x', b'1')",
             ] {
                 let lines = format!("import os; {}", work.replace("NAME", &format!("'{name}'")));
-                bench.python_refused(&lines, &["Permission denied"]);
+                fixture.assert_python_refused(&lines, &["Permission denied"]);
             }
         }
         for script in ["rm closed/file", "mkdir closed/new", "mv file closed/", "mv closed/file x"]
         {
-            bench.refused(script, &["Permission denied"]);
+            fixture.assert_refused(script, &["Permission denied"]);
         }
-        bench.passes("chmod 755 closed");
+        fixture.run_ok("chmod 755 closed");
         assert_eq!(read(&ws.join("closed/file")), "mine");
     }
 }
 
-/// Neither refused content nor that of a command that was ended leaves anything behind.
+/// Neither refused content nor that of a killed command leaves anything behind.
 #[test]
-fn nothing_is_left_of_what_was_not_published() {
-    let mut bench = Bench::new();
-    bench.guard = Arc::new(Reviewer);
-    bench.passes("echo good > reviewed");
+fn unpublished_content_leaves_nothing_behind() {
+    let mut fixture = Fixture::new();
+    fixture.guard = Arc::new(Reviewer);
+    fixture.run_ok("echo good > reviewed");
     let lines = r#"
 import ctypes, errno, os, signal
 libc = ctypes.CDLL(None, use_errno=True)
@@ -491,15 +495,16 @@ except OSError: os.unlink("d/lock")
 print(sorted(os.listdir(".")), os.listdir("d"))
 f = os.open("reviewed", os.O_WRONLY | os.O_TRUNC); os.write(f, b"fine"); os.close(f)
 "#;
-    let out = bench.passes(&format!("/usr/bin/python3 - <<'END'{lines}END"));
+    let out = fixture.run_ok(&format!("/usr/bin/python3 - <<'END'{lines}END"));
     assert_eq!(out, "['d', 'file', 'reviewed'] ['reviewed']\n");
-    eventually("it is published", || read(&bench.path("ws/reviewed")) == "fine");
+    eventually("it is published", || read(&fixture.path("ws/reviewed")) == "fine");
 }
 
-/// The supervisor keeps no file open that it has handed over: a program that is open to be written cannot be run.
+/// The supervisor closes its descriptors of files that it has handed over: a program that is open for writing
+/// cannot be executed.
 #[test]
-fn a_program_runs_as_soon_as_it_is_written() {
-    let bench = Bench::new();
+fn a_program_can_be_executed_right_after_it_was_written() {
+    let fixture = Fixture::new();
     let lines = r#"
 import os
 for number in range(500):
@@ -512,5 +517,5 @@ for number in range(500):
         os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
 "#;
-    bench.passes(&format!("/usr/bin/python3 - <<'END'{lines}END"));
+    fixture.run_ok(&format!("/usr/bin/python3 - <<'END'{lines}END"));
 }

@@ -1,4 +1,4 @@
-//! Calls that wait for another process: no other call waits with them, and they end with their caller.
+//! Calls that wait for another process: no other call waits for them, and they end with their caller.
 
 use super::*;
 
@@ -6,10 +6,10 @@ fn python(lines: &str) -> String {
     format!("/usr/bin/python3 - <<'END'\n{lines}\nEND")
 }
 
-/// More callers than calls may wait at a time, each killed while it waits.
+/// More callers than the limit of blocked calls, each killed while it waits.
 #[test]
-fn killed_callers_take_no_place() {
-    let bench = Bench::new();
+fn killed_callers_free_their_slots() {
+    let fixture = Fixture::new();
     let lines = r#"
 import os, signal, time
 os.mkfifo("fifo"); os.mkfifo("later")
@@ -36,29 +36,29 @@ print(open("later").read())
 reader = os.open("fifo", os.O_RDONLY | os.O_NONBLOCK)
 print(os.read(reader, 1))
 "#;
-    assert_eq!(bench.passes(&python(lines)), "through\nb''\n");
+    assert_eq!(fixture.run_ok(&python(lines)), "through\nb''\n");
 }
 
-/// One side has opened a FIFO as soon as the other side does, and not only when something is written.
+/// Each side of a FIFO opens as soon as the other does, and not only when something is written.
 #[test]
 fn both_sides_of_a_fifo_open_together() {
     for supervise_reads in [false, true] {
-        let mut bench = Bench::new();
-        bench.sandbox.supervise_reads = supervise_reads;
+        let mut fixture = Fixture::new();
+        fixture.sandbox.supervise_reads = supervise_reads;
         let script = "mkfifo a b; (exec 3> a; read go < b; echo $go >&3) & \
                       exec 4< a; echo through > b; cat <&4";
-        assert_eq!(bench.passes(script), "through\n");
+        assert_eq!(fixture.run_ok(script), "through\n");
     }
 }
 
-/// The holder of a lease gives it up only after another call was performed.
+/// The holder of a lease releases it only after another call was performed.
 #[test]
-fn a_lease_keeps_no_other_call_waiting() {
+fn a_lease_blocks_no_other_call() {
     for (lease, mode, supervise_reads) in
         [("RD", "w", false), ("WR", "w", false), ("WR", "r", true)]
     {
-        let mut bench = Bench::new();
-        bench.sandbox.supervise_reads = supervise_reads;
+        let mut fixture = Fixture::new();
+        fixture.sandbox.supervise_reads = supervise_reads;
         let lines = r#"
 import fcntl, os, signal, sys, threading, time
 signal.signal(signal.SIGIO, lambda *_: asked.append(1))
@@ -79,14 +79,14 @@ fcntl.fcntl(held, fcntl.F_SETLEASE, fcntl.F_UNLCK)
 os.waitpid(child, 0)
 "#;
         let lines = lines.replace("KIND", lease).replace("MODE", mode);
-        assert_eq!(bench.passes(&python(&lines)), "other is there\nopened\n", "{lease} {mode}");
+        assert_eq!(fixture.run_ok(&python(&lines)), "other is there\nopened\n", "{lease} {mode}");
     }
 }
 
-/// A server that accepts no connection keeps no other call waiting, and no caller that was killed.
+/// A server that accepts no connection blocks no other call, and no killed caller.
 #[test]
-fn connecting_waits_as_long_as_its_caller() {
-    let bench = Bench::new();
+fn a_blocked_connect_ends_with_its_caller() {
+    let fixture = Fixture::new();
     let lines = r#"
 import os, signal, socket, time
 server = socket.socket(socket.AF_UNIX); server.bind("server"); server.listen(0)
@@ -118,5 +118,5 @@ print(struct.unpack("ll", limit)[0])
 server.accept()
 last = socket.socket(socket.AF_UNIX); last.connect("server"); print("through")
 "#;
-    assert_eq!(bench.passes(&python(lines)), "timed out\n0\nthrough\n");
+    assert_eq!(fixture.run_ok(&python(lines)), "timed out\n0\nthrough\n");
 }

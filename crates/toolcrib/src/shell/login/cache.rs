@@ -51,7 +51,7 @@ pub(super) fn write(state: &Path, fingerprint: &str, variables: &Variables) {
 
 fn format(fingerprint: &str, now: SystemTime, variables: &Variables) -> Vec<u8> {
     let secrets =
-        Environment::of(variables.clone(), |value| Secrets::default().are_in(value)).secrets;
+        Environment::from_user(variables.clone(), |value| Secrets::default().are_in(value)).secrets;
     let has_secrets = if secrets.is_empty() { "0" } else { "1" };
     let seconds = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut parts = vec![

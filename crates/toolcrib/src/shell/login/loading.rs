@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use toolcrib_exec::{AllowAll, Ending, Job, Shells, Status};
+use toolcrib_exec::{AllowAll, Ending, Job, JobRunner, Status};
 
 use super::{Variables, cache, environment_at_login, files::fingerprint, login_command, parse};
 use crate::sandbox::is_enough;
@@ -27,7 +27,7 @@ const MAX_BYTES: usize = 4 << 20;
 
 /// What is needed to run the user's shell.
 pub(in crate::shell) struct LoginProbe {
-    pub(in crate::shell) shells: Arc<Shells>,
+    pub(in crate::shell) shells: Arc<JobRunner>,
     pub(in crate::shell) bash: PathBuf,
     pub(in crate::shell) shell: PathBuf,
     /// The environment of this process.
@@ -127,7 +127,7 @@ impl LoginProbe {
             shared.tell(Loaded::Variables(Arc::new(kept.variables)));
         }
         // Found by trying, which the first command would have to wait for.
-        self.shells.enforced();
+        self.shells.sandbox_support();
         if !run {
             return;
         }
@@ -147,11 +147,11 @@ impl LoginProbe {
     fn ask_the_shell(&self, environment: Variables, shared: &Shared) -> Option<Variables> {
         let command = login_command(&self.bash, &self.shell, environment);
         let jobs = self.shells.session(1);
-        let confined = is_enough(self.shells.enforced());
+        let confined = is_enough(self.shells.sandbox_support());
         let job = match confined {
             true => {
                 let sandbox = read_only_sandbox(&jobs, &self.hidden, &self.tmp)?;
-                jobs.start_within(&sandbox, &command, Arc::new(AllowAll))
+                jobs.start_sandboxed(&sandbox, &command, Arc::new(AllowAll))
             }
             false => jobs.start(&command),
         };

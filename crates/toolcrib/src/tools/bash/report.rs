@@ -75,9 +75,9 @@ impl Report {
             .map(|(errors, written)| show(&errors, secrets, end(&errors, written), options));
         let masked = masked + errors.as_ref().map_or(0, |(_, masked)| *masked);
         let is_binary = looks_binary(job) || job.errors().is_some_and(|log| looks_binary(&log));
-        let left = if now.over { Vec::new() } else { started.job.processes() };
+        let left = if now.all_exited { Vec::new() } else { started.job.processes() };
         let mut notes = std::mem::take(&mut started.notes);
-        let left_by_shell = now.ended.as_ref().and_then(|ended| ended.left.as_ref());
+        let left_by_shell = now.ended.as_ref().and_then(|ended| ended.shell_state.as_ref());
         let script = String::from_utf8_lossy(started.job.script());
         notes.extend(left_by_shell.and_then(|left| failed_parts(&script, left)));
         let exit_one_answers = match left_by_shell {
@@ -124,7 +124,7 @@ impl Report {
             return;
         }
         self.started.job.end(Ending::Prompt, Status::Killed);
-        self.now.over = self.started.job.wait(super::DYING, |now| now.over).over;
+        self.now.all_exited = self.started.job.wait(super::DYING, |now| now.all_exited).all_exited;
         let left = std::mem::take(&mut self.left);
         let names = first_of(&left, NAMED, |process| visible_name(process.name.as_bytes()));
         self.notes.push(format!(
@@ -178,7 +178,8 @@ impl Report {
     /// Hands what the command left to the next: its variables, and where it was if it was not sent there
     /// for this once.
     pub(super) fn carry(&mut self, cx: &Cx<'_>, with_directory: bool) -> Result<(), Error> {
-        let Some(mut left) = self.now.ended.as_mut().and_then(|ended| ended.left.take()) else {
+        let Some(mut left) = self.now.ended.as_mut().and_then(|ended| ended.shell_state.take())
+        else {
             return Ok(());
         };
         for given in &self.started.given {
@@ -211,7 +212,7 @@ impl Report {
             cx.shell()?.read_to(id, self.read_to);
         } else {
             // The keeper may still be about to say that it is over.
-            self.started.job.wait(super::QUIET, |now| now.over);
+            self.started.job.wait(super::QUIET, |now| now.all_exited);
             jobs.forget(id);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What somebody else changes is kept before it is changed, and is a change in the end.
+//! Changes of another program are stored before they are made, and become a change in the journal.
 
 use std::fs;
 use std::path::Path;
@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use toolcrib_fs::{
     About, Action, Caps, CaptureClass, CaptureLimits, ChangeCapture, ChangedFile, Journal, NotKept,
-    RecoveryOutcome, SizeLimits,
+    RecoveryOutcome, Settling, SizeLimits,
 };
 
 use crate::Tree;
 
-fn much(_: &Path, _: bool) -> CaptureClass {
-    CaptureClass::Much
+const SETTLING: Settling<'static> = Settling { class: &tracked, has_no_writer: &|_| true };
+
+fn tracked(_: &Path, _: bool) -> CaptureClass {
+    CaptureClass::Tracked
 }
 
-fn footprint(tree: &Tree, journal: &Journal, measure: CaptureLimits) -> ChangeCapture {
+fn new_capture(tree: &Tree, journal: &Journal, limits: CaptureLimits) -> ChangeCapture {
     let about = About { tool: "Bash".into(), ..About::default() };
-    ChangeCapture::new(tree.workspace.clone(), Some(journal.clone()), about, measure)
+    ChangeCapture::new(tree.workspace.clone(), Some(journal.clone()), about, limits)
 }
 
 fn actions(files: &[ChangedFile]) -> Vec<(String, Action, Option<&NotKept>)> {
@@ -26,19 +28,19 @@ fn actions(files: &[ChangedFile]) -> Vec<(String, Action, Option<&NotKept>)> {
 }
 
 #[test]
-fn what_was_noted_is_a_change_after_a_crash() {
+fn captured_changes_are_recovered_after_a_crash() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let root = tree.path("ws").canonicalize().unwrap();
-    let follow = footprint(&tree, &journal, CaptureLimits::default());
-    follow.touch(&root.join("a/f"), false, &much);
-    follow.touch(&root.join("new"), false, &much);
+    let capture = new_capture(&tree, &journal, CaptureLimits::default());
+    capture.touch(&root.join("a/f"), false, &tracked);
+    capture.touch(&root.join("new"), false, &tracked);
     fs::remove_file(root.join("a/f")).unwrap();
     fs::write(root.join("new"), "new").unwrap();
-    // Whoever collects meanwhile leaves what is noted.
+    // A collection in the meantime keeps the noted contents.
     journal.collect().unwrap();
     assert!(journal.recover(&tree.workspace).unwrap().is_empty(), "it goes on");
-    drop(follow);
+    drop(capture);
 
     let recovered = journal.recover(&tree.workspace).unwrap();
     assert_eq!(recovered.len(), 1);
@@ -54,25 +56,27 @@ fn what_was_noted_is_a_change_after_a_crash() {
 }
 
 #[test]
-fn each_worth_has_its_measure() {
+fn each_capture_class_has_its_limits() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
     let root = tree.path("ws").canonicalize().unwrap();
-    let share = SizeLimits { file_bytes: 10, bytes: 25, files: 3 };
-    let measure = CaptureLimits { much: SizeLimits { bytes: 100, ..share }, little: share };
+    let ignored_limits = SizeLimits { file_bytes: 10, bytes: 25, files: 3 };
+    let limits = CaptureLimits {
+        tracked: SizeLimits { bytes: 100, ..ignored_limits },
+        ignored: ignored_limits,
+    };
     let names = ["1", "2", "3", "4", "large", "none"];
     for name in names {
         let length = if name == "large" { 11 } else { 10 };
         fs::write(root.join(name), "x".repeat(length)).unwrap();
     }
-    let follow = footprint(&tree, &journal, measure);
-    let worth = |path: &Path, _: bool| match path.ends_with("none") {
-        true => CaptureClass::Nothing,
-        false => CaptureClass::Little,
+    let capture = new_capture(&tree, &journal, limits);
+    let class = |path: &Path, _: bool| {
+        if path.ends_with("none") { CaptureClass::Excluded } else { CaptureClass::Ignored }
     };
-    names.iter().for_each(|name| follow.touch(&root.join(name), false, &worth));
+    names.iter().for_each(|name| capture.touch(&root.join(name), false, &class));
     names.iter().for_each(|name| fs::remove_file(root.join(name)).unwrap());
-    let settled = follow.settle(false, &much);
+    let settled = capture.settle(false, &SETTLING);
     let expected = [
         ("1", None),
         ("2", None),
@@ -90,32 +94,32 @@ fn each_worth_has_its_measure() {
 }
 
 #[test]
-fn outside_the_roots_and_in_read_only_ones_nothing_is_looked_at() {
+fn paths_outside_and_in_read_only_roots_are_not_captured() {
     let tree = Tree::new();
     let journal = Journal::open(tree.path("state"), Caps::default()).unwrap();
-    let follow = footprint(&tree, &journal, CaptureLimits::default());
+    let capture = new_capture(&tree, &journal, CaptureLimits::default());
     let ws = tree.path("ws").canonicalize().unwrap();
     for path in [tree.path("outside"), "/etc/passwd".into(), ws.clone(), "/".into()] {
-        follow.touch(&path, true, &much);
+        capture.touch(&path, true, &tracked);
     }
-    assert_eq!(follow.settle(false, &much).files, []);
+    assert_eq!(capture.settle(false, &SETTLING).files, []);
     assert!(!tree.path("state").exists(), "nothing was kept");
 }
 
 #[test]
-fn without_a_journal_it_is_seen_and_not_kept() {
+fn without_a_journal_changes_are_detected_but_not_stored() {
     let tree = Tree::new();
     let root = tree.path("ws").canonicalize().unwrap();
-    let follow = ChangeCapture::new(
+    let capture = ChangeCapture::new(
         tree.workspace.clone(),
         None,
         About::default(),
         CaptureLimits::default(),
     );
-    follow.touch(&root.join("a/f"), false, &much);
+    capture.touch(&root.join("a/f"), false, &tracked);
     std::thread::sleep(Duration::from_millis(2));
     fs::write(root.join("a/f"), "other").unwrap();
-    let settled = follow.settle(false, &much);
+    let settled = capture.settle(false, &SETTLING);
     let lost = NotKept::NoJournal;
     assert_eq!(actions(&settled.files), [("f".to_owned(), Action::Modified, Some(&lost))]);
     assert_eq!(settled.id, None);
