@@ -1,28 +1,28 @@
-//! What a pattern of paths says about the last name of a path: enough to leave out most files without putting
-//! their paths together.
+//! The part of a glob that concerns the last path component. It rejects most files without assembling their
+//! paths.
 
 use memchr::memmem::Finder;
 
-/// Choices of names with stars in them: `*.rs`, `Makefile`, `*sched*.{c,h}`.
+/// Alternative name patterns that contain only literals and stars: `*.rs`, `Makefile`, `*sched*.{c,h}`.
 #[derive(Debug, Clone)]
 pub(crate) struct LastName(Vec<Stars>);
 
-/// Pieces of a name, and anything between them.
+/// Literals with a star between each two.
 #[derive(Debug, Clone)]
 struct Stars {
     first: Box<[u8]>,
     between: Vec<Finder<'static>>,
-    /// Nothing, if there is no star: then the first is all.
+    /// `None` if there is no star. The name must then equal `prefix`.
     last: Option<Box<[u8]>>,
-    /// The longest of the pieces.
+    /// The longest literal.
     longest: Finder<'static>,
 }
 
-/// More choices than these are left to the pattern as a whole.
+/// Globs with more alternatives are matched as a whole.
 const MAX_CHOICES: usize = 64;
 
 impl LastName {
-    /// What the patterns say, of which a path has to fit one. Nothing, if one of them is not as simple.
+    /// The name patterns of a list of alternative globs. `None` if one of them is not simple enough.
     pub(crate) fn of<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Option<LastName> {
         let mut choices = Vec::new();
         for pattern in patterns {
@@ -36,18 +36,18 @@ impl LastName {
         Some(LastName(choices.iter().map(|choice| Stars::of(choice)).collect()))
     }
 
-    /// Whether one of those may be among names that are written one after the other.
+    /// Whether a match is possible among names that are concatenated without separators.
     pub(crate) fn may_be_among(&self, names: &[u8]) -> bool {
         self.0.iter().any(|stars| stars.longest.find(names).is_some())
     }
 
-    /// Whether a name is one of those.
+    /// Whether a name matches one of the alternatives.
     pub(crate) fn fits(&self, name: &[u8]) -> bool {
         self.0.iter().any(|stars| stars.fit(name))
     }
 }
 
-/// Whether a pattern says nothing about the names before the last.
+/// Whether a glob accepts every directory before the last component.
 pub(crate) fn is_at_any_depth(pattern: &str) -> bool {
     pattern.strip_prefix("**/").is_some_and(|name| !name.contains('/'))
 }
@@ -77,7 +77,8 @@ impl Stars {
     }
 }
 
-/// A name with braces as one name for each choice; nothing, if there are braces in braces, or too many.
+/// Expands braces into one name for each alternative. `None` if braces are nested, or if there are too many
+/// alternatives.
 fn spelled_out(name: &str) -> Option<Vec<String>> {
     let mut all = vec![String::new()];
     let mut rest = name;
@@ -108,7 +109,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
         #[test]
-        fn a_name_fits_just_when_the_pattern_fits_as_a_whole(
+        fn a_basename_matches_exactly_when_the_whole_glob_matches(
             pattern in r"(\*|a|b|\.c|,|\{(a|\*b?|\.c)?(,(b|a\*|cc)){0,2}\}){1,6}",
             name in "[abc.,]{1,8}",
         ) {
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_simple_is_left_to_the_pattern() {
+    fn complex_globs_are_not_simplified() {
         for odd in ["a?", "[ab]", r"a\*", "a**b", "**", "{a,{b,c}}", "{a/b,c}", "x/{a,b/c}"] {
             assert!(LastName::of([odd]).is_none(), "{odd}");
         }

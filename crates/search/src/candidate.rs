@@ -1,4 +1,4 @@
-//! A file of a listing that may be chosen.
+//! A file of a listing, as offered to a filter.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::listing::{Entry, EntryOf, Listed};
 
-/// A file or a link. Its path is put together only if somebody asks for it.
+/// A file or symlink. Its path is assembled only on request.
 #[derive(Debug)]
 pub struct Candidate<'a> {
     directory: &'a Listed,
     entry: Entry,
-    /// How long the path is of where the listing begins.
+    /// Length of the path of the listing's start directory.
     above: usize,
     path: &'a mut Vec<u8>,
 }
@@ -26,28 +26,28 @@ impl<'a> Candidate<'a> {
         Candidate { directory, entry, above, path }
     }
 
-    /// Its name in its directory.
+    /// The file name.
     pub fn name(&self) -> &'a OsStr {
         self.directory.name(self.entry)
     }
 
-    /// Whether its name, or one above it within the listing, begins with a dot.
+    /// Whether its name, or a directory name above it within the listing, begins with a dot.
     pub fn is_hidden(&self) -> bool {
         self.directory.hidden || self.name().as_bytes().starts_with(b".")
     }
 
-    /// Whether it is a link.
+    /// Whether it is a symlink.
     pub fn is_link(&self) -> bool {
         self.entry.kind == EntryOf::Link
     }
 
-    /// Its path from the root.
+    /// The path, relative to the root.
     pub fn path(&mut self) -> &Path {
         self.directory.path_of(self.entry, self.path);
         Path::new(OsStr::from_bytes(self.path))
     }
 
-    /// Its path from where the listing begins.
+    /// The path, relative to the start of the listing.
     pub fn path_beneath(&mut self) -> &Path {
         let above = self.above;
         let path = self.path().as_os_str().as_bytes();

@@ -1,4 +1,4 @@
-//! Which files a search looks into: by patterns of their paths, by their type.
+//! Selects the files that a search reads, by path globs and by file type.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -8,7 +8,7 @@ use ignore::types::{Types, TypesBuilder};
 
 use crate::glob::{Glob, GlobError, SplitGlob};
 
-/// A choice of files.
+/// A selection of files.
 #[derive(Debug, Default)]
 pub struct FileFilter {
     include: Option<Glob>,
@@ -17,20 +17,21 @@ pub struct FileFilter {
     named: Vec<PathBuf>,
 }
 
-/// Why a choice cannot be made.
+/// Why a filter cannot be built.
 #[derive(Debug)]
 pub enum FilterError {
-    /// A pattern that is none, and why.
+    /// An invalid glob, with the reason.
     Glob(String, GlobError),
-    /// No such type.
+    /// An unknown file type.
     Type,
 }
 
 impl FileFilter {
-    /// Chooses by patterns, separated by commas, where `!` leaves out; and by one of ripgrep's file types.
+    /// Builds a filter from a comma-separated list of globs, in which `!` excludes, and from one of ripgrep's
+    /// file types.
     ///
-    /// A pattern holds at every depth, unless it begins with a slash. One that names a directory means
-    /// all that is in it.
+    /// A glob applies at every depth unless it begins with a slash. A glob that names a directory selects
+    /// everything in it.
     pub fn new(globs: Option<&str>, file_type: Option<&str>) -> Result<FileFilter, FilterError> {
         let mut filter = FileFilter::default();
         let (mut include, mut exclude) = (Vec::new(), Vec::new());
@@ -58,19 +59,19 @@ impl FileFilter {
         Ok(filter)
     }
 
-    /// Whether a file is chosen, by its path from where the search begins.
+    /// Whether a file is selected. `path` is relative to the start of the search.
     pub fn wants(&self, path: &Path) -> bool {
         self.types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
             && self.include.as_ref().is_none_or(|glob| glob.fits(path))
             && !self.exclude.as_ref().is_some_and(|glob| glob.fits(path))
     }
 
-    /// Whether a file may be chosen that has one of these names, which are written one after the other.
+    /// Whether any of these names could be selected. The names are concatenated without separators.
     pub fn may_want_among(&self, names: &[u8]) -> bool {
         self.include.as_ref().is_none_or(|glob| glob.may_fit_among(names))
     }
 
-    /// Whether a file of this name is chosen, wherever it is; nothing, if that matters.
+    /// Whether a file of this name is selected in every directory. `None` if that depends on the directory.
     pub fn wants_name(&self, name: &OsStr) -> Option<bool> {
         let is_of_type =
             self.types.as_ref().is_none_or(|types| types.matched(name, false).is_whitelist());
@@ -83,18 +84,18 @@ impl FileFilter {
         }
     }
 
-    /// Whether any file is.
+    /// Whether every file is selected.
     pub fn wants_all(&self) -> bool {
         self.include.is_none() && self.exclude.is_none() && self.types.is_none()
     }
 
-    /// The paths that its patterns spell out, which no ignore file hides.
+    /// The literal paths in its globs. No ignore file hides them.
     pub fn named(&self) -> &[PathBuf] {
         &self.named
     }
 }
 
-/// All file types, by name.
+/// The names of all file types.
 pub fn type_names() -> Vec<String> {
     let mut types = TypesBuilder::new();
     types.add_defaults();
@@ -107,8 +108,7 @@ fn one_type(name: &str) -> Result<Types, FilterError> {
     types.select(name).build().map_err(|_| FilterError::Type)
 }
 
-/// Patterns of a list: commas outside of braces separate them, and so do blanks where both sides have a
-/// star.
+/// Splits a list of globs at commas outside braces, and at whitespace if every part has a star.
 fn split_list(list: &str) -> Vec<&str> {
     let separators: &[char] = match list.split_whitespace().all(|part| part.contains('*')) {
         true => &[',', ' ', '\n', '\t'],
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_hold_at_every_depth_unless_they_begin_with_a_slash() {
+    fn globs_match_at_every_depth_unless_they_begin_with_a_slash() {
         assert!(wants("*.rs", "a/b.rs") && wants("src/*.rs", "x/src/b.rs"));
         assert!(wants("/src/*.rs", "src/b.rs") && !wants("/src/*.rs", "x/src/b.rs"));
         assert!(
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_what_is_left_out() {
+    fn lists_and_exclusions() {
         assert!(wants("*.ts, *.tsx", "x.tsx") && wants("*.ts *.tsx", "x.ts"));
         assert!(wants("*.{ts,tsx}", "x.tsx") && !wants("*.ts,!*.d.ts", "x.d.ts"));
         assert!(wants("!*.md", "x.rs") && wants("my file.txt", "my file.txt"));

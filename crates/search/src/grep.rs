@@ -1,4 +1,4 @@
-//! Looking for a pattern in many files.
+//! Searches many files for a pattern.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -16,116 +16,116 @@ use crate::parallel_ordered::in_order;
 use crate::pattern::Pattern;
 use crate::prefilter::{Narrowing, Sifted};
 
-/// What to look for, and where.
+/// A search: its pattern, its files and its limits.
 pub struct Grep<'a> {
-    /// The root and what is beneath.
+    /// The root and its tree.
     pub tree: &'a TreeReader,
-    /// Where the files are from.
+    /// The listing that the file ids refer to.
     pub listing: &'a Listing,
-    /// What to look for.
+    /// The pattern.
     pub pattern: &'a Pattern,
-    /// How to read what is not plain UTF-8.
+    /// Decodes content that is not plain UTF-8.
     pub letters: &'static dyn Decoder,
-    /// Who knows which files need not be looked into.
+    /// Listing caches, whose index can exclude files. `None` searches without an index.
     pub tables: Option<&'a ListingCaches>,
-    /// Larger files are not held in memory.
+    /// Larger files are not read into memory.
     pub max_bytes: u64,
-    /// The caller has named the file: it is searched whatever it is, as bytes if it is no text, and window by window if it is
-    /// larger, unless matches may go over lines. Otherwise such files are left out.
+    /// The caller named the file. It is then searched as bytes if it is not text, and window by window if it
+    /// is larger than `max_bytes`, unless matches may span lines. Otherwise such files are skipped.
     pub named: bool,
-    /// What is wanted of each file.
+    /// Limits and context lines for each file.
     pub keep: MatchOptions,
     /// When to stop.
     pub stop: &'a Deadline<'a>,
 }
 
-/// Knows encodings.
+/// Decodes text of other encodings.
 pub trait Decoder: Sync {
-    /// The letters of bytes that are not plain UTF-8 with lines that end in `\n`.
+    /// Decodes bytes that are not plain UTF-8 with lines that end in `\n`.
     fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b>;
 
-    /// Reads a text that begins like this piece by piece; nothing, if it is no text.
+    /// Returns a decoder for a large text that begins with `beginning`. `None` if it is not text.
     fn pieces(&self, beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>>;
 }
 
-/// A text that comes in pieces.
+/// Decodes a text chunk by chunk.
 pub trait ChunkDecoder {
-    /// The name of its encoding, if that is not UTF-8.
+    /// The name of the encoding, if it is not UTF-8.
     fn encoding(&self) -> Option<&'static str>;
 
-    /// The letters of the next piece in UTF-8 as far as it goes, lines ended by `\n`.
+    /// Decodes the next chunk to UTF-8 as far as possible, with lines that end in `\n`.
     fn feed<'b>(&mut self, bytes: &'b [u8], is_last: bool) -> Cow<'b, [u8]>;
 }
 
-/// What bytes turned out to be.
+/// The result of decoding.
 #[derive(Debug)]
 pub enum Decoded<'b> {
-    /// A text: its letters in UTF-8 as far as it goes, lines ended by `\n`, and the name of the encoding
-    /// if it is another.
+    /// Text: UTF-8 as far as possible, with lines that end in `\n`, and the name of the encoding if it is not
+    /// UTF-8.
     Text(Cow<'b, [u8]>, Option<&'static str>),
-    /// Something else.
+    /// Not text.
     Binary,
 }
 
-/// What came of one file.
+/// The result of searching one file.
 #[derive(Debug)]
 pub enum Outcome {
-    /// There are hits.
+    /// At least one match, or undecided lines.
     Found(LineMatches, Stamp),
-    /// There are none.
+    /// No match.
     Nothing,
-    /// It is no text.
+    /// The file is not text.
     Binary,
-    /// It is too large.
+    /// The file is too large.
     Large(Stamp),
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable,
-    /// It is not there any more.
+    /// The file no longer exists.
     Gone,
-    /// Time was over before it was looked at.
+    /// The deadline passed before the file was searched.
     Stopped,
 }
 
-/// What was looked at.
+/// Statistics of a search.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Searched {
-    /// Files that were searched.
+    /// Number of files that were searched.
     pub searched: u64,
-    /// Files that were not.
+    /// Files that were skipped.
     pub skipped: Skipped,
-    /// Lines of which nothing is known, because the pattern backtracks too much there.
+    /// Number of undecided lines: the pattern backtracks too much on them.
     pub undecided: u64,
-    /// The first files that have such lines, each with the numbers of the first of them.
+    /// The first files with undecided lines, each with the numbers of its first undecided lines.
     pub undecided_lines: Vec<(std::path::PathBuf, Vec<u64>)>,
-    /// Files that have such lines.
+    /// Number of files with undecided lines.
     pub undecided_files: u64,
-    /// Whether all files were looked at.
+    /// Whether all files were searched or skipped before the deadline.
     pub complete: bool,
 }
 
-/// Files that were not searched, by why.
+/// Files that were not searched, by reason.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// No text.
+    /// Not text.
     pub binary: u64,
     /// Too large.
     pub large: u64,
-    /// The first of those that are too large.
+    /// The first files that are too large.
     pub large_names: Vec<std::path::PathBuf>,
-    /// The system does not let us.
+    /// Not readable.
     pub unreadable: u64,
-    /// The first of those.
+    /// The first files that are not readable.
     pub unreadable_names: Vec<std::path::PathBuf>,
 }
 
-/// So many of the files that were skipped are named.
+/// Number of skipped files that are named.
 const NAMED: usize = 3;
 
-/// Among so many files there is often a page of hits, and then the others need not be sifted.
+/// These files often fill a page of results. The prefilter is applied to the others only if they do not.
 const SIFTED_FIRST: usize = 4_096;
 
-/// Looks into the files, on all cores, and gives what is found to `take` in the order of the files, until
-/// it answers that it has enough.
+/// Searches the files on all cores and passes each result to `take`, in the order of `files`, until `take`
+/// returns false.
 pub fn grep(
     grep: &Grep<'_>,
     files: &[FileId],
@@ -143,7 +143,7 @@ pub fn grep(
         in_order(
             &files,
             || Reader::new(grep, narrowing.as_ref()),
-            |reader, sifted| match grep.stop.now() {
+            |reader, sifted| match grep.stop.is_over() {
                 true => Outcome::Stopped,
                 false => reader.look(sifted.file, grep.keep),
             },
@@ -164,7 +164,7 @@ pub fn grep(
     looked
 }
 
-/// Counts what came of a file, and hands on what was found; answers whether to go on.
+/// Counts an outcome and passes matches to `take`. Returns whether to continue.
 fn note_outcome(
     looked: &mut Searched,
     grep: &Grep<'_>,
@@ -212,7 +212,7 @@ fn note_undecided(looked: &mut Searched, grep: &Grep<'_>, file: FileId, hits: &L
     }
 }
 
-/// Looks into one file once more, for other lines than before.
+/// Searches one file again with other options. Returns `None` if it has no match.
 pub fn grep_ignored(grep: &Grep<'_>, file: FileId, keep: MatchOptions) -> Option<LineMatches> {
     match Reader::new(grep, None).look(file, keep) {
         Outcome::Found(hits, _) => Some(hits),
@@ -226,8 +226,7 @@ fn note(names: &mut Vec<std::path::PathBuf>, listing: &Listing, file: FileId) {
     }
 }
 
-/// What one thread needs: a directory that is open, since the next file is most likely in it too, and room
-/// for a file.
+/// State of one thread: the open directory, since the next file is most likely in it too, and a read buffer.
 struct Reader<'a> {
     grep: &'a Grep<'a>,
     narrowing: Option<&'a Narrowing>,
@@ -235,12 +234,12 @@ struct Reader<'a> {
     buffer: Vec<u8>,
 }
 
-/// More room than this is given back after a large file.
+/// A larger buffer is freed after use.
 const KEPT_ROOM: usize = 1 << 20;
 
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What stands for the encoding of a file that is searched as bytes.
+/// The encoding that is reported for a file that is searched as bytes.
 pub(crate) const BINARY: &str = "binary";
 
 impl<'a> Reader<'a> {
@@ -275,8 +274,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What the index knows of a file, if it is just what the index has read. Where it knows only in which
-    /// parts a match would be, those are looked into.
+    /// The outcome that the index knows, if the file is unchanged since it was indexed. If the index only
+    /// knows in which parts a match could be, those parts are searched.
     fn known(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Option<Outcome> {
         let narrowing = self.narrowing?;
         let name: &OsStr = self.grep.listing.name(file);
@@ -302,7 +301,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a file whole, or says why not: then there is nothing to search.
+    /// Reads a whole file. `Err` has the outcome if there is no content to search.
     fn take(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Result<Stamp, Box<Outcome>> {
         let name: &OsStr = self.grep.listing.name(file);
         let max_bytes = self.grep.max_bytes;
@@ -315,7 +314,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Looks into a file that is too large to be read whole.
+    /// Searches a file that is too large to be read whole.
     fn stream(
         &mut self,
         file: FileId,
@@ -338,11 +337,11 @@ impl<'a> Reader<'a> {
         self.directory.as_ref().map(|(_, directory)| directory)
     }
 
-    /// Looks for the pattern in bytes; nothing, if they are no text.
+    /// Searches bytes for the pattern. Returns `None` if they are not text.
     ///
-    /// Nearly all files are plain, and to prove it takes as long as to search them. So a file that has a
-    /// NUL is looked at closely before, and one in another encoding only where that could matter: when
-    /// the pattern has letters beyond ASCII, or when there was a hit.
+    /// Nearly all files are plain UTF-8, and validating that takes as long as searching. So a file is
+    /// inspected first only if it has a NUL or another mark of unusual text. The encoding is checked only
+    /// where it could matter: if the pattern has characters beyond ASCII, or if there was a match.
     fn search(&self, bytes: &[u8], keep: MatchOptions) -> Option<LineMatches> {
         let Grep { pattern, stop, .. } = self.grep;
         let odd = |bytes: &[u8]| std::str::from_utf8(bytes).is_err();

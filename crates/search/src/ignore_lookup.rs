@@ -1,4 +1,4 @@
-//! Which files ignore files leave out, asked one by one.
+//! Looks up whether single paths are ignored.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -10,28 +10,28 @@ use toolcrib_fs::{Directory, TreeReader};
 
 use crate::ignore_rules::{IgnoreFiles, IgnoreRules, ignores};
 
-/// What the ignore files of a tree say. Each is read once, when the first file beneath it is asked about.
+/// The ignore rules of a tree. Each ignore file is read once, at the first lookup of a path beneath it.
 #[derive(Debug)]
 pub struct IgnoreLookup {
     tree: TreeReader,
     known: Mutex<HashMap<PathBuf, Known>>,
 }
 
-/// What is known of a directory.
+/// The rules of one directory.
 #[derive(Debug, Clone)]
 enum Known {
-    /// It is left out, and so is all in it.
+    /// The directory is ignored with everything in it.
     LeftOut,
     Ruled(Option<Arc<IgnoreRules>>),
 }
 
 impl IgnoreLookup {
-    /// Of a tree.
+    /// A lookup in `tree`.
     pub fn new(tree: TreeReader) -> IgnoreLookup {
         IgnoreLookup { tree, known: Mutex::default() }
     }
 
-    /// Whether a file is left out, by its path from the root.
+    /// Whether a file is ignored. `relative` is relative to the root.
     pub fn has(&self, relative: &Path) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let parent = relative.parent().unwrap_or(Path::new(""));
@@ -41,7 +41,7 @@ impl IgnoreLookup {
         }
     }
 
-    /// Whether a directory is left out with all in it, by its path from the root.
+    /// Whether a directory is ignored with everything in it. `relative` is relative to the root.
     pub fn has_directory(&self, relative: &Path) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         matches!(self.directory(&mut known, relative), Known::LeftOut)

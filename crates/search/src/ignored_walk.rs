@@ -1,4 +1,4 @@
-//! What rules leave out of a listing, and nothing else: for a second look, when nothing was found.
+//! Lists only the ignored files, for a second search when the first one found nothing.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -7,18 +7,18 @@ use std::sync::Arc;
 use crate::listing::{EntryOf, Listed, Listing};
 use crate::walk::{Scope, Task, Walk, Worker, put, walk_on};
 
-/// Lists what `listing` has not, because ignore files or habit leave it out. `walk` is what the listing was made
-/// for, but with all that is ignored.
+/// Lists the files that `listing` lacks because they are ignored. `walk` has the parameters of `listing`, but
+/// includes ignored files.
 pub fn walk_ignored(walk: &Walk<'_>, listing: &Listing) -> Listing {
     let mut partial: Vec<&Listed> =
         listing.beneath_top().filter(|listed| listed.pruned.ignored() > 0).collect();
     partial.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    // The first leads to all of them, wherever they are: their paths are their own.
+    // The first directory links to all of them at any depth. Each has its own path.
     let mut first = Listed { path: walk.start.to_owned(), ..Listed::default() };
     let (mut directories, mut pending) = (vec![Arc::default()], Vec::new());
     let mut worker = Worker::new(walk);
     for old in partial {
-        if walk.stop.now() {
+        if walk.stop.is_over() {
             break;
         }
         let directory = u32::try_from(directories.len()).unwrap_or(u32::MAX);
@@ -32,11 +32,11 @@ pub fn walk_ignored(walk: &Walk<'_>, listing: &Listing) -> Listing {
     }
     directories[0] = Arc::new(first);
     let (directories, complete) = walk_on(walk, directories, pending);
-    let complete = complete && listing.complete && !walk.stop.now();
+    let complete = complete && listing.complete && !walk.stop.is_over();
     Listing { directories: Arc::new(directories), complete, ..Listing::default() }
 }
 
-/// The entries of a directory that were not there before.
+/// Removes the entries that `old` already has.
 fn without(
     old: &Listed,
     mut all: Listed,

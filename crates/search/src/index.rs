@@ -1,12 +1,12 @@
-//! The index: which files cannot match, known without looking into them.
+//! The index: it knows that some files cannot match, without reading them.
 //!
-//! It never answers by itself. A file is known by its stamp (device, inode, size, both times), not by its
-//! name; of one that has the stamp of what was read, the index knows the trigrams, and if those that a
-//! pattern needs are not among them, it is not looked into. Any other file is searched as if there were no
-//! index. So there is nothing that could be out of date: a file that was changed has another stamp.
+//! It never answers a search by itself. A file is identified by its stat fingerprint (device, inode, size,
+//! mtime, ctime), not by its name. For a file with the fingerprint of indexed content, the index knows the
+//! trigrams. If a trigram that the pattern requires is missing, the file is not read. Any other file is
+//! searched as if there were no index. So nothing can be out of date: a changed file has another fingerprint.
 //!
-//! What was read an instant after it was changed might be changed once more without a trace; it is not
-//! taken until it has aged. Only file systems of this machine are taken at all.
+//! A file that was modified very recently is racy: a later write might not change its fingerprint. It is
+//! indexed only after it has aged. Only local file systems are indexed.
 
 mod bits;
 mod build;
@@ -33,21 +33,22 @@ pub(crate) use self::snapshot::{IndexPosition, View};
 use crate::index_self_check;
 use crate::pattern::Pattern;
 
-/// How an index is made, and for which trees.
+/// Settings of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexSettings {
-    /// A tree of so many files has one from its first search on, and it is kept for the next process. With
-    /// `u64::MAX` there is none.
+    /// A tree with this many files is indexed from its first search, and the index is kept for later
+    /// processes. `u64::MAX` disables the index.
     pub least_files: u64,
-    /// A tree of so many has one in memory, once it was searched several times.
+    /// A tree with this many files is indexed in memory, once it was searched several times.
     pub least_files_often: u64,
-    /// What the index of a root may take, in memory and in files together; what does not fit is searched as it is.
+    /// Size limit of the index of a root, in memory and in files together. Files beyond it are searched
+    /// without the index.
     pub max_bytes: u64,
-    /// How large the pieces are that files are cut into.
+    /// Size of the chunks that files are split into.
     pub chunk_bytes: usize,
-    /// Directories that may be watched, besides what the system allows.
+    /// Maximum number of watched directories. The system limit applies too.
     pub max_watches: usize,
-    /// Between two trials of whether index and watches are right.
+    /// Interval between two self-checks of index and watches.
     pub trial_pause: Duration,
 }
 
@@ -64,24 +65,24 @@ impl Default for IndexSettings {
     }
 }
 
-/// What there is of an index.
+/// The state of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IndexStatus {
-    /// Files that are known.
+    /// Number of indexed files.
     pub files: u64,
-    /// What it takes, in memory and in files.
+    /// Size in memory and in files.
     pub bytes: u64,
-    /// Whether it is being built.
+    /// Whether a build is running.
     pub building: bool,
-    /// How long the last build took.
+    /// Duration of the last build.
     pub built_in: Option<Duration>,
-    /// Whether there was no room for all.
+    /// Whether the size limit excluded some files.
     pub full: bool,
-    /// Directories that are watched: nothing in them is asked for its stamp.
+    /// Number of watched directories. Their files need no stat.
     pub watched: u64,
-    /// Why there is none any more, if it was once wrong.
+    /// Why the index was disabled, if a self-check found an error.
     pub off: Option<String>,
-    /// A change was made that no watch told of: there are none any more.
+    /// Whether watching was disabled, because a watch missed a change.
     pub deaf: bool,
 }
 
@@ -89,9 +90,9 @@ pub struct IndexStatus {
 #[derive(Debug)]
 pub(crate) struct Index {
     settings: IndexSettings,
-    /// Where it is kept for the next process.
+    /// Where segments are kept for later processes.
     shelf: Option<ContentCache>,
-    /// Somebody has looked there.
+    /// Whether the kept segments were loaded.
     is_loaded: AtomicBool,
     view: Mutex<Arc<View>>,
     building: Mutex<Building>,
@@ -101,31 +102,31 @@ pub(crate) struct Index {
 #[derive(Debug, Default)]
 struct Building {
     running: bool,
-    /// Not before this.
+    /// No build starts before this time.
     next: Option<Instant>,
     serial: u32,
     took: Option<Duration>,
     full: bool,
-    /// When it was last tried whether the index is right.
+    /// Time of the last self-check.
     tried: Option<Instant>,
-    /// It was not, and this is why; whether somebody was told.
+    /// Why the index was disabled, and whether that was reported.
     off: Option<String>,
     is_told: bool,
 }
 
-/// Between two builds there is at least this, and ten times what the last one took: a file that is not in the
-/// index yet costs little.
+/// Minimum pause between two builds: this, or ten times the duration of the last build. Few unindexed files
+/// cost little.
 const CALM: Duration = Duration::from_millis(250);
 const CALM_TIMES: u32 = 10;
 
-/// What was kept of a root and not changed for so long goes when another root is asked for.
+/// The kept index of a root that was not changed for this time is deleted when another root is loaded.
 const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// So many files of kept segments are held open; the lists of further ones are held in memory, since handles
-/// are scarcer.
+/// Number of segment files that are held open. The posting lists of further ones are held in memory, since
+/// file descriptors are scarcer.
 const MAX_OPEN: usize = 64;
 
-/// Where there was no room for all, trying again is of little use.
+/// Pause after a build that hit the size limit. Another build would find little room.
 const FULL_CALM: Duration = Duration::from_secs(600);
 
 impl Index {
@@ -134,8 +135,7 @@ impl Index {
         Index { settings, shelf, is_loaded, view, building, stop }
     }
 
-    /// Takes in what an earlier process has kept, once. What does not hold together goes, and so does what
-    /// there is no room for.
+    /// Loads the kept segments, once. Deletes segments that are invalid or exceed the size limit.
     pub(crate) fn load(&self) {
         let Some(shelf) = &self.shelf else { return };
         if self.is_loaded.swap(true, Ordering::Relaxed) {
@@ -161,20 +161,20 @@ impl Index {
                 None => shelf.remove(&shelved.hash),
             }
         }
-        // The newest came first, and is to be known best.
+        // The newest segment comes first in the cache. It must have the highest serial.
         if !segments.is_empty() {
             self.publish(|view| view.with(segments.into_iter().rev()));
         }
     }
 
-    /// Forgets everything, and keeps nothing for the next process.
+    /// Deletes the index, in memory and in the cache.
     pub(crate) fn forget(&self) -> Result<(), FsError> {
         self.is_loaded.store(true, Ordering::Relaxed);
         self.publish(|_| View::default());
         self.shelf.as_ref().map_or(Ok(()), ContentCache::clear)
     }
 
-    /// What it makes of a pattern for files of up to so many bytes; nothing, if it cannot help.
+    /// Prepares the index for a pattern and files of at most `max_bytes`. `None` if the index cannot help.
     pub(crate) fn narrow(&self, pattern: &Pattern, max_bytes: u64) -> Option<Narrowed> {
         Narrowed::new(self.view(), pattern, max_bytes)
     }
@@ -183,7 +183,7 @@ impl Index {
         self.view().segments.is_empty()
     }
 
-    /// Takes in what is not in it yet, in the background, unless that was done just now.
+    /// Indexes new files in the background, unless a build just ran.
     pub(crate) fn build_later(self: &Arc<Self>, tree: &TreeReader, work: Work) {
         let mut building = self.building();
         let is_calm = building.next.is_none_or(|next| Instant::now() >= next);
@@ -195,8 +195,8 @@ impl Index {
         building.running = thread.spawn(move || index.build_aside(&tree, &work)).is_ok();
     }
 
-    /// Tries in the background whether it is right about a pattern, unless that was done just now. If it is not,
-    /// there is no index from then on.
+    /// Checks in the background whether the index is right about a pattern, unless a check just ran. If it is
+    /// wrong, the index is disabled.
     pub(crate) fn try_later(self: &Arc<Self>, tree: &TreeReader, work: Work, pattern: &Pattern) {
         let mut building = self.building();
         let is_due =
@@ -214,25 +214,25 @@ impl Index {
                 index.turn_off(why);
             }
         };
-        // One that cannot be started now is tried another time.
+        // If the thread cannot be started, the next check is made later.
         let _ = thread.spawn(trial);
     }
 
-    /// Why it is off, for the first who asks.
+    /// Why the index was disabled. Returned only once.
     pub(crate) fn take_alarm(&self) -> Option<String> {
         let mut building = self.building();
         let why = building.off.clone()?;
         (!std::mem::replace(&mut building.is_told, true)).then_some(why)
     }
 
-    /// From now on there is none, and none is left to others.
+    /// Disables the index and deletes its kept segments.
     fn turn_off(&self, why: String) {
         self.building().off = Some(why);
         self.end();
         let _ = self.forget();
     }
 
-    /// Takes in what is not in it yet, here and now.
+    /// Indexes new files in this thread.
     pub(crate) fn build_now(&self, tree: &TreeReader, work: &Work) {
         if self.is_ended() {
             return;
@@ -262,21 +262,21 @@ impl Index {
         }
     }
 
-    /// Whether nothing more is to be done.
+    /// Whether the index was disabled or stopped.
     pub(crate) fn is_ended(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Ends what is under way in the background.
+    /// Stops work in the background.
     pub(crate) fn end(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
     fn build_aside(&self, tree: &TreeReader, work: &Work) {
-        // Whatever else wants the processor comes first. Of a thread that is all that is asked, and if the
-        // system refuses, it is only less polite.
+        // Other work on the processor has priority. If the system denies this, the build only competes with
+        // it.
         let _ = rustix::process::setpriority_process(None, 19);
-        // A panic must not leave behind that somebody is at it.
+        // A panic must reset `running` too.
         struct Ending<'a>(&'a Index);
         impl Drop for Ending<'_> {
             fn drop(&mut self) {
@@ -287,15 +287,15 @@ impl Index {
         self.build_now(tree, work);
     }
 
-    /// What there is of it now.
+    /// The current snapshot.
     pub(crate) fn view(&self) -> Arc<View> {
         self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts another view in place of the one that there is.
+    /// Replaces the current snapshot.
     fn publish(&self, change: impl FnOnce(&View) -> View) {
         let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-        // Also what was under way when it was turned off comes to nothing.
+        // Discards a build that was running when the index was stopped.
         *view = if self.is_ended() { Arc::default() } else { Arc::new(change(&view)) };
     }
 

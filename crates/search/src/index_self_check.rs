@@ -1,7 +1,7 @@
-//! A net under the index: what it says is tried on some files now and then, when nobody waits.
+//! A self-check of the index: searches a sample of files without it, in the background.
 //!
-//! It should never catch anything. If it does, the index of that root is off from then on, and its status
-//! says why: slower, and right.
+//! It should never find an error. If it does, the index of that root is disabled and its status says why:
+//! slower, but right.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -14,16 +14,16 @@ use crate::line_matches::{MatchOptions, find};
 use crate::listing::{EntryOf, Listed};
 use crate::pattern::Pattern;
 
-/// So many files are tried at a time.
+/// Number of files in one check.
 const TRIED: usize = 400;
 
-/// No file takes as long.
+/// Longer than any file takes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// No larger file is tried.
+/// Larger files are not checked.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Tries what an index says about a pattern on files of a tree; answers what is wrong, if anything is.
+/// Compares the index with full searches of some files. Returns a description of the first error.
 pub(crate) fn cast(
     index: &Index,
     tree: &TreeReader,
@@ -32,7 +32,7 @@ pub(crate) fn cast(
 ) -> Option<String> {
     let narrowed = index.narrow(pattern, MAX_BYTES)?;
     let count = work.directories.iter().filter(|listed| !listed.gone).count().max(1);
-    // Other directories each time.
+    // Starts at another directory each time.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let first = now.subsec_nanos() as usize % count;
     let mut tried = 0;
@@ -59,10 +59,10 @@ pub(crate) fn cast(
     None
 }
 
-/// Whether the index says that there is no match where there is one.
+/// Whether the index excludes a match that exists.
 fn is_wrong(narrowed: &Narrowed, pattern: &Pattern, stamp: &Stamp, bytes: &[u8]) -> bool {
     let Some(place) = narrowed.view().find(stamp) else { return false };
-    // What must be looked at closely is not for here.
+    // Files that need inspection are not checked here.
     if is_strange(bytes) || std::str::from_utf8(bytes).is_err() {
         return false;
     }
@@ -84,7 +84,7 @@ fn is_wrong(narrowed: &Narrowed, pattern: &Pattern, stamp: &Stamp, bytes: &[u8])
     }
 }
 
-/// Whether the file was not changed while it was looked at.
+/// Whether the file did not change while it was checked.
 fn is_still(
     directory: &Directory,
     listed: &Listed,

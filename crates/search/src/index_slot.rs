@@ -1,15 +1,15 @@
-//! What is known of a file whose directory is watched: where it is in the index.
+//! The known index position of a file in a watched directory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::index::IndexPosition;
 
-/// A place, or none, and how often it was forgotten. Who finds out a place says what it knew before; if it
-/// was forgotten since, something has happened to the file, and what was found out is not noted.
+/// An index position, or none, and a counter of invalidations. A reader takes the version before it stats the
+/// file. If the slot was cleared since, the file may have changed, and the position is not stored.
 #[derive(Debug, Default)]
 pub(crate) struct Slot(AtomicU64);
 
-/// How often a slot was forgotten.
+/// How often a slot was cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Version(u64);
 
@@ -20,12 +20,12 @@ impl Slot {
         IndexPosition::unpacked(self.0.load(Ordering::SeqCst) & PLACE)
     }
 
-    /// To be asked before anything else is.
+    /// Must be read before the file is examined.
     pub(crate) fn version(&self) -> Version {
         Version(self.0.load(Ordering::SeqCst) >> IndexPosition::BITS)
     }
 
-    /// Notes a place, unless it was forgotten since.
+    /// Stores a position, unless the slot was cleared after `version`.
     pub(crate) fn put(&self, version: Version, place: IndexPosition) {
         let now = self.0.load(Ordering::SeqCst);
         let Some(packed) = place.packed() else { return };
@@ -40,7 +40,7 @@ impl Slot {
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, forgotten);
     }
 
-    /// The same, for a new listing of the directory.
+    /// A copy, for a new listing of the directory.
     pub(crate) fn carried(&self) -> Slot {
         Slot(AtomicU64::new(self.0.load(Ordering::SeqCst)))
     }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_forgotten_since_is_not_noted() {
+    fn a_position_is_not_stored_after_the_slot_was_cleared() {
         let (slot, place) = (Slot::default(), IndexPosition::unpacked(0x1_4003).unwrap());
         let before = slot.version();
         slot.put(before, place);

@@ -1,4 +1,4 @@
-//! Looking for a pattern in a file that is too large to be held: window by window, each of whole lines.
+//! Searches a file that is too large for memory, in windows of whole lines.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -9,18 +9,18 @@ use toolcrib_fs::{Directory, Stamp};
 use crate::grep::{BINARY, ChunkDecoder, Grep, Outcome};
 use crate::line_matches::{Finding, MatchOptions};
 
-/// So much is read at a time.
+/// Number of bytes read at a time.
 const READ_BYTES: u64 = 4 << 20;
 
-/// So much of the beginning tells what kind of text it is.
+/// Number of bytes at the beginning from which the encoding is detected.
 const SAMPLE_BYTES: usize = 1 << 20;
 
-/// A longer line is not held, so nothing is known of it.
+/// A longer line is not held in memory. It is reported as undecided.
 pub(crate) const MAX_LINE_BYTES: usize = 32 << 20;
 
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Looks into a file of this stamp, in flat memory.
+/// Searches the file with this stat fingerprint, in constant memory.
 pub(crate) fn search(
     grep: &Grep<'_>,
     directory: &Directory,
@@ -43,7 +43,8 @@ pub(crate) fn search(
     if stream.is_binary {
         return Outcome::Binary;
     }
-    // A file that others write to is searched as it was read; one that was not read to its end is not known.
+    // A file that is being written to is searched as it was read. A file that was not read to its end is not
+    // reported.
     let to_the_end = stream.read_to == stamp.size || stream.is_enough();
     if taken.is_err() || !(to_the_end || stream.stopped) {
         return Outcome::Unreadable;
@@ -58,7 +59,7 @@ pub(crate) fn search(
     }
 }
 
-/// A file that is no text, as it is.
+/// Passes the bytes of a binary file through.
 struct AsBytes;
 
 impl ChunkDecoder for AsBytes {
@@ -76,10 +77,10 @@ struct Stream<'a> {
     finding: Finding,
     pieces: Option<Box<dyn ChunkDecoder>>,
     encoding: Option<&'static str>,
-    /// What is held: lines that may be shown before the next hit, then what is not searched.
+    /// Lines that may be shown before the next match, then lines that are not searched yet.
     window: Vec<u8>,
     searched: usize,
-    /// The line that the window ends in is too long, and the rest of it is passed over.
+    /// The current line is too long, and the rest of it is skipped.
     in_long_line: bool,
     read_to: u64,
     is_binary: bool,
@@ -102,7 +103,7 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Sees from its beginning what kind of text it is; answers whether it is searched.
+    /// Detects the encoding. Returns whether the file is searched.
     fn begin(&mut self, part: &[u8]) -> bool {
         let sample = &part[..part.len().min(SAMPLE_BYTES)];
         self.pieces = self.grep.letters.pieces(sample);
@@ -114,9 +115,9 @@ impl<'a> Stream<'a> {
         !self.is_binary
     }
 
-    /// Takes the next part; answers whether another is of use.
+    /// Searches the next part. Returns whether another part is needed.
     fn feed(&mut self, part: &[u8], is_last: bool) -> bool {
-        if self.grep.stop.now() {
+        if self.grep.stop.is_over() {
             self.stopped = true;
             return false;
         }
@@ -157,12 +158,12 @@ impl<'a> Stream<'a> {
         !self.is_enough() && !self.stopped
     }
 
-    /// Whether all hits and lines are there that are wanted.
+    /// Whether all wanted matches and context lines were found.
     fn is_enough(&self) -> bool {
         self.finding.is_enough()
     }
 
-    /// Drops what is searched, but for lines that may be shown before a hit.
+    /// Drops the searched lines, except those that may be shown before a match.
     fn forget(&mut self) {
         let kept = self.finding.start_of_context(&self.window[..self.searched]);
         self.finding.forget(&self.window, kept);

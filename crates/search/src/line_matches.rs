@@ -1,4 +1,4 @@
-//! What a pattern finds in one text: how often, and the lines to show.
+//! The matches of a pattern in one text: their number, and the lines to show.
 
 use std::ops::Range;
 
@@ -9,39 +9,39 @@ use crate::deadline::Deadline;
 use crate::pattern::{Engine, Pattern};
 use crate::rank::is_definition;
 
-/// What is wanted of the hits in one text.
+/// Limits and context lines of a search in one text.
 #[derive(Debug, Clone, Copy)]
 pub struct MatchOptions {
-    /// So many hits from the beginning are not shown.
+    /// Number of matches at the beginning that are not shown.
     pub skip: u64,
-    /// So many are shown.
+    /// Maximum number of matches that are shown.
     pub most: u64,
-    /// Counting ends here.
+    /// Counting stops at this number.
     pub count_to: u64,
-    /// Lines shown before a hit.
+    /// Lines shown before a match.
     pub before: u64,
-    /// Lines shown after a hit.
+    /// Lines shown after a match.
     pub after: u64,
 }
 
 impl MatchOptions {
-    /// No line is shown, hits are counted up to a number.
+    /// Shows no line and counts matches up to `count_to`.
     pub fn count(count_to: u64) -> MatchOptions {
         MatchOptions { skip: 0, most: 0, count_to, before: 0, after: 0 }
     }
 }
 
-/// What was found in one text.
+/// The matches in one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineMatches {
-    /// How many lines matched, or how often it did, if matches go over lines.
+    /// Number of matching lines, or of matches if matches may span lines.
     pub count: u64,
-    /// Whether one of the first hits looks like the definition of what was looked for.
+    /// Whether one of the first matches looks like a definition.
     pub definition: bool,
-    /// Lines of which nothing is known, because the pattern backtracks too much there. Where matches go over
-    /// lines, one stands for all that come behind it.
+    /// Lines on which the pattern backtracks too much. If matches may span lines, one line stands for the
+    /// rest of the text.
     pub undecided: Undecided,
-    /// Time was over before the end of the text.
+    /// The deadline passed before the end of the text.
     pub stopped: bool,
     /// The lines to show, in order.
     pub lines: Vec<ShownLine>,
@@ -50,22 +50,22 @@ pub struct LineMatches {
 }
 
 impl LineMatches {
-    /// Whether the whole text is known to have no match.
+    /// Whether the whole text certainly has no match.
     pub(crate) fn is_nothing(&self) -> bool {
         self.count == 0 && self.undecided.count == 0 && !self.stopped
     }
 }
 
-/// Lines of which nothing is known.
+/// Undecided lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Undecided {
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// The numbers of the first, from 1.
+    /// The first line numbers, from 1.
     pub first: Vec<u64>,
 }
 
-/// So many lines of which nothing is known are named.
+/// Number of undecided lines that are named.
 const NAMED_LINES: usize = 3;
 
 /// A line to show.
@@ -73,32 +73,32 @@ const NAMED_LINES: usize = 3;
 pub struct ShownLine {
     /// Its number, from 1.
     pub number: u64,
-    /// Which hit of the text it belongs to, from 0; nothing, if it only stands beside one.
+    /// The number of its match in the text, from 0. `None` for a context line.
     pub hit: Option<u64>,
-    /// What it says, or the part around the match.
+    /// The line, or the part around the match.
     pub text: Vec<u8>,
-    /// Where the match begins in the line, in characters from 1.
+    /// The column of the match, in characters from 1.
     pub column: u64,
-    /// Characters before the part that is shown.
+    /// Number of characters before the shown part.
     pub before: u64,
-    /// Characters after it.
+    /// Number of characters after the shown part.
     pub after: u64,
 }
 
-/// A line of so many bytes is shown whole.
+/// A line of at most this length is shown whole.
 const WHOLE_BYTES: usize = 500;
 
-/// Of a longer one, so much before the match and so much from where it begins.
+/// The part of a longer line that is shown, before and from the start of the match.
 const BEFORE_MATCH: usize = 100;
 const FROM_MATCH: usize = 200;
 
-/// A match over so many lines is shown by its first ones.
+/// A longer match is shown by its first lines.
 const MAX_MATCH_LINES: u64 = 50;
 
-/// So many hits are looked at for a definition.
+/// Number of matches that are examined for a definition.
 const DEFINITION_HITS: u64 = 50;
 
-/// Looks for a pattern in a text whose lines end with `\n`.
+/// Searches a text whose lines end in `\n`.
 pub(crate) fn find(
     pattern: &Pattern,
     text: &[u8],
@@ -110,7 +110,7 @@ pub(crate) fn find(
     finding.finish()
 }
 
-/// Finds one line after the other; the engine may tell only where one might be.
+/// Searches line by line. The engine may return a candidate line only.
 fn line_by_line(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut In<'_>) {
     let mut at = from;
     while at < text.len() {
@@ -140,7 +140,7 @@ fn line_by_line(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut 
     }
 }
 
-/// Finds matches that may go over several lines.
+/// Searches for matches that may span lines.
 fn over_lines(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut In<'_>) {
     let mut at = from;
     while at <= text.len() {
@@ -152,26 +152,26 @@ fn over_lines(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut In
     }
 }
 
-/// The line that a place is in, without its `\n`.
+/// The line that contains an offset, without its `\n`.
 pub(crate) fn line_around(text: &[u8], at: usize) -> Range<usize> {
     let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |before| before + 1);
     let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |after| at + after);
     start..end
 }
 
-/// What was found so far, in one text or in several windows of a larger one.
+/// Collects matches from one text, or from the windows of a larger one.
 #[derive(Debug)]
 pub(crate) struct Finding {
     keep: MatchOptions,
     hits: LineMatches,
-    /// Where line numbers are counted up to, and the number there.
+    /// The offset up to which lines are counted, and the line number there.
     counted: usize,
     number: u64,
-    /// The same for lines that are named only.
+    /// Offset and line number as above, but counted only for undecided lines.
     named: (usize, u64),
-    /// Lines up to here are shown already.
+    /// Lines before this offset are already shown.
     shown_to: usize,
-    /// Lines still to be shown after the last hit.
+    /// Number of context lines still to be shown after the last match.
     owed: u64,
 }
 
@@ -181,7 +181,7 @@ impl Finding {
         Finding { keep, hits, counted: 0, number: 1, named, shown_to: 0, owed: 0 }
     }
 
-    /// Looks for a pattern in a text, from a line on.
+    /// Searches a text from the offset of a line.
     pub(crate) fn find(
         &mut self,
         pattern: &Pattern,
@@ -204,27 +204,26 @@ impl Finding {
         finding.pay(text.len());
     }
 
-    /// All of it.
     pub(crate) fn finish(self) -> LineMatches {
         self.hits
     }
 
-    /// Whether no further line is of use.
+    /// Whether no further line is needed.
     pub(crate) fn is_enough(&self) -> bool {
         !self.wants_hits() && self.owed == 0
     }
 
-    /// Whether time was over before the end of a text.
+    /// Whether the deadline passed before the end of a text.
     pub(crate) fn is_stopped(&self) -> bool {
         self.hits.stopped
     }
 
-    /// Whether nothing was passed yet.
+    /// Whether nothing was discarded or counted yet.
     pub(crate) fn is_at_beginning(&self) -> bool {
         self.number == 1 && self.counted == 0
     }
 
-    /// Where the lines begin that may be shown before a hit that comes behind this text.
+    /// The start of the lines that may be shown before a match that follows this text.
     pub(crate) fn start_of_context(&self, text: &[u8]) -> usize {
         let mut start = text.len();
         for _ in 0..self.keep.before {
@@ -236,7 +235,7 @@ impl Finding {
         start
     }
 
-    /// Lets go of the beginning of a text: from here on it begins behind that.
+    /// Discards the first bytes of a text. Offsets then refer to the rest.
     pub(crate) fn forget(&mut self, text: &[u8], bytes: usize) {
         let lines = |from: usize| {
             memchr::memchr_iter(b'\n', text.get(from..bytes).unwrap_or_default()).count() as u64
@@ -248,7 +247,7 @@ impl Finding {
         self.shown_to = self.shown_to.saturating_sub(bytes);
     }
 
-    /// Notes that nothing is known of the line at a place.
+    /// Reports the line at an offset as undecided.
     pub(crate) fn pass_over(&mut self, text: &[u8], at: usize) {
         In { state: self, text }.undecided(at..text.len());
     }
@@ -257,7 +256,7 @@ impl Finding {
         self.hits.count < self.keep.count_to
     }
 
-    /// Whether it matters where in its line the next hit is.
+    /// Whether the position of the next match in its line is needed.
     fn needs_place(&self) -> bool {
         let shown = self.hits.count >= self.keep.skip
             && self.hits.count < self.keep.skip.saturating_add(self.keep.most);
@@ -265,7 +264,7 @@ impl Finding {
     }
 }
 
-/// What is found in one text or window.
+/// The matches in one text or window.
 struct In<'a> {
     state: &'a mut Finding,
     text: &'a [u8],
@@ -288,18 +287,18 @@ impl In<'_> {
         self.state.hits.stopped = looked_to < text.len();
     }
 
-    /// Takes a match, which may go over several lines; answers whether another is of use.
+    /// Adds a match, which may span lines. Returns whether another is wanted.
     fn matched(&mut self, place: Range<usize>) -> bool {
         let first = line_around(self.text, place.start);
         if first.start >= self.text.len() {
             return false;
         }
-        // The end of the last line is not the beginning of another.
+        // A match that ends with a line end does not include the next line.
         let last = line_around(self.text, place.end.max(place.start + 1) - 1);
         self.hit(first.start..last.end, place)
     }
 
-    /// Notes a line of which nothing is known; answers whether more is of use.
+    /// Adds an undecided line. Returns whether more results are wanted.
     fn undecided(&mut self, line: Range<usize>) -> bool {
         let undecided = &mut self.state.hits.undecided;
         undecided.count += 1;
@@ -313,7 +312,7 @@ impl In<'_> {
         true
     }
 
-    /// Takes a hit; answers whether another is of use.
+    /// Adds a match with its lines. Returns whether another is wanted.
     fn hit(&mut self, lines: Range<usize>, place: Range<usize>) -> bool {
         let at = self.state.hits.count;
         self.state.hits.count += 1;
@@ -333,7 +332,7 @@ impl In<'_> {
         self.state.hits.count < self.state.keep.count_to
     }
 
-    /// Shows what is owed after the last hit, up to the next one.
+    /// Shows the context lines that are due after the last match, up to `until`.
     fn pay(&mut self, until: usize) {
         while self.state.owed > 0 && self.state.shown_to < until.min(self.text.len()) {
             let line = line_around(self.text, self.state.shown_to);
@@ -401,7 +400,7 @@ fn shown(number: u64, line: &[u8], place: Option<usize>, hit: Option<u64>) -> Sh
     }
 }
 
-/// The place itself, or the beginning of the character that it is in.
+/// The offset, moved back to the start of a character.
 fn boundary(line: &[u8], at: usize) -> usize {
     let back = (0..4).find(|back| {
         at.checked_sub(*back).is_none_or(|at| line.get(at).is_none_or(|byte| byte & 0xc0 != 0x80))

@@ -1,4 +1,4 @@
-//! What a walk found: directories with their names in order, and what was left out.
+//! The result of a walk: directories with their names in order, and the pruned entries.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -14,28 +14,28 @@ use crate::mtime_cache::{Times, modified};
 use crate::walk::Scope;
 use crate::watch_state::WatchState;
 
-/// The files of a tree. Directories hold their names in one piece, so that a file costs its name and
-/// sixteen bytes.
+/// The files of a tree. A directory holds its names in one buffer, so that a file costs its name and sixteen
+/// bytes.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// Every directory but the first is an entry of one before it.
+    /// Every directory but the first is an entry of an earlier one.
     pub(crate) directories: Arc<Vec<Arc<Listed>>>,
-    /// The one where the listing begins.
+    /// The directory where the listing begins.
     pub(crate) top: u32,
-    /// Whether the walk came to its end.
+    /// Whether the walk finished before its deadline.
     pub complete: bool,
-    /// Whether its directories are those of the whole root, which are kept.
+    /// Whether its directories are the cached ones of the whole root.
     pub(crate) hot: bool,
-    /// What was found out about it, perhaps for an earlier question.
+    /// Derived values, perhaps computed by an earlier call.
     pub(crate) summary: Arc<Summary>,
 }
 
-/// What is asked of every listing, and the same as long as no directory changes.
+/// Derived values that stay valid as long as no directory changes.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
-    /// Files and links, in the order of their paths.
+    /// Files and symlinks, in path order.
     entries: OnceLock<Arc<[FileId]>>,
-    /// The same without links.
+    /// Files without symlinks, in path order.
     files: OnceLock<Arc<[FileId]>>,
     pruned: OnceLock<Pruned>,
 }
@@ -43,29 +43,29 @@ pub(crate) struct Summary {
 /// One directory of a listing.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    /// From the root.
+    /// Relative to the root.
     pub(crate) path: PathBuf,
-    /// Whether its name, or one above it within the walk, begins with a dot.
+    /// Whether its name, or a directory name above it within the walk, begins with a dot.
     pub(crate) hidden: bool,
     pub(crate) names: Vec<u8>,
-    /// In the order of their names.
+    /// In name order.
     pub(crate) entries: Vec<Entry>,
     pub(crate) pruned: Pruned,
-    /// As it was just before it was read; nothing, if it may have changed since without a trace.
+    /// The stat fingerprint just before it was read. `None` if it was racy.
     pub(crate) stamp: Option<Stamp>,
-    /// The rules that it was entered with, and those that hold in it.
+    /// The rules that it inherits, and the rules that apply in it.
     pub(crate) above: Scope,
     pub(crate) rules: Scope,
-    /// The ignore files that it has, each with its stamp; a repository need not have one of excludes.
+    /// Its ignore files, with their stat fingerprints. A repository need not have an exclude file.
     pub(crate) ignore_files: IgnoreFiles,
     pub(crate) ignore_stamps: Vec<(Option<Stamp>, PathBuf)>,
-    /// It is not there any more, and nothing leads here.
+    /// It no longer exists, and no entry refers to it.
     pub(crate) gone: bool,
-    /// Which directory it was.
+    /// Device and inode.
     pub(crate) identity: Option<(u64, u64)>,
     /// Whether it is watched.
     pub(crate) state: WatchState,
-    /// For each entry, what is known of the file; of use only while the directory is watched.
+    /// The index position of each entry. Valid only while the directory is watched.
     pub(crate) slots: Vec<Slot>,
     pub(crate) times: Times,
 }
@@ -81,11 +81,11 @@ pub(crate) struct Entry {
 pub(crate) enum EntryOf {
     File,
     Link,
-    /// Which directory of the listing it is.
+    /// Position of the directory in the listing.
     Directory(u32),
 }
 
-/// Whether there are at least so many files, links and directories.
+/// Whether there are at least `least` files, symlinks and directories.
 pub(crate) fn has_entries(directories: &[Arc<Listed>], least: u64) -> bool {
     let mut count = 0;
     let mut counts = directories.iter().map(|listed| {
@@ -95,40 +95,40 @@ pub(crate) fn has_entries(directories: &[Arc<Listed>], least: u64) -> bool {
     least == 0 || counts.any(|count| count >= least)
 }
 
-/// Nothing that was noted of any file holds any more; what is watched still is.
+/// Invalidates everything that is known about files. Watches stay.
 pub(crate) fn forget_all(directories: &[Arc<Listed>]) {
     directories.iter().for_each(|listed| listed.state.forget(&listed.slots));
 }
 
-/// A file of a listing.
+/// Identifies a file of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileId {
     pub(crate) directory: u32,
     pub(crate) entry: u32,
 }
 
-/// What a walk left out, or could not see.
+/// The entries that a walk left out.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Pruned {
-    /// Files that ignore files, or habit, leave out.
+    /// Number of files that are ignored by ignore files or by default.
     pub ignored_files: u64,
-    /// Directories of that kind, which were not entered.
+    /// Number of ignored directories. They were not entered.
     pub ignored_directories: u64,
-    /// The first of them, directories with a slash at their end.
+    /// The first ignored paths. Directories end with a slash.
     pub ignored_names: Vec<PathBuf>,
-    /// Directories that could not be read.
+    /// Number of directories that could not be read.
     pub unreadable: u64,
     /// The first of them.
     pub unreadable_names: Vec<PathBuf>,
-    /// Directories whose path is longer than the system takes.
+    /// Number of directories whose path is longer than the system limit.
     pub too_deep: u64,
 }
 
-/// So many of what was left out are named.
+/// Number of pruned paths that are named.
 pub(crate) const NAMED: usize = 5;
 
 impl Pruned {
-    /// How much was left out by rules.
+    /// Number of ignored files and directories.
     pub fn ignored(&self) -> u64 {
         self.ignored_files + self.ignored_directories
     }
@@ -167,8 +167,8 @@ impl Listed {
         self.entries = entries;
     }
 
-    /// Makes a slot for each entry. What was known before stays known, if it is the same directory: then it
-    /// was watched while it was listed.
+    /// Creates a slot for each entry. If `old` is the same directory, its positions are kept: it was watched
+    /// while it was listed.
     pub(crate) fn make_slots(&mut self, old: Option<&Listed>) {
         let Some(old) = old.filter(|old| old.identity.is_some() && old.identity == self.identity)
         else {
@@ -184,18 +184,17 @@ impl Listed {
         self.slots = self.entries.iter().map(carried).collect();
     }
 
-    /// The stamp of a file, asked of the disk; and if what is found out by it may be noted, how often the file was
-    /// forgotten before.
+    /// Stats a file. Also returns the slot version from before, if the result may be stored.
     pub(crate) fn ask(
         &self,
         directory: &Directory,
         entry: usize,
     ) -> Option<(Stamp, Option<Version>)> {
-        // In this order: what happens from here on shows in the version.
+        // The order matters: a change from here on changes the version.
         let version = self.slots.get(entry).map(Slot::version);
         let is_watched = self.state.watch().is_some();
         let stamp = directory.stamp_of(self.name(*self.entries.get(entry)?))?;
-        // Through another name it could be changed where nobody watches.
+        // A file with several names could be changed through a name that is not watched.
         Some((stamp, version.filter(|_| is_watched && !stamp.is_shared)))
     }
 
@@ -204,7 +203,7 @@ impl Listed {
         self.position(name).and_then(|at| self.slots.get(at))
     }
 
-    /// Which directory of the listing it is.
+    /// The position in the listing of a subdirectory.
     pub(crate) fn directory_called(&self, name: &OsStr) -> Option<u32> {
         match self.entries[self.position(name)?].kind {
             EntryOf::Directory(at) => Some(at),
@@ -212,7 +211,7 @@ impl Listed {
         }
     }
 
-    /// Whether something in it is called so.
+    /// Whether it has an entry of this name.
     pub(crate) fn has(&self, name: &OsStr) -> bool {
         self.position(name).is_some()
     }
@@ -221,7 +220,7 @@ impl Listed {
         self.entries.binary_search_by(|entry| self.name(*entry).cmp(name)).ok()
     }
 
-    /// The path of an entry from the root, in place of what the buffer has.
+    /// Writes the path of an entry, relative to the root, into `path`.
     pub(crate) fn path_of(&self, entry: Entry, path: &mut Vec<u8>) {
         path.clear();
         path.extend_from_slice(self.path.as_os_str().as_bytes());
@@ -233,7 +232,7 @@ impl Listed {
 }
 
 impl Listing {
-    /// What was left out, in all directories.
+    /// The pruned entries of all directories.
     pub fn pruned(&self) -> Pruned {
         self.summary.pruned.get_or_init(|| self.all_pruned()).clone()
     }
@@ -247,7 +246,7 @@ impl Listing {
         pruned
     }
 
-    /// A listing of one file, by its path from the root.
+    /// A listing of one file. `path` is relative to the root.
     pub fn of_file(path: &Path) -> Listing {
         let mut directory =
             Listed { path: path.parent().unwrap_or(Path::new("")).to_owned(), ..Listed::default() };
@@ -261,13 +260,14 @@ impl Listing {
         }
     }
 
-    /// How many files and links there are.
+    /// The number of files and symlinks.
     pub fn count(&self) -> usize {
         self.entries().len()
     }
 
-    /// The files and links that `wanted` chooses, in the order of their paths, name by name. A directory is left
-    /// out as a whole if `may_have` says so of its names, which are written one after the other.
+    /// The files and symlinks for which `wanted` returns true, in path order, component by component. A
+    /// directory is skipped as a whole if `may_have` returns false for its names, which are concatenated
+    /// without separators.
     pub fn choose(
         &self,
         may_have: impl Fn(&[u8]) -> bool,
@@ -291,7 +291,7 @@ impl Listing {
         chosen
     }
 
-    /// All files, in the order of their paths; no links.
+    /// All files in path order, without symlinks.
     pub fn files(&self) -> Arc<[FileId]> {
         let no_links = || {
             let entries = self.entries();
@@ -311,12 +311,12 @@ impl Listing {
         })
     }
 
-    /// When each of some files was last changed, in seconds and nanoseconds; nothing for those that are gone.
+    /// The mtime of each file, in seconds and nanoseconds. `None` for files that no longer exist.
     pub fn modified(&self, tree: &TreeReader, files: &[FileId]) -> Vec<Option<(i64, i64)>> {
         modified(tree, self, files)
     }
 
-    /// The directories that `wanted` chooses by their path from the root, as many as `most`.
+    /// The first `most` directories for which `wanted` returns true. Paths are relative to the root.
     pub fn choose_directories(
         &self,
         most: usize,
@@ -330,24 +330,24 @@ impl Listing {
             .collect()
     }
 
-    /// The path of a file from the root.
+    /// The path of a file, relative to the root.
     pub fn path(&self, file: FileId) -> PathBuf {
         let directory = &self.directories[file.directory as usize];
         directory.path.join(self.name(file))
     }
 
-    /// The name of a file in its directory.
+    /// The name of a file.
     pub fn name(&self, file: FileId) -> &OsStr {
         let directory = &self.directories[file.directory as usize];
         directory.name(directory.entries[file.entry as usize])
     }
 
-    /// The path of the directory that a file is in, from the root.
+    /// The path of a file's directory, relative to the root.
     pub fn directory_of(&self, file: FileId) -> &Path {
         &self.directories[file.directory as usize].path
     }
 
-    /// Whether it is a link.
+    /// Whether it is a symlink.
     pub fn is_link(&self, file: FileId) -> bool {
         let directory = &self.directories[file.directory as usize];
         directory.entries[file.entry as usize].kind == EntryOf::Link
@@ -360,7 +360,7 @@ impl Listing {
         })
     }
 
-    /// Visits every file and link in the order of the paths.
+    /// Visits every file and symlink in path order.
     fn in_order(&self, mut visit: impl FnMut(u32, u32)) {
         let first = self.directories.get(self.top as usize);
         let mut open: Vec<(u32, usize)> = Vec::from_iter(first.map(|_| (self.top, 0)));

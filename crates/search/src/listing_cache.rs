@@ -1,12 +1,12 @@
-//! The file table of a process that lives long: what was listed for one question serves the next.
+//! Listings that a long-lived process keeps between calls.
 //!
-//! It is exact without anybody watching. Whatever appears, goes or is renamed in a directory changes the
-//! directory's stamp, and a rule that changes changes the stamp of its file; so at each question every
-//! directory and every ignore file is asked for its stamp, and those that are not what they were are
-//! listed again. That takes a twentieth of a walk. What files say is never kept here.
+//! A cached listing is exact even without watches. Every addition, removal or rename in a directory changes
+//! the directory's stat fingerprint, and a changed rule changes the fingerprint of its file. So each call
+//! stats every directory and every ignore file, and lists the changed directories again. That takes a
+//! twentieth of a walk. File contents are not kept here.
 //!
-//! Each root has its index beside its table. Where the index is worth it, directories are watched as well, and
-//! what is watched is not asked for its stamp: see `watching`.
+//! Each root has an index beside its listing. If the root deserves an index, its directories are watched as
+//! well, and watched directories need no stat: see `watching`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -26,13 +26,13 @@ use crate::walk::{Walk, list_again, walk};
 use crate::watch_self_check::WatchSelfCheck;
 use crate::watching::{News, Watching};
 
-/// Listings of whole roots, and what is known of their files.
+/// Cached listings and indexes of whole roots.
 #[derive(Debug, Default)]
 pub struct ListingCaches {
     settings: IndexSettings,
-    /// Where indexes are kept for the next process.
+    /// Where indexes are kept for later processes.
     shelves: Option<PathBuf>,
-    /// The one used last at the end.
+    /// The most recently used root is last.
     roots: Mutex<Vec<Arc<Kept>>>,
 }
 
@@ -40,11 +40,11 @@ pub struct ListingCaches {
 struct Kept {
     root: PathBuf,
     table: Mutex<Option<Table>>,
-    /// How often it was searched.
+    /// Number of searches.
     searches: AtomicU64,
-    /// How many directories are watched.
+    /// Number of watched directories.
     watched: AtomicU64,
-    /// A change was made that no watch told of, and whether somebody was told.
+    /// Whether a watch missed a change, and whether that was reported.
     deaf: AtomicBool,
     is_told: AtomicBool,
     index: Arc<Index>,
@@ -53,49 +53,48 @@ struct Kept {
 #[derive(Debug)]
 struct Table {
     directories: Directories,
-    /// What was left out of it as nobody's business.
+    /// The excluded paths of the walk.
     own: Vec<PathBuf>,
     watching: Option<Watching>,
     spots: WatchSelfCheck,
     summary: Arc<Summary>,
-    /// The directories that are compared at each question, if all others are sure; nothing, if that is not
-    /// known.
+    /// The directories that each call compares, if all others are known to be current. `None` if that must be
+    /// determined again.
     unsure: Option<Vec<u32>>,
 }
 
 type Directories = Arc<Vec<Arc<Listed>>>;
 
-/// So many roots are kept.
+/// Number of roots that are cached.
 const ROOTS: usize = 4;
 
-/// A root of more directories is walked each time: to keep it would take too much memory.
+/// A root with more directories is walked for each call. Caching it would take too much memory.
 const MAX_DIRECTORIES: usize = 100_000;
 
-/// After so many searches a small tree is worth an index: there will be more of them.
+/// After this many searches a small tree is indexed, since more searches are likely.
 const OFTEN: u64 = 3;
 
-/// Where more files than these have come, all are asked for their stamps: it takes as long.
+/// If more files appeared, all files are statted again. That takes about as long.
 const MANY_NEW: usize = 4_000;
 
-/// Who waits for a table looks after so long whether it is free, and whether to wait at all.
+/// How often a waiting thread tries the lock and checks its deadline.
 const PAUSE: Duration = Duration::from_micros(200);
 
 impl ListingCaches {
-    /// Tables whose roots are indexed as these settings say. In a directory, if there is one, indexes are
-    /// kept for the next process.
+    /// Creates empty caches. If `shelves` is given, indexes are kept in that directory for later processes.
     pub fn new(settings: IndexSettings, shelves: Option<PathBuf>) -> ListingCaches {
         ListingCaches { settings, shelves, roots: Mutex::default() }
     }
 
-    /// Lists as [`walk`] does, and quicker where the root was listed before.
+    /// Lists like [`walk`], but faster if the root was listed before.
     pub fn list(&self, asked: &Walk<'_>) -> Listing {
-        // What is usually left out is not in a table.
+        // Ignored and named files are not in the cached listing.
         if asked.ignored || !asked.named.is_empty() {
             return walk(asked);
         }
         let root = self.root(asked.tree);
         let Some(mut kept) = wait_for(&root.table, asked.stop) else { return walk(asked) };
-        // Whatever ends this, a panic too, leaves no table rather than a wrong one.
+        // Any early exit, including a panic, leaves no cached listing rather than a wrong one.
         let table = kept.take().filter(|table| table.own == asked.own);
         let refreshed = table.and_then(|table| refresh(asked, table, &root, self.settings));
         let watched = refreshed.as_ref().and_then(|table| Some(table.watching.as_ref()?.count()));
@@ -106,7 +105,8 @@ impl ListingCaches {
         drop(kept);
         let starts_at = |listed: &Arc<Listed>| !listed.gone && listed.path == asked.start;
         match directories.iter().position(starts_at) {
-            // Beneath a hidden directory that was named, nothing is hidden: the table has it otherwise.
+            // In a hidden directory that was named, nothing is hidden. The cached listing has it marked as
+            // hidden.
             Some(top) if !directories[top].hidden => {
                 let top = u32::try_from(top).unwrap_or(0);
                 let summary = if top == 0 { summary } else { Arc::default() };
@@ -116,7 +116,7 @@ impl ListingCaches {
         }
     }
 
-    /// How far the index of a root is, with what an earlier process has kept.
+    /// The state of the index of a root, including segments kept by an earlier process.
     pub fn index_status(&self, tree: &TreeReader) -> IndexStatus {
         let kept = self.root(tree);
         kept.index.load();
@@ -127,8 +127,7 @@ impl ListingCaches {
         }
     }
 
-    /// What went wrong with the index of a root, or with its watches, so that they are not used any more: for the
-    /// first who asks.
+    /// Why the index or the watches of a root were disabled. Returned only once.
     pub fn take_alarm(&self, tree: &TreeReader) -> Option<String> {
         let kept = self.root(tree);
         let is_deaf =
@@ -142,23 +141,23 @@ impl ListingCaches {
         }
     }
 
-    /// Whether the root of a listing has enough files for an index that is kept.
+    /// Whether the root of a listing has enough files for a kept index.
     pub fn is_indexed(&self, listing: &Listing) -> bool {
         has_entries(&listing.directories, self.settings.least_files)
     }
 
-    /// Forgets the index of a root, and what is kept of it.
+    /// Deletes the index of a root, including its kept segments.
     pub fn drop_index(&self, tree: &TreeReader) -> Result<(), FsError> {
         self.root(tree).index.forget()
     }
 
-    /// Takes into the index of a root what is not in it yet, here and now.
+    /// Indexes the new files of a root in this thread.
     pub fn build_index(&self, tree: &TreeReader, listing: &Listing, letters: &'static dyn Decoder) {
         let work = Work { directories: listing.directories.clone(), letters, is_kept: true };
         self.root(tree).index.build_now(tree, &work);
     }
 
-    /// The index of a root that is searched, if it is worth one.
+    /// The index of a root for a search. `None` if the root does not deserve one.
     pub(crate) fn index(&self, tree: &TreeReader, listing: &Listing) -> Option<Arc<Index>> {
         let root = self.root(tree);
         root.searches.fetch_add(1, Ordering::Relaxed);
@@ -207,13 +206,13 @@ impl Drop for ListingCaches {
     }
 }
 
-/// The table once nobody else is at it; nothing, if time is over before.
+/// Locks a cached listing. `None` if the deadline passes first.
 fn wait_for<'a, T>(table: &'a Mutex<T>, stop: &Deadline<'_>) -> Option<MutexGuard<'a, T>> {
     loop {
         match table.try_lock() {
             Ok(table) => return Some(table),
             Err(TryLockError::Poisoned(table)) => return Some(table.into_inner()),
-            Err(TryLockError::WouldBlock) if stop.now() => return None,
+            Err(TryLockError::WouldBlock) if stop.is_over() => return None,
             Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
         }
     }
@@ -236,7 +235,7 @@ fn list_new(asked: &Walk<'_>, kept: &mut Option<Table>) -> Listing {
     listing
 }
 
-/// The table as it must be now; nothing, if only a walk can tell.
+/// Updates a cached listing to the current state. `None` if only a full walk can do that.
 fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings) -> Option<Table> {
     let Table { directories, own, mut watching, mut spots, mut summary, unsure } = table;
     let mut news =
@@ -249,7 +248,7 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
     let is_quiet = known_unsure.is_some();
     let unsure = known_unsure.unwrap_or_else(|| all_unsure(&directories));
     compare_all(asked.tree, &directories, &unsure, &mut news);
-    if news.rules_changed || news.paths_changed || asked.stop.now() {
+    if news.rules_changed || news.paths_changed || asked.stop.is_over() {
         return None;
     }
     if is_quiet && news.changed.is_empty() {
@@ -265,7 +264,7 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
         true => directories,
         false => {
             let old = directories.clone();
-            // Who still reads the table as it was keeps it so.
+            // Another thread may still read the old listing. It keeps its copy.
             let new = list_again(asked, Arc::unwrap_or_clone(directories), &news.changed)?;
             if let Some(watching) = &mut watching {
                 watching.leave(&old, &new);
@@ -293,8 +292,8 @@ fn refresh(asked: &Walk<'_>, table: Table, root: &Kept, settings: IndexSettings)
     Some(Table { directories, own, watching, spots, summary, unsure })
 }
 
-/// Whether something that has come has another name as well, or may have: what is written through it may be a
-/// file that is noted, and no notice comes where that is. From `known` on directories are new.
+/// Whether a new file has, or may have, a second name. A write through that name may change an indexed file
+/// in another directory without an event there. Directories from `known` on are new.
 fn has_new_links(
     tree: &TreeReader,
     directories: &[Arc<Listed>],
@@ -314,7 +313,7 @@ fn has_new_links(
     })
 }
 
-/// Tries whether what is noted is so; answers whether everything had to be forgotten.
+/// Checks some cached positions. Returns whether everything had to be invalidated.
 fn look_at_spots(
     spots: &mut WatchSelfCheck,
     tree: &TreeReader,
@@ -326,13 +325,13 @@ fn look_at_spots(
     spots.look(tree, directories, settings.trial_pause, |place| view.stamp(place))
 }
 
-/// The directories of which something must be asked of the disk.
+/// The directories that must be compared with the disk.
 fn all_unsure(directories: &Directories) -> Vec<u32> {
     let numbered = (0..).zip(directories.iter());
     numbered.filter(|(_, listed)| is_unsure(listed)).map(|(at, _)| at).collect()
 }
 
-/// Compares directories with what they were, and notes those that changed.
+/// Compares directories with the disk and records the changed ones.
 fn compare_all(tree: &TreeReader, directories: &Directories, unsure: &[u32], news: &mut News) {
     in_order(
         unsure,
@@ -355,7 +354,7 @@ enum State {
     RulesChanged,
 }
 
-/// Whether something must be asked of the disk. The excludes of a repository are where nobody watches.
+/// Whether something must be statted. The exclude file of a repository is in an unwatched directory.
 fn is_unsure(listed: &Listed) -> bool {
     !listed.gone && (!listed.state.is_sure() || listed.ignore_files.repository)
 }

@@ -1,5 +1,4 @@
-//! When files were last changed. Of a file whose directory is watched that is noted, and holds until something is
-//! heard of the file.
+//! Modification times of files. In a watched directory an mtime is cached until an event concerns the file.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,21 +8,21 @@ use crate::index_slot::Version;
 use crate::listing::{FileId, Listed, Listing};
 use crate::parallel_ordered::in_order;
 
-/// The times of a directory's files, as far as somebody asked.
+/// The mtimes of a directory's files, as far as they were requested.
 #[derive(Debug, Default)]
 pub(crate) struct Times(Mutex<Vec<Option<Noted>>>);
 
-/// A time, and what was known when it was asked: if the file was forgotten since, it means nothing.
+/// An mtime and the slot version from before it was read. It is invalid if the version has changed.
 #[derive(Debug, Clone, Copy)]
 struct Noted {
     version: Version,
     modified: Time,
 }
 
-/// Seconds and nanoseconds of the epoch.
+/// Seconds and nanoseconds since the epoch.
 type Time = (i64, i64);
 
-/// When each of some files was last changed; nothing for those that are gone.
+/// The mtime of each file. `None` for files that no longer exist.
 pub(crate) fn modified(
     tree: &TreeReader,
     listing: &Listing,

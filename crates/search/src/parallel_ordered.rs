@@ -1,29 +1,29 @@
-//! Work on many things at once, and the results in their order.
+//! Parallel processing with results in input order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
-/// So many things a thread takes at once.
+/// Number of items that a thread takes at once.
 const AT_ONCE: usize = 16;
 
-/// So many takes a thread may be ahead of the slowest: results wait in memory.
+/// A thread may be this many batches ahead of the slowest one, since results wait in memory.
 const AHEAD: usize = 512;
 
-/// More threads than this wait for each other more than for files.
+/// With more threads, they would wait for each other more than for files.
 const MOST_THREADS: usize = 8;
 
-/// How many threads are worth having.
+/// The number of threads to use.
 pub(crate) fn threads() -> usize {
-    // Asking takes the system longer than to search a small file.
+    // Cached, since the query takes longer than searching a small file.
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
         std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
     })
 }
 
-/// Does `work` on every item, on all cores, and gives the results to `take` in the order of the items,
-/// until it answers that it has enough. `worker` makes what one thread needs for itself.
+/// Calls `work` for every item, on all cores, and passes the results to `take` in the order of the items,
+/// until `take` returns false. `worker` creates the state of one thread.
 pub fn in_order<T: Sync, W, R: Send>(
     items: &[T],
     worker: impl Fn() -> W + Sync,
@@ -61,14 +61,14 @@ struct Line<'a, T, R, F> {
 struct State<R, F> {
     expected: usize,
     waiting: BTreeMap<usize, Vec<R>>,
-    /// Threads that are too far ahead.
+    /// Number of threads that wait because they are too far ahead.
     ahead: usize,
     take: F,
 }
 
 impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> Line<'_, T, R, F> {
     fn run<W>(&self, worker: impl Fn() -> W, work: impl Fn(&mut W, &T) -> R) {
-        // Whatever ends this thread, a panic too, the others must not wait for it.
+        // However this thread ends, including by a panic, the others must not wait for it.
         let _end = Ending(self);
         let mut worker = worker();
         loop {
@@ -114,7 +114,7 @@ impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> Line<'_, T, R, F> {
             }
             state.expected += 1;
         }
-        // To wake nobody takes the system as long as to search a small file.
+        // A wake-up without waiters takes as long as searching a small file.
         if state.ahead > 0 {
             self.moved.notify_all();
         }

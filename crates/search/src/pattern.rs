@@ -1,8 +1,8 @@
-//! What to look for: a pattern made ready, by the engine that can match it.
+//! A compiled search pattern, with the engine that can match it.
 //!
-//! The engine is the one that takes linear time. What it does not have, look-around and references back, goes
-//! to one that backtracks, in a process of its own. What is no pattern is taken as the text it is, and the
-//! caller is told.
+//! The default engine runs in linear time. Patterns with look-around or backreferences use a backtracking
+//! engine in a separate process. An invalid pattern is searched for as literal text, and the caller is
+//! informed.
 
 use std::fmt;
 use std::ops::Range;
@@ -19,30 +19,29 @@ use crate::deadline::Deadline;
 use crate::line_matches::line_around;
 use crate::trigram_query::TrigramQuery;
 
-/// What somebody wants to find.
+/// A pattern and its options.
 #[derive(Debug, Clone, Copy)]
 pub struct PatternOptions<'a> {
     /// The pattern.
     pub pattern: &'a str,
-    /// It is plain text.
+    /// The pattern is literal text.
     pub literal: bool,
-    /// Without regard to case.
+    /// Ignore case.
     pub ignore_case: bool,
-    /// It may match over the ends of lines.
+    /// Matches may span lines.
     pub multiline: bool,
 }
 
-/// A pattern made ready.
+/// A compiled pattern.
 #[derive(Debug)]
 pub struct Pattern {
     pub(crate) engine: Engine,
     pub(crate) multiline: bool,
-    /// Whether it matches ASCII only, so that it is found, or not, in the bytes of any encoding that
+    /// Whether it matches ASCII only. Such a pattern can be searched for in the bytes of any encoding that
     /// extends ASCII.
     pub(crate) ascii: bool,
-    /// What a text must have in it for this to match.
+    /// The trigrams that a matching text must contain.
     pub(crate) plan: TrigramQuery,
-    /// What it was made from.
     source: Source,
     understood: PatternSyntax,
 }
@@ -61,49 +60,49 @@ pub(crate) enum Engine {
     Backtracking(Backtracker),
 }
 
-/// How a pattern was understood.
+/// How a pattern was interpreted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatternSyntax {
-    /// As it was meant.
+    /// As written.
     AsWritten,
-    /// With the engine that backtracks.
+    /// With the backtracking engine.
     WithLookAround,
-    /// As plain text, since it is no pattern.
+    /// As literal text, since it is invalid.
     AsText {
-        /// What is wrong with it.
+        /// Why it is invalid.
         why: String,
-        /// Where, in characters from 1.
+        /// The column of the error, in characters from 1.
         column: usize,
     },
 }
 
-/// Why a line is handed out.
+/// Why a line is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineReason {
     /// It matches.
     Matches,
-    /// Nothing is known of it: the pattern backtracks too much there.
+    /// It is undecided: the pattern backtracks too much on it.
     Undecided,
 }
 
-/// Why nothing can be looked for.
+/// Why a pattern cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternError(String);
 
-/// Longer than any pattern that somebody means.
+/// Longer than any useful pattern.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
 
-/// Memory that a pattern may take once it is made ready.
+/// Memory limit of a compiled pattern.
 const MAX_COMPILED_BYTES: usize = 16 << 20;
 
-/// Memory for what the engine remembers while it runs.
+/// Memory limit of the engine's cache while it runs.
 const MAX_CACHE_BYTES: usize = 64 << 20;
 
-/// How deep groups may be nested.
+/// Limit of nested groups.
 const MAX_NESTING: u32 = 200;
 
 impl Pattern {
-    /// Makes a pattern ready. One that has look-around runs in `processes`.
+    /// Compiles a pattern. A pattern with look-around runs in one of `processes`.
     pub fn new(
         wanted: PatternOptions<'_>,
         processes: &Arc<dyn Processes>,
@@ -129,7 +128,7 @@ impl Pattern {
         }
     }
 
-    /// The same once more, for another thread that has time; nothing, if it runs in a process.
+    /// Compiles the pattern again, for a background thread. `None` if it runs in a process.
     pub(crate) fn again(&self) -> Option<Pattern> {
         let Source { pattern, literal, ignore_case, multiline } = &self.source;
         let (literal, ignore_case, multiline) = (*literal, *ignore_case, *multiline);
@@ -141,14 +140,14 @@ impl Pattern {
         Pattern::linear(wanted, pattern, &hir, PatternSyntax::AsWritten).ok()
     }
 
-    /// How it was understood.
+    /// How it was interpreted.
     pub fn understood(&self) -> &PatternSyntax {
         &self.understood
     }
 
-    /// Which lines of a text match, in their order, each without its end, and of which nothing is known.
-    /// `most` matches are enough. Answers up to where the text was looked at: to its end, or as far as it was
-    /// wanted, unless time was over before.
+    /// Passes the matching and the undecided lines of a text to `take`, in order, each without its line end,
+    /// up to `most` matches. Returns how far the text was searched: `text.len()`, unless the deadline passed
+    /// first.
     pub fn choose_lines(
         &self,
         text: &str,
@@ -182,8 +181,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it is matched over the ends of lines: because it was asked for, or because the pattern has
-    /// one in it.
+    /// Whether matches may span lines, because that was requested or because the pattern contains a line end.
     pub fn multiline(&self) -> bool {
         self.multiline
     }
@@ -259,7 +257,7 @@ impl From<PatternOptions<'_>> for Source {
 }
 
 enum Unparsed {
-    /// What the linear engine does not have.
+    /// The linear engine does not support it.
     LookAround,
     TooLarge,
     Wrong {
@@ -294,7 +292,7 @@ fn parse(wanted: &PatternOptions<'_>) -> Result<Hir, Unparsed> {
     })
 }
 
-/// Whether a line's end is spelled out in it.
+/// Whether the pattern contains a literal line end.
 fn crosses_lines(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Literal(literal) => literal.0.contains(&b'\n'),
@@ -305,7 +303,7 @@ fn crosses_lines(hir: &Hir) -> bool {
     }
 }
 
-/// Whether all that it can match is ASCII, wherever that stands.
+/// Whether everything that it can match is ASCII, in any context.
 fn is_ascii(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Empty => true,
@@ -357,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pattern_finds_its_engine() {
+    fn each_pattern_gets_its_engine() {
         let understood = |pattern: &str| ready(pattern).unwrap().understood.clone();
         assert_eq!(understood(r"\bword\b"), PatternSyntax::AsWritten);
         assert_eq!(understood("(?<=x)y"), PatternSyntax::WithLookAround);
@@ -367,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_all_memory_is_refused() {
+    fn a_pattern_that_needs_too_much_memory_is_rejected() {
         for bomb in ["(?:a{1000}){1000}", r"\p{L}{5000}", &"(".repeat(500), &"x".repeat(1 << 20)] {
             let built = ready(bomb).map(|pattern| pattern.understood);
             let as_text = matches!(built, Ok(PatternSyntax::AsText { .. }));
@@ -376,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn ascii_is_told_from_the_rest() {
+    fn patterns_that_match_only_ascii_are_recognized() {
         let ascii = |pattern: &str| ready(pattern).unwrap().ascii;
         assert!(ascii("[A-Z]+_RESUME") && ascii("^struct x$"));
         assert!(!ascii("a.c") && !ascii(r"\w") && !ascii("é") && !ascii(r"\bx"));

@@ -1,4 +1,4 @@
-//! An index at work in one search.
+//! Applies the index to one search.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,26 +10,26 @@ use crate::index::{FileVerdict, Index, IndexPosition, Narrowed, Sieve, Work};
 use crate::index_slot::Slot;
 use crate::listing::{FileId, Listing};
 
-/// What an index knows about the files of a search, and what it does not.
+/// What the index knows about the files of a search.
 pub(crate) struct Narrowing {
     index: Arc<Index>,
-    /// Nothing, if it cannot help here.
+    /// `None` if the index cannot help here.
     narrowed: Option<Narrowed>,
-    /// Files that it does not know.
+    /// Number of files that are not indexed.
     unknown: AtomicUsize,
 }
 
-/// A file that is left, and how many right before it are not.
+/// A file to read, and the number of files skipped right before it.
 pub(crate) struct Sifted {
     pub(crate) file: FileId,
     pub(crate) passed: u64,
 }
 
-/// So many files that are not in the index are a reason to take them in.
+/// This many unindexed files trigger a build.
 const WORTH_BUILDING: usize = 8;
 
 impl Narrowing {
-    /// Nothing, where there is no index.
+    /// `None` if there is no index.
     pub(crate) fn begin(grep: &Grep<'_>) -> Option<Narrowing> {
         let index = grep.tables?.index(grep.tree, grep.listing)?;
         if !grep.pattern.plan.is_all() {
@@ -39,7 +39,7 @@ impl Narrowing {
         Some(Narrowing { index, narrowed, unknown: AtomicUsize::new(0) })
     }
 
-    /// Leaves out the files that are known to have no match without asking the disk for anything.
+    /// Skips the files that are known to have no match without a stat.
     pub(crate) fn sift(&self, grep: &Grep<'_>, files: &[FileId]) -> (Vec<Sifted>, u64) {
         let mut sieve = self.narrowed.as_ref().map(Narrowed::sieve);
         let mut left = Vec::new();
@@ -60,8 +60,8 @@ impl Narrowing {
         (left, passed)
     }
 
-    /// Where a file is in the index, and what it was when it was read, if it still is. Of one whose directory
-    /// is watched that is noted, so that it need not be asked again.
+    /// The index position and stat fingerprint of a file, if it is unchanged since it was indexed. In a
+    /// watched directory the position is cached, so that the next search needs no stat.
     pub(crate) fn find<'d>(
         &self,
         listing: &Listing,
@@ -87,18 +87,18 @@ impl Narrowing {
         Some((place, stamp))
     }
 
-    /// What is known of it.
+    /// What the index knows about the file.
     pub(crate) fn verdict(&self, place: IndexPosition) -> FileVerdict {
         self.narrowed.as_ref().map_or(FileVerdict::Unknown, |known| known.verdict(place))
     }
 
-    /// Takes in what was missing, once nobody waits for an answer.
+    /// Starts a build or a self-check in the background, after the search.
     pub(crate) fn end(self, grep: &Grep<'_>) {
         let is_worth = match &self.narrowed {
             Some(_) => self.unknown.load(Ordering::Relaxed) >= WORTH_BUILDING,
             None => self.index.is_empty(),
         };
-        // Only a table has all files of the root.
+        // Only a cached listing has all files of the root.
         if !grep.listing.hot {
             return;
         }

@@ -1,13 +1,13 @@
-//! What a text must have in it for a pattern to match: a condition on its trigrams.
+//! The trigrams that a text must contain for a pattern to match.
 //!
-//! It is made from the same syntax tree as the matcher, and it is never wrong in one direction: a text in
-//! which the pattern matches meets it. In the other direction it may be as weak as it likes, since what
-//! meets it is searched. So every step here may forget something and none may invent something; what is
-//! not understood is [`Plan::All`], which every text meets.
+//! The query is derived from the same syntax tree as the matcher. It must accept every text in which the
+//! pattern matches. It may accept other texts too, since accepted texts are searched. So every step may drop
+//! a condition, but none may add a wrong one. For unsupported parts the query is [`TrigramQuery::All`], which
+//! accepts every text.
 //!
-//! For each part of the tree there are the strings that it can match, as long as they are few; beyond that
-//! the bytes that it begins and ends with, and a condition on what is between. Where two parts meet, the end
-//! of the one and the beginning of the other stand side by side.
+//! Each part of the tree has the set of strings that it can match, as long as that is small. Otherwise it has
+//! the bytes that it begins and ends with, and a query for the bytes between. Where two parts are
+//! concatenated, the end of one and the beginning of the other are adjacent.
 
 mod strings;
 #[cfg(test)]
@@ -21,37 +21,37 @@ use crate::trigram::{Trigram, trigram};
 /// A condition on the trigrams of a text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TrigramQuery {
-    /// Every text meets it.
+    /// Accepts every text.
     All,
-    /// These three bytes are in it.
+    /// The text contains these three bytes.
     Gram(Trigram),
-    /// These two bytes are in it, seven bits of each.
+    /// The text contains these two bytes, seven bits of each.
     Pair(u32),
-    /// All of these hold.
+    /// All of these accept the text.
     Every(Vec<TrigramQuery>),
-    /// One of these holds.
+    /// One of these accepts the text.
     Any(Vec<TrigramQuery>),
 }
 
-/// So many conditions stand side by side; of more that must all hold, some are forgotten.
+/// Limit of terms. Further terms of a conjunction are dropped.
 const MAX_TERMS: usize = 256;
 
-/// So many trigrams of one string are asked for: more hardly narrow it.
+/// Limit of trigrams for one string. More are hardly more selective.
 const MAX_GRAMS: usize = 24;
 
-/// So often a repetition is written out.
+/// Limit of copies of a repeated part.
 const MAX_COPIES: u32 = 8;
 
-/// What is forgotten is forgotten at so many bytes: the rest of a trigram.
+/// Length of the kept prefixes and suffixes: a trigram without one byte.
 const EDGE: usize = 2;
 
 impl TrigramQuery {
-    /// What every text has in which the pattern matches.
+    /// A query that accepts every text in which the pattern matches.
     pub(crate) fn of(hir: &Hir) -> TrigramQuery {
         known(hir).end()
     }
 
-    /// Whether it says nothing.
+    /// Whether it accepts every text.
     pub(crate) fn is_all(&self) -> bool {
         *self == TrigramQuery::All
     }
@@ -96,7 +96,7 @@ impl TrigramQuery {
         if terms.len() > MAX_TERMS { TrigramQuery::All } else { one_or(terms, TrigramQuery::Any) }
     }
 
-    /// One of these strings is in the text.
+    /// The text contains one of these strings.
     fn strings(strings: &Strings) -> TrigramQuery {
         strings
             .iter()
@@ -139,15 +139,15 @@ fn one_or(
     }
 }
 
-/// What is known of all that a part of the tree matches.
+/// Properties of every string that a part of the tree matches.
 #[derive(Clone)]
 struct Known {
-    /// It is one of these, if they are few.
+    /// The string is one of these, if they are few.
     exact: Option<Strings>,
-    /// It begins with one of these, and ends with one of those. Not kept beside `exact`.
+    /// The string begins with one of `starts` and ends with one of `ends`. Not used together with `exact`.
     starts: Strings,
     ends: Strings,
-    /// What is in it besides.
+    /// Further conditions on the string.
     plan: TrigramQuery,
 }
 
@@ -165,7 +165,7 @@ impl Known {
         Known { exact: Some(strings), ..Known::nothing() }
     }
 
-    /// The same without the strings themselves: what they have in them, and their edges.
+    /// Replaces the exact strings by their query, prefixes and suffixes.
     fn loose(self) -> Known {
         let Some(exact) = self.exact else { return self };
         Known {
@@ -195,7 +195,7 @@ impl Known {
             return Known { plan: self.plan.and(next.plan), ..Known::exact(exact) };
         }
         let meeting = meeting(self.tail(), next.head());
-        // What is shorter than an edge goes on in its neighbour.
+        // A string that is shorter than an edge continues in its neighbour.
         let starts = match &self.exact {
             Some(exact) => exact.times(next.head()).as_ref().unwrap_or(exact).firsts(EDGE),
             None => self.starts.clone(),
@@ -224,7 +224,7 @@ impl Known {
     }
 }
 
-/// What is in a text where one of these stands right before one of those.
+/// A query for a text in which one of `tails` is right before one of `heads`.
 fn meeting(tails: &Strings, heads: &Strings) -> TrigramQuery {
     let all =
         |tail: &Strings, head: &Strings| tail.times(head).map(|both| TrigramQuery::strings(&both));
@@ -269,7 +269,7 @@ fn repeated(repetition: &Repetition) -> Known {
     }
 }
 
-/// The characters of a class, each by its bytes, if they are few.
+/// The characters of a class in UTF-8, if they are few.
 fn class_strings(class: &Class) -> Option<Strings> {
     match class {
         Class::Unicode(class) => {

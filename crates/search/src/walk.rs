@@ -1,4 +1,4 @@
-//! Listing a tree, on all cores when it is worth it.
+//! Lists a tree, on all cores if it is large.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -13,34 +13,34 @@ use crate::ignore_rules::{IgnoreFiles, IgnoreRules, ignores};
 use crate::listing::{EntryOf, Listed, Listing, NAMED};
 use crate::parallel_ordered::threads;
 
-/// What to walk.
+/// The parameters of a walk.
 pub struct Walk<'a> {
-    /// The root and what is beneath.
+    /// The root and its tree.
     pub tree: &'a TreeReader,
-    /// The directory to begin with, from the root. It was named, so no rule hides it.
+    /// The directory to begin with, relative to the root. No rule hides it, since it was named.
     pub start: &'a Path,
-    /// Also what ignore files leave out.
+    /// Include ignored files.
     pub ignored: bool,
-    /// Paths from the root that were named: no rule hides them.
+    /// Paths that were named, relative to the root. No rule hides them.
     pub named: &'a [PathBuf],
-    /// Paths that are nobody's business, absolute.
+    /// Absolute paths to exclude: our own state and configuration.
     pub own: &'a [PathBuf],
     /// When to stop.
     pub stop: &'a Deadline<'a>,
 }
 
-/// So many directories one thread lists by itself before it asks for help: most trees have fewer, and to
-/// start a thread takes as long as to list some.
+/// Number of directories that one thread lists before it starts others. Most trees have fewer, and starting a
+/// thread takes as long as listing some.
 const ALONE: usize = 48;
 
 /// The longest path that the system opens.
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Directories of version control, which are never meant unless named.
+/// Version control directories. They are skipped unless named.
 pub const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
-/// Lists all files and links beneath a directory but those that are ignored. Links are not followed, so
-/// that each file is there once. The order is that of the paths, however many threads there were.
+/// Lists all files and symlinks beneath a directory, except ignored ones. Symlinks are not followed, so that
+/// each file is listed once. The result is in path order, independent of the number of threads.
 pub fn walk(walk: &Walk<'_>) -> Listing {
     let rules = walk.rules_at_start();
     let first = Listed { path: walk.start.to_owned(), ..Listed::default() };
@@ -50,7 +50,8 @@ pub fn walk(walk: &Walk<'_>) -> Listing {
     Listing { directories, top: 0, complete, hot: false, summary: Arc::default() }
 }
 
-/// Lists the pending directories and what is beneath them; answers whether that came to its end.
+/// Lists the pending directories and everything beneath them. Also returns whether the walk finished before
+/// its deadline.
 pub(crate) fn walk_on(
     walk: &Walk<'_>,
     directories: Vec<Arc<Listed>>,
@@ -71,9 +72,8 @@ pub(crate) fn walk_on(
     (state.directories, !state.stopped)
 }
 
-/// Lists some directories again that have changed, and what is new beneath them. What is left of the old
-/// listing stays. Nothing, if that cannot be told apart from a new walk: an ignore file changed, or time
-/// was over.
+/// Lists changed directories again, and new ones beneath them. The rest of the old listing stays. `None` if a
+/// full walk is needed: an ignore file changed, or the deadline passed.
 pub(crate) fn list_again(
     walk: &Walk<'_>,
     mut directories: Vec<Arc<Listed>>,
@@ -93,7 +93,7 @@ pub(crate) fn list_again(
             rules: old.above.clone(),
         };
         let (listed, below) = worker.list(&task, Some(&old));
-        if worker.rules_changed || walk.stop.now() {
+        if worker.rules_changed || walk.stop.is_over() {
             return None;
         }
         let mut kept: HashMap<&OsStr, u32> = HashMap::new();
@@ -108,7 +108,7 @@ pub(crate) fn list_again(
     complete.then_some(directories)
 }
 
-/// Takes a directory and all beneath it out of a listing.
+/// Removes a directory and everything beneath it from a listing.
 fn forget(directories: &mut [Arc<Listed>], at: u32) {
     let mut pending = vec![at];
     while let Some(at) = pending.pop() {
@@ -140,11 +140,11 @@ pub(crate) struct Task {
     pub(crate) rules: Scope,
 }
 
-/// Which rules hold in a directory.
+/// The rules that apply in a directory.
 #[derive(Debug, Clone)]
 pub(crate) enum Scope {
     Ruled(Option<Arc<IgnoreRules>>),
-    /// An ignored directory on the way to what was named: nothing else in it is wanted.
+    /// An ignored directory above a named path. Nothing else in it is listed.
     OnTheWay,
 }
 
@@ -160,7 +160,7 @@ impl Shared {
     }
 }
 
-/// Lists one pending directory after the other, at most so many, until there are none.
+/// Lists pending directories, at most `most`, until there are none.
 fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
     let mut worker = Worker::new(walk);
     let mut state = shared.lock();
@@ -180,7 +180,7 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
         };
         state.busy += 1;
         drop(state);
-        let stop = walk.stop.now();
+        let stop = walk.stop.is_over();
         let found = if stop { None } else { Some(worker.list(&task, None)) };
         state = shared.lock();
         state.busy -= 1;
@@ -195,8 +195,7 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
     }
 }
 
-/// Puts what was listed in its place, and the directories in it on the list of those to come, but for those
-/// that are known already.
+/// Stores a listed directory and adds its subdirectories to `pending`, except those that are already known.
 pub(crate) fn put(
     directories: &mut Vec<Arc<Listed>>,
     pending: &mut Vec<Task>,
@@ -230,16 +229,16 @@ pub(crate) fn put(
 
 pub(crate) struct Worker<'a> {
     walk: &'a Walk<'a>,
-    /// The names that are nobody's business, by the directory that they are in.
+    /// Excluded names, by directory.
     own: HashMap<&'a Path, Vec<&'a OsStr>>,
-    /// For the system's answers.
+    /// For `getdents`.
     buffer: Vec<u8>,
-    /// The names of the directory in hand, end to end, and which is which.
+    /// The names in the current directory, concatenated, with the end and kind of each.
     names: Vec<u8>,
     found: Vec<(usize, EntryKind)>,
-    /// The path in hand, from the root.
+    /// The current path, relative to the root.
     path: Vec<u8>,
-    /// An ignore file of a directory that was listed before is not what it was.
+    /// Whether an ignore file has appeared in or disappeared from a directory that was listed before.
     rules_changed: bool,
 }
 
@@ -255,8 +254,8 @@ impl<'a> Worker<'a> {
         Worker { walk, own, buffer, names, found, path, rules_changed: false }
     }
 
-    /// The entries of a directory, and the directories among them with the rules that hold there.
-    /// `old` is what was listed there before.
+    /// Lists a directory. Returns its entries, and its subdirectories with the rules that apply in them.
+    /// `old` is the previous listing.
     pub(crate) fn list(
         &mut self,
         task: &Task,
@@ -299,7 +298,7 @@ impl<'a> Worker<'a> {
         (listed, below)
     }
 
-    /// Reads the names of a directory; answers the rules that hold in it.
+    /// Reads the names in a directory. Returns the rules that apply in it.
     fn read(&mut self, task: &Task, listed: &mut Listed, old: Option<&Listed>) -> Option<Scope> {
         let Worker { walk, buffer, names, found, .. } = self;
         names.clear();
@@ -325,7 +324,7 @@ impl<'a> Worker<'a> {
         }
         listed.rules = match &task.rules {
             Scope::Ruled(rules) if !walk.ignored => {
-                // Before they are read, so that a change in between is seen.
+                // Before the files are read, so that a concurrent change is detected.
                 let stamped = |name| {
                     let path = task.path.join(name);
                     (walk.tree.stamp(&path).map(Stamp::settled), path)
@@ -371,7 +370,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Whether nobody means it unless it is named.
+    /// Whether the name is a version control directory that was not named.
     fn is_nobodys(&self, name: &OsStr) -> bool {
         VERSION_CONTROL.iter().any(|known| name == *known)
             && !self.names(Path::new(OsStr::from_bytes(&self.path)))
@@ -381,7 +380,7 @@ impl<'a> Worker<'a> {
         self.walk.named.iter().any(|named| named.starts_with(path))
     }
 
-    /// What the path in hand is to those that were named.
+    /// How the current path relates to the named paths.
     fn naming(&self) -> Naming {
         let path = Path::new(OsStr::from_bytes(&self.path));
         let mut naming = Naming::None;
@@ -399,9 +398,9 @@ impl<'a> Worker<'a> {
 
 enum Naming {
     None,
-    /// It was named itself.
+    /// It is a named path.
     Here,
-    /// Something beneath it was.
+    /// It is above a named path.
     Below,
 }
 
@@ -424,8 +423,8 @@ fn note_ignored(listed: &mut Listed, path: &[u8], is_directory: bool) {
 }
 
 impl Walk<'_> {
-    /// The rules that hold where the walk begins. If they leave out the beginning itself, none hold: what
-    /// is named is not hidden.
+    /// The rules that apply at the start of the walk. If they ignore the start itself, no rule applies, since
+    /// a named directory is not hidden.
     fn rules_at_start(&self) -> Scope {
         if self.ignored {
             return Scope::Ruled(Some(IgnoreRules::open()));

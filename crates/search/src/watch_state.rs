@@ -1,4 +1,4 @@
-//! How sure it is that a directory is as it was listed.
+//! Whether a directory is known to be as it was listed.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -6,23 +6,23 @@ use toolcrib_fs::Watch;
 
 use crate::index_slot::Slot;
 
-/// Whether a directory is watched, and whether it is known to be as it was listed.
+/// Whether a directory is watched, and whether its listing is known to be current.
 #[derive(Debug, Default)]
 pub(crate) struct WatchState(AtomicI64);
 
 const NEW: i64 = 0;
 const REFUSED: i64 = 1;
-/// Flags beside the number of a watch.
+/// Flags beside the watch descriptor.
 const WATCHED: i64 = 2;
 const SURE: i64 = 1;
 
 impl WatchState {
-    /// Nobody tried to watch it.
+    /// No watch was tried yet.
     pub(crate) fn is_new(&self) -> bool {
         self.get() == NEW
     }
 
-    /// It is not sure, and at the next question it may be.
+    /// It is not current, and may be at the next call.
     pub(crate) fn may_become_sure(&self) -> bool {
         self.get() != REFUSED && !self.is_sure()
     }
@@ -32,7 +32,7 @@ impl WatchState {
         (state & WATCHED != 0).then(|| Watch(i32::try_from(state >> 2).unwrap_or(i32::MAX)))
     }
 
-    /// It is watched, and since then it was compared or listed, and nothing happened.
+    /// It is watched, and it was compared or listed since without an event.
     pub(crate) fn is_sure(&self) -> bool {
         self.get() & (WATCHED | SURE) == WATCHED | SURE
     }
@@ -41,19 +41,19 @@ impl WatchState {
         self.0.store(i64::from(watch.0) << 2 | WATCHED, Ordering::SeqCst);
     }
 
-    /// It cannot be watched.
+    /// Marks it as not watchable.
     pub(crate) fn refuse(&self) {
         self.0.store(REFUSED, Ordering::SeqCst);
     }
 
-    /// It was compared or listed; that is sure only as long as it is watched.
+    /// Marks it as compared or listed. Has no effect unless it is watched.
     pub(crate) fn set_sure(&self) {
         if self.get() & WATCHED != 0 {
             self.0.fetch_or(SURE, Ordering::SeqCst);
         }
     }
 
-    /// It is as new. Nothing that was found out before is noted after this: see [`Slot::version`].
+    /// Resets the state. Results from before are not stored after this: see [`IndexSlot::version`].
     pub(crate) fn end_watch(&self, slots: &[Slot]) -> Option<Watch> {
         let watch = self.watch();
         self.0.store(NEW, Ordering::SeqCst);
@@ -61,7 +61,7 @@ impl WatchState {
         watch
     }
 
-    /// Nothing is sure any more; what is watched still is.
+    /// Marks it as not current. The watch stays.
     pub(crate) fn forget(&self, slots: &[Slot]) {
         if self.get() & WATCHED != 0 {
             self.0.fetch_and(!SURE, Ordering::SeqCst);
@@ -69,7 +69,7 @@ impl WatchState {
         slots.iter().for_each(Slot::forget);
     }
 
-    /// The same, for a new listing of the same directory.
+    /// A copy, for a new listing of the same directory.
     pub(crate) fn carried(&self) -> WatchState {
         WatchState(AtomicI64::new(self.get()))
     }

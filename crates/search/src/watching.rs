@@ -1,11 +1,11 @@
-//! Watched directories: what happened in them since the last question, so that nothing else is asked for.
+//! Watched directories: they report changes since the last call, so that only those are examined.
 //!
-//! At each question the queue of notices is read to its end. A directory is known to be as it was listed if
-//! it was watched when it was last compared or listed, and no notice came since. What is not watched, since
-//! the system does not let us or its watches are used up, is compared by stamps as ever.
+//! Each call drains the event queue. A listing is current if its directory was watched when it was last
+//! compared or listed, and no event arrived since. Directories without a watch, because the system denies it
+//! or its watches are used up, are compared by stat fingerprint.
 //!
-//! A watch belongs to a directory, not to its path. So whatever may change where a path leads ends the
-//! watches of all beneath, which are then compared and watched anew.
+//! A watch belongs to a directory, not to its path. So an event that may change where a path leads ends the
+//! watches of everything beneath, which is then compared and watched anew.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -21,36 +21,36 @@ use crate::listing::{EntryOf, Listed, forget_all};
 #[derive(Debug)]
 pub(crate) struct Watching {
     watcher: Watcher,
-    /// The same directory may be there by two paths.
+    /// The same directory may be reachable by two paths.
     directories: HashMap<Watch, Vec<u32>>,
-    /// How many watches this root may have, and all roots together.
+    /// Limits of watches for this root, and for all roots together.
     room: usize,
     room_of_all: usize,
 }
 
-/// The watches of all roots: what the system gives is for the user, not for a root.
+/// Number of watches of all roots. The system limit applies to the user, not to a root.
 static ALL: AtomicUsize = AtomicUsize::new(0);
 
-/// What happened.
+/// The changes since the last call.
 #[derive(Debug, Default)]
 pub(crate) struct News {
-    /// Directories to be listed again.
+    /// Directories to list again.
     pub(crate) changed: Vec<u32>,
-    /// What came into them or went, or was replaced, but for directories.
+    /// Names that were added, removed or replaced in them, except directories.
     pub(crate) names: Vec<(u32, OsString)>,
-    /// An ignore file is not what it was.
+    /// An ignore file changed.
     pub(crate) rules_changed: bool,
-    /// Something was mounted: whatever is known of paths may be of others.
+    /// Something was mounted. Every path may lead elsewhere.
     pub(crate) paths_changed: bool,
-    /// Directories that were sure are not any more.
+    /// Some directories are no longer current.
     pub(crate) states_changed: bool,
 }
 
-/// So many directories are watched before an answer is given; the others, with the next one.
+/// Number of directories that are watched in one call. The rest is left to later calls.
 const AT_ONCE: usize = 20_000;
 
 impl Watching {
-    /// Nothing, if the system does not let us.
+    /// `None` if the system denies it.
     pub(crate) fn begin(most: usize) -> Option<Watching> {
         let room_of_all = Watcher::room();
         let room = room_of_all.min(most);
@@ -58,12 +58,12 @@ impl Watching {
         Some(Watching { watcher, directories: HashMap::new(), room, room_of_all })
     }
 
-    /// How many directories are watched.
+    /// Number of watched directories.
     pub(crate) fn count(&self) -> usize {
         self.directories.len()
     }
 
-    /// Everything that happened before this was asked. The table forgets what is not sure any more.
+    /// Drains the events that happened before this call. Invalidates the changed entries of `table`.
     pub(crate) fn news(&mut self, table: &[Arc<Listed>]) -> News {
         let mut news = News::default();
         let Watching { watcher, directories, .. } = self;
@@ -100,7 +100,7 @@ impl Watching {
                 }
             }
             WatchEvent::Mounts => news.paths_changed = true,
-            // Who may enter a directory reaches all beneath.
+            // Permissions of a directory affect everything beneath it.
             WatchEvent::Directory(_) | WatchEvent::Lost => {
                 news.states_changed = true;
                 forget_all(table);
@@ -111,7 +111,7 @@ impl Watching {
         news
     }
 
-    /// Ends the watches of directories that are gone, or are others than they were.
+    /// Ends the watches of directories that are gone or were replaced.
     pub(crate) fn leave(&mut self, old: &[Arc<Listed>], new: &[Arc<Listed>]) {
         for (at, (old, new)) in old.iter().zip(new).enumerate() {
             let has_moved = !Arc::ptr_eq(old, new) && old.state.watch() != new.state.watch();
@@ -122,7 +122,7 @@ impl Watching {
         }
     }
 
-    /// Watches what is not watched yet. It is not sure before it was compared once more.
+    /// Adds missing watches. A directory is not current until it was compared once more.
     pub(crate) fn watch(&mut self, tree: &TreeReader, table: &[Arc<Listed>]) {
         let unwatched =
             table.iter().enumerate().filter(|(_, listed)| !listed.gone && listed.state.is_new());

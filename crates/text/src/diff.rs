@@ -1,4 +1,4 @@
-//! What changed between two versions of a file, as a unified diff.
+//! Unified diffs between two versions of a file.
 
 mod changes;
 mod indent;
@@ -24,25 +24,27 @@ use crate::endings::Endings;
 use crate::truncate::truncate_line;
 use crate::visible::visible;
 
-/// A unified diff and its sums.
+/// A unified diff and its line counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff {
-    /// The diff with its `---` and `+++` lines; empty if nothing changed.
+    /// The diff with its `---` and `+++` lines. Empty if nothing changed.
     pub text: String,
-    /// Lines added.
+    /// Number of added lines.
     pub added: usize,
-    /// Lines removed.
+    /// Number of removed lines.
     pub removed: usize,
 }
 
-/// Lines of unchanged text around each change.
+/// Number of unchanged lines around each change.
 const CONTEXT: usize = 3;
 
-/// How long to look for the smallest difference between lists of lines; after that a larger one, still right, is taken.
+/// Time limit for the search for the smallest difference of line lists. After that, a larger one that is
+/// still correct is used.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// The unified diff from `old` to `new` with git's hunks, for reading, in any encoding: what is not text is made visible,
-/// and lines are cut at `line_chars` characters. `name` is shown for both sides; a missing side is `/dev/null`.
+/// The unified diff from `old` to `new`, with the hunks that git would produce, for reading. It accepts any
+/// encoding. Bytes that are not text are made visible, and lines are cut at `line_chars` characters. `name`
+/// is shown for both sides; a missing side is `/dev/null`.
 pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_chars: usize) -> Diff {
     let from = old.map_or("/dev/null".into(), |_| format!("a/{name}"));
     let to = new.map_or("/dev/null".into(), |_| format!("b/{name}"));
@@ -64,16 +66,16 @@ fn letters(bytes: &[u8], encoding: Encoding) -> Cow<'_, [u8]> {
     encoding.decode(bytes).unwrap_or(Cow::Borrowed(bytes))
 }
 
-/// The encoding of a text that was in another before. Both sides are one file, so what the first tells holds for the second,
-/// unless that plainly has become another.
+/// The encoding of a text that had another one before. Both sides are the same file, so the new side has the
+/// encoding of the old one, unless it clearly changed.
 fn encoding_after(before: Encoding, new: &[u8]) -> Encoding {
     let now = Encoding::of(new);
     let is_plain = || std::str::from_utf8(new).is_ok() && memchr::memchr(0, new).is_none();
     if now.has_bom() != before.has_bom() || now.is_utf8() && is_plain() { now } else { before }
 }
 
-/// The lines of `new`, from 1, first and last, that are not as in `old`, each line given by a number
-/// that stands for what it says. Where lines are only gone, the line that follows.
+/// The ranges of `new` lines, from 1, inclusive, that differ from `old`. Each line is given by a number that
+/// represents its content. For lines that were only removed, the range is the line that follows.
 pub fn changed_lines(old: &[u64], new: &[u64]) -> Vec<(u64, u64)> {
     let deadline = Some(Instant::now() + PATIENCE);
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline);
@@ -84,29 +86,29 @@ pub fn changed_lines(old: &[u64], new: &[u64]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Old lines, and the new ones in their place.
+/// Old lines, and the new lines that replace them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Replaced {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-/// Changes that stand so near to each other that their context meets are one hunk.
+/// Groups changes whose context lines touch into one hunk.
 fn hunks(changes: &[Replaced]) -> impl Iterator<Item = &[Replaced]> {
     changes.chunk_by(|one, next| next.old.start - one.old.end <= 2 * CONTEXT)
 }
 
-/// The lines of both sides; of a large text, without most of those at both ends that are the same.
+/// The lines of both sides. For a large text, most of the common lines at both ends are omitted.
 struct Sides<'a> {
     old: Vec<&'a [u8]>,
     new: Vec<&'a [u8]>,
-    /// How many lines are left out at the beginning.
+    /// Number of lines that are omitted at the beginning.
     before: usize,
-    /// Lines at the beginning and at the end that no change moves to: others are left out behind them, and so they are
-    /// needed as context.
+    /// Number of lines at the beginning and at the end that no change may move to. Other lines are omitted
+    /// beyond them, so they are needed as context.
     fixed: (usize, usize),
     terminator: u8,
-    /// A `\r` at the end of a line is news only where not every line has one.
+    /// Whether a `\r` at a line end is hidden, because every line has one.
     hide_cr: bool,
     line_chars: usize,
 }
@@ -142,7 +144,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// What differs, in the order of the lines.
+    /// The differences, in line order.
     fn replaced(&self) -> Vec<Replaced> {
         let (first, last) = self.fixed;
         let old = &self.old[first..self.old.len() - last];
@@ -222,7 +224,7 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// A byte order mark that both sides have is no part of their first line.
+/// Strips a byte order mark that both sides have. It is not part of the first line.
 fn without_common_bom<'a>(old: &'a [u8], new: &'a [u8]) -> (&'a [u8], &'a [u8]) {
     const BOM: &[u8] = b"\xef\xbb\xbf";
     match (old.strip_prefix(BOM), new.strip_prefix(BOM)) {
@@ -231,7 +233,7 @@ fn without_common_bom<'a>(old: &'a [u8], new: &'a [u8]) -> (&'a [u8], &'a [u8]) 
     }
 }
 
-/// `start,length` as the unified format has it: from 1, but 0 before the first line of nothing.
+/// `start,length` in the unified format: from 1, but the line before an empty range.
 fn header_range(start: usize, length: usize) -> String {
     match length {
         0 => format!("{start},0"),
@@ -240,18 +242,20 @@ fn header_range(start: usize, length: usize) -> String {
     }
 }
 
-/// Of larger texts, lines that are the same at both ends are left out before lines are compared: that would take longer
-/// than everything else. Changes can then move only as far as the lines that are kept around them.
+/// In larger texts, common lines at both ends are omitted before lines are compared, since comparing them
+/// would take longer than everything else. Changes can then move only within the lines that are kept around
+/// them.
 const WHOLE_BYTES: usize = 8 << 20;
 
-/// Lines that are kept around what differs in a large text.
+/// Number of common lines that are kept around the differences of a large text.
 const KEPT_LINES: usize = 1_000;
 
-/// How many bytes at the beginning and at the end are whole lines that both have, without those next to what differs.
+/// The number of bytes at the beginning and at the end that are common whole lines, without the lines kept
+/// near the differences.
 fn same_ends(old: &[u8], new: &[u8], terminator: u8) -> (usize, usize) {
     let first = same_prefix(old, new);
     let last = same_suffix(&old[first..], &new[first..]);
-    // Back over the line that differs, and those that are kept.
+    // Back over the line that differs, and over the lines that are kept.
     let first =
         memchr::memrchr_iter(terminator, &old[..first]).nth(KEPT_LINES).map_or(0, |at| at + 1);
     let tail = &old[old.len() - last..];
@@ -259,7 +263,7 @@ fn same_ends(old: &[u8], new: &[u8], terminator: u8) -> (usize, usize) {
     (first, last)
 }
 
-/// So many bytes are compared at once.
+/// Number of bytes compared at once.
 const BLOCK: usize = 4 << 10;
 
 fn same_prefix(old: &[u8], new: &[u8]) -> usize {
@@ -281,7 +285,7 @@ mod tests {
 
     use super::*;
 
-    /// The new side, made of the old one and a diff between them. Each line is one letter.
+    /// Applies a diff to the old side. Each line is one letter.
     fn apply(old: &str, diff: &str) -> String {
         let old: Vec<&str> = old.lines().collect();
         let (mut new, mut at) = (Vec::new(), 0);
@@ -314,7 +318,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_old_side_and_the_diff_make_the_new_one(
+        fn applying_the_diff_to_the_old_side_gives_the_new_side(
             lines in prop::collection::vec("[ab]\n", 0..30),
             from in 0usize..30, to in 0usize..30, put in prop::collection::vec("[ab]\n", 0..4),
         ) {
@@ -328,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_shown_with_three_lines_around_it() {
+    fn a_change_is_shown_with_three_context_lines() {
         let old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         let new = b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
         let diff = unified_diff("n.txt", Some(old), Some(new), 100);
@@ -340,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_a_missing_last_newline_and_long_lines_are_said() {
+    fn new_files_missing_newlines_and_long_lines_are_marked() {
         let diff = unified_diff("n", None, Some(b"abcdef"), 4);
         assert_eq!(
             diff.text,
@@ -349,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn carriage_returns_show_only_where_they_differ() {
+    fn carriage_returns_are_shown_only_where_they_differ() {
         let same = unified_diff("n", Some(b"a\r\nb\r\n"), Some(b"a\r\nc\r\n"), 9);
         assert!(!same.text.contains("\\r"), "{}", same.text);
         let changed = unified_diff("n", Some(b"a\r\n"), Some(b"a\n"), 9);
@@ -357,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_changes_its_encoding_is_compared_by_its_letters() {
+    fn a_text_that_changes_its_encoding_is_compared_by_characters() {
         let latin = b"caf\xe9\nna\xefve\nA\n";
         let utf8 = "café\nnaïve\nB\n".as_bytes();
         let utf16: Vec<u8> =
@@ -369,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_lines_are_told_by_number() {
+    fn changed_lines_are_given_by_number() {
         assert_eq!(changed_lines(&[1, 2, 3, 4], &[1, 9, 9, 3, 4, 5]), [(2, 3), (6, 6)]);
         assert_eq!(changed_lines(&[1, 2, 3], &[1, 3]), [(2, 2)]);
         assert_eq!(changed_lines(&[1], &[1]), []);
@@ -406,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changed_is_nothing() {
+    fn an_unchanged_text_has_an_empty_diff() {
         assert_eq!(unified_diff("n", Some(b"a\n"), Some(b"a\n"), 9).text, "");
     }
 }

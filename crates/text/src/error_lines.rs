@@ -1,6 +1,6 @@
-//! Whether a line of output says that something went wrong, as compilers, tests and shells say it.
+//! Detects lines of output that report an error, as compilers, tests and shells print them.
 
-/// Words that say so.
+/// Words that report an error.
 const WORDS: [&str; 17] = [
     "err",
     "error",
@@ -21,20 +21,21 @@ const WORDS: [&str; 17] = [
     "traceback",
 ];
 
-/// Ends of the names of exceptions.
+/// Suffixes of exception names.
 const EXCEPTIONS: [&str; 3] = ["Error", "Exception", "Failure"];
 
-/// Phrases by which all is well.
+/// Phrases that report success.
 const WELL: [&str; 6] = ["0 error", "no error", "0 fail", "no fail", "without error", "errors: 0"];
 
-/// What tests that passed, or were not to pass, begin or end with. A number in brackets may follow.
+/// First or last words of lines about tests that passed, were skipped or were expected to fail. A number in
+/// brackets may follow.
 const PASSED: [&str; 12] = [
     "ok", "PASS", "PASS:", "PASSED", "SKIP", "SKIPPED", "XFAIL", "passed", "skipped", "xfail", "✓",
     "✔",
 ];
 
-/// Whether a line says that something went wrong. Names of tests and files may have such a word in them; only
-/// one that stands by itself counts.
+/// Whether a line reports an error. Names of tests and files may contain such words; only a separate word
+/// counts.
 pub(crate) fn tells_of_an_error(line: &str) -> bool {
     if counts_failures(line) {
         return true;
@@ -44,7 +45,7 @@ pub(crate) fn tells_of_an_error(line: &str) -> bool {
     !is_well && !is_of_a_passed_test(line) && line.split_whitespace().any(says_so)
 }
 
-/// `2 failed`, `1 error`, `failures=3`: more than none.
+/// `2 failed`, `1 error`, `failures=3`: a count above zero.
 fn counts_failures(line: &str) -> bool {
     let words: Vec<&str> =
         line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -69,14 +70,14 @@ fn is_of_a_passed_test(line: &str) -> bool {
     second_of_go || PASSED.contains(&first) || PASSED.contains(&last)
 }
 
-/// `[`, `50%]`, `(0.01s)`: behind the outcome of a test.
+/// `[`, `50%]`, `(0.01s)`: follows the outcome of a test.
 fn is_progress(word: &str) -> bool {
     let inner = word.trim_matches(['[', ']', '(', ')']);
     inner.is_empty()
         || (inner.ends_with(['%', 's']) && inner.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Whether a word between blanks says so by itself.
+/// Whether a whitespace-separated word contains an error word.
 fn says_so(word: &str) -> bool {
     // A path, or the name of a test.
     if word.contains('/') || word.to_ascii_lowercase().contains("test") {
@@ -93,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_passed_test_is_no_error_whatever_its_name() {
+    fn a_passed_test_is_not_an_error_whatever_its_name() {
         for line in [
             "tests/test_errors.py::test_TypeError PASSED                  [ 50%]",
             "tests/test_errors.py::test_TypeError SKIPPED (no network) [ 51%]",
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_seen() {
+    fn errors_are_detected() {
         for line in [
             "test a ... FAILED",
             "tests/test_a.py::test_b FAILED [ 50%]",

@@ -1,7 +1,7 @@
-//! A long output within a budget: its beginning, the lines around its first errors, its end.
+//! Shortens a long output to its beginning, the lines around its first errors, and its end.
 //!
-//! What went wrong is rarely in the last lines and never in the first; whoever sees only those runs the
-//! command again. Fed line by line; memory is that of what will be shown.
+//! Errors are rarely in the last lines and never in the first. A reader who sees only those runs the command
+//! again. The excerpt is fed line by line and holds only the lines that may be shown.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -9,50 +9,50 @@ use std::fmt::Write as _;
 use crate::error_lines::tells_of_an_error;
 use crate::truncate::truncate_middle;
 
-/// Lines shown before an error, and after it.
+/// Number of lines shown before an error.
 const BEFORE: usize = 2;
-/// See [`BEFORE`].
+/// Number of lines shown after an error.
 const AFTER: usize = 4;
 
-/// How much of an output to show.
+/// The size of an excerpt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExcerptOptions {
-    /// Characters in all, notes about what was left out aside.
+    /// Characters in total, without the notes about omitted lines.
     pub chars: usize,
     /// Characters of one line.
     pub line_chars: usize,
-    /// Lines of the beginning, if somebody wants just so many.
+    /// Number of lines at the beginning, if the caller sets it.
     pub head_lines: Option<usize>,
-    /// Lines of the end, likewise.
+    /// Number of lines at the end, if the caller sets it.
     pub tail_lines: Option<usize>,
 }
 
-/// Collects what will be shown of an output.
+/// Collects the lines of an excerpt.
 #[derive(Debug)]
 pub struct Excerpt {
     line_chars: usize,
     head: Part,
     tail: Part,
     errors: Part,
-    /// Characters of the end, once not all can be shown.
+    /// Characters of the end, once some lines must be omitted.
     tail_chars: usize,
-    /// Lines behind an error that are still wanted.
+    /// Number of lines still to be kept after an error.
     wanted: usize,
     lines: u64,
 }
 
-/// What is shown, and what is not.
+/// A finished excerpt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExcerptShown {
-    /// The lines, with notes where some are missing.
+    /// The lines, with notes where some are omitted.
     pub text: String,
-    /// Lines in all.
+    /// Total number of lines.
     pub lines: u64,
-    /// Lines that are missing.
+    /// Number of omitted lines.
     pub left_out: u64,
 }
 
-/// Some lines, with their numbers, within a bound.
+/// Numbered lines within a limit.
 #[derive(Debug, Default)]
 struct Part {
     kept: VecDeque<(u64, String)>,
@@ -62,7 +62,7 @@ struct Part {
 }
 
 impl Excerpt {
-    /// Nothing yet.
+    /// An empty excerpt.
     pub fn new(options: ExcerptOptions) -> Excerpt {
         let ExcerptOptions { chars, line_chars, head_lines, tail_lines } = options;
         let chosen = head_lines.is_some() || tail_lines.is_some();
@@ -87,16 +87,16 @@ impl Excerpt {
         }
     }
 
-    /// Takes the next line, without its end.
+    /// Adds the next line, without its line ending.
     pub fn line(&mut self, line: &str) {
         self.cut_line(line, None);
     }
 
-    /// Takes the next line, of which so many characters are missing at a place.
+    /// Adds the next line, which lacks characters: `missing` is their position and number.
     pub fn cut_line(&mut self, line: &str, missing: Option<(usize, u64)>) {
         self.lines += 1;
         let kept = (self.lines, truncate_middle(line, missing, self.line_chars));
-        // Once a line did not fit into the beginning, none does.
+        // After one line did not fit at the beginning, none is added there.
         if self.lines == self.head.kept.len() as u64 + 1 && self.head.has_room_for(&kept) {
             self.head.push(kept);
             return;
@@ -108,13 +108,13 @@ impl Excerpt {
         self.tail.shrink();
     }
 
-    /// Passes over so many lines that nobody has looked at.
+    /// Counts lines that were not read.
     pub fn skip(&mut self, lines: u64) {
         self.lines += lines;
         self.wanted = 0;
     }
 
-    /// What is shown.
+    /// Finishes the excerpt.
     pub fn finish(mut self) -> ExcerptShown {
         let all = self.head.kept.len() + self.tail.kept.len();
         if (all as u64) < self.lines {
@@ -155,7 +155,7 @@ impl Excerpt {
         if self.errors.has_room_for(&line) {
             self.errors.push(line);
         } else {
-            // The first errors matter; what does not fit ends the search.
+            // The first errors matter. A line that does not fit ends the collection.
             self.errors.max_chars = 0;
         }
     }
@@ -171,7 +171,7 @@ impl Part {
         self.kept.push_back(line);
     }
 
-    /// Lets the first lines go that there is no room for.
+    /// Drops the first lines until the rest fits.
     fn shrink(&mut self) {
         while self.kept.len() > self.max_lines || self.chars > self.max_chars {
             let Some((_, line)) = self.kept.pop_front() else { break };
@@ -208,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_whole() {
+    fn an_output_that_fits_is_shown_whole() {
         let lines = (0..40).map(|_| "123456789".to_owned());
         let shown = excerpt(OPTIONS, lines);
         assert_eq!((shown.text.as_str(), shown.left_out), ("123456789\n".repeat(40).as_str(), 0));
     }
 
     #[test]
-    fn the_first_errors_are_shown_with_what_is_around_them() {
+    fn the_first_errors_are_shown_with_context() {
         let line = |number: u32| match number {
             50_001 => "test a ... FAILED".to_owned(),
             80_000 => "0 errors here".to_owned(),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_may_want_just_some_lines() {
+    fn the_caller_can_choose_the_number_of_lines() {
         let lines = || (1..=9).map(|number| number.to_string());
         let options = ExcerptOptions { head_lines: Some(2), ..OPTIONS };
         assert_eq!(excerpt(options, lines()).text, "1\n2\n[7 lines left out]\n");
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_were_passed_over_are_counted() {
+    fn skipped_lines_are_counted() {
         let mut excerpt = Excerpt::new(OPTIONS);
         excerpt.line("first");
         excerpt.skip(7);
@@ -254,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_budget_holds_and_every_line_is_shown_or_counted(
+        fn the_limit_holds_and_every_line_is_shown_or_counted(
             lines in prop::collection::vec("[a-z ]{0,70}|error [a-z]{0,9}", 0..80),
             head in prop::option::of(0usize..9), tail in prop::option::of(0usize..9),
         ) {

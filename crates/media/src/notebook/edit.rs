@@ -1,4 +1,4 @@
-//! Changing one cell: a new text for that cell, spliced into the document.
+//! Changes one cell: replaces its text in the document.
 
 use std::ops::Range;
 
@@ -7,40 +7,41 @@ use super::source_form::Form;
 use super::whitespace::Frame;
 use super::{Cell, CellType, Keys, List, Notebook, NotebookError, json};
 
-/// Where a new cell goes. Numbers count from 1.
+/// The position of a new cell. Numbers count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// Before the cell with this number.
     Before(usize),
-    /// Behind the cell with this number.
+    /// After the cell with this number.
     After(usize),
-    /// Behind all others.
+    /// After all others.
     End,
 }
 
-/// A notebook in which one cell was changed.
+/// A notebook with one changed cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edited {
     /// The whole document.
     pub bytes: Vec<u8>,
-    /// The number of the cell: where it is now, or was before it went.
+    /// The number of the cell. For a deleted cell, its previous number.
     pub number: usize,
     /// Its id, if it has one.
     pub id: Option<String>,
-    /// What it is now, or was.
+    /// Its type. For a deleted cell, its previous type.
     pub cell_type: String,
-    /// How many outputs it had that it does not have any more.
+    /// Number of outputs that were removed.
     pub outputs_cleared: usize,
-    /// Whether it lost its attachments, which a code cell cannot have.
+    /// Whether its attachments were removed, which a code cell cannot have.
     pub attachments_removed: bool,
-    /// How many cells there are now.
+    /// Number of cells in the new document.
     pub total: usize,
 }
 
 impl Notebook<'_> {
-    /// Gives a cell another source, and another type if one is given. Its id and metadata stay, and its
-    /// attachments where the type has them. Outputs and count of a code cell go: they came of another
-    /// source. If source and type are what they were, nothing changes.
+    /// Replaces the source of a cell, and its type if one is given. Its id and metadata are kept, and its
+    /// attachments if the type allows them. Outputs and execution count of a code cell are removed, since
+    /// they came from another source. If source and type are the same, nothing changes. Fails if the cell
+    /// does not exist or is not an object.
     pub fn replace(
         &self,
         number: usize,
@@ -79,8 +80,8 @@ impl Notebook<'_> {
         Ok(edited)
     }
 
-    /// Puts a new cell somewhere, written as its neighbours are. From format 4.5 on it gets an id that
-    /// no other has, made of `seed`, which should be another for each insertion.
+    /// Inserts a cell in the layout of its neighbours. From format 4.5 on it gets a unique id, derived from
+    /// `seed`, which should be different for each insertion. Fails if the position does not exist.
     pub fn insert(
         &self,
         position: Position,
@@ -119,7 +120,7 @@ impl Notebook<'_> {
         })
     }
 
-    /// Takes a cell out, with the comma that belongs to it.
+    /// Deletes a cell, with its comma. Fails if it does not exist.
     pub fn delete(&self, number: usize) -> Result<Edited, NotebookError> {
         let cell = self.cell(number)?;
         let here = self.cells_of(cell.list);
@@ -146,7 +147,7 @@ impl Notebook<'_> {
         &self.cells[self.lists[list].cells.clone()]
     }
 
-    /// The list for a new cell, and how many cells of that list are before it.
+    /// The list for a new cell, and the number of cells of that list before it.
     fn place(&self, position: Position) -> Result<(usize, usize), NotebookError> {
         let (number, behind) = match position {
             Position::Before(number) => (number, 0),
@@ -174,7 +175,7 @@ impl Notebook<'_> {
         }
     }
 
-    /// A cell that was not there, in the layout of one that is near, if there is any.
+    /// A new cell, in the layout of a nearby one if there is any.
     fn new_cell(
         &self,
         near: Option<&Object>,
@@ -204,7 +205,7 @@ impl Notebook<'_> {
         object
     }
 
-    /// Makes an object a cell of another type; says whether it lost attachments by that.
+    /// Changes the type of a cell. Returns whether attachments were removed.
     fn retype(&self, object: &mut Object, cell_type: &str) -> bool {
         let code = cell_type == CellType::Code.name();
         let attached = code && object.get("attachments").is_some();
@@ -222,7 +223,7 @@ impl Notebook<'_> {
         attached
     }
 
-    /// The members that the format asks of a code cell, where they are not there.
+    /// Adds the members that the format requires of a code cell.
     fn add_what_code_needs(&self, object: &mut Object) {
         object.set_missing("outputs", "[]");
         if self.version.0 > 3 {
@@ -236,7 +237,7 @@ impl Notebook<'_> {
         object.set_missing("language", language.unwrap_or("\"python\""));
     }
 
-    /// The object of the cell at an index or, if that is none, of the nearest before it or behind it.
+    /// The object of the cell at an index, or of the nearest cell that is an object.
     fn object_near(&self, list: usize, at: usize) -> Option<Object> {
         let range = &self.lists[list].cells;
         let before = self.cells[range.start..at].iter().rev();
@@ -257,7 +258,7 @@ impl Notebook<'_> {
         json::escapes_letters(self.text)
     }
 
-    /// Eight hex digits that no other cell has for its id.
+    /// Eight hex digits that are not the id of another cell.
     fn new_id(&self, seed: u32) -> String {
         let taken = |id: &str| self.cells.iter().any(|cell| cell.id() == Some(id));
         let mut number = seed;

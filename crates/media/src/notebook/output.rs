@@ -1,14 +1,13 @@
-//! One output of a cell as text: what it says, and of pictures and the like how large they are.
+//! Shows an output of a cell as text. For images and similar data, it shows the size.
 
 use super::json::{self, Member};
 use super::terminal::settled;
 
-/// Kinds of data that are text for a reader, the plainest first. Of those that an output has, one is
-/// shown.
+/// Media types that are readable as text, the plainest first. One of them is shown.
 const READABLE: &[&str] =
     &["text/plain", "text/markdown", "text/latex", "text/html", "application/json"];
 
-/// What format 3 calls the kinds of data.
+/// The names of the media types in format 3.
 const OLD_NAMES: &[(&str, &str)] = &[
     ("text", "text/plain"),
     ("html", "text/html"),
@@ -21,14 +20,14 @@ const OLD_NAMES: &[(&str, &str)] = &[
     ("pdf", "application/pdf"),
 ];
 
-/// An output for a reader.
+/// An output as text.
 pub(super) struct Shown {
-    /// `stdout`, `stderr`, `error`; empty for a result.
+    /// `stdout`, `stderr`, `error`. Empty for a result.
     pub(super) label: &'static str,
     pub(super) text: String,
 }
 
-/// Shows an output, as it stands in the document.
+/// Shows an output, given as JSON.
 pub(super) fn shown(raw: &str) -> Shown {
     let members = json::members(raw).unwrap_or_default();
     let get = |key| json::last(&members, key);
@@ -57,7 +56,7 @@ pub(super) fn shown(raw: &str) -> Shown {
     }
 }
 
-/// Kinds of data with the data, as JSON.
+/// Media types with their data, as JSON.
 type Data<'a> = Vec<(String, &'a str)>;
 
 fn named<'a>(members: Vec<Member<'a>>) -> Data<'a> {
@@ -65,7 +64,7 @@ fn named<'a>(members: Vec<Member<'a>>) -> Data<'a> {
     members.into_iter().filter_map(name).collect()
 }
 
-/// In format 3 the data stands in the output itself.
+/// In format 3 the data is in the output itself.
 fn old_data<'a>(members: &[Member<'a>]) -> Data<'a> {
     let find = |(old, kind): &(&str, &str)| Some(((*kind).to_owned(), json::last(members, old)?));
     OLD_NAMES.iter().filter_map(find).collect()
@@ -87,7 +86,7 @@ fn show_data(data: &Data<'_>) -> String {
     text
 }
 
-/// `name: value`, and where it came from.
+/// `name: value`, and the traceback.
 fn error(members: &[Member<'_>]) -> String {
     let text = |key| json::last(members, key).and_then(json::multiline).unwrap_or_default();
     let mut shown = format!("{}: {}\n", text("ename"), text("evalue"));
@@ -99,7 +98,7 @@ fn error(members: &[Member<'_>]) -> String {
     shown
 }
 
-/// How many bytes some data has: a picture is there in base64.
+/// The size of the data in bytes. An image is in base64.
 fn data_bytes(kind: &str, raw: &str) -> usize {
     let Some(text) = json::multiline(raw) else { return raw.len() };
     let base64 = kind.starts_with("image/") && !kind.ends_with("xml") || kind == "application/pdf";

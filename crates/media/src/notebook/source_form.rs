@@ -1,17 +1,17 @@
-//! A source as JSON, in either of the two forms that the format has.
+//! A source as JSON, in one of the two forms of the format.
 
 use super::json;
 use super::object::Object;
 use super::whitespace::Frame;
 
-/// How a source is written: a string, or a list of its lines.
+/// The form of a source: a string, or a list of lines.
 pub(super) enum Form {
     String,
     List(Frame),
 }
 
 impl Form {
-    /// The form that a source has.
+    /// The form of an existing source.
     pub(super) fn of(object: &Object, key: &str) -> Option<Form> {
         let source = object.get(key)?;
         match source.as_bytes().first()? {

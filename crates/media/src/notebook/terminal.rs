@@ -1,7 +1,6 @@
-//! What a terminal would show of a program's output, without its colours.
+//! Renders the terminal output of a program, without colours.
 
-/// Takes out escape sequences, and of a line that was written over again and again, as progress bars are,
-/// keeps what it said last.
+/// Removes escape sequences. Of a line that was overwritten, as by progress bars, keeps the last state.
 pub(super) fn settled(text: &str) -> String {
     let text = without_escapes(text);
     let mut settled = String::with_capacity(text.len());
@@ -27,18 +26,18 @@ fn without_escapes(text: &str) -> String {
     kept + rest
 }
 
-/// What follows an escape sequence, of which the first letter is gone already.
+/// The text after an escape sequence, given without its `ESC`.
 fn behind_escape(text: &str) -> &str {
     let mut letters = text.chars();
     match letters.next() {
-        // Control: parameters up to a letter that ends it.
+        // A control sequence: parameters up to a final letter.
         Some('[') => {
             let rest = letters.as_str();
             let inside = |c: char| matches!(c, ' '..='?');
             let end = rest.trim_start_matches(inside);
             end.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(end)
         }
-        // A command to the system, such as a title or a link: up to its terminator.
+        // An operating system command, such as a title or a link: up to its terminator.
         Some(']') => {
             let rest = letters.as_str();
             match rest.find(['\u{7}', '\u{1b}', '\n']) {
@@ -60,19 +59,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_links_and_titles_go() {
+    fn colours_links_and_titles_are_removed() {
         assert_eq!(settled("\u{1b}[0;31mred\u{1b}[0m \u{1b}[1;32m"), "red ");
         assert_eq!(settled("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{7}."), "link.");
         assert_eq!(settled("\u{1b}[é \u{1b}(é\u{1b}"), "é é");
     }
 
     #[test]
-    fn an_unfinished_sequence_takes_no_line_with_it() {
+    fn an_incomplete_sequence_does_not_swallow_a_line() {
         assert_eq!(settled("a\u{1b}]0;title\nb\u{1b}[31\nc\u{1b}\nd"), "a\nb\nc\nd");
     }
 
     #[test]
-    fn of_a_progress_bar_the_end_is_kept() {
+    fn the_last_state_of_a_progress_bar_is_kept() {
         assert_eq!(settled("0%\r50%\r100%\ndone\r\nx\r"), "100%\ndone\nx");
     }
 }

@@ -1,8 +1,8 @@
-//! The blanks around the items of a list or an object, so that new ones stand as the old ones do.
+//! The whitespace around the items of a list or an object, so that new items have the same layout.
 
 use super::json;
 
-/// The blanks of one list or object: whatever indentation, line ends or lack of both it was written with.
+/// The whitespace of one list or object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frame {
     /// Between the opening bracket and the first item.
@@ -14,8 +14,8 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The frame of a list; nothing, if nothing stands in it. `colon` is what stands between key and
-    /// value around there: who writes a blank behind it does so behind a comma.
+    /// The layout of a list. `None` if it is empty. `colon` is the text between key and value nearby: a space
+    /// after a colon implies one after a comma.
     pub(super) fn of_list(list: &str, colon: &str) -> Option<Frame> {
         let items = json::items(list)?;
         let start = |item: &str| json::offset(list, item);
@@ -37,7 +37,7 @@ impl Frame {
         Frame { first: first.to_owned(), next: next.to_owned(), end: end.to_owned() }
     }
 
-    /// The frame of what stands inside of an item.
+    /// The layout of a list or object within an item.
     pub(super) fn deeper(&self) -> Frame {
         if !self.first.contains('\n') {
             let none = String::new();
@@ -48,7 +48,7 @@ impl Frame {
         Frame { next: first.clone(), first, end: self.first.clone() }
     }
 
-    /// A list of items, each as JSON.
+    /// A list of items, each given as JSON.
     pub(super) fn list(&self, items: &[String]) -> String {
         if items.is_empty() {
             return "[]".to_owned();
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_written_as_it_was() {
+    fn a_list_keeps_its_layout() {
         for list in ["[\n  1,\n  2\n ]", "[1,2]", "[1, 2]", "[ 1, 2 ]", "[\r\n\t1,\r\n\t2\r\n]"] {
             let frame = Frame::of_list(list, ":").unwrap();
             assert_eq!(frame.list(&["1".to_owned(), "2".to_owned()]), list);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn deeper_is_one_step_more() {
+    fn a_nested_layout_is_one_step_deeper() {
         let frame = Frame::of_list("[\n  1\n ]", ": ").unwrap();
         assert_eq!(frame.deeper().list(&["1".to_owned()]), "[\n   1\n  ]");
         let frame = Frame::of_list("[1]", ": ").unwrap();

@@ -1,4 +1,4 @@
-//! One page: where its glyphs stand, line after line.
+//! Reads the glyphs of one page, line by line.
 
 use hayro_interpret::font::{Glyph, GlyphRun, PositionedGlyph};
 use hayro_interpret::hayro_cmap::WritingMode;
@@ -13,20 +13,20 @@ use super::cjk_collections::Collections;
 use super::glyph_text;
 use super::line::{Line, Placed};
 
-/// hayro's glyphs are measured in thousandths of the font's height.
+/// hayro measures glyphs in thousandths of the font size.
 const UNITS: f64 = 1_000.0;
 
-/// How far a bold look is printed beside itself, in heights of the font.
+/// The offset of text that is printed twice to look bold, relative to the font size.
 const OVERPRINT: f64 = 0.15;
 
 /// The text of a page.
 pub(super) struct PageText {
     pub(super) text: String,
-    /// Whether there was more than fits.
+    /// Whether the limit cut the text.
     pub(super) cut: bool,
 }
 
-/// Reads a page, at most so many characters of it.
+/// Reads a page, at most `max_chars` characters of it.
 pub(super) fn read<'a>(
     page: &Page<'a>,
     cache: &InterpreterCache<'a>,
@@ -52,16 +52,16 @@ pub(super) fn read<'a>(
     clip(reader.text, reader.cut, max_chars)
 }
 
-/// Looks on while hayro draws.
+/// Collects the glyphs that hayro draws.
 struct Reader<'c, 'p> {
-    /// What is outside of it nobody sees.
+    /// Glyphs outside of it are invisible.
     sheet: Rect,
     collections: &'c mut Collections<'p>,
     text: String,
     line: Line,
-    /// What was drawn before this, to notice when it is drawn once more.
+    /// The previous run, to detect that it is drawn again.
     last_run: Vec<Placed>,
-    /// Glyphs may become fewer characters than they have; this only keeps a bomb from filling memory.
+    /// Several glyphs may become one character. This limit only protects the memory.
     chars_left: usize,
     cut: bool,
 }
@@ -76,7 +76,7 @@ impl Reader<'_, '_> {
         self.chars_left -= chars;
         if let Some(glyph) = self.line.push(glyph) {
             self.end_line();
-            // An empty line takes anything.
+            // An empty line accepts any glyph.
             self.line.push(glyph);
         }
     }
@@ -120,8 +120,8 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Whether this is what was just drawn, in the same place: filled and then outlined, or twice for a
-    /// bold look.
+    /// Whether this run was just drawn in the same position: filled and then outlined, or twice for a bold
+    /// look.
     fn is_overprint(&self, run: &[Placed]) -> bool {
         let same = |(a, b): (&Placed, &Placed)| {
             let near = OVERPRINT * a.size;
@@ -158,15 +158,15 @@ impl<'a> Device<'a> for Reader<'_, '_> {
     fn pop_transparency_group(&mut self) {}
 }
 
-/// What the glyphs of a run say about their width.
+/// How the width of the glyphs of a run is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Run {
-    /// They are as wide as their transform makes them.
+    /// By their transform.
     Plain,
-    /// Their font is not in the file: each glyph of the one that stands in for it is squeezed into the
-    /// width of the true one, which therefore must not be squeezed once more.
+    /// Their font is not in the file. Each glyph of the substitute font is scaled to the width of the
+    /// original one, so that width must not be scaled again.
     Stretched,
-    /// They go down the page, each as high as the font.
+    /// Vertical text. Each glyph is as high as the font.
     Vertical,
 }
 
@@ -182,18 +182,18 @@ impl Run {
         let (least, most) = squeezed.fold((f64::MAX, 0.0), |(least, most): (f64, f64), one| {
             (least.min(one), most.max(one))
         });
-        // A scale that the page asks for is the same for all.
+        // A scale that the page sets is the same for all glyphs.
         if most > least * 1.01 { Run::Stretched } else { Run::Plain }
     }
 }
 
-/// Where a transform takes the two axes of a glyph.
+/// The images of the two axes of a glyph under a transform.
 fn axes(transform: Affine) -> (Vec2, Vec2) {
     let [a, b, c, d, ..] = transform.as_coeffs();
     (Vec2::new(a, b), Vec2::new(c, d))
 }
 
-/// How far the pen moves, in the glyph's own units.
+/// The advance width, in glyph units.
 fn advance(glyph: &Glyph<'_>) -> f64 {
     let width = match glyph {
         Glyph::Outline(glyph) => glyph.advance_width(),
@@ -202,7 +202,7 @@ fn advance(glyph: &Glyph<'_>) -> f64 {
     width.map_or(UNITS / 2.0, f64::from)
 }
 
-/// Whole lines, as many as fit.
+/// As many whole lines as fit.
 fn clip(mut text: String, cut: bool, max_chars: usize) -> PageText {
     let Some((limit, _)) = text.char_indices().nth(max_chars) else {
         return PageText { text, cut };

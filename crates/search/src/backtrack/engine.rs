@@ -1,4 +1,4 @@
-//! The side that matches. It is trusted with nothing: it may loop, run out of memory or crash.
+//! The matching side. It is not trusted: it may loop, run out of memory or crash.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Read, Write};
@@ -9,37 +9,37 @@ use fancy_regex::Regex;
 use super::wire::{self, Answer, Asked};
 use crate::line_matches::line_around;
 
-/// Steps that may be taken back in one line. Where the pattern matches nowhere, each character of a line takes
-/// one or two, so this is enough for a line of a megabyte.
+/// Limit of backtracking steps in one line. If the pattern does not match, each character takes one or two
+/// steps, so this is enough for a line of a megabyte.
 const MAX_STEPS: usize = 4_000_000;
 
-/// Memory that a part of a pattern may take once it is compiled, and while it runs.
+/// Memory limit of a part of a pattern, compiled and while it runs.
 const MAX_COMPILED_BYTES: usize = 16 << 20;
 
-/// Instructions of a compiled pattern.
+/// Limit of instructions of a compiled pattern.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
 
-/// A line of so many bytes is reported before it is looked at, since it may take long.
+/// A line of this length is reported before it is searched, since it may take long.
 pub(super) const LONG_LINE: usize = 2 << 10;
 
-/// Otherwise it is reported how far the work is when it has gone on for so long.
+/// Otherwise progress is reported at this interval.
 const REPORT_EVERY: Duration = Duration::from_millis(5);
 
-/// Answers questions until there are no more: the work of the process behind [`crate::Process`].
+/// Serves requests until the input ends. This is the main loop of the process behind [`crate::Process`].
 pub fn answer_questions(input: &mut dyn Read, output: &mut dyn Write) -> io::Result<()> {
     let mut engine = Engine::default();
     while engine.answer(input, output)? {}
     Ok(())
 }
 
-/// The pattern that questions are about, once there is one.
+/// The compiled pattern, once there is one.
 #[derive(Debug, Default)]
 pub(super) struct Engine {
     regex: Option<Regex>,
 }
 
 impl Engine {
-    /// Answers the next question; says whether there was one.
+    /// Serves the next request. Returns false at the end of the input.
     pub(super) fn answer(
         &mut self,
         input: &mut dyn Read,
@@ -139,10 +139,10 @@ fn over_lines(
     Ok(())
 }
 
-/// Bytes as letters, and where these stand in the bytes.
+/// Bytes as text with replacement characters, and a mapping between the offsets of both.
 struct Letters<'a> {
     text: Cow<'a, str>,
-    /// Ends of what is no UTF-8, in the letters and in the bytes.
+    /// The end of each invalid sequence, in the text and in the bytes.
     broken: Vec<(usize, usize)>,
 }
 
@@ -165,7 +165,7 @@ impl Letters<'_> {
         Letters { text, broken }
     }
 
-    /// The place in the bytes of a place in the letters.
+    /// The offset in the bytes for an offset in the text.
     fn place(&self, offset: usize) -> usize {
         match self.broken.partition_point(|&(in_letters, _)| in_letters <= offset).checked_sub(1) {
             None => offset,
@@ -173,7 +173,7 @@ impl Letters<'_> {
         }
     }
 
-    /// The place in the letters of a place in the bytes.
+    /// The offset in the text for an offset in the bytes.
     fn offset(&self, place: usize) -> usize {
         match self.broken.partition_point(|&(_, in_bytes)| in_bytes <= place).checked_sub(1) {
             None => place,
@@ -182,17 +182,16 @@ impl Letters<'_> {
     }
 }
 
-/// What is said to the process that asked.
+/// Writes responses to the other process.
 struct Report<'a> {
     output: BufWriter<&'a mut dyn Write>,
     flushed: Instant,
-    /// Every line is reported.
+    /// Report progress at every line.
     each: bool,
 }
 
 impl Report<'_> {
-    /// Says how far the work is, if that is of use: because the next line may take long, or because it is
-    /// some time since it was said.
+    /// Reports progress if the next line may take long, or if the last report is some time ago.
     fn at(&mut self, at: usize, may_take_long: bool) -> io::Result<()> {
         if !self.each && !may_take_long && self.flushed.elapsed() < REPORT_EVERY {
             return Ok(());

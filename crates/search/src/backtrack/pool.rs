@@ -1,4 +1,4 @@
-//! The processes that match one pattern: one at least, and more as threads ask and as many as may run.
+//! The processes of one pattern: at least one, and more while threads need them, up to the maximum.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
@@ -8,10 +8,10 @@ use super::wire::{self, Answer, Answers};
 use super::{Process, Processes, Unready};
 use crate::deadline::Deadline;
 
-/// How long a wish to stop may go unseen.
+/// How often a waiting thread checks its deadline.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// A pattern takes milliseconds to be compiled; to start a process may take longer where much else is done.
+/// Compiling takes milliseconds. Starting a process may take longer on a busy machine.
 const LONGEST_START: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
@@ -25,12 +25,12 @@ pub(super) struct Pool {
 #[derive(Debug, Default)]
 struct State {
     idle: Vec<Member>,
-    /// Those that are in use.
+    /// Number of processes in use.
     taken: usize,
 }
 
-/// A process that has the pattern ready. A process may end with the thread that started it, so each thread
-/// uses its own first.
+/// A process that has compiled the pattern. A process may end with the thread that started it, so each thread
+/// prefers its own.
 #[derive(Debug)]
 pub(super) struct Member {
     thread: ThreadId,
@@ -50,12 +50,12 @@ impl Pool {
         Ok(pool)
     }
 
-    /// A process for this thread; nothing, if it is time to stop or there is none to be had.
+    /// Returns a process for this thread. `None` if the deadline passed, or if none can be started.
     pub(super) fn take(&self, stop: &Deadline<'_>) -> Option<Member> {
         let here = std::thread::current().id();
         let mut state = self.state();
         loop {
-            if stop.now() {
+            if stop.is_over() {
                 return None;
             }
             let own = state.idle.iter().position(|member| member.thread == here);
@@ -63,7 +63,7 @@ impl Pool {
                 state.taken += 1;
                 return Some(state.idle.swap_remove(own));
             }
-            // The last one waits until another search leaves it a process; others take one that is idle.
+            // If this pattern has no process, wait until another search frees one. Otherwise use an idle one.
             let is_last = state.idle.is_empty() && state.taken == 0;
             state.taken += 1;
             drop(state);
@@ -89,7 +89,7 @@ impl Pool {
         }
     }
 
-    /// Takes back a process that may be asked again.
+    /// Returns a process that can be used again.
     pub(super) fn put_back(&self, member: Member) {
         let mut state = self.state();
         state.taken -= 1;
@@ -98,14 +98,14 @@ impl Pool {
         self.put_back.notify_one();
     }
 
-    /// Ends a process that may not.
+    /// Kills a process that cannot be used again.
     pub(super) fn lose(&self, member: Member) {
         drop(member);
         self.state().taken -= 1;
         self.put_back.notify_one();
     }
 
-    /// Starts a process and makes the pattern ready in it; nothing, if as many run as may.
+    /// Starts a process and compiles the pattern in it. Returns `None` if the maximum number already run.
     fn start(
         &self,
         wait: Option<&Deadline<'_>>,

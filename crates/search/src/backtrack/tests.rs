@@ -1,4 +1,5 @@
-//! Any process may fall silent or end at any point: every line is then decided or undecided, once.
+//! Any process may stop reporting or end at any point. Every line is then reported exactly once, as decided
+//! or undecided.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 use super::engine::Engine;
 use super::*;
 
-/// Processes that match, but end where a line has an `x`, and when they have said so many bytes.
+/// Processes that match, but end at a line with an `x`, and go silent after a number of bytes.
 #[derive(Debug)]
 struct Failing {
     says_at_most: usize,
@@ -39,7 +40,7 @@ impl Process for FailingProcess {
     ) -> Result<(), Unanswered> {
         let mut answer = Vec::new();
         self.engine.answer(&mut question.concat().as_slice(), &mut answer).unwrap();
-        // What is not said carefully may be lost.
+        // A response without reports at every line may be cut.
         let is_careful = question[0][1] & 2 != 0;
         let said = if is_careful { answer.len() } else { answer.len().min(self.says_at_most) };
         let from = u32::from_le_bytes(question[0][6..10].try_into().unwrap()) as usize;
@@ -65,7 +66,7 @@ impl Process for FailingProcess {
     }
 }
 
-/// What is found in a text by processes that end after so many bytes.
+/// Searches a text with processes that go silent after `says_at_most` bytes.
 fn look(text: &str, pattern: &str, says_at_most: usize) -> (Vec<Found>, usize) {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
@@ -83,7 +84,7 @@ fn look(text: &str, pattern: &str, says_at_most: usize) -> (Vec<Found>, usize) {
 
 proptest! {
     #[test]
-    fn lines_are_decided_or_undecided_whatever_processes_do(
+    fn every_line_is_decided_or_undecided_once_when_processes_fail(
         text in "[abx\n]{0,40}",
         says_at_most in 9_usize..60,
     ) {
@@ -105,7 +106,7 @@ proptest! {
 }
 
 #[test]
-fn broken_bytes_do_not_move_a_match() {
+fn invalid_utf8_does_not_shift_a_match() {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let ready = Backtracker::new("(?<=a)b".to_owned(), &InThisProcess::shared(), &stop).unwrap();
@@ -120,7 +121,7 @@ fn broken_bytes_do_not_move_a_match() {
 }
 
 #[test]
-fn a_pattern_that_is_none_says_why() {
+fn an_invalid_pattern_has_a_reason() {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let wrong = Backtracker::new("(?<=a".to_owned(), &InThisProcess::shared(), &stop);

@@ -1,17 +1,17 @@
-//! What the two processes say to each other: a question is a header and a text, an answer is a row of
-//! records of one size.
+//! The protocol between the two processes. A request is a header and a text. A response is a sequence of
+//! records of fixed size.
 
 use std::io::{self, Read, Write};
 
-/// What is asked of the process that matches.
+/// A request to search a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Question<'a> {
     pub(super) multiline: bool,
-    /// Every line is reported before it is looked at.
+    /// Report progress at every line.
     pub(super) is_careful: bool,
-    /// So many matches are enough.
+    /// Maximum number of matches.
     pub(super) most: u64,
-    /// What comes before is decided.
+    /// Everything before this offset is decided.
     pub(super) from: usize,
     pub(super) text: &'a [u8],
 }
@@ -23,7 +23,7 @@ const CAREFUL: u8 = 2;
 const HEADER_BYTES: usize = 14;
 
 impl Question<'_> {
-    /// The header; nothing, for a text that is too long to be asked about.
+    /// The header. `None` if the text is too long for the protocol.
     pub(super) fn header(&self) -> Option<[u8; HEADER_BYTES]> {
         let most = u32::try_from(self.most).unwrap_or(u32::MAX);
         let (from, length) = (u32::try_from(self.from).ok()?, u32::try_from(self.text.len()).ok()?);
@@ -33,7 +33,7 @@ impl Question<'_> {
     }
 }
 
-/// The header of the question whether a pattern is one; its text is the pattern.
+/// The header of a request to compile a pattern. The text of that request is the pattern.
 pub(super) fn prepare(pattern: &str) -> Option<[u8; HEADER_BYTES]> {
     Some(header(PREPARE, 0, 0, 0, u32::try_from(pattern.len()).ok()?))
 }
@@ -48,13 +48,13 @@ fn header(kind: u8, flags: u8, most: u32, from: u32, length: u32) -> [u8; HEADER
     header
 }
 
-/// A question as it arrives.
+/// A request as received.
 pub(super) enum Asked {
     Prepare { pattern: Vec<u8> },
     Look { multiline: bool, is_careful: bool, most: usize, from: usize, text: Vec<u8> },
 }
 
-/// Reads the next question; nothing, if there is none.
+/// Reads the next request. Returns `None` at the end of the input.
 pub(super) fn read(input: &mut dyn Read) -> io::Result<Option<Asked>> {
     let mut header = [0; HEADER_BYTES];
     match input.read_exact(&mut header) {
@@ -81,28 +81,28 @@ pub(super) fn read(input: &mut dyn Read) -> io::Result<Option<Asked>> {
     })
 }
 
-/// What the process that matches answers. Places are bytes of the text.
+/// A record of a response. Positions are byte offsets in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The pattern is ready.
+    /// The pattern is compiled.
     Ready,
-    /// The pattern is none, for this reason.
+    /// The pattern is invalid, with the reason.
     Wrong(String),
-    /// What comes before is decided.
+    /// Everything before this offset is decided.
     At(usize),
     Match {
         start: usize,
         end: usize,
     },
-    /// The line at this place takes too many steps.
+    /// The line at this offset takes too many steps.
     GaveUp(usize),
-    /// This is all.
+    /// The response is complete.
     Done,
 }
 
 const RECORD_BYTES: usize = 9;
 
-/// So much of a reason is sent.
+/// A longer reason is cut.
 const MAX_REASON_BYTES: usize = 1_000;
 
 impl Answer {
@@ -129,7 +129,7 @@ impl Answer {
     }
 }
 
-/// Answers out of bytes that come in pieces.
+/// Parses responses from bytes that arrive in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     bytes: Vec<u8>,

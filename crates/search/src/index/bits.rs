@@ -1,16 +1,16 @@
 //! A set of small numbers.
 
-/// One bit a number.
+/// One bit for each number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Bits(Vec<u64>);
 
 impl Bits {
-    /// None of so many.
+    /// No number below `count`.
     pub(super) fn none(count: usize) -> Bits {
         Bits(vec![0; count.div_ceil(64)])
     }
 
-    /// All of so many, and perhaps a few beyond.
+    /// All numbers below `count`, and perhaps a few more.
     pub(super) fn all(count: usize) -> Bits {
         Bits(vec![u64::MAX; count.div_ceil(64)])
     }
@@ -47,7 +47,7 @@ impl Bits {
         self.0.iter_mut().zip(&others.0).for_each(|(word, other)| *word |= other);
     }
 
-    /// Each of those that are there, in order.
+    /// Visits the numbers in ascending order.
     pub(super) fn each(&self, mut take: impl FnMut(usize)) {
         for (at, word) in self.0.iter().enumerate() {
             let mut rest = *word;
@@ -58,7 +58,7 @@ impl Bits {
         }
     }
 
-    /// Adds those of a map: eight to a byte.
+    /// Adds the numbers of a bitmap, eight to a byte.
     pub(super) fn add_bytes(&mut self, bytes: &[u8]) {
         for (word, bytes) in self.0.iter_mut().zip(bytes.chunks(8)) {
             let mut eight = [0; 8];

@@ -1,4 +1,4 @@
-//! Reading files into the index.
+//! Builds the index from files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,27 +15,27 @@ use crate::content_class::Nature;
 use crate::grep::Decoder;
 use crate::listing::{EntryOf, FileId, Listed};
 
-/// What is to be in the index.
+/// The files to index.
 pub(crate) struct Work {
     pub(crate) directories: Arc<Vec<Arc<Listed>>>,
     pub(crate) letters: &'static dyn Decoder,
-    /// Whether what is read is kept for the next process.
+    /// Whether segments are kept for later processes.
     pub(crate) is_kept: bool,
 }
 
-/// More threads would take the machine from whoever waits for it.
+/// More threads would slow down other work on the machine.
 const THREADS: usize = 2;
 
-/// So many files a thread takes at once: those of a directory are opened from it.
+/// Number of files that a thread takes at once. Files of one directory are opened from the same descriptor.
 const AT_ONCE: usize = 64;
 
-/// So many segments that are small are put together into larger ones; fewer are not worth reading again.
+/// This many small segments are merged into larger ones. Fewer are not worth reading again.
 const MANY_SMALL: usize = 8;
 const SMALL_CHUNKS: usize = 1_024;
 
-/// Brings the index up to what the files say now.
+/// Updates the index to the current files.
 pub(super) fn run(index: &Index, tree: &TreeReader, work: &Work) {
-    // Who keeps segments is alone with it; others have theirs in memory only.
+    // A process that keeps segments holds the lock. Other processes keep theirs in memory.
     let shelf = index.shelf.as_ref().filter(|_| work.is_kept);
     let lock = shelf.and_then(|shelf| Some((shelf, shelf.lock()?)));
     let shelf = lock.as_ref().map(|(shelf, _)| *shelf);
@@ -59,20 +59,20 @@ pub(super) fn run(index: &Index, tree: &TreeReader, work: &Work) {
     }
 }
 
-/// What a thread that reads must know.
+/// What a reading thread needs.
 struct Build<'a> {
     index: &'a Index,
-    /// Where segments are kept for other processes.
+    /// Where segments are kept for later processes.
     shelf: Option<&'a ContentCache>,
     tree: &'a TreeReader,
     work: &'a Work,
 }
 
-/// What a look at all stamps shows.
+/// The result of comparing all stat fingerprints with the index.
 struct BuildProgress {
-    /// Files that are not in the index, or in a segment that goes.
+    /// Files that are not indexed, or only in an outdated segment.
     unknown: Vec<FileId>,
-    /// Segments that go.
+    /// Serials of the segments to remove.
     outdated: Vec<u32>,
 }
 
@@ -116,7 +116,7 @@ impl BuildProgress {
     }
 }
 
-/// Segments that have mostly files which are not there any more, and small ones if they are many.
+/// Segments of which most files are gone, and small segments if there are many.
 fn outdated(view: &View, known: &[(FileId, u32)]) -> Vec<u32> {
     let mut alive: HashMap<u32, usize> = HashMap::new();
     known.iter().for_each(|(_, serial)| *alive.entry(*serial).or_default() += 1);
@@ -130,7 +130,7 @@ fn outdated(view: &View, known: &[(FileId, u32)]) -> Vec<u32> {
     goes.map(|segment| segment.serial).collect()
 }
 
-/// Reads one batch of files after the other, and puts a segment into the index as soon as it is full.
+/// Reads files in batches. Publishes a segment as soon as it is full.
 fn read(build: &Build<'_>, files: &[FileId], next: &AtomicUsize) {
     let Build { index, tree, work, .. } = build;
     let mut builder = Builder::new(index.settings.chunk_bytes);
@@ -152,7 +152,7 @@ fn read(build: &Build<'_>, files: &[FileId], next: &AtomicUsize) {
             }
             let Some((_, directory)) = &open else { continue };
             let name = listed.name(listed.entries[file.entry as usize]);
-            // Before it is opened: whoever changes it later leaves a trace.
+            // Taken before the file is opened, so that a later change is detected.
             let now = SystemTime::now();
             if let Ok(WholeRead::Whole(stamp)) = directory.take(name, MAX_FILE_BYTES, &mut buffer)
                 && stamp.is_settled_at(now)
@@ -171,7 +171,7 @@ fn read(build: &Build<'_>, files: &[FileId], next: &AtomicUsize) {
     }
 }
 
-/// Puts what was read into the index; answers whether there is room for more.
+/// Publishes the segment that was built. Returns whether there is room for more.
 fn put(build: &Build<'_>, builder: &mut Builder) -> bool {
     let index = build.index;
     let segment = builder.finish(index.next_serial());
@@ -188,7 +188,7 @@ fn put(build: &Build<'_>, builder: &mut Builder) -> bool {
     !full
 }
 
-/// Keeps a segment for the next process, if that can be.
+/// Writes a segment to the cache for later processes, if possible.
 fn keep(index: &Index, shelf: &ContentCache, segment: Segment) -> Segment {
     let Some(bytes) = segment_file::to_bytes(&segment, index.settings.chunk_bytes) else {
         return segment;

@@ -1,35 +1,35 @@
-//! The lists of a segment, which are most of it: in memory, or in the file that it is kept in. The system has
-//! those at hand that are asked for, and lets them go when something else needs the room.
+//! The posting lists of a segment, which are most of its size. They are in memory, or in the file that the
+//! segment is kept in. The page cache then holds the lists in use.
 //!
-//! What is read from the file is compared with checksums that were taken while all of it was known to be
-//! right, at each read: a file that is damaged while it is in use must not make a search miss anything.
+//! Every read from the file is verified with checksums that were computed while the content was known to be
+//! right. A file that is damaged while in use must not make a search miss a match.
 
 use std::ops::Range;
 
 use toolcrib_fs::{CachedFile, ContentHash};
 
-/// So many bytes have a checksum together. Smaller blocks would be read no faster, and need more checksums.
+/// Size of a block with one checksum. Smaller blocks would not be read faster, and need more checksums.
 const BLOCK: usize = 4 << 10;
 
-/// All lists, one after the other.
+/// All lists, concatenated.
 #[derive(Debug)]
 pub(super) enum Lists {
     Held(Vec<u8>),
     Kept(Blocks),
 }
 
-/// Bytes at the end of a file.
+/// A range at the end of a file.
 #[derive(Debug)]
 pub(super) struct Blocks {
     file: CachedFile,
-    /// Where they begin in the file.
+    /// Its offset in the file.
     start: u64,
     length: usize,
     checksums: Vec<ContentHash>,
 }
 
 impl Lists {
-    /// The same lists, read from the end of a file of so many bytes when they are needed.
+    /// Reads the lists on demand from the end of `file`, which has `file_bytes` bytes.
     pub(super) fn at_end_of(self, file: CachedFile, file_bytes: usize) -> Lists {
         match self {
             Lists::Held(bytes) => Lists::Kept(Blocks {
@@ -49,7 +49,7 @@ impl Lists {
         }
     }
 
-    /// Some of the bytes; nothing, if they cannot be read or are damaged.
+    /// Passes a range of the bytes to `look`. `None` if they cannot be read or are damaged.
     pub(super) fn with<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         match self {
             Lists::Held(bytes) => bytes.get(range).map(look),

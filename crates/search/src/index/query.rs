@@ -1,4 +1,4 @@
-//! What an index makes of a pattern: which files cannot match.
+//! Evaluates a pattern against the index: which files cannot match.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,39 +12,40 @@ use crate::pattern::Pattern;
 use crate::trigram::Trigram;
 use crate::trigram_query::TrigramQuery;
 
-/// The answer of an index to one pattern.
+/// The index as seen by one pattern.
 #[derive(Debug)]
 pub(crate) struct Narrowed {
     view: Arc<View>,
     plan: TrigramQuery,
-    /// One for each segment, made when it is first asked for: often a page is full before all were.
+    /// One for each segment, computed on first use. A page of results is often full before all segments are
+    /// needed.
     candidates: Vec<OnceLock<Candidates>>,
-    /// Whether files in other encodings are searched by their bytes.
+    /// Whether files that are not UTF-8 are searched by their bytes.
     ascii: bool,
     /// Whether a match is within one chunk.
     by_chunks: bool,
-    /// Larger files are not searched, which is to be said.
+    /// Larger files are not searched, which the reply must say.
     max_bytes: u64,
 }
 
 #[derive(Debug)]
 struct Candidates {
     files: Bits,
-    /// Nothing to say, if matches go over lines.
+    /// Empty if matches may span lines.
     chunks: Bits,
     /// The files that have no match.
     without: Bits,
 }
 
-/// The files of an index that have no match, for asking about many of them.
+/// Looks up many files in turn.
 pub(crate) struct Sieve<'a> {
     narrowed: &'a Narrowed,
-    /// The segment that was asked for last, since the next file is most likely of it too.
+    /// The last segment, since the next file is most likely in it too.
     last: Option<(u32, Option<&'a Bits>)>,
 }
 
 impl Sieve<'_> {
-    /// Whether a file of the index has no match for sure.
+    /// Whether a file certainly has no match.
     pub(crate) fn is_without(&mut self, place: IndexPosition) -> bool {
         let without = match self.last {
             Some((serial, without)) if serial == place.serial => without,
@@ -55,24 +56,25 @@ impl Sieve<'_> {
     }
 }
 
-/// What is known of a file without looking into it.
+/// What the index knows about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileVerdict {
-    /// Nothing: it must be searched.
+    /// Nothing. The file must be searched.
     Unknown,
-    /// There is no match in it.
+    /// It has no match.
     NoMatch,
-    /// It is no text.
+    /// It is not text.
     Binary,
-    /// If there is a match, there is one in these parts.
+    /// Any match is in one of these parts.
     Within(Vec<Range<u64>>),
 }
 
-/// More of a file than this part of it is as soon read whole.
+/// The parts are read alone only if the file is at least this many times larger. Otherwise it is read whole.
 const WORTH_PARTS: u64 = 2;
 
 impl Narrowed {
-    /// What is known of files of up to so many bytes. Nothing, if the pattern says nothing about what it needs.
+    /// Prepares a query for files of at most `max_bytes`. `None` if the pattern requires no trigram or the
+    /// index is empty.
     pub(super) fn new(view: Arc<View>, pattern: &Pattern, max_bytes: u64) -> Option<Narrowed> {
         if pattern.plan.is_all() || view.segments.is_empty() {
             return None;
@@ -82,17 +84,17 @@ impl Narrowed {
         Some(Narrowed { view, plan, candidates, ascii: pattern.ascii, by_chunks, max_bytes })
     }
 
-    /// For asking about many files.
+    /// For looking up many files.
     pub(crate) fn sieve(&self) -> Sieve<'_> {
         Sieve { narrowed: self, last: None }
     }
 
-    /// The files that it is about.
+    /// The snapshot that is queried.
     pub(crate) fn view(&self) -> &View {
         &self.view
     }
 
-    /// What is known of a file of the index.
+    /// What the index knows about a file.
     pub(crate) fn verdict(&self, place: IndexPosition) -> FileVerdict {
         let Some(at) = self.view.position(place.serial) else { return FileVerdict::Unknown };
         let (segment, candidates) = (&self.view.segments[at], self.candidates(at));
@@ -151,7 +153,7 @@ impl Narrowed {
     }
 }
 
-/// The files that have one of the chunks.
+/// The files that contain one of the chunks.
 fn files_of(segment: &Segment, chunks: &Bits) -> Bits {
     let mut files = Bits::none(segment.files.len());
     chunks.each(|chunk| {
@@ -162,10 +164,10 @@ fn files_of(segment: &Segment, chunks: &Bits) -> Bits {
     files
 }
 
-/// One plan and one segment.
+/// The evaluation of one query on one segment.
 struct Asking<'a> {
     segment: &'a Segment,
-    /// Whether all that the plan needs must be in one chunk, or in one file.
+    /// Whether all required trigrams must be in one chunk. Otherwise they must be in one file.
     by_chunks: bool,
     grams: HashMap<Trigram, Bits>,
 }
@@ -211,7 +213,7 @@ impl Asking<'_> {
         }
     }
 
-    /// The heavier, the more chunks there are to come.
+    /// An estimate of the number of chunks that contain it.
     fn weight(&self, plan: &TrigramQuery) -> usize {
         match plan {
             TrigramQuery::Gram(gram) => self.segment.gram_bytes(*gram),

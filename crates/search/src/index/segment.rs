@@ -1,4 +1,4 @@
-//! A part of the index that never changes: some files, their chunks, and where which trigram is.
+//! An immutable part of the index: files, their chunks, and a posting list for each trigram.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -12,33 +12,33 @@ use super::postings;
 use crate::content_class::Nature;
 use crate::trigram::{self, GRAMS, PAIRS, Trigram};
 
-/// What is known of some files.
+/// The index of some files.
 #[derive(Debug)]
 pub(super) struct Segment {
-    /// No two segments of an index have the same.
+    /// Unique within an index.
     pub(super) serial: u32,
     pub(super) files: Vec<File>,
-    /// Where each chunk begins in its file.
+    /// Offset of each chunk in its file.
     starts: Vec<u32>,
-    /// By the first two bytes of a trigram, where those with that beginning are in `lasts`.
+    /// For each pair of bytes, the position in `last_bytes` of the trigrams that begin with it.
     pairs: Vec<u32>,
     /// The last byte of each trigram.
     lasts: Vec<u8>,
-    /// Where the list of each ends in `lists`.
+    /// The end of each trigram's list in `lists`.
     ends: Vec<u32>,
     lists: Lists,
-    /// By what it is kept for the next process.
+    /// The hash under which it is kept for later processes.
     pub(super) kept: OnceLock<ContentHash>,
-    /// Which file each chunk is of.
+    /// The file of each chunk.
     pub(super) file_of: Vec<u16>,
-    /// Files that are known by their chunks: for every pattern, and for those of ASCII only.
+    /// Files that are indexed by chunks: for every pattern, and for ASCII patterns only.
     pub(super) plain: Bits,
     pub(super) foreign: Bits,
     /// The size of the largest file.
     pub(super) largest: u64,
 }
 
-/// What a segment is made of, besides its files.
+/// The components of a segment, without its files.
 pub(super) struct Parts<'a> {
     pub(super) starts: &'a [u32],
     pub(super) pairs: &'a [u32],
@@ -56,14 +56,14 @@ pub(super) struct File {
     chunks: u16,
 }
 
-/// So many chunks a segment has, but for those of its last file.
+/// A segment has this many chunks, plus the remaining ones of its last file.
 const SEGMENT_CHUNKS: usize = 4_096;
 
-/// And so many trigrams, each counted once a chunk: what is compressed or drawn at random has a new one at
-/// each byte, and they are held in memory until the segment is finished.
+/// Limit of trigrams, each counted once in a chunk. Compressed or random content has a new one at each byte,
+/// and they are held in memory until the segment is finished.
 const SEGMENT_GRAMS: usize = 8 << 20;
 
-/// And so many files; some have no chunks.
+/// Limit of files. Some have no chunks.
 const SEGMENT_FILES: usize = 8_192;
 
 /// A larger file is not indexed.
@@ -76,7 +76,7 @@ impl File {
 }
 
 impl Segment {
-    /// From what it is made of, which holds together: [`Parts`] in their order.
+    /// Assembles a segment from consistent components: [`Parts`] in their order.
     pub(super) fn from_parts(
         serial: u32,
         files: Vec<File>,
@@ -119,13 +119,13 @@ impl Segment {
         Parts { starts, pairs, ends, lasts, lists }
     }
 
-    /// The same, with its lists at the end of the file that it is kept in, of so many bytes.
+    /// Reads the lists from the end of the segment's file, which has `bytes` bytes.
     pub(super) fn with_lists_in(self, file: CachedFile, bytes: usize) -> Segment {
         let lists = self.lists.at_end_of(file, bytes);
         Segment { lists, ..self }
     }
 
-    /// How much it takes, in memory and in the file that it is kept in.
+    /// Its size in memory and in its file.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.files[..])
             + size_of_val(&self.starts[..])
@@ -146,7 +146,7 @@ impl Segment {
         first..first + usize::from(file.chunks)
     }
 
-    /// Where a chunk is in its file.
+    /// The range of a chunk in its file.
     pub(super) fn place_of(&self, file: &File, chunk: usize) -> Range<u64> {
         let end = match chunk + 1 < self.chunks_of(file).end {
             true => u64::from(self.starts[chunk + 1]),
@@ -155,19 +155,19 @@ impl Segment {
         u64::from(self.starts[chunk])..end
     }
 
-    /// Adds the chunks that a trigram is in.
+    /// Adds the chunks that contain a trigram.
     pub(super) fn add_gram(&self, gram: Trigram, into: &mut Bits) {
         if let Some(at) = self.list_of(gram) {
             self.add_lists(at..at + 1, into);
         }
     }
 
-    /// How long the list of a trigram is: the longer, the more chunks it is in.
+    /// The length of a trigram's list: the longer, the more chunks contain the trigram.
     pub(super) fn gram_bytes(&self, gram: Trigram) -> usize {
         self.list_of(gram).map_or(0, |at| self.place_of_lists(at..at + 1).len())
     }
 
-    /// Adds the chunks that two bytes side by side are in.
+    /// Adds the chunks that contain a pair of bytes.
     pub(super) fn add_pair(&self, pair: u32, into: &mut Bits) {
         self.add_lists(self.beginning_with(pair as usize), into);
     }
@@ -182,8 +182,7 @@ impl Segment {
         Some(range.start + self.lasts[range].binary_search(&last).ok()?)
     }
 
-    /// Adds what some lists have, one after the other. If they cannot be read or are damaged, every chunk may
-    /// have it.
+    /// Adds the chunks of consecutive lists. If the lists cannot be read or are damaged, adds every chunk.
     fn add_lists(&self, lists: Range<usize>, into: &mut Bits) {
         let place = self.place_of_lists(lists.clone());
         let all = self.lists.with(place.clone(), |bytes| {
@@ -203,15 +202,15 @@ impl Segment {
     }
 }
 
-/// Reads files into a segment.
+/// Builds a segment from files.
 pub(super) struct Builder {
     chunk_bytes: usize,
     files: Vec<File>,
     starts: Vec<u32>,
-    /// The trigrams of each chunk, one after the other, and where they end.
+    /// The trigrams of all chunks, concatenated, and the end of each chunk's trigrams.
     grams: Vec<Trigram>,
     gram_ends: Vec<u32>,
-    /// In which chunk each trigram was seen last; begins anew after so many as a byte can tell apart.
+    /// The chunk that last contained each trigram, modulo 256. Reset when `round` wraps around.
     seen: Vec<u8>,
     round: u8,
 }
@@ -233,7 +232,7 @@ impl Builder {
             || self.files.len() >= SEGMENT_FILES
     }
 
-    /// Takes a file. One that has too many chunks for a segment is as odd as one that is no plain text.
+    /// Adds a file. A file with too many chunks for a segment is treated as `NeedsDecoding`.
     pub(super) fn add(&mut self, stamp: Stamp, nature: Nature, bytes: &[u8]) {
         let first_chunk = u16::try_from(self.starts.len()).unwrap_or(u16::MAX);
         let mut file = File { stamp, nature, first_chunk, chunks: 0 };
@@ -265,7 +264,7 @@ impl Builder {
         };
         let text = &bytes[with_overlap(bytes, &chunk)];
         trigram::each(text, &mut take);
-        // At the end of the file, two bytes are the beginning of a trigram as well.
+        // At the end of the file, the last two bytes begin a trigram as well.
         if chunk.end == bytes.len()
             && let [.., one, two] = text
         {
@@ -274,7 +273,7 @@ impl Builder {
         self.gram_ends.push(u32::try_from(self.grams.len()).unwrap_or(u32::MAX));
     }
 
-    /// What was taken, as a segment; this one is empty again.
+    /// Returns the segment and leaves the builder empty.
     pub(super) fn finish(&mut self, serial: u32) -> Segment {
         let (files, starts) = (std::mem::take(&mut self.files), std::mem::take(&mut self.starts));
         let (grams, ends) = (std::mem::take(&mut self.grams), std::mem::take(&mut self.gram_ends));
@@ -302,7 +301,7 @@ impl Builder {
     }
 }
 
-/// The chunks in the order of their trigrams, and where those of each trigram begin.
+/// The chunks sorted by trigram, and the start of each trigram's chunks.
 fn sorted_by_gram(grams: &[Trigram], ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
     let mut places = vec![0_u32; GRAMS + 1];
     grams.iter().for_each(|gram| places[*gram as usize + 1] += 1);

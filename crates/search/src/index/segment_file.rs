@@ -1,6 +1,6 @@
-//! A segment as bytes, to be kept by a process for the next one.
+//! Serialization of a segment, kept for later processes.
 //!
-//! What is read is checked as if a stranger had written it: a segment that does not hold together is none.
+//! The input is validated as untrusted. An inconsistent segment is rejected.
 
 use std::ops::Range;
 
@@ -11,11 +11,11 @@ use super::segment::{File, Segment};
 use crate::content_class::Nature;
 use crate::trigram::PAIRS;
 
-/// What such bytes begin with. Another version may take another text for a binary, or cut other trigrams.
+/// The header. Another version may classify texts or compute trigrams differently.
 const MARK: &[u8] = concat!("toolcrib index 1 of ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
 
-/// One after the other: the mark, how large chunks are, how many of what, and then all of it, the lists at the end.
-/// Nothing, if they cannot be read.
+/// Writes the header, the chunk size, the counts, and then all components, with the posting lists at the end.
+/// `None` if the lists cannot be read.
 pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Option<Vec<u8>> {
     let mut bytes = MARK.to_vec();
     put(&mut bytes, chunk_bytes as u64);
@@ -39,7 +39,7 @@ pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Option<Vec<u8>>
     Some(bytes)
 }
 
-/// A segment, if the bytes are one, of chunks of this size.
+/// Parses a segment. `None` if the bytes are invalid or have another chunk size.
 pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Option<Segment> {
     let mut rest = Rest(bytes.strip_prefix(MARK)?);
     if rest.number()? != chunk_bytes as u64 {
@@ -48,7 +48,7 @@ pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Optio
     let counts = [rest.number()?, rest.number()?, rest.number()?, rest.number()?];
     let [files, starts, grams, lists] = counts.map(|count| usize::try_from(count).ok());
     let (files, starts, grams, lists) = (files?, starts?, grams?, lists?);
-    // No more is made room for than there is.
+    // Never allocates more than the input can fill.
     if [files, starts, grams, lists].iter().any(|count| *count > bytes.len()) {
         return None;
     }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_segment_is_read_as_written() {
         let (one, gram) = (segment(), crate::trigram::trigram(*b"ine"));
         let bytes = to_bytes(&one, 64).unwrap();
         let two = from_bytes(&bytes, 64, 9).unwrap();
@@ -159,7 +159,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_changed_is_refused_or_harmless(at: usize, byte: u8, cut: usize) {
+        fn a_damaged_segment_is_rejected_or_harmless(at: usize, byte: u8, cut: usize) {
             static STORED: OnceLock<Vec<u8>> = OnceLock::new();
             let mut bytes = STORED.get_or_init(|| to_bytes(&segment(), 64).unwrap()).clone();
             let at = at % bytes.len();

@@ -1,4 +1,4 @@
-//! An index that is wrong, as none should ever be.
+//! The self-check with a wrong index.
 
 #![allow(clippy::disallowed_methods, reason = "tests lay out the files that are looked at")]
 

@@ -1,5 +1,5 @@
-//! Every text in which a pattern matches meets its plan: against full scans, with patterns and texts that
-//! are made to meet often.
+//! Checks queries against full scans, with patterns and texts that match often: every matching text must be
+//! accepted.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::line_matches::{MatchOptions, find};
 use crate::pattern::{Pattern, PatternError, PatternOptions};
 use crate::trigram;
 
-/// The grams and pairs of a text, with the line's end that an index puts behind it.
+/// The trigrams of a text, with the line end that an index appends.
 struct Has(BTreeSet<Trigram>);
 
 impl Has {
@@ -52,8 +52,7 @@ fn matches(pattern: &Pattern, text: &[u8]) -> bool {
     find(pattern, text, MatchOptions::count(1), &stop).count > 0
 }
 
-/// Letters that have a second case, some of them beyond ASCII and of another length in bytes, and ends of
-/// lines.
+/// Characters with case variants, some beyond ASCII and with another length in UTF-8, and line ends.
 fn a_text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "a", "b", "c", "A", "B", "k", "K", "\u{212a}", "s", "S", "\u{17f}", "é", "É", "ß", "漢",
@@ -62,7 +61,7 @@ fn a_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// A pattern of any shape.
+/// Patterns of any shape.
 pub(crate) fn a_pattern() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "a",
@@ -124,7 +123,7 @@ pub(crate) fn a_pattern() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_text_that_matches_meets_the_plan(
+    fn a_matching_text_is_accepted_by_the_query(
         pattern in a_pattern(),
         ignore_case: bool,
         multiline: bool,
@@ -141,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn a_piece_of_a_text_is_found_by_its_plan(text in a_text(), from in 0_usize..40, length in 1_usize..9, ignore_case: bool) {
+    fn a_substring_of_a_text_is_accepted_by_its_query(text in a_text(), from in 0_usize..40, length in 1_usize..9, ignore_case: bool) {
         let piece: String = text.chars().skip(from).take(length).collect();
         let wanted = PatternOptions { pattern: &piece, literal: true, ignore_case, multiline: true };
         let ready = made(wanted).unwrap();
@@ -150,7 +149,7 @@ proptest! {
 }
 
 #[test]
-fn plans_narrow_what_can_be_narrowed() {
+fn selective_patterns_have_selective_queries() {
     let plan = |pattern: &str, ignore_case| ready(pattern, ignore_case, false).unwrap().plan;
     let gram = |text: &[u8; 3]| TrigramQuery::Gram(trigram::trigram(*text));
     assert_eq!(plan("abc", false), gram(b"abc"));
@@ -166,7 +165,7 @@ fn plans_narrow_what_can_be_narrowed() {
 }
 
 #[test]
-fn plans_hold_for_texts_that_lack_what_they_need() {
+fn a_text_without_required_trigrams_is_rejected() {
     let lacks = |pattern: &str, text: &str| {
         !Has::of(text.as_bytes()).meets(&ready(pattern, false, false).unwrap().plan)
     };
@@ -175,7 +174,7 @@ fn plans_hold_for_texts_that_lack_what_they_need() {
 }
 
 #[test]
-fn a_plan_of_a_long_or_wild_pattern_is_made_quickly_and_small() {
+fn the_query_of_a_large_pattern_is_small() {
     fn size(plan: &TrigramQuery) -> usize {
         match plan {
             TrigramQuery::Every(plans) | TrigramQuery::Any(plans) => {

@@ -1,4 +1,4 @@
-//! With an index every search answers what it answers without: the same files, lines and numbers.
+//! A search with an index gives the same result as one without: the same files, lines and numbers.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -15,8 +15,8 @@ use crate::patterns::a_pattern;
 use crate::random::Random;
 use crate::tree::Grove;
 
-/// Half a table of letters: text that is no UTF-8 is Latin-1, a NUL makes a binary unless it is the first
-/// byte, and lines may end with `\r`.
+/// A partial decoder: text that is not UTF-8 is Latin-1, a NUL after the first byte makes a file binary, and
+/// lines may end with `\r`.
 pub(crate) struct Half;
 
 impl Decoder for Half {
@@ -38,12 +38,12 @@ impl Decoder for Half {
     }
 }
 
-/// Everything that a search answers.
+/// The complete result of a search.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) found: Vec<(String, LineMatches)>,
     looked: Searched,
-    /// When each of the files was changed.
+    /// The mtime of each file.
     modified: Vec<Option<(i64, i64)>>,
 }
 
@@ -56,12 +56,12 @@ pub(crate) const ALWAYS: IndexSettings = IndexSettings {
     trial_pause: Duration::from_secs(600),
 };
 
-/// Until what was just written is old enough to be taken into an index.
+/// Waits until files that were just written are old enough to be indexed.
 pub(crate) fn age() {
     sleep(Duration::from_millis(70));
 }
 
-/// What a search finds, with the tables or on a fresh walk.
+/// Searches with the caches, or on a fresh walk.
 pub(crate) fn ask(
     grove: &Grove,
     wanted: PatternOptions<'_>,
@@ -101,7 +101,7 @@ fn words(seed: u64, count: usize) -> String {
     (0..count).map(|_| random.one_of(&PIECES)).collect()
 }
 
-/// A tree of texts of all kinds, indexed.
+/// An indexed tree of texts of all kinds.
 fn indexed() -> &'static (Grove, ListingCaches) {
     static TREE: OnceLock<(Grove, ListingCaches)> = OnceLock::new();
     TREE.get_or_init(|| {
@@ -135,7 +135,7 @@ fn indexed() -> &'static (Grove, ListingCaches) {
 
 proptest! {
     #[test]
-    fn answers_are_the_same_as_without_an_index(
+    fn results_are_the_same_as_without_an_index(
         pattern in a_pattern(),
         literal: bool,
         ignore_case: bool,
@@ -148,7 +148,7 @@ proptest! {
 }
 
 #[test]
-fn words_of_all_places_are_found_as_without_an_index() {
+fn words_of_every_file_are_found_as_without_an_index() {
     let (grove, tables) = indexed();
     let mut found = 0;
     for (seed, length) in [(100, 4), (101, 9), (117, 5), (139, 7), (7, 3), (7, 2)] {
@@ -173,7 +173,7 @@ fn words_of_all_places_are_found_as_without_an_index() {
 }
 
 #[test]
-fn what_was_changed_without_another_name_or_size_is_found() {
+fn a_change_that_keeps_name_size_and_mtime_is_found() {
     let grove = Grove::new();
     let tables = ListingCaches::new(ALWAYS, None);
     let file = grove.path().join("f");
@@ -191,7 +191,7 @@ fn what_was_changed_without_another_name_or_size_is_found() {
 }
 
 #[test]
-fn an_index_without_room_narrows_what_it_has() {
+fn an_index_without_room_does_not_change_results() {
     let grove = Grove::new();
     for at in 0..50 {
         fs::write(grove.path().join(format!("f{at}")), words(at, 500)).unwrap();

@@ -1,7 +1,8 @@
-//! A tree that changes at random, in every way that we could think of, between two questions to the same tables;
-//! each answer is compared with that of a fresh walk and a search of every byte.
+//! A tree is changed at random, in as many ways as possible, between two searches with the same caches. Each
+//! result is compared with that of a fresh walk and a full search.
 //!
-//! `TOOLCRIB_STEPS` says how many changes, `TOOLCRIB_SEED` which; the whole is `cargo xtask torture index`.
+//! `TOOLCRIB_STEPS` sets the number of changes, `TOOLCRIB_SEED` the seed. The full run is `cargo xtask
+//! torture index`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -14,13 +15,13 @@ use crate::indexed::{ALWAYS, Half, ask};
 use crate::random::Random;
 use crate::tree::Grove;
 
-/// Changes in an ordinary run of the tests.
+/// Number of changes in an ordinary test run.
 const STEPS: usize = 1_200;
 
-/// So many changes in a row need nothing but notices to be seen.
+/// Length of a sequence of changes that watches alone can report.
 const QUIET: usize = 40;
 
-/// So many between two questions at most, and between two builds.
+/// Maximum number of changes between two searches, and between two builds.
 const BETWEEN: usize = 4;
 const BUILD_EACH: usize = 100;
 
@@ -48,12 +49,12 @@ fn seed() -> u64 {
 }
 
 #[test]
-fn a_tree_that_changes_is_searched_as_it_is() {
+fn a_changing_tree_is_searched_in_its_current_state() {
     run(ListingCaches::new(ALWAYS, None), steps(), seed());
 }
 
 #[test]
-fn a_tree_without_an_index_is_searched_as_it_is() {
+fn a_tree_without_an_index_is_searched_in_its_current_state() {
     run(
         ListingCaches::new(
             IndexSettings { least_files: u64::MAX, least_files_often: u64::MAX, ..ALWAYS },
@@ -100,14 +101,14 @@ struct Model<'a> {
 }
 
 impl Model<'_> {
-    /// Changes something; answers what.
+    /// Makes a random change. Returns its description.
     fn change(&mut self) -> io::Result<String> {
         let path = if self.random.below(3) == 0 { self.somewhere() } else { self.existing()? };
         let other = self.somewhere();
         let told = format!("{} {}", path.display(), other.display());
         self.changes += 1;
         let what = match self.random.below(20) {
-            // After these everything is asked for anew, so that there are times without.
+            // These invalidate the whole cache, so they do not occur in every period.
             10 | 13 | 14 | 16 if !(self.changes / QUIET).is_multiple_of(4) => self.append(&path)?,
             0..=3 => self.write(&path)?,
             4 => self.append(&path)?,
@@ -143,7 +144,7 @@ impl Model<'_> {
         Ok("append")
     }
 
-    /// Another text of the same size, and the time that it was.
+    /// Writes another text of the same size and restores the mtime.
     fn edit_unseen(&mut self, path: &Path) -> io::Result<&'static str> {
         let text = fs::read(path)?;
         let modified = fs::metadata(path)?.modified()?;
@@ -157,7 +158,7 @@ impl Model<'_> {
         Ok("edit unseen")
     }
 
-    /// As editors do it.
+    /// Replaces the file by a rename, as editors do.
     fn replace(&mut self, path: &Path) -> io::Result<&'static str> {
         let aside = path.with_extension("tmp");
         fs::write(&aside, self.text())?;
@@ -173,7 +174,8 @@ impl Model<'_> {
         Ok("swap")
     }
 
-    /// A second name, but where nobody watches: what is done by that is not heard of, and said not to be.
+    /// Adds a hard link, but only in a watched directory: changes through an unwatched link are documented as
+    /// not detected.
     fn link(&mut self, path: &Path, other: &Path) -> io::Result<&'static str> {
         fs::hard_link(path, other)?;
         let listed = self.grove.list(walk);
@@ -203,7 +205,7 @@ impl Model<'_> {
         Ok("mode")
     }
 
-    /// A directory with directories.
+    /// Creates a directory with subdirectories.
     fn grow(&mut self, path: &Path) -> io::Result<&'static str> {
         for name in ["a/deep/x.rs", "b/y.rs"] {
             self.write(&path.join(name))?;
@@ -211,7 +213,7 @@ impl Model<'_> {
         Ok("grow")
     }
 
-    /// A few lines; sometimes of several chunks, sometimes no plain text.
+    /// A few lines, sometimes of several chunks, sometimes not plain text.
     fn text(&mut self) -> String {
         let lines = if self.random.below(6) == 0 { 120 } else { self.random.below(6) };
         let mut text = String::new();
@@ -229,7 +231,7 @@ impl Model<'_> {
         }
     }
 
-    /// Something that is there.
+    /// A random existing path.
     fn existing(&mut self) -> io::Result<PathBuf> {
         let (mut all, mut pending) = (Vec::new(), vec![self.top.clone()]);
         while let Some(directory) = pending.pop() {
@@ -242,7 +244,7 @@ impl Model<'_> {
             }
         }
         all.sort();
-        // Trees that only grow take longer and find no more.
+        // A tree that only grows takes longer and finds no more errors.
         if all.len() > 150 {
             fs::remove_dir_all(self.top.join(self.random.one_of(&NAMES)))?;
         }
@@ -252,7 +254,7 @@ impl Model<'_> {
         }
     }
 
-    /// A path of a few names, there or not.
+    /// A random path of a few names, existing or not.
     fn somewhere(&mut self) -> PathBuf {
         let mut path = self.top.clone();
         for _ in 0..=self.random.below(3) {

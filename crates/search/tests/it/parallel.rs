@@ -1,5 +1,5 @@
-//! Several sessions at once, each changing files of its own and asking at once, while the index is built: each
-//! sees what it has done.
+//! Several sessions in parallel, each changing its own files and searching immediately, while the index is
+//! built. Each session must see its own changes.
 
 use std::fs;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::tree::Grove;
 const SESSIONS: usize = 4;
 
 #[test]
-fn each_session_sees_its_own_changes_at_once() {
+fn each_session_sees_its_own_changes_immediately() {
     let (grove, tables) = (Grove::new(), ListingCaches::new(ALWAYS, None));
     for session in 0..SESSIONS {
         fs::create_dir_all(grove.path().join(format!("s{session}/a/deep"))).unwrap();
@@ -31,7 +31,7 @@ fn each_session_sees_its_own_changes_at_once() {
     });
 }
 
-/// All of the same length.
+/// All words have the same length.
 fn word(session: usize, round: usize) -> String {
     format!("word{session}x{round:06}y\n")
 }
@@ -58,7 +58,7 @@ fn run(grove: &Grove, tables: &ListingCaches, session: usize, rounds: usize) {
     }
 }
 
-/// Puts a text in place of the one that is there; answers where it is now.
+/// Replaces the text of a file. Returns the name of its directory afterwards.
 fn change<'a>(top: &Path, at: &'a str, text: &str, random: &mut Random) -> &'a str {
     let file = top.join(at).join("deep/f");
     match random.below(3) {

@@ -1,4 +1,4 @@
-//! Patterns of any shape, over few letters so that they meet something.
+//! Patterns of any shape over a small alphabet, so that they match often.
 
 use proptest::prelude::*;
 

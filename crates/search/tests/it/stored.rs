@@ -1,4 +1,4 @@
-//! An index that a process leaves to the next one.
+//! An index that is kept for later processes.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -21,7 +21,7 @@ fn known(grove: &Grove, shelves: &Path, settings: IndexSettings) -> u64 {
     ListingCaches::new(settings, Some(shelves.to_owned())).index_status(&grove.tree).files
 }
 
-/// Thirty files that are old enough for an index.
+/// Writes thirty files that are old enough to be indexed.
 fn write_thirty(grove: &Grove) {
     for at in 0..30 {
         fs::write(grove.path().join(format!("f{at}")), format!("text {at} end\n")).unwrap();
@@ -29,7 +29,7 @@ fn write_thirty(grove: &Grove) {
     age();
 }
 
-/// The files that are kept, for all roots.
+/// The kept segment files of all roots.
 fn kept(shelves: &Path) -> Vec<PathBuf> {
     let inside = |directory: &Path| -> Vec<PathBuf> {
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -39,7 +39,7 @@ fn kept(shelves: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_was_read_is_known_to_the_next_process_and_what_was_changed_is_not() {
+fn a_later_process_knows_indexed_files_and_detects_changed_ones() {
     let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
     write_thirty(&grove);
     drop(build(&grove, shelves.path(), ALWAYS));
@@ -77,7 +77,7 @@ fn a_small_tree_that_is_searched_often_has_an_index_in_memory_only() {
 }
 
 #[test]
-fn lists_that_cannot_be_read_any_more_leave_nothing_out() {
+fn truncated_posting_lists_exclude_no_match() {
     let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
     write_thirty(&grove);
     let tables = build(&grove, shelves.path(), ALWAYS);
@@ -90,9 +90,9 @@ fn lists_that_cannot_be_read_any_more_leave_nothing_out() {
     }
 }
 
-/// Bits of the file are flipped while its lists are in use, a few more each time.
+/// Bits of the file are flipped while its posting lists are in use, a few more each time.
 #[test]
-fn lists_that_are_damaged_while_they_are_in_use_leave_nothing_out() {
+fn posting_lists_damaged_while_in_use_exclude_no_match() {
     let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
     for at in 0..300 {
         let text = format!("text {at} end\n{}\n", "words of all kinds ".repeat(at % 40));
@@ -117,7 +117,7 @@ fn lists_that_are_damaged_while_they_are_in_use_leave_nothing_out() {
             let at = random.below(whole.len());
             damaged[at] ^= 1 << random.below(8);
         }
-        // In place: the process has the file open.
+        // In place, since the process has the file open.
         fs::OpenOptions::new().write(true).open(&file).unwrap().write_all_at(&damaged, 0).unwrap();
         for (wanted, expected) in wanted.into_iter().zip(&expected) {
             assert_eq!(ask(&grove, wanted, Some(&tables)), *expected, "round {round}");
@@ -126,7 +126,7 @@ fn lists_that_are_damaged_while_they_are_in_use_leave_nothing_out() {
 }
 
 #[test]
-fn what_is_torn_or_of_another_kind_is_discarded() {
+fn damaged_or_incompatible_segments_are_discarded() {
     let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
     fs::write(grove.path().join("f"), "text\n").unwrap();
     age();
@@ -140,10 +140,10 @@ fn what_is_torn_or_of_another_kind_is_discarded() {
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&file, &bytes).unwrap();
     assert_eq!((known(&grove, shelves.path(), ALWAYS), kept(shelves.path()).len()), (0, 0));
-    // A root of its own has nothing to do with it.
+    // Another root does not use it.
     drop(build(&grove, shelves.path(), ALWAYS));
     assert_eq!(known(&Grove::new(), shelves.path(), ALWAYS), 0);
-    // And more than there is room for is not kept.
+    // Segments beyond the size limit are deleted.
     let small = IndexSettings { max_bytes: 10, ..ALWAYS };
     assert_eq!((known(&grove, shelves.path(), small), kept(shelves.path()).len()), (0, 0));
 }

@@ -1,4 +1,4 @@
-//! A tree on disk that changes by numbers.
+//! A temporary tree that changes by random numbers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use toolcrib_search::{Deadline, Listing, ListingCaches, Walk, walk};
 const NAMES: [&str; 7] = ["a", "b", "src", "x.rs", "y.log", ".dot", "z"];
 const RULES: [&str; 7] = ["*.log\n", "src/\n", "/a\n", "b/**\n!b/x.rs\n", "!*.log\n", "x.rs\n", ""];
 
-/// A directory that is gone in the end.
+/// A temporary directory with its tree reader.
 pub(crate) struct Grove {
     directory: tempfile::TempDir,
     pub(crate) tree: TreeReader,
@@ -29,7 +29,7 @@ impl Grove {
         self.directory.path()
     }
 
-    /// Changes something, or tries to.
+    /// Tries a change.
     pub(crate) fn change(&self, step: (u8, u8, u8, u8)) {
         let (what, one, two, three) = step;
         let path = self.at(one, two);
@@ -57,7 +57,7 @@ impl Grove {
         }
     }
 
-    /// What a way of listing makes of it.
+    /// The files that a listing function finds.
     pub(crate) fn list(&self, list: impl FnOnce(&Walk<'_>) -> Listing) -> Vec<PathBuf> {
         self.walk(|asked| {
             let listing = list(asked);
@@ -66,7 +66,7 @@ impl Grove {
         })
     }
 
-    /// The listing of tables, or of a fresh walk.
+    /// Calls `look` with a listing from the caches, or from a fresh walk.
     pub(crate) fn with_listing<T>(
         &self,
         tables: Option<&ListingCaches>,

@@ -1,4 +1,4 @@
-//! Our walk and our table against the walker of the `ignore` crate.
+//! Compares the walk and the cached listing with the walker of the `ignore` crate.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use toolcrib_search::{ListingCaches, Walk, walk, walk_ignored};
 
 use crate::tree::Grove;
 
-/// The files as that crate finds them, in the order of their paths.
+/// The files that the walker of the `ignore` crate finds, in path order.
 fn by_their_walker(grove: &Grove) -> Vec<PathBuf> {
     let walker = WalkBuilder::new(grove.path())
         .hidden(false)
@@ -28,7 +28,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_walk_and_the_table_find_what_the_ignore_crate_finds(
+    fn the_walk_and_the_cached_listing_equal_those_of_the_ignore_crate(
         steps in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..40),
     ) {
         let grove = Grove::new();
@@ -46,7 +46,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_left_out_is_just_what_a_walk_of_everything_has_besides(
+    fn listed_and_ignored_files_together_are_all_files(
         steps in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..40),
     ) {
         let grove = Grove::new();
@@ -67,9 +67,9 @@ proptest! {
 }
 
 #[test]
-fn a_tree_that_is_too_deep_is_said_and_not_followed() {
+fn directories_beyond_the_path_limit_are_reported_and_not_entered() {
     let grove = Grove::new();
-    // Two that are deep enough, and one moved to the end of the other: beyond what one path can name.
+    // Two deep trees, one moved to the end of the other: longer than the longest path.
     let [above, _] = ["a", "b"].map(|name| {
         let mut deep = grove.path().join(name);
         fs::create_dir(&deep).unwrap();
@@ -91,7 +91,7 @@ fn a_tree_that_is_too_deep_is_said_and_not_followed() {
 }
 
 #[test]
-fn many_directories_are_walked_by_several_threads_in_the_same_order() {
+fn a_parallel_walk_lists_files_in_the_same_order() {
     let grove = Grove::new();
     for number in 0..300 {
         let directory = grove.path().join(format!("d{}/e{number}", number % 17));

@@ -1,5 +1,5 @@
-//! What watches tell, and what happens when they do not: notices lost, watches used up, directories moved under
-//! their watches, files with two names.
+//! Watches, and their failures: lost events, exhausted watches, directories moved together with their
+//! watches, files with several names.
 
 use std::fs;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::indexed::{ALWAYS, Half, age, ask};
 use crate::model;
 use crate::tree::Grove;
 
-/// A tree, asked about until it is watched and everything in it is known.
+/// A tree that was searched until it is watched and all its files are indexed.
 struct Watched {
     grove: Grove,
     tables: ListingCaches,
@@ -52,7 +52,7 @@ impl Watched {
         self.tables.index_status(&self.grove.tree).watched
     }
 
-    /// In how many files a text is, which is the same without an index.
+    /// The number of files that contain a text. Checks that it is the same without an index.
     fn count(&self, text: &str) -> usize {
         let wanted =
             PatternOptions { pattern: text, literal: true, ignore_case: false, multiline: false };
@@ -61,7 +61,7 @@ impl Watched {
         answer.unwrap().found.len()
     }
 
-    /// Another text of the same length, and the time that it was: only the watch tells.
+    /// Writes another text of the same length and restores the mtime: only the watch reports the change.
     fn edit_unseen(&self, name: &str, text: &str) {
         let modified = fs::metadata(self.at(name)).unwrap().modified().unwrap();
         let mut file = fs::File::options().write(true).open(self.at(name)).unwrap();
@@ -71,7 +71,7 @@ impl Watched {
 }
 
 #[test]
-fn a_change_is_seen_by_the_next_question() {
+fn a_change_is_seen_by_the_next_search() {
     let watched = Watched::new(&[("a/f", "one word\n"), ("b/c/g", "two\n"), ("h", "three\n")]);
     assert_eq!(watched.watched(), 4);
     watched.edit_unseen("a/f", "one w0rd\n");
@@ -86,11 +86,11 @@ fn a_change_is_seen_by_the_next_question() {
 }
 
 #[test]
-fn notices_that_were_lost_lose_no_change() {
+fn no_change_is_missed_when_events_are_lost() {
     let watched = Watched::new(&[("a/f", "one word\n"), ("a/g", "noise\n"), ("a/h", "noise\n")]);
     let open = |name| fs::File::options().append(true).open(watched.at(name)).unwrap();
     let (mut one, mut two) = (open("a/g"), open("a/h"));
-    // More than the queue takes; the same twice in a row would be one.
+    // More events than the queue holds. Identical consecutive events would be merged.
     let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     for _ in 0..most.trim().parse::<usize>().unwrap() / 2 + 1_000 {
         one.write_all(b".").unwrap();
@@ -104,19 +104,19 @@ fn notices_that_were_lost_lose_no_change() {
 }
 
 #[test]
-fn directories_that_take_each_others_names_are_not_mistaken() {
+fn directories_that_swap_names_are_not_confused() {
     let watched =
         Watched::new(&[("a/deep/f", "first\n"), ("b/deep/f", "other\n"), ("c/f", "third\n")]);
     fs::rename(watched.at("a"), watched.at("aside")).unwrap();
     fs::rename(watched.at("b"), watched.at("a")).unwrap();
     fs::rename(watched.at("aside"), watched.at("b")).unwrap();
     assert_eq!((watched.count("first"), watched.count("other")), (1, 1));
-    // Each is watched by its new name.
+    // Each is watched under its new name.
     watched.edit_unseen("a/deep/f", "OTHER\n");
     assert_eq!((watched.count("first"), watched.count("OTHER")), (1, 1));
     watched.edit_unseen("b/deep/f", "FIRST\n");
     assert_eq!((watched.count("FIRST"), watched.count("other")), (1, 0));
-    // Out of the tree, changed there, and back.
+    // Moved out of the tree, changed there, and moved back.
     let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
     fs::rename(watched.at("c"), outside.path().join("c")).unwrap();
     assert_eq!(watched.count("third"), 0);
@@ -126,7 +126,7 @@ fn directories_that_take_each_others_names_are_not_mistaken() {
 }
 
 #[test]
-fn a_file_with_two_names_is_asked_each_time() {
+fn a_file_with_two_names_is_statted_each_time() {
     let watched = Watched::new(&[("a/f", "one word\n"), ("b/g", "two\n")]);
     let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
     fs::hard_link(watched.at("a/f"), outside.path().join("f")).unwrap();
@@ -134,7 +134,7 @@ fn a_file_with_two_names_is_asked_each_time() {
     age();
     watched.build();
     assert_eq!((watched.count("word"), watched.count("w0rd"), watched.count("two")), (1, 0, 2));
-    // Where nobody watches.
+    // In an unwatched directory.
     fs::write(outside.path().join("f"), "one w0rd\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
     fs::write(watched.at("a/g"), "one word\n").unwrap();
@@ -142,20 +142,20 @@ fn a_file_with_two_names_is_asked_each_time() {
 }
 
 #[test]
-fn a_name_that_a_file_gets_within_the_tree_is_heard_of() {
+fn a_new_hard_link_within_the_tree_is_detected() {
     let texts = [("a/f", "one word\n"), ("b/g", "two\n"), ("c/h", "three\n"), ("d/i", "four\n")];
     let watched = Watched::new(&texts);
     fs::hard_link(watched.at("a/f"), watched.at("b/f")).unwrap();
     assert_eq!(watched.count("word"), 2);
     fs::write(watched.at("b/f"), "one w0rd\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 2));
-    // In place of another.
+    // The link replaces another file.
     fs::hard_link(watched.at("c/h"), watched.at("b/new")).unwrap();
     fs::rename(watched.at("b/new"), watched.at("b/g")).unwrap();
     assert_eq!(watched.count("three"), 2);
     fs::write(watched.at("b/g"), "another\n").unwrap();
     assert_eq!((watched.count("three"), watched.count("another")), (0, 2));
-    // In a directory that comes with it.
+    // The link is in a new directory.
     fs::create_dir(watched.at("new")).unwrap();
     fs::hard_link(watched.at("d/i"), watched.at("new/i")).unwrap();
     assert_eq!(watched.count("four"), 2);
@@ -164,13 +164,13 @@ fn a_name_that_a_file_gets_within_the_tree_is_heard_of() {
 }
 
 #[test]
-fn a_change_that_no_watch_told_of_ends_the_watches() {
+fn a_change_that_no_watch_reported_disables_the_watches() {
     let watched = Watched::with(
         &[("a/f", "one word\n"), ("b/g", "two\n")],
         IndexSettings { trial_pause: Duration::ZERO, ..ALWAYS },
     );
     let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
-    // A name that it gets after it was noted, where nobody watches.
+    // A link that is created after the file was indexed, in an unwatched directory.
     fs::hard_link(watched.at("a/f"), outside.path().join("f")).unwrap();
     fs::write(outside.path().join("f"), "one w0rd\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
@@ -183,14 +183,14 @@ fn a_change_that_no_watch_told_of_ends_the_watches() {
 }
 
 #[test]
-fn what_is_ignored_is_not_watched() {
+fn ignored_directories_are_not_watched() {
     let watched =
         Watched::new(&[(".gitignore", "/target\n"), ("target/a/b/f", "x\n"), ("src/f", "y\n")]);
     assert_eq!(watched.watched(), 2);
 }
 
 #[test]
-fn a_tree_with_too_few_watches_is_searched_as_it_is() {
+fn a_tree_with_too_few_watches_is_searched_correctly() {
     for max_watches in [0, 1, 4] {
         let tables = ListingCaches::new(IndexSettings { max_watches, ..ALWAYS }, None);
         model::run(tables, model::steps() / 10, 100 + max_watches as u64);

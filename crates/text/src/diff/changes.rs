@@ -1,8 +1,8 @@
-//! Which lines two texts do not share: Myers' algorithm in linear space, with the choices that git makes by default.
+//! The lines that two texts do not share: Myers' algorithm in linear space, with git's default heuristics.
 //!
-//! Three of those choices decide which of several equally short answers is found: lines that the other text does not
-//! have are set aside before the search, so are lines that it has very often if they stand among such lines, and an
-//! expensive search takes a good split instead of the best one. A test compares the result with git's.
+//! Three heuristics decide which of several equally short results is found. Lines that the other text lacks
+//! are removed before the search. Lines that it has very often are removed too, if they are among such lines.
+//! An expensive search takes a good split instead of the best one. A test compares the result with git's.
 
 use std::ops::Range;
 
@@ -12,32 +12,34 @@ pub(super) struct Changes {
     pub(super) added: Vec<bool>,
 }
 
-/// Steps of the search after which everything that is not yet compared counts as changed: about a quarter of a second.
+/// Limit of search steps, about a quarter of a second. After that, everything not yet compared counts as
+/// changed.
 const MAX_STEPS: u64 = 60_000_000;
 
-/// A line that the other text has as often as this, or as often as the root of its length, may be set aside.
+/// A line may be removed if the other text has it this often, or as often as the square root of its length.
 const MAX_FREQUENT: usize = 1_024;
 
-/// Lines around a frequent one that tell whether it is set aside.
+/// Number of lines around a frequent one that decide whether it is removed.
 const FREQUENT_WINDOW: usize = 100;
 
-/// A search is never given up before it costs this much.
+/// A search is never given up below this cost.
 const LEAST_MAX_COST: isize = 256;
 
-/// From this cost on, a split behind a long run of equal lines is good enough.
+/// From this cost on, a split after a long run of equal lines is good enough.
 const GOOD_ENOUGH_COST: isize = 256;
 
-/// A run of equal lines that is longer is a long one.
+/// A longer run of equal lines is a long run.
 const LONG_RUN: isize = 20;
 
-/// Where no search from the end comes from. Half of the range, so that a diagonal can be added.
+/// Marks a diagonal that the backward search has not reached. Half of the range, so that a diagonal can be
+/// added.
 const BEYOND: isize = isize::MAX / 2;
 
-/// A split is good enough if it lies so many times the cost away from where the search began.
+/// A split is good enough if its distance from the start of the search is this many times the cost.
 const GOOD_ENOUGH_FACTOR: isize = 4;
 
 impl Changes {
-    /// Compares two texts whose equal lines have equal numbers.
+    /// Compares two texts, given as line numbers. Equal lines have equal numbers.
     pub(super) fn between(old: &[u32], new: &[u32]) -> Changes {
         let mut changes =
             Changes { removed: vec![false; old.len()], added: vec![false; new.len()] };
@@ -56,7 +58,7 @@ impl Changes {
     }
 }
 
-/// How often each line stands in a text.
+/// The number of occurrences of each line.
 fn occurrences(lines: &[u32]) -> Vec<usize> {
     let highest = lines.iter().max().map_or(0, |line| *line as usize + 1);
     let mut counts = vec![0; highest];
@@ -67,7 +69,7 @@ fn occurrences(lines: &[u32]) -> Vec<usize> {
 /// The lines of a text that are searched.
 struct Side {
     lines: Vec<u32>,
-    /// Where each of them stands in the text.
+    /// The position of each of them in the text.
     places: Vec<usize>,
 }
 
@@ -80,7 +82,7 @@ enum Frequency {
 }
 
 impl Side {
-    /// Sets aside the lines that cannot be matched, or only by chance, and marks them as changed.
+    /// Removes the lines that have no match, or only accidental ones, and marks them as changed.
     fn select(text: &[u32], inner: Range<usize>, in_other: &[usize], changed: &mut [bool]) -> Side {
         let often = power_near_root(text.len()).min(MAX_FREQUENT);
         let frequency = |line: &u32| match in_other.get(*line as usize).copied().unwrap_or(0) {
@@ -131,7 +133,7 @@ fn stands_among_unmatched(frequencies: &[Frequency], at: usize) -> bool {
     never_after > 0 && often * 3 < never
 }
 
-/// The power of two that is nearest above the root of a number.
+/// The power of two nearest above the square root of a number.
 fn power_near_root(number: usize) -> usize {
     let digits = usize::BITS - number.leading_zeros();
     1 << digits.div_ceil(2)
@@ -141,11 +143,11 @@ fn power_near_root(number: usize) -> usize {
 struct Part {
     old: Range<usize>,
     new: Range<usize>,
-    /// Only the best split will do.
+    /// Requires the best split.
     minimal: bool,
 }
 
-/// Where a part is split, and whether the halves must be compared to the end.
+/// The split of a part, and whether each half requires the best splits.
 struct Split {
     old: usize,
     new: usize,
@@ -153,7 +155,8 @@ struct Split {
     minimal_after: bool,
 }
 
-/// How far a search came on each diagonal, which is the place in the old text less that in the new one.
+/// The furthest position that a search reached on each diagonal. A diagonal is the old position minus the new
+/// one.
 struct Frontier {
     reached: Vec<isize>,
     /// The index of diagonal 0.
@@ -181,7 +184,8 @@ impl Frontier {
         self.reached[(diagonal + self.zero).cast_unsigned()] = place;
     }
 
-    /// Takes in one more diagonal on each side, or one less where there is none; `beyond` is where nothing leads from.
+    /// Extends the range by one diagonal on each side, or shrinks it at a boundary. `beyond` marks unreached
+    /// diagonals.
     fn widen(&mut self, least: isize, most: isize, beyond: isize) {
         if self.from > least {
             self.from -= 1;
@@ -201,7 +205,7 @@ impl Frontier {
         (self.from..=self.to).contains(&diagonal)
     }
 
-    /// Its diagonals, the highest first; every second one is of the present cost.
+    /// Its diagonals in descending order. Every second one has the current cost.
     fn diagonals(&self) -> impl Iterator<Item = isize> + use<> {
         let (from, to) = (self.from, self.to);
         (0..).map(move |step| to - 2 * step).take_while(move |diagonal| *diagonal >= from)
@@ -274,7 +278,7 @@ impl<'a> Search<'a> {
         part.new = part.new.start + first..part.new.end - last;
     }
 
-    /// Where two searches meet, one from each end of the part; nothing, if there are no steps left to find that.
+    /// The position where two searches meet, one from each end of the part. `None` if no steps are left.
     fn split(&mut self, part: &Part) -> Option<Split> {
         let ends = Ends::of(part);
         self.forward.begin(ends.first_diagonal(), ends.old_from);
@@ -351,7 +355,8 @@ impl<'a> Search<'a> {
         step
     }
 
-    /// The place furthest from the beginning, if it is far enough and has a long run of equal lines before it.
+    /// The position furthest from the beginning, if it is far enough and a long run of equal lines precedes
+    /// it.
     fn good_forward(&self, ends: &Ends, cost: isize) -> Option<(isize, isize)> {
         let (mut best, mut found) = (GOOD_ENOUGH_FACTOR * cost, None);
         for diagonal in self.forward.diagonals() {
@@ -371,7 +376,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The same from the end.
+    /// The position furthest from the end, if it is far enough and a long run of equal lines follows it.
     fn good_backward(&self, ends: &Ends, cost: isize) -> Option<(isize, isize)> {
         let (mut best, mut found) = (GOOD_ENOUGH_FACTOR * cost, None);
         for diagonal in self.backward.diagonals() {
@@ -388,7 +393,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The furthest place that one of the searches has reached.
+    /// The furthest position that one of the searches has reached.
     fn furthest(&self, ends: &Ends) -> Split {
         let (mut ahead, mut ahead_old) = (-1, -1);
         for diagonal in self.forward.diagonals() {
@@ -419,14 +424,14 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What one step of a search found.
+/// The result of one search step.
 #[derive(Default)]
 struct Step {
     met: Option<(isize, isize)>,
     long_run: bool,
 }
 
-/// The ends of a part as places that can be subtracted.
+/// The ends of a part as signed positions.
 struct Ends {
     old_from: isize,
     old_to: isize,
@@ -460,7 +465,7 @@ impl Ends {
         self.old_to - self.new_from
     }
 
-    /// Whether the two searches meet in a step forward.
+    /// Whether the two searches meet in a forward step.
     fn is_odd(&self) -> bool {
         (self.first_diagonal() - self.last_diagonal()) % 2 != 0
     }

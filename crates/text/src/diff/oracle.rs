@@ -1,8 +1,9 @@
-//! Our diffs beside git's: the same hunks with the same lines, for random edits. More of them with `TOOLCRIB_STEPS`.
+//! Compares our diffs with git's for random edits: the hunks must be identical. `TOOLCRIB_STEPS` sets the
+//! number of edits.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "git is the oracle, and wants files"
+    reason = "git is the oracle and needs files"
 )]
 
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::process::Command;
 
 use super::unified_diff;
 
-/// Pairs of files that one run of git compares.
+/// Number of file pairs that one run of git compares.
 const BATCH: usize = 500;
 
 struct Random(u64);
@@ -40,7 +41,7 @@ impl Random {
         }
     }
 
-    /// Two versions of a text: sizes, repetition and the number of edits all vary.
+    /// Two versions of a text. Sizes, repetition and the number of edits vary.
     fn versions(&mut self) -> (Vec<u8>, Vec<u8>) {
         let length = [5, 12, 40, 150, 900][self.below(5)];
         let words = [2, 4, 10, 60, 2_000][self.below(5)];
@@ -83,7 +84,7 @@ impl Random {
     }
 }
 
-/// The hunks of each file in the output of `git diff`, without the function names behind their headers.
+/// The hunks of each file in the output of `git diff`, without the function names in their headers.
 fn hunks_by_file(output: &str) -> HashMap<String, String> {
     let mut files: HashMap<String, String> = HashMap::new();
     let mut name = String::new();
@@ -127,7 +128,7 @@ impl Drop for Temporary {
 }
 
 #[test]
-fn hunks_are_those_of_git() {
+fn hunks_equal_those_of_git() {
     let rounds = std::env::var("TOOLCRIB_STEPS").ok().and_then(|steps| steps.parse().ok());
     let rounds: usize = rounds.unwrap_or(BATCH);
     let name = format!("toolcrib-diff-{}", std::process::id());

@@ -1,22 +1,21 @@
-//! The piece of a wanted text that must stand in the file as it is, whatever else may vary: where it
-//! is not, nothing more needs to be compared, so a miss costs one search however large the file is.
+//! The part of a sought text that must occur literally in the file. If it does not occur, nothing else is
+//! compared, so a miss costs one search, independent of the size of the file.
 
 use super::typography::may_vary;
 use super::{MatchLevel, SoughtText};
 
-/// A piece of a line of a wanted text.
+/// A part of a line of the sought text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Anchor<'a> {
-    /// What it says.
     pub(super) piece: &'a str,
-    /// Which line it is of, from 0.
+    /// The line that contains it, from 0.
     pub(super) line: usize,
-    /// At which byte of that line it begins.
+    /// Its byte offset in that line.
     pub(super) at: usize,
 }
 
 impl<'a> Anchor<'a> {
-    /// The longest piece that does not vary at this rung, the first of equals.
+    /// The longest part that does not vary at this level. The first of several equally long ones.
     pub(super) fn of(wanted: &'a SoughtText, rung: MatchLevel) -> Option<Anchor<'a>> {
         let mut best: Option<Anchor<'a>> = None;
         for (line, text) in wanted.lines.iter().enumerate() {
@@ -31,12 +30,12 @@ impl<'a> Anchor<'a> {
     }
 }
 
-/// The pieces of a line that do not vary.
+/// The parts of a line that do not vary.
 fn pieces(line: &str, rung: MatchLevel) -> impl Iterator<Item = &str> {
     let line = line.trim_matches(BLANKS);
     let varies = move |c: char| rung.folds() && may_vary(c);
     line.split(varies).filter(|piece| !piece.is_empty())
 }
 
-/// What a blank is, inside a line.
+/// Whitespace within a line.
 pub(super) const BLANKS: [char; 2] = [' ', '\t'];

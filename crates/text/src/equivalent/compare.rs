@@ -1,4 +1,4 @@
-//! Whether a wanted text stands at a place, line by line.
+//! Compares a sought text with a file line by line.
 
 use std::ops::Range;
 
@@ -9,25 +9,24 @@ use super::indent::{Reindent, blanks_before, indent_of};
 use super::typography::{prefix_len, suffix_len};
 use super::{Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText};
 
-/// What is looked at for one rung; a text made to cost more than this is not looked for further, and is then
-/// not found.
+/// The work allowed for one level. If a hostile text exceeds it, the search stops without a match.
 struct Budget {
     lines: usize,
-    /// Places where the anchor stands.
+    /// Occurrences of the anchor.
     hits: usize,
-    /// Bytes of lines, which are scanned for their ends.
+    /// Bytes of lines that are scanned for their ends.
     bytes: usize,
 }
 
 impl Default for Budget {
-    /// A second or so.
+    /// About a second.
     fn default() -> Self {
         Budget { lines: 1_000_000, hits: 20_000_000, bytes: 4 << 30 }
     }
 }
 
 impl Budget {
-    /// Takes a line of so many bytes; nothing, if there is no more to take.
+    /// Counts a line of `bytes` bytes. `None` if the budget is exhausted.
     fn line(&mut self, bytes: usize) -> Option<()> {
         self.lines = self.lines.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes);
@@ -43,7 +42,7 @@ impl Budget {
     }
 }
 
-/// A search at one rung.
+/// A search at one level.
 #[derive(Clone, Copy)]
 pub(super) struct Compare<'a> {
     pub(super) text: &'a [u8],
@@ -53,11 +52,11 @@ pub(super) struct Compare<'a> {
 }
 
 impl Compare<'_> {
-    /// The places at which the wanted text stands, from left to right.
+    /// The matches, from left to right.
     pub(super) fn places(&self, anchor: &Anchor<'_>) -> Vec<Equivalent> {
         let mut found: Vec<Equivalent> = Vec::new();
         let mut budget = Budget::default();
-        // Many hits may be in one long line: its ends are found once.
+        // Many hits may be in one long line. Its ends are found once.
         let (mut line, mut next_line) = (0..0, 0);
         for hit in memmem::find_iter(self.text, anchor.piece.as_bytes()) {
             budget.hit();
@@ -80,7 +79,7 @@ impl Compare<'_> {
         found
     }
 
-    /// What stands for each line, if the anchor's piece at `hit`, in this line, is part of the wanted text.
+    /// The range of each line, if the anchor at `hit`, in this line, is part of a match.
     fn place(
         &self,
         line: Range<usize>,
@@ -101,7 +100,7 @@ impl Compare<'_> {
         let mut next = Some(start);
         for (at, wanted) in self.wanted.lines.iter().enumerate() {
             let Some(start) = next else {
-                // The file's last line is not ended, the wanted text is: nothing else is missing.
+                // The sought text ends with a newline and the file does not: nothing else is missing.
                 let nothing_left = wanted.is_empty() && at + 1 == self.wanted.lines.len();
                 lines.push(nothing_left.then_some(self.text.len()..self.text.len())?);
                 break;
@@ -114,8 +113,8 @@ impl Compare<'_> {
         if self.rung.indents() { self.uniform(lines) } else { Some(lines) }
     }
 
-    /// The same lines, if one rule leads from each wanted line's indentation to the file's. A first
-    /// line without any may stand behind the file's.
+    /// Returns the lines if one rule maps each sought indentation to that of the file. A first line without
+    /// indentation may begin after the file's indentation.
     fn uniform(&self, mut lines: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
         let wanted = &self.wanted.lines;
         let is_uniform = |lines: &[_]| Reindent::between(self.text, wanted, lines).is_some();
@@ -127,7 +126,7 @@ impl Compare<'_> {
         is_uniform(&lines).then_some(lines)
     }
 
-    /// A text of one line: it may begin and end anywhere in a line of the file.
+    /// Matches a text of one line, which may begin and end anywhere in a line of the file.
     fn within_line(
         &self,
         line: Range<usize>,
@@ -140,7 +139,7 @@ impl Compare<'_> {
         let rest = &wanted[anchor.at..];
         let file = self.text.get(hit..line.end)?;
         let after = match self.trimmed(rest) {
-            // Blanks at its end stand for all that are at the end of the file's line.
+            // Trailing whitespace of the sought text matches all trailing whitespace of the file's line.
             trimmed if trimmed.len() < rest.len() => {
                 let after = prefix_len(file, trimmed, folds)?;
                 (blanks_before(&file[after..]) == file.len() - after).then_some(file.len())?
@@ -150,8 +149,8 @@ impl Compare<'_> {
         Some(hit - before..hit + after)
     }
 
-    /// The part of the file's line that stands for a line of a longer text: of the first its end, of
-    /// the last its beginning, else all of it but for blanks at the end.
+    /// The part of the file's line that matches one line of a longer text: the end of the first line, the
+    /// beginning of the last one, otherwise all of it without trailing whitespace.
     fn line(&self, at: usize, wanted: &str, file: Range<usize>) -> Option<Range<usize>> {
         let folds = self.rung.folds();
         let (first, last) = (at == 0, at + 1 == self.wanted.lines.len());
@@ -204,9 +203,9 @@ fn blanks_behind(bytes: &[u8]) -> usize {
     bytes.iter().rev().take_while(|byte| b" \t".contains(byte)).count()
 }
 
-/// A line of the file, without its end.
+/// A line of the file, without its line ending.
 struct FileLine {
     content: Range<usize>,
-    /// Where the next begins, if this one is ended.
+    /// The start of the next line, if this one is terminated.
     next: Option<usize>,
 }

@@ -1,37 +1,37 @@
-//! From the indentation of a wanted text to that of the file, by one rule for all lines.
+//! Maps the indentation of a sought text to that of the file, by one rule for all lines.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::anchor::BLANKS;
 
-/// How indentation is carried over.
+/// A mapping of indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reindent {
-    /// Each indentation of the wanted text with the first that stands for it in the file.
+    /// Each indentation of the sought text, with the first corresponding one in the file.
     seen: Vec<(String, String)>,
     rule: Rule,
 }
 
-/// The rule for indentations that the wanted text does not have, but the new one does.
+/// The rule for indentations that only the new text has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Rule {
-    /// The file has this in front of it.
+    /// The file has this additional prefix.
     Add(String),
-    /// The file has it without this.
+    /// The file lacks this prefix.
     Remove(String),
-    /// Both have the same columns where a tab is this wide; the file writes tabs, or spaces.
+    /// Both have the same columns if a tab has this width. The file uses tabs, or spaces.
     Columns { tab: usize, tabs: bool },
-    /// So many of the file's characters for so many of the wanted text's, from the first seen on.
+    /// `file` characters for each `wanted` characters, relative to the first known pair.
     Scale { file: usize, wanted: usize },
 }
 
-/// Widths of a tab that editors have.
+/// Tab widths that editors use.
 const TAB_WIDTHS: [usize; 8] = [4, 8, 2, 3, 1, 5, 6, 7];
 
 impl Reindent {
-    /// The rule by which the wanted lines' indentations become those of the file's lines, if there
-    /// is one. Blank lines have none.
+    /// The mapping from the sought lines' indentation to that of the file's lines. `None` if there is no
+    /// single rule. Blank lines are disregarded.
     pub(crate) fn between(
         text: &[u8],
         wanted: &[impl AsRef<str>],
@@ -47,7 +47,7 @@ impl Reindent {
             }
         }
         let rule = rule_of(&pairs)?;
-        // A first line that lost its indentation tells nothing of how far the others are shifted.
+        // A first line without indentation does not show how far the others are shifted.
         if skipped > 0 && !matches!(rule, Rule::Columns { .. }) {
             return None;
         }
@@ -60,8 +60,8 @@ impl Reindent {
         Some(Reindent { seen, rule })
     }
 
-    /// The line with the file's indentation, if the rule says what that is. `step` is by how much the new
-    /// text goes deeper.
+    /// Gives a line the file's indentation. `None` if the rule does not determine it. `step` is the
+    /// indentation step of the new text.
     pub(crate) fn apply(&self, line: &str, step: usize) -> Option<String> {
         let indent = indent_of(line);
         let rest = &line[indent.len()..];
@@ -81,7 +81,7 @@ impl Reindent {
                 let mixes = kind(prefix) == Some(' ') && indent.contains('\t');
                 (!mixes).then(|| format!("{prefix}{indent}"))
             }
-            // The file is indented with tabs, the new text goes deeper with spaces.
+            // The file is indented with tabs, and the new text goes deeper with spaces.
             Rule::Add(prefix) => Some(prefix.clone() + &tabs_for(indent.len(), step)?),
             Rule::Remove(prefix) => indent.strip_prefix(prefix.as_str()).map(str::to_owned),
             &Rule::Columns { tab, tabs: false } => Some(" ".repeat(columns(indent, tab))),
@@ -90,7 +90,7 @@ impl Reindent {
         }
     }
 
-    /// Columns in tabs: as many as they make, or else one for each step beyond what is seen.
+    /// Columns as tabs: exactly, or one tab for each step beyond a known indentation.
     fn in_tabs(&self, wanted: usize, tab: usize, step: usize) -> Option<String> {
         if wanted.is_multiple_of(tab) {
             return Some("\t".repeat(wanted / tab));
@@ -114,23 +114,23 @@ impl Reindent {
     }
 }
 
-/// Whether the first of some lines of a file begins only behind its indentation.
+/// Whether the first range begins after the indentation of its line.
 pub(super) fn begins_behind_indent(text: &[u8], lines: &[Range<usize>]) -> bool {
     let before = lines.first().and_then(|line| line.start.checked_sub(1));
     before.and_then(|before| text.get(before)).is_some_and(|byte| b" \t".contains(byte))
 }
 
-/// How many blanks some bytes begin with.
+/// The number of leading spaces and tabs.
 pub(super) fn blanks_before(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| b" \t".contains(byte)).count()
 }
 
-/// The blanks in front of a line.
+/// The leading spaces and tabs of a line.
 pub(super) fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches(BLANKS).len()]
 }
 
-/// By how much lines go deeper: the least difference between two indentations, or the only one there is.
+/// The indentation step: the smallest difference between two indentations, or the only indentation.
 pub(crate) fn step_of(lines: &[impl AsRef<str>]) -> usize {
     let lines = lines.iter().map(AsRef::as_ref);
     let written = lines.filter(|line| !line.trim_matches(BLANKS).is_empty());
@@ -139,13 +139,13 @@ pub(crate) fn step_of(lines: &[impl AsRef<str>]) -> usize {
     steps.min().or(depths.first().copied()).unwrap_or(0)
 }
 
-/// A tab for each step.
+/// One tab for each step.
 fn tabs_for(columns: usize, step: usize) -> Option<String> {
     let levels = columns.checked_div(step).filter(|levels| levels * step == columns)?;
     Some("\t".repeat(levels))
 }
 
-/// The simplest rule that holds for all pairs of wanted and file indentation.
+/// The simplest rule that holds for all pairs of sought and file indentation.
 fn rule_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     let (wanted, file) = pairs.first()?;
     if let Some(prefix) = file.strip_suffix(wanted)
@@ -170,7 +170,7 @@ fn rule_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     scale_of(pairs)
 }
 
-/// A line through all pairs of lengths, where each side is of one kind of blank.
+/// A linear rule through all pairs of lengths. Each side must use a single kind of whitespace.
 fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     let of_one_kind = |all: Vec<&str>| {
         let kinds: BTreeSet<Option<char>> =
@@ -185,7 +185,7 @@ fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     let (x0, y0) = (pairs[0].0.len(), pairs[0].1.len());
     let (x1, y1) =
         pairs.iter().map(|(x, y)| (x.len(), y.len())).find(|&(x, y)| x != x0 && y != y0)?;
-    // Both go the same way.
+    // Both must change in the same direction.
     if (x1 > x0) != (y1 > y0) {
         return None;
     }
@@ -195,7 +195,7 @@ fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     pairs.iter().all(on_the_line).then_some(Rule::Scale { file, wanted })
 }
 
-/// The kind of blank an indentation begins with.
+/// The first character of an indentation.
 fn kind(indent: &str) -> Option<char> {
     indent.chars().next()
 }
@@ -204,7 +204,7 @@ fn is_mixed(indent: &str) -> bool {
     indent.contains(' ') && indent.contains('\t')
 }
 
-/// The column at which a line begins where a tab goes to the next multiple of `tab`.
+/// The column after an indentation, where a tab advances to the next multiple of `tab`.
 fn columns(indent: &str, tab: usize) -> usize {
     indent.chars().fold(0, |column, c| match c {
         '\t' => (column / tab + 1) * tab,

@@ -1,5 +1,5 @@
-//! A line as it is compared at a rung: two whole lines are equivalent if these are the same bytes and,
-//! where indentation does not count, one rule leads from each line's to the other's.
+//! A normalized line for comparison. Two whole lines are equivalent at a level if their keys are equal and,
+//! where indentation is ignored, one rule maps the indentation of all lines.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use super::indent::blanks_before;
 use super::typography::{may_vary, plain};
 
 impl MatchLevel {
-    /// What counts of a line, given without its `\n`.
+    /// The significant part of a line, given without its `\n`.
     pub(crate) fn key(self, line: &[u8]) -> Cow<'_, [u8]> {
         let mut line = line.strip_suffix(b"\r").unwrap_or(line);
         if !self.keeps_trailing() {
@@ -19,7 +19,7 @@ impl MatchLevel {
             line = &line[blanks_before(line)..];
         }
         match std::str::from_utf8(line) {
-            // In ASCII nothing stands for another.
+            // ASCII has no variants of ASCII.
             Ok(text) if self.folds() && !text.is_ascii() && text.contains(may_vary) => {
                 text.chars().map(plain).collect::<String>().into_bytes().into()
             }

@@ -1,5 +1,5 @@
-//! What stands for a wanted text, rewritten to say the new one. What the two have in common keeps the
-//! file's bytes; what is new takes the file's indentation and line endings.
+//! Rewrites a match to the new text. Common parts keep the bytes of the file. New parts take the file's
+//! indentation and line endings.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -11,13 +11,13 @@ use super::indent::{Reindent, begins_behind_indent, blanks_before, indent_of, st
 use super::typography::plain;
 use super::{Equivalent, MatchLevel, SoughtText};
 
-/// How long to look for what the two texts have in common; after that, what was found by then.
+/// Time limit for finding common parts. After that, the parts found so far are used.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 impl Equivalent {
-    /// The bytes to put in place of its range, so that the file says `new` there instead of `wanted`.
-    /// Lines that come in end with `ending`, unless they take the place of another. Nothing, if the
-    /// file's style does not tell how a line of `new` would be indented.
+    /// The bytes to replace its range with, so that the file contains `new` there instead of `wanted`.
+    /// Inserted lines end with `ending`, unless they replace another line. `None` if the style of the file
+    /// does not determine the indentation of a new line.
     pub fn rewrite(
         &self,
         text: &[u8],
@@ -57,7 +57,7 @@ impl Rewriter<'_> {
         let mut lines: Vec<(Vec<u8>, Option<&[u8]>)> = Vec::new();
         for op in capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline) {
             match op {
-                // What began behind the file's indentation has none of its own to take elsewhere.
+                // A line that began after the file's indentation has no indentation of its own elsewhere.
                 DiffOp::Equal { old_index: 0, new_index: 1.., .. } if mid_line => return None,
                 DiffOp::Equal { old_index, len, .. } => {
                     for at in old_index..old_index + len {
@@ -100,13 +100,13 @@ impl Rewriter<'_> {
         self.place.lines[at].clone()
     }
 
-    /// What stands between a line and the next: blanks that did not count, and the line's end.
+    /// The bytes between a line and the next: ignored trailing whitespace and the line ending.
     fn tail(&self, at: usize) -> Option<&[u8]> {
         let next = self.place.lines.get(at + 1)?;
         self.text.get(self.place.lines[at].end..next.start)
     }
 
-    /// The new line in the file's indentation, or as it is if it stands behind that.
+    /// The new line with the file's indentation, or unchanged if `as_it_is`.
     fn indented(&self, line: &str, as_it_is: bool) -> Option<String> {
         match &self.reindent {
             Some(reindent) if !as_it_is => reindent.apply(line, step_of(&self.new.lines)),
@@ -114,12 +114,12 @@ impl Rewriter<'_> {
         }
     }
 
-    /// A line that takes no other's place.
+    /// A line that replaces no other.
     fn inserted(&self, line: String) -> Vec<u8> {
         line.chars().map(|c| written(c, &self.plainly)).collect::<String>().into_bytes()
     }
 
-    /// A new line, already indented, in the place of an old one.
+    /// A new line, already indented, that replaces an old one.
     fn changed(&self, at: usize, line: String) -> Vec<u8> {
         let rung = self.place.rung;
         match rung.folds() {
@@ -133,7 +133,7 @@ impl Rewriter<'_> {
 }
 
 impl MatchLevel {
-    /// The typographic characters of a wanted line for which the file has plain ones.
+    /// The typographic characters of a sought line for which the file has plain ones.
     pub(crate) fn written_plainly(self, file: &[u8], wanted: &str) -> Vec<char> {
         let own = String::from_utf8_lossy(file);
         let (wanted, own) = match self.indents() {
@@ -145,9 +145,8 @@ impl MatchLevel {
         differ.map(|(c, _)| c).collect()
     }
 
-    /// A new line, already indented, in the place of the file's line that stands for `wanted` at a rung
-    /// that folds: where the two say the same, it has the file's characters. `plainly` are those that
-    /// the caller writes and the file does not.
+    /// A new line, already indented, that replaces the file's line matching `wanted`. Where both agree, it
+    /// keeps the file's characters. `plainly` are the characters that the file writes plainly.
     pub(crate) fn in_place_of(
         self,
         file: &[u8],
@@ -166,8 +165,8 @@ impl MatchLevel {
     }
 }
 
-/// `new`, with the file's own characters where it has those of `wanted`. `file` says what `wanted`
-/// does, character by character, but for typography and blanks at its end.
+/// `new`, with the characters of the file where it agrees with `wanted`. `file` equals `wanted` character by
+/// character, except for typography and trailing whitespace.
 fn keep_typography(file: &[u8], wanted: &str, new: &str, plainly: &[char]) -> Vec<u8> {
     let own: Vec<char> = String::from_utf8_lossy(file).chars().collect();
     let old: Vec<char> = wanted.chars().map(plain).collect();
@@ -182,12 +181,12 @@ fn keep_typography(file: &[u8], wanted: &str, new: &str, plainly: &[char]) -> Ve
     chars.into_iter().collect::<String>().into_bytes()
 }
 
-/// A character of the new text: plain, where the caller writes it otherwise than the file does.
+/// A character of the new text, made plain if the file writes it plainly.
 fn written(c: char, plainly: &[char]) -> char {
     if plainly.contains(&c) { plain(c) } else { c }
 }
 
-/// Only the line's end of what stands between two lines.
+/// Strips the whitespace before a line ending.
 fn line_end(tail: &[u8]) -> &[u8] {
     &tail[blanks_before(tail)..]
 }

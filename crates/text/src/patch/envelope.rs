@@ -1,16 +1,16 @@
-//! The `*** Begin Patch` form: files by their names, hunks by their context.
+//! The `*** Begin Patch` format: files by name, hunks by context.
 
 use super::hunk::{self, Header, HunkLine, Sign};
 use super::source::{PatchLine, Source};
 use super::{FileAction, FilePatch, Hunk, PatchError};
 
-/// The first line of one.
+/// The first line of the format.
 pub(super) const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const MOVE: &str = "*** Move to:";
 const END_OF_FILE: &str = "*** End of File";
 
-/// What a line that begins a file says is to be done, and with which.
+/// The action and file name, if the line begins a file.
 pub(super) fn file_header(line: &str) -> Option<(FileAction, &str)> {
     let headers = [
         ("*** Add File:", FileAction::Add),
@@ -22,8 +22,8 @@ pub(super) fn file_header(line: &str) -> Option<(FileAction, &str)> {
     found.map(|(action, name)| (action, name.trim()))
 }
 
-/// Whether a line is the last one of the patch, blanks around it aside: with a blank in front it might be a line of the file
-/// that stays, but nothing comes behind it.
+/// Whether the next line ends the patch, ignoring whitespace around it. With a leading space it might be a
+/// context line, unless nothing follows it.
 pub(super) fn is_end(mut source: Source<'_>) -> bool {
     let is_end = source.next_line().is_some_and(|line| line.text.trim() == END);
     is_end
@@ -31,7 +31,7 @@ pub(super) fn is_end(mut source: Source<'_>) -> bool {
             .all(|line| !line.text.starts_with([' ', '+', '-', '*', '@']))
 }
 
-/// All files of the patch, in its order. What is before its first line and behind its last is prose.
+/// Parses all files of the patch, in order. Text before the first line and after the last is ignored.
 pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let mut files = Vec::new();
     while let Some(line) = source.next_line() {
@@ -78,10 +78,10 @@ fn file<'a>(
     Ok(file)
 }
 
-/// The lines of a new file; an empty one may have lost its sign.
+/// Parses the lines of a new file. An empty line may lack its sign.
 fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, PatchError> {
     let mut lines: Vec<HunkLine<'a>> = Vec::new();
-    // Empty lines count only if something comes behind them.
+    // Empty lines count only if another line follows.
     let (mut empty, mut unended) = (0, false);
     while let Some(next) = source.peek() {
         if next.text.trim_start().starts_with("***") {
@@ -120,7 +120,7 @@ fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, P
     Ok((!hunk.lines.is_empty()).then_some(hunk))
 }
 
-/// Where a file moves to, and its hunks.
+/// Parses the target of a move, and the hunks.
 fn update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), PatchError> {
     if let Some(to) = source.peek().and_then(|line| line.text.trim_start().strip_prefix(MOVE)) {
         source.next_line();
@@ -153,7 +153,7 @@ fn update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), P
     Ok(())
 }
 
-/// Behind empty lines that stand between two things and are of neither.
+/// Skips empty lines between two elements that belong to neither.
 fn behind_empty_lines(source: Source<'_>) -> Option<Source<'_>> {
     let mut behind = source;
     while behind.peek().is_some_and(|line| line.text.trim_end().is_empty()) {
@@ -165,7 +165,7 @@ fn behind_empty_lines(source: Source<'_>) -> Option<Source<'_>> {
     (between && behind.number() > source.number()).then_some(behind)
 }
 
-/// A hunk with all the `@@` lines before it: each is a line of the file that comes after the one before.
+/// Parses a hunk with the `@@` lines before it. Each of these is a line of the file after the previous one.
 fn anchored<'a>(source: &mut Source<'a>) -> Result<Hunk<'a>, PatchError> {
     let first = source.number();
     let (mut header, mut anchors) = (Header::default(), Vec::new());

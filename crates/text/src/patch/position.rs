@@ -1,10 +1,10 @@
-//! Where the hunks of a file go.
+//! Finds the positions of the hunks of a file.
 //!
-//! If each fits at its own line, letter for letter, that is it: the file is what the patch was made
-//! from. Otherwise the file has changed since, or the numbers are a model's, and each hunk is looked
-//! for: letter for letter, then by the rungs of [`crate::find_equivalents`]. Those that fit at one place
-//! only go there. For the others, what is around them tells: the hunks before and after, their anchors,
-//! how far the neighbours have moved. Where that leaves more than one place, the patch is refused.
+//! If every hunk matches exactly at the line in its header, these are the positions: the patch was made from
+//! this file. Otherwise the file has changed, or a model invented the numbers, and each hunk is searched for:
+//! exactly, then by the levels of [`crate::find_equivalents`]. A hunk with one match is placed there. For the
+//! others the context decides: the hunks before and after, their anchors, and how far the neighbours have
+//! moved. If that leaves more than one position, the patch is rejected.
 
 mod anchors;
 mod index;
@@ -23,30 +23,30 @@ use super::mismatch::{Divergence, Misfit, Why};
 use crate::equivalent::{MatchLevel, Reindent};
 use crate::nearest_match::{Likeness, nearest_block};
 
-/// How a hunk's lines are compared with the file's.
+/// How the lines of a hunk match those of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
     Exact,
     But(MatchLevel),
 }
 
-/// Where a hunk goes.
+/// The position of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Placed {
-    /// How many lines of the file come before it.
+    /// Number of lines of the file before it.
     pub(super) start: usize,
     pub(super) fit: Fit,
-    /// Its new lines stand there, and not its old ones.
+    /// Its new lines are there instead of its old ones.
     pub(super) already: bool,
 }
 
-/// Lines at both ends of a hunk that are left out to see where it would fit then.
+/// Number of context lines that are dropped at both ends to find out where a hunk would fit.
 const LESS_CONTEXT: usize = 3;
 
-/// A file of more lines is not searched: numbers for its lines would take more memory than most files.
+/// A file with more lines is not searched: the numbers of its lines would take more memory than most files.
 const MAX_LINES: usize = 8_000_000;
 
-/// Finds the places of all hunks, in their order.
+/// Finds the positions of all hunks, in their order.
 pub(super) fn place(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Result<Vec<Placed>, Misfit> {
     match at_their_lines(file, hunks) {
         Ok(placed) => Ok(placed),
@@ -58,7 +58,7 @@ pub(super) fn place(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Result<Vec<Plac
     }
 }
 
-/// Each hunk at the line that its header says, if all fit there; else the first that does not.
+/// Places each hunk at the line in its header. `Err` has the first hunk that does not match there.
 fn at_their_lines(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Result<Vec<Placed>, usize> {
     let mut placed = Vec::with_capacity(hunks.len());
     let mut floor = 0;
@@ -84,7 +84,7 @@ enum Side {
     New,
 }
 
-/// The search for places, where not every hunk is at its line.
+/// The search for positions, if not every hunk is at the line in its header.
 struct Search<'f, 'a> {
     file: &'f FileLines<'a>,
     hunks: &'f [Hunk<'f>],
@@ -92,16 +92,16 @@ struct Search<'f, 'a> {
     indexes: Vec<(Fit, Index)>,
     budget: Budget,
     placed: Vec<Option<Placed>>,
-    /// The lines that the placed hunks change, from where to where. None overlap.
+    /// The ranges of lines that the placed hunks change. They do not overlap.
     taken: BTreeSet<(usize, usize)>,
 }
 
-/// Where a hunk might go.
+/// The possible positions of a hunk.
 struct Candidates {
-    /// How many lines of the file come before it, from the first place to the last.
+    /// Number of lines of the file before it, in ascending order.
     starts: Vec<usize>,
     fit: Fit,
-    /// What stands there are its new lines.
+    /// The lines there are its new lines.
     already: bool,
 }
 
@@ -115,7 +115,7 @@ impl Fit {
         Fit::But(MatchLevel::IndentationAndTypography),
     ];
 
-    /// What counts of a line.
+    /// The significant part of a line.
     fn key(self, line: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Fit::Exact => line.into(),
@@ -149,7 +149,7 @@ impl<'f, 'a> Search<'f, 'a> {
         let mut fixed: Vec<usize> = (0..self.placed.len()).rev().collect();
         fixed.retain(|&at| self.placed[at].is_some());
         for (at, found) in open {
-            // From here on, all before it have their places; of those after it, the ones above.
+            // All earlier hunks are placed by now. Of the later ones, only those placed in the first pass.
             while fixed.last().is_some_and(|&next| next < at) {
                 fixed.pop();
             }
@@ -161,8 +161,8 @@ impl<'f, 'a> Search<'f, 'a> {
         Ok(self.placed.into_iter().flatten().collect())
     }
 
-    /// All places at which a hunk fits, at the lowest rung that has one. None, where it has no lines to
-    /// find it by, only a line number.
+    /// All positions at which a hunk matches, at the lowest level that has any. Empty if it has no lines to
+    /// search for, only a line number.
     fn candidates(&mut self, at: usize) -> Result<Candidates, Why> {
         if self.sides[at].old.is_empty() {
             let starts = self.insertion(at)?;
@@ -193,12 +193,12 @@ impl<'f, 'a> Search<'f, 'a> {
         }
     }
 
-    /// Whether what a hunk says about the end of the file holds for its old lines at `start`.
+    /// Whether the hunk's claims about the end of the file hold for its old lines at `start`.
     fn ends_rightly(&self, at: usize, start: usize, fit: Fit) -> bool {
         let (hunk, count) = (&self.hunks[at], self.sides[at].old.len());
         match fit {
             Fit::Exact => ends_rightly(self.file, hunk, start, count),
-            // How the last line ends is a line ending too.
+            // The ending of the last line is a line ending too.
             Fit::But(_) => {
                 let must_end = hunk.at_end || hunk.old_unended || hunk.new_unended;
                 !must_end || start + count == self.file.len()
@@ -206,13 +206,13 @@ impl<'f, 'a> Search<'f, 'a> {
         }
     }
 
-    /// Where lines of a hunk stand.
+    /// The positions of the lines of one side of a hunk.
     fn standing(&mut self, at: usize, fit: Fit, side: Side) -> Result<Vec<usize>, Why> {
         let lines = match side {
             Side::Old => &self.sides[at].old,
             Side::New => &self.sides[at].new,
         };
-        // Blank lines say nothing of where they are.
+        // Blank lines say nothing about the position.
         if fit != Fit::Exact && lines.iter().all(|line| line.trim().is_empty()) {
             return Ok(Vec::new());
         }
@@ -229,8 +229,8 @@ impl<'f, 'a> Search<'f, 'a> {
         Ok(starts)
     }
 
-    /// Where the new lines of a hunk stand, if that is at their very line and the old ones are not at
-    /// theirs: it was applied before, and where its old lines stand too is another place.
+    /// The position of the new lines, if they are at the line in the header and the old lines are not at
+    /// theirs. The hunk was applied already, and other occurrences of its old lines are irrelevant.
     fn made_at_its_line(&self, at: usize) -> Option<usize> {
         let (hunk, sides) = (&self.hunks[at], &self.sides[at]);
         let says_enough = sides.new.len() >= LESS_CONTEXT && sides.is_telling(self.file.len());
@@ -243,7 +243,7 @@ impl<'f, 'a> Search<'f, 'a> {
         [hunk.before_new, hunk.before].into_iter().flatten().find(stands_there)
     }
 
-    /// Where the new lines of a hunk stand, whose old ones do not: it was applied before.
+    /// The positions of the new lines of a hunk whose old lines do not occur: it was applied already.
     fn applied_before(&mut self, at: usize) -> Result<Option<Candidates>, Why> {
         for fit in
             [Fit::Exact, Fit::But(MatchLevel::LineEndings), Fit::But(MatchLevel::TrailingBlanks)]
@@ -268,7 +268,7 @@ impl<'f, 'a> Search<'f, 'a> {
         Ok(None)
     }
 
-    /// Where a hunk goes that has only new lines; nothing, where that depends on the other hunks.
+    /// The positions of a hunk that only adds lines. Empty if that depends on the other hunks.
     fn insertion(&mut self, at: usize) -> Result<Vec<usize>, Why> {
         let (hunk, lines) = (&self.hunks[at], self.file.len());
         let no_such_place = |named: String| Why::NoSuchPlace { named, lines: lines as u64 };
@@ -292,7 +292,7 @@ impl<'f, 'a> Search<'f, 'a> {
         }
     }
 
-    /// The one place out of several that is meant.
+    /// Chooses one of several positions.
     fn choose(&mut self, at: usize, found: &Candidates, around: &Around) -> Result<usize, Why> {
         let ambiguous = |starts: &[usize]| {
             let lines = starts.iter().copied().map(line_number).collect();
@@ -342,7 +342,7 @@ impl<'f, 'a> Search<'f, 'a> {
         }
     }
 
-    /// What the nearest hunks that have their places, before it and after it, tell of where another is.
+    /// What the nearest placed hunks before and after say about the position of another.
     fn around(&self, before: Option<usize>, after: Option<usize>) -> Around {
         let moved = |other: usize| {
             let placed = self.placed[other]?;
@@ -383,7 +383,7 @@ impl<'f, 'a> Search<'f, 'a> {
             let changed = self.sides[at].changed(start);
             self.taken.insert((changed.start, changed.end));
         }
-        // What stands there already, stands there letter for letter.
+        // New lines that are already there match exactly.
         let fit = if again { Fit::Exact } else { found.fit };
         self.placed[at] = Some(Placed { start, fit, already });
         Ok(())
@@ -405,7 +405,7 @@ impl<'f, 'a> Search<'f, 'a> {
         Why::NotFound { nearest, too_large_to_compare, with_less_context }
     }
 
-    /// The only line at which a hunk would fit if fewer lines around what it changes had to stand there.
+    /// The only line at which a hunk would match with less context.
     fn with_less_context(&mut self, at: usize) -> Option<u64> {
         let Sides { old, lead, trail, .. } = &self.sides[at];
         let (lead, trail) = (*lead, *trail);
@@ -427,8 +427,8 @@ impl<'f, 'a> Search<'f, 'a> {
     }
 }
 
-/// Whether one rule leads from the indentation of these lines to that of the file's, if that is all that
-/// a rung leaves open.
+/// Whether one rule maps the indentation of these lines to that of the file, if the level ignores
+/// indentation.
 fn is_uniform(file: &FileLines<'_>, rung: MatchLevel, start: usize, lines: &[&str]) -> bool {
     !rung.indents()
         || Reindent::between(file.text, lines, &file.ranges(start, lines.len())).is_some()

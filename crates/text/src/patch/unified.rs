@@ -1,11 +1,11 @@
-//! Unified diffs: plain ones, and git's with its extended headers.
+//! Unified diffs: plain ones, and git's with extended headers.
 
 use super::hunk::{self, Hunk, Sign};
 use super::names::{self, Name};
 use super::source::{PatchLine, Source};
 use super::{FileAction, FilePatch, PatchError};
 
-/// All files of a diff, in its order. What is between them is prose.
+/// Parses all files of a diff, in order. Text between them is ignored.
 pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let mut files = Vec::new();
     let mut current: Option<Entry<'_>> = None;
@@ -42,14 +42,14 @@ fn is_header(source: Source<'_>) -> bool {
     starts.iter().any(|start| line.text.starts_with(start)) || is_name_pair(source)
 }
 
-/// `---` and `+++` with a hunk behind them. A file that goes or comes may have nothing to say.
+/// `---` and `+++` with a hunk after them. A created or deleted file may be empty and have no hunk.
 fn is_name_pair(mut source: Source<'_>) -> bool {
     let Some((old, new)) = take_names(&mut source) else { return false };
     let nameless = [old, new].iter().any(|name| name.trim_end() == "/dev/null");
     nameless || source.next_line().is_some_and(|line| line.text.starts_with("@@"))
 }
 
-/// What stands behind `---` and `+++`, if the next two lines are these.
+/// The names after `---` and `+++`, if the next two lines are these.
 fn take_names<'a>(source: &mut Source<'a>) -> Option<(&'a str, &'a str)> {
     let mut ahead = *source;
     let old = ahead.next_line()?.text.strip_prefix("--- ")?;
@@ -58,7 +58,7 @@ fn take_names<'a>(source: &mut Source<'a>) -> Option<(&'a str, &'a str)> {
     Some((old, new))
 }
 
-/// What can be read and is not done; any other line is prose.
+/// Rejects unsupported kinds of diff. Any other line is prose.
 fn require_supported(line: PatchLine<'_>) -> Result<(), PatchError> {
     let text = line.text.trim_end();
     let binary = text.starts_with("Binary files ") && text.ends_with("differ");
@@ -77,11 +77,11 @@ fn require_supported(line: PatchLine<'_>) -> Result<(), PatchError> {
     Ok(())
 }
 
-/// A file of a diff, as far as it has been read.
+/// A file of a diff, while it is parsed.
 #[derive(Default)]
 struct Entry<'a> {
     line: usize,
-    /// Its names before and after; nothing, where there is no file.
+    /// Its names before and after. `None` if there is no file.
     old: Option<Vec<u8>>,
     new: Option<Vec<u8>>,
     copied: bool,
@@ -90,7 +90,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Reads the header of a file, git's or a plain one.
+    /// Parses the header of a file, git's or a plain one.
     fn read(source: &mut Source<'a>) -> Result<Entry<'a>, PatchError> {
         let mut entry = Entry { line: source.number(), ..Entry::default() };
         let first = source.peek();
@@ -109,8 +109,8 @@ impl<'a> Entry<'a> {
         }
         if let Some((old, new)) = take_names(source) {
             let names = names::pair(&Name::after_sign(old), &Name::after_sign(new));
-            // What is a prefix shows only where both sides have a name: beside /dev/null, git's own line
-            // knows better.
+            // A prefix is recognizable only if both sides have a name. Beside /dev/null, the `diff --git`
+            // line is more reliable.
             (entry.old, entry.new) = match names {
                 (None, Some(new)) => (None, entry.new.or(Some(new))),
                 (Some(old), None) => (entry.old.or(Some(old)), None),
@@ -127,7 +127,7 @@ impl<'a> Entry<'a> {
         Ok(entry)
     }
 
-    /// What is to become of the file; nothing, if the diff says nothing about it.
+    /// The change of the file. `None` if the diff does not change it.
     fn finish(mut self) -> Result<Option<FilePatch<'a>>, PatchError> {
         let (action, path, from) = match (self.old, self.new) {
             (None, Some(new)) => (FileAction::Add, new, None),
@@ -151,7 +151,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A file that comes or goes has lines of one kind only; an empty one may have lost its sign.
+/// A created or deleted file has lines of one kind only. An empty line may lack its sign.
 fn one_sided(hunks: &mut [Hunk<'_>], sign: Sign) -> Result<(), PatchError> {
     for hunk in hunks {
         let number = hunk.line;
@@ -173,7 +173,7 @@ fn one_sided(hunks: &mut [Hunk<'_>], sign: Sign) -> Result<(), PatchError> {
     Ok(())
 }
 
-/// What git says between `diff --git` and `---`.
+/// The header lines of git between `diff --git` and `---`.
 #[derive(Default)]
 struct Extended {
     from: Option<Vec<u8>>,
@@ -185,7 +185,7 @@ struct Extended {
 }
 
 impl Extended {
-    /// Takes a line, if it is one of these.
+    /// Parses a line. Returns whether it is such a header.
     fn take(&mut self, line: PatchLine<'_>) -> Result<bool, PatchError> {
         let text = line.text;
         let after = |word: &str| text.strip_prefix(word);
@@ -205,7 +205,7 @@ impl Extended {
         } else if let Some(mode) = after("old mode ") {
             is_executable(mode, line.number)?;
         } else if let Some(hashes) = after("index ") {
-            // The hashes are git's own; behind them stands the mode, if that stays.
+            // The hashes are git's own. The mode follows them if it is unchanged.
             if let Some((_, mode)) = hashes.split_once(' ') {
                 is_executable(mode, line.number)?;
             }
@@ -216,7 +216,7 @@ impl Extended {
     }
 }
 
-/// Whether a mode is that of a program; an error, if it is not that of a plain file.
+/// Whether a mode is executable. `Err` if it is not the mode of a regular file.
 fn is_executable(mode: &str, line: usize) -> Result<bool, PatchError> {
     let unsupported = |what: &str| {
         Err(PatchError::unsupported(line, what)

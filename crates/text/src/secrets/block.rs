@@ -1,7 +1,7 @@
-//! Private keys as files have them: a line that says so, lines of base64, a line that ends it.
+//! Private keys in PEM and PuTTY format: a begin line, lines of base64, an end line.
 //!
-//! The frame is no secret, and stands in many a source. Only what looks like the key behind it is masked, so
-//! that a frame without one hides nothing.
+//! The frame is not secret and occurs in source code. Only text that looks like a key is masked, so that a
+//! frame without a key hides nothing.
 
 use std::ops::Range;
 
@@ -10,26 +10,26 @@ const END: &str = "-----END ";
 const PRIVATE: &str = "PRIVATE KEY";
 const DASHES: &str = "-----";
 
-/// Before the private part of a key that PuTTY wrote; the number of its lines follows.
+/// Precedes the private part of a PuTTY key. The number of its lines follows.
 const PUTTY: &str = "Private-Lines: ";
 
-/// Lines of a key are at least so long, but for its last ones.
+/// Minimum length of the lines of a key, except for its last ones.
 const LONG: usize = 40;
 
-/// Short lines at the end of a key: the rest of it, and a checksum.
+/// Limit of short lines at the end of a key: the last part and a checksum.
 const MOST_SHORT: u8 = 2;
 
-/// Lines between the frame and the key, such as how it is encrypted.
+/// Limit of header lines between the frame and the key, such as the encryption method.
 const MOST_HEADERS: u8 = 6;
 
-/// Where in a key a text is.
+/// The position of the masker relative to a key.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) enum Block {
     #[default]
     Outside,
-    /// It was said that a key follows, so many lines ago.
+    /// A begin line was seen this many lines ago.
     Begun(u8),
-    /// In the key; so many of its lines were short.
+    /// In the key, after this many short lines.
     Key(u8),
 }
 
@@ -59,7 +59,7 @@ impl Block {
     }
 }
 
-/// Where the line that begins a key ends, if this is one.
+/// The end of the frame, if this line begins a key.
 fn begins(line: &str) -> Option<usize> {
     if line.contains(PUTTY) {
         return Some(line.len());
@@ -70,7 +70,7 @@ fn begins(line: &str) -> Option<usize> {
     said.contains(PRIVATE).then_some(begin + BEGIN.len() + said.len() + DASHES.len())
 }
 
-/// A whole key in one line, its ends written out.
+/// A key within one line, with escaped line ends.
 fn in_one_line(line: &str, from: usize, block: &mut Block) -> Option<Range<usize>> {
     let end = line[from..].find(END).map(|end| from + end);
     let inside = from..end.unwrap_or(line.len());
@@ -81,16 +81,16 @@ fn in_one_line(line: &str, from: usize, block: &mut Block) -> Option<Range<usize
     (longest.unwrap_or(0) >= LONG).then_some(inside)
 }
 
-/// The letters of base64 that a line ends with. Numbers and signs of a line may stand before them.
+/// The base64 characters at the end of a line. Line numbers and diff signs may precede them.
 fn last_letters(line: &str) -> Range<usize> {
     let end = without_marks(line).len();
     let before = line[..end].trim_end_matches(is_base64).len();
-    // A sign of a diff is a letter of base64 too.
+    // The sign of a diff line is a base64 character too.
     let sign = usize::from(before == 0 && line.starts_with('+'));
     before + sign..end
 }
 
-/// A line without the marks that `cat -A` puts at its end.
+/// Strips the marks that `cat -A` puts at the end of a line.
 fn without_marks(line: &str) -> &str {
     let line = line.trim_end();
     let line = line.strip_suffix('$').unwrap_or(line);

@@ -1,24 +1,24 @@
-//! Values without a shape of their own, known by the name that stands before them: headers, fields of
-//! connection strings, settings of package managers.
+//! Values without a distinctive format, recognized by the name before them: headers, fields of connection
+//! strings, settings of package managers.
 
 use std::ops::Range;
 
 use super::shape::{Found, is_wide, run};
 
-/// What a value behind a name must look like to be masked.
+/// The required shape of a value.
 #[derive(Clone, Copy)]
 enum Value {
-    /// Base64 of exactly so many letters, padding aside.
+    /// Base64 with exactly this many characters, without padding.
     Exactly(usize),
-    /// Base64, also with `%` escapes, of at least so many letters.
+    /// Base64, possibly with `%` escapes, with at least this many characters.
     AtLeast(usize),
-    /// The same, as a parameter of an address.
+    /// Like `AtLeast`, as a parameter of a URL.
     InQuery(usize),
-    /// A scheme of HTTP authentication, and what it takes.
+    /// A scheme of HTTP authentication with its credentials.
     Authorization,
     /// Base64 of `user:password`.
     Login,
-    /// Letters that no word has.
+    /// A mix of characters that no word has.
     Token,
 }
 
@@ -52,34 +52,34 @@ const NAMES: &[Named] = &[
     named("private-token", "token", Value::Token),
 ];
 
-/// What may stand between a name and its value: quotes, blanks, a sign.
+/// Limit of the characters between a name and its value: quotes, whitespace, a sign.
 const MOST_BETWEEN: usize = 8;
 
-/// No such value is longer; only so much of one is looked at.
+/// Limit of the length of a value that is examined.
 const LONGEST: usize = 4 << 10;
 
-/// Letters of a token at least, where nothing but the name says that it is one.
+/// Minimum length of a token that only its name indicates.
 const LEAST_TOKEN: usize = 16;
 
-/// Letters of a token in an `Authorization` header at least.
+/// Minimum length of a token in an `Authorization` header.
 const LEAST_BEARER: usize = 8;
 
-/// A token of letters alone is at least so long.
+/// Minimum length of a token without digits.
 const LEAST_LETTERS: usize = 24;
 
-/// The secret value behind a name that begins here.
+/// The secret value of a name that begins here.
 pub(super) fn named_at(line: &[u8], at: usize) -> Option<Found> {
     let (named, value) = value_at(line, at)?;
     let range = secret_of(named, line, value)?;
     Some(Found { range, name: named.shown })
 }
 
-/// Whether the value behind a name that begins here reaches the end of the line, so that more may come.
+/// Whether the value of a name that begins here reaches the end of the line, so that it may continue.
 pub(super) fn is_unfinished_at(line: &[u8], at: usize) -> bool {
     value_at(line, at).is_some_and(|(_, value)| value.end == line.len())
 }
 
-/// The name that begins here, and where its value is.
+/// The name that begins here, and the range of its value.
 fn value_at(line: &[u8], at: usize) -> Option<(&'static Named, Range<usize>)> {
     if !matches!(line[at].to_ascii_lowercase(), b'a' | b's' | b'p' | b'x' | b'_') {
         return None;
@@ -111,7 +111,7 @@ fn value_at(line: &[u8], at: usize) -> Option<(&'static Named, Range<usize>)> {
     Some((named, from..from + length))
 }
 
-/// The part of a value that is secret, if it looks like it.
+/// The secret part of a value, if it has the required shape.
 fn secret_of(named: &Named, line: &[u8], value: Range<usize>) -> Option<Range<usize>> {
     let text = &line[value.clone()];
     let is_secret = match named.value {
@@ -156,7 +156,7 @@ fn is_bearer(text: &[u8]) -> bool {
     text.len() >= LEAST_BEARER && is_token(text)
 }
 
-/// Whether it has letters and digits, or is long and of small and capital letters. `YOUR_TOKEN` is neither.
+/// Whether it has letters and digits, or is long and in mixed case. `YOUR_TOKEN` is neither.
 fn is_token(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().any(is);
     let mixed_case = has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);

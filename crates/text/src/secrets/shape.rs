@@ -1,16 +1,16 @@
-//! Tokens by their shape: a prefix that only such tokens have, and enough of the right letters.
+//! Tokens with a distinctive prefix, followed by enough characters of the right kind.
 
 use std::ops::Range;
 
 use super::table::{Letters, SHAPES, Shape};
 
-/// Something secret in a line.
+/// A secret in a line.
 pub(super) struct Found {
     pub(super) range: Range<usize>,
     pub(super) name: &'static str,
 }
 
-/// Where in the table the shapes of a first letter are.
+/// The range of table rows for each first byte of a prefix.
 const BY_FIRST: [(usize, usize); 256] = {
     let mut ranges = [(0, 0); 256];
     let mut at = 0;
@@ -25,16 +25,16 @@ const BY_FIRST: [(usize, usize); 256] = {
     ranges
 };
 
-/// An object in base64, twice: what a JWT is.
+/// The beginning of a JSON object in base64. A JWT has two of them.
 const JWT: &str = "eyJ";
 
-/// Letters of each part of a JWT at least.
+/// Minimum length of each part of a JWT.
 const LEAST_JWT: usize = 8;
 
-/// Among so many of the first letters of a token all kinds are found.
+/// All kinds of characters occur within this many bytes of a token.
 const LOOKED_AT: usize = 64;
 
-/// No user's name and password are longer.
+/// Limit of the length of user name and password.
 const LONGEST_LOGIN: usize = 256;
 
 /// The token that begins here. `begins_at` must hold.
@@ -44,7 +44,7 @@ pub(super) fn token_at(line: &[u8], at: usize) -> Option<Found> {
     jwt_at(line, at).or_else(token)
 }
 
-/// Whether a token of some shape may have begun with these letters, as far as they go.
+/// Whether these bytes may be the beginning of a token.
 pub(super) fn may_begin_token(rest: &[u8]) -> bool {
     let fits = |prefix: &[u8]| rest.starts_with(prefix) || prefix.starts_with(rest);
     let Some(&first) = rest.first() else { return false };
@@ -52,19 +52,19 @@ pub(super) fn may_begin_token(rest: &[u8]) -> bool {
     fits(JWT.as_bytes()) || SHAPES[from..to].iter().any(|shape| fits(shape.prefix.as_bytes()))
 }
 
-/// Whether a token may begin here: nothing that could be part of it stands before.
+/// Whether a token may begin here: the byte before it cannot be part of the token.
 pub(super) fn begins_at(line: &[u8], at: usize) -> bool {
     let Some(before) = at.checked_sub(1) else { return true };
     match line[before] {
-        // The sign of a line in a diff.
+        // The sign of a diff line.
         b'-' => before == 0,
-        // A newline and the like, written out.
+        // An escaped newline or similar.
         b'n' | b't' | b'r' => before > 0 && line[before - 1] == b'\\',
         letter => !is_wide(&letter),
     }
 }
 
-/// Whether a token can have this letter.
+/// Whether a token can contain this byte.
 pub(super) fn is_part_of_a_token(letter: u8) -> bool {
     is_wide(&letter) || matches!(letter, b'.' | b'/' | b'+' | b'=')
 }
@@ -84,7 +84,7 @@ fn shaped_at(shape: &Shape, line: &[u8], at: usize) -> Option<Found> {
     if first.len() < least || (shape.letters == Letters::Mixed && !is_mixed(first)) {
         return None;
     }
-    // It is one: now to its end, which is never looked at again.
+    // It is a token. Its end is found now, and these bytes are not examined again.
     let length = run(rest, is_letter);
     let is_exact = matches!(shape.letters, Letters::Capital | Letters::Hex);
     let ends = match is_exact {
@@ -95,7 +95,7 @@ fn shaped_at(shape: &Shape, line: &[u8], at: usize) -> Option<Found> {
     ends.then_some(Found { range: at..end, name: shape.name })
 }
 
-/// Three parts divided by dots, of which the first two are objects.
+/// Three parts separated by dots. The first two are JSON objects.
 fn jwt_at(line: &[u8], at: usize) -> Option<Found> {
     let is_object = |part: &[u8]| part.starts_with(JWT.as_bytes());
     let mut end = at;
@@ -119,7 +119,7 @@ fn jwt_at(line: &[u8], at: usize) -> Option<Found> {
     Some(Found { range: at..end, name: "JWT" })
 }
 
-/// The password in `://user:password@host`; `at` is where `://` is.
+/// The password in `://user:password@host`. `at` is the position of `://`.
 pub(super) fn password_at(line: &[u8], at: usize) -> Option<Found> {
     let rest = line[at..].strip_prefix(b"://")?;
     let rest = &rest[..rest.len().min(LONGEST_LOGIN)];
@@ -133,7 +133,7 @@ pub(super) fn password_at(line: &[u8], at: usize) -> Option<Found> {
         .then_some(Found { range: from..from + password.len(), name: "password" })
 }
 
-/// Whether a shell or a template would fill this in. `%40` is a letter, `%s` is not.
+/// Whether a shell or a template would replace this. `%40` is an escaped character, `%s` is not.
 fn is_filled_in(password: &[u8]) -> bool {
     let is_escape = |at: usize| {
         let digits = password.get(at + 1..at + 3).unwrap_or_default();
@@ -155,7 +155,7 @@ fn is_mixed(letters: &[u8]) -> bool {
     has(u8::is_ascii_digit) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase)
 }
 
-/// How many of the first letters are such.
+/// The number of leading bytes that satisfy `is`.
 pub(super) fn run(letters: &[u8], is: impl Fn(&u8) -> bool) -> usize {
     letters.iter().position(|letter| !is(letter)).unwrap_or(letters.len())
 }
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_of_one_first_letter_stand_together() {
+    fn formats_with_the_same_first_byte_are_adjacent() {
         let covered: usize = BY_FIRST.iter().map(|(from, to)| to - from).sum();
         assert_eq!(covered, SHAPES.len());
     }

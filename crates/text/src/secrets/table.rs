@@ -1,30 +1,31 @@
-//! The shapes of tokens, as data. Sources: the vendors' pages on their token formats.
+//! The formats of tokens, as data. Sources: the vendors' documentation of their token formats.
 
-/// Which letters follow a prefix.
+/// The characters after a prefix.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Letters {
-    /// Capital letters and digits, exactly so many.
+    /// Capital letters and digits, exactly `min_len`.
     Capital,
-    /// Hexadecimal digits in lower case, exactly so many.
+    /// Lowercase hexadecimal digits, exactly `min_len`.
     Hex,
     /// Letters and digits.
     Plain,
-    /// Also `-` and `_`.
+    /// Letters, digits, `-` and `_`.
     Wide,
-    /// The same, and among the first of them small and capital letters and digits: words do not have that.
+    /// Like `Wide`, with lowercase letters, capital letters and digits among the first: words do not have
+    /// that.
     Mixed,
-    /// Those of `Wide`, and dots.
+    /// Like `Wide`, and dots.
     Dotted,
-    /// Those of `Wide`, and `+`, `/` and `=`.
+    /// Like `Wide`, and `+`, `/` and `=`.
     Base64,
 }
 
-/// A kind of token.
+/// A token format.
 pub(super) struct Shape {
     pub(super) name: &'static str,
     pub(super) prefix: &'static str,
     pub(super) letters: Letters,
-    /// How many letters at least.
+    /// Minimum number of characters after the prefix.
     pub(super) least: usize,
 }
 
@@ -32,7 +33,7 @@ const fn shape(name: &'static str, prefix: &'static str, letters: Letters, least
     Shape { name, prefix, letters, least }
 }
 
-/// All shapes, those with the same first letter together, the longer of two prefixes first.
+/// All formats. Those with the same first byte are adjacent, and the longer of two prefixes comes first.
 pub(super) const SHAPES: &[Shape] = &[
     shape("Google refresh token", "1//0", Letters::Wide, 40),
     shape("AWS key", "AKIA", Letters::Capital, 16),

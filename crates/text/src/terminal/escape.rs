@@ -1,45 +1,45 @@
-//! Escape sequences, a byte at a time.
+//! Parses escape sequences byte by byte.
 
 use super::{BELL, ESCAPE};
 
-/// Longer titles and links than this are taken for text: a stray escape must not swallow an output.
+/// A longer title or link is treated as text: a stray escape must not swallow an output.
 const MAX_STRING: usize = 4096;
 
-/// Larger numbers than a screen has rows and columns mean the same.
+/// Larger numbers are clamped. They exceed any screen.
 const MAX_NUMBER: u16 = 9999;
 
-/// A sequence that has begun.
+/// An incomplete sequence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Escape {
-    /// `ESC`, and intermediate bytes.
+    /// `ESC` and intermediate bytes.
     #[default]
     Begun,
     /// `ESC [`.
     Control(Parameters),
-    /// A title, a link or the like: up to a bell or `ESC \`.
+    /// A title, a link or similar, up to a bell or `ESC \`.
     String { length: usize, ending: bool },
 }
 
-/// The numbers of a sequence; no action takes more than two.
+/// The numbers of a sequence. No action takes more than two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Parameters {
     numbers: [u16; 2],
     index: usize,
-    /// It has marks that make it another sequence than the one its last letter names.
+    /// It has markers that give its final byte another meaning.
     private: bool,
 }
 
-/// What a byte makes of a sequence.
+/// The effect of a byte on a sequence.
 pub(super) enum Step {
     More(Escape),
     Done(Action),
     Broken,
 }
 
-/// What a sequence asks of the screen. Rows and columns count from 0.
+/// The effect of a sequence on the screen. Rows and columns count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// A colour, a title, or something that changes no text.
+    /// A colour, a title, or anything else that changes no text.
     Nothing,
     Up(usize),
     Down(usize),
@@ -110,7 +110,7 @@ impl Parameters {
 
     fn action(self, letter: u8) -> Action {
         let [first, second] = self.numbers.map(usize::from);
-        // A count that is not given is one, and so is none.
+        // A missing count is one, and zero counts as one.
         let count = first.max(1);
         match letter {
             _ if self.private => Action::Nothing,

@@ -1,17 +1,17 @@
 //! One row of the screen.
 
-/// Bytes as they came, until something in the row is changed; then cells, one a character. Most rows are
-/// written once and left, and cost a copy.
+/// Raw bytes until something in the row is changed, then one cell for each character. Most rows are written
+/// once, and cost one copy.
 #[derive(Debug, Default)]
 pub(super) struct Row {
     plain: Vec<u8>,
     cells: Vec<Cell>,
     changed: bool,
-    /// The first bytes of a character whose others are to come.
+    /// The first bytes of an incomplete character.
     unfinished: Vec<u8>,
 }
 
-/// A character, or a byte that is none.
+/// A character, or an invalid byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
     Char(char),
@@ -21,7 +21,7 @@ enum Cell {
 const BLANK: Cell = Cell::Char(' ');
 
 impl Row {
-    /// How long it is: in bytes until it is changed, then in characters.
+    /// Its length: in bytes until it is changed, then in characters.
     pub(super) fn length(&self) -> usize {
         if self.changed { self.cells.len() } else { self.plain.len() }
     }
@@ -30,7 +30,7 @@ impl Row {
         self.length() == 0 && self.unfinished.is_empty()
     }
 
-    /// Puts text behind its end, while nothing in it was changed.
+    /// Appends text. Returns false if the row was changed, and then does nothing.
     pub(super) fn append(&mut self, text: &[u8]) -> bool {
         if !self.changed {
             self.plain.extend_from_slice(text);
@@ -38,8 +38,8 @@ impl Row {
         !self.changed
     }
 
-    /// Puts a byte of text at a column; answers the column after it, which is the same as long as the
-    /// character is not whole.
+    /// Puts a byte at a column. Returns the next column, which is the same as long as the character is
+    /// incomplete.
     pub(super) fn put(&mut self, column: usize, byte: u8) -> usize {
         self.change();
         self.unfinished.push(byte);
@@ -47,7 +47,7 @@ impl Row {
             Ok(_) => self.settle(column),
             Err(error) if error.error_len().is_none() => column,
             Err(_) => {
-                // The last byte may begin a character of its own.
+                // The last byte may begin another character.
                 self.unfinished.pop();
                 let column = self.settle(column);
                 match byte {
@@ -62,7 +62,7 @@ impl Row {
         }
     }
 
-    /// Nothing more comes of a character that has begun: what there is stands for itself.
+    /// Writes an incomplete character as invalid bytes.
     pub(super) fn settle(&mut self, mut column: usize) -> usize {
         for cell in cells(&std::mem::take(&mut self.unfinished)) {
             column = self.set(column, cell);
@@ -70,7 +70,7 @@ impl Row {
         column
     }
 
-    /// How many characters it has.
+    /// The number of characters.
     pub(super) fn columns(&mut self) -> usize {
         self.change();
         self.cells.len()
@@ -91,7 +91,7 @@ impl Row {
             seen.extend_from_slice(&self.plain);
             return;
         }
-        // A bar that was wiped with blanks is seen as nothing.
+        // A bar that was overwritten with spaces is invisible.
         let end = self.cells.iter().rposition(|&cell| cell != BLANK).map_or(0, |last| last + 1);
         for cell in self.cells.iter().take(end) {
             match cell {
@@ -101,7 +101,7 @@ impl Row {
         }
     }
 
-    /// Makes it an empty row, with the room that it had.
+    /// Empties the row and keeps its allocation.
     pub(super) fn reset(&mut self) {
         self.plain.clear();
         self.cells.clear();
@@ -135,7 +135,7 @@ fn cells(bytes: &[u8]) -> impl Iterator<Item = Cell> {
     })
 }
 
-/// Whether a byte may begin a character of several.
+/// Whether a byte may begin a multi-byte character.
 fn is_lead(byte: u8) -> bool {
     matches!(byte, 0xc2..=0xf4)
 }

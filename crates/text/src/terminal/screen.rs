@@ -1,29 +1,28 @@
-//! The rows that can still be changed, and the cursor among them.
+//! The rows that can still change, and the cursor.
 
 use std::collections::VecDeque;
 
 use super::row::Row;
 
-/// Rows that the cursor can come back to: no terminal that people use is lower than the progress that
-/// programs draw.
+/// Number of rows that the cursor can return to. More than the progress displays of programs use.
 const MAX_ROWS: usize = 64;
 
-/// What one row holds. A longer line goes on as if it were one, but its beginning is settled.
-/// It also bounds what a sequence of a few bytes costs that erases a row.
+/// Limit of the length of a row. The beginning of a longer line is written out, and the line continues. It
+/// also limits the cost of a short sequence that erases a row.
 const MAX_LENGTH: usize = 8 << 10;
 
-/// How far the cursor goes into nothing: as wide as terminals used to be. Without a bound, a few bytes
-/// would make a screen of blanks each.
+/// How far the cursor moves beyond the text: the width of classic terminals. Without a limit, each short
+/// sequence could create a screen of spaces.
 const WIDTH: usize = 132;
 
 #[derive(Debug)]
 pub(super) struct Screen {
     rows: VecDeque<Row>,
-    /// Which of the rows the cursor is in.
+    /// The row of the cursor.
     row: usize,
-    /// Where in it; nothing while it is behind its end.
+    /// The column of the cursor. `None` at the end of the row.
     column: Option<usize>,
-    /// How many rows have gone, so that a saved place is known by its number.
+    /// Number of rows that were scrolled out, so that a saved row is identified by its number.
     gone: usize,
     saved: Option<(usize, Option<usize>)>,
 }
@@ -121,7 +120,7 @@ impl Screen {
         self.rows.iter_mut().take(self.row).for_each(|row| row.cut(0));
     }
 
-    /// A new screen. What was on the old one is not lost: it was an output like any other.
+    /// Starts a new screen. The old content is written out, since it is output like any other.
     pub(super) fn clear(&mut self, seen: &mut Vec<u8>) {
         self.leave();
         let blank = self.rows.iter().all(Row::is_empty);
@@ -175,14 +174,14 @@ impl Screen {
         &mut self.rows[self.row]
     }
 
-    /// The cursor goes elsewhere: a character that has begun here does not end elsewhere.
+    /// Completes an incomplete character before the cursor moves.
     fn leave(&mut self) {
         if let Some(column) = self.column {
             self.column = Some(self.current().settle(column));
         }
     }
 
-    /// The cursor's column, as a number.
+    /// The column of the cursor as a number.
     fn settled_column(&mut self) -> usize {
         self.leave();
         let columns = self.current().columns();
@@ -194,7 +193,7 @@ impl Screen {
         self.column = self.column.map(|column| column.min(columns.max(WIDTH)));
     }
 
-    /// Lets the top row go, and gives it back empty.
+    /// Writes out the top row and returns it empty.
     fn scroll(&mut self, seen: &mut Vec<u8>) -> Row {
         self.gone += 1;
         let mut top = self.rows.pop_front().unwrap_or_default();
@@ -204,7 +203,7 @@ impl Screen {
         top
     }
 
-    /// Settles all there is, in the middle of a line.
+    /// Writes out everything in the middle of a line.
     fn settle(&mut self, seen: &mut Vec<u8>) {
         self.leave();
         self.write_rows(seen);

@@ -1,4 +1,4 @@
-//! The ways in which programs write the same notebook.
+//! The layouts in which programs write the same notebook.
 
 use std::io;
 
@@ -8,11 +8,11 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
-    /// Nothing is all in one line.
+    /// `None` is a single line.
     indent: Option<&'static str>,
     crlf: bool,
     byte_order_mark: bool,
-    /// Letters beyond ASCII as escapes.
+    /// Non-ASCII characters as escapes.
     ascii: bool,
     end: &'static str,
 }
@@ -63,7 +63,7 @@ impl Layout {
     }
 }
 
-/// One line with blanks, as Python writes it.
+/// A single line with spaces, as Python writes it.
 struct Spaced;
 
 impl Formatter for Spaced {

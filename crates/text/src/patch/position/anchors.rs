@@ -1,11 +1,11 @@
-//! The lines that `@@` names: a hunk is to be found behind them.
+//! The lines named by `@@`, which precede a hunk.
 
 use super::index::Budget;
 use crate::equivalent::MatchLevel;
 use crate::patch::file_lines::FileLines;
 
-/// Where the last of these anchors may stand, each behind the one before; the first that is not there is
-/// an error. Nothing at all, if finding out costs too much.
+/// The possible positions of the last anchor, each anchor after the previous one. The inner `Err` has the
+/// first anchor that does not occur. `None` if the search costs too much.
 pub(super) fn find<'h>(
     file: &FileLines<'_>,
     anchors: &[&'h str],
@@ -34,8 +34,8 @@ pub(super) fn find<'h>(
     Some(Ok(places.unwrap_or_default()))
 }
 
-/// The lines that say what an anchor does, but for blanks around it and typography; if there is none,
-/// those that begin so, since some write only the beginning; then those that have it in them.
+/// The lines that equal an anchor, ignoring whitespace around it and typography. If there is none, the lines
+/// that begin with it, since models write only the beginning; then the lines that contain it.
 fn standing(file: &FileLines<'_>, anchor: &str) -> Vec<usize> {
     let rung = MatchLevel::IndentationAndTypography;
     let anchor = rung.key(anchor.as_bytes());

@@ -1,16 +1,16 @@
-//! What the hunks around one tell of its place.
+//! What neighbouring hunks say about the position of a hunk.
 
 use std::ops::Range;
 
-/// The nearest of several places counts only if the next is so many times as far.
+/// The nearest of several positions is chosen only if the next one is this many times as far.
 const CLEARLY_NEARER: usize = 4;
 
-/// What the hunks around one tell of its place.
+/// What neighbouring hunks say about the position of a hunk.
 pub(super) struct Around {
-    /// It changes lines from here to there.
+    /// It changes lines within this range.
     pub(super) from: usize,
     pub(super) to: usize,
-    /// How far they are from where their headers say, the one before and the one after.
+    /// The offsets of the previous and the next hunk from the lines in their headers.
     pub(super) moved: Vec<isize>,
 }
 
@@ -19,7 +19,7 @@ impl Around {
         self.from <= changed.start && changed.end <= self.to
     }
 
-    /// Where a hunk would be that has moved as far as those around it.
+    /// The positions of a hunk that has moved as far as its neighbours.
     pub(super) fn predicted(&self, before: Option<usize>) -> Vec<usize> {
         let Some(before) = before else { return Vec::new() };
         let mut predicted: Vec<usize> =
@@ -29,7 +29,7 @@ impl Around {
     }
 }
 
-/// The place that is so much nearer than the others that these cannot be meant.
+/// The position that is much nearer than all others.
 pub(super) fn clearly_nearest(starts: &[usize], predicted: &[usize]) -> Option<usize> {
     let distance = |start: usize| predicted.iter().map(|&hit| hit.abs_diff(start)).min();
     let mut by_distance: Vec<(usize, usize)> =
