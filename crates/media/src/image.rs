@@ -88,7 +88,7 @@ pub fn picture(bytes: &[u8], limits: ImageLimits) -> Result<Picture, ImageError>
     let original = (image.width(), image.height());
     let turned = orientation != Orientation::NoTransforms;
     let fits = original.0.max(original.1) <= limits.side && bytes.len() <= limits.bytes;
-    if let (true, false, Some(format)) = (fits, turned, shown_as_it_is(decoded)) {
+    if let (true, false, Some(format)) = (fits, turned, accepted_format(decoded)) {
         return Ok(Picture { format, remade: None, original, shown: original, turned });
     }
     let mut image = image;
@@ -124,7 +124,7 @@ fn decode(
 }
 
 /// The output format, if models accept this format.
-fn shown_as_it_is(format: ImageFormat) -> Option<PictureFormat> {
+fn accepted_format(format: ImageFormat) -> Option<PictureFormat> {
     match format {
         ImageFormat::Png => Some(PictureFormat::Png),
         ImageFormat::Jpeg => Some(PictureFormat::Jpeg),

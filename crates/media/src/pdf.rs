@@ -24,7 +24,7 @@ use cjk_collections::Collections;
 pub const MAX_PDF_PAGES: u32 = 1_000;
 
 /// How far into a file its `%PDF-` may be: mail gateways insert lines before it, and readers allow this.
-const HEADER_WITHIN: usize = 1_024;
+const MAX_HEADER_OFFSET: usize = 1_024;
 
 /// The text of a PDF.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +108,7 @@ pub fn count_pdf_pages(bytes: Vec<u8>) -> Result<u32, PdfError> {
 }
 
 fn open(bytes: Vec<u8>) -> Result<Pdf, PdfError> {
-    let head = bytes.get(..HEADER_WITHIN).unwrap_or(&bytes);
+    let head = bytes.get(..MAX_HEADER_OFFSET).unwrap_or(&bytes);
     let has_header = head.windows(5).any(|window| window == b"%PDF-");
     let broken = |why: &str| PdfError::Broken { why: why.to_owned() };
     Pdf::new(bytes).map_err(|error| match error {

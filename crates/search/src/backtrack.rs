@@ -18,27 +18,27 @@ use std::time::Duration;
 pub use self::engine::answer_questions;
 pub use self::in_this_process::InThisProcess;
 use self::pool::Pool;
-use self::wire::{Answer, Answers, Question};
+use self::wire::{Response, ResponseReader, SearchRequest};
 use crate::deadline::Deadline;
 use crate::line_matches::line_around;
 
 /// Limit of wall time for one line. An ordinary line takes microseconds.
-const LONGEST_SILENCE: Duration = Duration::from_secs(2);
+const LINE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Starts processes that run [`serve_match_requests`].
+/// Starts processes that run [`answer_questions`].
 pub trait Processes: fmt::Debug + Send + Sync {
     /// Starts a process. If the maximum number already run, waits until one of them ends or `wait` is over.
     /// Without `wait`, returns `Ok(None)` in that case.
     fn start(&self, wait: Option<&Deadline<'_>>) -> Result<Option<Box<dyn Process>>, String>;
 }
 
-/// A process that runs [`serve_match_requests`]. Dropping it kills it.
+/// A process that runs [`answer_questions`]. Dropping it kills it.
 pub trait Process: fmt::Debug + Send {
     /// Sends a request and passes the response to `take`, as it arrives, until `take` returns true. After an
     /// `Err` the process cannot be used again.
     fn ask(
         &mut self,
-        question: [&[u8]; 2],
+        request: [&[u8]; 2],
         longest_silence: Duration,
         stop: &Deadline<'_>,
         take: &mut dyn FnMut(&[u8]) -> bool,
@@ -58,9 +58,9 @@ pub enum Unanswered {
 
 /// Why a pattern cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unready {
+pub(crate) enum CompileError {
     /// The pattern is invalid, with the reason.
-    Wrong(String),
+    Invalid(String),
     /// Compiling takes too much time or memory.
     TooLarge,
     /// No process could be started.
@@ -89,14 +89,14 @@ impl Backtracker {
         pattern: String,
         processes: &Arc<dyn Processes>,
         stop: &Deadline<'_>,
-    ) -> Result<Backtracker, Unready> {
+    ) -> Result<Backtracker, CompileError> {
         Ok(Backtracker { pool: Pool::new(pattern, processes.clone(), stop)? })
     }
 
     /// Searches for the pattern, either in each line or across lines. Passes results to `take` from front to
     /// back, until `take` returns false or `most` matches were found. Returns how far the text was searched:
     /// `text.len()`, unless the deadline passed first.
-    pub(crate) fn look(
+    pub(crate) fn search(
         &self,
         text: &[u8],
         multiline: bool,
@@ -104,51 +104,48 @@ impl Backtracker {
         stop: &Deadline<'_>,
         take: &mut dyn FnMut(Found) -> bool,
     ) -> usize {
-        let mut look = Look { text, multiline, decided_to: 0, matches: 0, enough: false, take };
-        let mut is_careful = false;
-        while !look.enough && look.decided_to < text.len() {
-            let Some(mut member) = self.pool.take(stop) else { return look.decided_to };
-            let question = Question {
+        let mut progress =
+            SearchProgress { text, multiline, decided_to: 0, matches: 0, enough: false, take };
+        let mut report_every_line = false;
+        while !progress.enough && progress.decided_to < text.len() {
+            let Some(mut member) = self.pool.acquire(stop) else { return progress.decided_to };
+            let request = SearchRequest {
                 multiline,
-                is_careful,
-                most: most.saturating_sub(look.matches),
-                from: look.decided_to,
+                report_every_line,
+                most: most.saturating_sub(progress.matches),
+                from: progress.decided_to,
                 text,
             };
-            let Some(header) = question.header() else {
-                look.undecided(text.len());
+            let Some(header) = request.header() else {
+                progress.give_up_until(text.len());
                 break;
             };
-            let mut answers = Answers::default();
-            let asked = member.process.ask(
-                [&header, text],
-                LONGEST_SILENCE,
-                stop,
-                &mut |bytes: &[u8]| {
-                    answers.feed(bytes);
-                    answers.by_ref().any(|answer| look.is_last(answer))
-                },
-            );
-            match asked {
+            let mut responses = ResponseReader::default();
+            let outcome =
+                member.process.ask([&header, text], LINE_TIMEOUT, stop, &mut |bytes: &[u8]| {
+                    responses.feed(bytes);
+                    responses.by_ref().any(|response| progress.handle(response))
+                });
+            match outcome {
                 Ok(()) => {
-                    self.pool.put_back(member);
+                    self.pool.release(member);
                     break;
                 }
                 Err(Unanswered::Stopped) => {
-                    self.pool.lose(member);
-                    return look.decided_to.min(text.len());
+                    self.pool.discard(member);
+                    return progress.decided_to.min(text.len());
                 }
                 Err(Unanswered::Silent | Unanswered::Ended) => {
-                    self.pool.lose(member);
-                    let line = look.line();
+                    self.pool.discard(member);
+                    let line = progress.line();
                     // Progress is not reported for each short line. A second run that reports every line
                     // finds the one that failed.
-                    if !is_careful && (multiline || line.len() < engine::LONG_LINE) {
-                        is_careful = true;
+                    if !report_every_line && (multiline || line.len() < engine::LONG_LINE_BYTES) {
+                        report_every_line = true;
                         continue;
                     }
-                    is_careful = false;
-                    look.undecided(if multiline { text.len() } else { line.end + 1 });
+                    report_every_line = false;
+                    progress.give_up_until(if multiline { text.len() } else { line.end + 1 });
                 }
             }
         }
@@ -157,7 +154,7 @@ impl Backtracker {
 }
 
 /// The state of a search.
-struct Look<'a> {
+struct SearchProgress<'a> {
     text: &'a [u8],
     multiline: bool,
     decided_to: usize,
@@ -166,29 +163,30 @@ struct Look<'a> {
     take: &'a mut dyn FnMut(Found) -> bool,
 }
 
-impl Look<'_> {
+impl SearchProgress<'_> {
     /// Handles a response. Returns whether it is the last one.
-    fn is_last(&mut self, answer: Answer) -> bool {
-        match answer {
+    fn handle(&mut self, response: Response) -> bool {
+        match response {
             // A process that a malicious text has taken over may send anything, so the positions are clamped.
-            Answer::At(at) => self.decided_to = at.clamp(self.decided_to, self.text.len()),
-            Answer::Match { .. } | Answer::GaveUp(_) if self.enough => {}
-            Answer::Match { start, end } => {
+            Response::DecidedTo(at) => self.decided_to = at.clamp(self.decided_to, self.text.len()),
+            Response::Match { .. } | Response::GaveUp(_) if self.enough => {}
+            Response::Match { start, end } => {
                 let start = start.clamp(self.decided_to, self.text.len());
-                let place = start..end.clamp(start, self.text.len());
+                let range = start..end.clamp(start, self.text.len());
                 self.matches += 1;
-                self.decided_to = match self.multiline {
-                    true => place.end.max(place.start + 1),
-                    false => line_around(self.text, place.start).end + 1,
+                self.decided_to = if self.multiline {
+                    range.end.max(range.start + 1)
+                } else {
+                    line_around(self.text, range.start).end + 1
                 };
-                self.enough = !(self.take)(Found::Match(place));
+                self.enough = !(self.take)(Found::Match(range));
             }
-            Answer::GaveUp(at) => {
+            Response::GaveUp(at) => {
                 self.decided_to = at.clamp(self.decided_to, self.text.len());
                 let line = self.line();
-                self.undecided(if self.multiline { self.text.len() } else { line.end + 1 });
+                self.give_up_until(if self.multiline { self.text.len() } else { line.end + 1 });
             }
-            Answer::Ready | Answer::Wrong(_) | Answer::Done => return true,
+            Response::Ready | Response::Invalid(_) | Response::Done => return true,
         }
         false
     }
@@ -199,7 +197,7 @@ impl Look<'_> {
     }
 
     /// Reports the next line as undecided and continues at `up_to`.
-    fn undecided(&mut self, up_to: usize) {
+    fn give_up_until(&mut self, up_to: usize) {
         let line = self.line();
         self.decided_to = up_to;
         self.enough |= !(self.take)(Found::Undecided(line));

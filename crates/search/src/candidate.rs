@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::listing::{Entry, EntryOf, Listed};
+use crate::listing::{Entry, ListedDirectory, ListedKind};
 
 /// A file or symlink. Its path is assembled only on request.
 #[derive(Debug)]
 pub struct Candidate<'a> {
-    directory: &'a Listed,
+    directory: &'a ListedDirectory,
     entry: Entry,
     /// Length of the path of the listing's start directory.
     above: usize,
@@ -18,7 +18,7 @@ pub struct Candidate<'a> {
 
 impl<'a> Candidate<'a> {
     pub(crate) fn new(
-        directory: &'a Listed,
+        directory: &'a ListedDirectory,
         entry: Entry,
         above: usize,
         path: &'a mut Vec<u8>,
@@ -38,7 +38,7 @@ impl<'a> Candidate<'a> {
 
     /// Whether it is a symlink.
     pub fn is_link(&self) -> bool {
-        self.entry.kind == EntryOf::Link
+        self.entry.kind == ListedKind::Link
     }
 
     /// The path, relative to the root.

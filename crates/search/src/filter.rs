@@ -37,9 +37,9 @@ impl FileFilter {
         let (mut include, mut exclude) = (Vec::new(), Vec::new());
         for glob in globs.into_iter().flat_map(split_list) {
             match glob.strip_prefix('!') {
-                Some(unwanted) => exclude.extend(at_every_depth(unwanted)),
+                Some(unwanted) => exclude.extend(expand_glob(unwanted)),
                 None => {
-                    include.extend(at_every_depth(glob));
+                    include.extend(expand_glob(glob));
                     let prefix = SplitGlob::of(glob.trim_start_matches('/')).prefix;
                     if !prefix.is_empty() && !prefix.split('/').any(|name| name == "..") {
                         filter.named.push(prefix.trim_end_matches('/').into());
@@ -47,15 +47,18 @@ impl FileFilter {
                 }
             }
         }
-        let build = |patterns: Vec<String>| match patterns.is_empty() {
-            true => Ok(None),
-            false => Glob::any_of(patterns.iter().map(String::as_str))
-                .map(Some)
-                .map_err(|error| FilterError::Glob(globs.unwrap_or_default().to_owned(), error)),
+        let build = |patterns: Vec<String>| {
+            if patterns.is_empty() {
+                Ok(None)
+            } else {
+                Glob::any_of(patterns.iter().map(String::as_str))
+                    .map(Some)
+                    .map_err(|error| FilterError::Glob(globs.unwrap_or_default().to_owned(), error))
+            }
         };
         filter.include = build(include)?;
         filter.exclude = build(exclude)?;
-        filter.types = file_type.map(one_type).transpose()?;
+        filter.types = file_type.map(select_type).transpose()?;
         Ok(filter)
     }
 
@@ -102,7 +105,7 @@ pub fn type_names() -> Vec<String> {
     types.definitions().into_iter().map(|definition| definition.name().to_owned()).collect()
 }
 
-fn one_type(name: &str) -> Result<Types, FilterError> {
+fn select_type(name: &str) -> Result<Types, FilterError> {
     let mut types = TypesBuilder::new();
     types.add_defaults();
     types.select(name).build().map_err(|_| FilterError::Type)
@@ -110,9 +113,10 @@ fn one_type(name: &str) -> Result<Types, FilterError> {
 
 /// Splits a list of globs at commas outside braces, and at whitespace if every part has a star.
 fn split_list(list: &str) -> Vec<&str> {
-    let separators: &[char] = match list.split_whitespace().all(|part| part.contains('*')) {
-        true => &[',', ' ', '\n', '\t'],
-        false => &[','],
+    let separators: &[char] = if list.split_whitespace().all(|part| part.contains('*')) {
+        &[',', ' ', '\n', '\t']
+    } else {
+        &[',']
     };
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
     for (at, c) in list.char_indices() {
@@ -130,7 +134,7 @@ fn split_list(list: &str) -> Vec<&str> {
     parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-fn at_every_depth(glob: &str) -> Vec<String> {
+fn expand_glob(glob: &str) -> Vec<String> {
     let glob = glob.trim_start_matches("./");
     let anchored = match glob.strip_prefix('/') {
         Some(anchored) => anchored.to_owned(),

@@ -7,16 +7,16 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::basename_glob::{LastName, is_at_any_depth};
+use crate::basename_glob::{BasenameGlob, matches_at_any_depth};
 
 /// A path glob. `*` and `?` match within one component, `**` matches across components.
 #[derive(Debug, Clone)]
 pub struct Glob {
     set: GlobSet,
     /// The condition on the last component, if that is simple.
-    last_name: Option<LastName>,
+    basename: Option<BasenameGlob>,
     /// Whether that is the only condition.
-    is_name: bool,
+    is_basename_only: bool,
 }
 
 /// Why a glob is invalid.
@@ -49,8 +49,8 @@ impl Glob {
         patterns: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Result<Glob, GlobError> {
         let mut set = GlobSetBuilder::new();
-        let last_name = LastName::of(patterns.clone());
-        let is_name = patterns.clone().into_iter().all(is_at_any_depth);
+        let basename = BasenameGlob::from_globs(patterns.clone());
+        let is_basename_only = patterns.clone().into_iter().all(matches_at_any_depth);
         for pattern in patterns {
             check_bounds(pattern)?;
             let glob = GlobBuilder::new(pattern)
@@ -62,7 +62,7 @@ impl Glob {
             set.add(glob);
         }
         let set = set.build().map_err(|_| GlobError("it is too large".to_owned()))?;
-        Ok(Glob { set, last_name, is_name })
+        Ok(Glob { set, basename, is_basename_only })
     }
 
     /// Whether a path matches.
@@ -73,15 +73,16 @@ impl Glob {
     /// Whether a path could match that ends with one of these names. The names are concatenated without
     /// separators.
     pub fn may_fit_among(&self, names: &[u8]) -> bool {
-        self.last_name.as_ref().is_none_or(|last| last.may_be_among(names))
+        self.basename.as_ref().is_none_or(|basename| basename.may_match_any(names))
     }
 
     /// Whether a path with this last component matches in every directory. `None` if that depends on the
     /// directory.
     pub fn fits_name(&self, name: &OsStr) -> Option<bool> {
-        match self.last_name.as_ref()?.fits(name.as_bytes()) {
-            true => self.is_name.then_some(true),
-            false => Some(false),
+        if self.basename.as_ref()?.matches(name.as_bytes()) {
+            self.is_basename_only.then_some(true)
+        } else {
+            Some(false)
         }
     }
 }

@@ -5,16 +5,16 @@ use std::ffi::OsStr;
 
 use toolcrib_fs::{Directory, FsErrorKind, Stamp, TreeReader, WholeRead};
 
-use crate::content_class::is_strange;
+use crate::content_class::needs_inspection;
 use crate::deadline::Deadline;
 use crate::index::FileVerdict;
 use crate::large_file_grep;
 use crate::line_matches::{LineMatches, MatchOptions, find};
 use crate::listing::{FileId, Listing};
 use crate::listing_cache::ListingCaches;
-use crate::parallel_ordered::in_order;
+use crate::parallel_ordered::map_in_order;
 use crate::pattern::Pattern;
-use crate::prefilter::{Narrowing, Sifted};
+use crate::prefilter::{FileToRead, Prefilter};
 
 /// A search: its pattern, its files and its limits.
 pub struct Grep<'a> {
@@ -119,10 +119,10 @@ pub struct Skipped {
 }
 
 /// Number of skipped files that are named.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// These files often fill a page of results. The prefilter is applied to the others only if they do not.
-const SIFTED_FIRST: usize = 4_096;
+const FIRST_BATCH: usize = 4_096;
 
 /// Searches the files on all cores and passes each result to `take`, in the order of `files`, until `take`
 /// returns false.
@@ -131,42 +131,48 @@ pub fn grep(
     files: &[FileId],
     mut take: impl FnMut(FileId, LineMatches, Stamp) -> bool + Send,
 ) -> Searched {
-    let mut looked = Searched { complete: true, ..Searched::default() };
-    let narrowing = Narrowing::begin(grep);
-    let (first, rest) = files.split_at(files.len().min(SIFTED_FIRST));
+    let mut stats = Searched { complete: true, ..Searched::default() };
+    let prefilter = Prefilter::begin(grep);
+    let (first, rest) = files.split_at(files.len().min(FIRST_BATCH));
     for files in [first, rest] {
-        let (files, passed) = match &narrowing {
-            Some(narrowing) => narrowing.sift(grep, files),
-            None => (files.iter().map(|file| Sifted { file: *file, passed: 0 }).collect(), 0),
+        let (files, skipped_before) = match &prefilter {
+            Some(prefilter) => prefilter.skip_known(grep, files),
+            None => (
+                files.iter().map(|file| FileToRead { file: *file, skipped_before: 0 }).collect(),
+                0,
+            ),
         };
         let mut to_the_end = true;
-        in_order(
+        map_in_order(
             &files,
-            || Reader::new(grep, narrowing.as_ref()),
-            |reader, sifted| match grep.stop.is_over() {
-                true => Outcome::Stopped,
-                false => reader.look(sifted.file, grep.keep),
+            || Reader::new(grep, prefilter.as_ref()),
+            |reader, to_read| {
+                if grep.stop.is_over() {
+                    Outcome::Stopped
+                } else {
+                    reader.search_file(to_read.file, grep.keep)
+                }
             },
-            |Sifted { file, passed }, outcome| {
-                looked.searched += passed;
-                to_the_end = note_outcome(&mut looked, grep, *file, outcome, &mut take);
+            |FileToRead { file, skipped_before }, outcome| {
+                stats.searched += skipped_before;
+                to_the_end = record_outcome(&mut stats, grep, *file, outcome, &mut take);
                 to_the_end
             },
         );
         if !to_the_end {
             break;
         }
-        looked.searched += passed;
+        stats.searched += skipped_before;
     }
-    if let Some(narrowing) = narrowing {
-        narrowing.end(grep);
+    if let Some(prefilter) = prefilter {
+        prefilter.finish(grep);
     }
-    looked
+    stats
 }
 
 /// Counts an outcome and passes matches to `take`. Returns whether to continue.
-fn note_outcome(
-    looked: &mut Searched,
+fn record_outcome(
+    stats: &mut Searched,
     grep: &Grep<'_>,
     file: FileId,
     outcome: Outcome,
@@ -174,54 +180,54 @@ fn note_outcome(
 ) -> bool {
     match outcome {
         Outcome::Found(hits, stamp) => {
-            note_undecided(looked, grep, file, &hits);
+            record_undecided(stats, grep, file, &hits);
             let stopped = hits.stopped;
-            looked.searched += u64::from(!stopped);
-            looked.complete &= !stopped;
+            stats.searched += u64::from(!stopped);
+            stats.complete &= !stopped;
             let goes_on = hits.count == 0 || take(file, hits, stamp);
             return goes_on && !stopped;
         }
-        Outcome::Nothing => looked.searched += 1,
-        Outcome::Binary => looked.skipped.binary += 1,
+        Outcome::Nothing => stats.searched += 1,
+        Outcome::Binary => stats.skipped.binary += 1,
         Outcome::Large(_) => {
-            looked.skipped.large += 1;
-            note(&mut looked.skipped.large_names, grep.listing, file);
+            stats.skipped.large += 1;
+            record_name(&mut stats.skipped.large_names, grep.listing, file);
         }
         Outcome::Unreadable => {
-            looked.skipped.unreadable += 1;
-            note(&mut looked.skipped.unreadable_names, grep.listing, file);
+            stats.skipped.unreadable += 1;
+            record_name(&mut stats.skipped.unreadable_names, grep.listing, file);
         }
         Outcome::Gone => {}
         Outcome::Stopped => {
-            looked.complete = false;
+            stats.complete = false;
             return false;
         }
     }
     true
 }
 
-fn note_undecided(looked: &mut Searched, grep: &Grep<'_>, file: FileId, hits: &LineMatches) {
+fn record_undecided(stats: &mut Searched, grep: &Grep<'_>, file: FileId, hits: &LineMatches) {
     let undecided = &hits.undecided;
     if undecided.count == 0 {
         return;
     }
-    looked.undecided += undecided.count;
-    looked.undecided_files += 1;
-    if looked.undecided_lines.len() < NAMED {
-        looked.undecided_lines.push((grep.listing.path(file), undecided.first.clone()));
+    stats.undecided += undecided.count;
+    stats.undecided_files += 1;
+    if stats.undecided_lines.len() < MAX_NAMED {
+        stats.undecided_lines.push((grep.listing.path(file), undecided.first.clone()));
     }
 }
 
 /// Searches one file again with other options. Returns `None` if it has no match.
 pub fn grep_ignored(grep: &Grep<'_>, file: FileId, keep: MatchOptions) -> Option<LineMatches> {
-    match Reader::new(grep, None).look(file, keep) {
+    match Reader::new(grep, None).search_file(file, keep) {
         Outcome::Found(hits, _) => Some(hits),
         _ => None,
     }
 }
 
-fn note(names: &mut Vec<std::path::PathBuf>, listing: &Listing, file: FileId) {
-    if names.len() < NAMED {
+fn record_name(names: &mut Vec<std::path::PathBuf>, listing: &Listing, file: FileId) {
+    if names.len() < MAX_NAMED {
         names.push(listing.path(file));
     }
 }
@@ -229,13 +235,13 @@ fn note(names: &mut Vec<std::path::PathBuf>, listing: &Listing, file: FileId) {
 /// State of one thread: the open directory, since the next file is most likely in it too, and a read buffer.
 struct Reader<'a> {
     grep: &'a Grep<'a>,
-    narrowing: Option<&'a Narrowing>,
+    prefilter: Option<&'a Prefilter>,
     directory: Option<(u32, Directory)>,
     buffer: Vec<u8>,
 }
 
 /// A larger buffer is freed after use.
-const KEPT_ROOM: usize = 1 << 20;
+const MAX_KEPT_BUFFER_BYTES: usize = 1 << 20;
 
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
@@ -243,24 +249,29 @@ const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 pub(crate) const BINARY: &str = "binary";
 
 impl<'a> Reader<'a> {
-    fn new(grep: &'a Grep<'a>, narrowing: Option<&'a Narrowing>) -> Self {
-        Reader { grep, narrowing, directory: None, buffer: Vec::new() }
+    fn new(grep: &'a Grep<'a>, prefilter: Option<&'a Prefilter>) -> Self {
+        Reader { grep, prefilter, directory: None, buffer: Vec::new() }
     }
 
-    fn look(&mut self, file: FileId, keep: MatchOptions) -> Outcome {
-        if self.buffer.capacity() > KEPT_ROOM {
+    fn search_file(&mut self, file: FileId, keep: MatchOptions) -> Outcome {
+        if self.buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
             self.buffer = Vec::new();
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let outcome = self
-            .known(file, &mut buffer)
-            .unwrap_or_else(|| self.look_into(file, keep, &mut buffer));
+            .outcome_from_index(file, &mut buffer)
+            .unwrap_or_else(|| self.read_and_search(file, keep, &mut buffer));
         self.buffer = buffer;
         outcome
     }
 
-    fn look_into(&mut self, file: FileId, keep: MatchOptions, buffer: &mut Vec<u8>) -> Outcome {
-        let stamp = match self.take(file, buffer).map_err(|outcome| *outcome) {
+    fn read_and_search(
+        &mut self,
+        file: FileId,
+        keep: MatchOptions,
+        buffer: &mut Vec<u8>,
+    ) -> Outcome {
+        let stamp = match self.read_whole(file, buffer).map_err(|outcome| *outcome) {
             Ok(stamp) => stamp,
             Err(Outcome::Large(stamp)) if self.grep.named && !self.grep.pattern.multiline => {
                 return self.stream(file, stamp, keep, buffer);
@@ -268,7 +279,7 @@ impl<'a> Reader<'a> {
             Err(outcome) => return outcome,
         };
         match self.search(buffer, keep) {
-            Some(hits) if hits.is_nothing() => Outcome::Nothing,
+            Some(hits) if hits.is_empty() => Outcome::Nothing,
             Some(hits) => Outcome::Found(hits, stamp),
             None => Outcome::Binary,
         }
@@ -276,12 +287,12 @@ impl<'a> Reader<'a> {
 
     /// The outcome that the index knows, if the file is unchanged since it was indexed. If the index only
     /// knows in which parts a match could be, those parts are searched.
-    fn known(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Option<Outcome> {
-        let narrowing = self.narrowing?;
+    fn outcome_from_index(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Option<Outcome> {
+        let prefilter = self.prefilter?;
         let name: &OsStr = self.grep.listing.name(file);
         let listing = self.grep.listing;
-        let (place, stamp) = narrowing.find(listing, file, || self.open(file))?;
-        match narrowing.verdict(place) {
+        let (position, stamp) = prefilter.find(listing, file, || self.open(file))?;
+        match prefilter.verdict(position) {
             FileVerdict::NoMatch => Some(Outcome::Nothing),
             FileVerdict::Binary if self.grep.named => None,
             FileVerdict::Binary => Some(Outcome::Binary),
@@ -302,7 +313,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a whole file. `Err` has the outcome if there is no content to search.
-    fn take(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Result<Stamp, Box<Outcome>> {
+    fn read_whole(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Result<Stamp, Box<Outcome>> {
         let name: &OsStr = self.grep.listing.name(file);
         let max_bytes = self.grep.max_bytes;
         let Some(directory) = self.open(file) else { return Err(Outcome::Unreadable.into()) };
@@ -345,7 +356,7 @@ impl<'a> Reader<'a> {
     fn search(&self, bytes: &[u8], keep: MatchOptions) -> Option<LineMatches> {
         let Grep { pattern, stop, .. } = self.grep;
         let odd = |bytes: &[u8]| std::str::from_utf8(bytes).is_err();
-        if !is_strange(bytes) && (pattern.ascii || !odd(bytes)) {
+        if !needs_inspection(bytes) && (pattern.ascii || !odd(bytes)) {
             let text = bytes.strip_prefix(UTF8_BOM).unwrap_or(bytes);
             let hits = find(pattern, text, keep, stop);
             if hits.count == 0 || !pattern.ascii || !odd(bytes) {

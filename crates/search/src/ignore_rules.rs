@@ -25,7 +25,7 @@ pub(crate) struct IgnoreRules {
     /// The `.gitignore` files above do not apply here.
     is_repository: bool,
     /// Nothing is ignored in this directory, because the caller named it although it is ignored.
-    open: bool,
+    allows_all: bool,
 }
 
 /// The ignore files that a directory listing contains.
@@ -40,7 +40,7 @@ pub(crate) struct IgnoreFiles {
 const MAX_RULE_BYTES: u64 = 1 << 20;
 
 /// Ignored in every tree, unless a rule includes it.
-const NEVER_MEANT: &[&str] = &[
+const ALWAYS_IGNORED: &[&str] = &[
     "node_modules/",
     "__pycache__/",
     ".venv/",
@@ -55,7 +55,7 @@ const NEVER_MEANT: &[&str] = &[
 
 /// Ignored in a tree without ignore files, since it is probably generated. With an ignore file, that file
 /// decides: many projects have sources in `build`.
-const PROBABLY_GENERATED: &[&str] = &["dist/", "build/"];
+const IGNORED_WITHOUT_IGNORE_FILE: &[&str] = &["dist/", "build/"];
 
 /// Whether a file of this name contains rules.
 pub(crate) fn is_ignore_file(name: &OsStr) -> bool {
@@ -100,19 +100,19 @@ impl IgnoreRules {
         relative: &Path,
         files: IgnoreFiles,
     ) -> Option<Arc<IgnoreRules>> {
-        if !files.any() || above.is_some_and(|above| above.open) {
+        if !files.any() || above.is_some_and(|above| above.allows_all) {
             return above.cloned();
         }
-        let read = |there: bool, name: &str| match there {
-            true => read_rules(directory, name),
-            false => Gitignore::empty(),
+        let read = |there: bool, name: &str| {
+            if there { read_rules(directory, name) } else { Gitignore::empty() }
         };
-        let exclude = match files.repository {
-            true => match tree.directory(&relative.join(".git/info")) {
+        let exclude = if files.repository {
+            match tree.directory(&relative.join(".git/info")) {
                 Ok(info) => read_rules(&info, "exclude"),
                 Err(_) => Gitignore::empty(),
-            },
-            false => Gitignore::empty(),
+            }
+        } else {
+            Gitignore::empty()
         };
         let length = relative.as_os_str().len();
         Some(Arc::new(IgnoreRules {
@@ -122,12 +122,12 @@ impl IgnoreRules {
             git: read(files.git_ignore, ".gitignore"),
             exclude,
             is_repository: files.repository,
-            open: false,
+            allows_all: false,
         }))
     }
 
     /// Rules that ignore nothing.
-    pub(crate) fn open() -> Arc<IgnoreRules> {
+    pub(crate) fn allow_all() -> Arc<IgnoreRules> {
         Arc::new(IgnoreRules {
             above: None,
             skip: 0,
@@ -135,7 +135,7 @@ impl IgnoreRules {
             git: Gitignore::empty(),
             exclude: Gitignore::empty(),
             is_repository: false,
-            open: true,
+            allows_all: true,
         })
     }
 }
@@ -146,43 +146,43 @@ pub(crate) fn ignores(
     relative: &[u8],
     is_directory: bool,
 ) -> bool {
-    if rules.is_some_and(|rules| rules.open) {
+    if rules.is_some_and(|rules| rules.allows_all) {
         return false;
     }
     let (mut ignore, mut git, mut exclude) = (None, None, None);
-    let (mut saw_repository, mut next) = (false, rules);
+    let (mut passed_repository, mut next) = (false, rules);
     while let Some(rules) = next {
         let path = Path::new(OsStr::from_bytes(&relative[rules.skip..]));
-        ignore = ignore.or_else(|| ask(&rules.ignore, path, is_directory));
-        if !saw_repository {
-            git = git.or_else(|| ask(&rules.git, path, is_directory));
-            exclude = exclude.or_else(|| ask(&rules.exclude, path, is_directory));
+        ignore = ignore.or_else(|| matched(&rules.ignore, path, is_directory));
+        if !passed_repository {
+            git = git.or_else(|| matched(&rules.git, path, is_directory));
+            exclude = exclude.or_else(|| matched(&rules.exclude, path, is_directory));
         }
-        saw_repository |= rules.is_repository;
+        passed_repository |= rules.is_repository;
         next = rules.above.as_ref();
     }
-    let unspoken = || {
+    let by_default = || {
         let name = Path::new(OsStr::from_bytes(
             relative.rsplit(|&byte| byte == b'/').next().unwrap_or(relative),
         ));
-        let never = ask(usual(&NEVER, NEVER_MEANT), name, is_directory);
+        let never = matched(built_in(&NEVER, ALWAYS_IGNORED), name, is_directory);
         never.or_else(|| match rules {
-            None => ask(usual(&GENERATED, PROBABLY_GENERATED), name, is_directory),
+            None => matched(built_in(&GENERATED, IGNORED_WITHOUT_IGNORE_FILE), name, is_directory),
             Some(_) => None,
         })
     };
-    ignore.or(git).or(exclude).or_else(unspoken).unwrap_or(false)
+    ignore.or(git).or(exclude).or_else(by_default).unwrap_or(false)
 }
 
 static NEVER: OnceLock<Gitignore> = OnceLock::new();
 static GENERATED: OnceLock<Gitignore> = OnceLock::new();
 
-fn usual(kept: &'static OnceLock<Gitignore>, lines: &[&str]) -> &'static Gitignore {
-    kept.get_or_init(|| build(lines.iter().copied()))
+fn built_in(rules: &'static OnceLock<Gitignore>, lines: &[&str]) -> &'static Gitignore {
+    rules.get_or_init(|| build(lines.iter().copied()))
 }
 
 /// The verdict of one file's rules: ignored, included, or `None`.
-fn ask(rules: &Gitignore, path: &Path, is_directory: bool) -> Option<bool> {
+fn matched(rules: &Gitignore, path: &Path, is_directory: bool) -> Option<bool> {
     match rules.matched(path, is_directory) {
         Match::None => None,
         Match::Ignore(_) => Some(true),

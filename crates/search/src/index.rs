@@ -26,10 +26,10 @@ use std::time::{Duration, Instant};
 
 use toolcrib_fs::{ContentCache, FsError, TreeReader};
 
-pub(crate) use self::build::Work;
+pub(crate) use self::build::BuildInput;
 pub(crate) use self::chunks::CHUNK_BYTES;
-pub(crate) use self::query::{FileVerdict, Narrowed, Sieve};
-pub(crate) use self::snapshot::{IndexPosition, View};
+pub(crate) use self::query::{FileVerdict, IndexQuery, NoMatchLookup};
+pub(crate) use self::snapshot::{IndexPosition, Snapshot};
 use crate::index_self_check;
 use crate::pattern::Pattern;
 
@@ -91,170 +91,181 @@ pub struct IndexStatus {
 pub(crate) struct Index {
     settings: IndexSettings,
     /// Where segments are kept for later processes.
-    shelf: Option<ContentCache>,
+    cache: Option<ContentCache>,
     /// Whether the kept segments were loaded.
     is_loaded: AtomicBool,
-    view: Mutex<Arc<View>>,
-    building: Mutex<Building>,
+    snapshot: Mutex<Arc<Snapshot>>,
+    building: Mutex<BuildState>,
     stop: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Building {
+struct BuildState {
     running: bool,
     /// No build starts before this time.
-    next: Option<Instant>,
+    not_before: Option<Instant>,
     serial: u32,
-    took: Option<Duration>,
+    last_duration: Option<Duration>,
     full: bool,
     /// Time of the last self-check.
-    tried: Option<Instant>,
+    last_check: Option<Instant>,
     /// Why the index was disabled, and whether that was reported.
     off: Option<String>,
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// Minimum pause between two builds: this, or ten times the duration of the last build. Few unindexed files
 /// cost little.
-const CALM: Duration = Duration::from_millis(250);
-const CALM_TIMES: u32 = 10;
+const MIN_BUILD_INTERVAL: Duration = Duration::from_millis(250);
+const BUILD_INTERVAL_FACTOR: u32 = 10;
 
 /// The kept index of a root that was not changed for this time is deleted when another root is loaded.
-const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const MAX_UNUSED_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
 /// Number of segment files that are held open. The posting lists of further ones are held in memory, since
 /// file descriptors are scarcer.
-const MAX_OPEN: usize = 64;
+const MAX_OPEN_SEGMENTS: usize = 64;
 
 /// Pause after a build that hit the size limit. Another build would find little room.
-const FULL_CALM: Duration = Duration::from_secs(600);
+const FULL_BUILD_INTERVAL: Duration = Duration::from_secs(600);
 
 impl Index {
-    pub(crate) fn new(settings: IndexSettings, shelf: Option<ContentCache>) -> Index {
-        let (is_loaded, view, building, stop) = Default::default();
-        Index { settings, shelf, is_loaded, view, building, stop }
+    pub(crate) fn new(settings: IndexSettings, cache: Option<ContentCache>) -> Index {
+        let (is_loaded, snapshot, building, stop) = Default::default();
+        Index { settings, cache, is_loaded, snapshot, building, stop }
     }
 
     /// Loads the kept segments, once. Deletes segments that are invalid or exceed the size limit.
     pub(crate) fn load(&self) {
-        let Some(shelf) = &self.shelf else { return };
+        let Some(cache) = &self.cache else { return };
         if self.is_loaded.swap(true, Ordering::Relaxed) {
             return;
         }
-        shelf.forget_siblings(KEPT_UNUSED);
+        cache.forget_siblings(MAX_UNUSED_AGE);
         let (mut segments, mut bytes) = (Vec::new(), 0);
-        for shelved in shelf.list() {
-            bytes += shelved.bytes;
+        for cached in cache.list() {
+            bytes += cached.bytes;
             let fits = bytes <= self.settings.max_bytes;
             let read = || {
-                let (bytes, file) = shelf.get(&shelved)?;
+                let (bytes, file) = cache.get(&cached)?;
                 let serial = self.next_serial();
                 let segment = segment_file::from_bytes(&bytes, self.settings.chunk_bytes, serial)?;
-                let _ = segment.kept.set(shelved.hash);
-                Some(match segments.len() < MAX_OPEN {
-                    true => segment.with_lists_in(file, bytes.len()),
-                    false => segment,
+                let _ = segment.cache_hash.set(cached.hash);
+                Some(if segments.len() < MAX_OPEN_SEGMENTS {
+                    segment.with_lists_in(file, bytes.len())
+                } else {
+                    segment
                 })
             };
             match fits.then(read).flatten() {
                 Some(segment) => segments.push(segment),
-                None => shelf.remove(&shelved.hash),
+                None => cache.remove(&cached.hash),
             }
         }
         // The newest segment comes first in the cache. It must have the highest serial.
         if !segments.is_empty() {
-            self.publish(|view| view.with(segments.into_iter().rev()));
+            self.publish(|snapshot| snapshot.with(segments.into_iter().rev()));
         }
     }
 
     /// Deletes the index, in memory and in the cache.
-    pub(crate) fn forget(&self) -> Result<(), FsError> {
+    pub(crate) fn clear(&self) -> Result<(), FsError> {
         self.is_loaded.store(true, Ordering::Relaxed);
-        self.publish(|_| View::default());
-        self.shelf.as_ref().map_or(Ok(()), ContentCache::clear)
+        self.publish(|_| Snapshot::default());
+        self.cache.as_ref().map_or(Ok(()), ContentCache::clear)
     }
 
     /// Prepares the index for a pattern and files of at most `max_bytes`. `None` if the index cannot help.
-    pub(crate) fn narrow(&self, pattern: &Pattern, max_bytes: u64) -> Option<Narrowed> {
-        Narrowed::new(self.view(), pattern, max_bytes)
+    pub(crate) fn query(&self, pattern: &Pattern, max_bytes: u64) -> Option<IndexQuery> {
+        IndexQuery::new(self.snapshot(), pattern, max_bytes)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.view().segments.is_empty()
+        self.snapshot().segments.is_empty()
     }
 
     /// Indexes new files in the background, unless a build just ran.
-    pub(crate) fn build_later(self: &Arc<Self>, tree: &TreeReader, work: Work) {
+    pub(crate) fn build_later(self: &Arc<Self>, tree: &TreeReader, work: BuildInput) {
         let mut building = self.building();
-        let is_calm = building.next.is_none_or(|next| Instant::now() >= next);
-        if building.running || !is_calm || self.is_ended() {
+        let is_calm = building.not_before.is_none_or(|next| Instant::now() >= next);
+        if building.running || !is_calm || self.is_stopped() {
             return;
         }
         let (index, tree) = (self.clone(), tree.clone());
         let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
-        building.running = thread.spawn(move || index.build_aside(&tree, &work)).is_ok();
+        building.running = thread.spawn(move || index.build_in_background(&tree, &work)).is_ok();
     }
 
     /// Checks in the background whether the index is right about a pattern, unless a check just ran. If it is
     /// wrong, the index is disabled.
-    pub(crate) fn try_later(self: &Arc<Self>, tree: &TreeReader, work: Work, pattern: &Pattern) {
+    pub(crate) fn check_later(
+        self: &Arc<Self>,
+        tree: &TreeReader,
+        work: BuildInput,
+        pattern: &Pattern,
+    ) {
         let mut building = self.building();
-        let is_due =
-            building.tried.is_none_or(|tried| tried.elapsed() >= self.settings.trial_pause);
-        if building.running || !is_due || self.is_ended() {
+        let is_due = building
+            .last_check
+            .is_none_or(|last_check| last_check.elapsed() >= self.settings.trial_pause);
+        if building.running || !is_due || self.is_stopped() {
             return;
         }
-        let Some(pattern) = pattern.again() else { return };
-        building.tried = Some(Instant::now());
+        let Some(pattern) = pattern.duplicate() else { return };
+        building.last_check = Some(Instant::now());
         let (index, tree) = (self.clone(), tree.clone());
         let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
-        let trial = move || {
+        let check = move || {
             let _ = rustix::process::setpriority_process(None, 19);
-            if let Some(why) = index_self_check::cast(&index, &tree, &work, &pattern) {
-                index.turn_off(why);
+            if let Some(why) = index_self_check::find_missed_match(&index, &tree, &work, &pattern) {
+                index.disable(why);
             }
         };
         // If the thread cannot be started, the next check is made later.
-        let _ = thread.spawn(trial);
+        let _ = thread.spawn(check);
     }
 
     /// Why the index was disabled. Returned only once.
     pub(crate) fn take_alarm(&self) -> Option<String> {
         let mut building = self.building();
         let why = building.off.clone()?;
-        (!std::mem::replace(&mut building.is_told, true)).then_some(why)
+        (!std::mem::replace(&mut building.is_reported, true)).then_some(why)
     }
 
     /// Disables the index and deletes its kept segments.
-    fn turn_off(&self, why: String) {
+    fn disable(&self, why: String) {
         self.building().off = Some(why);
-        self.end();
-        let _ = self.forget();
+        self.stop();
+        let _ = self.clear();
     }
 
     /// Indexes new files in this thread.
-    pub(crate) fn build_now(&self, tree: &TreeReader, work: &Work) {
-        if self.is_ended() {
+    pub(crate) fn build_now(&self, tree: &TreeReader, work: &BuildInput) {
+        if self.is_stopped() {
             return;
         }
         self.load();
         let began = Instant::now();
         build::run(self, tree, work);
-        let took = began.elapsed();
+        let last_duration = began.elapsed();
         let mut building = self.building();
         building.running = false;
-        building.took = Some(took);
-        let calm = if building.full { FULL_CALM } else { CALM.max(took * CALM_TIMES) };
-        building.next = Some(Instant::now() + calm);
+        building.last_duration = Some(last_duration);
+        let calm = if building.full {
+            FULL_BUILD_INTERVAL
+        } else {
+            MIN_BUILD_INTERVAL.max(last_duration * BUILD_INTERVAL_FACTOR)
+        };
+        building.not_before = Some(Instant::now() + calm);
     }
 
     pub(crate) fn status(&self) -> IndexStatus {
-        let (view, building) = (self.view(), self.building());
+        let (snapshot, building) = (self.snapshot(), self.building());
         IndexStatus {
-            files: view.file_count() as u64,
-            bytes: view.bytes() as u64,
+            files: snapshot.file_count() as u64,
+            bytes: snapshot.bytes() as u64,
             building: building.running,
-            built_in: building.took,
+            built_in: building.last_duration,
             full: building.full,
             watched: 0,
             off: building.off.clone(),
@@ -263,43 +274,43 @@ impl Index {
     }
 
     /// Whether the index was disabled or stopped.
-    pub(crate) fn is_ended(&self) -> bool {
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
     /// Stops work in the background.
-    pub(crate) fn end(&self) {
+    pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    fn build_aside(&self, tree: &TreeReader, work: &Work) {
+    fn build_in_background(&self, tree: &TreeReader, work: &BuildInput) {
         // Other work on the processor has priority. If the system denies this, the build only competes with
         // it.
         let _ = rustix::process::setpriority_process(None, 19);
         // A panic must reset `running` too.
-        struct Ending<'a>(&'a Index);
-        impl Drop for Ending<'_> {
+        struct ResetRunning<'a>(&'a Index);
+        impl Drop for ResetRunning<'_> {
             fn drop(&mut self) {
                 self.0.building().running = false;
             }
         }
-        let _ending = Ending(self);
+        let _reset = ResetRunning(self);
         self.build_now(tree, work);
     }
 
     /// The current snapshot.
-    pub(crate) fn view(&self) -> Arc<View> {
-        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces the current snapshot.
-    fn publish(&self, change: impl FnOnce(&View) -> View) {
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+    fn publish(&self, change: impl FnOnce(&Snapshot) -> Snapshot) {
+        let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
         // Discards a build that was running when the index was stopped.
-        *view = if self.is_ended() { Arc::default() } else { Arc::new(change(&view)) };
+        *snapshot = if self.is_stopped() { Arc::default() } else { Arc::new(change(&snapshot)) };
     }
 
-    fn building(&self) -> MutexGuard<'_, Building> {
+    fn building(&self) -> MutexGuard<'_, BuildState> {
         self.building.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

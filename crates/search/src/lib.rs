@@ -53,7 +53,7 @@ pub use index::{IndexSettings, IndexStatus};
 pub use line_matches::{LineMatches, MatchOptions, ShownLine, Undecided};
 pub use listing::{FileId, Listing, Pruned};
 pub use listing_cache::ListingCaches;
-pub use parallel_ordered::in_order;
+pub use parallel_ordered::map_in_order;
 pub use pattern::{LineReason, Pattern, PatternError, PatternOptions, PatternSyntax};
 pub use rank::Rank;
 pub use walk::{VERSION_CONTROL, Walk, walk};

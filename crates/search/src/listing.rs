@@ -9,9 +9,9 @@ use toolcrib_fs::{Directory, Stamp, TreeReader};
 
 use crate::candidate::Candidate;
 use crate::ignore_rules::IgnoreFiles;
-use crate::index_slot::{Slot, Version};
-use crate::mtime_cache::{Times, modified};
-use crate::walk::Scope;
+use crate::index_slot::{IndexSlot, SlotVersion};
+use crate::mtime_cache::{MtimeCache, modified};
+use crate::walk::RuleScope;
 use crate::watch_state::WatchState;
 
 /// The files of a tree. A directory holds its names in one buffer, so that a file costs its name and sixteen
@@ -19,20 +19,20 @@ use crate::watch_state::WatchState;
 #[derive(Debug, Default)]
 pub struct Listing {
     /// Every directory but the first is an entry of an earlier one.
-    pub(crate) directories: Arc<Vec<Arc<Listed>>>,
+    pub(crate) directories: Arc<Vec<Arc<ListedDirectory>>>,
     /// The directory where the listing begins.
     pub(crate) top: u32,
     /// Whether the walk finished before its deadline.
     pub complete: bool,
     /// Whether its directories are the cached ones of the whole root.
-    pub(crate) hot: bool,
+    pub(crate) is_cached: bool,
     /// Derived values, perhaps computed by an earlier call.
-    pub(crate) summary: Arc<Summary>,
+    pub(crate) summary: Arc<ListingSummary>,
 }
 
 /// Derived values that stay valid as long as no directory changes.
 #[derive(Debug, Default)]
-pub(crate) struct Summary {
+pub(crate) struct ListingSummary {
     /// Files and symlinks, in path order.
     entries: OnceLock<Arc<[FileId]>>,
     /// Files without symlinks, in path order.
@@ -42,7 +42,7 @@ pub(crate) struct Summary {
 
 /// One directory of a listing.
 #[derive(Debug, Default)]
-pub(crate) struct Listed {
+pub(crate) struct ListedDirectory {
     /// Relative to the root.
     pub(crate) path: PathBuf,
     /// Whether its name, or a directory name above it within the walk, begins with a dot.
@@ -54,8 +54,8 @@ pub(crate) struct Listed {
     /// The stat fingerprint just before it was read. `None` if it was racy.
     pub(crate) stamp: Option<Stamp>,
     /// The rules that it inherits, and the rules that apply in it.
-    pub(crate) above: Scope,
-    pub(crate) rules: Scope,
+    pub(crate) inherited_rules: RuleScope,
+    pub(crate) rules: RuleScope,
     /// Its ignore files, with their stat fingerprints. A repository need not have an exclude file.
     pub(crate) ignore_files: IgnoreFiles,
     pub(crate) ignore_stamps: Vec<(Option<Stamp>, PathBuf)>,
@@ -66,19 +66,19 @@ pub(crate) struct Listed {
     /// Whether it is watched.
     pub(crate) state: WatchState,
     /// The index position of each entry. Valid only while the directory is watched.
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) times: Times,
+    pub(crate) slots: Vec<IndexSlot>,
+    pub(crate) mtimes: MtimeCache,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     start: u32,
     length: u16,
-    pub(crate) kind: EntryOf,
+    pub(crate) kind: ListedKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EntryOf {
+pub(crate) enum ListedKind {
     File,
     Link,
     /// Position of the directory in the listing.
@@ -86,7 +86,7 @@ pub(crate) enum EntryOf {
 }
 
 /// Whether there are at least `least` files, symlinks and directories.
-pub(crate) fn has_entries(directories: &[Arc<Listed>], least: u64) -> bool {
+pub(crate) fn has_at_least(directories: &[Arc<ListedDirectory>], least: u64) -> bool {
     let mut count = 0;
     let mut counts = directories.iter().map(|listed| {
         count += listed.entries.len() as u64;
@@ -96,8 +96,8 @@ pub(crate) fn has_entries(directories: &[Arc<Listed>], least: u64) -> bool {
 }
 
 /// Invalidates everything that is known about files. Watches stay.
-pub(crate) fn forget_all(directories: &[Arc<Listed>]) {
-    directories.iter().for_each(|listed| listed.state.forget(&listed.slots));
+pub(crate) fn invalidate_all(directories: &[Arc<ListedDirectory>]) {
+    directories.iter().for_each(|listed| listed.state.invalidate(&listed.slots));
 }
 
 /// Identifies a file of a listing.
@@ -125,7 +125,7 @@ pub struct Pruned {
 }
 
 /// Number of pruned paths that are named.
-pub(crate) const NAMED: usize = 5;
+pub(crate) const MAX_NAMED: usize = 5;
 
 impl Pruned {
     /// Number of ignored files and directories.
@@ -144,12 +144,12 @@ impl Pruned {
 }
 
 fn add_names(names: &mut Vec<PathBuf>, more: &[PathBuf]) {
-    let room = NAMED - names.len().min(NAMED);
+    let room = MAX_NAMED - names.len().min(MAX_NAMED);
     names.extend(more.iter().take(room).cloned());
 }
 
-impl Listed {
-    pub(crate) fn push(&mut self, name: &OsStr, kind: EntryOf) {
+impl ListedDirectory {
+    pub(crate) fn push(&mut self, name: &OsStr, kind: ListedKind) {
         let start = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         let length = u16::try_from(name.len()).unwrap_or(u16::MAX);
         self.names.extend_from_slice(name.as_bytes());
@@ -169,29 +169,30 @@ impl Listed {
 
     /// Creates a slot for each entry. If `old` is the same directory, its positions are kept: it was watched
     /// while it was listed.
-    pub(crate) fn make_slots(&mut self, old: Option<&Listed>) {
+    pub(crate) fn make_slots(&mut self, old: Option<&ListedDirectory>) {
         let Some(old) = old.filter(|old| old.identity.is_some() && old.identity == self.identity)
         else {
-            self.slots = self.entries.iter().map(|_| Slot::default()).collect();
+            self.slots = self.entries.iter().map(|_| IndexSlot::default()).collect();
             return;
         };
-        self.state = old.state.carried();
-        self.state.set_sure();
-        let carried = |entry: &Entry| {
-            let slot = old.slot_called(self.name(*entry)).filter(|_| entry.kind == EntryOf::File);
-            slot.map_or_else(Slot::default, Slot::carried)
+        self.state = old.state.copied();
+        self.state.set_current();
+        let copied = |entry: &Entry| {
+            let slot =
+                old.slot_by_name(self.name(*entry)).filter(|_| entry.kind == ListedKind::File);
+            slot.map_or_else(IndexSlot::default, IndexSlot::copied)
         };
-        self.slots = self.entries.iter().map(carried).collect();
+        self.slots = self.entries.iter().map(copied).collect();
     }
 
     /// Stats a file. Also returns the slot version from before, if the result may be stored.
-    pub(crate) fn ask(
+    pub(crate) fn stat_entry(
         &self,
         directory: &Directory,
         entry: usize,
-    ) -> Option<(Stamp, Option<Version>)> {
+    ) -> Option<(Stamp, Option<SlotVersion>)> {
         // The order matters: a change from here on changes the version.
-        let version = self.slots.get(entry).map(Slot::version);
+        let version = self.slots.get(entry).map(IndexSlot::version);
         let is_watched = self.state.watch().is_some();
         let stamp = directory.stamp_of(self.name(*self.entries.get(entry)?))?;
         // A file with several names could be changed through a name that is not watched.
@@ -199,20 +200,20 @@ impl Listed {
     }
 
     /// The slot of a file.
-    pub(crate) fn slot_called(&self, name: &OsStr) -> Option<&Slot> {
+    pub(crate) fn slot_by_name(&self, name: &OsStr) -> Option<&IndexSlot> {
         self.position(name).and_then(|at| self.slots.get(at))
     }
 
     /// The position in the listing of a subdirectory.
-    pub(crate) fn directory_called(&self, name: &OsStr) -> Option<u32> {
+    pub(crate) fn directory_by_name(&self, name: &OsStr) -> Option<u32> {
         match self.entries[self.position(name)?].kind {
-            EntryOf::Directory(at) => Some(at),
+            ListedKind::Directory(at) => Some(at),
             _ => None,
         }
     }
 
     /// Whether it has an entry of this name.
-    pub(crate) fn has(&self, name: &OsStr) -> bool {
+    pub(crate) fn contains(&self, name: &OsStr) -> bool {
         self.position(name).is_some()
     }
 
@@ -234,12 +235,12 @@ impl Listed {
 impl Listing {
     /// The pruned entries of all directories.
     pub fn pruned(&self) -> Pruned {
-        self.summary.pruned.get_or_init(|| self.all_pruned()).clone()
+        self.summary.pruned.get_or_init(|| self.sum_pruned()).clone()
     }
 
-    fn all_pruned(&self) -> Pruned {
-        let mut of: Vec<&Listed> =
-            self.beneath_top().filter(|of| of.pruned != Pruned::default()).collect();
+    fn sum_pruned(&self) -> Pruned {
+        let mut of: Vec<&ListedDirectory> =
+            self.directories_below_top().filter(|of| of.pruned != Pruned::default()).collect();
         of.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let mut pruned = Pruned::default();
         of.iter().for_each(|of| pruned.add(&of.pruned));
@@ -248,14 +249,16 @@ impl Listing {
 
     /// A listing of one file. `path` is relative to the root.
     pub fn of_file(path: &Path) -> Listing {
-        let mut directory =
-            Listed { path: path.parent().unwrap_or(Path::new("")).to_owned(), ..Listed::default() };
-        directory.push(path.file_name().unwrap_or_default(), EntryOf::File);
+        let mut directory = ListedDirectory {
+            path: path.parent().unwrap_or(Path::new("")).to_owned(),
+            ..ListedDirectory::default()
+        };
+        directory.push(path.file_name().unwrap_or_default(), ListedKind::File);
         Listing {
             directories: Arc::new(vec![Arc::new(directory)]),
             top: 0,
             complete: true,
-            hot: false,
+            is_cached: false,
             summary: Arc::default(),
         }
     }
@@ -295,9 +298,10 @@ impl Listing {
     pub fn files(&self) -> Arc<[FileId]> {
         let no_links = || {
             let entries = self.entries();
-            match entries.iter().any(|file| self.is_link(*file)) {
-                true => entries.iter().copied().filter(|file| !self.is_link(*file)).collect(),
-                false => entries.clone(),
+            if entries.iter().any(|file| self.is_link(*file)) {
+                entries.iter().copied().filter(|file| !self.is_link(*file)).collect()
+            } else {
+                entries.clone()
             }
         };
         self.summary.files.get_or_init(no_links).clone()
@@ -306,7 +310,7 @@ impl Listing {
     fn entries(&self) -> &Arc<[FileId]> {
         self.summary.entries.get_or_init(|| {
             let mut entries = Vec::new();
-            self.in_order(|directory, entry| entries.push(FileId { directory, entry }));
+            self.visit_in_order(|directory, entry| entries.push(FileId { directory, entry }));
             entries.into()
         })
     }
@@ -323,7 +327,7 @@ impl Listing {
         mut wanted: impl FnMut(&Path) -> bool,
     ) -> Vec<PathBuf> {
         let top = &self.directories[self.top as usize].path;
-        self.beneath_top()
+        self.directories_below_top()
             .filter(|directory| directory.path != *top && wanted(&directory.path))
             .take(most)
             .map(|directory| directory.path.clone())
@@ -350,10 +354,10 @@ impl Listing {
     /// Whether it is a symlink.
     pub fn is_link(&self, file: FileId) -> bool {
         let directory = &self.directories[file.directory as usize];
-        directory.entries[file.entry as usize].kind == EntryOf::Link
+        directory.entries[file.entry as usize].kind == ListedKind::Link
     }
 
-    pub(crate) fn beneath_top(&self) -> impl Iterator<Item = &Listed> {
+    pub(crate) fn directories_below_top(&self) -> impl Iterator<Item = &ListedDirectory> {
         let top = self.directories.get(self.top as usize).map(|top| top.path.as_path());
         self.directories.iter().map(Arc::as_ref).filter(move |listed| {
             !listed.gone && (self.top == 0 || top.is_some_and(|top| listed.path.starts_with(top)))
@@ -361,7 +365,7 @@ impl Listing {
     }
 
     /// Visits every file and symlink in path order.
-    fn in_order(&self, mut visit: impl FnMut(u32, u32)) {
+    fn visit_in_order(&self, mut visit: impl FnMut(u32, u32)) {
         let first = self.directories.get(self.top as usize);
         let mut open: Vec<(u32, usize)> = Vec::from_iter(first.map(|_| (self.top, 0)));
         while let Some((at, next)) = open.last_mut() {
@@ -374,7 +378,7 @@ impl Listing {
             let index = u32::try_from(*next).unwrap_or(u32::MAX);
             *next += 1;
             match entry.kind {
-                EntryOf::Directory(child) => open.push((child, 0)),
+                ListedKind::Directory(child) => open.push((child, 0)),
                 _ => visit(at, index),
             }
         }

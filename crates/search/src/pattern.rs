@@ -14,7 +14,7 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::ast::ErrorKind;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use crate::backtrack::{Backtracker, Found, Processes, Unready};
+use crate::backtrack::{Backtracker, CompileError, Found, Processes};
 use crate::deadline::Deadline;
 use crate::line_matches::line_around;
 use crate::trigram_query::TrigramQuery;
@@ -41,13 +41,13 @@ pub struct Pattern {
     /// extends ASCII.
     pub(crate) ascii: bool,
     /// The trigrams that a matching text must contain.
-    pub(crate) plan: TrigramQuery,
-    source: Source,
+    pub(crate) trigram_query: TrigramQuery,
+    source: PatternSource,
     understood: PatternSyntax,
 }
 
 #[derive(Debug)]
-struct Source {
+struct PatternSource {
     pattern: String,
     literal: bool,
     ignore_case: bool,
@@ -104,40 +104,40 @@ const MAX_NESTING: u32 = 200;
 impl Pattern {
     /// Compiles a pattern. A pattern with look-around runs in one of `processes`.
     pub fn new(
-        wanted: PatternOptions<'_>,
+        options: PatternOptions<'_>,
         processes: &Arc<dyn Processes>,
         stop: &Deadline<'_>,
     ) -> Result<Pattern, PatternError> {
-        if wanted.pattern.len() > MAX_PATTERN_BYTES {
+        if options.pattern.len() > MAX_PATTERN_BYTES {
             let message = format!(
                 "the pattern has {} bytes, more than the {MAX_PATTERN_BYTES} allowed",
-                wanted.pattern.len()
+                options.pattern.len()
             );
             return Err(PatternError(message));
         }
-        if wanted.literal {
-            return Pattern::text(wanted, PatternSyntax::AsWritten);
+        if options.literal {
+            return Pattern::text(options, PatternSyntax::AsWritten);
         }
-        match parse(&wanted) {
-            Ok(hir) => Pattern::linear(wanted, wanted.pattern, &hir, PatternSyntax::AsWritten),
-            Err(Unparsed::LookAround) => Pattern::backtracking(wanted, processes, stop),
-            Err(Unparsed::TooLarge) => Err(too_large()),
-            Err(Unparsed::Wrong { why, column }) => {
-                Pattern::text(wanted, PatternSyntax::AsText { why, column })
+        match parse(&options) {
+            Ok(hir) => Pattern::linear(options, options.pattern, &hir, PatternSyntax::AsWritten),
+            Err(ParseFailure::LookAround) => Pattern::backtracking(options, processes, stop),
+            Err(ParseFailure::TooLarge) => Err(too_large()),
+            Err(ParseFailure::Wrong { why, column }) => {
+                Pattern::text(options, PatternSyntax::AsText { why, column })
             }
         }
     }
 
     /// Compiles the pattern again, for a background thread. `None` if it runs in a process.
-    pub(crate) fn again(&self) -> Option<Pattern> {
-        let Source { pattern, literal, ignore_case, multiline } = &self.source;
+    pub(crate) fn duplicate(&self) -> Option<Pattern> {
+        let PatternSource { pattern, literal, ignore_case, multiline } = &self.source;
         let (literal, ignore_case, multiline) = (*literal, *ignore_case, *multiline);
-        let wanted = PatternOptions { pattern, literal, ignore_case, multiline };
+        let options = PatternOptions { pattern, literal, ignore_case, multiline };
         if literal || matches!(self.understood, PatternSyntax::AsText { .. }) {
-            return Pattern::text(wanted, self.understood.clone()).ok();
+            return Pattern::text(options, self.understood.clone()).ok();
         }
-        let hir = parse(&wanted).ok()?;
-        Pattern::linear(wanted, pattern, &hir, PatternSyntax::AsWritten).ok()
+        let hir = parse(&options).ok()?;
+        Pattern::linear(options, pattern, &hir, PatternSyntax::AsWritten).ok()
     }
 
     /// How it was interpreted.
@@ -158,9 +158,9 @@ impl Pattern {
         let line = |at: usize| line_around(text.as_bytes(), at);
         match &self.engine {
             Engine::Backtracking(backtracker) => {
-                backtracker.look(text.as_bytes(), false, most, stop, &mut |found| {
+                backtracker.search(text.as_bytes(), false, most, stop, &mut |found| {
                     match found {
-                        Found::Match(place) => take(line(place.start), LineReason::Matches),
+                        Found::Match(range) => take(line(range.start), LineReason::Matches),
                         Found::Undecided(line) => take(line, LineReason::Undecided),
                     }
                     true
@@ -187,25 +187,25 @@ impl Pattern {
     }
 
     fn text(
-        wanted: PatternOptions<'_>,
+        options: PatternOptions<'_>,
         understood: PatternSyntax,
     ) -> Result<Pattern, PatternError> {
-        let escaped = regex_syntax::escape(wanted.pattern);
+        let escaped = regex_syntax::escape(options.pattern);
         let hir =
-            parse(&PatternOptions { pattern: &escaped, ..wanted }).map_err(|_| too_large())?;
-        Pattern::linear(wanted, &escaped, &hir, understood)
+            parse(&PatternOptions { pattern: &escaped, ..options }).map_err(|_| too_large())?;
+        Pattern::linear(options, &escaped, &hir, understood)
     }
 
     fn linear(
-        wanted: PatternOptions<'_>,
+        options: PatternOptions<'_>,
         pattern: &str,
         hir: &Hir,
         understood: PatternSyntax,
     ) -> Result<Pattern, PatternError> {
-        let multiline = wanted.multiline || crosses_lines(hir);
+        let multiline = options.multiline || crosses_lines(hir);
         let mut builder = RegexMatcherBuilder::new();
         builder
-            .case_insensitive(wanted.ignore_case)
+            .case_insensitive(options.ignore_case)
             .multi_line(true)
             .unicode(true)
             .size_limit(MAX_COMPILED_BYTES)
@@ -213,50 +213,50 @@ impl Pattern {
             .nest_limit(MAX_NESTING)
             .crlf(true);
         if multiline {
-            builder.line_terminator(None).dot_matches_new_line(wanted.multiline);
+            builder.line_terminator(None).dot_matches_new_line(options.multiline);
         }
         let matcher = builder.build(pattern).map_err(|_| too_large())?;
-        let (ascii, plan) = (is_ascii(hir), TrigramQuery::of(hir));
-        let (engine, source) = (Engine::Linear(matcher), wanted.into());
-        Ok(Pattern { engine, multiline, ascii, plan, source, understood })
+        let (ascii, trigram_query) = (is_ascii(hir), TrigramQuery::of(hir));
+        let (engine, source) = (Engine::Linear(matcher), options.into());
+        Ok(Pattern { engine, multiline, ascii, trigram_query, source, understood })
     }
 
     fn backtracking(
-        wanted: PatternOptions<'_>,
+        options: PatternOptions<'_>,
         processes: &Arc<dyn Processes>,
         stop: &Deadline<'_>,
     ) -> Result<Pattern, PatternError> {
-        let case = if wanted.ignore_case { "i" } else { "" };
-        let lines = if wanted.multiline { "ms" } else { "m" };
-        let pattern = format!("(?{case}{lines}:{})", wanted.pattern);
+        let case = if options.ignore_case { "i" } else { "" };
+        let lines = if options.multiline { "ms" } else { "m" };
+        let pattern = format!("(?{case}{lines}:{})", options.pattern);
         match Backtracker::new(pattern, processes, stop) {
             Ok(backtracker) => Ok(Pattern {
                 engine: Engine::Backtracking(backtracker),
-                multiline: wanted.multiline,
+                multiline: options.multiline,
                 ascii: false,
-                plan: TrigramQuery::All,
-                source: wanted.into(),
+                trigram_query: TrigramQuery::All,
+                source: options.into(),
                 understood: PatternSyntax::WithLookAround,
             }),
-            Err(Unready::Wrong(why)) => {
-                Pattern::text(wanted, PatternSyntax::AsText { why, column: 1 })
+            Err(CompileError::Invalid(why)) => {
+                Pattern::text(options, PatternSyntax::AsText { why, column: 1 })
             }
-            Err(Unready::TooLarge) => Err(too_large()),
-            Err(Unready::NoProcess(why)) => Err(PatternError(format!(
+            Err(CompileError::TooLarge) => Err(too_large()),
+            Err(CompileError::NoProcess(why)) => Err(PatternError(format!(
                 "a pattern with look-around cannot be searched for: {why}"
             ))),
         }
     }
 }
 
-impl From<PatternOptions<'_>> for Source {
-    fn from(wanted: PatternOptions<'_>) -> Self {
-        let PatternOptions { pattern, literal, ignore_case, multiline } = wanted;
-        Source { pattern: pattern.to_owned(), literal, ignore_case, multiline }
+impl From<PatternOptions<'_>> for PatternSource {
+    fn from(options: PatternOptions<'_>) -> Self {
+        let PatternOptions { pattern, literal, ignore_case, multiline } = options;
+        PatternSource { pattern: pattern.to_owned(), literal, ignore_case, multiline }
     }
 }
 
-enum Unparsed {
+enum ParseFailure {
     /// The linear engine does not support it.
     LookAround,
     TooLarge,
@@ -266,29 +266,30 @@ enum Unparsed {
     },
 }
 
-fn parse(wanted: &PatternOptions<'_>) -> Result<Hir, Unparsed> {
+fn parse(options: &PatternOptions<'_>) -> Result<Hir, ParseFailure> {
     let mut parser = ParserBuilder::new()
         .nest_limit(MAX_NESTING)
-        .case_insensitive(wanted.ignore_case)
+        .case_insensitive(options.ignore_case)
         .multi_line(true)
-        .dot_matches_new_line(wanted.multiline)
+        .dot_matches_new_line(options.multiline)
         .utf8(false)
         .build();
-    let at = |offset: usize| wanted.pattern[..offset].chars().count() + 1;
-    parser.parse(wanted.pattern).map_err(|error| match error {
+    let at = |offset: usize| options.pattern[..offset].chars().count() + 1;
+    parser.parse(options.pattern).map_err(|error| match error {
         regex_syntax::Error::Parse(error) => match error.kind() {
             ErrorKind::UnsupportedLookAround | ErrorKind::UnsupportedBackreference => {
-                Unparsed::LookAround
+                ParseFailure::LookAround
             }
-            ErrorKind::NestLimitExceeded(_) => Unparsed::TooLarge,
+            ErrorKind::NestLimitExceeded(_) => ParseFailure::TooLarge,
             kind => {
-                Unparsed::Wrong { why: kind.to_string(), column: at(error.span().start.offset) }
+                ParseFailure::Wrong { why: kind.to_string(), column: at(error.span().start.offset) }
             }
         },
-        regex_syntax::Error::Translate(error) => {
-            Unparsed::Wrong { why: error.kind().to_string(), column: at(error.span().start.offset) }
-        }
-        _ => Unparsed::TooLarge,
+        regex_syntax::Error::Translate(error) => ParseFailure::Wrong {
+            why: error.kind().to_string(),
+            column: at(error.span().start.offset),
+        },
+        _ => ParseFailure::TooLarge,
     })
 }
 
@@ -344,14 +345,14 @@ mod tests {
     use super::*;
     use crate::backtrack::InThisProcess;
 
-    fn wanted(pattern: &str) -> PatternOptions<'_> {
+    fn options(pattern: &str) -> PatternOptions<'_> {
         PatternOptions { pattern, literal: false, ignore_case: false, multiline: false }
     }
 
     fn ready(pattern: &str) -> Result<Pattern, PatternError> {
         let never = || false;
         let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
-        Pattern::new(wanted(pattern), &InThisProcess::shared(), &stop)
+        Pattern::new(options(pattern), &InThisProcess::shared(), &stop)
     }
 
     #[test]

@@ -36,7 +36,7 @@ impl Rank {
 }
 
 /// Keywords that precede the name that they define, in common languages.
-const DEFINING: &[&[u8]] = &[
+const DEFINITION_KEYWORDS: &[&[u8]] = &[
     b"fn",
     b"def",
     b"class",
@@ -84,8 +84,8 @@ pub(crate) fn is_definition(text: &[u8], lines: &Range<usize>, place: &Range<usi
     let word = before.rsplit(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
     let found = &text[place.clone()];
     let first = found.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
-    let leads =
-        DEFINING.contains(&word) || (first.len() < found.len() && DEFINING.contains(&first));
+    let leads = DEFINITION_KEYWORDS.contains(&word)
+        || (first.len() < found.len() && DEFINITION_KEYWORDS.contains(&first));
     let aggregate = [&b"struct"[..], b"enum", b"union", b"class"];
     if !leads {
         return false;

@@ -7,24 +7,24 @@
 pub(crate) type Trigram = u32;
 
 /// The number of trigrams.
-pub(crate) const GRAMS: usize = 1 << 21;
+pub(crate) const TRIGRAM_COUNT: usize = 1 << 21;
 
 /// The number of pairs. A pair is a trigram without its last byte.
-pub(crate) const PAIRS: usize = 1 << 14;
+pub(crate) const PAIR_COUNT: usize = 1 << 14;
 
-const SEVEN: u8 = 0x7f;
+const SEVEN_BITS: u8 = 0x7f;
 
 /// The trigram of three bytes.
 pub(crate) fn trigram(bytes: [u8; 3]) -> Trigram {
-    let [one, two, three] = bytes.map(|byte| u32::from(byte & SEVEN));
+    let [one, two, three] = bytes.map(|byte| u32::from(byte & SEVEN_BITS));
     one << 14 | two << 7 | three
 }
 
 /// Visits the trigram at each byte but the last two, including repeated ones.
-pub(crate) fn each(text: &[u8], mut take: impl FnMut(Trigram)) {
+pub(crate) fn for_each_trigram(text: &[u8], mut take: impl FnMut(Trigram)) {
     let mut key = 0;
     for (at, byte) in text.iter().enumerate() {
-        key = (key << 7 | u32::from(byte & SEVEN)) & (GRAMS as u32 - 1);
+        key = (key << 7 | u32::from(byte & SEVEN_BITS)) & (TRIGRAM_COUNT as u32 - 1);
         if at >= 2 {
             take(key);
         }

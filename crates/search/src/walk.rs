@@ -10,7 +10,7 @@ use toolcrib_fs::{EntryKind, Stamp, TreeReader};
 
 use crate::deadline::Deadline;
 use crate::ignore_rules::{IgnoreFiles, IgnoreRules, ignores};
-use crate::listing::{EntryOf, Listed, Listing, NAMED};
+use crate::listing::{ListedDirectory, ListedKind, Listing, MAX_NAMED};
 use crate::parallel_ordered::threads;
 
 /// The parameters of a walk.
@@ -31,7 +31,7 @@ pub struct Walk<'a> {
 
 /// Number of directories that one thread lists before it starts others. Most trees have fewer, and starting a
 /// thread takes as long as listing some.
-const ALONE: usize = 48;
+const SINGLE_THREAD_DIRECTORIES: usize = 48;
 
 /// The longest path that the system opens.
 const MAX_PATH_BYTES: usize = 4095;
@@ -43,23 +43,23 @@ pub const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 /// each file is listed once. The result is in path order, independent of the number of threads.
 pub fn walk(walk: &Walk<'_>) -> Listing {
     let rules = walk.rules_at_start();
-    let first = Listed { path: walk.start.to_owned(), ..Listed::default() };
+    let first = ListedDirectory { path: walk.start.to_owned(), ..ListedDirectory::default() };
     let task = Task { directory: 0, path: walk.start.to_owned(), hidden: false, rules };
-    let (directories, complete) = walk_on(walk, vec![Arc::new(first)], vec![task]);
+    let (directories, complete) = walk_pending(walk, vec![Arc::new(first)], vec![task]);
     let directories = Arc::new(directories);
-    Listing { directories, top: 0, complete, hot: false, summary: Arc::default() }
+    Listing { directories, top: 0, complete, is_cached: false, summary: Arc::default() }
 }
 
 /// Lists the pending directories and everything beneath them. Also returns whether the walk finished before
 /// its deadline.
-pub(crate) fn walk_on(
+pub(crate) fn walk_pending(
     walk: &Walk<'_>,
-    directories: Vec<Arc<Listed>>,
+    directories: Vec<Arc<ListedDirectory>>,
     pending: Vec<Task>,
-) -> (Vec<Arc<Listed>>, bool) {
+) -> (Vec<Arc<ListedDirectory>>, bool) {
     let state = State { directories, pending, busy: 0, stopped: false };
     let shared = Shared { state: Mutex::new(state), wake: Condvar::new() };
-    work(walk, &shared, ALONE);
+    work(walk, &shared, SINGLE_THREAD_DIRECTORIES);
     if !shared.lock().pending.is_empty() {
         std::thread::scope(|scope| {
             for _ in 1..threads() {
@@ -76,9 +76,9 @@ pub(crate) fn walk_on(
 /// full walk is needed: an ignore file changed, or the deadline passed.
 pub(crate) fn list_again(
     walk: &Walk<'_>,
-    mut directories: Vec<Arc<Listed>>,
+    mut directories: Vec<Arc<ListedDirectory>>,
     changed: &[u32],
-) -> Option<Vec<Arc<Listed>>> {
+) -> Option<Vec<Arc<ListedDirectory>>> {
     let mut worker = Worker::new(walk);
     let mut pending = Vec::new();
     for &at in changed {
@@ -90,7 +90,7 @@ pub(crate) fn list_again(
             directory: at,
             path: old.path.clone(),
             hidden: old.hidden,
-            rules: old.above.clone(),
+            rules: old.inherited_rules.clone(),
         };
         let (listed, below) = worker.list(&task, Some(&old));
         if worker.rules_changed || walk.stop.is_over() {
@@ -98,24 +98,24 @@ pub(crate) fn list_again(
         }
         let mut kept: HashMap<&OsStr, u32> = HashMap::new();
         kept.extend(old.entries.iter().filter_map(|entry| match entry.kind {
-            EntryOf::Directory(child) => Some((old.name(*entry), child)),
+            ListedKind::Directory(child) => Some((old.name(*entry), child)),
             _ => None,
         }));
-        put(&mut directories, &mut pending, task, listed, below, Some(&old), &mut kept);
-        kept.into_values().for_each(|child| forget(&mut directories, child));
+        store_directory(&mut directories, &mut pending, task, listed, below, Some(&old), &mut kept);
+        kept.into_values().for_each(|child| remove_subtree(&mut directories, child));
     }
-    let (directories, complete) = walk_on(walk, directories, pending);
+    let (directories, complete) = walk_pending(walk, directories, pending);
     complete.then_some(directories)
 }
 
 /// Removes a directory and everything beneath it from a listing.
-fn forget(directories: &mut [Arc<Listed>], at: u32) {
+fn remove_subtree(directories: &mut [Arc<ListedDirectory>], at: u32) {
     let mut pending = vec![at];
     while let Some(at) = pending.pop() {
-        let gone = Arc::new(Listed { gone: true, ..Listed::default() });
+        let gone = Arc::new(ListedDirectory { gone: true, ..ListedDirectory::default() });
         let old = std::mem::replace(&mut directories[at as usize], gone);
         pending.extend(old.entries.iter().filter_map(|entry| match entry.kind {
-            EntryOf::Directory(child) => Some(child),
+            ListedKind::Directory(child) => Some(child),
             _ => None,
         }));
     }
@@ -127,7 +127,7 @@ struct Shared {
 }
 
 struct State {
-    directories: Vec<Arc<Listed>>,
+    directories: Vec<Arc<ListedDirectory>>,
     pending: Vec<Task>,
     busy: usize,
     stopped: bool,
@@ -137,20 +137,20 @@ pub(crate) struct Task {
     pub(crate) directory: u32,
     pub(crate) path: PathBuf,
     pub(crate) hidden: bool,
-    pub(crate) rules: Scope,
+    pub(crate) rules: RuleScope,
 }
 
 /// The rules that apply in a directory.
 #[derive(Debug, Clone)]
-pub(crate) enum Scope {
+pub(crate) enum RuleScope {
     Ruled(Option<Arc<IgnoreRules>>),
     /// An ignored directory above a named path. Nothing else in it is listed.
-    OnTheWay,
+    NamedBelow,
 }
 
-impl Default for Scope {
+impl Default for RuleScope {
     fn default() -> Self {
-        Scope::Ruled(None)
+        RuleScope::Ruled(None)
     }
 }
 
@@ -187,7 +187,7 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
         state.stopped |= stop;
         if let Some((listed, below)) = found {
             let State { directories, pending, .. } = &mut *state;
-            put(directories, pending, task, listed, below, None, &mut HashMap::new());
+            store_directory(directories, pending, task, listed, below, None, &mut HashMap::new());
         }
         if state.pending.len() > 1 || state.busy == 0 {
             shared.wake.notify_all();
@@ -196,30 +196,34 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
 }
 
 /// Stores a listed directory and adds its subdirectories to `pending`, except those that are already known.
-pub(crate) fn put(
-    directories: &mut Vec<Arc<Listed>>,
+pub(crate) fn store_directory(
+    directories: &mut Vec<Arc<ListedDirectory>>,
     pending: &mut Vec<Task>,
     task: Task,
-    mut listed: Listed,
-    below: Vec<(OsString, Scope)>,
-    old: Option<&Listed>,
+    mut listed: ListedDirectory,
+    below: Vec<(OsString, RuleScope)>,
+    old: Option<&ListedDirectory>,
     known: &mut HashMap<&OsStr, u32>,
 ) {
     let mut below = below.into_iter();
     for entry in &mut listed.entries {
-        if !matches!(entry.kind, EntryOf::Directory(_)) {
+        if !matches!(entry.kind, ListedKind::Directory(_)) {
             continue;
         }
         let Some((name, rules)) = below.next() else { break };
         if let Some(directory) = known.remove(name.as_os_str()) {
-            entry.kind = EntryOf::Directory(directory);
+            entry.kind = ListedKind::Directory(directory);
             continue;
         }
         let directory = u32::try_from(directories.len()).unwrap_or(u32::MAX);
         let path = task.path.join(&name);
         let hidden = task.hidden || name.as_bytes().starts_with(b".");
-        entry.kind = EntryOf::Directory(directory);
-        directories.push(Arc::new(Listed { path: path.clone(), hidden, ..Listed::default() }));
+        entry.kind = ListedKind::Directory(directory);
+        directories.push(Arc::new(ListedDirectory {
+            path: path.clone(),
+            hidden,
+            ..ListedDirectory::default()
+        }));
         pending.push(Task { directory, path, hidden, rules });
     }
     listed.sort();
@@ -259,19 +263,19 @@ impl<'a> Worker<'a> {
     pub(crate) fn list(
         &mut self,
         task: &Task,
-        old: Option<&Listed>,
-    ) -> (Listed, Vec<(OsString, Scope)>) {
-        let mut listed = Listed {
+        old: Option<&ListedDirectory>,
+    ) -> (ListedDirectory, Vec<(OsString, RuleScope)>) {
+        let mut listed = ListedDirectory {
             path: task.path.clone(),
             hidden: task.hidden,
-            above: task.rules.clone(),
-            ..Listed::default()
+            inherited_rules: task.rules.clone(),
+            ..ListedDirectory::default()
         };
         if task.path.as_os_str().len() > MAX_PATH_BYTES {
             listed.pruned.too_deep = 1;
             return (listed, Vec::new());
         }
-        let Some(scope) = self.read(task, &mut listed, old) else {
+        let Some(scope) = self.read_names(task, &mut listed, old) else {
             listed.pruned.unreadable = 1;
             listed.pruned.unreadable_names.push(task.path.clone());
             return (listed, Vec::new());
@@ -290,8 +294,8 @@ impl<'a> Worker<'a> {
             start = end;
             self.path.truncate(prefix);
             self.path.extend_from_slice(name.as_bytes());
-            if kind != EntryKind::Special && !own.contains(&name) && !self.is_nobodys(name) {
-                self.entry(&scope, name, kind, &mut listed, &mut below);
+            if kind != EntryKind::Special && !own.contains(&name) && !self.is_unnamed_vcs(name) {
+                self.add_entry(&scope, name, kind, &mut listed, &mut below);
             }
         }
         self.names = names;
@@ -299,7 +303,12 @@ impl<'a> Worker<'a> {
     }
 
     /// Reads the names in a directory. Returns the rules that apply in it.
-    fn read(&mut self, task: &Task, listed: &mut Listed, old: Option<&Listed>) -> Option<Scope> {
+    fn read_names(
+        &mut self,
+        task: &Task,
+        listed: &mut ListedDirectory,
+        old: Option<&ListedDirectory>,
+    ) -> Option<RuleScope> {
         let Worker { walk, buffer, names, found, .. } = self;
         names.clear();
         found.clear();
@@ -323,7 +332,7 @@ impl<'a> Worker<'a> {
             return Some(old.rules.clone());
         }
         listed.rules = match &task.rules {
-            Scope::Ruled(rules) if !walk.ignored => {
+            RuleScope::Ruled(rules) if !walk.ignored => {
                 // Before the files are read, so that a concurrent change is detected.
                 let stamped = |name| {
                     let path = task.path.join(name);
@@ -331,103 +340,107 @@ impl<'a> Worker<'a> {
                 };
                 listed.ignore_stamps = files.paths().map(stamped).collect();
                 let rules = rules.as_ref();
-                Scope::Ruled(IgnoreRules::enter(rules, walk.tree, &directory, &task.path, files))
+                RuleScope::Ruled(IgnoreRules::enter(
+                    rules, walk.tree, &directory, &task.path, files,
+                ))
             }
             scope => scope.clone(),
         };
         Some(listed.rules.clone())
     }
 
-    fn entry(
+    fn add_entry(
         &self,
-        scope: &Scope,
+        scope: &RuleScope,
         name: &OsStr,
         kind: EntryKind,
-        listed: &mut Listed,
-        below: &mut Vec<(OsString, Scope)>,
+        listed: &mut ListedDirectory,
+        below: &mut Vec<(OsString, RuleScope)>,
     ) {
         let is_directory = kind == EntryKind::Directory;
         let ignored = !self.walk.ignored
             && match scope {
-                Scope::Ruled(rules) => ignores(rules.as_ref(), &self.path, is_directory),
-                Scope::OnTheWay => true,
+                RuleScope::Ruled(rules) => ignores(rules.as_ref(), &self.path, is_directory),
+                RuleScope::NamedBelow => true,
             };
-        let scope = match ignored {
-            false => scope.clone(),
-            true => match self.naming() {
-                Naming::Here => Scope::Ruled(Some(IgnoreRules::open())),
-                Naming::Below if is_directory => Scope::OnTheWay,
-                _ => return note_ignored(listed, &self.path, is_directory),
-            },
+        let scope = if ignored {
+            match self.named_relation() {
+                NamedRelation::Itself => RuleScope::Ruled(Some(IgnoreRules::allow_all())),
+                NamedRelation::Descendant if is_directory => RuleScope::NamedBelow,
+                _ => return record_ignored(listed, &self.path, is_directory),
+            }
+        } else {
+            scope.clone()
         };
         match kind {
             EntryKind::Directory => {
-                listed.push(name, EntryOf::Directory(u32::MAX));
+                listed.push(name, ListedKind::Directory(u32::MAX));
                 below.push((name.to_owned(), scope));
             }
-            EntryKind::Link => listed.push(name, EntryOf::Link),
-            _ => listed.push(name, EntryOf::File),
+            EntryKind::Link => listed.push(name, ListedKind::Link),
+            _ => listed.push(name, ListedKind::File),
         }
     }
 
     /// Whether the name is a version control directory that was not named.
-    fn is_nobodys(&self, name: &OsStr) -> bool {
+    fn is_unnamed_vcs(&self, name: &OsStr) -> bool {
         VERSION_CONTROL.iter().any(|known| name == *known)
-            && !self.names(Path::new(OsStr::from_bytes(&self.path)))
+            && !self.is_named_or_above_named(Path::new(OsStr::from_bytes(&self.path)))
     }
 
-    fn names(&self, path: &Path) -> bool {
+    fn is_named_or_above_named(&self, path: &Path) -> bool {
         self.walk.named.iter().any(|named| named.starts_with(path))
     }
 
     /// How the current path relates to the named paths.
-    fn naming(&self) -> Naming {
+    fn named_relation(&self) -> NamedRelation {
         let path = Path::new(OsStr::from_bytes(&self.path));
-        let mut naming = Naming::None;
+        let mut named_relation = NamedRelation::None;
         for named in self.walk.named {
             if path == named {
-                return Naming::Here;
+                return NamedRelation::Itself;
             }
             if named.starts_with(path) {
-                naming = Naming::Below;
+                named_relation = NamedRelation::Descendant;
             }
         }
-        naming
+        named_relation
     }
 }
 
-enum Naming {
+enum NamedRelation {
     None,
     /// It is a named path.
-    Here,
+    Itself,
     /// It is above a named path.
-    Below,
+    Descendant,
 }
 
-fn note_ignored(listed: &mut Listed, path: &[u8], is_directory: bool) {
+fn record_ignored(listed: &mut ListedDirectory, path: &[u8], is_directory: bool) {
     let pruned = &mut listed.pruned;
-    match is_directory {
-        true => pruned.ignored_directories += 1,
-        false => pruned.ignored_files += 1,
+    if is_directory {
+        pruned.ignored_directories += 1;
+    } else {
+        pruned.ignored_files += 1;
     }
     // Directories first: they hide more.
-    if pruned.ignored_names.len() < NAMED || is_directory {
+    if pruned.ignored_names.len() < MAX_NAMED || is_directory {
         let mut name = path.to_vec();
         let at = if is_directory { 0 } else { pruned.ignored_names.len() };
         if is_directory {
             name.push(b'/');
         }
         pruned.ignored_names.insert(at, PathBuf::from(OsStr::from_bytes(&name)));
-        pruned.ignored_names.truncate(NAMED);
+        pruned.ignored_names.truncate(MAX_NAMED);
     }
 }
 
 impl Walk<'_> {
     /// The rules that apply at the start of the walk. If they ignore the start itself, no rule applies, since
     /// a named directory is not hidden.
-    fn rules_at_start(&self) -> Scope {
+    fn rules_at_start(&self) -> RuleScope {
         if self.ignored {
-            return Scope::Ruled(Some(IgnoreRules::open()));
+            return RuleScope::Ruled(Some(IgnoreRules::allow_all()));
         }
         let mut rules: Option<Arc<IgnoreRules>> = None;
         let mut here = PathBuf::new();
@@ -445,9 +458,9 @@ impl Walk<'_> {
             rules = IgnoreRules::enter(rules.as_ref(), self.tree, &directory, &here, files);
             here.push(name);
             if ignores(rules.as_ref(), here.as_os_str().as_bytes(), true) {
-                return Scope::Ruled(Some(IgnoreRules::open()));
+                return RuleScope::Ruled(Some(IgnoreRules::allow_all()));
             }
         }
-        Scope::Ruled(rules)
+        RuleScope::Ruled(rules)
     }
 }

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use toolcrib_fs::{Stamp, TreeReader};
 
 use crate::index::IndexPosition;
-use crate::index_slot::Version;
-use crate::listing::{Listed, forget_all};
+use crate::index_slot::SlotVersion;
+use crate::listing::{ListedDirectory, invalidate_all};
 
 /// Number of files in one check. They take as long as searching one file.
-const ASKED: usize = 64;
+const CHECKED_FILES: usize = 64;
 
 /// The time of the last check and its result.
 #[derive(Debug, Default)]
@@ -29,28 +29,28 @@ pub(crate) struct WatchSelfCheck {
 #[derive(Debug)]
 struct Suspect {
     directory: usize,
-    listed: Arc<Listed>,
+    listed: Arc<ListedDirectory>,
     entry: usize,
-    version: Version,
+    version: SlotVersion,
 }
 
 impl WatchSelfCheck {
     /// Whether an event is missing. Must be called after the queue was drained.
-    pub(crate) fn missed_one(&mut self, table: &[Arc<Listed>]) -> bool {
+    pub(crate) fn missed_event(&mut self, listing: &[Arc<ListedDirectory>]) -> bool {
         self.suspect.take().is_some_and(|suspect| {
             let Suspect { directory, listed, entry, version } = suspect;
             // If the directory was listed again, an event arrived.
-            let is_same = table.get(directory).is_some_and(|now| Arc::ptr_eq(now, &listed));
+            let is_same = listing.get(directory).is_some_and(|now| Arc::ptr_eq(now, &listed));
             is_same && listed.slots[entry].version() == version
         })
     }
 
     /// Stats some files, unless a check just ran. If a file differs from its cached state, everything is
     /// invalidated for this call. Returns whether that happened.
-    pub(crate) fn look(
+    pub(crate) fn check_some(
         &mut self,
         tree: &TreeReader,
-        table: &[Arc<Listed>],
+        listing: &[Arc<ListedDirectory>],
         pause: Duration,
         stamp_of: impl Fn(IndexPosition) -> Option<Stamp>,
     ) -> bool {
@@ -58,22 +58,22 @@ impl WatchSelfCheck {
             return false;
         }
         self.last = Some(Instant::now());
-        let (mut asked, first) = (0, self.next);
-        for at in (first..table.len()).chain(0..first.min(table.len())) {
-            let listed = &table[at];
+        let (mut checked, first) = (0, self.next);
+        for at in (first..listing.len()).chain(0..first.min(listing.len())) {
+            let listed = &listing[at];
             self.next = at + 1;
             for (entry, slot) in listed.slots.iter().enumerate() {
-                let Some(noted) = slot.get().and_then(&stamp_of) else { continue };
+                let Some(cached) = slot.get().and_then(&stamp_of) else { continue };
                 let path = listed.path.join(listed.name(listed.entries[entry]));
-                asked += 1;
-                if tree.stamp(&path) != Some(noted) {
-                    forget_all(table);
+                checked += 1;
+                if tree.stamp(&path) != Some(cached) {
+                    invalidate_all(listing);
                     let (version, listed) = (slot.version(), listed.clone());
                     self.suspect = Some(Suspect { directory: at, listed, entry, version });
                     return true;
                 }
             }
-            if asked >= ASKED {
+            if checked >= CHECKED_FILES {
                 break;
             }
         }

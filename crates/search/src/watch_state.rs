@@ -4,27 +4,27 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use toolcrib_fs::Watch;
 
-use crate::index_slot::Slot;
+use crate::index_slot::IndexSlot;
 
 /// Whether a directory is watched, and whether its listing is known to be current.
 #[derive(Debug, Default)]
 pub(crate) struct WatchState(AtomicI64);
 
-const NEW: i64 = 0;
-const REFUSED: i64 = 1;
+const UNTRIED: i64 = 0;
+const UNWATCHABLE: i64 = 1;
 /// Flags beside the watch descriptor.
 const WATCHED: i64 = 2;
-const SURE: i64 = 1;
+const CURRENT: i64 = 1;
 
 impl WatchState {
     /// No watch was tried yet.
-    pub(crate) fn is_new(&self) -> bool {
-        self.get() == NEW
+    pub(crate) fn is_untried(&self) -> bool {
+        self.get() == UNTRIED
     }
 
     /// It is not current, and may be at the next call.
-    pub(crate) fn may_become_sure(&self) -> bool {
-        self.get() != REFUSED && !self.is_sure()
+    pub(crate) fn may_become_current(&self) -> bool {
+        self.get() != UNWATCHABLE && !self.is_current()
     }
 
     pub(crate) fn watch(&self) -> Option<Watch> {
@@ -33,8 +33,8 @@ impl WatchState {
     }
 
     /// It is watched, and it was compared or listed since without an event.
-    pub(crate) fn is_sure(&self) -> bool {
-        self.get() & (WATCHED | SURE) == WATCHED | SURE
+    pub(crate) fn is_current(&self) -> bool {
+        self.get() & (WATCHED | CURRENT) == WATCHED | CURRENT
     }
 
     pub(crate) fn set_watch(&self, watch: Watch) {
@@ -42,35 +42,35 @@ impl WatchState {
     }
 
     /// Marks it as not watchable.
-    pub(crate) fn refuse(&self) {
-        self.0.store(REFUSED, Ordering::SeqCst);
+    pub(crate) fn set_unwatchable(&self) {
+        self.0.store(UNWATCHABLE, Ordering::SeqCst);
     }
 
     /// Marks it as compared or listed. Has no effect unless it is watched.
-    pub(crate) fn set_sure(&self) {
+    pub(crate) fn set_current(&self) {
         if self.get() & WATCHED != 0 {
-            self.0.fetch_or(SURE, Ordering::SeqCst);
+            self.0.fetch_or(CURRENT, Ordering::SeqCst);
         }
     }
 
     /// Resets the state. Results from before are not stored after this: see [`IndexSlot::version`].
-    pub(crate) fn end_watch(&self, slots: &[Slot]) -> Option<Watch> {
+    pub(crate) fn end_watch(&self, slots: &[IndexSlot]) -> Option<Watch> {
         let watch = self.watch();
-        self.0.store(NEW, Ordering::SeqCst);
-        slots.iter().for_each(Slot::forget);
+        self.0.store(UNTRIED, Ordering::SeqCst);
+        slots.iter().for_each(IndexSlot::clear);
         watch
     }
 
     /// Marks it as not current. The watch stays.
-    pub(crate) fn forget(&self, slots: &[Slot]) {
+    pub(crate) fn invalidate(&self, slots: &[IndexSlot]) {
         if self.get() & WATCHED != 0 {
-            self.0.fetch_and(!SURE, Ordering::SeqCst);
+            self.0.fetch_and(!CURRENT, Ordering::SeqCst);
         }
-        slots.iter().for_each(Slot::forget);
+        slots.iter().for_each(IndexSlot::clear);
     }
 
     /// A copy, for a new listing of the same directory.
-    pub(crate) fn carried(&self) -> WatchState {
+    pub(crate) fn copied(&self) -> WatchState {
         WatchState(AtomicI64::new(self.get()))
     }
 

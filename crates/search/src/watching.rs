@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use toolcrib_fs::{IsDirectory, TreeReader, Unwatched, Watch, WatchEvent, Watcher};
 
 use crate::ignore_rules::is_ignore_file;
-use crate::listing::{EntryOf, Listed, forget_all};
+use crate::listing::{ListedDirectory, ListedKind, invalidate_all};
 
 /// The watches of a root.
 #[derive(Debug)]
@@ -24,16 +24,16 @@ pub(crate) struct Watching {
     /// The same directory may be reachable by two paths.
     directories: HashMap<Watch, Vec<u32>>,
     /// Limits of watches for this root, and for all roots together.
-    room: usize,
-    room_of_all: usize,
+    max_watches: usize,
+    max_total_watches: usize,
 }
 
 /// Number of watches of all roots. The system limit applies to the user, not to a root.
-static ALL: AtomicUsize = AtomicUsize::new(0);
+static TOTAL_WATCHES: AtomicUsize = AtomicUsize::new(0);
 
 /// The changes since the last call.
 #[derive(Debug, Default)]
-pub(crate) struct News {
+pub(crate) struct WatchedChanges {
     /// Directories to list again.
     pub(crate) changed: Vec<u32>,
     /// Names that were added, removed or replaced in them, except directories.
@@ -47,15 +47,15 @@ pub(crate) struct News {
 }
 
 /// Number of directories that are watched in one call. The rest is left to later calls.
-const AT_ONCE: usize = 20_000;
+const MAX_NEW_WATCHES: usize = 20_000;
 
 impl Watching {
     /// `None` if the system denies it.
-    pub(crate) fn begin(most: usize) -> Option<Watching> {
-        let room_of_all = Watcher::room();
-        let room = room_of_all.min(most);
-        let watcher = if room > 0 { Watcher::new()? } else { return None };
-        Some(Watching { watcher, directories: HashMap::new(), room, room_of_all })
+    pub(crate) fn start(most: usize) -> Option<Watching> {
+        let max_total_watches = Watcher::room();
+        let max_watches = max_total_watches.min(most);
+        let watcher = if max_watches > 0 { Watcher::new()? } else { return None };
+        Some(Watching { watcher, directories: HashMap::new(), max_watches, max_total_watches })
     }
 
     /// Number of watched directories.
@@ -64,55 +64,59 @@ impl Watching {
     }
 
     /// Drains the events that happened before this call. Invalidates the changed entries of `table`.
-    pub(crate) fn news(&mut self, table: &[Arc<Listed>]) -> News {
-        let mut news = News::default();
+    pub(crate) fn drain_events(&mut self, listing: &[Arc<ListedDirectory>]) -> WatchedChanges {
+        let mut changes = WatchedChanges::default();
         let Watching { watcher, directories, .. } = self;
-        watcher.drain(|notice| match notice {
+        watcher.drain(|event| match event {
             WatchEvent::Names(watch, name, IsDirectory(is_directory)) => {
-                news.states_changed = true;
+                changes.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
-                    let listed = &table[at as usize];
-                    note_content(listed, name, &mut news);
-                    news.changed.push(at);
+                    let listed = &listing[at as usize];
+                    record_change(listed, name, &mut changes);
+                    changes.changed.push(at);
                     if !is_directory {
-                        news.names.push((at, name.to_owned()));
+                        changes.names.push((at, name.to_owned()));
                     }
-                    if is_directory && let Some(child) = listed.directory_called(name) {
-                        unwatch_beneath(watcher, directories, table, child);
+                    if is_directory && let Some(child) = listed.directory_by_name(name) {
+                        unwatch_beneath(watcher, directories, listing, child);
                     }
                 }
             }
             WatchEvent::Content(watch, name) => {
                 for at in directories.get(&watch).into_iter().flatten() {
-                    note_content(&table[*at as usize], name, &mut news);
+                    record_change(&listing[*at as usize], name, &mut changes);
                 }
             }
             WatchEvent::Moved(watch) => {
-                news.states_changed = true;
+                changes.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
-                    unwatch_beneath(watcher, directories, table, at);
+                    unwatch_beneath(watcher, directories, listing, at);
                 }
             }
             WatchEvent::Ended(watch) => {
-                news.states_changed = true;
+                changes.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
-                    unwatch(watcher, directories, &table[at as usize], at);
+                    unwatch(watcher, directories, &listing[at as usize], at);
                 }
             }
-            WatchEvent::Mounts => news.paths_changed = true,
+            WatchEvent::Mounts => changes.paths_changed = true,
             // Permissions of a directory affect everything beneath it.
             WatchEvent::Directory(_) | WatchEvent::Lost => {
-                news.states_changed = true;
-                forget_all(table);
+                changes.states_changed = true;
+                invalidate_all(listing);
             }
         });
-        news.changed.sort_unstable();
-        news.changed.dedup();
-        news
+        changes.changed.sort_unstable();
+        changes.changed.dedup();
+        changes
     }
 
     /// Ends the watches of directories that are gone or were replaced.
-    pub(crate) fn leave(&mut self, old: &[Arc<Listed>], new: &[Arc<Listed>]) {
+    pub(crate) fn end_stale_watches(
+        &mut self,
+        old: &[Arc<ListedDirectory>],
+        new: &[Arc<ListedDirectory>],
+    ) {
         for (at, (old, new)) in old.iter().zip(new).enumerate() {
             let has_moved = !Arc::ptr_eq(old, new) && old.state.watch() != new.state.watch();
             if has_moved {
@@ -123,12 +127,14 @@ impl Watching {
     }
 
     /// Adds missing watches. A directory is not current until it was compared once more.
-    pub(crate) fn watch(&mut self, tree: &TreeReader, table: &[Arc<Listed>]) {
-        let unwatched =
-            table.iter().enumerate().filter(|(_, listed)| !listed.gone && listed.state.is_new());
-        for (at, listed) in unwatched.take(AT_ONCE) {
-            let is_full = self.directories.len() >= self.room
-                || ALL.load(Ordering::Relaxed) >= self.room_of_all;
+    pub(crate) fn watch(&mut self, tree: &TreeReader, listing: &[Arc<ListedDirectory>]) {
+        let unwatched = listing
+            .iter()
+            .enumerate()
+            .filter(|(_, listed)| !listed.gone && listed.state.is_untried());
+        for (at, listed) in unwatched.take(MAX_NEW_WATCHES) {
+            let is_full = self.directories.len() >= self.max_watches
+                || TOTAL_WATCHES.load(Ordering::Relaxed) >= self.max_total_watches;
             if is_full {
                 return;
             }
@@ -137,21 +143,22 @@ impl Watching {
             if identity.is_none() || identity != listed.identity {
                 continue;
             }
-            let watch = match directory.is_local() {
-                true => self.watcher.add(&directory),
-                false => Err(Unwatched::Refused),
+            let watch = if directory.is_local() {
+                self.watcher.add(&directory)
+            } else {
+                Err(Unwatched::Refused)
             };
             match watch {
                 Ok(watch) => {
                     let at = u32::try_from(at).unwrap_or(u32::MAX);
                     let same = self.directories.entry(watch).or_default();
-                    ALL.fetch_add(usize::from(same.is_empty()), Ordering::Relaxed);
+                    TOTAL_WATCHES.fetch_add(usize::from(same.is_empty()), Ordering::Relaxed);
                     same.push(at);
                     listed.state.set_watch(watch);
                 }
-                Err(Unwatched::Refused) => listed.state.refuse(),
+                Err(Unwatched::Refused) => listed.state.set_unwatchable(),
                 Err(Unwatched::NoRoom) => {
-                    self.room = self.directories.len();
+                    self.max_watches = self.directories.len();
                     return;
                 }
             }
@@ -161,42 +168,42 @@ impl Watching {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        ALL.fetch_sub(self.directories.len(), Ordering::Relaxed);
+        TOTAL_WATCHES.fetch_sub(self.directories.len(), Ordering::Relaxed);
     }
 }
 
 type Directories = HashMap<Watch, Vec<u32>>;
 
-fn note_content(listed: &Listed, name: &OsStr, news: &mut News) {
-    news.rules_changed |= is_ignore_file(name);
-    if let Some(slot) = listed.slot_called(name) {
-        slot.forget();
+fn record_change(listed: &ListedDirectory, name: &OsStr, changes: &mut WatchedChanges) {
+    changes.rules_changed |= is_ignore_file(name);
+    if let Some(slot) = listed.slot_by_name(name) {
+        slot.clear();
     }
 }
 
-fn unwatch(watcher: &Watcher, directories: &mut Directories, listed: &Listed, at: u32) {
+fn unwatch(watcher: &Watcher, directories: &mut Directories, listed: &ListedDirectory, at: u32) {
     let Some(watch) = listed.state.end_watch(&listed.slots) else { return };
     let Some(same) = directories.get_mut(&watch) else { return };
     same.retain(|other| *other != at);
     if same.is_empty() {
         directories.remove(&watch);
         watcher.remove(watch);
-        ALL.fetch_sub(1, Ordering::Relaxed);
+        TOTAL_WATCHES.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 fn unwatch_beneath(
     watcher: &Watcher,
     directories: &mut Directories,
-    table: &[Arc<Listed>],
+    listing: &[Arc<ListedDirectory>],
     top: u32,
 ) {
     let mut pending = vec![top];
     while let Some(at) = pending.pop() {
-        let listed = &table[at as usize];
+        let listed = &listing[at as usize];
         unwatch(watcher, directories, listed, at);
         pending.extend(listed.entries.iter().filter_map(|entry| match entry.kind {
-            EntryOf::Directory(child) => Some(child),
+            ListedKind::Directory(child) => Some(child),
             _ => None,
         }));
     }

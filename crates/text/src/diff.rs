@@ -40,7 +40,7 @@ const CONTEXT: usize = 3;
 
 /// Time limit for the search for the smallest difference of line lists. After that, a larger one that is
 /// still correct is used.
-const PATIENCE: Duration = Duration::from_millis(200);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The unified diff from `old` to `new`, with the hunks that git would produce, for reading. It accepts any
 /// encoding. Bytes that are not text are made visible, and lines are cut at `line_chars` characters. `name`
@@ -49,8 +49,8 @@ pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_cha
     let from = old.map_or("/dev/null".into(), |_| format!("a/{name}"));
     let to = new.map_or("/dev/null".into(), |_| format!("b/{name}"));
     let encoding = old.or(new).map_or(Encoding::UTF_8, Encoding::of);
-    let new = letters(new.unwrap_or_default(), encoding_after(encoding, new.unwrap_or_default()));
-    let old = letters(old.unwrap_or_default(), encoding);
+    let new = decoded(new.unwrap_or_default(), encoding_after(encoding, new.unwrap_or_default()));
+    let old = decoded(old.unwrap_or_default(), encoding);
     let sides = Sides::new(&old, &new, line_chars);
     let mut diff = Diff { text: String::new(), added: 0, removed: 0 };
     for hunk in hunks(&sides.replaced()) {
@@ -62,7 +62,7 @@ pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_cha
     diff
 }
 
-fn letters(bytes: &[u8], encoding: Encoding) -> Cow<'_, [u8]> {
+fn decoded(bytes: &[u8], encoding: Encoding) -> Cow<'_, [u8]> {
     encoding.decode(bytes).unwrap_or(Cow::Borrowed(bytes))
 }
 
@@ -77,7 +77,7 @@ fn encoding_after(before: Encoding, new: &[u8]) -> Encoding {
 /// The ranges of `new` lines, from 1, inclusive, that differ from `old`. Each line is given by a number that
 /// represents its content. For lines that were only removed, the range is the line that follows.
 pub fn changed_lines(old: &[u64], new: &[u64]) -> Vec<(u64, u64)> {
-    let deadline = Some(Instant::now() + PATIENCE);
+    let deadline = Some(Instant::now() + DIFF_TIMEOUT);
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline);
     let changed = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
     changed
@@ -88,13 +88,13 @@ pub fn changed_lines(old: &[u64], new: &[u64]) -> Vec<(u64, u64)> {
 
 /// Old lines, and the new lines that replace them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Replaced {
+struct ReplacedLines {
     old: Range<usize>,
     new: Range<usize>,
 }
 
 /// Groups changes whose context lines touch into one hunk.
-fn hunks(changes: &[Replaced]) -> impl Iterator<Item = &[Replaced]> {
+fn hunks(changes: &[ReplacedLines]) -> impl Iterator<Item = &[ReplacedLines]> {
     changes.chunk_by(|one, next| next.old.start - one.old.end <= 2 * CONTEXT)
 }
 
@@ -103,7 +103,7 @@ struct Sides<'a> {
     old: Vec<&'a [u8]>,
     new: Vec<&'a [u8]>,
     /// Number of lines that are omitted at the beginning.
-    before: usize,
+    skipped_lines: usize,
     /// Number of lines at the beginning and at the end that no change may move to. Other lines are omitted
     /// beyond them, so they are needed as context.
     fixed: (usize, usize),
@@ -118,15 +118,16 @@ impl<'a> Sides<'a> {
         let (old, new) = without_common_bom(old, new);
         let endings = [Endings::of(old), Endings::of(new)];
         let ended_by_cr = |endings| matches!(endings, Endings::Cr | Endings::None);
-        let terminator =
-            match endings.contains(&Endings::Cr) && endings.into_iter().all(ended_by_cr) {
-                true => b'\r',
-                false => b'\n',
-            };
+        let terminator = if endings.contains(&Endings::Cr) && endings.into_iter().all(ended_by_cr) {
+            b'\r'
+        } else {
+            b'\n'
+        };
         let uniform = |endings| matches!(endings, Endings::CrLf | Endings::None);
-        let (first, last) = match old.len().max(new.len()) > WHOLE_BYTES {
-            true => same_ends(old, new, terminator),
-            false => (0, 0),
+        let (first, last) = if old.len().max(new.len()) > MAX_WHOLE_BYTES {
+            common_ends(old, new, terminator)
+        } else {
+            (0, 0)
         };
         let middle = |side: &'a [u8]| {
             let middle = &side[first..side.len() - last];
@@ -136,7 +137,7 @@ impl<'a> Sides<'a> {
         Sides {
             old: middle(old),
             new: middle(new),
-            before: memchr::memchr_iter(terminator, &old[..first]).count(),
+            skipped_lines: memchr::memchr_iter(terminator, &old[..first]).count(),
             fixed: (fixed(first), fixed(last)),
             terminator,
             hide_cr: endings.into_iter().all(uniform),
@@ -145,7 +146,7 @@ impl<'a> Sides<'a> {
     }
 
     /// The differences, in line order.
-    fn replaced(&self) -> Vec<Replaced> {
+    fn replaced(&self) -> Vec<ReplacedLines> {
         let (first, last) = self.fixed;
         let old = &self.old[first..self.old.len() - last];
         let new = &self.new[first..self.new.len() - last];
@@ -159,7 +160,7 @@ impl<'a> Sides<'a> {
         let mut changes = Changes::between(&old_numbers, &new_numbers);
         let indents = [old, new].map(|side| Indents::of(side.iter().copied()));
         changes.slide(&old_numbers, &new_numbers, &indents);
-        let mut replaced: Vec<Replaced> = Vec::new();
+        let mut replaced: Vec<ReplacedLines> = Vec::new();
         let (mut at_old, mut at_new) = (0, 0);
         while at_old < old.len() || at_new < new.len() {
             let end_of = |changed: &[bool], from: usize| {
@@ -168,7 +169,7 @@ impl<'a> Sides<'a> {
             let (old_end, new_end) =
                 (end_of(&changes.removed, at_old), end_of(&changes.added, at_new));
             if old_end > at_old || new_end > at_new {
-                replaced.push(Replaced {
+                replaced.push(ReplacedLines {
                     old: first + at_old..first + old_end,
                     new: first + at_new..first + new_end,
                 });
@@ -179,7 +180,7 @@ impl<'a> Sides<'a> {
         replaced
     }
 
-    fn write_hunk(&self, diff: &mut Diff, changes: &[Replaced]) {
+    fn write_hunk(&self, diff: &mut Diff, changes: &[ReplacedLines]) {
         let (Some(first), Some(last)) = (changes.first(), changes.last()) else {
             return;
         };
@@ -190,8 +191,8 @@ impl<'a> Sides<'a> {
         let _ = writeln!(
             diff.text,
             "@@ -{} +{} @@",
-            header_range(self.before + old.start, old.len()),
-            header_range(self.before + new.start, new.len())
+            header_range(self.skipped_lines + old.start, old.len()),
+            header_range(self.skipped_lines + new.start, new.len())
         );
         let mut shown_to = old.start;
         for change in changes {
@@ -245,16 +246,16 @@ fn header_range(start: usize, length: usize) -> String {
 /// In larger texts, common lines at both ends are omitted before lines are compared, since comparing them
 /// would take longer than everything else. Changes can then move only within the lines that are kept around
 /// them.
-const WHOLE_BYTES: usize = 8 << 20;
+const MAX_WHOLE_BYTES: usize = 8 << 20;
 
 /// Number of common lines that are kept around the differences of a large text.
 const KEPT_LINES: usize = 1_000;
 
 /// The number of bytes at the beginning and at the end that are common whole lines, without the lines kept
 /// near the differences.
-fn same_ends(old: &[u8], new: &[u8], terminator: u8) -> (usize, usize) {
-    let first = same_prefix(old, new);
-    let last = same_suffix(&old[first..], &new[first..]);
+fn common_ends(old: &[u8], new: &[u8], terminator: u8) -> (usize, usize) {
+    let first = common_prefix(old, new);
+    let last = common_suffix(&old[first..], &new[first..]);
     // Back over the line that differs, and over the lines that are kept.
     let first =
         memchr::memrchr_iter(terminator, &old[..first]).nth(KEPT_LINES).map_or(0, |at| at + 1);
@@ -264,16 +265,18 @@ fn same_ends(old: &[u8], new: &[u8], terminator: u8) -> (usize, usize) {
 }
 
 /// Number of bytes compared at once.
-const BLOCK: usize = 4 << 10;
+const BLOCK_BYTES: usize = 4 << 10;
 
-fn same_prefix(old: &[u8], new: &[u8]) -> usize {
-    let blocks = old.chunks(BLOCK).zip(new.chunks(BLOCK)).take_while(|(old, new)| old == new);
+fn common_prefix(old: &[u8], new: &[u8]) -> usize {
+    let blocks =
+        old.chunks(BLOCK_BYTES).zip(new.chunks(BLOCK_BYTES)).take_while(|(old, new)| old == new);
     let same: usize = blocks.map(|(old, _)| old.len()).sum();
     same + old[same..].iter().zip(&new[same..]).take_while(|(old, new)| old == new).count()
 }
 
-fn same_suffix(old: &[u8], new: &[u8]) -> usize {
-    let blocks = old.rchunks(BLOCK).zip(new.rchunks(BLOCK)).take_while(|(old, new)| old == new);
+fn common_suffix(old: &[u8], new: &[u8]) -> usize {
+    let blocks =
+        old.rchunks(BLOCK_BYTES).zip(new.rchunks(BLOCK_BYTES)).take_while(|(old, new)| old == new);
     let same: usize = blocks.map(|(old, _)| old.len()).sum();
     let (old, new) = (&old[..old.len() - same], &new[..new.len() - same]);
     same + old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count()
@@ -390,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_large_text_has_the_same_hunks_with_its_context() {
-        let block = "@p\nx\n\n\n".repeat(WHOLE_BYTES / 7);
+        let block = "@p\nx\n\n\n".repeat(MAX_WHOLE_BYTES / 7);
         let old = format!("{block}a\n{block}");
         let new = format!("{block}b\n@p\nx\n\n\n{block}");
         let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 100);

@@ -85,8 +85,9 @@ impl Encoding {
         if self.is_utf8() {
             return Some(bytes.into());
         }
-        let (text, had_errors) =
-            self.kind.decode_without_bom_handling(bytes.strip_prefix(self.mark()).unwrap_or(bytes));
+        let (text, had_errors) = self
+            .kind
+            .decode_without_bom_handling(bytes.strip_prefix(self.bom_bytes()).unwrap_or(bytes));
         let same = !had_errors && self.encode(&text).is_ok_and(|again| again == bytes);
         same.then(|| text.into_owned().into_bytes().into())
     }
@@ -94,7 +95,7 @@ impl Encoding {
     /// Encodes text, with a byte order mark if the text had one. `Err` has the first character that the
     /// encoding lacks.
     pub fn encode(self, text: &str) -> Result<Vec<u8>, char> {
-        let mut bytes = self.mark().to_vec();
+        let mut bytes = self.bom_bytes().to_vec();
         if self.is_utf8() {
             bytes.extend(text.bytes());
         } else if self.kind == encoding_rs::UTF_16LE {
@@ -143,7 +144,7 @@ impl Encoding {
         Box::new(units.filter(move |(_, two)| *two == unit).map(|(at, _)| at * 2))
     }
 
-    fn mark(self) -> &'static [u8] {
+    fn bom_bytes(self) -> &'static [u8] {
         match self.kind {
             _ if !self.bom || self.is_utf8() => b"",
             kind if kind == encoding_rs::UTF_16LE => UTF16LE_BOM,
@@ -203,32 +204,32 @@ impl Detector {
 
     /// Whether the text so far may be UTF-16, which is text in spite of its many NULs.
     pub fn may_be_utf16(&self) -> bool {
-        self.utf16().is_some()
+        self.detect_utf16().is_some()
     }
 
     /// The encoding, given the properties of the same text.
-    pub fn finish(mut self, survey: &TextProperties) -> Encoding {
-        if survey.utf8_bom {
+    pub fn finish(mut self, properties: &TextProperties) -> Encoding {
+        if properties.utf8_bom {
             return Encoding { bom: true, ..Encoding::UTF_8 };
         }
-        if let Some(utf16) = self.utf16() {
+        if let Some(utf16) = self.detect_utf16() {
             return utf16;
         }
         // A few invalid bytes among whole characters indicate a damaged file, not another encoding.
-        if survey.is_damaged_utf8() || survey.nuls > 0 {
+        if properties.is_damaged_utf8() || properties.nuls > 0 {
             return Encoding::UTF_8;
         }
         self.statistics.feed(b"", true);
         let kind = self.statistics.guess(None, Utf8Detection::Deny);
-        if is_alphabetic(kind) && survey.may_be_damaged_utf8()
-            || !has_long_letters_by_chance(kind) && survey.has_long_letters()
+        if is_alphabetic(kind) && properties.may_be_damaged_utf8()
+            || !may_resemble_long_utf8(kind) && properties.has_long_chars()
         {
             return Encoding::UTF_8;
         }
         Encoding { kind, bom: false }
     }
 
-    fn utf16(&self) -> Option<Encoding> {
+    fn detect_utf16(&self) -> Option<Encoding> {
         let (little, big) = (encoding_rs::UTF_16LE, encoding_rs::UTF_16BE);
         // FF FE 00 00 is UTF-32, which is not used in practice and not supported.
         if self.sample.starts_with(UTF16LE_BOM) && !self.sample.starts_with(b"\xff\xfe\0\0") {
@@ -243,7 +244,7 @@ impl Detector {
             return None;
         }
         // Text with a few NULs is not UTF-16, even if it happens to decode.
-        if nuls * 5 < self.sample.len() && is_utf8_so_far(&self.sample) {
+        if nuls * 5 < self.sample.len() && is_utf8_prefix(&self.sample) {
             return None;
         }
         let plain = |kind| Encoding { kind, bom: false };
@@ -260,12 +261,12 @@ fn is_alphabetic(kind: &'static encoding_rs::Encoding) -> bool {
 }
 
 /// Whether words in this encoding sometimes look like UTF-8 characters of three bytes.
-fn has_long_letters_by_chance(kind: &'static encoding_rs::Encoding) -> bool {
+fn may_resemble_long_utf8(kind: &'static encoding_rs::Encoding) -> bool {
     [encoding_rs::SHIFT_JIS, encoding_rs::WINDOWS_874].contains(&kind)
 }
 
 /// Whether bytes are UTF-8, except for an incomplete character at their end.
-fn is_utf8_so_far(bytes: &[u8]) -> bool {
+fn is_utf8_prefix(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
@@ -430,14 +431,13 @@ mod tests {
             let words = words.collect::<Vec<_>>().join(" ");
             for name in names.iter().filter(|name| !name.starts_with("UTF")) {
                 let (_, bytes) = in_encoding(&words, name, false);
-                let survey = TextProperties::of(&bytes);
-                let as_before = match survey.invalid_utf8 * 10 <= survey.non_ascii {
-                    true => encoding_rs::UTF_8,
-                    false => {
-                        let mut statistics = EncodingDetector::new(Iso2022JpDetection::Allow);
-                        statistics.feed(&bytes, true);
-                        statistics.guess(None, Utf8Detection::Deny)
-                    }
+                let properties = TextProperties::of(&bytes);
+                let as_before = if properties.invalid_utf8 * 10 <= properties.non_ascii {
+                    encoding_rs::UTF_8
+                } else {
+                    let mut statistics = EncodingDetector::new(Iso2022JpDetection::Allow);
+                    statistics.feed(&bytes, true);
+                    statistics.guess(None, Utf8Detection::Deny)
                 };
                 // Statistics are unreliable for a word or two. Only results that they got right must not
                 // change.

@@ -98,9 +98,9 @@ mod tests {
     proptest! {
         #[test]
         fn text_properties_give_the_same_endings(text in "[a\r\n]{0,9}") {
-            let survey = TextProperties::of(text.as_bytes());
-            prop_assert_eq!(Endings::of(text.as_bytes()), survey.endings());
-            prop_assert_eq!(Endings::of(text.as_bytes()).terminator(), survey.terminator());
+            let properties = TextProperties::of(text.as_bytes());
+            prop_assert_eq!(Endings::of(text.as_bytes()), properties.endings());
+            prop_assert_eq!(Endings::of(text.as_bytes()).terminator(), properties.terminator());
         }
     }
 

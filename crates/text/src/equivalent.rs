@@ -12,8 +12,8 @@ mod typography;
 use std::ops::Range;
 
 use self::anchor::Anchor;
-use self::compare::Compare;
-pub(crate) use self::indent::{Reindent, step_of};
+use self::compare::LevelSearch;
+pub(crate) use self::indent::{Reindent, indent_step};
 
 /// The ignored differences, from the fewest to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,17 +64,17 @@ impl MatchLevel {
     }
 
     /// Whether trailing whitespace is significant.
-    fn keeps_trailing(self) -> bool {
+    fn compares_trailing_whitespace(self) -> bool {
         self == MatchLevel::LineEndings
     }
 
     /// Whether lines are compared without their indentation, and then only as whole lines.
-    pub(crate) fn indents(self) -> bool {
+    pub(crate) fn ignores_indentation(self) -> bool {
         matches!(self, MatchLevel::Indentation | MatchLevel::IndentationAndTypography)
     }
 
     /// Whether typographic characters equal plain ones.
-    pub(crate) fn folds(self) -> bool {
+    pub(crate) fn folds_typography(self) -> bool {
         matches!(self, MatchLevel::Typography | MatchLevel::IndentationAndTypography)
     }
 }
@@ -123,7 +123,7 @@ pub const MAX_EQUIVALENTS: usize = 100_000;
 pub fn find_equivalents(text: &[u8], terminator: u8, wanted: &SoughtText) -> Vec<Equivalent> {
     for rung in MatchLevel::ALL {
         let Some(anchor) = Anchor::of(wanted, rung) else { continue };
-        let found = Compare { text, terminator, wanted, rung }.places(&anchor);
+        let found = LevelSearch { text, terminator, wanted, rung }.find(&anchor);
         if !found.is_empty() {
             return found;
         }

@@ -1,7 +1,7 @@
 //! Detects lines of output that report an error, as compilers, tests and shells print them.
 
 /// Words that report an error.
-const WORDS: [&str; 17] = [
+const ERROR_WORDS: [&str; 17] = [
     "err",
     "error",
     "errored",
@@ -22,27 +22,28 @@ const WORDS: [&str; 17] = [
 ];
 
 /// Suffixes of exception names.
-const EXCEPTIONS: [&str; 3] = ["Error", "Exception", "Failure"];
+const EXCEPTION_SUFFIXES: [&str; 3] = ["Error", "Exception", "Failure"];
 
 /// Phrases that report success.
-const WELL: [&str; 6] = ["0 error", "no error", "0 fail", "no fail", "without error", "errors: 0"];
+const SUCCESS_PHRASES: [&str; 6] =
+    ["0 error", "no error", "0 fail", "no fail", "without error", "errors: 0"];
 
 /// First or last words of lines about tests that passed, were skipped or were expected to fail. A number in
 /// brackets may follow.
-const PASSED: [&str; 12] = [
+const PASSED_MARKS: [&str; 12] = [
     "ok", "PASS", "PASS:", "PASSED", "SKIP", "SKIPPED", "XFAIL", "passed", "skipped", "xfail", "✓",
     "✔",
 ];
 
 /// Whether a line reports an error. Names of tests and files may contain such words; only a separate word
 /// counts.
-pub(crate) fn tells_of_an_error(line: &str) -> bool {
+pub(crate) fn reports_error(line: &str) -> bool {
     if counts_failures(line) {
         return true;
     }
     let lower = line.to_ascii_lowercase();
-    let is_well = WELL.iter().any(|phrase| lower.contains(phrase));
-    !is_well && !is_of_a_passed_test(line) && line.split_whitespace().any(says_so)
+    let reports_success = SUCCESS_PHRASES.iter().any(|phrase| lower.contains(phrase));
+    !reports_success && !is_passed_test(line) && line.split_whitespace().any(has_error_word)
 }
 
 /// `2 failed`, `1 error`, `failures=3`: a count above zero.
@@ -61,13 +62,13 @@ fn counts_failures(line: &str) -> bool {
     after || before.iter().any(|word| line.split(word).skip(1).any(number))
 }
 
-fn is_of_a_passed_test(line: &str) -> bool {
+fn is_passed_test(line: &str) -> bool {
     let mut words = line.split_whitespace().filter(|word| !is_progress(word)).peekable();
     let first = words.peek().copied().unwrap_or_default();
-    let second_of_go =
+    let is_go_result =
         line.trim_start().starts_with("--- PASS") || line.trim_start().starts_with("--- SKIP");
     let last = words.last().unwrap_or_default();
-    second_of_go || PASSED.contains(&first) || PASSED.contains(&last)
+    is_go_result || PASSED_MARKS.contains(&first) || PASSED_MARKS.contains(&last)
 }
 
 /// `[`, `50%]`, `(0.01s)`: follows the outcome of a test.
@@ -78,14 +79,14 @@ fn is_progress(word: &str) -> bool {
 }
 
 /// Whether a whitespace-separated word contains an error word.
-fn says_so(word: &str) -> bool {
+fn has_error_word(word: &str) -> bool {
     // A path, or the name of a test.
     if word.contains('/') || word.to_ascii_lowercase().contains("test") {
         return false;
     }
     word.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| {
-        let is_exception = EXCEPTIONS.iter().any(|end| part.ends_with(end));
-        is_exception || WORDS.iter().any(|known| part.eq_ignore_ascii_case(known))
+        let is_exception = EXCEPTION_SUFFIXES.iter().any(|end| part.ends_with(end));
+        is_exception || ERROR_WORDS.iter().any(|known| part.eq_ignore_ascii_case(known))
     })
 }
 
@@ -110,7 +111,7 @@ mod tests {
             "src/error.rs",
             "",
         ] {
-            assert!(!tells_of_an_error(line), "{line}");
+            assert!(!reports_error(line), "{line}");
         }
     }
 
@@ -133,7 +134,7 @@ mod tests {
             "1 error, 0 failed",
             "make: *** [all] Error 2",
         ] {
-            assert!(tells_of_an_error(line), "{line}");
+            assert!(reports_error(line), "{line}");
         }
     }
 }

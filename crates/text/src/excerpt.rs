@@ -6,13 +6,13 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use crate::error_lines::tells_of_an_error;
+use crate::error_lines::reports_error;
 use crate::truncate::truncate_middle;
 
 /// Number of lines shown before an error.
-const BEFORE: usize = 2;
+const LINES_BEFORE_ERROR: usize = 2;
 /// Number of lines shown after an error.
-const AFTER: usize = 4;
+const LINES_AFTER_ERROR: usize = 4;
 
 /// The size of an excerpt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,13 +31,13 @@ pub struct ExcerptOptions {
 #[derive(Debug)]
 pub struct Excerpt {
     line_chars: usize,
-    head: Part,
-    tail: Part,
-    errors: Part,
+    head: LineBuffer,
+    tail: LineBuffer,
+    errors: LineBuffer,
     /// Characters of the end, once some lines must be omitted.
     tail_chars: usize,
     /// Number of lines still to be kept after an error.
-    wanted: usize,
+    due_after_error: usize,
     lines: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct ExcerptShown {
 
 /// Numbered lines within a limit.
 #[derive(Debug, Default)]
-struct Part {
+struct LineBuffer {
     kept: VecDeque<(u64, String)>,
     chars: usize,
     max_chars: usize,
@@ -68,7 +68,7 @@ impl Excerpt {
         let chosen = head_lines.is_some() || tail_lines.is_some();
         let part = |max_chars: usize, lines: Option<usize>| {
             let max_lines = if chosen { lines.unwrap_or(0) } else { usize::MAX };
-            Part { max_chars, max_lines, ..Part::default() }
+            LineBuffer { max_chars, max_lines, ..LineBuffer::default() }
         };
         let (head_chars, end_chars) = match (head_lines, tail_lines) {
             (None, None) => (chars / 4, chars - chars / 4),
@@ -82,7 +82,7 @@ impl Excerpt {
             tail: part(end_chars, tail_lines),
             errors: part(if chosen { 0 } else { chars / 4 }, None),
             tail_chars: if chosen { end_chars } else { chars / 2 },
-            wanted: 0,
+            due_after_error: 0,
             lines: 0,
         }
     }
@@ -102,7 +102,7 @@ impl Excerpt {
             return;
         }
         if self.errors.max_chars > 0 {
-            self.look_for_errors(&kept);
+            self.collect_errors(&kept);
         }
         self.tail.push(kept);
         self.tail.shrink();
@@ -111,7 +111,7 @@ impl Excerpt {
     /// Counts lines that were not read.
     pub fn skip(&mut self, lines: u64) {
         self.lines += lines;
-        self.wanted = 0;
+        self.due_after_error = 0;
     }
 
     /// Finishes the excerpt.
@@ -126,27 +126,27 @@ impl Excerpt {
         let parts = [self.head, self.errors, self.tail];
         let (mut text, mut shown, mut last) = (String::new(), 0, 0);
         for (number, line) in parts.into_iter().flat_map(|part| part.kept) {
-            note_gap(&mut text, number - last - 1);
+            write_gap(&mut text, number - last - 1);
             text.push_str(&line);
             text.push('\n');
             shown += 1;
             last = number;
         }
-        note_gap(&mut text, self.lines - last);
+        write_gap(&mut text, self.lines - last);
         ExcerptShown { text, lines: self.lines, left_out: self.lines - shown }
     }
 
-    fn look_for_errors(&mut self, kept: &(u64, String)) {
-        if tells_of_an_error(&kept.1) {
+    fn collect_errors(&mut self, kept: &(u64, String)) {
+        if reports_error(&kept.1) {
             let known = self.errors.kept.back().map_or(0, |(number, _)| *number);
-            let before = self.tail.kept.iter().rev().take(BEFORE).rev();
+            let before = self.tail.kept.iter().rev().take(LINES_BEFORE_ERROR).rev();
             let before: Vec<_> = before.filter(|(number, _)| *number > known).cloned().collect();
             for line in before.into_iter().chain([kept.clone()]) {
                 self.keep_error(line);
             }
-            self.wanted = AFTER;
-        } else if self.wanted > 0 {
-            self.wanted -= 1;
+            self.due_after_error = LINES_AFTER_ERROR;
+        } else if self.due_after_error > 0 {
+            self.due_after_error -= 1;
             self.keep_error(kept.clone());
         }
     }
@@ -161,7 +161,7 @@ impl Excerpt {
     }
 }
 
-impl Part {
+impl LineBuffer {
     fn has_room_for(&self, line: &(u64, String)) -> bool {
         self.kept.len() < self.max_lines && self.chars + chars(&line.1) <= self.max_chars
     }
@@ -184,7 +184,7 @@ fn chars(line: &str) -> usize {
     line.chars().count() + 1
 }
 
-fn note_gap(text: &mut String, lines: u64) {
+fn write_gap(text: &mut String, lines: u64) {
     let _ = match lines {
         0 => Ok(()),
         1 => writeln!(text, "[1 line left out]"),

@@ -73,10 +73,10 @@ const INVISIBLE: &[(u32, u32, &str)] = &[
 ];
 
 /// The three flags of Unicode's list that are spelt with tags: England, Scotland, Wales.
-const FLAGS_OF_TAGS: [&str; 3] = ["gbeng", "gbsct", "gbwls"];
+const TAG_FLAGS: [&str; 3] = ["gbeng", "gbsct", "gbwls"];
 
 /// Limit for following a flag's tags or a run of braille in either direction.
-const NEARBY: usize = 64;
+const MAX_SCANNED_CHARS: usize = 64;
 
 /// The name of an invisible character, or of its range. `None` for any other character.
 pub fn invisible_name(c: char) -> Option<&'static str> {
@@ -116,7 +116,7 @@ fn is_ordinary(line: &str, at: usize, c: char) -> bool {
         // A single joiner beside a joining letter. A run of them is suspicious.
         0x200c | 0x200d => {
             let in_run = |c: Option<char>| c.is_some_and(|c| invisible_name(c).is_some());
-            beside(joins) && !in_run(previous) && !in_run(next)
+            beside(is_joining_letter) && !in_run(previous) && !in_run(next)
         }
         0x34f => previous.is_some_and(|c| matches!(c, '\u{591}'..='\u{5c7}')),
         0x115f | 0x1160 => beside(is_jamo),
@@ -141,16 +141,17 @@ fn joins_emoji(before: &str, next: Option<char>) -> bool {
 /// Whether a tag is part of one of the flags in `TAG_FLAGS`.
 fn is_in_flag(before: &str, tag: char, after: &str) -> bool {
     let is_tag = |c: &char| matches!(c, '\u{e0020}'..='\u{e007f}');
-    let mut spelt: Vec<char> = before.chars().rev().take(NEARBY).take_while(is_tag).collect();
+    let mut spelt: Vec<char> =
+        before.chars().rev().take(MAX_SCANNED_CHARS).take_while(is_tag).collect();
     let base = before.chars().rev().nth(spelt.len());
     spelt.reverse();
     spelt.push(tag);
-    spelt.extend(after.chars().take(NEARBY).take_while(is_tag));
+    spelt.extend(after.chars().take(MAX_SCANNED_CHARS).take_while(is_tag));
     let letters: Option<String> =
         spelt.iter().map(|&tag| char::from_u32(u32::from(tag) - 0xe0000)).collect();
     base == Some('\u{1f3f4}')
         && letters.is_some_and(|letters| {
-            letters.strip_suffix('\u{7f}').is_some_and(|flag| FLAGS_OF_TAGS.contains(&flag))
+            letters.strip_suffix('\u{7f}').is_some_and(|flag| TAG_FLAGS.contains(&flag))
         })
 }
 
@@ -159,12 +160,12 @@ fn touches_braille(before: &str, after: &str) -> bool {
     let inked = |c: char| matches!(c, '\u{2801}'..='\u{28ff}');
     let past_blanks = |c: &char| !matches!(c, '\u{2800}' | ' ');
     let found = |c: Option<char>| c.is_some_and(inked);
-    found(before.chars().rev().take(NEARBY).find(past_blanks))
-        || found(after.chars().take(NEARBY).find(past_blanks))
+    found(before.chars().rev().take(MAX_SCANNED_CHARS).find(past_blanks))
+        || found(after.chars().take(MAX_SCANNED_CHARS).find(past_blanks))
 }
 
 /// Letters and marks of the scripts whose shapes depend on joiners.
-fn joins(c: char) -> bool {
+fn is_joining_letter(c: char) -> bool {
     matches!(u32::from(c),
         0x620..=0x6d3 | 0x6d5..=0x6ff | 0x710..=0x8ff | 0x900..=0xdff | 0xf40..=0xfbc
         | 0x1000..=0x109f | 0x1780..=0x17b3 | 0x17b6..=0x17dd | 0x1820..=0x18aa | 0x1900..=0x1c4f

@@ -170,7 +170,7 @@ impl LineWindow {
     /// Counts lines before the window, if all line ends in the chunk are before it. That is far faster than
     /// examining each line. Returns the rest of the chunk.
     fn skip_lines<'a>(&mut self, chunk: &'a [u8]) -> &'a [u8] {
-        if self.wanted() || self.full {
+        if self.is_in_window() || self.full {
             return chunk;
         }
         let mut skipped = LineCount::new(self.window.terminator);
@@ -183,12 +183,12 @@ impl LineWindow {
         &[]
     }
 
-    fn wanted(&self) -> bool {
+    fn is_in_window(&self) -> bool {
         self.window.first <= self.number
     }
 
     fn hold(&mut self, part: &[u8]) {
-        if !self.wanted() {
+        if !self.is_in_window() {
             return;
         }
         // Room for the longest characters, and for the `\r` of the line ending.
@@ -199,7 +199,7 @@ impl LineWindow {
     }
 
     fn end_line(&mut self) {
-        if self.wanted() {
+        if self.is_in_window() {
             let line = self.take_line();
             let chars = line.shown_chars();
             if self.shown_chars + chars > self.window.total_chars && !self.lines.is_empty() {

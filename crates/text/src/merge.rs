@@ -14,7 +14,7 @@ pub struct Conflict {
 
 /// Time limit for the search for the smallest difference. A larger difference can only cause additional
 /// conflicts.
-const PATIENCE: Duration = Duration::from_millis(500);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Lines of `base` that one side has replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +88,7 @@ fn touch(one: &Range<usize>, other: &Range<usize>) -> bool {
 }
 
 fn hunks(base: &[&[u8]], side: &[&[u8]]) -> Vec<Hunk> {
-    let deadline = Some(Instant::now() + PATIENCE);
+    let deadline = Some(Instant::now() + DIFF_TIMEOUT);
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, base, side, deadline);
     let mut ranges: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {

@@ -34,10 +34,10 @@ const COMPARED_LINES: usize = 16;
 const MAX_PAIRS: usize = 2_000_000;
 
 /// Minimum average similarity of the lines. Showing a less similar block would mislead.
-const LIKENESS: f64 = 0.5;
+const MIN_SIMILARITY: f64 = 0.5;
 
 /// A line that occurs more often says little about the position of a block.
-const COMMON_LINE: usize = 200;
+const MAX_LINE_OCCURRENCES: usize = 200;
 
 /// Finds the block of `text` that is most similar to `wanted`, for display. Whitespace at both ends of a line
 /// is ignored. The memory use does not grow with the text.
@@ -46,9 +46,10 @@ pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Li
     let compared = &wanted[..wanted.len().min(COMPARED_LINES)];
     let lines = memchr::memchr_iter(terminator, text).count() + 1;
     let is_small = lines.saturating_mul(compared.len()) <= MAX_PAIRS;
-    let start = match is_small {
-        true => most_alike(&split_lines(text, terminator), compared),
-        false => most_shared(each_line(text, terminator), &wanted),
+    let start = if is_small {
+        most_similar(&split_lines(text, terminator), compared)
+    } else {
+        most_equal_lines(each_line(text, terminator), &wanted)
     };
     let block = |start: usize| {
         let block: Vec<&[u8]> =
@@ -65,12 +66,12 @@ pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Li
 }
 
 /// The start of the block whose lines are most similar to `wanted`. The first of equals.
-fn most_alike(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
+fn most_similar(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
     let mut best = (0.0, None);
     for start in 0..file.len() {
         let pairs = file[start..].iter().zip(wanted);
-        let score: f64 = pairs.map(|(have, want)| likeness(have, want)).sum();
-        if score > best.0 && score >= LIKENESS * wanted.len() as f64 {
+        let score: f64 = pairs.map(|(have, want)| similarity(have, want)).sum();
+        if score > best.0 && score >= MIN_SIMILARITY * wanted.len() as f64 {
             best = (score, Some(start));
         }
     }
@@ -79,7 +80,7 @@ fn most_alike(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
 
 /// The share of the longer line that both have in common at their ends, from 0 to 1. Cruder than an edit
 /// distance, but linear, and right for the usual case of one different word.
-fn likeness(have: &[u8], want: &[u8]) -> f64 {
+fn similarity(have: &[u8], want: &[u8]) -> f64 {
     let (have, want) = (have.trim_ascii(), want.trim_ascii());
     let longer = have.len().max(want.len());
     if longer == 0 {
@@ -93,22 +94,26 @@ fn likeness(have: &[u8], want: &[u8]) -> f64 {
 
 /// For large files: each line that equals a sought one votes for the corresponding start of the block.
 /// Linear, but does not find similar lines.
-fn most_shared<'a>(file: impl Iterator<Item = &'a [u8]>, wanted: &[&'a [u8]]) -> Option<usize> {
+fn most_equal_lines<'a>(
+    file: impl Iterator<Item = &'a [u8]>,
+    wanted: &[&'a [u8]],
+) -> Option<usize> {
     let inked = wanted.iter().map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
-    let mut places: HashMap<&[u8], Vec<usize>> = inked.map(|line| (line, Vec::new())).collect();
+    let mut positions: HashMap<&[u8], Vec<usize>> = inked.map(|line| (line, Vec::new())).collect();
     for (at, line) in file.enumerate() {
         let line = line.trim_ascii();
         // More frequent lines are not counted. Blank lines are not looked up.
         if !line.is_empty()
-            && let Some(places) = places.get_mut(line)
-            && places.len() <= COMMON_LINE
+            && let Some(positions) = positions.get_mut(line)
+            && positions.len() <= MAX_LINE_OCCURRENCES
         {
-            places.push(at);
+            positions.push(at);
         }
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
     for (offset, line) in wanted.iter().enumerate() {
-        let at_lines = places.get(line.trim_ascii()).filter(|at| at.len() <= COMMON_LINE);
+        let at_lines =
+            positions.get(line.trim_ascii()).filter(|at| at.len() <= MAX_LINE_OCCURRENCES);
         for start in at_lines.into_iter().flatten().filter_map(|at| at.checked_sub(offset)) {
             *votes.entry(start).or_default() += 1;
         }
@@ -160,8 +165,8 @@ mod tests {
         let file: Vec<&[u8]> = file.iter().map(|line| line.as_bytes()).collect();
         let mut wanted = file[300..310].to_vec();
         wanted[4] = b"something else";
-        assert_eq!(most_alike(&file, &wanted), Some(300));
-        assert_eq!(most_shared(file.into_iter(), &wanted), Some(300));
+        assert_eq!(most_similar(&file, &wanted), Some(300));
+        assert_eq!(most_equal_lines(file.into_iter(), &wanted), Some(300));
     }
 
     #[test]

@@ -12,13 +12,13 @@ pub fn output_encoding(parts: &[&[u8]]) -> Encoding {
     if is_mostly_utf8(parts) {
         return Encoding::UTF_8;
     }
-    let (mut detector, mut survey) = (Detector::default(), TextProperties::default());
+    let (mut detector, mut properties) = (Detector::default(), TextProperties::default());
     for part in parts {
         detector.feed(part);
-        survey.feed(part);
+        properties.feed(part);
     }
-    survey.finish();
-    let found = detector.finish(&survey);
+    properties.finish();
+    let found = detector.finish(&properties);
     // A few NULs among letters resemble UTF-16, which no program here writes to a pipe.
     if found.unit_bytes() == 1 { found } else { Encoding::UTF_8 }
 }

@@ -100,10 +100,8 @@ impl<'a> Patch<'a> {
             return Err(PatchError { kind: PatchErrorKind::TooLarge, line: 0, what, hint });
         }
         let source = Source::new(text);
-        let files = match source.is_envelope() {
-            true => envelope::parse(source)?,
-            false => unified::parse(source)?,
-        };
+        let files =
+            if source.is_envelope() { envelope::parse(source)? } else { unified::parse(source)? };
         if files.is_empty() {
             let hint = "Give a unified diff (---, +++, @@), or *** Begin Patch … *** End Patch.";
             return Err(PatchError::invalid(0, "names no file that is to change").hint(hint));

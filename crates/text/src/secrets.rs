@@ -12,24 +12,26 @@ mod table;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use self::block::Block;
+use self::block::KeyBlock;
 use self::named::{is_unfinished_at, named_at};
-use self::shape::{Found, begins_at, is_part_of_a_token, may_begin_token, password_at, token_at};
+use self::shape::{
+    SecretMatch, begins_at, is_part_of_a_token, may_begin_token, password_at, token_at,
+};
 
 /// Shorter values occur in texts by chance.
-const LEAST_KNOWN: usize = 8;
+const MIN_KNOWN_BYTES: usize = 8;
 
 /// More than any environment has.
-const MOST_KNOWN: usize = 200;
+const MAX_KNOWN: usize = 200;
 
 /// The known formats and the supplied values.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    known: Vec<Known>,
+    known: Vec<KnownSecret>,
 }
 
 #[derive(Clone)]
-struct Known {
+struct KnownSecret {
     name: String,
     value: String,
 }
@@ -42,15 +44,15 @@ impl Secrets {
             value.starts_with(['/', '~', '.']) || value.contains("://") || value.contains('\n')
         };
         let is_word = |value: &str| {
-            value.len() < 2 * LEAST_KNOWN && value.bytes().all(|c| c.is_ascii_lowercase())
+            value.len() < 2 * MIN_KNOWN_BYTES && value.bytes().all(|c| c.is_ascii_lowercase())
         };
         let is_secret =
-            |value: &str| value.len() >= LEAST_KNOWN && !is_place(value) && !is_word(value);
-        let mut known: Vec<Known> = values
+            |value: &str| value.len() >= MIN_KNOWN_BYTES && !is_place(value) && !is_word(value);
+        let mut known: Vec<KnownSecret> = values
             .into_iter()
-            .map(|(name, value)| Known { name, value })
+            .map(|(name, value)| KnownSecret { name, value })
             .filter(|known| is_secret(&known.value))
-            .take(MOST_KNOWN)
+            .take(MAX_KNOWN)
             .collect();
         // The longest first, since one value may begin with another. Duplicates are removed.
         known.sort_by(|a, b| (b.value.len(), &b.value).cmp(&(a.value.len(), &a.value)));
@@ -96,11 +98,11 @@ impl Secrets {
             let longest = output.len().min(value.len() - 1);
             (1..=longest).rev().find(|&length| output.ends_with(&value[..length])).unwrap_or(0)
         });
-        known.max().unwrap_or(0).max(if shaped > LONGEST_HELD { 0 } else { shaped })
+        known.max().unwrap_or(0).max(if shaped > MAX_HELD_BYTES { 0 } else { shaped })
     }
 
     /// Finds the secrets in a line, from an offset on.
-    fn each(&self, line: &str, from: usize, found: &mut impl FnMut(Range<usize>, &str)) {
+    fn for_each_secret(&self, line: &str, from: usize, found: &mut impl FnMut(Range<usize>, &str)) {
         let bytes = line.as_bytes();
         let mut at = from;
         while at < bytes.len() {
@@ -117,13 +119,13 @@ impl Secrets {
     }
 
     /// The supplied value that begins here.
-    fn known_at(&self, rest: &[u8]) -> Option<&Known> {
+    fn known_at(&self, rest: &[u8]) -> Option<&KnownSecret> {
         self.known.iter().find(|known| rest.starts_with(known.value.as_bytes()))
     }
 }
 
 /// The secret of a known format that begins here.
-fn secret_at(line: &[u8], at: usize) -> Option<Found> {
+fn secret_at(line: &[u8], at: usize) -> Option<SecretMatch> {
     if line[at] == b':' {
         return password_at(line, at);
     }
@@ -135,13 +137,13 @@ fn secret_at(line: &[u8], at: usize) -> Option<Found> {
 /// The number of bytes at the end of an output that are a name and the beginning of its secret value.
 fn unfinished_value(output: &[u8]) -> usize {
     let line = output.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let line = &output[line.max(output.len().saturating_sub(LONGEST_HELD))..];
+    let line = &output[line.max(output.len().saturating_sub(MAX_HELD_BYTES))..];
     let held = (0..line.len()).find(|&at| begins_at(line, at) && is_unfinished_at(line, at));
     held.map_or(0, |at| line.len() - at)
 }
 
 /// Longer than any token. Longer sequences are data.
-const LONGEST_HELD: usize = 4 << 10;
+const MAX_HELD_BYTES: usize = 4 << 10;
 
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -154,14 +156,14 @@ impl std::fmt::Debug for Secrets {
 #[derive(Debug)]
 pub struct Masker<'s> {
     secrets: &'s Secrets,
-    block: Block,
+    block: KeyBlock,
     masked: usize,
 }
 
 impl<'s> Masker<'s> {
     /// A masker at the beginning of a text.
     pub fn new(secrets: &'s Secrets) -> Masker<'s> {
-        Masker { secrets, block: Block::default(), masked: 0 }
+        Masker { secrets, block: KeyBlock::default(), masked: 0 }
     }
 
     /// The number of bytes at the end of an output that may be the beginning of a secret. See
@@ -186,11 +188,11 @@ impl<'s> Masker<'s> {
             self.masked += 1;
         };
         let key = self.block.part_of_key(line).unwrap_or(line.len()..line.len());
-        self.secrets.each(&line[..key.start], 0, &mut mask);
+        self.secrets.for_each_secret(&line[..key.start], 0, &mut mask);
         if !key.is_empty() {
             mask(key.clone(), "private key");
         }
-        self.secrets.each(line, key.end, &mut mask);
+        self.secrets.for_each_secret(line, key.end, &mut mask);
         if from == 0 && shown.is_empty() {
             return Cow::Borrowed(line);
         }

@@ -35,7 +35,7 @@ impl Terminal {
                     Step::More(escape) => self.escape = Some(escape),
                     Step::Done(action) => self.act(action, seen),
                     // The byte ends the sequence and is processed by itself.
-                    Step::Broken => continue,
+                    Step::Invalid => continue,
                 },
                 None if is_text(byte) => {
                     let end = bytes.iter().position(|&byte| !is_text(byte)).unwrap_or(bytes.len());

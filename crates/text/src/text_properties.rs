@@ -43,19 +43,19 @@ const BYTES_PER_CONTROL_IN_TEXT: u64 = 8;
 impl TextProperties {
     /// The properties of `bytes`.
     pub fn of(bytes: &[u8]) -> TextProperties {
-        let mut survey = TextProperties::default();
-        survey.feed(bytes);
-        survey.finish();
-        survey
+        let mut properties = TextProperties::default();
+        properties.feed(bytes);
+        properties.finish();
+        properties
     }
 
     /// Adds the next chunk.
     pub fn feed(&mut self, chunk: &[u8]) {
         let Some(&last) = chunk.last() else { return };
-        self.note_head(chunk);
+        self.record_head(chunk);
         self.bytes += chunk.len() as u64;
-        self.note_lines(chunk);
-        self.note_utf8(chunk);
+        self.record_lines(chunk);
+        self.record_utf8(chunk);
         self.nuls += memchr::memchr_iter(0, chunk).count() as u64;
         self.controls += count(chunk, is_shown_escaped);
         self.last = Some(last);
@@ -102,7 +102,7 @@ impl TextProperties {
     /// Whether this is certainly UTF-8 with some invalid bytes: there are many valid characters for each
     /// invalid byte, or some of three or four bytes, which hardly ever occur by chance.
     pub(crate) fn is_damaged_utf8(&self) -> bool {
-        self.invalid_utf8 * 10 <= self.non_ascii || self.runs.long_letters >= 2 * self.invalid_utf8
+        self.invalid_utf8 * 10 <= self.non_ascii || self.runs.long_chars >= 2 * self.invalid_utf8
     }
 
     /// Whether this is more likely UTF-8 with some invalid bytes than text in a single-byte encoding: at
@@ -113,8 +113,8 @@ impl TextProperties {
 
     /// Whether a run of non-ASCII bytes is valid UTF-8, and there are at least as many characters of three or
     /// four bytes as invalid bytes.
-    pub(crate) fn has_long_letters(&self) -> bool {
-        self.runs.whole > 0 && self.runs.long_letters >= self.invalid_utf8
+    pub(crate) fn has_long_chars(&self) -> bool {
+        self.runs.whole > 0 && self.runs.long_chars >= self.invalid_utf8
     }
 
     /// Whether this should not be shown as text, except for UTF-16. Text may contain a few NULs.
@@ -123,7 +123,7 @@ impl TextProperties {
             || self.controls > self.bytes / BYTES_PER_CONTROL_IN_TEXT + 16
     }
 
-    fn note_head(&mut self, chunk: &[u8]) {
+    fn record_head(&mut self, chunk: &[u8]) {
         const BOM: &[u8] = b"\xef\xbb\xbf";
         if self.head.len() < BOM.len() {
             let missing = BOM.len() - self.head.len();
@@ -132,7 +132,7 @@ impl TextProperties {
         }
     }
 
-    fn note_lines(&mut self, chunk: &[u8]) {
+    fn record_lines(&mut self, chunk: &[u8]) {
         if self.last == Some(b'\r') {
             if chunk.first() == Some(&b'\n') {
                 self.crlf += 1;
@@ -157,7 +157,7 @@ impl TextProperties {
         }
     }
 
-    fn note_utf8(&mut self, chunk: &[u8]) {
+    fn record_utf8(&mut self, chunk: &[u8]) {
         let joined;
         let bytes = if self.unfinished.is_empty() {
             chunk
@@ -206,9 +206,9 @@ mod tests {
 
     #[test]
     fn line_ends_are_counted_as_grep_does() {
-        let survey = TextProperties::of(b"a\r\nb\nc\x0cd\xe2\x80\xa8e");
-        assert_eq!((survey.lines(), survey.endings()), (3, Endings::Mixed));
-        assert!(!survey.ends_with_newline());
+        let properties = TextProperties::of(b"a\r\nb\nc\x0cd\xe2\x80\xa8e");
+        assert_eq!((properties.lines(), properties.endings()), (3, Endings::Mixed));
+        assert!(!properties.ends_with_newline());
         assert_eq!(TextProperties::of(b"a\rb\rc").lines(), 3);
         assert_eq!(TextProperties::of(b"a\rb\n").lines(), 1);
         assert_eq!(TextProperties::of(b"").lines(), 0);

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::object::Object;
-use super::source_form::Form;
-use super::whitespace::Frame;
+use super::source_form::SourceForm;
+use super::whitespace::Layout;
 use super::{Cell, CellType, Keys, List, Notebook, NotebookError, json};
 
 /// The position of a new cell. Numbers count from 1.
@@ -60,10 +60,10 @@ impl Notebook<'_> {
         if source == cell.source && now == cell.cell_type {
             return Ok(edited);
         }
-        let form = Form::of(&object, self.keys(&cell.cell_type).source);
+        let form = SourceForm::of(&object, self.keys(&cell.cell_type).source);
         let form = form
             .or_else(|| self.form_near(cell.list, number))
-            .unwrap_or_else(|| Form::new(&object));
+            .unwrap_or_else(|| SourceForm::new(&object));
         if now != cell.cell_type {
             edited.attachments_removed = self.retype(&mut object, now);
         }
@@ -89,25 +89,26 @@ impl Notebook<'_> {
         cell_type: CellType,
         seed: u32,
     ) -> Result<Edited, NotebookError> {
-        let (list, at) = self.place(position)?;
+        let (list, at) = self.resolve_position(position)?;
         let (List { raw, holder, cells }, here) = (&self.lists[list], self.cells_of(list));
-        let holder = Object::parse(holder).unwrap_or_else(|| Object::empty(no_blanks(), ":"));
-        let frame = Frame::of_list(raw, holder.colon()).unwrap_or_else(|| holder.frame().deeper());
+        let holder = Object::parse(holder).unwrap_or_else(|| Object::empty(no_whitespace(), ":"));
+        let layout =
+            Layout::of_list(raw, holder.colon()).unwrap_or_else(|| holder.layout().deeper());
         let id = (self.version >= (4, 5)).then(|| self.new_id(seed));
         let near = self.object_near(list, cells.start + at);
         let object =
-            self.new_cell(near.as_ref(), &frame, &holder, source, cell_type, id.as_deref());
+            self.new_cell(near.as_ref(), &layout, &holder, source, cell_type, id.as_deref());
         let text = object.write();
         let bytes = match (at.checked_sub(1).and_then(|before| here.get(before)), here.first()) {
             (Some(before), _) => {
                 let end = self.span(before.raw).end;
-                self.splice(end..end, &format!(",{}{text}", frame.next))
+                self.splice(end..end, &format!(",{}{text}", layout.next))
             }
             (None, Some(behind)) => {
                 let start = self.span(behind.raw).start;
-                self.splice(start..start, &format!("{text},{}", frame.next))
+                self.splice(start..start, &format!("{text},{}", layout.next))
             }
-            (None, None) => self.splice(self.span(raw), &frame.list(&[text])),
+            (None, None) => self.splice(self.span(raw), &layout.list(&[text])),
         };
         Ok(Edited {
             bytes,
@@ -148,7 +149,7 @@ impl Notebook<'_> {
     }
 
     /// The list for a new cell, and the number of cells of that list before it.
-    fn place(&self, position: Position) -> Result<(usize, usize), NotebookError> {
+    fn resolve_position(&self, position: Position) -> Result<(usize, usize), NotebookError> {
         let (number, behind) = match position {
             Position::Before(number) => (number, 0),
             Position::After(number) => (number, 1),
@@ -179,17 +180,18 @@ impl Notebook<'_> {
     fn new_cell(
         &self,
         near: Option<&Object>,
-        list: &Frame,
+        list: &Layout,
         holder: &Object,
         source: &str,
         cell_type: CellType,
         id: Option<&str>,
     ) -> Object {
-        let frame = near.map_or_else(|| list.deeper(), |near| near.frame().clone());
-        let mut object = Object::empty(frame, near.unwrap_or(holder).colon());
-        let form =
-            near.and_then(|near| Form::of(near, "source").or_else(|| Form::of(near, "input")));
-        let form = form.unwrap_or_else(|| Form::new(&object));
+        let layout = near.map_or_else(|| list.deeper(), |near| near.layout().clone());
+        let mut object = Object::empty(layout, near.unwrap_or(holder).colon());
+        let form = near.and_then(|near| {
+            SourceForm::of(near, "source").or_else(|| SourceForm::of(near, "input"))
+        });
+        let form = form.unwrap_or_else(|| SourceForm::new(&object));
         object.set("cell_type", json::quote(cell_type.name(), true));
         if let Some(id) = id {
             object.set("id", json::quote(id, true));
@@ -197,7 +199,7 @@ impl Notebook<'_> {
         object.set("metadata", "{}");
         object.set(self.keys(cell_type.name()).source, form.write(source, self.ascii()));
         if cell_type == CellType::Code {
-            self.add_what_code_needs(&mut object);
+            self.add_code_members(&mut object);
         }
         if let Some(near) = near {
             object.order_like(near);
@@ -218,13 +220,13 @@ impl Notebook<'_> {
         object.set("cell_type", json::quote(cell_type, true));
         foreign.iter().for_each(|key| object.remove(key));
         if code {
-            self.add_what_code_needs(object);
+            self.add_code_members(object);
         }
         attached
     }
 
     /// Adds the members that the format requires of a code cell.
-    fn add_what_code_needs(&self, object: &mut Object) {
+    fn add_code_members(&self, object: &mut Object) {
         object.set_missing("outputs", "[]");
         if self.version.0 > 3 {
             object.set_missing("execution_count", "null");
@@ -245,9 +247,9 @@ impl Notebook<'_> {
         before.chain(behind).find_map(|cell| Object::parse(cell.raw))
     }
 
-    fn form_near(&self, list: usize, number: usize) -> Option<Form> {
+    fn form_near(&self, list: usize, number: usize) -> Option<SourceForm> {
         let near = self.object_near(list, number - 1)?;
-        Form::of(&near, "source").or_else(|| Form::of(&near, "input"))
+        SourceForm::of(&near, "source").or_else(|| SourceForm::of(&near, "input"))
     }
 
     fn keys(&self, cell_type: &str) -> Keys {
@@ -255,7 +257,7 @@ impl Notebook<'_> {
     }
 
     fn ascii(&self) -> bool {
-        json::escapes_letters(self.text)
+        json::escapes_non_ascii(self.text)
     }
 
     /// Eight hex digits that are not the id of another cell.
@@ -281,6 +283,6 @@ impl Notebook<'_> {
     }
 }
 
-fn no_blanks() -> Frame {
-    Frame::new("", None, "", ":")
+fn no_whitespace() -> Layout {
+    Layout::new("", None, "", ":")
 }

@@ -65,7 +65,7 @@ pub(super) fn quote(text: &str, ascii: bool) -> String {
 }
 
 /// Whether a document escapes non-ASCII characters.
-pub(super) fn escapes_letters(text: &str) -> bool {
+pub(super) fn escapes_non_ascii(text: &str) -> bool {
     if !text.is_ascii() {
         return false;
     }
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn an_escaped_backslash_is_not_an_escaped_letter() {
-        assert!(escapes_letters(r#"{"a": "\u00e9"}"#));
-        assert!(!escapes_letters(r#"{"a": "\\u00e9 \u001b"}"#));
-        assert!(!escapes_letters("{\"a\": \"\\u00e9 é\"}"));
+        assert!(escapes_non_ascii(r#"{"a": "\u00e9"}"#));
+        assert!(!escapes_non_ascii(r#"{"a": "\\u00e9 \u001b"}"#));
+        assert!(!escapes_non_ascii("{\"a\": \"\\u00e9 é\"}"));
     }
 }

@@ -1,12 +1,12 @@
 //! An object whose members can be changed one by one. All others keep their bytes.
 
 use super::json;
-use super::whitespace::Frame;
+use super::whitespace::Layout;
 
 /// An object with its layout.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
-    frame: Frame,
+    layout: Layout,
     /// The text between key and value.
     colon: String,
     members: Vec<Member>,
@@ -56,19 +56,19 @@ impl Object {
         }
         let next = members.get(1).and_then(|member| member.lead.as_deref());
         Some(Object {
-            frame: Frame::new(first, next, end, colon),
+            layout: Layout::new(first, next, end, colon),
             colon: colon.to_owned(),
             members,
         })
     }
 
     /// An empty object with this layout.
-    pub(super) fn empty(frame: Frame, colon: &str) -> Object {
-        Object { frame, colon: colon.to_owned(), members: Vec::new() }
+    pub(super) fn empty(layout: Layout, colon: &str) -> Object {
+        Object { layout, colon: colon.to_owned(), members: Vec::new() }
     }
 
-    pub(super) fn frame(&self) -> &Frame {
-        &self.frame
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     pub(super) fn colon(&self) -> &str {
@@ -128,10 +128,10 @@ impl Object {
         let mut text = "{".to_owned();
         for (at, member) in self.members.iter().enumerate() {
             match at {
-                0 => text += &self.frame.first,
+                0 => text += &self.layout.first,
                 _ => {
                     text.push(',');
-                    text += member.lead.as_deref().unwrap_or(&self.frame.next);
+                    text += member.lead.as_deref().unwrap_or(&self.layout.next);
                 }
             }
             text += &member.head;
@@ -141,7 +141,7 @@ impl Object {
             }
         }
         if !self.members.is_empty() {
-            text += &self.frame.end;
+            text += &self.layout.end;
         }
         text.push('}');
         text

@@ -1,14 +1,14 @@
 //! Shows an output of a cell as text. For images and similar data, it shows the size.
 
 use super::json::{self, Member};
-use super::terminal::settled;
+use super::terminal::rendered;
 
 /// Media types that are readable as text, the plainest first. One of them is shown.
 const READABLE: &[&str] =
     &["text/plain", "text/markdown", "text/latex", "text/html", "application/json"];
 
 /// The names of the media types in format 3.
-const OLD_NAMES: &[(&str, &str)] = &[
+const FORMAT_3_NAMES: &[(&str, &str)] = &[
     ("text", "text/plain"),
     ("html", "text/html"),
     ("latex", "text/latex"),
@@ -21,14 +21,14 @@ const OLD_NAMES: &[(&str, &str)] = &[
 ];
 
 /// An output as text.
-pub(super) struct Shown {
+pub(super) struct ShownOutput {
     /// `stdout`, `stderr`, `error`. Empty for a result.
     pub(super) label: &'static str,
     pub(super) text: String,
 }
 
 /// Shows an output, given as JSON.
-pub(super) fn shown(raw: &str) -> Shown {
+pub(super) fn shown(raw: &str) -> ShownOutput {
     let members = json::members(raw).unwrap_or_default();
     let get = |key| json::last(&members, key);
     let output_type = get("output_type").and_then(json::string).unwrap_or_default();
@@ -41,17 +41,18 @@ pub(super) fn shown(raw: &str) -> Shown {
                 Some("stderr") => "stderr",
                 _ => "",
             };
-            Shown { label, text: settled(&text("text").unwrap_or_default()) }
+            ShownOutput { label, text: rendered(&text("text").unwrap_or_default()) }
         }
-        "error" | "pyerr" => Shown { label: "error", text: settled(&error(&members)) },
+        "error" | "pyerr" => ShownOutput { label: "error", text: rendered(&error(&members)) },
         _ => {
             let data = get("data").and_then(|data| json::members(data).ok());
             let data = data.map_or_else(|| old_data(&members), named);
-            let text = match data.is_empty() {
-                false => show_data(&data),
-                true => format!("[an output without text, {}]\n", size(raw.len())),
+            let text = if data.is_empty() {
+                format!("[an output without text, {}]\n", size(raw.len()))
+            } else {
+                show_data(&data)
             };
-            Shown { label: "", text }
+            ShownOutput { label: "", text }
         }
     }
 }
@@ -67,14 +68,14 @@ fn named<'a>(members: Vec<Member<'a>>) -> Data<'a> {
 /// In format 3 the data is in the output itself.
 fn old_data<'a>(members: &[Member<'a>]) -> Data<'a> {
     let find = |(old, kind): &(&str, &str)| Some(((*kind).to_owned(), json::last(members, old)?));
-    OLD_NAMES.iter().filter_map(find).collect()
+    FORMAT_3_NAMES.iter().filter_map(find).collect()
 }
 
 fn show_data(data: &Data<'_>) -> String {
     let readable = READABLE.iter().find(|kind| data.iter().any(|(name, _)| name == *kind));
     let mut text = String::new();
     for (_, value) in data.iter().filter(|(name, _)| Some(&name.as_str()) == readable) {
-        text = settled(&json::multiline(value).unwrap_or_else(|| (*value).to_owned()));
+        text = rendered(&json::multiline(value).unwrap_or_else(|| (*value).to_owned()));
     }
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -102,9 +103,10 @@ fn error(members: &[Member<'_>]) -> String {
 fn data_bytes(kind: &str, raw: &str) -> usize {
     let Some(text) = json::multiline(raw) else { return raw.len() };
     let base64 = kind.starts_with("image/") && !kind.ends_with("xml") || kind == "application/pdf";
-    match base64 {
-        true => text.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'=').count() * 3 / 4,
-        false => text.len(),
+    if base64 {
+        text.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'=').count() * 3 / 4
+    } else {
+        text.len()
     }
 }
 
@@ -122,7 +124,7 @@ mod tests {
     use super::*;
 
     fn text(raw: &str) -> String {
-        let Shown { label, text } = shown(raw);
+        let ShownOutput { label, text } = shown(raw);
         format!("{label}|{text}")
     }
 

@@ -1,6 +1,6 @@
 //! Renders the cells of a notebook within a size limit.
 
-use super::output::{self, Shown};
+use super::output::{self, ShownOutput};
 use super::{Cell, CellType, Notebook};
 
 /// Limit of characters of one output. The source of a cell is more important than its output.
@@ -70,7 +70,7 @@ fn show_cell(cell: &Cell<'_>) -> (String, usize) {
     push_lines(&mut text, &cell.source);
     let mut clipped = 0;
     for raw in &cell.outputs {
-        let Shown { label, text: output } = output::shown(raw);
+        let ShownOutput { label, text: output } = output::shown(raw);
         text += match label {
             "" => "[output",
             _ => "[output ",

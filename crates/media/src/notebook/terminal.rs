@@ -1,19 +1,19 @@
 //! Renders the terminal output of a program, without colours.
 
 /// Removes escape sequences. Of a line that was overwritten, as by progress bars, keeps the last state.
-pub(super) fn settled(text: &str) -> String {
+pub(super) fn rendered(text: &str) -> String {
     let text = without_escapes(text);
-    let mut settled = String::with_capacity(text.len());
+    let mut rendered = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (line, end) = match line.strip_suffix('\n') {
             Some(line) => (line, "\n"),
             None => (line, ""),
         };
         let line = line.trim_end_matches('\r');
-        settled += line.rsplit('\r').next().unwrap_or(line);
-        settled += end;
+        rendered += line.rsplit('\r').next().unwrap_or(line);
+        rendered += end;
     }
-    settled
+    rendered
 }
 
 fn without_escapes(text: &str) -> String {
@@ -60,18 +60,18 @@ mod tests {
 
     #[test]
     fn colours_links_and_titles_are_removed() {
-        assert_eq!(settled("\u{1b}[0;31mred\u{1b}[0m \u{1b}[1;32m"), "red ");
-        assert_eq!(settled("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{7}."), "link.");
-        assert_eq!(settled("\u{1b}[é \u{1b}(é\u{1b}"), "é é");
+        assert_eq!(rendered("\u{1b}[0;31mred\u{1b}[0m \u{1b}[1;32m"), "red ");
+        assert_eq!(rendered("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{7}."), "link.");
+        assert_eq!(rendered("\u{1b}[é \u{1b}(é\u{1b}"), "é é");
     }
 
     #[test]
     fn an_incomplete_sequence_does_not_swallow_a_line() {
-        assert_eq!(settled("a\u{1b}]0;title\nb\u{1b}[31\nc\u{1b}\nd"), "a\nb\nc\nd");
+        assert_eq!(rendered("a\u{1b}]0;title\nb\u{1b}[31\nc\u{1b}\nd"), "a\nb\nc\nd");
     }
 
     #[test]
     fn the_last_state_of_a_progress_bar_is_kept() {
-        assert_eq!(settled("0%\r50%\r100%\ndone\r\nx\r"), "100%\ndone\nx");
+        assert_eq!(rendered("0%\r50%\r100%\ndone\r\nx\r"), "100%\ndone\nx");
     }
 }

@@ -92,7 +92,7 @@ fn without_subset_mark(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn said(encoding: &str, family: CidFamily, code: u32) -> Option<String> {
+    fn text_of(encoding: &str, family: CidFamily, code: u32) -> Option<String> {
         match Tables::load(encoding.as_bytes(), &family)?.text(code)? {
             BfString::Char(c) => Some(c.to_string()),
             BfString::String(text) => Some(text),
@@ -101,16 +101,16 @@ mod tests {
 
     #[test]
     fn numbers_and_known_encodings_map_to_unicode() {
-        assert_eq!(said("Identity-H", CidFamily::AdobeJapan1, 843).as_deref(), Some("あ"));
-        assert_eq!(said("90ms-RKSJ-H", CidFamily::AdobeJapan1, 0x82a0).as_deref(), Some("あ"));
-        assert_eq!(said("90ms-RKSJ-H", CidFamily::AdobeJapan1, 0x41).as_deref(), Some("A"));
-        assert_eq!(said("UniGB-UCS2-H", CidFamily::AdobeGB1, 0x4f60).as_deref(), Some("你"));
+        assert_eq!(text_of("Identity-H", CidFamily::AdobeJapan1, 843).as_deref(), Some("あ"));
+        assert_eq!(text_of("90ms-RKSJ-H", CidFamily::AdobeJapan1, 0x82a0).as_deref(), Some("あ"));
+        assert_eq!(text_of("90ms-RKSJ-H", CidFamily::AdobeJapan1, 0x41).as_deref(), Some("A"));
+        assert_eq!(text_of("UniGB-UCS2-H", CidFamily::AdobeGB1, 0x4f60).as_deref(), Some("你"));
     }
 
     #[test]
     fn without_a_table_there_is_no_text() {
-        assert_eq!(said("Identity-H", CidFamily::AdobeIdentity, 843), None);
-        assert_eq!(said("Nobodys-Own-H", CidFamily::AdobeJapan1, 843), None);
+        assert_eq!(text_of("Identity-H", CidFamily::AdobeIdentity, 843), None);
+        assert_eq!(text_of("Nobodys-Own-H", CidFamily::AdobeJapan1, 843), None);
     }
 
     #[test]

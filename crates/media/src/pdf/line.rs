@@ -7,20 +7,20 @@ use super::{glyph_text, right_to_left};
 
 /// A wider gap, relative to the font size, is a space. Letters of a word have nearly no gap, and a space that
 /// justification has squeezed is still an eighth.
-const SPACE: f64 = 0.12;
+const MIN_SPACE_GAP: f64 = 0.12;
 
 /// A wider gap separates columns of a table, and becomes a tab.
-const COLUMN: f64 = 1.8;
+const MIN_COLUMN_GAP: f64 = 1.8;
 
 /// How far a glyph may be above or below the previous one, such as the number of a footnote.
-const RAISED: f64 = 0.5;
+const MAX_RAISE: f64 = 0.5;
 
 /// How far a right-to-left line may jump over words of the other direction.
-const JUMP: f64 = 3.0;
+const MAX_JUMP: f64 = 3.0;
 
 /// A positioned glyph, in page coordinates.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Placed {
+pub(super) struct PlacedGlyph {
     pub(super) text: String,
     /// The text direction, as a unit vector.
     pub(super) direction: (f64, f64),
@@ -33,7 +33,7 @@ pub(super) struct Placed {
     pub(super) size: f64,
 }
 
-impl Placed {
+impl PlacedGlyph {
     fn middle(&self) -> f64 {
         f64::midpoint(self.start, self.end)
     }
@@ -42,19 +42,19 @@ impl Placed {
 /// A line in progress, in drawing order.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    glyphs: Vec<Placed>,
+    glyphs: Vec<PlacedGlyph>,
     has_right_to_left: bool,
     /// The extent of its glyphs.
-    reach: Option<(f64, f64)>,
+    extent: Option<(f64, f64)>,
 }
 
 impl Line {
     /// Adds a glyph. Returns it if it belongs to another line.
-    pub(super) fn push(&mut self, glyph: Placed) -> Option<Placed> {
+    pub(super) fn push(&mut self, glyph: PlacedGlyph) -> Option<PlacedGlyph> {
         let right_to_left = right_to_left::is_in(&glyph.text);
         if let Some(last) = self.glyphs.last_mut() {
             let follows = if right_to_left || self.has_right_to_left {
-                is_level(last, &glyph) && is_near(self.reach, &glyph)
+                is_level(last, &glyph) && is_near(self.extent, &glyph)
             } else {
                 is_level(last, &glyph) && is_ahead(last, &glyph)
             };
@@ -68,8 +68,8 @@ impl Line {
             }
         }
         self.has_right_to_left |= right_to_left;
-        let (from, to) = self.reach.unwrap_or((glyph.start, glyph.end));
-        self.reach = Some((from.min(glyph.start), to.max(glyph.end)));
+        let (from, to) = self.extent.unwrap_or((glyph.start, glyph.end));
+        self.extent = Some((from.min(glyph.start), to.max(glyph.end)));
         self.glyphs.push(glyph);
         None
     }
@@ -90,29 +90,29 @@ impl Line {
 
 /// Whether two glyphs have the same direction and about the same baseline. A raised glyph must be close,
 /// otherwise it belongs to another line.
-fn is_level(last: &Placed, glyph: &Placed) -> bool {
+fn is_level(last: &PlacedGlyph, glyph: &PlacedGlyph) -> bool {
     let same_way =
         last.direction.0 * glyph.direction.0 + last.direction.1 * glyph.direction.1 > 0.98;
     let size = last.size.max(glyph.size);
     let off = (last.baseline - glyph.baseline).abs();
     let is_close = (glyph.start - last.end).abs() < size;
-    same_way && (off < 0.1 * size || (off < RAISED * size && is_close))
+    same_way && (off < 0.1 * size || (off < MAX_RAISE * size && is_close))
 }
 
 /// Whether the glyph continues to the right. A letter may go back under its accent, but no further.
-fn is_ahead(last: &Placed, glyph: &Placed) -> bool {
+fn is_ahead(last: &PlacedGlyph, glyph: &PlacedGlyph) -> bool {
     glyph.start > last.start - 0.5 * last.size.max(glyph.size)
 }
 
 /// Whether the glyph is near the line on either side. Right-to-left text is drawn in either order.
-fn is_near(reach: Option<(f64, f64)>, glyph: &Placed) -> bool {
-    let jump = JUMP * glyph.size;
-    reach.is_none_or(|(from, to)| glyph.end > from - jump && glyph.start < to + jump)
+fn is_near(extent: Option<(f64, f64)>, glyph: &PlacedGlyph) -> bool {
+    let jump = MAX_JUMP * glyph.size;
+    extent.is_none_or(|(from, to)| glyph.end > from - jump && glyph.start < to + jump)
 }
 
 /// Merges spacing accents with the letters below them.
-fn with_accents(glyphs: Vec<Placed>) -> Vec<Placed> {
-    let mut composed: Vec<Placed> = Vec::with_capacity(glyphs.len());
+fn with_accents(glyphs: Vec<PlacedGlyph>) -> Vec<PlacedGlyph> {
+    let mut composed: Vec<PlacedGlyph> = Vec::with_capacity(glyphs.len());
     for glyph in glyphs {
         match composed.last_mut() {
             Some(last) if are_stacked(last, &glyph) => {
@@ -130,7 +130,7 @@ fn with_accents(glyphs: Vec<Placed>) -> Vec<Placed> {
     composed
 }
 
-fn are_stacked(a: &Placed, b: &Placed) -> bool {
+fn are_stacked(a: &PlacedGlyph, b: &PlacedGlyph) -> bool {
     (a.middle() - b.middle()).abs() < 0.25 * a.size.min(b.size)
 }
 
@@ -146,19 +146,19 @@ fn accented(first: &str, second: &str) -> Option<String> {
 }
 
 /// The texts in order, with a space or a tab in each gap.
-fn with_spaces(glyphs: Vec<Placed>) -> Vec<String> {
+fn with_spaces(glyphs: Vec<PlacedGlyph>) -> Vec<String> {
     let mut texts: Vec<String> = Vec::with_capacity(glyphs.len());
     let mut before: Option<(f64, f64)> = None;
     for glyph in glyphs {
         if let Some((end, size)) = before {
             let gap = (glyph.start - end) / size.max(glyph.size);
             let after_space = texts.last().is_some_and(|text| text.ends_with([' ', '\t']));
-            if gap > COLUMN {
+            if gap > MIN_COLUMN_GAP {
                 if after_space {
                     texts.pop();
                 }
                 texts.push("\t".to_owned());
-            } else if gap > SPACE && !after_space && !glyph.text.starts_with(' ') {
+            } else if gap > MIN_SPACE_GAP && !after_space && !glyph.text.starts_with(' ') {
                 texts.push(" ".to_owned());
             }
         }
@@ -184,9 +184,16 @@ mod tests {
         line.take()
     }
 
-    fn at(text: &str, start: f64, baseline: f64) -> Placed {
+    fn at(text: &str, start: f64, baseline: f64) -> PlacedGlyph {
         let direction = (1.0, 0.0);
-        Placed { text: text.to_owned(), direction, start, end: start + 5.0, baseline, size: 10.0 }
+        PlacedGlyph {
+            text: text.to_owned(),
+            direction,
+            start,
+            end: start + 5.0,
+            baseline,
+            size: 10.0,
+        }
     }
 
     #[test]

@@ -11,13 +11,13 @@ use hayro_interpret::{
 
 use super::cjk_collections::Collections;
 use super::glyph_text;
-use super::line::{Line, Placed};
+use super::line::{Line, PlacedGlyph};
 
 /// hayro measures glyphs in thousandths of the font size.
-const UNITS: f64 = 1_000.0;
+const UNITS_PER_EM: f64 = 1_000.0;
 
 /// The offset of text that is printed twice to look bold, relative to the font size.
-const OVERPRINT: f64 = 0.15;
+const OVERPRINT_OFFSET: f64 = 0.15;
 
 /// The text of a page.
 pub(super) struct PageText {
@@ -38,7 +38,7 @@ pub(super) fn read<'a>(
     let sheet = Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
     let upright = page.initial_transform(true).to_kurbo();
     let mut context = Context::new(upright, sheet, cache, page.xref(), settings.clone());
-    let mut reader = Reader {
+    let mut reader = PageReader {
         sheet,
         collections,
         text: String::new(),
@@ -53,21 +53,21 @@ pub(super) fn read<'a>(
 }
 
 /// Collects the glyphs that hayro draws.
-struct Reader<'c, 'p> {
+struct PageReader<'c, 'p> {
     /// Glyphs outside of it are invisible.
     sheet: Rect,
     collections: &'c mut Collections<'p>,
     text: String,
     line: Line,
     /// The previous run, to detect that it is drawn again.
-    last_run: Vec<Placed>,
+    last_run: Vec<PlacedGlyph>,
     /// Several glyphs may become one character. This limit only protects the memory.
     chars_left: usize,
     cut: bool,
 }
 
-impl Reader<'_, '_> {
-    fn add(&mut self, glyph: Placed) {
+impl PageReader<'_, '_> {
+    fn add(&mut self, glyph: PlacedGlyph) {
         let chars = glyph.text.chars().count();
         if chars > self.chars_left {
             self.cut = true;
@@ -92,27 +92,32 @@ impl Reader<'_, '_> {
         self.text.push_str(&line);
     }
 
-    fn placed(&mut self, glyph: &PositionedGlyph<'_>, outer: Affine, run: Run) -> Option<Placed> {
+    fn placed(
+        &mut self,
+        glyph: &PositionedGlyph<'_>,
+        outer: Affine,
+        run: RunWidth,
+    ) -> Option<PlacedGlyph> {
         let transform = outer * glyph.transform();
         let origin = transform * Point::ZERO;
         let (across, up) = axes(transform);
-        let size = up.length() * UNITS;
+        let size = up.length() * UNITS_PER_EM;
         let (along, advance) = match run {
-            Run::Vertical => (-up, size),
-            Run::Plain => (across, advance(glyph) * across.length()),
-            Run::Stretched => (across, advance(glyph) * up.length()),
+            RunWidth::Vertical => (-up, size),
+            RunWidth::Plain => (across, advance(glyph) * across.length()),
+            RunWidth::Stretched => (across, advance(glyph) * up.length()),
         };
-        let way = along / along.length();
-        let start = origin.to_vec2().dot(way);
-        let baseline = origin.to_vec2().cross(way);
+        let unit = along / along.length();
+        let start = origin.to_vec2().dot(unit);
+        let baseline = origin.to_vec2().cross(unit);
         let is_sound = [size, advance, start, baseline].iter().all(|number| number.is_finite());
         if !is_sound || size <= 0.0 || !self.sheet.contains(origin) {
             return None;
         }
         let text = glyph_text::of(glyph, self.collections);
-        (!text.is_empty()).then_some(Placed {
+        (!text.is_empty()).then_some(PlacedGlyph {
             text,
-            direction: (way.x, way.y),
+            direction: (unit.x, unit.y),
             start,
             end: start + advance,
             baseline,
@@ -122,9 +127,9 @@ impl Reader<'_, '_> {
 
     /// Whether this run was just drawn in the same position: filled and then outlined, or twice for a bold
     /// look.
-    fn is_overprint(&self, run: &[Placed]) -> bool {
-        let same = |(a, b): (&Placed, &Placed)| {
-            let near = OVERPRINT * a.size;
+    fn is_overprint(&self, run: &[PlacedGlyph]) -> bool {
+        let same = |(a, b): (&PlacedGlyph, &PlacedGlyph)| {
+            let near = OVERPRINT_OFFSET * a.size;
             a.text == b.text
                 && (a.start - b.start).abs() < near
                 && (a.baseline - b.baseline).abs() < near
@@ -133,14 +138,14 @@ impl Reader<'_, '_> {
     }
 }
 
-impl<'a> Device<'a> for Reader<'_, '_> {
+impl<'a> Device<'a> for PageReader<'_, '_> {
     fn draw_glyph_run(&mut self, glyph_run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, _: &DrawMode) {
         if self.cut {
             return;
         }
-        let kind = Run::of(glyph_run);
+        let kind = RunWidth::of(glyph_run);
         let glyphs = glyph_run.glyphs().iter();
-        let run: Vec<Placed> =
+        let run: Vec<PlacedGlyph> =
             glyphs.filter_map(|glyph| self.placed(glyph, props.transform, kind)).collect();
         if !run.is_empty() && !self.is_overprint(&run) {
             run.iter().for_each(|glyph| self.add(glyph.clone()));
@@ -160,7 +165,7 @@ impl<'a> Device<'a> for Reader<'_, '_> {
 
 /// How the width of the glyphs of a run is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Run {
+enum RunWidth {
     /// By their transform.
     Plain,
     /// Their font is not in the file. Each glyph of the substitute font is scaled to the width of the
@@ -170,10 +175,10 @@ enum Run {
     Vertical,
 }
 
-impl Run {
-    fn of(run: &GlyphRun<'_, '_>) -> Run {
+impl RunWidth {
+    fn of(run: &GlyphRun<'_, '_>) -> RunWidth {
         if matches!(run.writing_mode(), WritingMode::Vertical) {
-            return Run::Vertical;
+            return RunWidth::Vertical;
         }
         let squeezed = run.glyphs().iter().map(|glyph| {
             let (across, up) = axes(glyph.transform());
@@ -183,7 +188,7 @@ impl Run {
             (least.min(one), most.max(one))
         });
         // A scale that the page sets is the same for all glyphs.
-        if most > least * 1.01 { Run::Stretched } else { Run::Plain }
+        if most > least * 1.01 { RunWidth::Stretched } else { RunWidth::Plain }
     }
 }
 
@@ -199,7 +204,7 @@ fn advance(glyph: &Glyph<'_>) -> f64 {
         Glyph::Outline(glyph) => glyph.advance_width(),
         Glyph::Type3(glyph) => glyph.advance_width(),
     };
-    width.map_or(UNITS / 2.0, f64::from)
+    width.map_or(UNITS_PER_EM / 2.0, f64::from)
 }
 
 /// As many whole lines as fit.

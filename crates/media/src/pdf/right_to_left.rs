@@ -5,7 +5,7 @@
 
 /// The direction of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Left,
     Right,
 }
@@ -17,22 +17,26 @@ pub(super) fn is_in(text: &str) -> bool {
 
 /// Reorders the pieces of a line from left-to-right display order to reading order.
 pub(super) fn in_reading_order(pieces: Vec<String>) -> Vec<String> {
-    let own: Vec<Option<Way>> = pieces.iter().map(|piece| way(piece)).collect();
-    let count = |way| own.iter().filter(|&&own| own == Some(way)).count();
-    let base = if count(Way::Left) >= count(Way::Right) { Way::Left } else { Way::Right };
-    let mut runs: Vec<(Way, Vec<String>)> = Vec::new();
-    for (piece, way) in pieces.into_iter().zip(settled(&own, base)) {
+    let own: Vec<Option<Direction>> = pieces.iter().map(|piece| direction(piece)).collect();
+    let count = |direction| own.iter().filter(|&&own| own == Some(direction)).count();
+    let base = if count(Direction::Left) >= count(Direction::Right) {
+        Direction::Left
+    } else {
+        Direction::Right
+    };
+    let mut runs: Vec<(Direction, Vec<String>)> = Vec::new();
+    for (piece, direction) in pieces.into_iter().zip(resolve_directions(&own, base)) {
         match runs.last_mut() {
-            Some((last, run)) if *last == way => run.push(piece),
-            _ => runs.push((way, vec![piece])),
+            Some((last, run)) if *last == direction => run.push(piece),
+            _ => runs.push((direction, vec![piece])),
         }
     }
-    for (way, run) in &mut runs {
-        if *way == Way::Left {
+    for (direction, run) in &mut runs {
+        if *direction == Direction::Left {
             run.reverse();
         }
     }
-    if base == Way::Left {
+    if base == Direction::Left {
         runs.reverse();
     }
     runs.into_iter().flat_map(|(_, run)| run).collect()
@@ -40,25 +44,25 @@ pub(super) fn in_reading_order(pieces: Vec<String>) -> Vec<String> {
 
 /// Gives every piece a direction. Spaces and punctuation take that of their neighbours if those agree, and
 /// otherwise that of the line.
-fn settled(own: &[Option<Way>], base: Way) -> Vec<Way> {
-    let mut settled = Vec::with_capacity(own.len());
+fn resolve_directions(own: &[Option<Direction>], base: Direction) -> Vec<Direction> {
+    let mut resolved = Vec::with_capacity(own.len());
     let mut before = base;
-    for (at, way) in own.iter().enumerate() {
-        let way = way.unwrap_or_else(|| {
+    for (at, direction) in own.iter().enumerate() {
+        let direction = direction.unwrap_or_else(|| {
             let after = own.iter().skip(at).copied().flatten().next().unwrap_or(base);
             if before == after { before } else { base }
         });
-        before = way;
-        settled.push(way);
+        before = direction;
+        resolved.push(direction);
     }
-    settled
+    resolved
 }
 
-fn way(piece: &str) -> Option<Way> {
+fn direction(piece: &str) -> Option<Direction> {
     if is_in(piece) {
-        Some(Way::Left)
+        Some(Direction::Left)
     } else if piece.chars().any(char::is_alphanumeric) {
-        Some(Way::Right)
+        Some(Direction::Right)
     } else {
         None
     }

@@ -35,11 +35,8 @@ impl Process for Engine {
         if stop.is_over() {
             return Err(Unanswered::Stopped);
         }
-        let mut answer = Vec::new();
-        let asked = self.answer(&mut question.concat().as_slice(), &mut answer);
-        match asked.is_ok() && take(&answer) {
-            true => Ok(()),
-            false => Err(Unanswered::Ended),
-        }
+        let mut response = Vec::new();
+        let served = self.serve_one(&mut question.concat().as_slice(), &mut response);
+        if served.is_ok() && take(&response) { Ok(()) } else { Err(Unanswered::Ended) }
     }
 }

@@ -38,21 +38,22 @@ impl Process for FailingProcess {
         _stop: &Deadline<'_>,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Unanswered> {
-        let mut answer = Vec::new();
-        self.engine.answer(&mut question.concat().as_slice(), &mut answer).unwrap();
+        let mut response = Vec::new();
+        self.engine.serve_one(&mut question.concat().as_slice(), &mut response).unwrap();
         // A response without reports at every line may be cut.
-        let is_careful = question[0][1] & 2 != 0;
-        let said = if is_careful { answer.len() } else { answer.len().min(self.says_at_most) };
+        let reports_every_line = question[0][1] & 2 != 0;
+        let said =
+            if reports_every_line { response.len() } else { response.len().min(self.says_at_most) };
         let from = u32::from_le_bytes(question[0][6..10].try_into().unwrap()) as usize;
         let fatal = question[1].iter().skip(from).position(|&byte| byte == b'x');
         let fatal = fatal.map(|at| line_around(question[1], from + at).start);
-        for record in answer[..said].chunks_exact(9) {
-            let mut one = Answers::default();
+        for record in response[..said].chunks_exact(9) {
+            let mut one = ResponseReader::default();
             one.feed(record);
             let is_behind = |at: usize| fatal.is_some_and(|fatal| at > fatal);
             let ends = match one.next() {
-                Some(Answer::At(at) | Answer::Match { start: at, .. }) => is_behind(at),
-                Some(Answer::Done) => fatal.is_some(),
+                Some(Response::DecidedTo(at) | Response::Match { start: at, .. }) => is_behind(at),
+                Some(Response::Done) => fatal.is_some(),
                 _ => false,
             };
             if ends {
@@ -67,18 +68,18 @@ impl Process for FailingProcess {
 }
 
 /// Searches a text with processes that go silent after `says_at_most` bytes.
-fn look(text: &str, pattern: &str, says_at_most: usize) -> (Vec<Found>, usize) {
+fn search(text: &str, pattern: &str, says_at_most: usize) -> (Vec<Found>, usize) {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let failing = Arc::new(Failing { says_at_most, started: AtomicUsize::new(0) });
     let processes: Arc<dyn Processes> = failing.clone();
     let backtracker = Backtracker::new(pattern.to_owned(), &processes, &stop).unwrap();
     let mut found = Vec::new();
-    let looked_to = backtracker.look(text.as_bytes(), false, u64::MAX, &stop, &mut |one| {
+    let searched_to = backtracker.search(text.as_bytes(), false, u64::MAX, &stop, &mut |one| {
         found.push(one);
         true
     });
-    assert_eq!(looked_to, text.len());
+    assert_eq!(searched_to, text.len());
     (found, failing.started.load(Ordering::Relaxed))
 }
 
@@ -88,7 +89,7 @@ proptest! {
         text in "[abx\n]{0,40}",
         says_at_most in 9_usize..60,
     ) {
-        let (found, started) = look(&text, "(?<=a)b", says_at_most);
+        let (found, started) = search(&text, "(?<=a)b", says_at_most);
         let mut expected = Vec::new();
         let mut start = 0;
         for line in text.split('\n') {
@@ -112,7 +113,7 @@ fn invalid_utf8_does_not_shift_a_match() {
     let ready = Backtracker::new("(?<=a)b".to_owned(), &InThisProcess::shared(), &stop).unwrap();
     for multiline in [false, true] {
         let mut found = Vec::new();
-        ready.look(b"\xff\n\xff\xfeab\xff ab\n", multiline, 1, &stop, &mut |one| {
+        ready.search(b"\xff\n\xff\xfeab\xff ab\n", multiline, 1, &stop, &mut |one| {
             found.push(one);
             true
         });
@@ -125,5 +126,5 @@ fn an_invalid_pattern_has_a_reason() {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let wrong = Backtracker::new("(?<=a".to_owned(), &InThisProcess::shared(), &stop);
-    assert!(matches!(wrong, Err(Unready::Wrong(reason)) if !reason.is_empty()));
+    assert!(matches!(wrong, Err(CompileError::Invalid(reason)) if !reason.is_empty()));
 }

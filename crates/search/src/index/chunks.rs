@@ -14,12 +14,13 @@ pub(super) fn chunks(text: &[u8], size: usize) -> impl Iterator<Item = Range<usi
     std::iter::from_fn(move || {
         let start = next?;
         let rest = &text[start..];
-        let end = match rest.len() <= size {
-            true => text.len(),
-            false => match memchr::memrchr(b'\n', &rest[..size]) {
+        let end = if rest.len() <= size {
+            text.len()
+        } else {
+            match memchr::memrchr(b'\n', &rest[..size]) {
                 Some(line_end) => start + line_end + 1,
                 None => memchr::memchr(b'\n', rest).map_or(text.len(), |end| start + end + 1),
-            },
+            }
         };
         next = (end < text.len()).then_some(end);
         Some(start..end)

@@ -4,10 +4,10 @@
 //! as ones followed by a zero. A dense list is a bitmap instead. A list stores no length: it ends with its
 //! bytes, padded with ones.
 
-use super::bits::Bits;
+use super::bits::BitSet;
 
 /// First byte of a bitmap. Otherwise the first byte is the number of low bits of a gap.
-const MAP: u8 = u8::MAX;
+const BITMAP: u8 = u8::MAX;
 
 /// Appends a list of ascending numbers below `all`.
 pub(super) fn encode(chunks: &[u16], all: usize, bytes: &mut Vec<u8>) {
@@ -21,14 +21,14 @@ pub(super) fn encode(chunks: &[u16], all: usize, bytes: &mut Vec<u8>) {
     for &chunk in chunks {
         let gap = u32::from(chunk) - next;
         next = u32::from(chunk) + 1;
-        writer.ones(gap >> low);
+        writer.put_unary(gap >> low);
         writer.put(gap & ((1 << low) - 1), low);
     }
     writer.end();
     let map_bytes = all.div_ceil(8);
     if bytes.len() - start > map_bytes + 1 {
         bytes.truncate(start);
-        bytes.push(MAP);
+        bytes.push(BITMAP);
         bytes.resize(start + 1 + map_bytes, 0);
         for &chunk in chunks {
             bytes[start + 1 + usize::from(chunk / 8)] |= 1 << (chunk % 8);
@@ -37,10 +37,10 @@ pub(super) fn encode(chunks: &[u16], all: usize, bytes: &mut Vec<u8>) {
 }
 
 /// Adds the numbers of a list to a set.
-pub(super) fn decode(bytes: &[u8], into: &mut Bits) {
+pub(super) fn decode(bytes: &[u8], into: &mut BitSet) {
     let Some((&low, bytes)) = bytes.split_first() else { return };
-    if low == MAP {
-        return into.add_bytes(bytes);
+    if low == BITMAP {
+        return into.union_bytes(bytes);
     }
     let mut reader = Reader { bytes, at: 0 };
     let mut next = 0_usize;
@@ -69,7 +69,7 @@ impl Writer<'_> {
     }
 
     /// `many` ones and a zero.
-    fn ones(&mut self, mut many: u32) {
+    fn put_unary(&mut self, mut many: u32) {
         while many >= 16 {
             self.put(0xffff, 16);
             many -= 16;
@@ -92,7 +92,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     /// Number of bits that `bits` has at least, at any position in a byte.
-    const SEEN: u32 = 57;
+    const PEEK_BITS: u32 = 57;
 
     /// The next bits, the first one lowest, followed by ones after the end.
     fn bits(&self) -> u64 {
@@ -109,9 +109,9 @@ impl Reader<'_> {
         let mut high = 0_u32;
         let mut bits = self.bits();
         let mut ones = (!bits).trailing_zeros();
-        while ones >= Reader::SEEN {
-            high += Reader::SEEN;
-            self.at += Reader::SEEN as usize;
+        while ones >= Reader::PEEK_BITS {
+            high += Reader::PEEK_BITS;
+            self.at += Reader::PEEK_BITS as usize;
             if self.at >= self.bytes.len() * 8 {
                 return None;
             }
@@ -120,10 +120,8 @@ impl Reader<'_> {
         }
         high += ones;
         self.at += ones as usize + 1;
-        let value = match ones + 1 + low <= Reader::SEEN {
-            true => bits >> (ones + 1),
-            false => self.bits(),
-        };
+        let value =
+            if ones + 1 + low <= Reader::PEEK_BITS { bits >> (ones + 1) } else { self.bits() };
         self.at += low as usize;
         if self.at > self.bytes.len() * 8 || low > 16 {
             return None;
@@ -151,16 +149,16 @@ mod tests {
             let mut bytes = vec![7];
             encode(&list, all, &mut bytes);
             prop_assert!(bytes.len() <= all.div_ceil(8) + 2);
-            let mut bits = Bits::none(all);
+            let mut bits = BitSet::empty(all);
             decode(&bytes[1..], &mut bits);
             let read: BTreeSet<u16> =
-                (0..u16::try_from(all).unwrap()).filter(|at| bits.has(usize::from(*at))).collect();
+                (0..u16::try_from(all).unwrap()).filter(|at| bits.contains(usize::from(*at))).collect();
             prop_assert_eq!(read, chunks);
         }
 
         #[test]
         fn invalid_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            decode(&bytes, &mut Bits::none(1_000));
+            decode(&bytes, &mut BitSet::empty(1_000));
         }
     }
 

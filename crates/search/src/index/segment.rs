@@ -5,19 +5,19 @@ use std::sync::OnceLock;
 
 use toolcrib_fs::{CachedFile, ContentHash, Stamp};
 
-use super::bits::Bits;
+use super::bits::BitSet;
 use super::chunks::{chunks, with_overlap};
-use super::posting_lists::Lists;
+use super::posting_lists::PostingLists;
 use super::postings;
-use crate::content_class::Nature;
-use crate::trigram::{self, GRAMS, PAIRS, Trigram};
+use crate::content_class::ContentClass;
+use crate::trigram::{self, PAIR_COUNT, TRIGRAM_COUNT, Trigram};
 
 /// The index of some files.
 #[derive(Debug)]
 pub(super) struct Segment {
     /// Unique within an index.
     pub(super) serial: u32,
-    pub(super) files: Vec<File>,
+    pub(super) files: Vec<IndexedFile>,
     /// Offset of each chunk in its file.
     starts: Vec<u32>,
     /// For each pair of bytes, the position in `last_bytes` of the trigrams that begin with it.
@@ -26,14 +26,14 @@ pub(super) struct Segment {
     lasts: Vec<u8>,
     /// The end of each trigram's list in `lists`.
     ends: Vec<u32>,
-    lists: Lists,
+    lists: PostingLists,
     /// The hash under which it is kept for later processes.
-    pub(super) kept: OnceLock<ContentHash>,
+    pub(super) cache_hash: OnceLock<ContentHash>,
     /// The file of each chunk.
-    pub(super) file_of: Vec<u16>,
+    pub(super) file_of_chunk: Vec<u16>,
     /// Files that are indexed by chunks: for every pattern, and for ASCII patterns only.
-    pub(super) plain: Bits,
-    pub(super) foreign: Bits,
+    pub(super) plain: BitSet,
+    pub(super) not_utf8: BitSet,
     /// The size of the largest file.
     pub(super) largest: u64,
 }
@@ -44,14 +44,14 @@ pub(super) struct Parts<'a> {
     pub(super) pairs: &'a [u32],
     pub(super) ends: &'a [u32],
     pub(super) lasts: &'a [u8],
-    pub(super) lists: &'a Lists,
+    pub(super) lists: &'a PostingLists,
 }
 
 /// A file as it was when it was read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct File {
+pub(super) struct IndexedFile {
     pub(super) stamp: Stamp,
-    pub(super) nature: Nature,
+    pub(super) class: ContentClass,
     first_chunk: u16,
     chunks: u16,
 }
@@ -69,9 +69,14 @@ const SEGMENT_FILES: usize = 8_192;
 /// A larger file is not indexed.
 pub(super) const MAX_FILE_BYTES: u64 = 16 << 20;
 
-impl File {
-    pub(super) fn new(stamp: Stamp, nature: Nature, first_chunk: u16, chunks: u16) -> File {
-        File { stamp, nature, first_chunk, chunks }
+impl IndexedFile {
+    pub(super) fn new(
+        stamp: Stamp,
+        class: ContentClass,
+        first_chunk: u16,
+        chunks: u16,
+    ) -> IndexedFile {
+        IndexedFile { stamp, class, first_chunk, chunks }
     }
 }
 
@@ -79,25 +84,25 @@ impl Segment {
     /// Assembles a segment from consistent components: [`Parts`] in their order.
     pub(super) fn from_parts(
         serial: u32,
-        files: Vec<File>,
+        files: Vec<IndexedFile>,
         [starts, pairs, ends]: [Vec<u32>; 3],
         lasts: Vec<u8>,
-        lists: Lists,
+        lists: PostingLists,
     ) -> Segment {
-        let mut file_of = vec![0; starts.len()];
-        let (mut plain, mut foreign) = (Bits::none(files.len()), Bits::none(files.len()));
+        let mut file_of_chunk = vec![0; starts.len()];
+        let (mut plain, mut not_utf8) = (BitSet::empty(files.len()), BitSet::empty(files.len()));
         for (at, file) in files.iter().enumerate() {
             let first = usize::from(file.first_chunk);
-            let chunks = &mut file_of[first..first + usize::from(file.chunks)];
+            let chunks = &mut file_of_chunk[first..first + usize::from(file.chunks)];
             chunks.fill(u16::try_from(at).unwrap_or(u16::MAX));
-            match file.nature {
-                Nature::Plain => plain.set(at),
-                Nature::Foreign => foreign.set(at),
-                Nature::Odd | Nature::Binary => {}
+            match file.class {
+                ContentClass::Plain => plain.set(at),
+                ContentClass::NotUtf8 => not_utf8.set(at),
+                ContentClass::NeedsDecoding | ContentClass::Binary => {}
             }
         }
         let largest = files.iter().map(|file| file.stamp.size).max().unwrap_or(0);
-        let kept = OnceLock::new();
+        let cache_hash = OnceLock::new();
         Segment {
             serial,
             files,
@@ -106,10 +111,10 @@ impl Segment {
             lasts,
             ends,
             lists,
-            kept,
-            file_of,
+            cache_hash,
+            file_of_chunk,
             plain,
-            foreign,
+            not_utf8,
             largest,
         }
     }
@@ -121,7 +126,7 @@ impl Segment {
 
     /// Reads the lists from the end of the segment's file, which has `bytes` bytes.
     pub(super) fn with_lists_in(self, file: CachedFile, bytes: usize) -> Segment {
-        let lists = self.lists.at_end_of(file, bytes);
+        let lists = self.lists.moved_to_file(file, bytes);
         Segment { lists, ..self }
     }
 
@@ -129,7 +134,7 @@ impl Segment {
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.files[..])
             + size_of_val(&self.starts[..])
-            + size_of_val(&self.file_of[..])
+            + size_of_val(&self.file_of_chunk[..])
             + size_of_val(&self.pairs[..])
             + size_of_val(&self.ends[..])
             + self.lasts.len()
@@ -141,71 +146,72 @@ impl Segment {
     }
 
     /// The chunks of a file.
-    pub(super) fn chunks_of(&self, file: &File) -> Range<usize> {
+    pub(super) fn chunks_of(&self, file: &IndexedFile) -> Range<usize> {
         let first = usize::from(file.first_chunk);
         first..first + usize::from(file.chunks)
     }
 
     /// The range of a chunk in its file.
-    pub(super) fn place_of(&self, file: &File, chunk: usize) -> Range<u64> {
-        let end = match chunk + 1 < self.chunks_of(file).end {
-            true => u64::from(self.starts[chunk + 1]),
-            false => file.stamp.size,
+    pub(super) fn chunk_range(&self, file: &IndexedFile, chunk: usize) -> Range<u64> {
+        let end = if chunk + 1 < self.chunks_of(file).end {
+            u64::from(self.starts[chunk + 1])
+        } else {
+            file.stamp.size
         };
         u64::from(self.starts[chunk])..end
     }
 
     /// Adds the chunks that contain a trigram.
-    pub(super) fn add_gram(&self, gram: Trigram, into: &mut Bits) {
-        if let Some(at) = self.list_of(gram) {
+    pub(super) fn add_gram(&self, gram: Trigram, into: &mut BitSet) {
+        if let Some(at) = self.list_position(gram) {
             self.add_lists(at..at + 1, into);
         }
     }
 
     /// The length of a trigram's list: the longer, the more chunks contain the trigram.
     pub(super) fn gram_bytes(&self, gram: Trigram) -> usize {
-        self.list_of(gram).map_or(0, |at| self.place_of_lists(at..at + 1).len())
+        self.list_position(gram).map_or(0, |at| self.lists_range(at..at + 1).len())
     }
 
     /// Adds the chunks that contain a pair of bytes.
-    pub(super) fn add_pair(&self, pair: u32, into: &mut Bits) {
-        self.add_lists(self.beginning_with(pair as usize), into);
+    pub(super) fn add_pair(&self, pair: u32, into: &mut BitSet) {
+        self.add_lists(self.lists_starting_with(pair as usize), into);
     }
 
-    fn beginning_with(&self, pair: usize) -> Range<usize> {
+    fn lists_starting_with(&self, pair: usize) -> Range<usize> {
         self.pairs[pair] as usize..self.pairs[pair + 1] as usize
     }
 
-    fn list_of(&self, gram: Trigram) -> Option<usize> {
+    fn list_position(&self, gram: Trigram) -> Option<usize> {
         let (pair, last) = ((gram >> 7) as usize, (gram & 0x7f) as u8);
-        let range = self.beginning_with(pair);
+        let range = self.lists_starting_with(pair);
         Some(range.start + self.lasts[range].binary_search(&last).ok()?)
     }
 
     /// Adds the chunks of consecutive lists. If the lists cannot be read or are damaged, adds every chunk.
-    fn add_lists(&self, lists: Range<usize>, into: &mut Bits) {
-        let place = self.place_of_lists(lists.clone());
-        let all = self.lists.with(place.clone(), |bytes| {
+    fn add_lists(&self, lists: Range<usize>, into: &mut BitSet) {
+        let range = self.lists_range(lists.clone());
+        let all = self.lists.with(range.clone(), |bytes| {
             for at in lists {
-                let list = self.place_of_lists(at..at + 1);
-                postings::decode(&bytes[list.start - place.start..list.end - place.start], into);
+                let list = self.lists_range(at..at + 1);
+                postings::decode(&bytes[list.start - range.start..list.end - range.start], into);
             }
         });
         if all.is_none() {
-            into.add(&Bits::all(self.chunk_count()));
+            into.union(&BitSet::full(self.chunk_count()));
         }
     }
 
-    fn place_of_lists(&self, lists: Range<usize>) -> Range<usize> {
+    fn lists_range(&self, lists: Range<usize>) -> Range<usize> {
         let end_of = |at: usize| if at == 0 { 0 } else { self.ends[at - 1] as usize };
         end_of(lists.start)..end_of(lists.end)
     }
 }
 
 /// Builds a segment from files.
-pub(super) struct Builder {
+pub(super) struct SegmentBuilder {
     chunk_bytes: usize,
-    files: Vec<File>,
+    files: Vec<IndexedFile>,
     starts: Vec<u32>,
     /// The trigrams of all chunks, concatenated, and the end of each chunk's trigrams.
     grams: Vec<Trigram>,
@@ -215,11 +221,11 @@ pub(super) struct Builder {
     round: u8,
 }
 
-impl Builder {
-    pub(super) fn new(chunk_bytes: usize) -> Builder {
+impl SegmentBuilder {
+    pub(super) fn new(chunk_bytes: usize) -> SegmentBuilder {
         let (files, starts, grams, gram_ends) = Default::default();
-        let seen = vec![0; GRAMS];
-        Builder { chunk_bytes, files, starts, grams, gram_ends, seen, round: 0 }
+        let seen = vec![0; TRIGRAM_COUNT];
+        SegmentBuilder { chunk_bytes, files, starts, grams, gram_ends, seen, round: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -233,28 +239,29 @@ impl Builder {
     }
 
     /// Adds a file. A file with too many chunks for a segment is treated as `NeedsDecoding`.
-    pub(super) fn add(&mut self, stamp: Stamp, nature: Nature, bytes: &[u8]) {
+    pub(super) fn add(&mut self, stamp: Stamp, class: ContentClass, bytes: &[u8]) {
         let first_chunk = u16::try_from(self.starts.len()).unwrap_or(u16::MAX);
-        let mut file = File { stamp, nature, first_chunk, chunks: 0 };
-        if matches!(nature, Nature::Plain | Nature::Foreign) {
+        let mut file = IndexedFile { stamp, class, first_chunk, chunks: 0 };
+        if matches!(class, ContentClass::Plain | ContentClass::NotUtf8) {
             let count = chunks(bytes, self.chunk_bytes).count();
-            match u16::try_from(self.starts.len() + count).is_ok() {
-                true => chunks(bytes, self.chunk_bytes).for_each(|chunk| self.chunk(bytes, chunk)),
-                false => file.nature = Nature::Odd,
+            if u16::try_from(self.starts.len() + count).is_ok() {
+                chunks(bytes, self.chunk_bytes).for_each(|chunk| self.add_chunk(bytes, chunk));
+            } else {
+                file.class = ContentClass::NeedsDecoding;
             }
             file.chunks = u16::try_from(self.starts.len() - usize::from(first_chunk)).unwrap_or(0);
         }
         self.files.push(file);
     }
 
-    fn chunk(&mut self, bytes: &[u8], chunk: Range<usize>) {
+    fn add_chunk(&mut self, bytes: &[u8], chunk: Range<usize>) {
         self.starts.push(u32::try_from(chunk.start).unwrap_or(u32::MAX));
         self.round = self.round.wrapping_add(1);
         if self.round == 0 {
             self.seen.fill(0);
             self.round = 1;
         }
-        let Builder { grams, seen, round, .. } = self;
+        let SegmentBuilder { grams, seen, round, .. } = self;
         let mut take = |gram: Trigram| {
             let seen = &mut seen[gram as usize];
             if *seen != *round {
@@ -263,7 +270,7 @@ impl Builder {
             }
         };
         let text = &bytes[with_overlap(bytes, &chunk)];
-        trigram::each(text, &mut take);
+        trigram::for_each_trigram(text, &mut take);
         // At the end of the file, the last two bytes begin a trigram as well.
         if chunk.end == bytes.len()
             && let [.., one, two] = text
@@ -277,16 +284,16 @@ impl Builder {
     pub(super) fn finish(&mut self, serial: u32) -> Segment {
         let (files, starts) = (std::mem::take(&mut self.files), std::mem::take(&mut self.starts));
         let (grams, ends) = (std::mem::take(&mut self.grams), std::mem::take(&mut self.gram_ends));
-        let (places, chunk_of) = sorted_by_gram(&grams, &ends);
+        let (starts_of, chunk_of) = sorted_by_gram(&grams, &ends);
         drop(grams);
         let count = |list: &[u8]| u32::try_from(list.len()).unwrap_or(u32::MAX);
-        let mut pairs = Vec::with_capacity(PAIRS + 1);
+        let mut pairs = Vec::with_capacity(PAIR_COUNT + 1);
         let (mut lasts, mut ends, mut postings) = (Vec::new(), Vec::new(), Vec::new());
-        for gram in 0..GRAMS {
+        for gram in 0..TRIGRAM_COUNT {
             if gram & 0x7f == 0 {
                 pairs.push(count(&lasts));
             }
-            let list = &chunk_of[places[gram] as usize..places[gram + 1] as usize];
+            let list = &chunk_of[starts_of[gram] as usize..starts_of[gram + 1] as usize];
             if !list.is_empty() {
                 lasts.push((gram & 0x7f) as u8);
                 postings::encode(list, starts.len(), &mut postings);
@@ -297,18 +304,24 @@ impl Builder {
         lasts.shrink_to_fit();
         ends.shrink_to_fit();
         postings.shrink_to_fit();
-        Segment::from_parts(serial, files, [starts, pairs, ends], lasts, Lists::Held(postings))
+        Segment::from_parts(
+            serial,
+            files,
+            [starts, pairs, ends],
+            lasts,
+            PostingLists::InMemory(postings),
+        )
     }
 }
 
 /// The chunks sorted by trigram, and the start of each trigram's chunks.
 fn sorted_by_gram(grams: &[Trigram], ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
-    let mut places = vec![0_u32; GRAMS + 1];
-    grams.iter().for_each(|gram| places[*gram as usize + 1] += 1);
-    for at in 0..GRAMS {
-        places[at + 1] += places[at];
+    let mut starts_of = vec![0_u32; TRIGRAM_COUNT + 1];
+    grams.iter().for_each(|gram| starts_of[*gram as usize + 1] += 1);
+    for at in 0..TRIGRAM_COUNT {
+        starts_of[at + 1] += starts_of[at];
     }
-    let mut next = places.clone();
+    let mut next = starts_of.clone();
     let mut chunk_of = vec![0_u16; grams.len()];
     let mut start = 0;
     for (chunk, &end) in ends.iter().enumerate() {
@@ -320,5 +333,5 @@ fn sorted_by_gram(grams: &[Trigram], ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
         }
         start = end;
     }
-    (places, chunk_of)
+    (starts_of, chunk_of)
 }

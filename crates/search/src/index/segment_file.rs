@@ -6,30 +6,30 @@ use std::ops::Range;
 
 use toolcrib_fs::Stamp;
 
-use super::posting_lists::Lists;
-use super::segment::{File, Segment};
-use crate::content_class::Nature;
-use crate::trigram::PAIRS;
+use super::posting_lists::PostingLists;
+use super::segment::{IndexedFile, Segment};
+use crate::content_class::ContentClass;
+use crate::trigram::PAIR_COUNT;
 
 /// The header. Another version may classify texts or compute trigrams differently.
-const MARK: &[u8] = concat!("toolcrib index 1 of ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
+const HEADER: &[u8] = concat!("toolcrib index 1 of ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
 
 /// Writes the header, the chunk size, the counts, and then all components, with the posting lists at the end.
 /// `None` if the lists cannot be read.
 pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Option<Vec<u8>> {
-    let mut bytes = MARK.to_vec();
-    put(&mut bytes, chunk_bytes as u64);
+    let mut bytes = HEADER.to_vec();
+    push_number(&mut bytes, chunk_bytes as u64);
     let parts = segment.parts();
     let counts = [segment.files.len(), parts.starts.len(), parts.lasts.len(), parts.lists.len()];
-    counts.iter().for_each(|count| put(&mut bytes, *count as u64));
+    counts.iter().for_each(|count| push_number(&mut bytes, *count as u64));
     for file in &segment.files {
         let Stamp { identity, size, modified, changed, is_shared } = file.stamp;
-        [identity.0, identity.1, size].iter().for_each(|number| put(&mut bytes, *number));
+        [identity.0, identity.1, size].iter().for_each(|number| push_number(&mut bytes, *number));
         let times = [modified.0, modified.1, changed.0, changed.1];
-        times.iter().for_each(|time| put(&mut bytes, time.cast_unsigned()));
+        times.iter().for_each(|time| push_number(&mut bytes, time.cast_unsigned()));
         let Range { start, end } = segment.chunks_of(file);
-        let rest = [u64::from(is_shared), nature_number(file.nature), start as u64, end as u64];
-        rest.iter().for_each(|number| put(&mut bytes, *number));
+        let rest = [u64::from(is_shared), class_number(file.class), start as u64, end as u64];
+        rest.iter().for_each(|number| push_number(&mut bytes, *number));
     }
     for list in [parts.starts, parts.pairs, parts.ends] {
         list.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
@@ -41,7 +41,7 @@ pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Option<Vec<u8>>
 
 /// Parses a segment. `None` if the bytes are invalid or have another chunk size.
 pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Option<Segment> {
-    let mut rest = Rest(bytes.strip_prefix(MARK)?);
+    let mut rest = ByteReader(bytes.strip_prefix(HEADER)?);
     if rest.number()? != chunk_bytes as u64 {
         return None;
     }
@@ -54,13 +54,13 @@ pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Optio
     }
     let mut all = Vec::with_capacity(files);
     for _ in 0..files {
-        all.push(file(&mut rest, starts)?);
+        all.push(read_file_entry(&mut rest, starts)?);
     }
     let starts = rest.numbers(starts)?;
-    let pairs = rest.numbers(PAIRS + 1)?;
+    let pairs = rest.numbers(PAIR_COUNT + 1)?;
     let ends = rest.numbers(grams)?;
     let lasts = rest.take(grams)?.to_vec();
-    let lists = Lists::Held(rest.take(lists)?.to_vec());
+    let lists = PostingLists::InMemory(rest.take(lists)?.to_vec());
     let grow = |list: &[u32]| list.is_sorted();
     let holds = rest.0.is_empty()
         && grow(&pairs)
@@ -71,32 +71,33 @@ pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Optio
     holds.then(|| Segment::from_parts(serial, all, [starts, pairs, ends], lasts, lists))
 }
 
-fn file(rest: &mut Rest<'_>, chunks: usize) -> Option<File> {
+fn read_file_entry(rest: &mut ByteReader<'_>, chunks: usize) -> Option<IndexedFile> {
     let identity = (rest.number()?, rest.number()?);
     let size = rest.number()?;
     let modified = (rest.number()?.cast_signed(), rest.number()?.cast_signed());
     let changed = (rest.number()?.cast_signed(), rest.number()?.cast_signed());
     let is_shared = rest.number()? != 0;
     let stamp = Stamp { identity, size, modified, changed, is_shared };
-    let nature = NATURES.get(usize::try_from(rest.number()?).ok()?)?;
+    let class = CLASSES.get(usize::try_from(rest.number()?).ok()?)?;
     let (start, end) = (u16::try_from(rest.number()?).ok()?, u16::try_from(rest.number()?).ok()?);
     let holds = start <= end && usize::from(end) <= chunks;
-    holds.then(|| File::new(stamp, *nature, start, end - start))
+    holds.then(|| IndexedFile::new(stamp, *class, start, end - start))
 }
 
-const NATURES: [Nature; 4] = [Nature::Plain, Nature::Foreign, Nature::Odd, Nature::Binary];
+const CLASSES: [ContentClass; 4] =
+    [ContentClass::Plain, ContentClass::NotUtf8, ContentClass::NeedsDecoding, ContentClass::Binary];
 
-fn nature_number(nature: Nature) -> u64 {
-    NATURES.iter().position(|known| *known == nature).unwrap_or(2) as u64
+fn class_number(class: ContentClass) -> u64 {
+    CLASSES.iter().position(|known| *known == class).unwrap_or(2) as u64
 }
 
-fn put(bytes: &mut Vec<u8>, number: u64) {
+fn push_number(bytes: &mut Vec<u8>, number: u64) {
     bytes.extend_from_slice(&number.to_le_bytes());
 }
 
-struct Rest<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -120,12 +121,12 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::bits::Bits;
-    use super::super::segment::Builder;
+    use super::super::bits::BitSet;
+    use super::super::segment::SegmentBuilder;
     use super::*;
 
     fn segment() -> Segment {
-        let mut builder = Builder::new(64);
+        let mut builder = SegmentBuilder::new(64);
         for at in 0..40 {
             let stamp = Stamp {
                 identity: (1, at),
@@ -135,8 +136,8 @@ mod tests {
                 is_shared: at % 2 == 0,
             };
             let text = format!("line {at}\n").repeat(20);
-            let nature = NATURES[usize::try_from(at).unwrap() % 4];
-            builder.add(stamp, nature, text.as_bytes());
+            let class = CLASSES[usize::try_from(at).unwrap() % 4];
+            builder.add(stamp, class, text.as_bytes());
         }
         builder.finish(7)
     }
@@ -147,7 +148,7 @@ mod tests {
         let bytes = to_bytes(&one, 64).unwrap();
         let two = from_bytes(&bytes, 64, 9).unwrap();
         let chunks = |segment: &Segment| {
-            let mut bits = Bits::none(segment.chunk_count());
+            let mut bits = BitSet::empty(segment.chunk_count());
             segment.add_gram(gram, &mut bits);
             bits
         };
@@ -168,8 +169,8 @@ mod tests {
                 bytes.truncate(cut % bytes.len());
             }
             if let Some(read) = from_bytes(&bytes, 64, 1) {
-                let mut bits = Bits::none(read.chunk_count());
-                (0..PAIRS).for_each(|pair| read.add_pair(pair as u32, &mut bits));
+                let mut bits = BitSet::empty(read.chunk_count());
+                (0..PAIR_COUNT).for_each(|pair| read.add_pair(pair as u32, &mut bits));
             }
         }
     }

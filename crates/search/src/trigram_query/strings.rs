@@ -21,7 +21,7 @@ impl Strings {
     }
 
     /// The strings that `make` returns. `None` if there are none or too many.
-    pub(super) fn few(count: usize, make: impl FnOnce() -> Vec<Vec<u8>>) -> Option<Strings> {
+    pub(super) fn if_few(count: usize, make: impl FnOnce() -> Vec<Vec<u8>>) -> Option<Strings> {
         if count == 0 || count > MAX {
             return None;
         }
@@ -41,7 +41,7 @@ impl Strings {
     }
 
     /// The concatenations of each string with each of `others`. `None` if they are too many.
-    pub(super) fn times(&self, others: &Strings) -> Option<Strings> {
+    pub(super) fn cross_product(&self, others: &Strings) -> Option<Strings> {
         let count = self.0.len() * others.0.len();
         let bytes = |strings: &Strings| strings.0.iter().map(Vec::len).max().unwrap_or(0);
         if count > MAX || count * (bytes(self) + bytes(others)) > MAX_BYTES {
@@ -52,17 +52,17 @@ impl Strings {
     }
 
     /// The union of both sets. `None` if it is too large.
-    pub(super) fn plus(&self, others: &Strings) -> Option<Strings> {
+    pub(super) fn union(&self, others: &Strings) -> Option<Strings> {
         Strings::of(self.0.iter().chain(&others.0).cloned().collect())
     }
 
     /// The first bytes of each string.
-    pub(super) fn firsts(&self, bytes: usize) -> Strings {
+    pub(super) fn prefixes(&self, bytes: usize) -> Strings {
         Strings::cut(self.0.iter().map(|string| string[..bytes.min(string.len())].to_vec()))
     }
 
     /// The last bytes of each string.
-    pub(super) fn lasts(&self, bytes: usize) -> Strings {
+    pub(super) fn suffixes(&self, bytes: usize) -> Strings {
         let last = |string: &Vec<u8>| string[string.len() - bytes.min(string.len())..].to_vec();
         Strings::cut(self.0.iter().map(last))
     }

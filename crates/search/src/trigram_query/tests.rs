@@ -19,19 +19,19 @@ struct Has(BTreeSet<Trigram>);
 impl Has {
     fn of(text: &[u8]) -> Has {
         let mut grams = BTreeSet::new();
-        trigram::each(&[text, b"\n"].concat(), |gram| {
+        trigram::for_each_trigram(&[text, b"\n"].concat(), |gram| {
             grams.insert(gram);
         });
         Has(grams)
     }
 
-    fn meets(&self, plan: &TrigramQuery) -> bool {
-        match plan {
+    fn accepts(&self, query: &TrigramQuery) -> bool {
+        match query {
             TrigramQuery::All => true,
             TrigramQuery::Gram(gram) => self.0.contains(gram),
             TrigramQuery::Pair(pair) => self.0.range(pair << 7..(pair + 1) << 7).next().is_some(),
-            TrigramQuery::Every(plans) => plans.iter().all(|plan| self.meets(plan)),
-            TrigramQuery::Any(plans) => plans.iter().any(|plan| self.meets(plan)),
+            TrigramQuery::And(queries) => queries.iter().all(|query| self.accepts(query)),
+            TrigramQuery::Or(queries) => queries.iter().any(|query| self.accepts(query)),
         }
     }
 }
@@ -133,41 +133,47 @@ proptest! {
         let pattern = if word { format!(r"\b(?:{pattern})\b") } else { pattern };
         let Some(ready) = ready(&pattern, ignore_case, multiline) else { return Ok(()) };
         for text in texts {
-            let met = Has::of(text.as_bytes()).meets(&ready.plan);
+            let accepted = Has::of(text.as_bytes()).accepts(&ready.trigram_query);
             let found = matches(&ready, text.as_bytes());
-            prop_assert!(met || !found, "{pattern:?} -> {:?} {text:?}", ready.plan);
+            prop_assert!(accepted || !found, "{pattern:?} -> {:?} {text:?}", ready.trigram_query);
         }
     }
 
     #[test]
-    fn a_substring_of_a_text_is_accepted_by_its_query(text in a_text(), from in 0_usize..40, length in 1_usize..9, ignore_case: bool) {
+    fn a_substring_of_a_text_is_accepted_by_its_query(
+        text in a_text(),
+        from in 0_usize..40,
+        length in 1_usize..9,
+        ignore_case: bool,
+    ) {
         let piece: String = text.chars().skip(from).take(length).collect();
         let wanted = PatternOptions { pattern: &piece, literal: true, ignore_case, multiline: true };
         let ready = made(wanted).unwrap();
-        prop_assert!(Has::of(text.as_bytes()).meets(&ready.plan), "{:?}", ready.plan);
+        prop_assert!(Has::of(text.as_bytes()).accepts(&ready.trigram_query), "{:?}", ready.trigram_query);
     }
 }
 
 #[test]
 fn selective_patterns_have_selective_queries() {
-    let plan = |pattern: &str, ignore_case| ready(pattern, ignore_case, false).unwrap().plan;
+    let query =
+        |pattern: &str, ignore_case| ready(pattern, ignore_case, false).unwrap().trigram_query;
     let gram = |text: &[u8; 3]| TrigramQuery::Gram(trigram::trigram(*text));
-    assert_eq!(plan("abc", false), gram(b"abc"));
-    assert_eq!(plan("abcd", false), TrigramQuery::Every(vec![gram(b"abc"), gram(b"bcd")]));
-    assert_eq!(plan("abc|bcd", false), TrigramQuery::Any(vec![gram(b"abc"), gram(b"bcd")]));
-    assert_eq!(plan("a.*bcd", false), gram(b"bcd"));
-    assert_eq!(plan("ab", false), TrigramQuery::Pair(trigram::trigram([0, b'a', b'b'])));
-    assert!(!plan("pm_resume", true).is_all() && !plan("[A-Z]+_RESUME", false).is_all());
-    assert!(!plan(r"=\s*~0", false).is_all() && !plan(r"\bword\b", false).is_all());
+    assert_eq!(query("abc", false), gram(b"abc"));
+    assert_eq!(query("abcd", false), TrigramQuery::And(vec![gram(b"abc"), gram(b"bcd")]));
+    assert_eq!(query("abc|bcd", false), TrigramQuery::Or(vec![gram(b"abc"), gram(b"bcd")]));
+    assert_eq!(query("a.*bcd", false), gram(b"bcd"));
+    assert_eq!(query("ab", false), TrigramQuery::Pair(trigram::trigram([0, b'a', b'b'])));
+    assert!(!query("pm_resume", true).is_all() && !query("[A-Z]+_RESUME", false).is_all());
+    assert!(!query(r"=\s*~0", false).is_all() && !query(r"\bword\b", false).is_all());
     for all in ["a", "a*", ".", r"\w{5}\s+\w{5}", "[A-Z]{3}", "(?:abc)?", "abc|.", "^$"] {
-        assert!(plan(all, false).is_all(), "{all}: {:?}", plan(all, false));
+        assert!(query(all, false).is_all(), "{all}: {:?}", query(all, false));
     }
 }
 
 #[test]
 fn a_text_without_required_trigrams_is_rejected() {
     let lacks = |pattern: &str, text: &str| {
-        !Has::of(text.as_bytes()).meets(&ready(pattern, false, false).unwrap().plan)
+        !Has::of(text.as_bytes()).accepts(&ready(pattern, false, false).unwrap().trigram_query)
     };
     assert!(lacks("PM_RESUME", "pm_resume PM_RESUM") && lacks("[A-Z]+_RESUME", "a_RESUME"));
     assert!(lacks("abc|bcd", "ab cd") && lacks(r"=\s*~0", "= 0"));
@@ -175,10 +181,10 @@ fn a_text_without_required_trigrams_is_rejected() {
 
 #[test]
 fn the_query_of_a_large_pattern_is_small() {
-    fn size(plan: &TrigramQuery) -> usize {
-        match plan {
-            TrigramQuery::Every(plans) | TrigramQuery::Any(plans) => {
-                1 + plans.iter().map(size).sum::<usize>()
+    fn size(query: &TrigramQuery) -> usize {
+        match query {
+            TrigramQuery::And(queries) | TrigramQuery::Or(queries) => {
+                1 + queries.iter().map(size).sum::<usize>()
             }
             _ => 1,
         }
@@ -193,7 +199,7 @@ fn the_query_of_a_large_pattern_is_small() {
         (nested, false),
     ] {
         if let Some(ready) = ready(&pattern, ignore_case, false) {
-            assert!(size(&ready.plan) < 30_000, "{}", &pattern[..20]);
+            assert!(size(&ready.trigram_query) < 30_000, "{}", &pattern[..20]);
         }
     }
 }

@@ -25,9 +25,10 @@ impl Decoder for Half {
             return Decoded::Binary;
         }
         let is_latin = std::str::from_utf8(bytes).is_err();
-        let letters: String = match is_latin {
-            true => bytes.iter().map(|byte| char::from(*byte)).collect(),
-            false => String::from_utf8_lossy(bytes).into_owned(),
+        let letters: String = if is_latin {
+            bytes.iter().map(|byte| char::from(*byte)).collect()
+        } else {
+            String::from_utf8_lossy(bytes).into_owned()
         };
         let letters = if letters.contains('\n') { letters } else { letters.replace('\r', "\n") };
         Decoded::Text(letters.into_bytes().into(), is_latin.then_some("Latin-1"))

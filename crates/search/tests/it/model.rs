@@ -179,9 +179,10 @@ impl Model<'_> {
     fn link(&mut self, path: &Path, other: &Path) -> io::Result<&'static str> {
         fs::hard_link(path, other)?;
         let listed = self.grove.list(walk);
-        match listed.iter().any(|listed| self.top.join(listed) == other) {
-            true => Ok("link"),
-            false => fs::remove_file(other).map(|()| "no link"),
+        if listed.iter().any(|listed| self.top.join(listed) == other) {
+            Ok("link")
+        } else {
+            fs::remove_file(other).map(|()| "no link")
         }
     }
 
@@ -248,9 +249,10 @@ impl Model<'_> {
         if all.len() > 150 {
             fs::remove_dir_all(self.top.join(self.random.one_of(&NAMES)))?;
         }
-        match all.is_empty() {
-            true => Err(io::Error::other("the tree is empty")),
-            false => Ok(all[self.random.below(all.len())].clone()),
+        if all.is_empty() {
+            Err(io::Error::other("the tree is empty"))
+        } else {
+            Ok(all[self.random.below(all.len())].clone())
         }
     }
 

@@ -23,7 +23,7 @@ const MAX_FREQUENT: usize = 1_024;
 const FREQUENT_WINDOW: usize = 100;
 
 /// A search is never given up below this cost.
-const LEAST_MAX_COST: isize = 256;
+const MIN_MAX_COST: isize = 256;
 
 /// From this cost on, a split after a long run of equal lines is good enough.
 const GOOD_ENOUGH_COST: isize = 256;
@@ -33,7 +33,7 @@ const LONG_RUN: isize = 20;
 
 /// Marks a diagonal that the backward search has not reached. Half of the range, so that a diagonal can be
 /// added.
-const BEYOND: isize = isize::MAX / 2;
+const UNREACHABLE: isize = isize::MAX / 2;
 
 /// A split is good enough if its distance from the start of the search is this many times the cost.
 const GOOD_ENOUGH_FACTOR: isize = 4;
@@ -70,7 +70,7 @@ fn occurrences(lines: &[u32]) -> Vec<usize> {
 struct Side {
     lines: Vec<u32>,
     /// The position of each of them in the text.
-    places: Vec<usize>,
+    positions: Vec<usize>,
 }
 
 /// How often the other text has a line.
@@ -91,19 +91,19 @@ impl Side {
             _ => Frequency::Sometimes,
         };
         let frequencies: Vec<Frequency> = text[inner.clone()].iter().map(frequency).collect();
-        let mut side = Side { lines: Vec::new(), places: Vec::new() };
+        let mut side = Side { lines: Vec::new(), positions: Vec::new() };
         for (at, frequency) in frequencies.iter().enumerate() {
-            let place = inner.start + at;
+            let position = inner.start + at;
             let is_searched = match frequency {
                 Frequency::Never => false,
                 Frequency::Sometimes => true,
-                Frequency::Often => !stands_among_unmatched(&frequencies, at),
+                Frequency::Often => !is_among_unmatched(&frequencies, at),
             };
             if is_searched {
-                side.lines.push(text[place]);
-                side.places.push(place);
+                side.lines.push(text[position]);
+                side.positions.push(position);
             } else {
-                changed[place] = true;
+                changed[position] = true;
             }
         }
         side
@@ -111,7 +111,7 @@ impl Side {
 }
 
 /// Whether most lines around a frequent one, up to the next ordinary line on each side, have no match.
-fn stands_among_unmatched(frequencies: &[Frequency], at: usize) -> bool {
+fn is_among_unmatched(frequencies: &[Frequency], at: usize) -> bool {
     let count = |lines: &mut dyn Iterator<Item = &Frequency>| {
         // The frequent line itself is counted on both sides.
         let (mut never, mut often) = (0, 1);
@@ -171,17 +171,17 @@ impl Frontier {
         Frontier { reached: vec![0; old + new + 3], zero, from: 0, to: 0 }
     }
 
-    fn begin(&mut self, diagonal: isize, place: isize) {
+    fn begin(&mut self, diagonal: isize, position: isize) {
         (self.from, self.to) = (diagonal, diagonal);
-        self.set(diagonal, place);
+        self.set(diagonal, position);
     }
 
     fn get(&self, diagonal: isize) -> isize {
         self.reached[(diagonal + self.zero).cast_unsigned()]
     }
 
-    fn set(&mut self, diagonal: isize, place: isize) {
-        self.reached[(diagonal + self.zero).cast_unsigned()] = place;
+    fn set(&mut self, diagonal: isize, position: isize) {
+        self.reached[(diagonal + self.zero).cast_unsigned()] = position;
     }
 
     /// Extends the range by one diagonal on each side, or shrinks it at a boundary. `beyond` marks unreached
@@ -201,7 +201,7 @@ impl Frontier {
         }
     }
 
-    fn has(&self, diagonal: isize) -> bool {
+    fn contains(&self, diagonal: isize) -> bool {
         (self.from..=self.to).contains(&diagonal)
     }
 
@@ -232,7 +232,7 @@ impl<'a> Search<'a> {
             changes,
             forward: Frontier::new(olds, news),
             backward: Frontier::new(olds, news),
-            max_cost: root.cast_signed().max(LEAST_MAX_COST),
+            max_cost: root.cast_signed().max(MIN_MAX_COST),
             steps: 0,
         }
     }
@@ -241,10 +241,8 @@ impl<'a> Search<'a> {
         let mut parts = vec![whole];
         while let Some(mut part) = parts.pop() {
             self.strip_equal_ends(&mut part);
-            let split = match part.old.is_empty() || part.new.is_empty() {
-                true => None,
-                false => self.split(&part),
-            };
+            let split =
+                if part.old.is_empty() || part.new.is_empty() { None } else { self.split(&part) };
             let Some(split) = split else {
                 self.mark(&part);
                 continue;
@@ -264,8 +262,8 @@ impl<'a> Search<'a> {
     }
 
     fn mark(&mut self, part: &Part) {
-        self.old.places[part.old.clone()].iter().for_each(|at| self.changes.removed[*at] = true);
-        self.new.places[part.new.clone()].iter().for_each(|at| self.changes.added[*at] = true);
+        self.old.positions[part.old.clone()].iter().for_each(|at| self.changes.removed[*at] = true);
+        self.new.positions[part.new.clone()].iter().for_each(|at| self.changes.added[*at] = true);
     }
 
     fn strip_equal_ends(&self, part: &mut Part) {
@@ -326,7 +324,10 @@ impl<'a> Search<'a> {
             self.count(old - begin);
             step.long_run |= old - begin > LONG_RUN;
             self.forward.set(diagonal, old);
-            if ends.is_odd() && self.backward.has(diagonal) && self.backward.get(diagonal) <= old {
+            if ends.is_odd()
+                && self.backward.contains(diagonal)
+                && self.backward.get(diagonal) <= old
+            {
                 step.met = Some((old, new));
                 break;
             }
@@ -336,7 +337,7 @@ impl<'a> Search<'a> {
 
     fn step_backward(&mut self, ends: &Ends) -> Step {
         let mut step = Step::default();
-        self.backward.widen(ends.least_diagonal(), ends.most_diagonal(), BEYOND);
+        self.backward.widen(ends.least_diagonal(), ends.most_diagonal(), UNREACHABLE);
         for diagonal in self.backward.diagonals() {
             let (left, right) = (self.backward.get(diagonal - 1), self.backward.get(diagonal + 1));
             let begin = if left < right { left } else { right - 1 };
@@ -347,7 +348,10 @@ impl<'a> Search<'a> {
             self.count(begin - old);
             step.long_run |= begin - old > LONG_RUN;
             self.backward.set(diagonal, old);
-            if !ends.is_odd() && self.forward.has(diagonal) && old <= self.forward.get(diagonal) {
+            if !ends.is_odd()
+                && self.forward.contains(diagonal)
+                && old <= self.forward.get(diagonal)
+            {
                 step.met = Some((old, new));
                 break;
             }
@@ -409,9 +413,10 @@ impl<'a> Search<'a> {
                 (back, back_old) = (old + old - diagonal, old);
             }
         }
-        match (ends.old_to + ends.new_to) - back < ahead - (ends.old_from + ends.new_from) {
-            true => split_at(ahead_old, ahead - ahead_old, true, false),
-            false => split_at(back_old, back - back_old, false, true),
+        if (ends.old_to + ends.new_to) - back < ahead - (ends.old_from + ends.new_from) {
+            split_at(ahead_old, ahead - ahead_old, true, false)
+        } else {
+            split_at(back_old, back - back_old, false, true)
         }
     }
 

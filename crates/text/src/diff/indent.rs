@@ -48,9 +48,10 @@ pub(super) struct Score {
 impl Score {
     /// The score of the position before a line.
     pub(super) fn of(Indents(lines): &Indents, at: usize) -> Score {
-        let (blanks_before, before) = counted(lines[..at].iter().rev());
+        let (blanks_before, before) = skip_blank_lines(lines[..at].iter().rev());
         let here = lines.get(at).copied().flatten();
-        let (blanks_behind, behind) = counted(lines.get(at + 1..).unwrap_or_default().iter());
+        let (blanks_behind, behind) =
+            skip_blank_lines(lines.get(at + 1..).unwrap_or_default().iter());
         let mut penalty = 0;
         if before.is_none() && blanks_before == 0 {
             penalty += 1;
@@ -88,7 +89,7 @@ impl Score {
 
 /// The number of blank lines up to the first other line, and the indentation of that line. `None` if the text
 /// ends first.
-fn counted<'a>(lines: impl Iterator<Item = &'a Option<u8>>) -> (i32, Option<u8>) {
+fn skip_blank_lines<'a>(lines: impl Iterator<Item = &'a Option<u8>>) -> (i32, Option<u8>) {
     let mut blanks = 0;
     for indent in lines {
         if indent.is_some() {

@@ -106,7 +106,7 @@ fn hunks_by_file(output: &str) -> HashMap<String, String> {
     files
 }
 
-fn gits(directory: &Path) -> HashMap<String, String> {
+fn git_hunks(directory: &Path) -> HashMap<String, String> {
     let output = Command::new("git")
         .args(["diff", "--no-index", "--no-color", "--no-ext-diff", "--no-renames", "--text"])
         .args(["--diff-algorithm=myers", "--indent-heuristic", "--unified=3", "old", "new"])
@@ -144,11 +144,11 @@ fn hunks_equal_those_of_git() {
             std::fs::write(directory.0.join(format!("old/{at}")), old).unwrap();
             std::fs::write(directory.0.join(format!("new/{at}")), new).unwrap();
         }
-        let gits = gits(&directory.0);
+        let expected = git_hunks(&directory.0);
         for (at, (old, new)) in pairs.iter().enumerate() {
             let ours = unified_diff("n", Some(old), Some(new), 10_000).text;
             let ours: String = ours.split_inclusive('\n').skip(2).collect();
-            let theirs = gits.get(&at.to_string()).cloned().unwrap_or_default();
+            let theirs = expected.get(&at.to_string()).cloned().unwrap_or_default();
             if ours != theirs {
                 let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
                 panic!(

@@ -14,13 +14,13 @@ pub struct ShortDiff {
 }
 
 /// Of a longer run of added or removed lines, only the first and the last are shown.
-const WHOLE_RUN: usize = 6;
-const FIRST_OF_RUN: usize = 3;
-const LAST_OF_RUN: usize = 1;
+const MAX_WHOLE_RUN: usize = 6;
+const SHOWN_AT_START: usize = 3;
+const SHOWN_AT_END: usize = 1;
 
 /// Shortens a unified diff to about `most_lines` changed lines: long runs are cut in the middle, then as many
 /// hunks are kept as fit, at least one.
-pub fn short_diff(diff: &str, most_lines: usize) -> ShortDiff {
+pub fn short_diff(diff: &str, max_lines: usize) -> ShortDiff {
     let mut short = ShortDiff { text: String::new(), hunks: 0, lines: 0, lacks_removed: false };
     // Lines before a hunk, such as file names, are shown if the hunk is.
     let (mut names, mut shown) = (String::new(), 0);
@@ -30,7 +30,7 @@ pub fn short_diff(diff: &str, most_lines: usize) -> ShortDiff {
             continue;
         }
         let hunk = Hunk::of(part);
-        let fits = shown == 0 || shown + hunk.shown <= most_lines;
+        let fits = shown == 0 || shown + hunk.shown <= max_lines;
         if short.hunks > 0 || !fits {
             short.hunks += 1;
             short.lines += hunk.changed;
@@ -125,17 +125,17 @@ impl Hunk {
                 }
             };
             hunk.changed += run.len();
-            if run.len() <= WHOLE_RUN {
+            if run.len() <= MAX_WHOLE_RUN {
                 hunk.shown += run.len();
                 hunk.text.extend(run.iter().copied());
                 continue;
             }
-            let left_out = run.len() - FIRST_OF_RUN - LAST_OF_RUN;
-            hunk.shown += FIRST_OF_RUN + LAST_OF_RUN;
+            let omitted = run.len() - SHOWN_AT_START - SHOWN_AT_END;
+            hunk.shown += SHOWN_AT_START + SHOWN_AT_END;
             hunk.lacks_removed |= sign == Some('-');
-            hunk.text.extend(run[..FIRST_OF_RUN].iter().copied());
-            hunk.text += &format!("[… {left_out} more {word} lines]\n");
-            hunk.text.extend(run[run.len() - LAST_OF_RUN..].iter().copied());
+            hunk.text.extend(run[..SHOWN_AT_START].iter().copied());
+            hunk.text += &format!("[… {omitted} more {word} lines]\n");
+            hunk.text.extend(run[run.len() - SHOWN_AT_END..].iter().copied());
         }
         hunk
     }

@@ -9,16 +9,26 @@ use super::changes::Changes;
 use super::indent::{Indents, Score};
 
 /// Limit of positions compared for one run.
-const MAX_PLACES: usize = 100;
+const MAX_POSITIONS: usize = 100;
 
 impl Changes {
     /// Moves every run of removed lines, then every run of added lines.
     pub(super) fn slide(&mut self, old: &[u32], new: &[u32], indents: &[Indents; 2]) {
         let [of_old, of_new] = indents;
-        Sliding { lines: old, indents: of_old, changed: &mut self.removed, other: &mut self.added }
-            .run();
-        Sliding { lines: new, indents: of_new, changed: &mut self.added, other: &mut self.removed }
-            .run();
+        RunSlider {
+            lines: old,
+            indents: of_old,
+            changed: &mut self.removed,
+            other: &mut self.added,
+        }
+        .run();
+        RunSlider {
+            lines: new,
+            indents: of_new,
+            changed: &mut self.added,
+            other: &mut self.removed,
+        }
+        .run();
     }
 }
 
@@ -63,27 +73,25 @@ fn start_of_run(changed: &[bool], to: usize) -> usize {
 }
 
 /// The runs of one text, and the parallel runs of the other text, at the same unchanged lines.
-struct Sliding<'a> {
+struct RunSlider<'a> {
     lines: &'a [u32],
     indents: &'a Indents,
     changed: &'a mut [bool],
     other: &'a mut [bool],
 }
 
-impl Sliding<'_> {
+impl RunSlider<'_> {
     fn run(mut self) {
         let mut here = Some((Run::first(self.changed), Run::first(self.other)));
         while let Some((run, other)) = here {
-            let (run, other) = match run.is_empty() {
-                true => (run, other),
-                false => self.settle(run, other),
-            };
+            let (run, other) =
+                if run.is_empty() { (run, other) } else { self.slide_to_best(run, other) };
             here = run.next(self.changed).zip(other.next(self.other));
         }
     }
 
     /// Moves a run, merging with runs that it meets, to the best position.
-    fn settle(&mut self, mut run: Run, mut other: Run) -> (Run, Run) {
+    fn slide_to_best(&mut self, mut run: Run, mut other: Run) -> (Run, Run) {
         let (mut highest_end, mut meets_other);
         loop {
             let length = run.len();
@@ -114,7 +122,7 @@ impl Sliding<'_> {
         let length = run.len();
         let first = highest_end
             .max((run.end - length).saturating_sub(1))
-            .max(run.end.saturating_sub(MAX_PLACES));
+            .max(run.end.saturating_sub(MAX_POSITIONS));
         let score =
             |end: usize| Score::of(self.indents, end) + Score::of(self.indents, end - length);
         let mut best = (first, score(first));

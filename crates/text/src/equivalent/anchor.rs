@@ -1,7 +1,7 @@
 //! The part of a sought text that must occur literally in the file. If it does not occur, nothing else is
 //! compared, so a miss costs one search, independent of the size of the file.
 
-use super::typography::may_vary;
+use super::typography::has_typographic_variants;
 use super::{MatchLevel, SoughtText};
 
 /// A part of a line of the sought text.
@@ -19,7 +19,7 @@ impl<'a> Anchor<'a> {
     pub(super) fn of(wanted: &'a SoughtText, rung: MatchLevel) -> Option<Anchor<'a>> {
         let mut best: Option<Anchor<'a>> = None;
         for (line, text) in wanted.lines.iter().enumerate() {
-            for piece in pieces(text, rung) {
+            for piece in fixed_parts(text, rung) {
                 if best.as_ref().is_none_or(|best| best.piece.len() < piece.len()) {
                     let at = piece.as_ptr() as usize - text.as_ptr() as usize;
                     best = Some(Anchor { piece, line, at });
@@ -31,11 +31,11 @@ impl<'a> Anchor<'a> {
 }
 
 /// The parts of a line that do not vary.
-fn pieces(line: &str, rung: MatchLevel) -> impl Iterator<Item = &str> {
-    let line = line.trim_matches(BLANKS);
-    let varies = move |c: char| rung.folds() && may_vary(c);
+fn fixed_parts(line: &str, rung: MatchLevel) -> impl Iterator<Item = &str> {
+    let line = line.trim_matches(WHITESPACE);
+    let varies = move |c: char| rung.folds_typography() && has_typographic_variants(c);
     line.split(varies).filter(|piece| !piece.is_empty())
 }
 
 /// Whitespace within a line.
-pub(super) const BLANKS: [char; 2] = [' ', '\t'];
+pub(super) const WHITESPACE: [char; 2] = [' ', '\t'];

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::anchor::BLANKS;
+use super::anchor::WHITESPACE;
 
 /// A mapping of indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reindent {
     /// Each indentation of the sought text, with the first corresponding one in the file.
-    seen: Vec<(String, String)>,
+    known: Vec<(String, String)>,
     rule: Rule,
 }
 
@@ -38,12 +38,12 @@ impl Reindent {
         file: &[Range<usize>],
     ) -> Option<Reindent> {
         let mut pairs = Vec::new();
-        let skipped = usize::from(begins_behind_indent(text, file));
+        let skipped = usize::from(starts_after_indent(text, file));
         for (wanted, range) in wanted.iter().map(AsRef::as_ref).zip(file).skip(skipped) {
             let indent = indent_of(wanted);
             if indent.len() < wanted.len() {
                 let line = text.get(range.clone())?;
-                pairs.push((indent, std::str::from_utf8(&line[..blanks_before(line)]).ok()?));
+                pairs.push((indent, std::str::from_utf8(&line[..leading_whitespace(line)]).ok()?));
             }
         }
         let rule = rule_of(&pairs)?;
@@ -51,13 +51,13 @@ impl Reindent {
         if skipped > 0 && !matches!(rule, Rule::Columns { .. }) {
             return None;
         }
-        let mut seen: Vec<(String, String)> = Vec::new();
+        let mut known: Vec<(String, String)> = Vec::new();
         for (wanted, file) in pairs {
-            if seen.iter().all(|(other, _)| other != wanted) {
-                seen.push((wanted.to_owned(), file.to_owned()));
+            if known.iter().all(|(other, _)| other != wanted) {
+                known.push((wanted.to_owned(), file.to_owned()));
             }
         }
-        Some(Reindent { seen, rule })
+        Some(Reindent { known, rule })
     }
 
     /// Gives a line the file's indentation. `None` if the rule does not determine it. `step` is the
@@ -72,13 +72,15 @@ impl Reindent {
     }
 
     fn indentation(&self, indent: &str, step: usize) -> Option<String> {
-        if let Some((_, file)) = self.seen.iter().find(|(wanted, _)| wanted == indent) {
+        if let Some((_, file)) = self.known.iter().find(|(wanted, _)| wanted == indent) {
             return Some(file.clone());
         }
         match &self.rule {
-            Rule::Add(prefix) if kind(prefix) != Some('\t') || kind(indent) != Some(' ') => {
+            Rule::Add(prefix)
+                if indent_char(prefix) != Some('\t') || indent_char(indent) != Some(' ') =>
+            {
                 // A file that is indented with spaces gets no tabs.
-                let mixes = kind(prefix) == Some(' ') && indent.contains('\t');
+                let mixes = indent_char(prefix) == Some(' ') && indent.contains('\t');
                 (!mixes).then(|| format!("{prefix}{indent}"))
             }
             // The file is indented with tabs, and the new text goes deeper with spaces.
@@ -95,45 +97,47 @@ impl Reindent {
         if wanted.is_multiple_of(tab) {
             return Some("\t".repeat(wanted / tab));
         }
-        let seen = self.seen.iter().map(|(wanted, file)| (columns(wanted, tab), file));
-        let (base, file) = seen.filter(|(base, _)| *base < wanted).max_by_key(|(base, _)| *base)?;
+        let known = self.known.iter().map(|(wanted, file)| (columns(wanted, tab), file));
+        let (base, file) =
+            known.filter(|(base, _)| *base < wanted).max_by_key(|(base, _)| *base)?;
         Some(file.clone() + &tabs_for(wanted - base, step)?)
     }
 
     fn scaled(&self, indent: &str, file: usize, wanted: usize) -> Option<String> {
-        let all = self.seen.iter();
-        let kinds: BTreeSet<char> = all.clone().filter_map(|(wanted, _)| kind(wanted)).collect();
-        if kind(indent).is_some_and(|kind| !kinds.contains(&kind)) || is_mixed(indent) {
+        let all = self.known.iter();
+        let kinds: BTreeSet<char> =
+            all.clone().filter_map(|(wanted, _)| indent_char(wanted)).collect();
+        if indent_char(indent).is_some_and(|kind| !kinds.contains(&kind)) || is_mixed(indent) {
             return None;
         }
-        let (from, to) = self.seen.first()?;
+        let (from, to) = self.known.first()?;
         let steps = (indent.len() * file).checked_add(to.len() * wanted)?;
         let scaled = steps.checked_sub(from.len() * file)?;
-        let character = all.filter_map(|(_, file)| kind(file)).next()?;
+        let character = all.filter_map(|(_, file)| indent_char(file)).next()?;
         (scaled % wanted == 0).then(|| character.to_string().repeat(scaled / wanted))
     }
 }
 
 /// Whether the first range begins after the indentation of its line.
-pub(super) fn begins_behind_indent(text: &[u8], lines: &[Range<usize>]) -> bool {
+pub(super) fn starts_after_indent(text: &[u8], lines: &[Range<usize>]) -> bool {
     let before = lines.first().and_then(|line| line.start.checked_sub(1));
     before.and_then(|before| text.get(before)).is_some_and(|byte| b" \t".contains(byte))
 }
 
 /// The number of leading spaces and tabs.
-pub(super) fn blanks_before(bytes: &[u8]) -> usize {
+pub(super) fn leading_whitespace(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| b" \t".contains(byte)).count()
 }
 
 /// The leading spaces and tabs of a line.
 pub(super) fn indent_of(line: &str) -> &str {
-    &line[..line.len() - line.trim_start_matches(BLANKS).len()]
+    &line[..line.len() - line.trim_start_matches(WHITESPACE).len()]
 }
 
 /// The indentation step: the smallest difference between two indentations, or the only indentation.
-pub(crate) fn step_of(lines: &[impl AsRef<str>]) -> usize {
+pub(crate) fn indent_step(lines: &[impl AsRef<str>]) -> usize {
     let lines = lines.iter().map(AsRef::as_ref);
-    let written = lines.filter(|line| !line.trim_matches(BLANKS).is_empty());
+    let written = lines.filter(|line| !line.trim_matches(WHITESPACE).is_empty());
     let depths: BTreeSet<usize> = written.map(|line| indent_of(line).len()).collect();
     let steps = depths.iter().zip(depths.iter().skip(1)).map(|(less, more)| more - less);
     steps.min().or(depths.first().copied()).unwrap_or(0)
@@ -173,8 +177,11 @@ fn rule_of(pairs: &[(&str, &str)]) -> Option<Rule> {
 /// A linear rule through all pairs of lengths. Each side must use a single kind of whitespace.
 fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     let of_one_kind = |all: Vec<&str>| {
-        let kinds: BTreeSet<Option<char>> =
-            all.iter().filter(|indent| !indent.is_empty()).map(|indent| kind(indent)).collect();
+        let kinds: BTreeSet<Option<char>> = all
+            .iter()
+            .filter(|indent| !indent.is_empty())
+            .map(|indent| indent_char(indent))
+            .collect();
         kinds.len() <= 1 && !all.into_iter().any(is_mixed)
     };
     if !of_one_kind(pairs.iter().map(|pair| pair.0).collect())
@@ -196,7 +203,7 @@ fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
 }
 
 /// The first character of an indentation.
-fn kind(indent: &str) -> Option<char> {
+fn indent_char(indent: &str) -> Option<char> {
     indent.chars().next()
 }
 

@@ -4,23 +4,27 @@
 use std::borrow::Cow;
 
 use super::MatchLevel;
-use super::indent::blanks_before;
-use super::typography::{may_vary, plain};
+use super::indent::leading_whitespace;
+use super::typography::{has_typographic_variants, plain};
 
 impl MatchLevel {
     /// The significant part of a line, given without its `\n`.
     pub(crate) fn key(self, line: &[u8]) -> Cow<'_, [u8]> {
         let mut line = line.strip_suffix(b"\r").unwrap_or(line);
-        if !self.keeps_trailing() {
+        if !self.compares_trailing_whitespace() {
             let ink = line.iter().rposition(|byte| !b" \t".contains(byte));
             line = &line[..ink.map_or(0, |at| at + 1)];
         }
-        if self.indents() {
-            line = &line[blanks_before(line)..];
+        if self.ignores_indentation() {
+            line = &line[leading_whitespace(line)..];
         }
         match std::str::from_utf8(line) {
             // ASCII has no variants of ASCII.
-            Ok(text) if self.folds() && !text.is_ascii() && text.contains(may_vary) => {
+            Ok(text)
+                if self.folds_typography()
+                    && !text.is_ascii()
+                    && text.contains(has_typographic_variants) =>
+            {
                 text.chars().map(plain).collect::<String>().into_bytes().into()
             }
             _ => line.into(),

@@ -12,7 +12,7 @@ pub(super) fn plain(c: char) -> char {
 }
 
 /// Whether `c` is a plain character with typographic variants, or such a variant.
-pub(super) fn may_vary(c: char) -> bool {
+pub(super) fn has_typographic_variants(c: char) -> bool {
     matches!(plain(c), '\'' | '"' | '-' | ' ')
 }
 

@@ -6,9 +6,9 @@ use std::ops::Range;
 use super::file_lines::FileLines;
 use super::hunk::{Hunk, HunkLine, Sign};
 use super::mismatch::{Misfit, Why};
-use super::position::{Fit, Placed, place};
+use super::position::{Fit, HunkPosition, place};
 use crate::endings::{EndingFinder, Endings};
-use crate::equivalent::{MatchLevel, Reindent, step_of};
+use crate::equivalent::{MatchLevel, Reindent, indent_step};
 
 const BOM: &str = "\u{feff}";
 
@@ -63,36 +63,36 @@ fn apply_lines(hunks: &[Hunk<'_>], text: &[u8]) -> Result<Applied, Misfit> {
     let mut order: Vec<usize> = (0..hunks.len()).collect();
     // An insertion before removed lines comes before their replacement.
     order.sort_by_key(|&at| {
-        let Range { start, end } = changing(&hunks[at]);
+        let Range { start, end } = changed_lines(&hunks[at]);
         let removed = hunks[at].lines[start..end].iter().any(|line| line.sign != Sign::Add);
         (placed[at].start + start, removed)
     });
     let mut splice =
-        Splice { file: &file, finder: EndingFinder::new(text), now: Vec::new(), kept_to: 0 };
+        Splice { file: &file, finder: EndingFinder::new(text), output: Vec::new(), kept_to: 0 };
     for at in order.into_iter().filter(|&at| !placed[at].already) {
         splice.hunk(&hunks[at], placed[at]).map_err(|why| Misfit { hunk: at, why })?;
     }
     let now = splice.finish();
-    let fates = hunks.iter().zip(&placed).map(|(hunk, placed)| HunkFate::of(hunk, *placed));
-    Ok(Applied { text: now, hunks: fates.collect() })
+    let results = hunks.iter().zip(&placed).map(|(hunk, placed)| HunkFate::of(hunk, *placed));
+    Ok(Applied { text: now, hunks: results.collect() })
 }
 
 impl HunkFate {
-    fn of(hunk: &Hunk<'_>, placed: Placed) -> HunkFate {
+    fn of(hunk: &Hunk<'_>, placed: HunkPosition) -> HunkFate {
         let line = placed.start as u64 + 1;
         let offset = hunk.before.map_or(0, |before| {
             (placed.start as i64).saturating_sub(i64::try_from(before).unwrap_or(i64::MAX))
         });
         let rung = match placed.fit {
             Fit::Exact => None,
-            Fit::But(rung) => Some(rung),
+            Fit::Equivalent(rung) => Some(rung),
         };
         HunkFate { line, offset, rung, already: placed.already }
     }
 }
 
 /// The range of lines of a hunk from the first changed one to the last.
-fn changing(hunk: &Hunk<'_>) -> Range<usize> {
+fn changed_lines(hunk: &Hunk<'_>) -> Range<usize> {
     let changes = |line: &HunkLine<'_>| line.sign != Sign::Keep;
     let first = hunk.lines.iter().position(changes).unwrap_or(hunk.lines.len());
     first..hunk.lines.iter().rposition(changes).map_or(first, |last| last + 1)
@@ -102,15 +102,15 @@ fn changing(hunk: &Hunk<'_>) -> Range<usize> {
 struct Splice<'f, 'a> {
     file: &'f FileLines<'a>,
     finder: EndingFinder<'a>,
-    now: Vec<u8>,
+    output: Vec<u8>,
     /// Number of lines of the file that are already copied or removed.
     kept_to: usize,
 }
 
 impl Splice<'_, '_> {
-    fn hunk(&mut self, hunk: &Hunk<'_>, placed: Placed) -> Result<(), Why> {
+    fn hunk(&mut self, hunk: &Hunk<'_>, placed: HunkPosition) -> Result<(), Why> {
         let style = Style::of(self.file, hunk, placed)?;
-        let changing = changing(hunk);
+        let changing = changed_lines(hunk);
         let lead = changing.start;
         let mut at = placed.start + lead;
         self.keep_to(at);
@@ -126,8 +126,8 @@ impl Splice<'_, '_> {
             if line.sign == Sign::Add {
                 let content = style.adapt(self.file, line.text, gone.next())?;
                 self.end_line(ending);
-                self.now.extend_from_slice(&content);
-                self.now.extend_from_slice(ending);
+                self.output.extend_from_slice(&content);
+                self.output.extend_from_slice(ending);
                 continue;
             }
             ending = self.file.ending(at).filter(|_| !style.literal).unwrap_or(ending);
@@ -147,14 +147,14 @@ impl Splice<'_, '_> {
     /// Copies the lines of the file up to this one.
     fn keep_to(&mut self, line: usize) {
         let kept = self.file.start(self.kept_to.min(line))..self.file.start(line);
-        self.now.extend_from_slice(&self.file.text[kept]);
+        self.output.extend_from_slice(&self.file.text[kept]);
         self.kept_to = line;
     }
 
     /// Terminates the last line, which may lack a newline in the file.
     fn end_line(&mut self, ending: &[u8]) {
-        if self.now.last().is_some_and(|last| *last != self.file.terminator) {
-            self.now.extend_from_slice(ending);
+        if self.output.last().is_some_and(|last| *last != self.file.terminator) {
+            self.output.extend_from_slice(ending);
         }
     }
 
@@ -167,14 +167,14 @@ impl Splice<'_, '_> {
         }
         let says = hunk.old_unended || hunk.new_unended;
         if hunk.new_unended || !says && !self.file.is_ended() {
-            let line = self.now.strip_suffix(ending).unwrap_or(&self.now).len();
-            self.now.truncate(line);
+            let line = self.output.strip_suffix(ending).unwrap_or(&self.output).len();
+            self.output.truncate(line);
         }
     }
 
     fn finish(mut self) -> Vec<u8> {
         self.keep_to(self.file.len());
-        self.now
+        self.output
     }
 }
 
@@ -191,21 +191,21 @@ struct Style<'h> {
 }
 
 impl<'h> Style<'h> {
-    fn of(file: &FileLines<'_>, hunk: &Hunk<'h>, placed: Placed) -> Result<Style<'h>, Why> {
+    fn of(file: &FileLines<'_>, hunk: &Hunk<'h>, placed: HunkPosition) -> Result<Style<'h>, Why> {
         let old: Vec<&str> = hunk.old_lines().collect();
         let has_cr = hunk.lines.iter().any(|line| line.text.contains('\r'));
         let rung = match placed.fit {
             Fit::Exact => None,
-            Fit::But(rung) => Some(rung),
+            Fit::Equivalent(rung) => Some(rung),
         };
-        let reindent = match rung.filter(|rung| rung.indents()) {
+        let reindent = match rung.filter(|rung| rung.ignores_indentation()) {
             None => None,
             Some(_) => {
                 let ranges = file.ranges(placed.start, old.len());
                 let reindent = Reindent::between(file.text, &old, &ranges);
                 let reindent = reindent.ok_or(no_indentation(placed.start))?;
                 let new: Vec<&str> = hunk.new_lines().collect();
-                Some((reindent, step_of(&new)))
+                Some((reindent, indent_step(&new)))
             }
         };
         let found = !old.is_empty() || has_cr;
@@ -235,10 +235,10 @@ impl<'h> Style<'h> {
             None => line.into(),
         };
         let old = replaced.and_then(|at| Some((at, *self.old.get(at - self.start)?)));
-        match old.filter(|_| rung.folds()) {
+        match old.filter(|_| rung.folds_typography()) {
             Some((at, old)) => {
-                let plainly = rung.written_plainly(file.line(at), old);
-                Ok(rung.in_place_of(file.line(at), old, &line, &plainly).into())
+                let plain_in_file = rung.chars_plain_in_file(file.line(at), old);
+                Ok(rung.rewrite_line(file.line(at), old, &line, &plain_in_file).into())
             }
             None => Ok(into_bytes(line)),
         }

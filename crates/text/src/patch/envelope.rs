@@ -40,7 +40,7 @@ pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchE
             return Ok(files);
         }
         if let Some((action, name)) = file_header(text) {
-            files.push(file(&mut source, line, action, name)?);
+            files.push(parse_file(&mut source, line, action, name)?);
         } else if !files.is_empty() && !text.is_empty() || text.starts_with("*** ") && text != BEGIN
         {
             let what = "is none that can stand here in a *** Begin Patch";
@@ -53,7 +53,7 @@ pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchE
     Err(PatchError::invalid(0, what).hint("Send all of it, with *** End Patch as its last line."))
 }
 
-fn file<'a>(
+fn parse_file<'a>(
     source: &mut Source<'a>,
     line: PatchLine<'a>,
     action: FileAction,
@@ -71,15 +71,15 @@ fn file<'a>(
         hunks: Vec::new(),
     };
     match action {
-        FileAction::Add => file.hunks.extend(added(source, line.number)?),
+        FileAction::Add => file.hunks.extend(parse_added(source, line.number)?),
         FileAction::Delete => {}
-        _ => update(source, &mut file)?,
+        _ => parse_update(source, &mut file)?,
     }
     Ok(file)
 }
 
 /// Parses the lines of a new file. An empty line may lack its sign.
-fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, PatchError> {
+fn parse_added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, PatchError> {
     let mut lines: Vec<HunkLine<'a>> = Vec::new();
     // Empty lines count only if another line follows.
     let (mut empty, mut unended) = (0, false);
@@ -121,7 +121,7 @@ fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, P
 }
 
 /// Parses the target of a move, and the hunks.
-fn update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), PatchError> {
+fn parse_update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), PatchError> {
     if let Some(to) = source.peek().and_then(|line| line.text.trim_start().strip_prefix(MOVE)) {
         source.next_line();
         file.action = FileAction::Move;
@@ -139,10 +139,10 @@ fn update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), P
             }
         } else if text.starts_with("***") {
             break;
-        } else if let Some(behind) = behind_empty_lines(*source) {
+        } else if let Some(behind) = skip_empty_lines(*source) {
             *source = behind;
         } else {
-            file.hunks.push(anchored(source)?);
+            file.hunks.push(parse_hunk(source)?);
         }
     }
     if file.hunks.is_empty() && file.action != FileAction::Move {
@@ -154,7 +154,7 @@ fn update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), P
 }
 
 /// Skips empty lines between two elements that belong to neither.
-fn behind_empty_lines(source: Source<'_>) -> Option<Source<'_>> {
+fn skip_empty_lines(source: Source<'_>) -> Option<Source<'_>> {
     let mut behind = source;
     while behind.peek().is_some_and(|line| line.text.trim_end().is_empty()) {
         behind.next_line();
@@ -166,7 +166,7 @@ fn behind_empty_lines(source: Source<'_>) -> Option<Source<'_>> {
 }
 
 /// Parses a hunk with the `@@` lines before it. Each of these is a line of the file after the previous one.
-fn anchored<'a>(source: &mut Source<'a>) -> Result<Hunk<'a>, PatchError> {
+fn parse_hunk<'a>(source: &mut Source<'a>) -> Result<Hunk<'a>, PatchError> {
     let first = source.number();
     let (mut header, mut anchors) = (Header::default(), Vec::new());
     while let Some(line) = source.peek().filter(|line| line.text.starts_with("@@")) {
@@ -175,7 +175,7 @@ fn anchored<'a>(source: &mut Source<'a>) -> Result<Hunk<'a>, PatchError> {
         anchors.extend(next.anchor);
         header = Header { ranges: next.ranges.or(header.ranges), ..next };
     }
-    let hunk = hunk::of_envelope(source, first, header)?;
+    let hunk = hunk::parse_envelope(source, first, header)?;
     let only_adds = hunk.lines.iter().all(|line| line.sign == Sign::Add);
     let appends = only_adds && anchors.is_empty() && hunk.before.is_none();
     Ok(Hunk { anchors, appends, ..hunk })

@@ -68,7 +68,7 @@ pub(super) struct Ranges {
 
 /// Allowed excess of a count over the actual lines. Wrong counts are common, but with a larger excess the
 /// rest of the hunk is missing.
-const MISCOUNTED: u64 = 8;
+const MAX_MISCOUNT: u64 = 8;
 
 impl<'a> Hunk<'a> {
     /// The lines that must be in the file.
@@ -94,8 +94,10 @@ impl<'a> Hunk<'a> {
         Ok(Hunk {
             line,
             header: header.text,
-            before: header.ranges.map(|ranges| before(ranges.old_start, ranges.old_count)),
-            before_new: header.ranges.map(|ranges| before(ranges.new_start, ranges.new_count)),
+            before: header.ranges.map(|ranges| lines_before(ranges.old_start, ranges.old_count)),
+            before_new: header
+                .ranges
+                .map(|ranges| lines_before(ranges.new_start, ranges.new_count)),
             anchors: header.anchor.into_iter().collect(),
             lines: body.lines,
             at_end: false,
@@ -146,7 +148,7 @@ impl Ranges {
         let count = |but: Sign| lines.iter().filter(|line| line.sign != but).count() as u64;
         let sides = [(self.old_count, count(Sign::Add)), (self.new_count, count(Sign::Remove))];
         for (said, there) in sides {
-            if said > there.saturating_mul(2).saturating_add(MISCOUNTED) {
+            if said > there.saturating_mul(2).saturating_add(MAX_MISCOUNT) {
                 let what = format!(
                     "begins a hunk that is said to have {said} lines and has {there}: it seems cut off"
                 );
@@ -160,7 +162,7 @@ impl Ranges {
 }
 
 /// The number of lines before a range. An empty range is after the named line.
-fn before(start: u64, count: u64) -> usize {
+fn lines_before(start: u64, count: u64) -> usize {
     let before = if count == 0 { start } else { start.saturating_sub(1) };
     usize::try_from(before).unwrap_or(usize::MAX)
 }
@@ -217,26 +219,26 @@ impl<'a> Body<'a> {
 }
 
 /// Parses the hunk of a unified diff after its header `line`.
-pub(super) fn of_unified<'a>(
+pub(super) fn parse_unified<'a>(
     source: &mut Source<'a>,
     line: PatchLine<'a>,
     is_header: fn(Source<'a>) -> bool,
 ) -> Result<Hunk<'a>, PatchError> {
     let header = Header::parse(line)?;
-    let counted = header.ranges.and_then(|ranges| counted(*source, ranges, is_header));
+    let counted = header.ranges.and_then(|ranges| parse_counted(*source, ranges, is_header));
     let body = match counted {
         Some((body, rest)) => {
             *source = rest;
             body
         }
-        None => uncounted(source, is_header)?,
+        None => parse_uncounted(source, is_header)?,
     };
     Hunk::of(line.number, header, body)
 }
 
 /// Reads the lines by the counts, if these are right. A line that looks like a header is then an ordinary
 /// line.
-fn counted<'a>(
+fn parse_counted<'a>(
     mut source: Source<'a>,
     ranges: Ranges,
     is_header: fn(Source<'a>) -> bool,
@@ -263,7 +265,7 @@ fn counted<'a>(
 }
 
 /// Reads all lines up to the next header, since the counts are wrong or missing.
-fn uncounted<'a>(
+fn parse_uncounted<'a>(
     source: &mut Source<'a>,
     is_header: fn(Source<'a>) -> bool,
 ) -> Result<Body<'a>, PatchError> {
@@ -273,7 +275,7 @@ fn uncounted<'a>(
             break;
         }
         if !body.take(line.text) {
-            return Err(no_sign(line));
+            return Err(missing_sign(line));
         }
         source.next_line();
     }
@@ -282,7 +284,7 @@ fn uncounted<'a>(
 }
 
 /// Parses a hunk of a `*** Begin Patch`. It ends at the next `@@` or `***`.
-pub(super) fn of_envelope<'a>(
+pub(super) fn parse_envelope<'a>(
     source: &mut Source<'a>,
     line: usize,
     header: Header<'a>,
@@ -294,7 +296,7 @@ pub(super) fn of_envelope<'a>(
             break;
         }
         if !body.take(line.text) {
-            return Err(no_sign(line));
+            return Err(missing_sign(line));
         }
         source.next_line();
     }
@@ -303,7 +305,7 @@ pub(super) fn of_envelope<'a>(
 }
 
 /// The error for a line without a sign. Skipping it would silently drop the lines after it.
-fn no_sign(line: PatchLine<'_>) -> PatchError {
+fn missing_sign(line: PatchLine<'_>) -> PatchError {
     let what = "stands in a hunk and begins with neither a blank nor + nor -";
     PatchError::invalid(line.number, what)
         .hint("Begin each line of a hunk with a blank (it stays), - (it goes) or + (it comes).")

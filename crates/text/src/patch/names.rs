@@ -8,18 +8,18 @@ pub(super) const QUOTES: [char; 2] = ['\'', '"'];
 pub(super) struct Name {
     pub(super) bytes: Vec<u8>,
     /// A date follows, as `diff` writes it: the diff compares two files and was not made by git.
-    pub(super) dated: bool,
+    pub(super) has_date: bool,
 }
 
 impl Name {
     /// The name after `---` or `+++`.
     pub(super) fn after_sign(text: &str) -> Name {
         if let Some((bytes, rest)) = unquote(text) {
-            return Name { bytes, dated: is_date(rest) };
+            return Name { bytes, has_date: is_date(rest) };
         }
         match text.split_once('\t') {
-            Some((name, rest)) => Name { bytes: name.into(), dated: is_date(rest) },
-            None => Name { bytes: text.trim_end().into(), dated: false },
+            Some((name, rest)) => Name { bytes: name.into(), has_date: is_date(rest) },
+            None => Name { bytes: text.trim_end().into(), has_date: false },
         }
     }
 
@@ -40,18 +40,18 @@ pub(super) fn pair(old: &Name, new: &Name) -> (Option<Vec<u8>>, Option<Vec<u8>>)
         (true, false) => (None, Some(without_own_prefix(&new.bytes))),
         (false, true) => (Some(without_own_prefix(&old.bytes)), None),
         (false, false) => {
-            let (old, new) = both(old, new);
+            let (old, new) = without_prefixes(old, new);
             (Some(old), Some(new))
         }
     }
 }
 
-fn both(old: &Name, new: &Name) -> (Vec<u8>, Vec<u8>) {
-    let dated = old.dated || new.dated;
+fn without_prefixes(old: &Name, new: &Name) -> (Vec<u8>, Vec<u8>) {
+    let dated = old.has_date || new.has_date;
     let (Some((old_top, old_rest)), Some((new_top, new_rest))) =
         (split_top(&old.bytes), split_top(&new.bytes))
     else {
-        return undated(old, new, dated);
+        return with_prefixes(old, new, dated);
     };
     let same = old_rest == new_rest;
     let strip = match (old_top, new_top) {
@@ -61,12 +61,12 @@ fn both(old: &Name, new: &Name) -> (Vec<u8>, Vec<u8>) {
         // Two compared trees: `diff -ru old new`.
         _ => dated && same && old_top != new_top,
     };
-    if strip { (old_rest.to_vec(), new_rest.to_vec()) } else { undated(old, new, dated) }
+    if strip { (old_rest.to_vec(), new_rest.to_vec()) } else { with_prefixes(old, new, dated) }
 }
 
 /// Two files compared by `diff` are one file to change: the one with the shorter name, since the other is
 /// `x.orig` or `x.new`. Without dates the names are returned unchanged.
-fn undated(old: &Name, new: &Name, dated: bool) -> (Vec<u8>, Vec<u8>) {
+fn with_prefixes(old: &Name, new: &Name, dated: bool) -> (Vec<u8>, Vec<u8>) {
     let (old, new) = (old.bytes.clone(), new.bytes.clone());
     if !dated || old == new {
         return (old, new);
@@ -92,9 +92,9 @@ fn split_top(name: &[u8]) -> Option<(&[u8], &[u8])> {
 /// The name in `diff --git a/x b/x`, if both sides have the same. `None` if they differ or spaces make it
 /// ambiguous. Other header lines then have the names.
 pub(super) fn of_git_line(text: &str) -> Option<Vec<u8>> {
-    let name = |bytes: Vec<u8>| Name { bytes, dated: false };
+    let name = |bytes: Vec<u8>| Name { bytes, has_date: false };
     let same = |old: Vec<u8>, new: Vec<u8>| {
-        let (old, new) = both(&name(old), &name(new));
+        let (old, new) = without_prefixes(&name(old), &name(new));
         (old == new).then_some(old)
     };
     if let Some((old, rest)) = unquote(text) {

@@ -12,7 +12,7 @@ fn apply(patch: &str, file: &str) -> Result<String, String> {
     Ok(String::from_utf8(applied.text).unwrap())
 }
 
-fn fates(patch: &str, file: &str) -> Vec<HunkFate> {
+fn results(patch: &str, file: &str) -> Vec<HunkFate> {
     let patch = Patch::parse(patch).unwrap();
     Hunk::apply_all(&patch.files[0].hunks, file.as_bytes()).unwrap().hunks
 }
@@ -48,7 +48,7 @@ fn a_hunk_applies_at_its_line_or_where_its_lines_are() {
     );
     let elsewhere = diff("@@ -7,3 +7,3 @@\n 3\n-4\n+four\n 5\n");
     applies(&elsewhere, NUMBERS, "1\n2\n3\nfour\n5\n6\n7\n8\n9\n");
-    assert_eq!(fates(&elsewhere, NUMBERS)[0].offset, -4);
+    assert_eq!(results(&elsewhere, NUMBERS)[0].offset, -4);
     refused(&diff("@@ -1,2 +1,1 @@\n 3\n-x\n"), NUMBERS, "NotFound");
 }
 
@@ -170,7 +170,7 @@ fn insignificant_differences_are_ignored_and_kept() {
     let patch = envelope("@@\n def f(self):\n-    return 1\n+    if x:\n+        return 2\n");
     let now = "class A:\n    def f(self):\n        if x:\n            return 2\n";
     applies(&patch, file, now);
-    assert_eq!(fates(&patch, file)[0].rung, Some(MatchLevel::Indentation));
+    assert_eq!(results(&patch, file)[0].rung, Some(MatchLevel::Indentation));
     let typography = envelope("@@\n-say \"yes\" - now\n+say \"no\" - now\n");
     applies(&typography, "say “yes” — now\n", "say “no” — now\n");
     applies(&envelope("@@\n a\n-b\n+c\n"), "a  \nb\n", "a  \nc\n");
@@ -181,11 +181,11 @@ fn a_patch_is_applied_once() {
     let patch = diff("@@ -3,3 +3,4 @@\n 3\n 4\n+new\n 5\n");
     let now = apply(&patch, NUMBERS).unwrap();
     applies(&patch, &now, &now);
-    assert!(fates(&patch, &now)[0].already);
+    assert!(results(&patch, &now)[0].already);
     let behind = envelope("@@\n 4\n+something new\n");
     let now = apply(&behind, NUMBERS).unwrap();
     applies(&behind, &now, &now);
-    assert!(fates(&behind, &now)[0].already);
+    assert!(results(&behind, &now)[0].already);
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_repeated_line_is_added_again() {
 fn an_applied_patch_is_recognized() {
     let known = |patch: &str, file: &str| {
         applies(patch, file, file);
-        assert!(fates(patch, file).iter().all(|fate| fate.already), "{patch}");
+        assert!(results(patch, file).iter().all(|result| result.already), "{patch}");
     };
     // The new text differs from the old one only in indentation.
     known(&diff("@@ -1,3 +1,3 @@\n a {\n-  b\n+    b\n }\n"), "a {\n    b\n}\n");

@@ -8,11 +8,11 @@ use super::{FileAction, FilePatch, PatchError};
 /// Parses all files of a diff, in order. Text between them is ignored.
 pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let mut files = Vec::new();
-    let mut current: Option<Entry<'_>> = None;
+    let mut current: Option<FileEntry<'_>> = None;
     while let Some(line) = source.peek() {
         let text = line.text;
         if text.starts_with("diff --git ") || is_name_pair(source) {
-            let entry = Entry::read(&mut source)?;
+            let entry = FileEntry::read(&mut source)?;
             if let Some(before) = current.replace(entry) {
                 files.extend(before.finish()?);
             }
@@ -23,7 +23,7 @@ pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchE
                 return Err(PatchError::invalid(line.number, what)
                     .hint("Put --- a/FILE and +++ b/FILE before it."));
             };
-            entry.hunks.push(hunk::of_unified(&mut source, line, is_header)?);
+            entry.hunks.push(hunk::parse_unified(&mut source, line, is_header)?);
         } else {
             require_supported(line)?;
             source.next_line();
@@ -79,7 +79,7 @@ fn require_supported(line: PatchLine<'_>) -> Result<(), PatchError> {
 
 /// A file of a diff, while it is parsed.
 #[derive(Default)]
-struct Entry<'a> {
+struct FileEntry<'a> {
     line: usize,
     /// Its names before and after. `None` if there is no file.
     old: Option<Vec<u8>>,
@@ -89,19 +89,19 @@ struct Entry<'a> {
     hunks: Vec<Hunk<'a>>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> FileEntry<'a> {
     /// Parses the header of a file, git's or a plain one.
-    fn read(source: &mut Source<'a>) -> Result<Entry<'a>, PatchError> {
-        let mut entry = Entry { line: source.number(), ..Entry::default() };
+    fn read(source: &mut Source<'a>) -> Result<FileEntry<'a>, PatchError> {
+        let mut entry = FileEntry { line: source.number(), ..FileEntry::default() };
         let first = source.peek();
         let git = first.and_then(|line| line.text.strip_prefix("diff --git "));
-        let mut extended = Extended::default();
+        let mut headers = GitHeaders::default();
         if let Some(names) = git {
             source.next_line();
             let name = names::of_git_line(names);
             (entry.old, entry.new) = (name.clone(), name);
             while let Some(line) = source.peek() {
-                if !extended.take(line)? {
+                if !headers.take(line)? {
                     break;
                 }
                 source.next_line();
@@ -117,10 +117,10 @@ impl<'a> Entry<'a> {
                 both => both,
             };
         }
-        entry.old = extended.from.or(entry.old).filter(|_| !extended.added);
-        entry.new = extended.to.or(entry.new).filter(|_| !extended.deleted);
-        entry.copied = extended.copied;
-        entry.executable = extended.executable;
+        entry.old = headers.from.or(entry.old).filter(|_| !headers.added);
+        entry.new = headers.to.or(entry.new).filter(|_| !headers.deleted);
+        entry.copied = headers.copied;
+        entry.executable = headers.executable;
         if entry.old.is_none() && entry.new.is_none() {
             return Err(PatchError::invalid(entry.line, "begins a file without a name"));
         }
@@ -139,8 +139,8 @@ impl<'a> Entry<'a> {
             }
         };
         match action {
-            FileAction::Add => one_sided(&mut self.hunks, Sign::Add)?,
-            FileAction::Delete => one_sided(&mut self.hunks, Sign::Remove)?,
+            FileAction::Add => require_one_sided(&mut self.hunks, Sign::Add)?,
+            FileAction::Delete => require_one_sided(&mut self.hunks, Sign::Remove)?,
             FileAction::Update if self.hunks.is_empty() && self.executable.is_none() => {
                 return Ok(None);
             }
@@ -152,7 +152,7 @@ impl<'a> Entry<'a> {
 }
 
 /// A created or deleted file has lines of one kind only. An empty line may lack its sign.
-fn one_sided(hunks: &mut [Hunk<'_>], sign: Sign) -> Result<(), PatchError> {
+fn require_one_sided(hunks: &mut [Hunk<'_>], sign: Sign) -> Result<(), PatchError> {
     for hunk in hunks {
         let number = hunk.line;
         for line in &mut hunk.lines {
@@ -175,7 +175,7 @@ fn one_sided(hunks: &mut [Hunk<'_>], sign: Sign) -> Result<(), PatchError> {
 
 /// The header lines of git between `diff --git` and `---`.
 #[derive(Default)]
-struct Extended {
+struct GitHeaders {
     from: Option<Vec<u8>>,
     to: Option<Vec<u8>>,
     added: bool,
@@ -184,7 +184,7 @@ struct Extended {
     executable: Option<bool>,
 }
 
-impl Extended {
+impl GitHeaders {
     /// Parses a line. Returns whether it is such a header.
     fn take(&mut self, line: PatchLine<'_>) -> Result<bool, PatchError> {
         let text = line.text;

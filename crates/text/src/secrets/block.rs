@@ -14,17 +14,17 @@ const DASHES: &str = "-----";
 const PUTTY: &str = "Private-Lines: ";
 
 /// Minimum length of the lines of a key, except for its last ones.
-const LONG: usize = 40;
+const MIN_KEY_LINE: usize = 40;
 
 /// Limit of short lines at the end of a key: the last part and a checksum.
-const MOST_SHORT: u8 = 2;
+const MAX_SHORT_LINES: u8 = 2;
 
 /// Limit of header lines between the frame and the key, such as the encryption method.
-const MOST_HEADERS: u8 = 6;
+const MAX_HEADER_LINES: u8 = 6;
 
 /// The position of the masker relative to a key.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Block {
+pub(super) enum KeyBlock {
     #[default]
     Outside,
     /// A begin line was seen this many lines ago.
@@ -33,29 +33,31 @@ pub(super) enum Block {
     Key(u8),
 }
 
-impl Block {
+impl KeyBlock {
     /// The part of the next line that belongs to a key.
     pub(super) fn part_of_key(&mut self, line: &str) -> Option<Range<usize>> {
         if let Some(inside) = begins(line) {
-            *self = Block::Begun(0);
+            *self = KeyBlock::Begun(0);
             return in_one_line(line, inside, self);
         }
         if line.contains(END) {
-            *self = Block::Outside;
+            *self = KeyBlock::Outside;
             return None;
         }
-        let letters = last_letters(line);
+        let base64 = trailing_base64(line);
         let (next, is_key) = match *self {
-            Block::Outside => return None,
-            _ if letters.len() >= LONG => (Block::Key(0), true),
-            Block::Begun(lines) if lines < MOST_HEADERS => (Block::Begun(lines + 1), false),
-            Block::Key(short) if short < MOST_SHORT && !letters.is_empty() => {
-                (Block::Key(short + 1), true)
+            KeyBlock::Outside => return None,
+            _ if base64.len() >= MIN_KEY_LINE => (KeyBlock::Key(0), true),
+            KeyBlock::Begun(lines) if lines < MAX_HEADER_LINES => {
+                (KeyBlock::Begun(lines + 1), false)
             }
-            _ => (Block::Outside, false),
+            KeyBlock::Key(short) if short < MAX_SHORT_LINES && !base64.is_empty() => {
+                (KeyBlock::Key(short + 1), true)
+            }
+            _ => (KeyBlock::Outside, false),
         };
         *self = next;
-        is_key.then_some(letters)
+        is_key.then_some(base64)
     }
 }
 
@@ -71,18 +73,18 @@ fn begins(line: &str) -> Option<usize> {
 }
 
 /// A key within one line, with escaped line ends.
-fn in_one_line(line: &str, from: usize, block: &mut Block) -> Option<Range<usize>> {
+fn in_one_line(line: &str, from: usize, block: &mut KeyBlock) -> Option<Range<usize>> {
     let end = line[from..].find(END).map(|end| from + end);
     let inside = from..end.unwrap_or(line.len());
     let longest = line[inside.clone()].split(|c: char| !is_base64(c)).map(str::len).max();
     if end.is_some() {
-        *block = Block::Outside;
+        *block = KeyBlock::Outside;
     }
-    (longest.unwrap_or(0) >= LONG).then_some(inside)
+    (longest.unwrap_or(0) >= MIN_KEY_LINE).then_some(inside)
 }
 
 /// The base64 characters at the end of a line. Line numbers and diff signs may precede them.
-fn last_letters(line: &str) -> Range<usize> {
+fn trailing_base64(line: &str) -> Range<usize> {
     let end = without_marks(line).len();
     let before = line[..end].trim_end_matches(is_base64).len();
     // The sign of a diff line is a base64 character too.

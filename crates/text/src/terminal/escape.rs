@@ -33,7 +33,7 @@ pub(super) struct Parameters {
 pub(super) enum Step {
     More(Escape),
     Done(Action),
-    Broken,
+    Invalid,
 }
 
 /// The effect of a sequence on the screen. Rows and columns count from 0.
@@ -61,22 +61,22 @@ pub(super) enum Action {
 impl Escape {
     pub(super) fn step(self, byte: u8) -> Step {
         match self {
-            Escape::Begun => begun(byte),
+            Escape::Begun => first_byte(byte),
             Escape::Control(parameters) => parameters.step(byte),
             Escape::String { ending: true, .. } if byte == b'\\' => Step::Done(Action::Nothing),
-            Escape::String { ending: true, .. } => begun(byte),
+            Escape::String { ending: true, .. } => first_byte(byte),
             Escape::String { length, .. } => match byte {
                 BELL => Step::Done(Action::Nothing),
                 ESCAPE => Step::More(Escape::String { length, ending: true }),
-                b'\n' | b'\r' => Step::Broken,
-                _ if length >= MAX_STRING => Step::Broken,
+                b'\n' | b'\r' => Step::Invalid,
+                _ if length >= MAX_STRING => Step::Invalid,
                 _ => Step::More(Escape::String { length: length + 1, ending: false }),
             },
         }
     }
 }
 
-fn begun(byte: u8) -> Step {
+fn first_byte(byte: u8) -> Step {
     match byte {
         b'[' => Step::More(Escape::Control(Parameters::default())),
         b']' | b'P' | b'X' | b'^' | b'_' => Step::More(Escape::String { length: 0, ending: false }),
@@ -87,7 +87,7 @@ fn begun(byte: u8) -> Step {
         b'M' => Step::Done(Action::Up(1)),
         b'c' => Step::Done(Action::Clear),
         b'0'..=b'~' => Step::Done(Action::Nothing),
-        _ => Step::Broken,
+        _ => Step::Invalid,
     }
 }
 
@@ -103,7 +103,7 @@ impl Parameters {
             b';' | b':' => self.index += 1,
             b' '..=b'/' | b'<'..=b'?' => self.private = true,
             b'@'..=b'~' => return Step::Done(self.action(byte)),
-            _ => return Step::Broken,
+            _ => return Step::Invalid,
         }
         Step::More(Escape::Control(self))
     }

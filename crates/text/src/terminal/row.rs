@@ -8,7 +8,7 @@ pub(super) struct Row {
     cells: Vec<Cell>,
     changed: bool,
     /// The first bytes of an incomplete character.
-    unfinished: Vec<u8>,
+    partial_char: Vec<u8>,
 }
 
 /// A character, or an invalid byte.
@@ -27,7 +27,7 @@ impl Row {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.length() == 0 && self.unfinished.is_empty()
+        self.length() == 0 && self.partial_char.is_empty()
     }
 
     /// Appends text. Returns false if the row was changed, and then does nothing.
@@ -42,17 +42,17 @@ impl Row {
     /// incomplete.
     pub(super) fn put(&mut self, column: usize, byte: u8) -> usize {
         self.change();
-        self.unfinished.push(byte);
-        match std::str::from_utf8(&self.unfinished) {
-            Ok(_) => self.settle(column),
+        self.partial_char.push(byte);
+        match std::str::from_utf8(&self.partial_char) {
+            Ok(_) => self.flush_partial(column),
             Err(error) if error.error_len().is_none() => column,
             Err(_) => {
                 // The last byte may begin another character.
-                self.unfinished.pop();
-                let column = self.settle(column);
+                self.partial_char.pop();
+                let column = self.flush_partial(column);
                 match byte {
-                    _ if self.unfinished.is_empty() && is_lead(byte) => {
-                        self.unfinished.push(byte);
+                    _ if self.partial_char.is_empty() && is_lead(byte) => {
+                        self.partial_char.push(byte);
                         column
                     }
                     0..0x80 => self.set(column, Cell::Char(byte.into())),
@@ -63,8 +63,8 @@ impl Row {
     }
 
     /// Writes an incomplete character as invalid bytes.
-    pub(super) fn settle(&mut self, mut column: usize) -> usize {
-        for cell in cells(&std::mem::take(&mut self.unfinished)) {
+    pub(super) fn flush_partial(&mut self, mut column: usize) -> usize {
+        for cell in cells(&std::mem::take(&mut self.partial_char)) {
             column = self.set(column, cell);
         }
         column
@@ -105,7 +105,7 @@ impl Row {
     pub(super) fn reset(&mut self) {
         self.plain.clear();
         self.cells.clear();
-        self.unfinished.clear();
+        self.partial_char.clear();
         self.changed = false;
     }
 

@@ -23,14 +23,14 @@ pub(super) struct Screen {
     /// The column of the cursor. `None` at the end of the row.
     column: Option<usize>,
     /// Number of rows that were scrolled out, so that a saved row is identified by its number.
-    gone: usize,
+    scrolled: usize,
     saved: Option<(usize, Option<usize>)>,
 }
 
 impl Default for Screen {
     fn default() -> Self {
         let rows = VecDeque::from([Row::default()]);
-        Screen { rows, row: 0, column: None, gone: 0, saved: None }
+        Screen { rows, row: 0, column: None, scrolled: 0, saved: None }
     }
 }
 
@@ -39,7 +39,7 @@ impl Screen {
         while !text.is_empty() {
             let room = MAX_LENGTH.saturating_sub(self.current().length());
             if room == 0 {
-                self.settle(seen);
+                self.flush(seen);
                 continue;
             }
             let (now, later) = text.split_at(room.min(text.len()));
@@ -49,7 +49,7 @@ impl Screen {
     }
 
     pub(super) fn line_feed(&mut self, seen: &mut Vec<u8>) {
-        self.leave();
+        self.flush_partial();
         self.row += 1;
         self.column = Some(0);
         if self.row < self.rows.len() {
@@ -70,13 +70,13 @@ impl Screen {
     }
 
     pub(super) fn go_to_row(&mut self, row: usize) {
-        self.settled_column();
+        self.cursor_column();
         self.row = row.min(self.rows.len() - 1);
         self.bound_column();
     }
 
     pub(super) fn go_to_column(&mut self, column: usize) {
-        self.leave();
+        self.flush_partial();
         let empty = self.current().is_empty();
         self.column = (column > 0 || !empty).then_some(column);
         if column > 0 {
@@ -85,28 +85,28 @@ impl Screen {
     }
 
     pub(super) fn left(&mut self, columns: usize) {
-        let column = self.settled_column();
+        let column = self.cursor_column();
         self.column = Some(column.saturating_sub(columns));
     }
 
     pub(super) fn right(&mut self, columns: usize) {
-        let column = self.settled_column();
+        let column = self.cursor_column();
         self.column = Some(column + columns);
         self.bound_column();
     }
 
     pub(super) fn erase_right(&mut self) {
-        let column = self.settled_column();
+        let column = self.cursor_column();
         self.current().cut(column);
     }
 
     pub(super) fn erase_left(&mut self) {
-        let column = self.settled_column();
+        let column = self.cursor_column();
         self.current().blank(column + 1);
     }
 
     pub(super) fn erase_row(&mut self) {
-        self.settled_column();
+        self.cursor_column();
         self.current().cut(0);
     }
 
@@ -122,7 +122,7 @@ impl Screen {
 
     /// Starts a new screen. The old content is written out, since it is output like any other.
     pub(super) fn clear(&mut self, seen: &mut Vec<u8>) {
-        self.leave();
+        self.flush_partial();
         let blank = self.rows.iter().all(Row::is_empty);
         if !blank {
             self.write_rows(seen);
@@ -130,25 +130,25 @@ impl Screen {
                 seen.push(b'\n');
             }
         }
-        self.begin_anew();
+        self.reset();
     }
 
     pub(super) fn save(&mut self) {
-        let column = self.settled_column();
-        self.saved = Some((self.gone + self.row, Some(column)));
+        let column = self.cursor_column();
+        self.saved = Some((self.scrolled + self.row, Some(column)));
     }
 
     pub(super) fn restore(&mut self) {
-        self.leave();
+        self.flush_partial();
         if let Some((row, column)) = self.saved {
-            self.row = row.saturating_sub(self.gone).min(self.rows.len() - 1);
+            self.row = row.saturating_sub(self.scrolled).min(self.rows.len() - 1);
             self.column = column;
             self.bound_column();
         }
     }
 
     pub(super) fn finish(mut self, seen: &mut Vec<u8>) {
-        self.leave();
+        self.flush_partial();
         self.write_rows(seen);
     }
 
@@ -175,15 +175,15 @@ impl Screen {
     }
 
     /// Completes an incomplete character before the cursor moves.
-    fn leave(&mut self) {
+    fn flush_partial(&mut self) {
         if let Some(column) = self.column {
-            self.column = Some(self.current().settle(column));
+            self.column = Some(self.current().flush_partial(column));
         }
     }
 
     /// The column of the cursor as a number.
-    fn settled_column(&mut self) -> usize {
-        self.leave();
+    fn cursor_column(&mut self) -> usize {
+        self.flush_partial();
         let columns = self.current().columns();
         *self.column.get_or_insert(columns)
     }
@@ -195,7 +195,7 @@ impl Screen {
 
     /// Writes out the top row and returns it empty.
     fn scroll(&mut self, seen: &mut Vec<u8>) -> Row {
-        self.gone += 1;
+        self.scrolled += 1;
         let mut top = self.rows.pop_front().unwrap_or_default();
         top.write_to(seen);
         seen.push(b'\n');
@@ -204,10 +204,10 @@ impl Screen {
     }
 
     /// Writes out everything in the middle of a line.
-    fn settle(&mut self, seen: &mut Vec<u8>) {
-        self.leave();
+    fn flush(&mut self, seen: &mut Vec<u8>) {
+        self.flush_partial();
         self.write_rows(seen);
-        self.begin_anew();
+        self.reset();
     }
 
     fn write_rows(&mut self, seen: &mut Vec<u8>) {
@@ -219,8 +219,8 @@ impl Screen {
         }
     }
 
-    fn begin_anew(&mut self) {
-        self.gone += self.rows.len();
+    fn reset(&mut self) {
+        self.scrolled += self.rows.len();
         self.rows.truncate(1);
         self.rows.iter_mut().for_each(Row::reset);
         (self.row, self.column) = (0, None);

@@ -8,7 +8,7 @@ pub(super) struct Runs {
     /// Number of other runs.
     pub(super) broken: u64,
     /// Number of characters of three or four bytes.
-    pub(super) long_letters: u64,
+    pub(super) long_chars: u64,
     open: Option<Open>,
 }
 
@@ -33,7 +33,7 @@ impl Runs {
                 continue;
             }
             self.open = self.open.or(Some(Open::Whole));
-            self.long_letters += u64::from(byte >= 0xe0);
+            self.long_chars += u64::from(byte >= 0xe0);
         }
     }
 

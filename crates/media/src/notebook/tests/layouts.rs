@@ -48,13 +48,15 @@ impl Layout {
             text = text.replace('\n', "\r\n");
         }
         if self.ascii {
-            let escape = |c: char| match c.is_ascii() {
-                true => c.to_string(),
-                false => c
-                    .encode_utf16(&mut [0; 2])
-                    .iter()
-                    .map(|unit| format!("\\u{unit:04x}"))
-                    .collect(),
+            let escape = |c: char| {
+                if c.is_ascii() {
+                    c.to_string()
+                } else {
+                    c.encode_utf16(&mut [0; 2])
+                        .iter()
+                        .map(|unit| format!("\\u{unit:04x}"))
+                        .collect()
+                }
             };
             text = text.chars().map(escape).collect();
         }

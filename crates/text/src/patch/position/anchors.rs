@@ -11,15 +11,15 @@ pub(super) fn find<'h>(
     anchors: &[&'h str],
     budget: &mut Budget,
 ) -> Option<Result<Vec<usize>, &'h str>> {
-    let mut places: Option<Vec<usize>> = None;
+    let mut positions: Option<Vec<usize>> = None;
     for &anchor in anchors {
         budget.take(file.len())?;
-        let standing = standing(file, anchor);
-        let behind = match places {
-            None => standing,
+        let matching = matching_lines(file, anchor);
+        let behind = match positions {
+            None => matching,
             Some(before) => {
-                let next = |place: usize| {
-                    standing.get(standing.partition_point(|&line| line <= place)).copied()
+                let next = |position: usize| {
+                    matching.get(matching.partition_point(|&line| line <= position)).copied()
                 };
                 let mut behind: Vec<usize> = before.into_iter().filter_map(next).collect();
                 behind.dedup();
@@ -29,14 +29,14 @@ pub(super) fn find<'h>(
         if behind.is_empty() {
             return Some(Err(anchor));
         }
-        places = Some(behind);
+        positions = Some(behind);
     }
-    Some(Ok(places.unwrap_or_default()))
+    Some(Ok(positions.unwrap_or_default()))
 }
 
 /// The lines that equal an anchor, ignoring whitespace around it and typography. If there is none, the lines
 /// that begin with it, since models write only the beginning; then the lines that contain it.
-fn standing(file: &FileLines<'_>, anchor: &str) -> Vec<usize> {
+fn matching_lines(file: &FileLines<'_>, anchor: &str) -> Vec<usize> {
     let rung = MatchLevel::IndentationAndTypography;
     let anchor = rung.key(anchor.as_bytes());
     let lines = |matches: fn(&[u8], &[u8]) -> bool| -> Vec<usize> {

@@ -7,7 +7,7 @@ use super::Fit;
 use crate::patch::file_lines::FileLines;
 
 /// The number of a line that no hunk contains.
-const NONE: u32 = u32::MAX;
+const NOT_IN_HUNKS: u32 = u32::MAX;
 
 /// Limit of line comparisons for all hunks of a file. Hostile input that exceeds it is rejected.
 const MAX_COMPARED: usize = 50_000_000;
@@ -32,37 +32,37 @@ impl Budget {
 
 /// The lines of a file and of its hunks as numbers. Equal lines have equal numbers, for one kind of
 /// comparison.
-pub(super) struct Index {
+pub(super) struct LineIndex {
     /// By the significant part of a line.
     numbers: HashMap<Vec<u8>, u32>,
     /// The number of each line of the file.
     file: Vec<u32>,
     /// The positions of each number in the file.
-    places: Vec<Vec<u32>>,
+    positions: Vec<Vec<u32>>,
 }
 
-impl Index {
+impl LineIndex {
     /// Indexes a file for these lines of its hunks.
     pub(super) fn new<'h>(
         file: &FileLines<'_>,
         lines: impl Iterator<Item = &'h str>,
         fit: Fit,
-    ) -> Index {
+    ) -> LineIndex {
         let mut numbers: HashMap<Cow<'_, [u8]>, u32> = HashMap::new();
         for line in lines {
-            let next = u32::try_from(numbers.len()).unwrap_or(NONE);
+            let next = u32::try_from(numbers.len()).unwrap_or(NOT_IN_HUNKS);
             numbers.entry(fit.key(line.as_bytes())).or_insert(next);
         }
-        let mut places: Vec<Vec<u32>> = vec![Vec::new(); numbers.len()];
-        let number_of = |line: &[u8]| numbers.get(&fit.key(line)).copied().unwrap_or(NONE);
+        let mut positions: Vec<Vec<u32>> = vec![Vec::new(); numbers.len()];
+        let number_of = |line: &[u8]| numbers.get(&fit.key(line)).copied().unwrap_or(NOT_IN_HUNKS);
         let file: Vec<u32> = file.lines().map(number_of).collect();
         for (at, &number) in (0..).zip(&file) {
-            if let Some(places) = places.get_mut(number as usize) {
-                places.push(at);
+            if let Some(positions) = positions.get_mut(number as usize) {
+                positions.push(at);
             }
         }
         let numbers = numbers.into_iter().map(|(key, number)| (key.into_owned(), number));
-        Index { numbers: numbers.collect(), file, places }
+        LineIndex { numbers: numbers.collect(), file, positions }
     }
 
     /// The positions at which these lines are consecutive, in ascending order. `None` if the search costs too
@@ -72,15 +72,16 @@ impl Index {
         let Some(numbers) = lines.iter().map(number).collect::<Option<Vec<u32>>>() else {
             return Some(Vec::new());
         };
-        let places = |number: u32| self.places.get(number as usize).map_or(&[][..], Vec::as_slice);
+        let positions =
+            |number: u32| self.positions.get(number as usize).map_or(&[][..], Vec::as_slice);
         // The line that is rarest in the file leads to the others.
-        let rarest = numbers.iter().enumerate().min_by_key(|(_, number)| places(**number).len());
+        let rarest = numbers.iter().enumerate().min_by_key(|(_, number)| positions(**number).len());
         let Some((offset, &rarest)) = rarest else { return Some(Vec::new()) };
         let mut found = Vec::new();
-        for &place in places(rarest) {
-            let Some(start) = (place as usize).checked_sub(offset) else { continue };
-            let Some(standing) = self.file.get(start..start + numbers.len()) else { continue };
-            let same = standing.iter().zip(&numbers).take_while(|(one, other)| one == other);
+        for &position in positions(rarest) {
+            let Some(start) = (position as usize).checked_sub(offset) else { continue };
+            let Some(file_lines) = self.file.get(start..start + numbers.len()) else { continue };
+            let same = file_lines.iter().zip(&numbers).take_while(|(one, other)| one == other);
             let same = same.count();
             budget.take(same + 1)?;
             if same == numbers.len() {

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 /// The nearest of several positions is chosen only if the next one is this many times as far.
-const CLEARLY_NEARER: usize = 4;
+const NEARER_FACTOR: usize = 4;
 
 /// What neighbouring hunks say about the position of a hunk.
-pub(super) struct Around {
+pub(super) struct Neighbours {
     /// It changes lines within this range.
     pub(super) from: usize,
     pub(super) to: usize,
@@ -14,8 +14,8 @@ pub(super) struct Around {
     pub(super) moved: Vec<isize>,
 }
 
-impl Around {
-    pub(super) fn has(&self, changed: Range<usize>) -> bool {
+impl Neighbours {
+    pub(super) fn contains(&self, changed: Range<usize>) -> bool {
         self.from <= changed.start && changed.end <= self.to
     }
 
@@ -37,7 +37,7 @@ pub(super) fn clearly_nearest(starts: &[usize], predicted: &[usize]) -> Option<u
     by_distance.sort_unstable();
     match by_distance[..] {
         [(nearest, start), (next, _), ..] => {
-            (nearest.saturating_mul(CLEARLY_NEARER) <= next).then_some(start)
+            (nearest.saturating_mul(NEARER_FACTOR) <= next).then_some(start)
         }
         _ => None,
     }
