@@ -100,7 +100,7 @@ impl Backtracker {
         &self,
         text: &[u8],
         multiline: bool,
-        most: u64,
+        max_matches: u64,
         stop: &Deadline<'_>,
         take: &mut dyn FnMut(Found) -> bool,
     ) -> usize {
@@ -108,11 +108,11 @@ impl Backtracker {
             SearchProgress { text, multiline, decided_to: 0, matches: 0, enough: false, take };
         let mut report_every_line = false;
         while !progress.enough && progress.decided_to < text.len() {
-            let Some(mut member) = self.pool.acquire(stop) else { return progress.decided_to };
+            let Some(mut process) = self.pool.acquire(stop) else { return progress.decided_to };
             let request = SearchRequest {
                 multiline,
                 report_every_line,
-                most: most.saturating_sub(progress.matches),
+                max_matches: max_matches.saturating_sub(progress.matches),
                 from: progress.decided_to,
                 text,
             };
@@ -121,22 +121,26 @@ impl Backtracker {
                 break;
             };
             let mut responses = ResponseReader::default();
-            let outcome =
-                member.process.ask([&header, text], LINE_TIMEOUT, stop, &mut |bytes: &[u8]| {
+            let outcome = process.connection.ask(
+                [&header, text],
+                LINE_TIMEOUT,
+                stop,
+                &mut |bytes: &[u8]| {
                     responses.feed(bytes);
                     responses.by_ref().any(|response| progress.handle(response))
-                });
+                },
+            );
             match outcome {
                 Ok(()) => {
-                    self.pool.release(member);
+                    self.pool.release(process);
                     break;
                 }
                 Err(Unanswered::Stopped) => {
-                    self.pool.discard(member);
+                    self.pool.discard(process);
                     return progress.decided_to.min(text.len());
                 }
                 Err(Unanswered::Silent | Unanswered::Ended) => {
-                    self.pool.discard(member);
+                    self.pool.discard(process);
                     let line = progress.line();
                     // Progress is not reported for each short line. A second run that reports every line
                     // finds the one that failed.

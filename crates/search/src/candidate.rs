@@ -12,7 +12,7 @@ pub struct Candidate<'a> {
     directory: &'a ListedDirectory,
     entry: Entry,
     /// Length of the path of the listing's start directory.
-    above: usize,
+    top_bytes: usize,
     path: &'a mut Vec<u8>,
 }
 
@@ -20,10 +20,10 @@ impl<'a> Candidate<'a> {
     pub(crate) fn new(
         directory: &'a ListedDirectory,
         entry: Entry,
-        above: usize,
+        top_bytes: usize,
         path: &'a mut Vec<u8>,
     ) -> Candidate<'a> {
-        Candidate { directory, entry, above, path }
+        Candidate { directory, entry, top_bytes, path }
     }
 
     /// The file name.
@@ -38,7 +38,7 @@ impl<'a> Candidate<'a> {
 
     /// Whether it is a symlink.
     pub fn is_link(&self) -> bool {
-        self.entry.kind == ListedKind::Link
+        self.entry.kind == ListedKind::Symlink
     }
 
     /// The path, relative to the root.
@@ -49,9 +49,9 @@ impl<'a> Candidate<'a> {
 
     /// The path, relative to the start of the listing.
     pub fn path_beneath(&mut self) -> &Path {
-        let above = self.above;
+        let top_bytes = self.top_bytes;
         let path = self.path().as_os_str().as_bytes();
-        let beneath = path.get(above..).unwrap_or_default();
+        let beneath = path.get(top_bytes..).unwrap_or_default();
         Path::new(OsStr::from_bytes(beneath.strip_prefix(b"/").unwrap_or(beneath)))
     }
 }

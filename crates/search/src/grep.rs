@@ -355,11 +355,11 @@ impl<'a> Reader<'a> {
     /// where it could matter: if the pattern has characters beyond ASCII, or if there was a match.
     fn search(&self, bytes: &[u8], keep: MatchOptions) -> Option<LineMatches> {
         let Grep { pattern, stop, .. } = self.grep;
-        let odd = |bytes: &[u8]| std::str::from_utf8(bytes).is_err();
-        if !needs_inspection(bytes) && (pattern.ascii || !odd(bytes)) {
+        let is_not_utf8 = |bytes: &[u8]| std::str::from_utf8(bytes).is_err();
+        if !needs_inspection(bytes) && (pattern.ascii || !is_not_utf8(bytes)) {
             let text = bytes.strip_prefix(UTF8_BOM).unwrap_or(bytes);
             let hits = find(pattern, text, keep, stop);
-            if hits.count == 0 || !pattern.ascii || !odd(bytes) {
+            if hits.count == 0 || !pattern.ascii || !is_not_utf8(bytes) {
                 return Some(hits);
             }
         }

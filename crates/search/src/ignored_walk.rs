@@ -25,15 +25,15 @@ pub fn walk_ignored(walk: &Walk<'_>, listing: &Listing) -> Listing {
         first.push(OsStr::new(""), ListedKind::Directory(directory));
         let (path, hidden) = (old.path.clone(), old.hidden);
         let task = Task { directory, path, hidden, rules: RuleScope::default() };
-        let (listed, below) = worker.list(&task, None);
-        let (listed, below) = without(old, listed, below);
+        let (listed, subdirectories) = worker.list(&task, None);
+        let (listed, subdirectories) = without(old, listed, subdirectories);
         directories.push(Arc::default());
         store_directory(
             &mut directories,
             &mut pending,
             task,
             listed,
-            below,
+            subdirectories,
             None,
             &mut HashMap::new(),
         );
@@ -48,13 +48,14 @@ pub fn walk_ignored(walk: &Walk<'_>, listing: &Listing) -> Listing {
 fn without(
     old: &ListedDirectory,
     mut all: ListedDirectory,
-    below: Vec<(OsString, RuleScope)>,
+    subdirectories: Vec<(OsString, RuleScope)>,
 ) -> (ListedDirectory, Vec<(OsString, RuleScope)>) {
     let (names, entries) = (std::mem::take(&mut all.names), std::mem::take(&mut all.entries));
     let whole = ListedDirectory { names, entries, ..ListedDirectory::default() };
     for entry in whole.entries.iter().filter(|entry| !old.contains(whole.name(**entry))) {
         all.push(whole.name(*entry), entry.kind);
     }
-    let below = below.into_iter().filter(|(name, _)| !old.contains(name)).collect();
-    (all, below)
+    let subdirectories =
+        subdirectories.into_iter().filter(|(name, _)| !old.contains(name)).collect();
+    (all, subdirectories)
 }

@@ -187,8 +187,8 @@ impl Index {
     /// Indexes new files in the background, unless a build just ran.
     pub(crate) fn build_later(self: &Arc<Self>, tree: &TreeReader, work: BuildInput) {
         let mut building = self.building();
-        let is_calm = building.not_before.is_none_or(|next| Instant::now() >= next);
-        if building.running || !is_calm || self.is_stopped() {
+        let is_due = building.not_before.is_none_or(|time| Instant::now() >= time);
+        if building.running || !is_due || self.is_stopped() {
             return;
         }
         let (index, tree) = (self.clone(), tree.clone());
@@ -205,9 +205,8 @@ impl Index {
         pattern: &Pattern,
     ) {
         let mut building = self.building();
-        let is_due = building
-            .last_check
-            .is_none_or(|last_check| last_check.elapsed() >= self.settings.trial_pause);
+        let is_due =
+            building.last_check.is_none_or(|last| last.elapsed() >= self.settings.trial_pause);
         if building.running || !is_due || self.is_stopped() {
             return;
         }
@@ -247,16 +246,16 @@ impl Index {
         self.load();
         let began = Instant::now();
         build::run(self, tree, work);
-        let last_duration = began.elapsed();
+        let duration = began.elapsed();
         let mut building = self.building();
         building.running = false;
-        building.last_duration = Some(last_duration);
-        let calm = if building.full {
+        building.last_duration = Some(duration);
+        let interval = if building.full {
             FULL_BUILD_INTERVAL
         } else {
-            MIN_BUILD_INTERVAL.max(last_duration * BUILD_INTERVAL_FACTOR)
+            MIN_BUILD_INTERVAL.max(duration * BUILD_INTERVAL_FACTOR)
         };
-        building.not_before = Some(Instant::now() + calm);
+        building.not_before = Some(Instant::now() + interval);
     }
 
     pub(crate) fn status(&self) -> IndexStatus {

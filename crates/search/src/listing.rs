@@ -80,7 +80,7 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListedKind {
     File,
-    Link,
+    Symlink,
     /// Position of the directory in the listing.
     Directory(u32),
 }
@@ -278,7 +278,7 @@ impl Listing {
     ) -> Vec<FileId> {
         let (mut path, mut chosen) = (Vec::new(), Vec::new());
         let top = self.directories.get(self.top as usize);
-        let above = top.map_or(0, |top| top.path.as_os_str().len());
+        let top_bytes = top.map_or(0, |top| top.path.as_os_str().len());
         for files in self.entries().chunk_by(|one, next| one.directory == next.directory) {
             let directory = &self.directories[files[0].directory as usize];
             if !may_have(&directory.names) {
@@ -286,7 +286,7 @@ impl Listing {
             }
             for file in files {
                 let entry = directory.entries[file.entry as usize];
-                if wanted(&mut Candidate::new(directory, entry, above, &mut path)) {
+                if wanted(&mut Candidate::new(directory, entry, top_bytes, &mut path)) {
                     chosen.push(*file);
                 }
             }
@@ -354,7 +354,7 @@ impl Listing {
     /// Whether it is a symlink.
     pub fn is_link(&self, file: FileId) -> bool {
         let directory = &self.directories[file.directory as usize];
-        directory.entries[file.entry as usize].kind == ListedKind::Link
+        directory.entries[file.entry as usize].kind == ListedKind::Symlink
     }
 
     pub(crate) fn directories_below_top(&self) -> impl Iterator<Item = &ListedDirectory> {

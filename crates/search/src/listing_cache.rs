@@ -41,7 +41,7 @@ pub struct ListingCaches {
 #[derive(Debug)]
 struct RootCache {
     root: PathBuf,
-    table: Mutex<Option<CachedListing>>,
+    listing: Mutex<Option<CachedListing>>,
     /// Number of searches.
     searches: AtomicU64,
     /// Number of watched directories.
@@ -56,7 +56,7 @@ struct RootCache {
 struct CachedListing {
     directories: Directories,
     /// The excluded paths of the walk.
-    own: Vec<PathBuf>,
+    excluded: Vec<PathBuf>,
     watching: Option<Watching>,
     self_check: WatchSelfCheck,
     summary: Arc<ListingSummary>,
@@ -83,29 +83,30 @@ const MAX_NEW_FILES_CHECKED: usize = 4_000;
 const LOCK_POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 impl ListingCaches {
-    /// Creates empty caches. If `shelves` is given, indexes are kept in that directory for later processes.
+    /// Creates empty caches. If `index_directory` is given, indexes are kept in that directory for later processes.
     pub fn new(settings: IndexSettings, index_directory: Option<PathBuf>) -> ListingCaches {
         ListingCaches { settings, index_directory, roots: Mutex::default() }
     }
 
     /// Lists like [`walk`], but faster if the root was listed before.
-    pub fn list(&self, asked: &Walk<'_>) -> Listing {
+    pub fn list(&self, request: &Walk<'_>) -> Listing {
         // Ignored and named files are not in the cached listing.
-        if asked.ignored || !asked.named.is_empty() {
-            return walk(asked);
+        if request.ignored || !request.named.is_empty() {
+            return walk(request);
         }
-        let root = self.root(asked.tree);
-        let Some(mut kept) = lock_until(&root.table, asked.stop) else { return walk(asked) };
+        let root = self.root(request.tree);
+        let Some(mut slot) = lock_until(&root.listing, request.stop) else { return walk(request) };
         // Any early exit, including a panic, leaves no cached listing rather than a wrong one.
-        let table = kept.take().filter(|table| table.own == asked.own);
-        let refreshed = table.and_then(|table| refresh(asked, table, &root, self.settings));
-        let watched = refreshed.as_ref().and_then(|table| Some(table.watching.as_ref()?.count()));
+        let cached = slot.take().filter(|cached| cached.excluded == request.own);
+        let refreshed = cached.and_then(|cached| refresh(request, cached, &root, self.settings));
+        let watched = refreshed.as_ref().and_then(|cached| Some(cached.watching.as_ref()?.count()));
         root.watched.store(watched.unwrap_or(0) as u64, Ordering::Relaxed);
-        let Some(table) = refreshed else { return walk_and_cache(asked, &mut kept) };
-        let (directories, summary) = (table.directories.clone(), table.summary.clone());
-        *kept = Some(table);
-        drop(kept);
-        let starts_at = |listed: &Arc<ListedDirectory>| !listed.gone && listed.path == asked.start;
+        let Some(cached) = refreshed else { return walk_and_cache(request, &mut slot) };
+        let (directories, summary) = (cached.directories.clone(), cached.summary.clone());
+        *slot = Some(cached);
+        drop(slot);
+        let starts_at =
+            |listed: &Arc<ListedDirectory>| !listed.gone && listed.path == request.start;
         match directories.iter().position(starts_at) {
             // In a hidden directory that was named, nothing is hidden. The cached listing has it marked as
             // hidden.
@@ -114,29 +115,29 @@ impl ListingCaches {
                 let summary = if top == 0 { summary } else { Arc::default() };
                 Listing { directories, top, complete: true, is_cached: true, summary }
             }
-            _ => walk(asked),
+            _ => walk(request),
         }
     }
 
     /// The state of the index of a root, including segments kept by an earlier process.
     pub fn index_status(&self, tree: &TreeReader) -> IndexStatus {
-        let kept = self.root(tree);
-        kept.index.load();
+        let root = self.root(tree);
+        root.index.load();
         IndexStatus {
-            watched: kept.watched.load(Ordering::Relaxed),
-            deaf: kept.watches_failed.load(Ordering::Relaxed),
-            ..kept.index.status()
+            watched: root.watched.load(Ordering::Relaxed),
+            deaf: root.watches_failed.load(Ordering::Relaxed),
+            ..root.index.status()
         }
     }
 
     /// Why the index or the watches of a root were disabled. Returned only once.
     pub fn take_alarm(&self, tree: &TreeReader) -> Option<String> {
-        let kept = self.root(tree);
+        let root = self.root(tree);
         let have_watches_failed = || {
-            kept.watches_failed.load(Ordering::Relaxed)
-                && !kept.is_reported.swap(true, Ordering::Relaxed)
+            root.watches_failed.load(Ordering::Relaxed)
+                && !root.is_reported.swap(true, Ordering::Relaxed)
         };
-        match kept.index.take_alarm() {
+        match root.index.take_alarm() {
             Some(why) => Some(format!("the index of this root was wrong and is off: {why}")),
             None => have_watches_failed().then(|| {
                 "the system did not tell of a change of this root: from now on every file is compared"
@@ -157,8 +158,11 @@ impl ListingCaches {
 
     /// Indexes the new files of a root in this thread.
     pub fn build_index(&self, tree: &TreeReader, listing: &Listing, letters: &'static dyn Decoder) {
-        let work =
-            BuildInput { directories: listing.directories.clone(), letters, is_persistent: true };
+        let work = BuildInput {
+            directories: listing.directories.clone(),
+            decoder: letters,
+            is_persistent: true,
+        };
         self.root(tree).index.build_now(tree, &work);
     }
 
@@ -176,11 +180,11 @@ impl ListingCaches {
 
     fn root(&self, tree: &TreeReader) -> Arc<RootCache> {
         let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = match roots.iter().position(|kept| kept.root == tree.path()) {
+        let cache = match roots.iter().position(|cache| cache.root == tree.path()) {
             Some(at) => roots.remove(at),
             None => Arc::new(RootCache {
                 root: tree.path().to_owned(),
-                table: Mutex::default(),
+                listing: Mutex::default(),
                 searches: AtomicU64::new(0),
                 watched: AtomicU64::new(0),
                 watches_failed: AtomicBool::new(false),
@@ -191,8 +195,8 @@ impl ListingCaches {
         if roots.len() >= MAX_ROOTS {
             roots.remove(0).index.stop();
         }
-        roots.push(kept.clone());
-        kept
+        roots.push(cache.clone());
+        cache
     }
 }
 
@@ -211,30 +215,30 @@ impl RootCache {
 impl Drop for ListingCaches {
     fn drop(&mut self) {
         let roots = self.roots.get_mut().unwrap_or_else(PoisonError::into_inner);
-        roots.iter().for_each(|kept| kept.index.stop());
+        roots.iter().for_each(|cache| cache.index.stop());
     }
 }
 
 /// Locks a cached listing. `None` if the deadline passes first.
-fn lock_until<'a, T>(table: &'a Mutex<T>, stop: &Deadline<'_>) -> Option<MutexGuard<'a, T>> {
+fn lock_until<'a, T>(mutex: &'a Mutex<T>, stop: &Deadline<'_>) -> Option<MutexGuard<'a, T>> {
     loop {
-        match table.try_lock() {
-            Ok(table) => return Some(table),
-            Err(TryLockError::Poisoned(table)) => return Some(table.into_inner()),
+        match mutex.try_lock() {
+            Ok(guard) => return Some(guard),
+            Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
             Err(TryLockError::WouldBlock) if stop.is_over() => return None,
             Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_POLL_INTERVAL),
         }
     }
 }
 
-fn walk_and_cache(asked: &Walk<'_>, kept: &mut Option<CachedListing>) -> Listing {
-    let mut listing = walk(asked);
-    let is_root = asked.start.as_os_str().is_empty();
+fn walk_and_cache(request: &Walk<'_>, slot: &mut Option<CachedListing>) -> Listing {
+    let mut listing = walk(request);
+    let is_root = request.start.as_os_str().is_empty();
     listing.is_cached = is_root && listing.complete && listing.directories.len() <= MAX_DIRECTORIES;
     if listing.is_cached {
-        *kept = Some(CachedListing {
+        *slot = Some(CachedListing {
             directories: listing.directories.clone(),
-            own: asked.own.to_vec(),
+            excluded: request.own.to_vec(),
             watching: None,
             self_check: WatchSelfCheck::default(),
             summary: listing.summary.clone(),
@@ -246,13 +250,19 @@ fn walk_and_cache(asked: &Walk<'_>, kept: &mut Option<CachedListing>) -> Listing
 
 /// Updates a cached listing to the current state. `None` if only a full walk can do that.
 fn refresh(
-    asked: &Walk<'_>,
-    table: CachedListing,
+    request: &Walk<'_>,
+    cached: CachedListing,
     root: &RootCache,
     settings: IndexSettings,
 ) -> Option<CachedListing> {
-    let CachedListing { directories, own, mut watching, mut self_check, mut summary, to_check } =
-        table;
+    let CachedListing {
+        directories,
+        excluded,
+        mut watching,
+        mut self_check,
+        mut summary,
+        to_check,
+    } = cached;
     let mut changes = watching
         .as_mut()
         .map_or_else(WatchedChanges::default, |watching| watching.drain_events(&directories));
@@ -263,14 +273,22 @@ fn refresh(
     let known_unsure = to_check.filter(|_| !changes.states_changed);
     let is_quiet = known_unsure.is_some();
     let to_check = known_unsure.unwrap_or_else(|| directories_to_check(&directories));
-    compare_all(asked.tree, &directories, &to_check, &mut changes);
-    if changes.rules_changed || changes.paths_changed || asked.stop.is_over() {
+    compare_all(request.tree, &directories, &to_check, &mut changes);
+    if changes.rules_changed || changes.paths_changed || request.stop.is_over() {
         return None;
     }
     if is_quiet && changes.changed.is_empty() {
-        let forgotten = run_self_check(&mut self_check, asked.tree, &directories, root, settings);
-        let to_check = (!forgotten).then_some(to_check);
-        return Some(CachedListing { directories, own, watching, self_check, summary, to_check });
+        let invalidated =
+            run_self_check(&mut self_check, request.tree, &directories, root, settings);
+        let to_check = (!invalidated).then_some(to_check);
+        return Some(CachedListing {
+            directories,
+            excluded,
+            watching,
+            self_check,
+            summary,
+            to_check,
+        });
     }
     let gone = directories.iter().filter(|listed| listed.gone).count();
     if gone > directories.len() / 4 {
@@ -281,10 +299,10 @@ fn refresh(
     } else {
         let old = directories.clone();
         // Another thread may still read the old listing. It keeps its copy.
-        let new = list_again(asked, Arc::unwrap_or_clone(directories), &changes.changed)?;
+        let new = list_again(request, Arc::unwrap_or_clone(directories), &changes.changed)?;
         if let Some(watching) = &mut watching {
             watching.end_stale_watches(&old, &new);
-            if has_new_links(asked.tree, &new, &changes.names, old.len()) {
+            if has_new_links(request.tree, &new, &changes.names, old.len()) {
                 invalidate_all(&new);
             }
         }
@@ -297,15 +315,15 @@ fn refresh(
     }
     let mut to_check = None;
     if let Some(watching) = &mut watching {
-        watching.watch(asked.tree, &directories);
+        watching.watch(request.tree, &directories);
         let is_settled =
             |listed: &Arc<ListedDirectory>| listed.gone || !listed.state.may_become_current();
         to_check = directories.iter().all(is_settled).then(|| directories_to_check(&directories));
-        if run_self_check(&mut self_check, asked.tree, &directories, root, settings) {
+        if run_self_check(&mut self_check, request.tree, &directories, root, settings) {
             to_check = None;
         }
     }
-    Some(CachedListing { directories, own, watching, self_check, summary, to_check })
+    Some(CachedListing { directories, excluded, watching, self_check, summary, to_check })
 }
 
 /// Whether a new file has, or may have, a second name. A write through that name may change an indexed file
@@ -322,10 +340,10 @@ fn has_new_links(
         files.map(|entry| listed.path.join(listed.name(*entry))).collect::<Vec<_>>()
     };
     let new = directories[known.min(directories.len())..].iter().flat_map(within);
-    let mut asked = 0;
+    let mut checked = 0;
     come.chain(new).any(|path| {
-        asked += 1;
-        asked > MAX_NEW_FILES_CHECKED || tree.stamp(&path).is_some_and(|stamp| stamp.is_shared)
+        checked += 1;
+        checked > MAX_NEW_FILES_CHECKED || tree.stamp(&path).is_some_and(|stamp| stamp.is_shared)
     })
 }
 

@@ -33,7 +33,7 @@ pub fn map_in_order<T: Sync, W, R: Send>(
     let ordered = OrderedWork {
         items,
         next: AtomicUsize::new(0),
-        enough: AtomicBool::new(false),
+        stopped: AtomicBool::new(false),
         state: Mutex::new(State { expected: 0, waiting: BTreeMap::new(), ahead: 0, take }),
         advanced: Condvar::new(),
     };
@@ -53,7 +53,7 @@ pub fn map_in_order<T: Sync, W, R: Send>(
 struct OrderedWork<'a, T, R, F> {
     items: &'a [T],
     next: AtomicUsize,
-    enough: AtomicBool,
+    stopped: AtomicBool,
     state: Mutex<State<R, F>>,
     advanced: Condvar,
 }
@@ -74,12 +74,12 @@ impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> OrderedWork<'_, T, R, F> 
         loop {
             let batch = self.next.fetch_add(1, Ordering::Relaxed);
             let items = self.batch_items(batch);
-            if items.is_empty() || self.enough.load(Ordering::Relaxed) {
+            if items.is_empty() || self.stopped.load(Ordering::Relaxed) {
                 return;
             }
             let mut results = Vec::with_capacity(items.len());
             for item in items {
-                if self.enough.load(Ordering::Relaxed) {
+                if self.stopped.load(Ordering::Relaxed) {
                     return;
                 }
                 results.push(work(&mut worker, item));
@@ -95,7 +95,7 @@ impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> OrderedWork<'_, T, R, F> 
 
     fn put(&self, batch: usize, results: Vec<R>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while batch > state.expected + MAX_BATCHES_AHEAD && !self.enough.load(Ordering::Relaxed) {
+        while batch > state.expected + MAX_BATCHES_AHEAD && !self.stopped.load(Ordering::Relaxed) {
             state.ahead += 1;
             state = self.advanced.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.ahead -= 1;
@@ -105,11 +105,11 @@ impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> OrderedWork<'_, T, R, F> 
             let expected = state.expected;
             let Some(results) = state.waiting.remove(&expected) else { break };
             for (item, result) in self.batch_items(expected).iter().zip(results) {
-                if self.enough.load(Ordering::Relaxed) {
+                if self.stopped.load(Ordering::Relaxed) {
                     return;
                 }
                 if !(state.take)(item, result) {
-                    self.enough.store(true, Ordering::Relaxed);
+                    self.stopped.store(true, Ordering::Relaxed);
                 }
             }
             state.expected += 1;
@@ -129,7 +129,7 @@ where
 impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> Drop for WakeOthersOnDrop<'_, T, R, F> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.enough.store(true, Ordering::Relaxed);
+            self.0.stopped.store(true, Ordering::Relaxed);
         }
         self.0.advanced.notify_all();
     }

@@ -10,7 +10,7 @@ use crate::index::{BuildInput, FileVerdict, Index, IndexPosition, IndexQuery, No
 use crate::index_slot::IndexSlot;
 use crate::listing::{FileId, Listing};
 
-/// What the index knows about the files of a search.
+/// The index of a root, queried for one search.
 pub(crate) struct Prefilter {
     index: Arc<Index>,
     /// `None` if the index cannot help here.
@@ -91,7 +91,7 @@ impl Prefilter {
         Some((position, stamp))
     }
 
-    /// What the index knows about the file.
+    /// The verdict of the index on a file.
     pub(crate) fn verdict(&self, position: IndexPosition) -> FileVerdict {
         self.query.as_ref().map_or(FileVerdict::Unknown, |known| known.verdict(position))
     }
@@ -108,7 +108,7 @@ impl Prefilter {
         }
         let directories = grep.listing.directories.clone();
         let is_persistent = grep.tables.is_some_and(|tables| tables.is_indexed(grep.listing));
-        let work = BuildInput { directories, letters: grep.letters, is_persistent };
+        let work = BuildInput { directories, decoder: grep.letters, is_persistent };
         if needs_build {
             self.index.build_later(grep.tree, work);
         } else if self.query.is_some() {

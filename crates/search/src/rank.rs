@@ -20,7 +20,7 @@ pub struct Rank {
 const NEW_SECONDS: i64 = 60 * 60;
 
 impl Rank {
-    /// The age as a power of two, in hours: 0, 1, 2 to 3, 4 to 7, and so on.
+    /// The age in steps: 0 below one hour, 1 from one hour, 2 from two hours, 3 from four hours, and so on.
     pub fn age(modified_seconds: i64, now_seconds: i64) -> u32 {
         let age = now_seconds.saturating_sub(modified_seconds).max(0) / NEW_SECONDS;
         64 - age.unsigned_abs().leading_zeros()

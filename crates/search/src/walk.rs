@@ -92,7 +92,7 @@ pub(crate) fn list_again(
             hidden: old.hidden,
             rules: old.inherited_rules.clone(),
         };
-        let (listed, below) = worker.list(&task, Some(&old));
+        let (listed, subdirectories) = worker.list(&task, Some(&old));
         if worker.rules_changed || walk.stop.is_over() {
             return None;
         }
@@ -101,7 +101,15 @@ pub(crate) fn list_again(
             ListedKind::Directory(child) => Some((old.name(*entry), child)),
             _ => None,
         }));
-        store_directory(&mut directories, &mut pending, task, listed, below, Some(&old), &mut kept);
+        store_directory(
+            &mut directories,
+            &mut pending,
+            task,
+            listed,
+            subdirectories,
+            Some(&old),
+            &mut kept,
+        );
         kept.into_values().for_each(|child| remove_subtree(&mut directories, child));
     }
     let (directories, complete) = walk_pending(walk, directories, pending);
@@ -185,9 +193,17 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
         state = shared.lock();
         state.busy -= 1;
         state.stopped |= stop;
-        if let Some((listed, below)) = found {
+        if let Some((listed, subdirectories)) = found {
             let State { directories, pending, .. } = &mut *state;
-            store_directory(directories, pending, task, listed, below, None, &mut HashMap::new());
+            store_directory(
+                directories,
+                pending,
+                task,
+                listed,
+                subdirectories,
+                None,
+                &mut HashMap::new(),
+            );
         }
         if state.pending.len() > 1 || state.busy == 0 {
             shared.wake.notify_all();
@@ -201,16 +217,16 @@ pub(crate) fn store_directory(
     pending: &mut Vec<Task>,
     task: Task,
     mut listed: ListedDirectory,
-    below: Vec<(OsString, RuleScope)>,
+    subdirectories: Vec<(OsString, RuleScope)>,
     old: Option<&ListedDirectory>,
     known: &mut HashMap<&OsStr, u32>,
 ) {
-    let mut below = below.into_iter();
+    let mut subdirectories = subdirectories.into_iter();
     for entry in &mut listed.entries {
         if !matches!(entry.kind, ListedKind::Directory(_)) {
             continue;
         }
-        let Some((name, rules)) = below.next() else { break };
+        let Some((name, rules)) = subdirectories.next() else { break };
         if let Some(directory) = known.remove(name.as_os_str()) {
             entry.kind = ListedKind::Directory(directory);
             continue;
@@ -287,7 +303,7 @@ impl<'a> Worker<'a> {
             self.path.push(b'/');
         }
         let (prefix, names) = (self.path.len(), std::mem::take(&mut self.names));
-        let (mut start, mut below) = (0, Vec::new());
+        let (mut start, mut subdirectories) = (0, Vec::new());
         for at in 0..self.found.len() {
             let (end, kind) = self.found[at];
             let name = OsStr::from_bytes(&names[start..end]);
@@ -295,11 +311,11 @@ impl<'a> Worker<'a> {
             self.path.truncate(prefix);
             self.path.extend_from_slice(name.as_bytes());
             if kind != EntryKind::Special && !own.contains(&name) && !self.is_unnamed_vcs(name) {
-                self.add_entry(&scope, name, kind, &mut listed, &mut below);
+                self.add_entry(&scope, name, kind, &mut listed, &mut subdirectories);
             }
         }
         self.names = names;
-        (listed, below)
+        (listed, subdirectories)
     }
 
     /// Reads the names in a directory. Returns the rules that apply in it.
@@ -355,7 +371,7 @@ impl<'a> Worker<'a> {
         name: &OsStr,
         kind: EntryKind,
         listed: &mut ListedDirectory,
-        below: &mut Vec<(OsString, RuleScope)>,
+        subdirectories: &mut Vec<(OsString, RuleScope)>,
     ) {
         let is_directory = kind == EntryKind::Directory;
         let ignored = !self.walk.ignored
@@ -375,9 +391,9 @@ impl<'a> Worker<'a> {
         match kind {
             EntryKind::Directory => {
                 listed.push(name, ListedKind::Directory(u32::MAX));
-                below.push((name.to_owned(), scope));
+                subdirectories.push((name.to_owned(), scope));
             }
-            EntryKind::Link => listed.push(name, ListedKind::Link),
+            EntryKind::Link => listed.push(name, ListedKind::Symlink),
             _ => listed.push(name, ListedKind::File),
         }
     }

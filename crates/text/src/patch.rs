@@ -76,7 +76,7 @@ pub struct PatchError {
     pub line: usize,
     /// The error message, to follow "the patch …" or "line N of the patch …".
     pub what: String,
-    /// What the caller can do.
+    /// A hint for the caller.
     pub hint: &'static str,
 }
 

@@ -56,13 +56,13 @@ impl Engine {
                 }
                 Err(reason) => writer.write(&Response::Invalid(reason))?,
             },
-            Request::Search { multiline, report_every_line, most, from, text } => {
+            Request::Search { multiline, report_every_line, max_matches, from, text } => {
                 writer.every_line = report_every_line;
                 if let Some(regex) = &self.regex {
                     if multiline {
-                        over_lines(regex, &text, from, most, &mut writer)?;
+                        over_lines(regex, &text, from, max_matches, &mut writer)?;
                     } else {
-                        line_by_line(regex, &text, from, most, &mut writer)?;
+                        line_by_line(regex, &text, from, max_matches, &mut writer)?;
                     }
                 }
                 writer.write(&Response::Done)?;
@@ -88,11 +88,11 @@ fn line_by_line(
     regex: &Regex,
     text: &[u8],
     from: usize,
-    most: usize,
+    max_matches: usize,
     writer: &mut ResponseWriter<'_>,
 ) -> io::Result<()> {
     let (mut at, mut matches) = (from, 0);
-    while at < text.len() && matches < most {
+    while at < text.len() && matches < max_matches {
         let line = line_around(text, at);
         writer.report_progress(at, line.end - at >= LONG_LINE_BYTES)?;
         at = line.end + 1;
@@ -116,13 +116,13 @@ fn over_lines(
     regex: &Regex,
     text: &[u8],
     from: usize,
-    most: usize,
+    max_matches: usize,
     writer: &mut ResponseWriter<'_>,
 ) -> io::Result<()> {
     let lossy = LossyText::of(text);
     let text: &str = &lossy.text;
     let (mut at, mut matches) = (lossy.text_offset(from), 0);
-    while matches < most
+    while matches < max_matches
         && let Some(start) = (at..=text.len()).find(|&at| text.is_char_boundary(at))
     {
         writer.report_progress(lossy.byte_offset(start), false)?;

@@ -34,7 +34,7 @@ struct State {
 #[derive(Debug)]
 pub(super) struct PooledProcess {
     thread: ThreadId,
-    pub(super) process: Box<dyn Process>,
+    pub(super) connection: Box<dyn Process>,
 }
 
 impl Pool {
@@ -58,7 +58,7 @@ impl Pool {
             if stop.is_over() {
                 return None;
             }
-            let own = state.idle.iter().position(|member| member.thread == here);
+            let own = state.idle.iter().position(|process| process.thread == here);
             if let Some(own) = own {
                 state.in_use += 1;
                 return Some(state.idle.swap_remove(own));
@@ -70,7 +70,7 @@ impl Pool {
             let started = self.start(is_last.then_some(stop), stop);
             state = self.state();
             match started {
-                Ok(Some(member)) => return Some(member),
+                Ok(Some(process)) => return Some(process),
                 Ok(None) => {}
                 Err(_) if is_last => {
                     state.in_use -= 1;
@@ -78,8 +78,8 @@ impl Pool {
                 }
                 Err(_) => {}
             }
-            if let Some(member) = state.idle.pop() {
-                return Some(member);
+            if let Some(process) = state.idle.pop() {
+                return Some(process);
             }
             state.in_use -= 1;
             if state.in_use > 0 {
@@ -90,17 +90,17 @@ impl Pool {
     }
 
     /// Returns a process that can be used again.
-    pub(super) fn release(&self, member: PooledProcess) {
+    pub(super) fn release(&self, process: PooledProcess) {
         let mut state = self.state();
         state.in_use -= 1;
-        state.idle.push(member);
+        state.idle.push(process);
         drop(state);
         self.released.notify_one();
     }
 
     /// Kills a process that cannot be used again.
-    pub(super) fn discard(&self, member: PooledProcess) {
-        drop(member);
+    pub(super) fn discard(&self, process: PooledProcess) {
+        drop(process);
         self.state().in_use -= 1;
         self.released.notify_one();
     }
@@ -127,7 +127,7 @@ impl Pool {
         );
         match (outcome, response) {
             (Ok(()), Some(Response::Ready)) => {
-                Ok(Some(PooledProcess { thread: std::thread::current().id(), process }))
+                Ok(Some(PooledProcess { thread: std::thread::current().id(), connection: process }))
             }
             (Ok(()), Some(Response::Invalid(reason))) => Err(CompileError::Invalid(reason)),
             _ => Err(CompileError::TooLarge),

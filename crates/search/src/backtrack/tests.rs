@@ -11,22 +11,22 @@ use super::*;
 
 /// Processes that match, but end at a line with an `x`, and go silent after a number of bytes.
 #[derive(Debug)]
-struct Failing {
-    says_at_most: usize,
+struct FailingProcesses {
+    max_response_bytes: usize,
     started: AtomicUsize,
 }
 
 #[derive(Debug)]
 struct FailingProcess {
     engine: Engine,
-    says_at_most: usize,
+    max_response_bytes: usize,
 }
 
-impl Processes for Failing {
+impl Processes for FailingProcesses {
     fn start(&self, _wait: Option<&Deadline<'_>>) -> Result<Option<Box<dyn Process>>, String> {
         self.started.fetch_add(1, Ordering::Relaxed);
-        let says_at_most = self.says_at_most;
-        Ok(Some(Box::new(FailingProcess { engine: Engine::default(), says_at_most })))
+        let max_response_bytes = self.max_response_bytes;
+        Ok(Some(Box::new(FailingProcess { engine: Engine::default(), max_response_bytes })))
     }
 }
 
@@ -42,12 +42,15 @@ impl Process for FailingProcess {
         self.engine.serve_one(&mut question.concat().as_slice(), &mut response).unwrap();
         // A response without reports at every line may be cut.
         let reports_every_line = question[0][1] & 2 != 0;
-        let said =
-            if reports_every_line { response.len() } else { response.len().min(self.says_at_most) };
+        let sent = if reports_every_line {
+            response.len()
+        } else {
+            response.len().min(self.max_response_bytes)
+        };
         let from = u32::from_le_bytes(question[0][6..10].try_into().unwrap()) as usize;
         let fatal = question[1].iter().skip(from).position(|&byte| byte == b'x');
         let fatal = fatal.map(|at| line_around(question[1], from + at).start);
-        for record in response[..said].chunks_exact(9) {
+        for record in response[..sent].chunks_exact(9) {
             let mut one = ResponseReader::default();
             one.feed(record);
             let is_behind = |at: usize| fatal.is_some_and(|fatal| at > fatal);
@@ -68,10 +71,10 @@ impl Process for FailingProcess {
 }
 
 /// Searches a text with processes that go silent after `says_at_most` bytes.
-fn search(text: &str, pattern: &str, says_at_most: usize) -> (Vec<Found>, usize) {
+fn search(text: &str, pattern: &str, max_response_bytes: usize) -> (Vec<Found>, usize) {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
-    let failing = Arc::new(Failing { says_at_most, started: AtomicUsize::new(0) });
+    let failing = Arc::new(FailingProcesses { max_response_bytes, started: AtomicUsize::new(0) });
     let processes: Arc<dyn Processes> = failing.clone();
     let backtracker = Backtracker::new(pattern.to_owned(), &processes, &stop).unwrap();
     let mut found = Vec::new();
@@ -87,9 +90,9 @@ proptest! {
     #[test]
     fn every_line_is_decided_or_undecided_once_when_processes_fail(
         text in "[abx\n]{0,40}",
-        says_at_most in 9_usize..60,
+        max_response_bytes in 9_usize..60,
     ) {
-        let (found, started) = search(&text, "(?<=a)b", says_at_most);
+        let (found, started) = search(&text, "(?<=a)b", max_response_bytes);
         let mut expected = Vec::new();
         let mut start = 0;
         for line in text.split('\n') {

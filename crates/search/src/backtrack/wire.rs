@@ -10,7 +10,7 @@ pub(super) struct SearchRequest<'a> {
     /// Report progress at every line.
     pub(super) report_every_line: bool,
     /// Maximum number of matches.
-    pub(super) most: u64,
+    pub(super) max_matches: u64,
     /// Everything before this offset is decided.
     pub(super) from: usize,
     pub(super) text: &'a [u8],
@@ -25,11 +25,11 @@ const HEADER_BYTES: usize = 14;
 impl SearchRequest<'_> {
     /// The header. `None` if the text is too long for the protocol.
     pub(super) fn header(&self) -> Option<[u8; HEADER_BYTES]> {
-        let most = u32::try_from(self.most).unwrap_or(u32::MAX);
+        let max_matches = u32::try_from(self.max_matches).unwrap_or(u32::MAX);
         let (from, length) = (u32::try_from(self.from).ok()?, u32::try_from(self.text.len()).ok()?);
         let flags = if self.multiline { MULTILINE } else { 0 };
         let flags = flags | if self.report_every_line { REPORT_EVERY_LINE } else { 0 };
-        Some(header(SEARCH, flags, most, from, length))
+        Some(header(SEARCH, flags, max_matches, from, length))
     }
 }
 
@@ -38,11 +38,11 @@ pub(super) fn compile_header(pattern: &str) -> Option<[u8; HEADER_BYTES]> {
     Some(header(COMPILE, 0, 0, 0, u32::try_from(pattern.len()).ok()?))
 }
 
-fn header(kind: u8, flags: u8, most: u32, from: u32, length: u32) -> [u8; HEADER_BYTES] {
+fn header(kind: u8, flags: u8, max_matches: u32, from: u32, length: u32) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[0] = kind;
     header[1] = flags;
-    header[2..6].copy_from_slice(&most.to_le_bytes());
+    header[2..6].copy_from_slice(&max_matches.to_le_bytes());
     header[6..10].copy_from_slice(&from.to_le_bytes());
     header[10..].copy_from_slice(&length.to_le_bytes());
     header
@@ -50,8 +50,16 @@ fn header(kind: u8, flags: u8, most: u32, from: u32, length: u32) -> [u8; HEADER
 
 /// A request as received.
 pub(super) enum Request {
-    Compile { pattern: Vec<u8> },
-    Search { multiline: bool, report_every_line: bool, most: usize, from: usize, text: Vec<u8> },
+    Compile {
+        pattern: Vec<u8>,
+    },
+    Search {
+        multiline: bool,
+        report_every_line: bool,
+        max_matches: usize,
+        from: usize,
+        text: Vec<u8>,
+    },
 }
 
 /// Reads the next request. Returns `None` at the end of the input.
@@ -65,7 +73,7 @@ pub(super) fn read_request(input: &mut dyn Read) -> io::Result<Option<Request>> 
         let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
         u32::from_le_bytes(bytes) as usize
     };
-    let (most, from, length) = (number(2), number(6), number(10));
+    let (max_matches, from, length) = (number(2), number(6), number(10));
     let mut text = Vec::new();
     input.take(length as u64).read_to_end(&mut text)?;
     let flags = header[1];
@@ -74,7 +82,7 @@ pub(super) fn read_request(input: &mut dyn Read) -> io::Result<Option<Request>> 
         _ => Some(Request::Search {
             multiline: flags & MULTILINE != 0,
             report_every_line: flags & REPORT_EVERY_LINE != 0,
-            most,
+            max_matches,
             from: from.min(text.len()),
             text,
         }),

@@ -18,7 +18,7 @@ use crate::listing::{FileId, ListedDirectory, ListedKind};
 /// The files to index.
 pub(crate) struct BuildInput {
     pub(crate) directories: Arc<Vec<Arc<ListedDirectory>>>,
-    pub(crate) letters: &'static dyn Decoder,
+    pub(crate) decoder: &'static dyn Decoder,
     /// Whether segments are kept for later processes.
     pub(crate) is_persistent: bool,
 }
@@ -61,7 +61,7 @@ pub(super) fn run(index: &Index, tree: &TreeReader, work: &BuildInput) {
     }
 }
 
-/// What a reading thread needs.
+/// The inputs of a reading thread.
 struct BuildContext<'a> {
     index: &'a Index,
     /// Where segments are kept for later processes.
@@ -159,7 +159,7 @@ fn read_files(build: &BuildContext<'_>, files: &[FileId], next: &AtomicUsize) {
                 && stamp.is_settled_at(now)
                 && stamp.size == buffer.len() as u64
             {
-                builder.add(stamp, ContentClass::of(&buffer, work.letters), &buffer);
+                builder.add(stamp, ContentClass::of(&buffer, work.decoder), &buffer);
             }
             if builder.is_full() && !publish_segment(build, &mut builder) {
                 next.store(files.len(), Ordering::Relaxed);

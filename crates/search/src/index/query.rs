@@ -56,7 +56,7 @@ impl NoMatchLookup<'_> {
     }
 }
 
-/// What the index knows about a file.
+/// The verdict of the index on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileVerdict {
     /// Nothing. The file must be searched.
@@ -98,7 +98,7 @@ impl IndexQuery {
         &self.snapshot
     }
 
-    /// What the index knows about a file.
+    /// The verdict on a file.
     pub(crate) fn verdict(&self, position: IndexPosition) -> FileVerdict {
         let Some(at) = self.snapshot.segment_index(position.serial) else {
             return FileVerdict::Unknown;

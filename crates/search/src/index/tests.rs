@@ -42,7 +42,7 @@ fn an_index_that_misses_a_match_is_turned_off() {
         walk(&Walk { tree: &tree, start, ignored: false, named: &[], own: &[], stop: &stop });
     let work = || BuildInput {
         directories: walked.directories.clone(),
-        letters: &AsIs,
+        decoder: &AsIs,
         is_persistent: true,
     };
     let wanted =

@@ -14,15 +14,15 @@ use crate::pattern::{Pattern, PatternError, PatternOptions};
 use crate::trigram;
 
 /// The trigrams of a text, with the line end that an index appends.
-struct Has(BTreeSet<Trigram>);
+struct TextTrigrams(BTreeSet<Trigram>);
 
-impl Has {
-    fn of(text: &[u8]) -> Has {
+impl TextTrigrams {
+    fn of(text: &[u8]) -> TextTrigrams {
         let mut grams = BTreeSet::new();
         trigram::for_each_trigram(&[text, b"\n"].concat(), |gram| {
             grams.insert(gram);
         });
-        Has(grams)
+        TextTrigrams(grams)
     }
 
     fn accepts(&self, query: &TrigramQuery) -> bool {
@@ -36,14 +36,14 @@ impl Has {
     }
 }
 
-fn ready(pattern: &str, ignore_case: bool, multiline: bool) -> Option<Pattern> {
-    made(PatternOptions { pattern, literal: false, ignore_case, multiline }).ok()
+fn compiled(pattern: &str, ignore_case: bool, multiline: bool) -> Option<Pattern> {
+    compile(PatternOptions { pattern, literal: false, ignore_case, multiline }).ok()
 }
 
-fn made(wanted: PatternOptions<'_>) -> Result<Pattern, PatternError> {
+fn compile(options: PatternOptions<'_>) -> Result<Pattern, PatternError> {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
-    Pattern::new(wanted, &InThisProcess::shared(), &stop)
+    Pattern::new(options, &InThisProcess::shared(), &stop)
 }
 
 fn matches(pattern: &Pattern, text: &[u8]) -> bool {
@@ -53,7 +53,7 @@ fn matches(pattern: &Pattern, text: &[u8]) -> bool {
 }
 
 /// Characters with case variants, some beyond ASCII and with another length in UTF-8, and line ends.
-fn a_text() -> impl Strategy<Value = String> {
+fn any_text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "a", "b", "c", "A", "B", "k", "K", "\u{212a}", "s", "S", "\u{17f}", "é", "É", "ß", "漢",
         "1", "_", " ", "\t", "\n", "\r\n", "(", "ab", "sk", "abc", "bcd", "cab", "ask",
@@ -62,7 +62,7 @@ fn a_text() -> impl Strategy<Value = String> {
 }
 
 /// Patterns of any shape.
-pub(crate) fn a_pattern() -> impl Strategy<Value = String> {
+pub(crate) fn any_pattern() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "a",
         "b",
@@ -124,39 +124,39 @@ pub(crate) fn a_pattern() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn a_matching_text_is_accepted_by_the_query(
-        pattern in a_pattern(),
+        pattern in any_pattern(),
         ignore_case: bool,
         multiline: bool,
         word: bool,
-        texts in prop::collection::vec(a_text(), 1..12),
+        texts in prop::collection::vec(any_text(), 1..12),
     ) {
         let pattern = if word { format!(r"\b(?:{pattern})\b") } else { pattern };
-        let Some(ready) = ready(&pattern, ignore_case, multiline) else { return Ok(()) };
+        let Some(compiled) = compiled(&pattern, ignore_case, multiline) else { return Ok(()) };
         for text in texts {
-            let accepted = Has::of(text.as_bytes()).accepts(&ready.trigram_query);
-            let found = matches(&ready, text.as_bytes());
-            prop_assert!(accepted || !found, "{pattern:?} -> {:?} {text:?}", ready.trigram_query);
+            let accepted = TextTrigrams::of(text.as_bytes()).accepts(&compiled.trigram_query);
+            let found = matches(&compiled, text.as_bytes());
+            prop_assert!(accepted || !found, "{pattern:?} -> {:?} {text:?}", compiled.trigram_query);
         }
     }
 
     #[test]
     fn a_substring_of_a_text_is_accepted_by_its_query(
-        text in a_text(),
+        text in any_text(),
         from in 0_usize..40,
         length in 1_usize..9,
         ignore_case: bool,
     ) {
         let piece: String = text.chars().skip(from).take(length).collect();
-        let wanted = PatternOptions { pattern: &piece, literal: true, ignore_case, multiline: true };
-        let ready = made(wanted).unwrap();
-        prop_assert!(Has::of(text.as_bytes()).accepts(&ready.trigram_query), "{:?}", ready.trigram_query);
+        let options = PatternOptions { pattern: &piece, literal: true, ignore_case, multiline: true };
+        let compiled = compile(options).unwrap();
+        prop_assert!(TextTrigrams::of(text.as_bytes()).accepts(&compiled.trigram_query), "{:?}", compiled.trigram_query);
     }
 }
 
 #[test]
 fn selective_patterns_have_selective_queries() {
     let query =
-        |pattern: &str, ignore_case| ready(pattern, ignore_case, false).unwrap().trigram_query;
+        |pattern: &str, ignore_case| compiled(pattern, ignore_case, false).unwrap().trigram_query;
     let gram = |text: &[u8; 3]| TrigramQuery::Gram(trigram::trigram(*text));
     assert_eq!(query("abc", false), gram(b"abc"));
     assert_eq!(query("abcd", false), TrigramQuery::And(vec![gram(b"abc"), gram(b"bcd")]));
@@ -172,11 +172,12 @@ fn selective_patterns_have_selective_queries() {
 
 #[test]
 fn a_text_without_required_trigrams_is_rejected() {
-    let lacks = |pattern: &str, text: &str| {
-        !Has::of(text.as_bytes()).accepts(&ready(pattern, false, false).unwrap().trigram_query)
+    let rejects = |pattern: &str, text: &str| {
+        !TextTrigrams::of(text.as_bytes())
+            .accepts(&compiled(pattern, false, false).unwrap().trigram_query)
     };
-    assert!(lacks("PM_RESUME", "pm_resume PM_RESUM") && lacks("[A-Z]+_RESUME", "a_RESUME"));
-    assert!(lacks("abc|bcd", "ab cd") && lacks(r"=\s*~0", "= 0"));
+    assert!(rejects("PM_RESUME", "pm_resume PM_RESUM") && rejects("[A-Z]+_RESUME", "a_RESUME"));
+    assert!(rejects("abc|bcd", "ab cd") && rejects(r"=\s*~0", "= 0"));
 }
 
 #[test]
@@ -198,8 +199,8 @@ fn the_query_of_a_large_pattern_is_small() {
         (classes, false),
         (nested, false),
     ] {
-        if let Some(ready) = ready(&pattern, ignore_case, false) {
-            assert!(size(&ready.trigram_query) < 30_000, "{}", &pattern[..20]);
+        if let Some(compiled) = compiled(&pattern, ignore_case, false) {
+            assert!(size(&compiled.trigram_query) < 30_000, "{}", &pattern[..20]);
         }
     }
 }

@@ -10,21 +10,21 @@ use toolcrib_search::{
     MatchOptions, Pattern, PatternOptions, Searched, ShownLine, grep,
 };
 
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
-struct Plain;
+struct PlainDecoder;
 
-impl Decoder for Plain {
+impl Decoder for PlainDecoder {
     fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
         Decoded::Text(bytes.into(), None)
     }
 
     fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>> {
-        Some(Box::new(Plain))
+        Some(Box::new(PlainDecoder))
     }
 }
 
-impl ChunkDecoder for Plain {
+impl ChunkDecoder for PlainDecoder {
     fn encoding(&self) -> Option<&'static str> {
         None
     }
@@ -48,18 +48,18 @@ fn find_in(
     keep: MatchOptions,
     max_bytes: u64,
 ) -> (LineMatches, Searched) {
-    let grove = Grove::new();
-    fs::write(grove.path().join("f"), text).unwrap();
+    let tree_dir = TestTree::new();
+    fs::write(tree_dir.path().join("f"), text).unwrap();
     let listing = Listing::of_file("f".as_ref());
     let wanted = PatternOptions { pattern, literal: false, ignore_case: false, multiline };
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).unwrap();
     let search = Grep {
-        tree: &grove.tree,
+        tree: &tree_dir.tree,
         listing: &listing,
         pattern: &pattern,
-        letters: &Plain,
+        letters: &PlainDecoder,
         tables: None,
         max_bytes,
         named: true,
@@ -68,11 +68,11 @@ fn find_in(
     };
     let files = listing.choose(|_| true, |_| true);
     let mut found = LineMatches::default();
-    let looked = grep(&search, &files, |_, hits, _| {
+    let stats = grep(&search, &files, |_, hits, _| {
         found = hits;
         true
     });
-    (found, looked)
+    (found, stats)
 }
 
 const ALL: MatchOptions =
@@ -104,11 +104,11 @@ proptest! {
             .filter(near)
             .map(|at| (at as u64 + 1, matching.contains(&at), lines[at].to_owned()))
             .collect();
-        let told: Vec<(u64, bool, String)> = shown
+        let actual: Vec<(u64, bool, String)> = shown
             .into_iter()
             .map(|line| (line.number, line.hit.is_some(), String::from_utf8(line.text).unwrap()))
             .collect();
-        prop_assert_eq!(told, expected);
+        prop_assert_eq!(actual, expected);
     }
 
     #[test]
@@ -154,10 +154,10 @@ fn a_large_file_searched_in_windows_gives_the_same_result() {
 #[test]
 fn a_line_too_long_for_memory_is_undecided_and_the_others_are_searched() {
     let text = [b"word\n", b"a".repeat(40 << 20).as_slice(), b" word\nno\nword\n"].concat();
-    let (hits, looked) = find_in(&text, "word", false, ALL, 0);
+    let (hits, stats) = find_in(&text, "word", false, ALL, 0);
     let numbers: Vec<u64> = hits.lines.iter().map(|line| line.number).collect();
     assert_eq!((numbers, hits.undecided.first), (vec![1, 4], vec![2]));
-    assert_eq!((looked.searched, looked.undecided, looked.undecided_files), (1, 1, 1));
+    assert_eq!((stats.searched, stats.undecided, stats.undecided_files), (1, 1, 1));
 }
 
 #[test]

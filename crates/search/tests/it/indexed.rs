@@ -11,15 +11,15 @@ use toolcrib_search::{
     ListingCaches, MatchOptions, Pattern, PatternOptions, Searched, grep,
 };
 
-use crate::patterns::a_pattern;
+use crate::patterns::any_pattern;
 use crate::random::Random;
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
 /// A partial decoder: text that is not UTF-8 is Latin-1, a NUL after the first byte makes a file binary, and
 /// lines may end with `\r`.
-pub(crate) struct Half;
+pub(crate) struct PartialDecoder;
 
-impl Decoder for Half {
+impl Decoder for PartialDecoder {
     fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
         if bytes.iter().skip(1).any(|byte| *byte == 0) {
             return Decoded::Binary;
@@ -41,9 +41,9 @@ impl Decoder for Half {
 
 /// The complete result of a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct SearchResult {
     pub(crate) found: Vec<(String, LineMatches)>,
-    looked: Searched,
+    stats: Searched,
     /// The mtime of each file.
     modified: Vec<Option<(i64, i64)>>,
 }
@@ -58,26 +58,26 @@ pub(crate) const ALWAYS: IndexSettings = IndexSettings {
 };
 
 /// Waits until files that were just written are old enough to be indexed.
-pub(crate) fn age() {
+pub(crate) fn wait_until_not_racy() {
     sleep(Duration::from_millis(70));
 }
 
 /// Searches with the caches, or on a fresh walk.
-pub(crate) fn ask(
-    grove: &Grove,
-    wanted: PatternOptions<'_>,
-    tables: Option<&ListingCaches>,
-) -> Option<Answer> {
+pub(crate) fn search(
+    tree_dir: &TestTree,
+    options: PatternOptions<'_>,
+    caches: Option<&ListingCaches>,
+) -> Option<SearchResult> {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(600), &never);
-    let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).ok()?;
-    grove.with_listing(tables, |listing| {
+    let pattern = Pattern::new(options, &InThisProcess::shared(), &stop).ok()?;
+    tree_dir.with_listing(caches, |listing| {
         let search = Grep {
-            tree: &grove.tree,
+            tree: &tree_dir.tree,
             listing,
             pattern: &pattern,
-            letters: &Half,
-            tables,
+            letters: &PartialDecoder,
+            tables: caches,
             max_bytes: 100_000,
             named: false,
             keep: MatchOptions { skip: 0, most: 5, count_to: u64::MAX, before: 1, after: 1 },
@@ -85,11 +85,11 @@ pub(crate) fn ask(
         };
         let files = listing.choose(|_| true, |file| !file.is_link());
         let mut found = Vec::new();
-        let looked = grep(&search, &files, |file, hits, _| {
+        let stats = grep(&search, &files, |file, hits, _| {
             found.push((listing.path(file).display().to_string(), hits));
             true
         });
-        Some(Answer { found, looked, modified: listing.modified(&grove.tree, &files) })
+        Some(SearchResult { found, stats, modified: listing.modified(&tree_dir.tree, &files) })
     })
 }
 
@@ -103,11 +103,12 @@ fn words(seed: u64, count: usize) -> String {
 }
 
 /// An indexed tree of texts of all kinds.
-fn indexed() -> &'static (Grove, ListingCaches) {
-    static TREE: OnceLock<(Grove, ListingCaches)> = OnceLock::new();
+fn indexed() -> &'static (TestTree, ListingCaches) {
+    static TREE: OnceLock<(TestTree, ListingCaches)> = OnceLock::new();
     TREE.get_or_init(|| {
-        let grove = Grove::new();
-        let write = |name: String, bytes: &[u8]| fs::write(grove.path().join(name), bytes).unwrap();
+        let tree_dir = TestTree::new();
+        let write =
+            |name: String, bytes: &[u8]| fs::write(tree_dir.path().join(name), bytes).unwrap();
         for at in 0..40 {
             write(format!("small{at}"), words(at as u64, at * 3).as_bytes());
             write(format!("large{at}"), words(100 + at as u64, 2_000 + 300 * at).as_bytes());
@@ -123,50 +124,50 @@ fn indexed() -> &'static (Grove, ListingCaches) {
         write("empty".into(), b"");
         write("two".into(), b"ab");
         write("too-large".into(), words(3, 90_000).as_bytes());
-        age();
-        let tables = ListingCaches::new(ALWAYS, None);
-        grove.with_listing(Some(&tables), |listing| {
-            tables.build_index(&grove.tree, listing, &Half);
+        wait_until_not_racy();
+        let caches = ListingCaches::new(ALWAYS, None);
+        tree_dir.with_listing(Some(&caches), |listing| {
+            caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
         });
-        let status = tables.index_status(&grove.tree);
+        let status = caches.index_status(&tree_dir.tree);
         assert_eq!((status.files, status.building, status.full), (91, false, false));
-        (grove, tables)
+        (tree_dir, caches)
     })
 }
 
 proptest! {
     #[test]
     fn results_are_the_same_as_without_an_index(
-        pattern in a_pattern(),
+        pattern in any_pattern(),
         literal: bool,
         ignore_case: bool,
         multiline: bool,
     ) {
-        let (grove, tables) = indexed();
-        let wanted = PatternOptions { pattern: &pattern, literal, ignore_case, multiline };
-        prop_assert_eq!(ask(grove, wanted, Some(tables)), ask(grove, wanted, None));
+        let (tree_dir, caches) = indexed();
+        let options = PatternOptions { pattern: &pattern, literal, ignore_case, multiline };
+        prop_assert_eq!(search(tree_dir, options, Some(caches)), search(tree_dir, options, None));
     }
 }
 
 #[test]
 fn words_of_every_file_are_found_as_without_an_index() {
-    let (grove, tables) = indexed();
+    let (tree_dir, caches) = indexed();
     let mut found = 0;
     for (seed, length) in [(100, 4), (101, 9), (117, 5), (139, 7), (7, 3), (7, 2)] {
         let text: Vec<char> = words(seed, 2_000).chars().collect();
         for piece in text.chunks(length).take(30) {
             let piece: String = piece.iter().collect();
             for multiline in [false, true] {
-                let wanted = PatternOptions {
+                let options = PatternOptions {
                     pattern: &piece,
                     literal: true,
                     ignore_case: false,
                     multiline,
                 };
-                let answer = ask(grove, wanted, Some(tables));
+                let result = search(tree_dir, options, Some(caches));
                 found +=
-                    usize::from(answer.as_ref().is_some_and(|answer| !answer.found.is_empty()));
-                assert_eq!(answer, ask(grove, wanted, None), "{piece:?}");
+                    usize::from(result.as_ref().is_some_and(|result| !result.found.is_empty()));
+                assert_eq!(result, search(tree_dir, options, None), "{piece:?}");
             }
         }
     }
@@ -175,15 +176,17 @@ fn words_of_every_file_are_found_as_without_an_index() {
 
 #[test]
 fn a_change_that_keeps_name_size_and_mtime_is_found() {
-    let grove = Grove::new();
-    let tables = ListingCaches::new(ALWAYS, None);
-    let file = grove.path().join("f");
+    let tree_dir = TestTree::new();
+    let caches = ListingCaches::new(ALWAYS, None);
+    let file = tree_dir.path().join("f");
     fs::write(&file, "the first text\n").unwrap();
-    age();
-    grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
-    let wanted =
+    wait_until_not_racy();
+    tree_dir.with_listing(Some(&caches), |listing| {
+        caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
+    });
+    let options =
         |pattern| PatternOptions { pattern, literal: true, ignore_case: false, multiline: false };
-    let count = |pattern| ask(&grove, wanted(pattern), Some(&tables)).unwrap().found.len();
+    let count = |pattern| search(&tree_dir, options(pattern), Some(&caches)).unwrap().found.len();
     assert_eq!((count("first"), count("other")), (1, 0));
     let modified = fs::metadata(&file).unwrap().modified().unwrap();
     fs::write(&file, "the other text\n").unwrap();
@@ -193,16 +196,18 @@ fn a_change_that_keeps_name_size_and_mtime_is_found() {
 
 #[test]
 fn an_index_without_room_does_not_change_results() {
-    let grove = Grove::new();
+    let tree_dir = TestTree::new();
     for at in 0..50 {
-        fs::write(grove.path().join(format!("f{at}")), words(at, 500)).unwrap();
+        fs::write(tree_dir.path().join(format!("f{at}")), words(at, 500)).unwrap();
     }
-    age();
-    let tables = ListingCaches::new(IndexSettings { max_bytes: 1, ..ALWAYS }, None);
-    grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
-    let status = tables.index_status(&grove.tree);
+    wait_until_not_racy();
+    let caches = ListingCaches::new(IndexSettings { max_bytes: 1, ..ALWAYS }, None);
+    tree_dir.with_listing(Some(&caches), |listing| {
+        caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
+    });
+    let status = caches.index_status(&tree_dir.tree);
     assert!(status.full && status.files == 0, "{status:?}");
-    let wanted =
+    let options =
         PatternOptions { pattern: "abc", literal: true, ignore_case: false, multiline: false };
-    assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None));
+    assert_eq!(search(&tree_dir, options, Some(&caches)), search(&tree_dir, options, None));
 }

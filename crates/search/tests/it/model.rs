@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_search::{IndexSettings, ListingCaches, PatternOptions, walk};
 
-use crate::indexed::{ALWAYS, Half, ask};
+use crate::indexed::{ALWAYS, PartialDecoder, search};
 use crate::random::Random;
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
 /// Number of changes in an ordinary test run.
 const STEPS: usize = 1_200;
 
 /// Length of a sequence of changes that watches alone can report.
-const QUIET: usize = 40;
+const QUIET_CHANGES: usize = 40;
 
 /// Maximum number of changes between two searches, and between two builds.
-const BETWEEN: usize = 4;
-const BUILD_EACH: usize = 100;
+const MAX_CHANGES_BETWEEN: usize = 4;
+const CHANGES_BETWEEN_BUILDS: usize = 100;
 
 const NAMES: [&str; 9] = ["a", "b", "src", "x.rs", "y.rs", "z.log", ".hidden", "c.txt", "deep"];
 const WORDS: [&str; 8] = ["word", "other", "Word", "needle", "haystack", "w0rd", "漢字", "end"];
@@ -65,14 +65,14 @@ fn a_tree_without_an_index_is_searched_in_its_current_state() {
     );
 }
 
-pub(crate) fn run(tables: ListingCaches, steps: usize, seed: u64) {
-    let grove = Grove::new();
-    let (top, random) = (grove.path().to_owned(), Random::new(seed));
-    let mut model = Model { grove: &grove, top, random, changes: 0 };
+pub(crate) fn run(caches: ListingCaches, steps: usize, seed: u64) {
+    let tree_dir = TestTree::new();
+    let (top, random) = (tree_dir.path().to_owned(), Random::new(seed));
+    let mut model = Model { tree_dir: &tree_dir, top, random, changes: 0 };
     let mut history: Vec<String> = Vec::new();
     let (mut step, mut next_build) = (0, 5);
     while step < steps {
-        for _ in 0..=model.random.below(BETWEEN) {
+        for _ in 0..=model.random.below(MAX_CHANGES_BETWEEN) {
             let done = model.change().unwrap_or_else(|error| format!("nothing: {error}"));
             history.push(done);
             step += 1;
@@ -80,21 +80,21 @@ pub(crate) fn run(tables: ListingCaches, steps: usize, seed: u64) {
         history.drain(..history.len().saturating_sub(60));
         let pattern = model.random.one_of(&PATTERNS);
         let (ignore_case, multiline) = (model.random.below(4) == 0, model.random.below(4) == 0);
-        let wanted = PatternOptions { pattern, literal: false, ignore_case, multiline };
-        let expected = ask(&grove, wanted, None);
-        let answer = ask(&grove, wanted, Some(&tables));
-        assert_eq!(answer, expected, "step {step}: {wanted:?} after\n{}", history.join("\n"));
+        let options = PatternOptions { pattern, literal: false, ignore_case, multiline };
+        let expected = search(&tree_dir, options, None);
+        let result = search(&tree_dir, options, Some(&caches));
+        assert_eq!(result, expected, "step {step}: {options:?} after\n{}", history.join("\n"));
         if step >= next_build {
-            next_build = step + BUILD_EACH;
-            grove.with_listing(Some(&tables), |listing| {
-                tables.build_index(&grove.tree, listing, &Half);
+            next_build = step + CHANGES_BETWEEN_BUILDS;
+            tree_dir.with_listing(Some(&caches), |listing| {
+                caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
             });
         }
     }
 }
 
 struct Model<'a> {
-    grove: &'a Grove,
+    tree_dir: &'a TestTree,
     top: PathBuf,
     random: Random,
     changes: usize,
@@ -103,16 +103,19 @@ struct Model<'a> {
 impl Model<'_> {
     /// Makes a random change. Returns its description.
     fn change(&mut self) -> io::Result<String> {
-        let path = if self.random.below(3) == 0 { self.somewhere() } else { self.existing()? };
-        let other = self.somewhere();
-        let told = format!("{} {}", path.display(), other.display());
+        let path =
+            if self.random.below(3) == 0 { self.random_path() } else { self.existing_path()? };
+        let other = self.random_path();
+        let paths = format!("{} {}", path.display(), other.display());
         self.changes += 1;
         let what = match self.random.below(20) {
             // These invalidate the whole cache, so they do not occur in every period.
-            10 | 13 | 14 | 16 if !(self.changes / QUIET).is_multiple_of(4) => self.append(&path)?,
+            10 | 13 | 14 | 16 if !(self.changes / QUIET_CHANGES).is_multiple_of(4) => {
+                self.append(&path)?
+            }
             0..=3 => self.write(&path)?,
             4 => self.append(&path)?,
-            5 => self.edit_unseen(&path)?,
+            5 => self.edit_keeping_mtime(&path)?,
             6 => self.replace(&path)?,
             7 => fs::rename(&path, &other).map(|()| "rename")?,
             8 => fs::remove_file(&path).map(|()| "remove")?,
@@ -127,7 +130,7 @@ impl Model<'_> {
             18 => fs::File::options().write(true).open(&path)?.set_len(7).map(|()| "truncate")?,
             _ => self.grow(&other)?,
         };
-        Ok(format!("{what} {told}"))
+        Ok(format!("{what} {paths}"))
     }
 
     fn write(&mut self, path: &Path) -> io::Result<&'static str> {
@@ -145,7 +148,7 @@ impl Model<'_> {
     }
 
     /// Writes another text of the same size and restores the mtime.
-    fn edit_unseen(&mut self, path: &Path) -> io::Result<&'static str> {
+    fn edit_keeping_mtime(&mut self, path: &Path) -> io::Result<&'static str> {
         let text = fs::read(path)?;
         let modified = fs::metadata(path)?.modified()?;
         let text = match text.windows(4).position(|part| part == b"word") {
@@ -178,7 +181,7 @@ impl Model<'_> {
     /// not detected.
     fn link(&mut self, path: &Path, other: &Path) -> io::Result<&'static str> {
         fs::hard_link(path, other)?;
-        let listed = self.grove.list(walk);
+        let listed = self.tree_dir.list(walk);
         if listed.iter().any(|listed| self.top.join(listed) == other) {
             Ok("link")
         } else {
@@ -233,7 +236,7 @@ impl Model<'_> {
     }
 
     /// A random existing path.
-    fn existing(&mut self) -> io::Result<PathBuf> {
+    fn existing_path(&mut self) -> io::Result<PathBuf> {
         let (mut all, mut pending) = (Vec::new(), vec![self.top.clone()]);
         while let Some(directory) = pending.pop() {
             for entry in fs::read_dir(directory)? {
@@ -257,7 +260,7 @@ impl Model<'_> {
     }
 
     /// A random path of a few names, existing or not.
-    fn somewhere(&mut self) -> PathBuf {
+    fn random_path(&mut self) -> PathBuf {
         let mut path = self.top.clone();
         for _ in 0..=self.random.below(3) {
             path.push(self.random.one_of(&NAMES));

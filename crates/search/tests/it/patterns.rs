@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-pub(crate) fn a_pattern() -> impl Strategy<Value = String> {
+pub(crate) fn any_pattern() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "a",
         "b",

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use toolcrib_search::{IndexSettings, ListingCaches, PatternOptions};
 
-use crate::indexed::{ALWAYS, Half, age, ask};
+use crate::indexed::{ALWAYS, PartialDecoder, search, wait_until_not_racy};
 use crate::model;
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
 /// A tree that was searched until it is watched and all its files are indexed.
 struct Watched {
-    grove: Grove,
-    tables: ListingCaches,
+    tree_dir: TestTree,
+    caches: ListingCaches,
 }
 
 impl Watched {
@@ -24,13 +24,14 @@ impl Watched {
     }
 
     fn with(files: &[(&str, &str)], settings: IndexSettings) -> Watched {
-        let watched = Watched { grove: Grove::new(), tables: ListingCaches::new(settings, None) };
+        let watched =
+            Watched { tree_dir: TestTree::new(), caches: ListingCaches::new(settings, None) };
         for (name, text) in files {
             let path = watched.at(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        age();
+        wait_until_not_racy();
         watched.build();
         for _ in 0..3 {
             assert_eq!(watched.count("nothing like it"), 0);
@@ -40,29 +41,31 @@ impl Watched {
     }
 
     fn at(&self, name: impl AsRef<Path>) -> std::path::PathBuf {
-        self.grove.path().join(name)
+        self.tree_dir.path().join(name)
     }
 
     fn build(&self) {
-        let Watched { grove, tables } = self;
-        grove.with_listing(Some(tables), |listing| tables.build_index(&grove.tree, listing, &Half));
+        let Watched { tree_dir, caches } = self;
+        tree_dir.with_listing(Some(caches), |listing| {
+            caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
+        });
     }
 
     fn watched(&self) -> u64 {
-        self.tables.index_status(&self.grove.tree).watched
+        self.caches.index_status(&self.tree_dir.tree).watched
     }
 
     /// The number of files that contain a text. Checks that it is the same without an index.
     fn count(&self, text: &str) -> usize {
-        let wanted =
+        let options =
             PatternOptions { pattern: text, literal: true, ignore_case: false, multiline: false };
-        let answer = ask(&self.grove, wanted, Some(&self.tables));
-        assert_eq!(answer, ask(&self.grove, wanted, None), "{text}");
-        answer.unwrap().found.len()
+        let result = search(&self.tree_dir, options, Some(&self.caches));
+        assert_eq!(result, search(&self.tree_dir, options, None), "{text}");
+        result.unwrap().found.len()
     }
 
     /// Writes another text of the same length and restores the mtime: only the watch reports the change.
-    fn edit_unseen(&self, name: &str, text: &str) {
+    fn edit_keeping_mtime(&self, name: &str, text: &str) {
         let modified = fs::metadata(self.at(name)).unwrap().modified().unwrap();
         let mut file = fs::File::options().write(true).open(self.at(name)).unwrap();
         file.write_all(text.as_bytes()).unwrap();
@@ -74,7 +77,7 @@ impl Watched {
 fn a_change_is_seen_by_the_next_search() {
     let watched = Watched::new(&[("a/f", "one word\n"), ("b/c/g", "two\n"), ("h", "three\n")]);
     assert_eq!(watched.watched(), 4);
-    watched.edit_unseen("a/f", "one w0rd\n");
+    watched.edit_keeping_mtime("a/f", "one w0rd\n");
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
     fs::create_dir_all(watched.at("new/deep")).unwrap();
     fs::write(watched.at("new/deep/f"), "a word\n").unwrap();
@@ -96,10 +99,10 @@ fn no_change_is_missed_when_events_are_lost() {
         one.write_all(b".").unwrap();
         two.write_all(b".").unwrap();
     }
-    watched.edit_unseen("a/f", "one w0rd\n");
+    watched.edit_keeping_mtime("a/f", "one w0rd\n");
     fs::write(watched.at("a/new"), "w0rd\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 2));
-    watched.edit_unseen("a/f", "one word\n");
+    watched.edit_keeping_mtime("a/f", "one word\n");
     assert_eq!((watched.count("word"), watched.count("w0rd")), (1, 1));
 }
 
@@ -112,12 +115,12 @@ fn directories_that_swap_names_are_not_confused() {
     fs::rename(watched.at("aside"), watched.at("b")).unwrap();
     assert_eq!((watched.count("first"), watched.count("other")), (1, 1));
     // Each is watched under its new name.
-    watched.edit_unseen("a/deep/f", "OTHER\n");
+    watched.edit_keeping_mtime("a/deep/f", "OTHER\n");
     assert_eq!((watched.count("first"), watched.count("OTHER")), (1, 1));
-    watched.edit_unseen("b/deep/f", "FIRST\n");
+    watched.edit_keeping_mtime("b/deep/f", "FIRST\n");
     assert_eq!((watched.count("FIRST"), watched.count("other")), (1, 0));
     // Moved out of the tree, changed there, and moved back.
-    let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
+    let outside = tempfile::tempdir_in(watched.tree_dir.path().parent().unwrap()).unwrap();
     fs::rename(watched.at("c"), outside.path().join("c")).unwrap();
     assert_eq!(watched.count("third"), 0);
     fs::write(outside.path().join("c/f"), "3rd..\n").unwrap();
@@ -128,10 +131,10 @@ fn directories_that_swap_names_are_not_confused() {
 #[test]
 fn a_file_with_two_names_is_statted_each_time() {
     let watched = Watched::new(&[("a/f", "one word\n"), ("b/g", "two\n")]);
-    let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
+    let outside = tempfile::tempdir_in(watched.tree_dir.path().parent().unwrap()).unwrap();
     fs::hard_link(watched.at("a/f"), outside.path().join("f")).unwrap();
     fs::hard_link(watched.at("b/g"), watched.at("a/g")).unwrap();
-    age();
+    wait_until_not_racy();
     watched.build();
     assert_eq!((watched.count("word"), watched.count("w0rd"), watched.count("two")), (1, 0, 2));
     // In an unwatched directory.
@@ -169,14 +172,14 @@ fn a_change_that_no_watch_reported_disables_the_watches() {
         &[("a/f", "one word\n"), ("b/g", "two\n")],
         IndexSettings { trial_pause: Duration::ZERO, ..ALWAYS },
     );
-    let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
+    let outside = tempfile::tempdir_in(watched.tree_dir.path().parent().unwrap()).unwrap();
     // A link that is created after the file was indexed, in an unwatched directory.
     fs::hard_link(watched.at("a/f"), outside.path().join("f")).unwrap();
     fs::write(outside.path().join("f"), "one w0rd\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
-    let status = watched.tables.index_status(&watched.grove.tree);
+    let status = watched.caches.index_status(&watched.tree_dir.tree);
     assert!(status.deaf && status.watched == 0, "{status:?}");
-    let alarm = || watched.tables.take_alarm(&watched.grove.tree);
+    let alarm = || watched.caches.take_alarm(&watched.tree_dir.tree);
     assert_eq!((alarm().is_some(), alarm()), (true, None));
     fs::write(outside.path().join("f"), "one word\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (1, 0));
@@ -192,7 +195,7 @@ fn ignored_directories_are_not_watched() {
 #[test]
 fn a_tree_with_too_few_watches_is_searched_correctly() {
     for max_watches in [0, 1, 4] {
-        let tables = ListingCaches::new(IndexSettings { max_watches, ..ALWAYS }, None);
-        model::run(tables, model::steps() / 10, 100 + max_watches as u64);
+        let caches = ListingCaches::new(IndexSettings { max_watches, ..ALWAYS }, None);
+        model::run(caches, model::steps() / 10, 100 + max_watches as u64);
     }
 }

@@ -18,7 +18,7 @@ const MAX_WHOLE_RUN: usize = 6;
 const SHOWN_AT_START: usize = 3;
 const SHOWN_AT_END: usize = 1;
 
-/// Shortens a unified diff to about `most_lines` changed lines: long runs are cut in the middle, then as many
+/// Shortens a unified diff to about `max_lines` changed lines: long runs are cut in the middle, then as many
 /// hunks are kept as fit, at least one.
 pub fn short_diff(diff: &str, max_lines: usize) -> ShortDiff {
     let mut short = ShortDiff { text: String::new(), hunks: 0, lines: 0, lacks_removed: false };

@@ -147,7 +147,7 @@ impl MatchLevel {
     }
 
     /// A new line, already indented, that replaces the file's line matching `wanted`. Where both agree, it
-    /// keeps the file's characters. `plainly` are the characters that the file writes plainly.
+    /// keeps the file's characters. `plain_in_file` are the characters that the file writes plainly.
     pub(crate) fn rewrite_line(
         self,
         file: &[u8],

@@ -37,7 +37,7 @@ pub struct HunkLine<'a> {
     pub text: &'a str,
 }
 
-/// What happens to a line.
+/// The role of a line in a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// It is kept.

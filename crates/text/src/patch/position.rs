@@ -360,7 +360,7 @@ impl<'f, 'a> PositionSearch<'f, 'a> {
         }
     }
 
-    /// What the nearest placed hunks before and after say about the position of another.
+    /// Position hints from the nearest placed hunks before and after.
     fn neighbours(&self, before: Option<usize>, after: Option<usize>) -> Neighbours {
         let moved = |other: usize| {
             let placed = self.placed[other]?;

@@ -1,11 +1,11 @@
-//! What neighbouring hunks say about the position of a hunk.
+//! Position hints from neighbouring hunks.
 
 use std::ops::Range;
 
 /// The nearest of several positions is chosen only if the next one is this many times as far.
 const NEARER_FACTOR: usize = 4;
 
-/// What neighbouring hunks say about the position of a hunk.
+/// Position hints from neighbouring hunks.
 pub(super) struct Neighbours {
     /// It changes lines within this range.
     pub(super) from: usize,
