@@ -296,7 +296,7 @@ impl Listing {
 
     /// All files in path order, without symlinks.
     pub fn files(&self) -> Arc<[FileId]> {
-        let no_links = || {
+        let without_symlinks = || {
             let entries = self.entries();
             if entries.iter().any(|file| self.is_link(*file)) {
                 entries.iter().copied().filter(|file| !self.is_link(*file)).collect()
@@ -304,7 +304,7 @@ impl Listing {
                 entries.clone()
             }
         };
-        self.summary.files.get_or_init(no_links).clone()
+        self.summary.files.get_or_init(without_symlinks).clone()
     }
 
     fn entries(&self) -> &Arc<[FileId]> {

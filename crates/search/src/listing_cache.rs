@@ -270,9 +270,9 @@ fn refresh(
         root.watches_failed.store(true, Ordering::Relaxed);
         return None;
     }
-    let known_unsure = to_check.filter(|_| !changes.states_changed);
-    let is_quiet = known_unsure.is_some();
-    let to_check = known_unsure.unwrap_or_else(|| directories_to_check(&directories));
+    let known_to_check = to_check.filter(|_| !changes.states_changed);
+    let is_quiet = known_to_check.is_some();
+    let to_check = known_to_check.unwrap_or_else(|| directories_to_check(&directories));
     compare_all(request.tree, &directories, &to_check, &mut changes);
     if changes.rules_changed || changes.paths_changed || request.stop.is_over() {
         return None;
@@ -316,9 +316,9 @@ fn refresh(
     let mut to_check = None;
     if let Some(watching) = &mut watching {
         watching.watch(request.tree, &directories);
-        let is_settled =
+        let is_final =
             |listed: &Arc<ListedDirectory>| listed.gone || !listed.state.may_become_current();
-        to_check = directories.iter().all(is_settled).then(|| directories_to_check(&directories));
+        to_check = directories.iter().all(is_final).then(|| directories_to_check(&directories));
         if run_self_check(&mut self_check, request.tree, &directories, root, settings) {
             to_check = None;
         }

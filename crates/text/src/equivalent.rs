@@ -97,7 +97,7 @@ impl SoughtText {
 /// An equivalent of the sought text in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Equivalent {
-    rung: MatchLevel,
+    level: MatchLevel,
     /// For each sought line, its range in the file.
     lines: Vec<Range<usize>>,
 }
@@ -111,7 +111,7 @@ impl Equivalent {
 
     /// The level at which it was found.
     pub fn rung(&self) -> MatchLevel {
-        self.rung
+        self.level
     }
 }
 
@@ -121,9 +121,9 @@ pub const MAX_EQUIVALENTS: usize = 100_000;
 /// The matches of `wanted` in `text`, at the lowest level that has any, at most [`MAX_EQUIVALENTS`]. Empty if
 /// no level has a match. `terminator` is the last byte of the line endings of `text`.
 pub fn find_equivalents(text: &[u8], terminator: u8, wanted: &SoughtText) -> Vec<Equivalent> {
-    for rung in MatchLevel::ALL {
-        let Some(anchor) = Anchor::of(wanted, rung) else { continue };
-        let found = LevelSearch { text, terminator, wanted, rung }.find(&anchor);
+    for level in MatchLevel::ALL {
+        let Some(anchor) = Anchor::of(wanted, level) else { continue };
+        let found = LevelSearch { text, terminator, wanted, level }.find(&anchor);
         if !found.is_empty() {
             return found;
         }

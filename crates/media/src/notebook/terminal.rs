@@ -21,25 +21,25 @@ fn without_escapes(text: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find('\u{1b}') {
         kept += &rest[..at];
-        rest = behind_escape(&rest[at + 1..]);
+        rest = after_escape(&rest[at + 1..]);
     }
     kept + rest
 }
 
 /// The text after an escape sequence, given without its `ESC`.
-fn behind_escape(text: &str) -> &str {
-    let mut letters = text.chars();
-    match letters.next() {
+fn after_escape(text: &str) -> &str {
+    let mut chars = text.chars();
+    match chars.next() {
         // A control sequence: parameters up to a final letter.
         Some('[') => {
-            let rest = letters.as_str();
+            let rest = chars.as_str();
             let inside = |c: char| matches!(c, ' '..='?');
             let end = rest.trim_start_matches(inside);
             end.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(end)
         }
         // An operating system command, such as a title or a link: up to its terminator.
         Some(']') => {
-            let rest = letters.as_str();
+            let rest = chars.as_str();
             match rest.find(['\u{7}', '\u{1b}', '\n']) {
                 Some(at) if rest[at..].starts_with('\n') => &rest[at..],
                 Some(at) => {
@@ -50,7 +50,7 @@ fn behind_escape(text: &str) -> &str {
             }
         }
         Some('\n') | None => text,
-        Some(_) => letters.as_str(),
+        Some(_) => chars.as_str(),
     }
 }
 

@@ -12,12 +12,12 @@ pub(super) fn of(glyph: &Glyph<'_>, collections: &mut Collections<'_>) -> String
         Glyph::Outline(glyph) => collections.text(glyph),
         Glyph::Type3(_) => None,
     };
-    let told = match glyph.as_unicode().or_else(by_collection) {
+    let known = match glyph.as_unicode().or_else(by_collection) {
         Some(BfString::Char(c)) => plain(&[c]),
         Some(BfString::String(text)) => plain(&text.chars().collect::<Vec<_>>()),
         None => String::new(),
     };
-    if told.is_empty() { from_code(glyph.char_code()) } else { told }
+    if known.is_empty() { from_code(glyph.char_code()) } else { known }
 }
 
 /// The combining character for an accent that the font has as a separate glyph and the page shows above a

@@ -16,10 +16,10 @@ pub(super) struct Anchor<'a> {
 
 impl<'a> Anchor<'a> {
     /// The longest part that does not vary at this level. The first of several equally long ones.
-    pub(super) fn of(wanted: &'a SoughtText, rung: MatchLevel) -> Option<Anchor<'a>> {
+    pub(super) fn of(wanted: &'a SoughtText, level: MatchLevel) -> Option<Anchor<'a>> {
         let mut best: Option<Anchor<'a>> = None;
         for (line, text) in wanted.lines.iter().enumerate() {
-            for piece in fixed_parts(text, rung) {
+            for piece in fixed_parts(text, level) {
                 if best.as_ref().is_none_or(|best| best.piece.len() < piece.len()) {
                     let at = piece.as_ptr() as usize - text.as_ptr() as usize;
                     best = Some(Anchor { piece, line, at });
@@ -31,9 +31,9 @@ impl<'a> Anchor<'a> {
 }
 
 /// The parts of a line that do not vary.
-fn fixed_parts(line: &str, rung: MatchLevel) -> impl Iterator<Item = &str> {
+fn fixed_parts(line: &str, level: MatchLevel) -> impl Iterator<Item = &str> {
     let line = line.trim_matches(WHITESPACE);
-    let varies = move |c: char| rung.folds_typography() && has_typographic_variants(c);
+    let varies = move |c: char| level.folds_typography() && has_typographic_variants(c);
     line.split(varies).filter(|piece| !piece.is_empty())
 }
 

@@ -48,7 +48,7 @@ pub(super) struct LevelSearch<'a> {
     pub(super) text: &'a [u8],
     pub(super) terminator: u8,
     pub(super) wanted: &'a SoughtText,
-    pub(super) rung: MatchLevel,
+    pub(super) level: MatchLevel,
 }
 
 impl LevelSearch<'_> {
@@ -70,7 +70,7 @@ impl LevelSearch<'_> {
             let Some(lines) = self.match_at(line.clone(), hit, anchor, &mut budget) else {
                 continue;
             };
-            let place = Equivalent { rung: self.rung, lines };
+            let place = Equivalent { level: self.level, lines };
             if found.last() != Some(&place) {
                 found.push(place);
             }
@@ -89,7 +89,7 @@ impl LevelSearch<'_> {
         anchor: &Anchor<'_>,
         budget: &mut SearchBudget,
     ) -> Option<Vec<Range<usize>>> {
-        if self.wanted.lines.len() == 1 && !self.rung.ignores_indentation() {
+        if self.wanted.lines.len() == 1 && !self.level.ignores_indentation() {
             return self.match_within_line(line, hit, anchor).map(|line| vec![line]);
         }
         let mut start = line.start;
@@ -112,7 +112,7 @@ impl LevelSearch<'_> {
             lines.push(self.match_line(at, wanted, line.content)?);
             next = line.next;
         }
-        if self.rung.ignores_indentation() { self.with_uniform_indent(lines) } else { Some(lines) }
+        if self.level.ignores_indentation() { self.with_uniform_indent(lines) } else { Some(lines) }
     }
 
     /// Returns the lines if one rule maps each sought indentation to that of the file. A first line without
@@ -136,7 +136,7 @@ impl LevelSearch<'_> {
         anchor: &Anchor<'_>,
     ) -> Option<Range<usize>> {
         let wanted = &self.wanted.lines[0];
-        let folds = self.rung.folds_typography();
+        let folds = self.level.folds_typography();
         let before = suffix_len(self.text.get(line.start..hit)?, &wanted[..anchor.at], folds)?;
         let rest = &wanted[anchor.at..];
         let file = self.text.get(hit..line.end)?;
@@ -154,19 +154,19 @@ impl LevelSearch<'_> {
     /// The part of the file's line that matches one line of a longer text: the end of the first line, the
     /// beginning of the last one, otherwise all of it without trailing whitespace.
     fn match_line(&self, at: usize, wanted: &str, file: Range<usize>) -> Option<Range<usize>> {
-        let folds = self.rung.folds_typography();
+        let folds = self.level.folds_typography();
         let (first, last) = (at == 0, at + 1 == self.wanted.lines.len());
         if last && wanted.is_empty() {
             return Some(file.start..file.start);
         }
         let content = &self.text[file.clone()];
         let trimmed = self.trimmed(wanted);
-        let kept = if self.rung.compares_trailing_whitespace() {
+        let kept = if self.level.compares_trailing_whitespace() {
             content.len()
         } else {
             content.len() - trailing_whitespace(content)
         };
-        if self.rung.ignores_indentation() {
+        if self.level.ignores_indentation() {
             let have = content[..kept].get(leading_whitespace(content)..).unwrap_or_default();
             let want = trimmed.trim_start_matches(WHITESPACE);
             return (prefix_len(have, want, folds)? == have.len())
@@ -186,7 +186,7 @@ impl LevelSearch<'_> {
     }
 
     fn trimmed<'b>(&self, wanted: &'b str) -> &'b str {
-        if self.rung.compares_trailing_whitespace() {
+        if self.level.compares_trailing_whitespace() {
             wanted
         } else {
             wanted.trim_end_matches(WHITESPACE)

@@ -19,8 +19,8 @@ fn edit(file: &str, old: &str, new: &str) -> Result<(MatchLevel, String), &'stat
 }
 
 #[track_caller]
-fn edits(file: &str, old: &str, new: &str, rung: MatchLevel, now: &str) {
-    assert_eq!(edit(file, old, new), Ok((rung, now.to_owned())));
+fn edits(file: &str, old: &str, new: &str, level: MatchLevel, now: &str) {
+    assert_eq!(edit(file, old, new), Ok((level, now.to_owned())));
 }
 
 #[test]

@@ -83,11 +83,11 @@ impl HunkFate {
         let offset = hunk.before.map_or(0, |before| {
             (placed.start as i64).saturating_sub(i64::try_from(before).unwrap_or(i64::MAX))
         });
-        let rung = match placed.fit {
+        let level = match placed.fit {
             Fit::Exact => None,
-            Fit::Equivalent(rung) => Some(rung),
+            Fit::Equivalent(level) => Some(level),
         };
-        HunkFate { line, offset, rung, already: placed.already }
+        HunkFate { line, offset, rung: level, already: placed.already }
     }
 }
 
@@ -185,7 +185,7 @@ struct Style<'h> {
     terminator: &'static [u8],
     start: usize,
     old: Vec<&'h str>,
-    rung: Option<MatchLevel>,
+    level: Option<MatchLevel>,
     /// With the indentation step of the new lines.
     reindent: Option<(Reindent, usize)>,
 }
@@ -194,11 +194,11 @@ impl<'h> Style<'h> {
     fn of(file: &FileLines<'_>, hunk: &Hunk<'h>, placed: HunkPosition) -> Result<Style<'h>, Why> {
         let old: Vec<&str> = hunk.old_lines().collect();
         let has_cr = hunk.lines.iter().any(|line| line.text.contains('\r'));
-        let rung = match placed.fit {
+        let level = match placed.fit {
             Fit::Exact => None,
-            Fit::Equivalent(rung) => Some(rung),
+            Fit::Equivalent(level) => Some(level),
         };
-        let reindent = match rung.filter(|rung| rung.ignores_indentation()) {
+        let reindent = match level.filter(|level| level.ignores_indentation()) {
             None => None,
             Some(_) => {
                 let ranges = file.ranges(placed.start, old.len());
@@ -210,11 +210,11 @@ impl<'h> Style<'h> {
         };
         let found = !old.is_empty() || has_cr;
         Ok(Style {
-            literal: rung.is_none() && !file.hides_cr && found,
+            literal: level.is_none() && !file.hides_cr && found,
             terminator: if file.terminator == b'\r' { b"\r" } else { b"\n" },
             start: placed.start,
             old,
-            rung,
+            level,
             reindent,
         })
     }
@@ -226,7 +226,7 @@ impl<'h> Style<'h> {
         line: &'l str,
         replaced: Option<usize>,
     ) -> Result<Cow<'l, [u8]>, Why> {
-        let Some(rung) = self.rung else { return Ok(line.as_bytes().into()) };
+        let Some(level) = self.level else { return Ok(line.as_bytes().into()) };
         let line = line.strip_suffix('\r').unwrap_or(line);
         let line: Cow<'l, str> = match &self.reindent {
             Some((reindent, step)) => {
@@ -235,10 +235,10 @@ impl<'h> Style<'h> {
             None => line.into(),
         };
         let old = replaced.and_then(|at| Some((at, *self.old.get(at - self.start)?)));
-        match old.filter(|_| rung.folds_typography()) {
+        match old.filter(|_| level.folds_typography()) {
             Some((at, old)) => {
-                let plain_in_file = rung.chars_plain_in_file(file.line(at), old);
-                Ok(rung.rewrite_line(file.line(at), old, &line, &plain_in_file).into())
+                let plain_in_file = level.chars_plain_in_file(file.line(at), old);
+                Ok(level.rewrite_line(file.line(at), old, &line, &plain_in_file).into())
             }
             None => Ok(into_bytes(line)),
         }

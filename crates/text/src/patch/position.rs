@@ -124,7 +124,7 @@ impl Fit {
     fn key(self, line: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Fit::Exact => line.into(),
-            Fit::Equivalent(rung) => rung.key(line),
+            Fit::Equivalent(level) => level.key(line),
         }
     }
 }
@@ -231,8 +231,8 @@ impl<'f, 'a> PositionSearch<'f, 'a> {
         let index = self.indexes.iter().find(|(known, _)| *known == fit);
         let found = index.and_then(|(_, index)| index.find(lines, fit, &mut self.budget));
         let mut starts = found.ok_or(Why::TooRepetitive)?;
-        if let Fit::Equivalent(rung) = fit {
-            starts.retain(|&start| is_uniform(self.file, rung, start, lines));
+        if let Fit::Equivalent(level) = fit {
+            starts.retain(|&start| is_uniform(self.file, level, start, lines));
         }
         Ok(starts)
     }
@@ -314,11 +314,11 @@ impl<'f, 'a> PositionSearch<'f, 'a> {
     ) -> Result<usize, Why> {
         let ambiguous = |starts: &[usize]| {
             let lines = starts.iter().copied().map(line_number).collect();
-            let rung = match found.fit {
+            let level = match found.fit {
                 Fit::Exact => None,
-                Fit::Equivalent(rung) => Some(rung),
+                Fit::Equivalent(level) => Some(level),
             };
-            Why::Ambiguous { lines, rung }
+            Why::Ambiguous { lines, rung: level }
         };
         if found.starts.is_empty() {
             let predicted = neighbours.predicted(self.hunks[at].before);
@@ -448,8 +448,8 @@ impl<'f, 'a> PositionSearch<'f, 'a> {
 
 /// Whether one rule maps the indentation of these lines to that of the file, if the level ignores
 /// indentation.
-fn is_uniform(file: &FileLines<'_>, rung: MatchLevel, start: usize, lines: &[&str]) -> bool {
-    !rung.ignores_indentation()
+fn is_uniform(file: &FileLines<'_>, level: MatchLevel, start: usize, lines: &[&str]) -> bool {
+    !level.ignores_indentation()
         || Reindent::between(file.text, lines, &file.ranges(start, lines.len())).is_some()
 }
 

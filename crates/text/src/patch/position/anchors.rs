@@ -37,11 +37,11 @@ pub(super) fn find<'h>(
 /// The lines that equal an anchor, ignoring whitespace around it and typography. If there is none, the lines
 /// that begin with it, since models write only the beginning; then the lines that contain it.
 fn matching_lines(file: &FileLines<'_>, anchor: &str) -> Vec<usize> {
-    let rung = MatchLevel::IndentationAndTypography;
-    let anchor = rung.key(anchor.as_bytes());
+    let level = MatchLevel::IndentationAndTypography;
+    let anchor = level.key(anchor.as_bytes());
     let lines = |matches: fn(&[u8], &[u8]) -> bool| -> Vec<usize> {
         let all = file.lines().enumerate();
-        all.filter(|(_, line)| matches(&rung.key(line), &anchor)).map(|(at, _)| at).collect()
+        all.filter(|(_, line)| matches(&level.key(line), &anchor)).map(|(at, _)| at).collect()
     };
     let whole = lines(|line, anchor| line == anchor);
     if !whole.is_empty() {
