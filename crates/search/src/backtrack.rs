@@ -94,7 +94,7 @@ impl Backtracker {
     }
 
     /// Searches for the pattern, either in each line or across lines. Passes results to `take` from front to
-    /// back, until `take` returns false or `most` matches were found. Returns how far the text was searched:
+    /// back, until `take` returns false or `max_matches` matches were found. Returns how far the text was searched:
     /// `text.len()`, unless the deadline passed first.
     pub(crate) fn search(
         &self,

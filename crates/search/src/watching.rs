@@ -63,7 +63,7 @@ impl Watching {
         self.directories.len()
     }
 
-    /// Drains the events that happened before this call. Invalidates the changed entries of `table`.
+    /// Drains the events that happened before this call. Invalidates the changed entries of `listing`.
     pub(crate) fn drain_events(&mut self, listing: &[Arc<ListedDirectory>]) -> WatchedChanges {
         let mut changes = WatchedChanges::default();
         let Watching { watcher, directories, .. } = self;

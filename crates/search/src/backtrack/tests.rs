@@ -70,7 +70,7 @@ impl Process for FailingProcess {
     }
 }
 
-/// Searches a text with processes that go silent after `says_at_most` bytes.
+/// Searches a text with processes that go silent after `max_response_bytes` bytes.
 fn search(text: &str, pattern: &str, max_response_bytes: usize) -> (Vec<Found>, usize) {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);

@@ -19,13 +19,13 @@ pub(super) struct Segment {
     pub(super) serial: u32,
     pub(super) files: Vec<IndexedFile>,
     /// Offset of each chunk in its file.
-    starts: Vec<u32>,
+    chunk_starts: Vec<u32>,
     /// For each pair of bytes, the position in `last_bytes` of the trigrams that begin with it.
-    pairs: Vec<u32>,
+    pair_offsets: Vec<u32>,
     /// The last byte of each trigram.
-    lasts: Vec<u8>,
+    last_bytes: Vec<u8>,
     /// The end of each trigram's list in `lists`.
-    ends: Vec<u32>,
+    list_ends: Vec<u32>,
     lists: PostingLists,
     /// The hash under which it is kept for later processes.
     pub(super) cache_hash: OnceLock<ContentHash>,
@@ -40,10 +40,10 @@ pub(super) struct Segment {
 
 /// The components of a segment, without its files.
 pub(super) struct Parts<'a> {
-    pub(super) starts: &'a [u32],
-    pub(super) pairs: &'a [u32],
-    pub(super) ends: &'a [u32],
-    pub(super) lasts: &'a [u8],
+    pub(super) chunk_starts: &'a [u32],
+    pub(super) pair_offsets: &'a [u32],
+    pub(super) list_ends: &'a [u32],
+    pub(super) last_bytes: &'a [u8],
     pub(super) lists: &'a PostingLists,
 }
 
@@ -85,11 +85,11 @@ impl Segment {
     pub(super) fn from_parts(
         serial: u32,
         files: Vec<IndexedFile>,
-        [starts, pairs, ends]: [Vec<u32>; 3],
-        lasts: Vec<u8>,
+        [chunk_starts, pair_offsets, list_ends]: [Vec<u32>; 3],
+        last_bytes: Vec<u8>,
         lists: PostingLists,
     ) -> Segment {
-        let mut file_of_chunk = vec![0; starts.len()];
+        let mut file_of_chunk = vec![0; chunk_starts.len()];
         let (mut plain, mut not_utf8) = (BitSet::empty(files.len()), BitSet::empty(files.len()));
         for (at, file) in files.iter().enumerate() {
             let first = usize::from(file.first_chunk);
@@ -106,10 +106,10 @@ impl Segment {
         Segment {
             serial,
             files,
-            starts,
-            pairs,
-            lasts,
-            ends,
+            chunk_starts,
+            pair_offsets,
+            last_bytes,
+            list_ends,
             lists,
             cache_hash,
             file_of_chunk,
@@ -120,8 +120,8 @@ impl Segment {
     }
 
     pub(super) fn parts(&self) -> Parts<'_> {
-        let Segment { starts, pairs, lasts, ends, lists, .. } = self;
-        Parts { starts, pairs, ends, lasts, lists }
+        let Segment { chunk_starts, pair_offsets, last_bytes, list_ends, lists, .. } = self;
+        Parts { chunk_starts, pair_offsets, list_ends, last_bytes, lists }
     }
 
     /// Reads the lists from the end of the segment's file, which has `bytes` bytes.
@@ -133,16 +133,16 @@ impl Segment {
     /// Its size in memory and in its file.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.files[..])
-            + size_of_val(&self.starts[..])
+            + size_of_val(&self.chunk_starts[..])
             + size_of_val(&self.file_of_chunk[..])
-            + size_of_val(&self.pairs[..])
-            + size_of_val(&self.ends[..])
-            + self.lasts.len()
+            + size_of_val(&self.pair_offsets[..])
+            + size_of_val(&self.list_ends[..])
+            + self.last_bytes.len()
             + self.lists.len()
     }
 
     pub(super) fn chunk_count(&self) -> usize {
-        self.starts.len()
+        self.chunk_starts.len()
     }
 
     /// The chunks of a file.
@@ -154,11 +154,11 @@ impl Segment {
     /// The range of a chunk in its file.
     pub(super) fn chunk_range(&self, file: &IndexedFile, chunk: usize) -> Range<u64> {
         let end = if chunk + 1 < self.chunks_of(file).end {
-            u64::from(self.starts[chunk + 1])
+            u64::from(self.chunk_starts[chunk + 1])
         } else {
             file.stamp.size
         };
-        u64::from(self.starts[chunk])..end
+        u64::from(self.chunk_starts[chunk])..end
     }
 
     /// Adds the chunks that contain a trigram.
@@ -179,13 +179,13 @@ impl Segment {
     }
 
     fn lists_starting_with(&self, pair: usize) -> Range<usize> {
-        self.pairs[pair] as usize..self.pairs[pair + 1] as usize
+        self.pair_offsets[pair] as usize..self.pair_offsets[pair + 1] as usize
     }
 
     fn list_position(&self, gram: Trigram) -> Option<usize> {
         let (pair, last) = ((gram >> 7) as usize, (gram & 0x7f) as u8);
         let range = self.lists_starting_with(pair);
-        Some(range.start + self.lasts[range].binary_search(&last).ok()?)
+        Some(range.start + self.last_bytes[range].binary_search(&last).ok()?)
     }
 
     /// Adds the chunks of consecutive lists. If the lists cannot be read or are damaged, adds every chunk.
@@ -203,7 +203,7 @@ impl Segment {
     }
 
     fn lists_range(&self, lists: Range<usize>) -> Range<usize> {
-        let end_of = |at: usize| if at == 0 { 0 } else { self.ends[at - 1] as usize };
+        let end_of = |at: usize| if at == 0 { 0 } else { self.list_ends[at - 1] as usize };
         end_of(lists.start)..end_of(lists.end)
     }
 }
@@ -212,7 +212,7 @@ impl Segment {
 pub(super) struct SegmentBuilder {
     chunk_bytes: usize,
     files: Vec<IndexedFile>,
-    starts: Vec<u32>,
+    chunk_starts: Vec<u32>,
     /// The trigrams of all chunks, concatenated, and the end of each chunk's trigrams.
     grams: Vec<Trigram>,
     gram_ends: Vec<u32>,
@@ -223,9 +223,9 @@ pub(super) struct SegmentBuilder {
 
 impl SegmentBuilder {
     pub(super) fn new(chunk_bytes: usize) -> SegmentBuilder {
-        let (files, starts, grams, gram_ends) = Default::default();
+        let (files, chunk_starts, grams, gram_ends) = Default::default();
         let seen = vec![0; TRIGRAM_COUNT];
-        SegmentBuilder { chunk_bytes, files, starts, grams, gram_ends, seen, round: 0 }
+        SegmentBuilder { chunk_bytes, files, chunk_starts, grams, gram_ends, seen, round: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -233,29 +233,30 @@ impl SegmentBuilder {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.starts.len() >= SEGMENT_CHUNKS
+        self.chunk_starts.len() >= SEGMENT_CHUNKS
             || self.grams.len() >= SEGMENT_GRAMS
             || self.files.len() >= SEGMENT_FILES
     }
 
     /// Adds a file. A file with too many chunks for a segment is treated as `NeedsDecoding`.
     pub(super) fn add(&mut self, stamp: Stamp, class: ContentClass, bytes: &[u8]) {
-        let first_chunk = u16::try_from(self.starts.len()).unwrap_or(u16::MAX);
+        let first_chunk = u16::try_from(self.chunk_starts.len()).unwrap_or(u16::MAX);
         let mut file = IndexedFile { stamp, class, first_chunk, chunks: 0 };
         if matches!(class, ContentClass::Plain | ContentClass::NotUtf8) {
             let count = chunks(bytes, self.chunk_bytes).count();
-            if u16::try_from(self.starts.len() + count).is_ok() {
+            if u16::try_from(self.chunk_starts.len() + count).is_ok() {
                 chunks(bytes, self.chunk_bytes).for_each(|chunk| self.add_chunk(bytes, chunk));
             } else {
                 file.class = ContentClass::NeedsDecoding;
             }
-            file.chunks = u16::try_from(self.starts.len() - usize::from(first_chunk)).unwrap_or(0);
+            file.chunks =
+                u16::try_from(self.chunk_starts.len() - usize::from(first_chunk)).unwrap_or(0);
         }
         self.files.push(file);
     }
 
     fn add_chunk(&mut self, bytes: &[u8], chunk: Range<usize>) {
-        self.starts.push(u32::try_from(chunk.start).unwrap_or(u32::MAX));
+        self.chunk_starts.push(u32::try_from(chunk.start).unwrap_or(u32::MAX));
         self.round = self.round.wrapping_add(1);
         if self.round == 0 {
             self.seen.fill(0);
@@ -282,40 +283,42 @@ impl SegmentBuilder {
 
     /// Returns the segment and leaves the builder empty.
     pub(super) fn finish(&mut self, serial: u32) -> Segment {
-        let (files, starts) = (std::mem::take(&mut self.files), std::mem::take(&mut self.starts));
-        let (grams, ends) = (std::mem::take(&mut self.grams), std::mem::take(&mut self.gram_ends));
-        let (starts_of, chunk_of) = sorted_by_gram(&grams, &ends);
+        let (files, chunk_starts) =
+            (std::mem::take(&mut self.files), std::mem::take(&mut self.chunk_starts));
+        let (grams, gram_ends) =
+            (std::mem::take(&mut self.grams), std::mem::take(&mut self.gram_ends));
+        let (starts_of, chunk_of) = sorted_by_gram(&grams, &gram_ends);
         drop(grams);
         let count = |list: &[u8]| u32::try_from(list.len()).unwrap_or(u32::MAX);
-        let mut pairs = Vec::with_capacity(PAIR_COUNT + 1);
-        let (mut lasts, mut ends, mut postings) = (Vec::new(), Vec::new(), Vec::new());
+        let mut pair_offsets = Vec::with_capacity(PAIR_COUNT + 1);
+        let (mut last_bytes, mut list_ends, mut postings) = (Vec::new(), Vec::new(), Vec::new());
         for gram in 0..TRIGRAM_COUNT {
             if gram & 0x7f == 0 {
-                pairs.push(count(&lasts));
+                pair_offsets.push(count(&last_bytes));
             }
             let list = &chunk_of[starts_of[gram] as usize..starts_of[gram + 1] as usize];
             if !list.is_empty() {
-                lasts.push((gram & 0x7f) as u8);
-                postings::encode(list, starts.len(), &mut postings);
-                ends.push(count(&postings));
+                last_bytes.push((gram & 0x7f) as u8);
+                postings::encode(list, chunk_starts.len(), &mut postings);
+                list_ends.push(count(&postings));
             }
         }
-        pairs.push(count(&lasts));
-        lasts.shrink_to_fit();
-        ends.shrink_to_fit();
+        pair_offsets.push(count(&last_bytes));
+        last_bytes.shrink_to_fit();
+        list_ends.shrink_to_fit();
         postings.shrink_to_fit();
         Segment::from_parts(
             serial,
             files,
-            [starts, pairs, ends],
-            lasts,
+            [chunk_starts, pair_offsets, list_ends],
+            last_bytes,
             PostingLists::InMemory(postings),
         )
     }
 }
 
 /// The chunks sorted by trigram, and the start of each trigram's chunks.
-fn sorted_by_gram(grams: &[Trigram], ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
+fn sorted_by_gram(grams: &[Trigram], gram_ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
     let mut starts_of = vec![0_u32; TRIGRAM_COUNT + 1];
     grams.iter().for_each(|gram| starts_of[*gram as usize + 1] += 1);
     for at in 0..TRIGRAM_COUNT {
@@ -324,7 +327,7 @@ fn sorted_by_gram(grams: &[Trigram], ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
     let mut next = starts_of.clone();
     let mut chunk_of = vec![0_u16; grams.len()];
     let mut start = 0;
-    for (chunk, &end) in ends.iter().enumerate() {
+    for (chunk, &end) in gram_ends.iter().enumerate() {
         let end = end as usize;
         for gram in &grams[start..end] {
             let next = &mut next[*gram as usize];

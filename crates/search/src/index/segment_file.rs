@@ -20,7 +20,8 @@ pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Option<Vec<u8>>
     let mut bytes = HEADER.to_vec();
     push_number(&mut bytes, chunk_bytes as u64);
     let parts = segment.parts();
-    let counts = [segment.files.len(), parts.starts.len(), parts.lasts.len(), parts.lists.len()];
+    let counts =
+        [segment.files.len(), parts.chunk_starts.len(), parts.last_bytes.len(), parts.lists.len()];
     counts.iter().for_each(|count| push_number(&mut bytes, *count as u64));
     for file in &segment.files {
         let Stamp { identity, size, modified, changed, is_shared } = file.stamp;
@@ -31,10 +32,10 @@ pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Option<Vec<u8>>
         let rest = [u64::from(is_shared), class_number(file.class), start as u64, end as u64];
         rest.iter().for_each(|number| push_number(&mut bytes, *number));
     }
-    for list in [parts.starts, parts.pairs, parts.ends] {
+    for list in [parts.chunk_starts, parts.pair_offsets, parts.list_ends] {
         list.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
     }
-    bytes.extend_from_slice(parts.lasts);
+    bytes.extend_from_slice(parts.last_bytes);
     parts.lists.with(0..parts.lists.len(), |lists| bytes.extend_from_slice(lists))?;
     Some(bytes)
 }
@@ -46,29 +47,31 @@ pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Optio
         return None;
     }
     let counts = [rest.number()?, rest.number()?, rest.number()?, rest.number()?];
-    let [files, starts, grams, lists] = counts.map(|count| usize::try_from(count).ok());
-    let (files, starts, grams, lists) = (files?, starts?, grams?, lists?);
+    let [files, chunk_starts, grams, lists] = counts.map(|count| usize::try_from(count).ok());
+    let (files, chunk_starts, grams, lists) = (files?, chunk_starts?, grams?, lists?);
     // Never allocates more than the input can fill.
-    if [files, starts, grams, lists].iter().any(|count| *count > bytes.len()) {
+    if [files, chunk_starts, grams, lists].iter().any(|count| *count > bytes.len()) {
         return None;
     }
     let mut all = Vec::with_capacity(files);
     for _ in 0..files {
-        all.push(read_file_entry(&mut rest, starts)?);
+        all.push(read_file_entry(&mut rest, chunk_starts)?);
     }
-    let starts = rest.numbers(starts)?;
-    let pairs = rest.numbers(PAIR_COUNT + 1)?;
-    let ends = rest.numbers(grams)?;
-    let lasts = rest.take(grams)?.to_vec();
+    let chunk_starts = rest.numbers(chunk_starts)?;
+    let pair_offsets = rest.numbers(PAIR_COUNT + 1)?;
+    let list_ends = rest.numbers(grams)?;
+    let last_bytes = rest.take(grams)?.to_vec();
     let lists = PostingLists::InMemory(rest.take(lists)?.to_vec());
-    let grow = |list: &[u32]| list.is_sorted();
-    let holds = rest.0.is_empty()
-        && grow(&pairs)
-        && pairs.first() == Some(&0)
-        && pairs.last().map(|last| *last as usize) == Some(lasts.len())
-        && grow(&ends)
-        && ends.last().map_or(0, |last| *last as usize) == lists.len();
-    holds.then(|| Segment::from_parts(serial, all, [starts, pairs, ends], lasts, lists))
+    let is_ascending = |list: &[u32]| list.is_sorted();
+    let is_consistent = rest.0.is_empty()
+        && is_ascending(&pair_offsets)
+        && pair_offsets.first() == Some(&0)
+        && pair_offsets.last().map(|last| *last as usize) == Some(last_bytes.len())
+        && is_ascending(&list_ends)
+        && list_ends.last().map_or(0, |last| *last as usize) == lists.len();
+    is_consistent.then(|| {
+        Segment::from_parts(serial, all, [chunk_starts, pair_offsets, list_ends], last_bytes, lists)
+    })
 }
 
 fn read_file_entry(rest: &mut ByteReader<'_>, chunks: usize) -> Option<IndexedFile> {
@@ -80,8 +83,8 @@ fn read_file_entry(rest: &mut ByteReader<'_>, chunks: usize) -> Option<IndexedFi
     let stamp = Stamp { identity, size, modified, changed, is_shared };
     let class = CLASSES.get(usize::try_from(rest.number()?).ok()?)?;
     let (start, end) = (u16::try_from(rest.number()?).ok()?, u16::try_from(rest.number()?).ok()?);
-    let holds = start <= end && usize::from(end) <= chunks;
-    holds.then(|| IndexedFile::new(stamp, *class, start, end - start))
+    let is_consistent = start <= end && usize::from(end) <= chunks;
+    is_consistent.then(|| IndexedFile::new(stamp, *class, start, end - start))
 }
 
 const CLASSES: [ContentClass; 4] =
