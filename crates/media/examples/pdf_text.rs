@@ -1,4 +1,5 @@
-//! The text of a PDF: the file on stdin, its pages on stdout with a form feed behind each.
+//! Extracts the text of a PDF: reads the file from stdin, writes its pages to stdout with a form feed after
+//! each.
 //!
 //! `cargo run --release -p toolcrib-media --example pdf_text < some.pdf`
 
@@ -10,7 +11,7 @@ use std::process::ExitCode;
 
 use toolcrib_media::{MAX_PDF_PAGES, read_pdf};
 
-/// More than any document of the trial has.
+/// More than any document of the evaluation has.
 const MAX_CHARS: usize = 20_000_000;
 
 fn main() -> ExitCode {

@@ -1,13 +1,13 @@
-//! What a file is, by its first bytes, never by its name.
+//! Detects the type of a file by its first bytes, never by its name.
 
-/// What the first bytes of a file tell.
+/// The type of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A picture that can be shown, with its media type.
+    /// An image that can be shown, with its media type.
     Picture(&'static str),
     /// A PDF document.
     Pdf,
-    /// Something else that has a media type.
+    /// Another known media type.
     Other(&'static str),
 }
 
@@ -21,18 +21,18 @@ impl Kind {
     }
 }
 
-/// What a file is that begins with these bytes; nothing for text and for what nobody knows. Some
-/// hundred bytes are enough.
+/// The type of a file that begins with these bytes. `None` for text and for unknown types. Some hundred bytes
+/// are enough.
 pub fn kind_of(head: &[u8]) -> Option<Kind> {
     let media_type = infer::get(head)?.mime_type();
     Some(match media_type {
-        // Two letters make no bitmap: four bytes of its head are always zero.
+        // Two letters do not make a bitmap: four bytes of its header are always zero.
         "image/bmp" if head.get(6..10) != Some(&[0; 4]) => return None,
         "application/pdf" => Kind::Pdf,
         "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "image/bmp" => {
             Kind::Picture(media_type)
         }
-        // Texts that begin with a sign of their own are still read as text.
+        // These texts have a signature, but are read as text.
         "text/html" | "text/xml" | "text/x-shellscript" => return None,
         _ => Kind::Other(media_type),
     })
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_bytes_decide() {
+    fn the_first_bytes_determine_the_type() {
         assert_eq!(kind_of(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"), Some(Kind::Picture("image/png")));
         assert_eq!(kind_of(b"%PDF-1.7\n"), Some(Kind::Pdf));
         assert_eq!(kind_of(b"PK\x03\x04"), Some(Kind::Other("application/zip")));

@@ -1,5 +1,5 @@
-//! Pictures, made to fit into what a model takes: upright, no larger than it looks at, and really a
-//! picture to its last row. One that is not would spoil every later turn of a conversation.
+//! Prepares images for a model: upright, within its size limits, and decodable to the last row. An invalid
+//! image would make every later turn of a conversation fail.
 
 use std::io::Cursor;
 
@@ -9,34 +9,35 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader, Limits};
 use serde::{Deserialize, Serialize};
 
-/// What a picture may be at most.
+/// Limits of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImageLimits {
-    /// Pixels on its longer side, as it is given out.
+    /// Pixels on the longer side of the result.
     pub side: u32,
-    /// Bytes, as it is given out.
+    /// Bytes of the result.
     pub bytes: usize,
-    /// Pixels that are decoded, as the file's header says them.
+    /// Pixels to decode, according to the file header.
     pub pixels: u64,
 }
 
-/// A picture that can be shown.
+/// An image that can be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
-    /// What its bytes are.
+    /// The format of its bytes.
     pub format: PictureFormat,
-    /// The picture, if it was made anew (of one that moves, its first frame); otherwise it is what was given.
+    /// The encoded image, if it had to be converted (the first frame of an animation). `None` if the input
+    /// can be used as it is.
     #[serde(skip)]
     pub remade: Option<Vec<u8>>,
-    /// Width and height that the file has, before it is turned upright.
+    /// Width and height of the file, before it is turned upright.
     pub original: (u32, u32),
-    /// Width and height as it is given out.
+    /// Width and height of the result.
     pub shown: (u32, u32),
-    /// Whether it had to be turned or mirrored to be upright.
+    /// Whether it was rotated or mirrored to be upright.
     pub turned: bool,
 }
 
-/// The formats that models take.
+/// The formats that models accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PictureFormat {
     /// PNG.
@@ -61,33 +62,33 @@ impl PictureFormat {
     }
 }
 
-/// Why there is no picture.
+/// Why an image cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ImageError {
-    /// It is none of the formats that can be shown.
+    /// The format is not supported.
     Unknown,
-    /// It says that it is so wide and so high, which is too much to decode.
+    /// Its header has this width and height, which is too large to decode.
     TooLarge(u32, u32),
-    /// It cannot be decoded to its end.
+    /// It cannot be decoded completely.
     Broken(String),
 }
 
-/// Quality of JPEGs that are made anew: what is lost is not seen.
+/// Quality of JPEGs that are encoded here: the loss is not visible.
 const JPEG_QUALITY: u8 = 85;
 
-/// Bytes that a pixel of a decoded picture takes, at most.
+/// Maximum number of bytes of a decoded pixel.
 const PIXEL_BYTES: u64 = 16;
 
-/// What a decoder needs besides, for tables and compressed parts.
+/// Additional memory for a decoder, for tables and compressed data.
 const DECODER_BYTES: u64 = 64 << 20;
 
-/// Makes a picture fit, which may mean to leave it as it is. It is decoded in any case.
+/// Converts an image to fit the limits, if necessary. It is decoded in any case.
 pub fn picture(bytes: &[u8], limits: ImageLimits) -> Result<Picture, ImageError> {
     let (decoded, orientation, image) = decode(bytes, limits)?;
     let original = (image.width(), image.height());
     let turned = orientation != Orientation::NoTransforms;
     let fits = original.0.max(original.1) <= limits.side && bytes.len() <= limits.bytes;
-    if let (true, false, Some(format)) = (fits, turned, shown_as_it_is(decoded)) {
+    if let (true, false, Some(format)) = (fits, turned, accepted_format(decoded)) {
         return Ok(Picture { format, remade: None, original, shown: original, turned });
     }
     let mut image = image;
@@ -122,8 +123,8 @@ fn decode(
     Ok((format, orientation, image))
 }
 
-/// The same format, if models take it as it is.
-fn shown_as_it_is(format: ImageFormat) -> Option<PictureFormat> {
+/// The output format, if models accept this format.
+fn accepted_format(format: ImageFormat) -> Option<PictureFormat> {
     match format {
         ImageFormat::Png => Some(PictureFormat::Png),
         ImageFormat::Jpeg => Some(PictureFormat::Jpeg),
@@ -133,8 +134,8 @@ fn shown_as_it_is(format: ImageFormat) -> Option<PictureFormat> {
     }
 }
 
-/// The picture in as many bytes as it may have, with their format: without loss if it had none,
-/// as a JPEG if that is too much, and smaller if that is too.
+/// Encodes an image in at most `most` bytes: losslessly unless it was a JPEG, as a JPEG if that is too large,
+/// and scaled down if that is still too large.
 fn encode(
     mut image: DynamicImage,
     format: ImageFormat,

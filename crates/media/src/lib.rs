@@ -1,8 +1,8 @@
-//! What is in files that are not text: bytes in, pages, cells and pixels out.
+//! Reads files that are not text: notebooks, images and PDFs.
 //!
-//! No I/O lives here. The bytes come from anybody, and decoders are where programs get broken: notebooks
-//! are bounded by what they are given; pictures and PDFs are small files that may cost much memory and time,
-//! so a caller who does not know where one comes from decodes it in a process with limits.
+//! There is no I/O. The bytes are untrusted, and decoders are a common source of vulnerabilities. The cost of
+//! a notebook is bounded by its size. Images and PDFs are small files that may cost much memory and time, so
+//! a caller decodes untrusted ones in a process with limits.
 
 mod file_kind;
 mod image;

@@ -1,7 +1,7 @@
-//! Jupyter notebooks: cells to read, and single cells changed in a document that otherwise stays as it is.
+//! Jupyter notebooks: reads cells, and changes single cells in a document that otherwise stays unchanged.
 //!
-//! The document is never written anew. Parsing keeps where each cell stands in the text, and a change is
-//! a new text for that cell alone, in the layout that its neighbours have.
+//! The document is never serialized again. Parsing keeps the position of each cell in the text, and a change
+//! replaces the text of that cell alone, in the layout of its neighbours.
 
 mod edit;
 mod json;
@@ -18,7 +18,7 @@ use std::ops::Range;
 pub use self::edit::{Edited, Position};
 pub use self::render::Rendered;
 
-/// A notebook, as it stands in the bytes it was parsed from.
+/// A notebook, borrowed from the bytes it was parsed from.
 #[derive(Debug, Clone)]
 pub struct Notebook<'a> {
     /// The whole document, with its byte order mark if it has one.
@@ -33,16 +33,16 @@ pub struct Notebook<'a> {
 #[derive(Debug, Clone)]
 struct List<'a> {
     raw: &'a str,
-    /// The object that has it.
+    /// The object that contains it.
     holder: &'a str,
-    /// Its cells, of all.
+    /// The range of its cells among all cells.
     cells: Range<usize>,
 }
 
 /// One cell.
 #[derive(Debug, Clone)]
 pub struct Cell<'a> {
-    /// The cell as it stands in the document.
+    /// The JSON text of the cell.
     raw: &'a str,
     list: usize,
     number: usize,
@@ -50,35 +50,35 @@ pub struct Cell<'a> {
     id: Option<String>,
     execution_count: Option<u64>,
     source: String,
-    /// Each as it stands in the document.
+    /// The JSON text of each output.
     outputs: Vec<&'a str>,
 }
 
-/// What a cell can be made. A document may have others, which are read and kept.
+/// The types that a cell can be given. Other types in a document are read and kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellType {
-    /// A program to run.
+    /// Code to run.
     Code,
     /// Text with markup.
     Markdown,
-    /// Text that nothing interprets.
+    /// Text without interpretation.
     Raw,
 }
 
-/// Why some bytes are no notebook, or a change cannot be made in one.
+/// Why bytes are not a notebook, or why a change cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotebookError {
     /// The line in the document, from 1.
     pub line: usize,
     /// The byte in that line, from 1.
     pub column: usize,
-    /// What is wrong there.
+    /// The error message.
     pub why: String,
 }
 
 impl<'a> Notebook<'a> {
-    /// Parses a notebook of format 3 or 4. Keys that are unknown, missing or of an odd shape are no
-    /// fault, JSON that is none is. Of a key that is there twice the last counts, as for Jupyter.
+    /// Parses a notebook of format 3 or 4. Unknown, missing or malformed keys are accepted. Invalid JSON is
+    /// an error. If a key occurs twice the last one counts, as in Jupyter.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, NotebookError> {
         let text = std::str::from_utf8(bytes).map_err(|error| {
             let valid = &bytes[..error.valid_up_to()];
@@ -89,7 +89,7 @@ impl<'a> Notebook<'a> {
         let top = json::members(body).map_err(|error| NotebookError::syntax(&error))?;
         let number = |key| json::last(&top, key).and_then(|raw| raw.parse().ok());
         let version = (
-            // Who does not say is taken for the format that has been written for ten years.
+            // Format 4 has been the standard for ten years.
             number("nbformat").unwrap_or(4),
             number("nbformat_minor").unwrap_or(0),
         );
@@ -160,22 +160,22 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Its place in the notebook, from 1.
+    /// Its number in the notebook, from 1.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// `code`, `markdown`, `raw`, or what else the document says; `unknown`, if it says nothing.
+    /// `code`, `markdown`, `raw`, or another type in the document. `unknown` if there is none.
     pub fn cell_type(&self) -> &str {
         &self.cell_type
     }
 
-    /// Its id. Before format 4.5 cells have none.
+    /// Its id. Cells have none before format 4.5.
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
-    /// What it says.
+    /// Its source.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -220,7 +220,7 @@ impl std::error::Error for NotebookError {}
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// What the parts of a cell are called, which differs between formats.
+/// The keys of a cell, which differ between formats.
 struct Keys {
     source: &'static str,
     count: &'static str,

@@ -1,8 +1,8 @@
-//! The text of a PDF, page by page.
+//! Extracts the text of a PDF, page by page.
 //!
-//! hayro reads the file and runs each page's drawing program; what it draws as glyphs is put together
-//! to words and lines here, by where they stand on the page and in the order in which they are drawn.
-//! That order is nearly always the one to read in, columns included.
+//! hayro parses the file and interprets the drawing operators of each page. The glyphs that it draws are
+//! assembled here into words and lines, by their positions on the page and in drawing order. That order is
+//! nearly always the reading order, also with columns.
 
 mod cjk_collections;
 mod glyph_text;
@@ -19,43 +19,43 @@ use serde::{Deserialize, Serialize};
 
 use cjk_collections::Collections;
 
-/// The most pages of one call: more text than any model is given at once, and an end for a file that
-/// claims millions.
+/// Maximum number of pages of one call: more text than any model is given at once, and a bound for a file
+/// that claims millions.
 pub const MAX_PDF_PAGES: u32 = 1_000;
 
-/// How far into a file its `%PDF-` may stand: mail gateways put lines before it, and readers allow this.
-const HEADER_WITHIN: usize = 1_024;
+/// How far into a file its `%PDF-` may be: mail gateways insert lines before it, and readers allow this.
+const MAX_HEADER_OFFSET: usize = 1_024;
 
-/// What was read of a PDF.
+/// The text of a PDF.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PdfText {
-    /// How many pages the file has.
+    /// Number of pages of the file.
     pub page_count: u32,
-    /// Those that were read, in order. Pages that the file does not have are not here.
+    /// The pages that were read, in order, without pages that the file does not have.
     pub pages: Vec<PdfPage>,
-    /// Whether something that was asked for is missing: the last page's end, or pages behind it.
+    /// Whether requested text is missing: the end of the last page, or pages after it.
     pub cut: bool,
 }
 
 /// One page.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PdfPage {
-    /// From 1: as a person counts, whatever is printed on the page.
+    /// The position in the file, from 1, independent of printed page numbers.
     pub number: u32,
-    /// Its lines, without a newline at the end. Empty if nothing on it is text: a scan, a drawing.
+    /// Its lines, without a final newline. Empty if there is no text on it: a scan, a drawing.
     pub text: String,
 }
 
-/// Why there is no text.
+/// Why the text cannot be extracted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PdfError {
-    /// It opens with a password only.
+    /// It needs a password.
     Encrypted,
-    /// Nothing in it looks like a PDF.
+    /// It is not a PDF.
     NotPdf,
-    /// It is one, and cannot be read.
+    /// It is a PDF that cannot be read.
     Broken {
-        /// In words that go on where "the PDF" ends.
+        /// The reason, to follow "the PDF".
         why: String,
     },
 }
@@ -72,8 +72,8 @@ impl fmt::Display for PdfError {
 
 impl std::error::Error for PdfError {}
 
-/// The text of these pages, counted from 1, and at most `max_chars` characters of it in all. A file that
-/// is encrypted with an empty password opens like any other, as it does for everybody.
+/// Extracts the text of pages, numbered from 1, at most `max_chars` characters in total. A file that is
+/// encrypted with an empty password opens normally, as in other readers.
 pub fn read_pdf(
     bytes: Vec<u8>,
     pages: RangeInclusive<u32>,
@@ -102,13 +102,13 @@ pub fn read_pdf(
     Ok(text)
 }
 
-/// How many pages it has: for a fraction of what reading them costs.
+/// The number of pages, at a fraction of the cost of reading them.
 pub fn count_pdf_pages(bytes: Vec<u8>) -> Result<u32, PdfError> {
     open(bytes).map(|pdf| count(&pdf))
 }
 
 fn open(bytes: Vec<u8>) -> Result<Pdf, PdfError> {
-    let head = bytes.get(..HEADER_WITHIN).unwrap_or(&bytes);
+    let head = bytes.get(..MAX_HEADER_OFFSET).unwrap_or(&bytes);
     let has_header = head.windows(5).any(|window| window == b"%PDF-");
     let broken = |why: &str| PdfError::Broken { why: why.to_owned() };
     Pdf::new(bytes).map_err(|error| match error {

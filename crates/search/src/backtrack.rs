@@ -1,9 +1,9 @@
-//! Patterns that the linear engine does not have: look-around and references back.
+//! Patterns that the linear engine does not support: look-around and backreferences.
 //!
-//! The engine for them backtracks, and a bound on its steps is no bound on its time or memory: one step may
-//! scan a whole line, and a pattern may save thousands of positions at each. So it runs in a process that
-//! can be ended ([`Process`]). That process reports how far it is. If it falls silent, the line it was at
-//! is undecided, another process goes on behind that line, and the caller is told.
+//! The engine for them backtracks, and a limit on its steps does not limit its time or memory: one step may
+//! scan a whole line, and a pattern may save thousands of positions at each step. So the engine runs in a
+//! process that can be killed ([`Process`]). That process reports its progress. If it stops reporting, its
+//! current line is undecided, another process continues after that line, and the caller is informed.
 
 mod engine;
 mod in_this_process;
@@ -18,135 +18,138 @@ use std::time::Duration;
 pub use self::engine::answer_questions;
 pub use self::in_this_process::InThisProcess;
 use self::pool::Pool;
-use self::wire::{Answer, Answers, Question};
+use self::wire::{Response, ResponseReader, SearchRequest};
 use crate::deadline::Deadline;
 use crate::line_matches::line_around;
 
-/// A process works on one line no longer than this, by the clock: an ordinary line takes microseconds.
-const LONGEST_SILENCE: Duration = Duration::from_secs(2);
+/// Limit of wall time for one line. An ordinary line takes microseconds.
+const LINE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Starts processes that run [`answer_questions`].
 pub trait Processes: fmt::Debug + Send + Sync {
-    /// Starts one. Where as many run as may, waits for one to end until `wait` says stop; without `wait`
-    /// there is none.
+    /// Starts a process. If the maximum number already run, waits until one of them ends or `wait` is over.
+    /// Without `wait`, returns `Ok(None)` in that case.
     fn start(&self, wait: Option<&Deadline<'_>>) -> Result<Option<Box<dyn Process>>, String>;
 }
 
-/// A process that runs [`answer_questions`]. Dropping it ends it.
+/// A process that runs [`answer_questions`]. Dropping it kills it.
 pub trait Process: fmt::Debug + Send {
-    /// Sends a question and hands on what comes back, as it comes, until `take` answers that this is all.
-    /// After any other end the process is of no use.
+    /// Sends a request and passes the response to `take`, as it arrives, until `take` returns true. After an
+    /// `Err` the process cannot be used again.
     fn ask(
         &mut self,
-        question: [&[u8]; 2],
+        request: [&[u8]; 2],
         longest_silence: Duration,
         stop: &Deadline<'_>,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Unanswered>;
 }
 
-/// Why a question has no answer, or only the beginning of one.
+/// Why a request has no complete response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unanswered {
-    /// The process said nothing for longer than it may.
+    /// The process sent nothing for longer than `longest_silence`.
     Silent,
-    /// It ended: it needed too much memory, or something else ended it.
+    /// The process ended: it needed too much memory, or it was killed.
     Ended,
-    /// The caller wants no answer any more.
+    /// The caller's deadline passed.
     Stopped,
 }
 
-/// Why a pattern cannot be made ready.
+/// Why a pattern cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unready {
-    /// It is no pattern, for this reason.
-    Wrong(String),
-    /// Making it ready takes too much time or memory.
+pub(crate) enum CompileError {
+    /// The pattern is invalid, with the reason.
+    Invalid(String),
+    /// Compiling takes too much time or memory.
     TooLarge,
-    /// There is no process for it.
+    /// No process could be started.
     NoProcess(String),
 }
 
-/// What is known of a part of a text.
+/// A result of a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The pattern matches there.
+    /// The range of a match.
     Match(Range<usize>),
-    /// Nothing is known of this line; where matches go over lines, of nothing behind its beginning.
+    /// The engine gave up on this line. If matches may span lines, everything after its beginning is
+    /// undecided.
     Undecided(Range<usize>),
 }
 
-/// A pattern made ready, in one or more processes.
+/// A pattern that is compiled in one or more processes.
 #[derive(Debug)]
 pub(crate) struct Backtracker {
     pool: Pool,
 }
 
 impl Backtracker {
-    /// Makes a pattern ready, in a first process.
+    /// Compiles a pattern in a first process.
     pub(crate) fn new(
         pattern: String,
         processes: &Arc<dyn Processes>,
         stop: &Deadline<'_>,
-    ) -> Result<Backtracker, Unready> {
+    ) -> Result<Backtracker, CompileError> {
         Ok(Backtracker { pool: Pool::new(pattern, processes.clone(), stop)? })
     }
 
-    /// Looks for the pattern, in each line or over their ends, and hands out what is found from front to
-    /// back until `take` has enough, or `most` matches. Answers up to where the text was looked at: to its
-    /// end, or as far as it was wanted, unless time was over before.
-    pub(crate) fn look(
+    /// Searches for the pattern, either in each line or across lines. Passes results to `take` from front to
+    /// back, until `take` returns false or `max_matches` matches were found. Returns how far the text was searched:
+    /// `text.len()`, unless the deadline passed first.
+    pub(crate) fn search(
         &self,
         text: &[u8],
         multiline: bool,
-        most: u64,
+        max_matches: u64,
         stop: &Deadline<'_>,
         take: &mut dyn FnMut(Found) -> bool,
     ) -> usize {
-        let mut look = Look { text, multiline, decided_to: 0, matches: 0, enough: false, take };
-        let mut is_careful = false;
-        while !look.enough && look.decided_to < text.len() {
-            let Some(mut member) = self.pool.take(stop) else { return look.decided_to };
-            let question = Question {
+        let mut progress =
+            SearchProgress { text, multiline, decided_to: 0, matches: 0, enough: false, take };
+        let mut report_every_line = false;
+        while !progress.enough && progress.decided_to < text.len() {
+            let Some(mut process) = self.pool.acquire(stop) else { return progress.decided_to };
+            let request = SearchRequest {
                 multiline,
-                is_careful,
-                most: most.saturating_sub(look.matches),
-                from: look.decided_to,
+                report_every_line,
+                max_matches: max_matches.saturating_sub(progress.matches),
+                from: progress.decided_to,
                 text,
             };
-            let Some(header) = question.header() else {
-                look.undecided(text.len());
+            let Some(header) = request.header() else {
+                progress.give_up_until(text.len());
                 break;
             };
-            let mut answers = Answers::default();
-            let asked = member.process.ask(
+            let mut responses = ResponseReader::default();
+            let outcome = process.connection.ask(
                 [&header, text],
-                LONGEST_SILENCE,
+                LINE_TIMEOUT,
                 stop,
                 &mut |bytes: &[u8]| {
-                    answers.feed(bytes);
-                    answers.by_ref().any(|answer| look.is_last(answer))
+                    responses.feed(bytes);
+                    responses.by_ref().any(|response| progress.handle(response))
                 },
             );
-            match asked {
+            match outcome {
                 Ok(()) => {
-                    self.pool.put_back(member);
+                    self.pool.release(process);
                     break;
                 }
                 Err(Unanswered::Stopped) => {
-                    self.pool.lose(member);
-                    return look.decided_to.min(text.len());
+                    self.pool.discard(process);
+                    return progress.decided_to.min(text.len());
                 }
                 Err(Unanswered::Silent | Unanswered::Ended) => {
-                    self.pool.lose(member);
-                    let line = look.line();
-                    // Short lines are not reported one by one: which of them it was, is found out carefully.
-                    if !is_careful && (multiline || line.len() < engine::LONG_LINE) {
-                        is_careful = true;
+                    self.pool.discard(process);
+                    let line = progress.line();
+                    // Progress is not reported for each short line. A second run that reports every line
+                    // finds the one that failed.
+                    if !report_every_line && (multiline || line.len() < engine::LONG_LINE_BYTES) {
+                        report_every_line = true;
                         continue;
                     }
-                    is_careful = false;
-                    look.undecided(if multiline { text.len() } else { line.end + 1 });
+                    report_every_line = false;
+                    progress.give_up_until(if multiline { text.len() } else { line.end + 1 });
                 }
             }
         }
@@ -154,8 +157,8 @@ impl Backtracker {
     }
 }
 
-/// How far a look is.
-struct Look<'a> {
+/// The state of a search.
+struct SearchProgress<'a> {
     text: &'a [u8],
     multiline: bool,
     decided_to: usize,
@@ -164,40 +167,41 @@ struct Look<'a> {
     take: &'a mut dyn FnMut(Found) -> bool,
 }
 
-impl Look<'_> {
-    /// Takes an answer; says whether it is the last that is of use.
-    fn is_last(&mut self, answer: Answer) -> bool {
-        match answer {
-            // A process that a text has taken over may say anything, but not lead us astray.
-            Answer::At(at) => self.decided_to = at.clamp(self.decided_to, self.text.len()),
-            Answer::Match { .. } | Answer::GaveUp(_) if self.enough => {}
-            Answer::Match { start, end } => {
+impl SearchProgress<'_> {
+    /// Handles a response. Returns whether it is the last one.
+    fn handle(&mut self, response: Response) -> bool {
+        match response {
+            // A process that a malicious text has taken over may send anything, so the positions are clamped.
+            Response::DecidedTo(at) => self.decided_to = at.clamp(self.decided_to, self.text.len()),
+            Response::Match { .. } | Response::GaveUp(_) if self.enough => {}
+            Response::Match { start, end } => {
                 let start = start.clamp(self.decided_to, self.text.len());
-                let place = start..end.clamp(start, self.text.len());
+                let range = start..end.clamp(start, self.text.len());
                 self.matches += 1;
-                self.decided_to = match self.multiline {
-                    true => place.end.max(place.start + 1),
-                    false => line_around(self.text, place.start).end + 1,
+                self.decided_to = if self.multiline {
+                    range.end.max(range.start + 1)
+                } else {
+                    line_around(self.text, range.start).end + 1
                 };
-                self.enough = !(self.take)(Found::Match(place));
+                self.enough = !(self.take)(Found::Match(range));
             }
-            Answer::GaveUp(at) => {
+            Response::GaveUp(at) => {
                 self.decided_to = at.clamp(self.decided_to, self.text.len());
                 let line = self.line();
-                self.undecided(if self.multiline { self.text.len() } else { line.end + 1 });
+                self.give_up_until(if self.multiline { self.text.len() } else { line.end + 1 });
             }
-            Answer::Ready | Answer::Wrong(_) | Answer::Done => return true,
+            Response::Ready | Response::Invalid(_) | Response::Done => return true,
         }
         false
     }
 
-    /// The line that is to be decided next.
+    /// The next line to be decided.
     fn line(&self) -> Range<usize> {
         line_around(self.text, self.decided_to.min(self.text.len()))
     }
 
-    /// Gives up on what is next, up to here.
-    fn undecided(&mut self, up_to: usize) {
+    /// Reports the next line as undecided and continues at `up_to`.
+    fn give_up_until(&mut self, up_to: usize) {
         let line = self.line();
         self.decided_to = up_to;
         self.enough |= !(self.take)(Found::Undecided(line));

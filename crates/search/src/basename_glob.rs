@@ -1,73 +1,77 @@
-//! What a pattern of paths says about the last name of a path: enough to leave out most files without putting
-//! their paths together.
+//! The part of a glob that concerns the last path component. It rejects most files without assembling their
+//! paths.
 
 use memchr::memmem::Finder;
 
-/// Choices of names with stars in them: `*.rs`, `Makefile`, `*sched*.{c,h}`.
+/// Alternative name patterns that contain only literals and stars: `*.rs`, `Makefile`, `*sched*.{c,h}`.
 #[derive(Debug, Clone)]
-pub(crate) struct LastName(Vec<Stars>);
+pub(crate) struct BasenameGlob(Vec<StarPattern>);
 
-/// Pieces of a name, and anything between them.
+/// Literals with a star between each two.
 #[derive(Debug, Clone)]
-struct Stars {
-    first: Box<[u8]>,
-    between: Vec<Finder<'static>>,
-    /// Nothing, if there is no star: then the first is all.
-    last: Option<Box<[u8]>>,
-    /// The longest of the pieces.
+struct StarPattern {
+    prefix: Box<[u8]>,
+    middle: Vec<Finder<'static>>,
+    /// `None` if there is no star. The name must then equal `prefix`.
+    suffix: Option<Box<[u8]>>,
+    /// The longest literal.
     longest: Finder<'static>,
 }
 
-/// More choices than these are left to the pattern as a whole.
-const MAX_CHOICES: usize = 64;
+/// Globs with more alternatives are matched as a whole.
+const MAX_ALTERNATIVES: usize = 64;
 
-impl LastName {
-    /// What the patterns say, of which a path has to fit one. Nothing, if one of them is not as simple.
-    pub(crate) fn of<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Option<LastName> {
-        let mut choices = Vec::new();
+impl BasenameGlob {
+    /// The name patterns of a list of alternative globs. `None` if one of them is not simple enough.
+    pub(crate) fn from_globs<'a>(
+        patterns: impl IntoIterator<Item = &'a str>,
+    ) -> Option<BasenameGlob> {
+        let mut alternatives = Vec::new();
         for pattern in patterns {
             let name = pattern.rsplit('/').next()?;
             let is_simple = !name.contains(['?', '[', ']', '\\']) && !name.contains("**");
-            choices.extend(is_simple.then(|| spelled_out(name)).flatten()?);
-            if choices.len() > MAX_CHOICES {
+            alternatives.extend(is_simple.then(|| expand_braces(name)).flatten()?);
+            if alternatives.len() > MAX_ALTERNATIVES {
                 return None;
             }
         }
-        Some(LastName(choices.iter().map(|choice| Stars::of(choice)).collect()))
+        Some(BasenameGlob(
+            alternatives.iter().map(|alternative| StarPattern::of(alternative)).collect(),
+        ))
     }
 
-    /// Whether one of those may be among names that are written one after the other.
-    pub(crate) fn may_be_among(&self, names: &[u8]) -> bool {
+    /// Whether a match is possible among names that are concatenated without separators.
+    pub(crate) fn may_match_any(&self, names: &[u8]) -> bool {
         self.0.iter().any(|stars| stars.longest.find(names).is_some())
     }
 
-    /// Whether a name is one of those.
-    pub(crate) fn fits(&self, name: &[u8]) -> bool {
-        self.0.iter().any(|stars| stars.fit(name))
+    /// Whether a name matches one of the alternatives.
+    pub(crate) fn matches(&self, name: &[u8]) -> bool {
+        self.0.iter().any(|stars| stars.matches(name))
     }
 }
 
-/// Whether a pattern says nothing about the names before the last.
-pub(crate) fn is_at_any_depth(pattern: &str) -> bool {
+/// Whether a glob accepts every directory before the last component.
+pub(crate) fn matches_at_any_depth(pattern: &str) -> bool {
     pattern.strip_prefix("**/").is_some_and(|name| !name.contains('/'))
 }
 
-impl Stars {
-    fn of(choice: &str) -> Stars {
+impl StarPattern {
+    fn of(alternative: &str) -> StarPattern {
         let finder = |piece: &[u8]| Finder::new(piece).into_owned();
-        let mut pieces = choice.split('*').map(str::as_bytes);
+        let mut pieces = alternative.split('*').map(str::as_bytes);
         let longest = pieces.clone().max_by_key(|piece| piece.len()).unwrap_or_default();
-        let first = pieces.next().unwrap_or_default().into();
-        let last = pieces.next_back().map(Box::from);
-        let between = pieces.filter(|piece| !piece.is_empty()).map(finder).collect();
-        Stars { first, between, last, longest: finder(longest) }
+        let prefix = pieces.next().unwrap_or_default().into();
+        let suffix = pieces.next_back().map(Box::from);
+        let middle = pieces.filter(|piece| !piece.is_empty()).map(finder).collect();
+        StarPattern { prefix, middle, suffix, longest: finder(longest) }
     }
 
-    fn fit(&self, name: &[u8]) -> bool {
-        let Some(last) = &self.last else { return name == &*self.first };
-        let between = || name.strip_prefix(&*self.first)?.strip_suffix(&**last);
-        let Some(mut rest) = between() else { return false };
-        self.between.iter().all(|piece| match piece.find(rest) {
+    fn matches(&self, name: &[u8]) -> bool {
+        let Some(suffix) = &self.suffix else { return name == &*self.prefix };
+        let middle = || name.strip_prefix(&*self.prefix)?.strip_suffix(&**suffix);
+        let Some(mut rest) = middle() else { return false };
+        self.middle.iter().all(|piece| match piece.find(rest) {
             Some(at) => {
                 rest = &rest[at + piece.needle().len()..];
                 true
@@ -77,19 +81,23 @@ impl Stars {
     }
 }
 
-/// A name with braces as one name for each choice; nothing, if there are braces in braces, or too many.
-fn spelled_out(name: &str) -> Option<Vec<String>> {
+/// Expands braces into one name for each alternative. `None` if braces are nested, or if there are too many
+/// alternatives.
+fn expand_braces(name: &str) -> Option<Vec<String>> {
     let mut all = vec![String::new()];
     let mut rest = name;
     while let Some(at) = rest.find(['{', '}']) {
         let (plain, braces) = rest.split_at(at);
-        let (choices, after) = braces.strip_prefix('{')?.split_once('}')?;
-        let count = choices.split(',').count();
-        if choices.contains('{') || all.len() * count > MAX_CHOICES {
+        let (alternatives, after) = braces.strip_prefix('{')?.split_once('}')?;
+        let count = alternatives.split(',').count();
+        if alternatives.contains('{') || all.len() * count > MAX_ALTERNATIVES {
             return None;
         }
         let with = |begun: &String| -> Vec<String> {
-            choices.split(',').map(|choice| format!("{begun}{plain}{choice}")).collect()
+            alternatives
+                .split(',')
+                .map(|alternative| format!("{begun}{plain}{alternative}"))
+                .collect()
         };
         all = all.iter().flat_map(with).collect();
         rest = after;
@@ -108,7 +116,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
         #[test]
-        fn a_name_fits_just_when_the_pattern_fits_as_a_whole(
+        fn a_basename_matches_exactly_when_the_whole_glob_matches(
             pattern in r"(\*|a|b|\.c|,|\{(a|\*b?|\.c)?(,(b|a\*|cc)){0,2}\}){1,6}",
             name in "[abc.,]{1,8}",
         ) {
@@ -119,11 +127,11 @@ mod tests {
                 .build()
                 .unwrap()
                 .compile_matcher();
-            if let Some(last) = LastName::of([pattern.as_str()]) {
+            if let Some(last) = BasenameGlob::from_globs([pattern.as_str()]) {
                 let fits = whole.is_match(&name);
-                prop_assert_eq!(last.fits(name.as_bytes()), fits, "{}", pattern);
+                prop_assert_eq!(last.matches(name.as_bytes()), fits, "{}", pattern);
                 let among = format!("x{name}y");
-                prop_assert!(!fits || last.may_be_among(among.as_bytes()));
+                prop_assert!(!fits || last.may_match_any(among.as_bytes()));
             } else {
                 let has_braces = pattern.contains("{");
                 prop_assert!(has_braces || pattern.contains("**"));
@@ -132,12 +140,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_simple_is_left_to_the_pattern() {
+    fn complex_globs_are_not_simplified() {
         for odd in ["a?", "[ab]", r"a\*", "a**b", "**", "{a,{b,c}}", "{a/b,c}", "x/{a,b/c}"] {
-            assert!(LastName::of([odd]).is_none(), "{odd}");
+            assert!(BasenameGlob::from_globs([odd]).is_none(), "{odd}");
         }
-        assert!(LastName::of(["**/*.rs", "x/[ab]"]).is_none());
-        assert!(is_at_any_depth("**/*.rs") && !is_at_any_depth("**/a/*.rs"));
-        assert!(!is_at_any_depth("*.rs") && !is_at_any_depth("**/**/x"));
+        assert!(BasenameGlob::from_globs(["**/*.rs", "x/[ab]"]).is_none());
+        assert!(matches_at_any_depth("**/*.rs") && !matches_at_any_depth("**/a/*.rs"));
+        assert!(!matches_at_any_depth("*.rs") && !matches_at_any_depth("**/**/x"));
     }
 }

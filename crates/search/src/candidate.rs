@@ -1,57 +1,57 @@
-//! A file of a listing that may be chosen.
+//! A file of a listing, as offered to a filter.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::listing::{Entry, EntryOf, Listed};
+use crate::listing::{Entry, ListedDirectory, ListedKind};
 
-/// A file or a link. Its path is put together only if somebody asks for it.
+/// A file or symlink. Its path is assembled only on request.
 #[derive(Debug)]
 pub struct Candidate<'a> {
-    directory: &'a Listed,
+    directory: &'a ListedDirectory,
     entry: Entry,
-    /// How long the path is of where the listing begins.
-    above: usize,
+    /// Length of the path of the listing's start directory.
+    top_bytes: usize,
     path: &'a mut Vec<u8>,
 }
 
 impl<'a> Candidate<'a> {
     pub(crate) fn new(
-        directory: &'a Listed,
+        directory: &'a ListedDirectory,
         entry: Entry,
-        above: usize,
+        top_bytes: usize,
         path: &'a mut Vec<u8>,
     ) -> Candidate<'a> {
-        Candidate { directory, entry, above, path }
+        Candidate { directory, entry, top_bytes, path }
     }
 
-    /// Its name in its directory.
+    /// The file name.
     pub fn name(&self) -> &'a OsStr {
         self.directory.name(self.entry)
     }
 
-    /// Whether its name, or one above it within the listing, begins with a dot.
+    /// Whether its name, or a directory name above it within the listing, begins with a dot.
     pub fn is_hidden(&self) -> bool {
         self.directory.hidden || self.name().as_bytes().starts_with(b".")
     }
 
-    /// Whether it is a link.
+    /// Whether it is a symlink.
     pub fn is_link(&self) -> bool {
-        self.entry.kind == EntryOf::Link
+        self.entry.kind == ListedKind::Symlink
     }
 
-    /// Its path from the root.
+    /// The path, relative to the root.
     pub fn path(&mut self) -> &Path {
         self.directory.path_of(self.entry, self.path);
         Path::new(OsStr::from_bytes(self.path))
     }
 
-    /// Its path from where the listing begins.
+    /// The path, relative to the start of the listing.
     pub fn path_beneath(&mut self) -> &Path {
-        let above = self.above;
+        let top_bytes = self.top_bytes;
         let path = self.path().as_os_str().as_bytes();
-        let beneath = path.get(above..).unwrap_or_default();
+        let beneath = path.get(top_bytes..).unwrap_or_default();
         Path::new(OsStr::from_bytes(beneath.strip_prefix(b"/").unwrap_or(beneath)))
     }
 }

@@ -1,38 +1,38 @@
-//! What kind of text the bytes of a file are, as far as a search must know.
+//! Classification of file content for searching.
 
 use crate::grep::{Decoded, Decoder};
 
-/// What kind of text.
+/// How the content of a file can be searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Nature {
-    /// UTF-8 whose lines end with `\n`: searched as it is.
+pub(crate) enum ContentClass {
+    /// UTF-8 with lines that end in `\n`. The bytes are searched directly.
     Plain,
-    /// Not UTF-8, though nothing else is odd: searched as it is for a pattern of ASCII only.
-    Foreign,
-    /// A text that is not searched by its bytes: UTF-16, lines that end with `\r`, a NUL in it.
-    Odd,
-    /// No text, whatever is looked for.
+    /// Not UTF-8, but otherwise ordinary. The bytes are searched directly if the pattern is ASCII only.
+    NotUtf8,
+    /// Text that must be decoded first: UTF-16, lines that end in `\r`, or a NUL in it.
+    NeedsDecoding,
+    /// Not text, for any pattern.
     Binary,
 }
 
-impl Nature {
-    pub(crate) fn of(bytes: &[u8], letters: &dyn Decoder) -> Nature {
-        if !is_strange(bytes) {
+impl ContentClass {
+    pub(crate) fn of(bytes: &[u8], decoder: &dyn Decoder) -> ContentClass {
+        if !needs_inspection(bytes) {
             return if std::str::from_utf8(bytes).is_ok() {
-                Nature::Plain
+                ContentClass::Plain
             } else {
-                Nature::Foreign
+                ContentClass::NotUtf8
             };
         }
-        match letters.read(bytes) {
-            Decoded::Binary => Nature::Binary,
-            Decoded::Text(..) => Nature::Odd,
+        match decoder.read(bytes) {
+            Decoded::Binary => ContentClass::Binary,
+            Decoded::Text(..) => ContentClass::NeedsDecoding,
         }
     }
 }
 
-/// Whether bytes must be looked at closely before they are searched, whatever is looked for.
-pub(crate) fn is_strange(bytes: &[u8]) -> bool {
+/// Whether the content must be inspected before a search, for any pattern.
+pub(crate) fn needs_inspection(bytes: &[u8]) -> bool {
     let no_lines =
         || memchr::memchr(b'\n', bytes).is_none() && memchr::memchr(b'\r', bytes).is_some();
     memchr::memchr(0, bytes).is_some()

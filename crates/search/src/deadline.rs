@@ -1,27 +1,27 @@
-//! When to stop looking.
+//! When to stop a search.
 
 use std::time::Instant;
 
-/// Asked by every loop whether it may go on: somebody took the question back, or time is over.
+/// A time limit combined with cancellation. Every long loop checks it.
 pub struct Deadline<'a> {
     until: Instant,
     cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl<'a> Deadline<'a> {
-    /// Stops at a moment, or when `cancelled` says so.
+    /// Ends at `until`, or as soon as `cancelled` returns true.
     pub fn new(until: Instant, cancelled: &'a (dyn Fn() -> bool + Sync)) -> Self {
         Deadline { until, cancelled }
     }
 
-    /// The same, but not later than another moment.
+    /// A copy that ends no later than `moment`.
     #[must_use]
     pub fn not_after(&self, moment: Instant) -> Deadline<'a> {
         Deadline { until: self.until.min(moment), cancelled: self.cancelled }
     }
 
-    /// Whether to stop.
-    pub fn now(&self) -> bool {
+    /// Whether the time is over or the search was cancelled.
+    pub fn is_over(&self) -> bool {
         (self.cancelled)() || Instant::now() >= self.until
     }
 }

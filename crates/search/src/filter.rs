@@ -1,4 +1,4 @@
-//! Which files a search looks into: by patterns of their paths, by their type.
+//! Selects the files that a search reads, by path globs and by file type.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -8,7 +8,7 @@ use ignore::types::{Types, TypesBuilder};
 
 use crate::glob::{Glob, GlobError, SplitGlob};
 
-/// A choice of files.
+/// A selection of files.
 #[derive(Debug, Default)]
 pub struct FileFilter {
     include: Option<Glob>,
@@ -17,28 +17,29 @@ pub struct FileFilter {
     named: Vec<PathBuf>,
 }
 
-/// Why a choice cannot be made.
+/// Why a filter cannot be built.
 #[derive(Debug)]
 pub enum FilterError {
-    /// A pattern that is none, and why.
+    /// An invalid glob, with the reason.
     Glob(String, GlobError),
-    /// No such type.
+    /// An unknown file type.
     Type,
 }
 
 impl FileFilter {
-    /// Chooses by patterns, separated by commas, where `!` leaves out; and by one of ripgrep's file types.
+    /// Builds a filter from a comma-separated list of globs, in which `!` excludes, and from one of ripgrep's
+    /// file types.
     ///
-    /// A pattern holds at every depth, unless it begins with a slash. One that names a directory means
-    /// all that is in it.
+    /// A glob applies at every depth unless it begins with a slash. A glob that names a directory selects
+    /// everything in it.
     pub fn new(globs: Option<&str>, file_type: Option<&str>) -> Result<FileFilter, FilterError> {
         let mut filter = FileFilter::default();
         let (mut include, mut exclude) = (Vec::new(), Vec::new());
         for glob in globs.into_iter().flat_map(split_list) {
             match glob.strip_prefix('!') {
-                Some(unwanted) => exclude.extend(at_every_depth(unwanted)),
+                Some(unwanted) => exclude.extend(expand_glob(unwanted)),
                 None => {
-                    include.extend(at_every_depth(glob));
+                    include.extend(expand_glob(glob));
                     let prefix = SplitGlob::of(glob.trim_start_matches('/')).prefix;
                     if !prefix.is_empty() && !prefix.split('/').any(|name| name == "..") {
                         filter.named.push(prefix.trim_end_matches('/').into());
@@ -46,31 +47,34 @@ impl FileFilter {
                 }
             }
         }
-        let build = |patterns: Vec<String>| match patterns.is_empty() {
-            true => Ok(None),
-            false => Glob::any_of(patterns.iter().map(String::as_str))
-                .map(Some)
-                .map_err(|error| FilterError::Glob(globs.unwrap_or_default().to_owned(), error)),
+        let build = |patterns: Vec<String>| {
+            if patterns.is_empty() {
+                Ok(None)
+            } else {
+                Glob::any_of(patterns.iter().map(String::as_str))
+                    .map(Some)
+                    .map_err(|error| FilterError::Glob(globs.unwrap_or_default().to_owned(), error))
+            }
         };
         filter.include = build(include)?;
         filter.exclude = build(exclude)?;
-        filter.types = file_type.map(one_type).transpose()?;
+        filter.types = file_type.map(select_type).transpose()?;
         Ok(filter)
     }
 
-    /// Whether a file is chosen, by its path from where the search begins.
+    /// Whether a file is selected. `path` is relative to the start of the search.
     pub fn wants(&self, path: &Path) -> bool {
         self.types.as_ref().is_none_or(|types| types.matched(path, false).is_whitelist())
             && self.include.as_ref().is_none_or(|glob| glob.fits(path))
             && !self.exclude.as_ref().is_some_and(|glob| glob.fits(path))
     }
 
-    /// Whether a file may be chosen that has one of these names, which are written one after the other.
+    /// Whether any of these names could be selected. The names are concatenated without separators.
     pub fn may_want_among(&self, names: &[u8]) -> bool {
         self.include.as_ref().is_none_or(|glob| glob.may_fit_among(names))
     }
 
-    /// Whether a file of this name is chosen, wherever it is; nothing, if that matters.
+    /// Whether a file of this name is selected in every directory. `None` if that depends on the directory.
     pub fn wants_name(&self, name: &OsStr) -> Option<bool> {
         let is_of_type =
             self.types.as_ref().is_none_or(|types| types.matched(name, false).is_whitelist());
@@ -83,36 +87,36 @@ impl FileFilter {
         }
     }
 
-    /// Whether any file is.
+    /// Whether every file is selected.
     pub fn wants_all(&self) -> bool {
         self.include.is_none() && self.exclude.is_none() && self.types.is_none()
     }
 
-    /// The paths that its patterns spell out, which no ignore file hides.
+    /// The literal paths in its globs. No ignore file hides them.
     pub fn named(&self) -> &[PathBuf] {
         &self.named
     }
 }
 
-/// All file types, by name.
+/// The names of all file types.
 pub fn type_names() -> Vec<String> {
     let mut types = TypesBuilder::new();
     types.add_defaults();
     types.definitions().into_iter().map(|definition| definition.name().to_owned()).collect()
 }
 
-fn one_type(name: &str) -> Result<Types, FilterError> {
+fn select_type(name: &str) -> Result<Types, FilterError> {
     let mut types = TypesBuilder::new();
     types.add_defaults();
     types.select(name).build().map_err(|_| FilterError::Type)
 }
 
-/// Patterns of a list: commas outside of braces separate them, and so do blanks where both sides have a
-/// star.
+/// Splits a list of globs at commas outside braces, and at whitespace if every part has a star.
 fn split_list(list: &str) -> Vec<&str> {
-    let separators: &[char] = match list.split_whitespace().all(|part| part.contains('*')) {
-        true => &[',', ' ', '\n', '\t'],
-        false => &[','],
+    let separators: &[char] = if list.split_whitespace().all(|part| part.contains('*')) {
+        &[',', ' ', '\n', '\t']
+    } else {
+        &[',']
     };
     let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
     for (at, c) in list.char_indices() {
@@ -130,7 +134,7 @@ fn split_list(list: &str) -> Vec<&str> {
     parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-fn at_every_depth(glob: &str) -> Vec<String> {
+fn expand_glob(glob: &str) -> Vec<String> {
     let glob = glob.trim_start_matches("./");
     let anchored = match glob.strip_prefix('/') {
         Some(anchored) => anchored.to_owned(),
@@ -164,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_hold_at_every_depth_unless_they_begin_with_a_slash() {
+    fn globs_match_at_every_depth_unless_they_begin_with_a_slash() {
         assert!(wants("*.rs", "a/b.rs") && wants("src/*.rs", "x/src/b.rs"));
         assert!(wants("/src/*.rs", "src/b.rs") && !wants("/src/*.rs", "x/src/b.rs"));
         assert!(
@@ -173,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_and_what_is_left_out() {
+    fn lists_and_exclusions() {
         assert!(wants("*.ts, *.tsx", "x.tsx") && wants("*.ts *.tsx", "x.ts"));
         assert!(wants("*.{ts,tsx}", "x.tsx") && !wants("*.ts,!*.d.ts", "x.d.ts"));
         assert!(wants("!*.md", "x.rs") && wants("my file.txt", "my file.txt"));

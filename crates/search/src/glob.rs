@@ -1,4 +1,4 @@
-//! Patterns of paths: `**`, `*`, `?`, `[abc]` and braces.
+//! Path globs: `**`, `*`, `?`, `[abc]` and braces.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -7,50 +7,50 @@ use std::path::Path;
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
-use crate::basename_glob::{LastName, is_at_any_depth};
+use crate::basename_glob::{BasenameGlob, matches_at_any_depth};
 
-/// A pattern of paths. `*` and `?` stay within a name, `**` does not.
+/// A path glob. `*` and `?` match within one component, `**` matches across components.
 #[derive(Debug, Clone)]
 pub struct Glob {
     set: GlobSet,
-    /// What it says about the last name, if that is simple.
-    last_name: Option<LastName>,
-    /// Whether it says nothing else.
-    is_name: bool,
+    /// The condition on the last component, if that is simple.
+    basename: Option<BasenameGlob>,
+    /// Whether that is the only condition.
+    is_basename_only: bool,
 }
 
-/// Why a pattern is none.
+/// Why a glob is invalid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlobError(String);
 
-/// A pattern taken apart: the names that lead to where looking begins, and the pattern of what is beneath.
+/// A glob split into its leading literal components and the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitGlob {
-    /// Plain names, joined by slashes; empty where the pattern begins with none.
+    /// Literal components, joined by slashes. Empty if the glob begins with a wildcard.
     pub prefix: String,
-    /// What follows; nothing, if the pattern is a plain path.
+    /// The remaining glob. `None` if the glob is a literal path.
     pub rest: Option<String>,
 }
 
-/// Longer than any pattern that somebody means.
+/// Longer than any useful glob.
 const MAX_PATTERN_CHARS: usize = 4_096;
 
-/// So many braces are more than anybody means, and each takes memory.
+/// More braces than any useful glob has. Each takes memory.
 const MAX_BRACES: usize = 64;
 
 impl Glob {
-    /// Understands a pattern.
+    /// Compiles a glob.
     pub fn new(pattern: &str) -> Result<Glob, GlobError> {
         Glob::any_of([pattern])
     }
 
-    /// What any of several patterns fits.
+    /// Compiles a glob that matches the paths that any of `patterns` matches.
     pub(crate) fn any_of<'a>(
         patterns: impl IntoIterator<Item = &'a str> + Clone,
     ) -> Result<Glob, GlobError> {
         let mut set = GlobSetBuilder::new();
-        let last_name = LastName::of(patterns.clone());
-        let is_name = patterns.clone().into_iter().all(is_at_any_depth);
+        let basename = BasenameGlob::from_globs(patterns.clone());
+        let is_basename_only = patterns.clone().into_iter().all(matches_at_any_depth);
         for pattern in patterns {
             check_bounds(pattern)?;
             let glob = GlobBuilder::new(pattern)
@@ -62,24 +62,27 @@ impl Glob {
             set.add(glob);
         }
         let set = set.build().map_err(|_| GlobError("it is too large".to_owned()))?;
-        Ok(Glob { set, last_name, is_name })
+        Ok(Glob { set, basename, is_basename_only })
     }
 
-    /// Whether a path fits.
+    /// Whether a path matches.
     pub fn fits(&self, path: &Path) -> bool {
         self.set.is_match(path)
     }
 
-    /// Whether a path may fit that ends with one of these names, which are written one after the other.
+    /// Whether a path could match that ends with one of these names. The names are concatenated without
+    /// separators.
     pub fn may_fit_among(&self, names: &[u8]) -> bool {
-        self.last_name.as_ref().is_none_or(|last| last.may_be_among(names))
+        self.basename.as_ref().is_none_or(|basename| basename.may_match_any(names))
     }
 
-    /// Whether a path with this last name fits, whatever is before it; nothing, if that matters.
+    /// Whether a path with this last component matches in every directory. `None` if that depends on the
+    /// directory.
     pub fn fits_name(&self, name: &OsStr) -> Option<bool> {
-        match self.last_name.as_ref()?.fits(name.as_bytes()) {
-            true => self.is_name.then_some(true),
-            false => Some(false),
+        if self.basename.as_ref()?.matches(name.as_bytes()) {
+            self.is_basename_only.then_some(true)
+        } else {
+            Some(false)
         }
     }
 }
@@ -95,7 +98,7 @@ fn check_bounds(pattern: &str) -> Result<(), GlobError> {
 }
 
 impl SplitGlob {
-    /// Takes a pattern apart.
+    /// Splits a glob.
     pub fn of(pattern: &str) -> SplitGlob {
         let mut pattern = pattern;
         while let Some(rest) = pattern.strip_prefix("./") {
@@ -104,13 +107,13 @@ impl SplitGlob {
         let names: Vec<&str> = pattern.split('/').collect();
         let plain = names.iter().take_while(|name| !has_wildcard(name)).count();
         let prefix = names[..plain].join("/");
-        // A path from the top: the first name is empty, and so would the prefix be.
+        // An absolute path: the first component is empty, and the prefix would be empty too.
         let prefix = if plain == 1 && pattern.starts_with('/') { "/".to_owned() } else { prefix };
         let rest = names[plain..].join("/");
         SplitGlob { prefix, rest: (!rest.is_empty()).then_some(rest) }
     }
 
-    /// Whether the pattern spells out a name that begins with a dot, and so means hidden ones too.
+    /// Whether the glob spells out a name that begins with a dot, and therefore includes hidden files.
     pub fn names_hidden(&self) -> bool {
         let Some(rest) = &self.rest else { return true };
         rest.starts_with('.') || ["/.", "{.", ",."].iter().any(|dotted| rest.contains(dotted))
@@ -134,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_begins_with_plain_names() {
+    fn a_glob_is_split_after_its_literal_components() {
         let split = |pattern: &str| {
             let split = SplitGlob::of(pattern);
             (split.prefix, split.rest)
@@ -151,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_stay_within_names_and_braces_are_choices() {
+    fn stars_match_within_components_and_braces_are_alternatives() {
         let fits = |pattern: &str, path: &str| Glob::new(pattern).unwrap().fits(Path::new(path));
         assert!(fits("*.rs", "a.rs") && !fits("*.rs", "a/b.rs"));
         assert!(fits("**/*.rs", "a.rs") && fits("**/*.rs", "a/b/c.rs"));

@@ -1,172 +1,178 @@
-//! Looking for a pattern in many files.
+//! Searches many files for a pattern.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
 
 use toolcrib_fs::{Directory, FsErrorKind, Stamp, TreeReader, WholeRead};
 
-use crate::content_class::is_strange;
+use crate::content_class::needs_inspection;
 use crate::deadline::Deadline;
 use crate::index::FileVerdict;
 use crate::large_file_grep;
 use crate::line_matches::{LineMatches, MatchOptions, find};
 use crate::listing::{FileId, Listing};
 use crate::listing_cache::ListingCaches;
-use crate::parallel_ordered::in_order;
+use crate::parallel_ordered::map_in_order;
 use crate::pattern::Pattern;
-use crate::prefilter::{Narrowing, Sifted};
+use crate::prefilter::{FileToRead, Prefilter};
 
-/// What to look for, and where.
+/// A search: its pattern, its files and its limits.
 pub struct Grep<'a> {
-    /// The root and what is beneath.
+    /// The root and its tree.
     pub tree: &'a TreeReader,
-    /// Where the files are from.
+    /// The listing that the file ids refer to.
     pub listing: &'a Listing,
-    /// What to look for.
+    /// The pattern.
     pub pattern: &'a Pattern,
-    /// How to read what is not plain UTF-8.
+    /// Decodes content that is not plain UTF-8.
     pub letters: &'static dyn Decoder,
-    /// Who knows which files need not be looked into.
+    /// Listing caches, whose index can exclude files. `None` searches without an index.
     pub tables: Option<&'a ListingCaches>,
-    /// Larger files are not held in memory.
+    /// Larger files are not read into memory.
     pub max_bytes: u64,
-    /// The caller has named the file: it is searched whatever it is, as bytes if it is no text, and window by window if it is
-    /// larger, unless matches may go over lines. Otherwise such files are left out.
+    /// The caller named the file. It is then searched as bytes if it is not text, and window by window if it
+    /// is larger than `max_bytes`, unless matches may span lines. Otherwise such files are skipped.
     pub named: bool,
-    /// What is wanted of each file.
+    /// Limits and context lines for each file.
     pub keep: MatchOptions,
     /// When to stop.
     pub stop: &'a Deadline<'a>,
 }
 
-/// Knows encodings.
+/// Decodes text of other encodings.
 pub trait Decoder: Sync {
-    /// The letters of bytes that are not plain UTF-8 with lines that end in `\n`.
+    /// Decodes bytes that are not plain UTF-8 with lines that end in `\n`.
     fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b>;
 
-    /// Reads a text that begins like this piece by piece; nothing, if it is no text.
+    /// Returns a decoder for a large text that begins with `beginning`. `None` if it is not text.
     fn pieces(&self, beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>>;
 }
 
-/// A text that comes in pieces.
+/// Decodes a text chunk by chunk.
 pub trait ChunkDecoder {
-    /// The name of its encoding, if that is not UTF-8.
+    /// The name of the encoding, if it is not UTF-8.
     fn encoding(&self) -> Option<&'static str>;
 
-    /// The letters of the next piece in UTF-8 as far as it goes, lines ended by `\n`.
+    /// Decodes the next chunk to UTF-8 as far as possible, with lines that end in `\n`.
     fn feed<'b>(&mut self, bytes: &'b [u8], is_last: bool) -> Cow<'b, [u8]>;
 }
 
-/// What bytes turned out to be.
+/// The result of decoding.
 #[derive(Debug)]
 pub enum Decoded<'b> {
-    /// A text: its letters in UTF-8 as far as it goes, lines ended by `\n`, and the name of the encoding
-    /// if it is another.
+    /// Text: UTF-8 as far as possible, with lines that end in `\n`, and the name of the encoding if it is not
+    /// UTF-8.
     Text(Cow<'b, [u8]>, Option<&'static str>),
-    /// Something else.
+    /// Not text.
     Binary,
 }
 
-/// What came of one file.
+/// The result of searching one file.
 #[derive(Debug)]
 pub enum Outcome {
-    /// There are hits.
+    /// At least one match, or undecided lines.
     Found(LineMatches, Stamp),
-    /// There are none.
+    /// No match.
     Nothing,
-    /// It is no text.
+    /// The file is not text.
     Binary,
-    /// It is too large.
+    /// The file is too large.
     Large(Stamp),
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable,
-    /// It is not there any more.
+    /// The file no longer exists.
     Gone,
-    /// Time was over before it was looked at.
+    /// The deadline passed before the file was searched.
     Stopped,
 }
 
-/// What was looked at.
+/// Statistics of a search.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Searched {
-    /// Files that were searched.
+    /// Number of files that were searched.
     pub searched: u64,
-    /// Files that were not.
+    /// Files that were skipped.
     pub skipped: Skipped,
-    /// Lines of which nothing is known, because the pattern backtracks too much there.
+    /// Number of undecided lines: the pattern backtracks too much on them.
     pub undecided: u64,
-    /// The first files that have such lines, each with the numbers of the first of them.
+    /// The first files with undecided lines, each with the numbers of its first undecided lines.
     pub undecided_lines: Vec<(std::path::PathBuf, Vec<u64>)>,
-    /// Files that have such lines.
+    /// Number of files with undecided lines.
     pub undecided_files: u64,
-    /// Whether all files were looked at.
+    /// Whether all files were searched or skipped before the deadline.
     pub complete: bool,
 }
 
-/// Files that were not searched, by why.
+/// Files that were not searched, by reason.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// No text.
+    /// Not text.
     pub binary: u64,
     /// Too large.
     pub large: u64,
-    /// The first of those that are too large.
+    /// The first files that are too large.
     pub large_names: Vec<std::path::PathBuf>,
-    /// The system does not let us.
+    /// Not readable.
     pub unreadable: u64,
-    /// The first of those.
+    /// The first files that are not readable.
     pub unreadable_names: Vec<std::path::PathBuf>,
 }
 
-/// So many of the files that were skipped are named.
-const NAMED: usize = 3;
+/// Number of skipped files that are named.
+const MAX_NAMED: usize = 3;
 
-/// Among so many files there is often a page of hits, and then the others need not be sifted.
-const SIFTED_FIRST: usize = 4_096;
+/// These files often fill a page of results. The prefilter is applied to the others only if they do not.
+const FIRST_BATCH: usize = 4_096;
 
-/// Looks into the files, on all cores, and gives what is found to `take` in the order of the files, until
-/// it answers that it has enough.
+/// Searches the files on all cores and passes each result to `take`, in the order of `files`, until `take`
+/// returns false.
 pub fn grep(
     grep: &Grep<'_>,
     files: &[FileId],
     mut take: impl FnMut(FileId, LineMatches, Stamp) -> bool + Send,
 ) -> Searched {
-    let mut looked = Searched { complete: true, ..Searched::default() };
-    let narrowing = Narrowing::begin(grep);
-    let (first, rest) = files.split_at(files.len().min(SIFTED_FIRST));
+    let mut stats = Searched { complete: true, ..Searched::default() };
+    let prefilter = Prefilter::begin(grep);
+    let (first, rest) = files.split_at(files.len().min(FIRST_BATCH));
     for files in [first, rest] {
-        let (files, passed) = match &narrowing {
-            Some(narrowing) => narrowing.sift(grep, files),
-            None => (files.iter().map(|file| Sifted { file: *file, passed: 0 }).collect(), 0),
+        let (files, skipped_before) = match &prefilter {
+            Some(prefilter) => prefilter.skip_known(grep, files),
+            None => (
+                files.iter().map(|file| FileToRead { file: *file, skipped_before: 0 }).collect(),
+                0,
+            ),
         };
         let mut to_the_end = true;
-        in_order(
+        map_in_order(
             &files,
-            || Reader::new(grep, narrowing.as_ref()),
-            |reader, sifted| match grep.stop.now() {
-                true => Outcome::Stopped,
-                false => reader.look(sifted.file, grep.keep),
+            || Reader::new(grep, prefilter.as_ref()),
+            |reader, to_read| {
+                if grep.stop.is_over() {
+                    Outcome::Stopped
+                } else {
+                    reader.search_file(to_read.file, grep.keep)
+                }
             },
-            |Sifted { file, passed }, outcome| {
-                looked.searched += passed;
-                to_the_end = note_outcome(&mut looked, grep, *file, outcome, &mut take);
+            |FileToRead { file, skipped_before }, outcome| {
+                stats.searched += skipped_before;
+                to_the_end = record_outcome(&mut stats, grep, *file, outcome, &mut take);
                 to_the_end
             },
         );
         if !to_the_end {
             break;
         }
-        looked.searched += passed;
+        stats.searched += skipped_before;
     }
-    if let Some(narrowing) = narrowing {
-        narrowing.end(grep);
+    if let Some(prefilter) = prefilter {
+        prefilter.finish(grep);
     }
-    looked
+    stats
 }
 
-/// Counts what came of a file, and hands on what was found; answers whether to go on.
-fn note_outcome(
-    looked: &mut Searched,
+/// Counts an outcome and passes matches to `take`. Returns whether to continue.
+fn record_outcome(
+    stats: &mut Searched,
     grep: &Grep<'_>,
     file: FileId,
     outcome: Outcome,
@@ -174,94 +180,98 @@ fn note_outcome(
 ) -> bool {
     match outcome {
         Outcome::Found(hits, stamp) => {
-            note_undecided(looked, grep, file, &hits);
+            record_undecided(stats, grep, file, &hits);
             let stopped = hits.stopped;
-            looked.searched += u64::from(!stopped);
-            looked.complete &= !stopped;
+            stats.searched += u64::from(!stopped);
+            stats.complete &= !stopped;
             let goes_on = hits.count == 0 || take(file, hits, stamp);
             return goes_on && !stopped;
         }
-        Outcome::Nothing => looked.searched += 1,
-        Outcome::Binary => looked.skipped.binary += 1,
+        Outcome::Nothing => stats.searched += 1,
+        Outcome::Binary => stats.skipped.binary += 1,
         Outcome::Large(_) => {
-            looked.skipped.large += 1;
-            note(&mut looked.skipped.large_names, grep.listing, file);
+            stats.skipped.large += 1;
+            record_name(&mut stats.skipped.large_names, grep.listing, file);
         }
         Outcome::Unreadable => {
-            looked.skipped.unreadable += 1;
-            note(&mut looked.skipped.unreadable_names, grep.listing, file);
+            stats.skipped.unreadable += 1;
+            record_name(&mut stats.skipped.unreadable_names, grep.listing, file);
         }
         Outcome::Gone => {}
         Outcome::Stopped => {
-            looked.complete = false;
+            stats.complete = false;
             return false;
         }
     }
     true
 }
 
-fn note_undecided(looked: &mut Searched, grep: &Grep<'_>, file: FileId, hits: &LineMatches) {
+fn record_undecided(stats: &mut Searched, grep: &Grep<'_>, file: FileId, hits: &LineMatches) {
     let undecided = &hits.undecided;
     if undecided.count == 0 {
         return;
     }
-    looked.undecided += undecided.count;
-    looked.undecided_files += 1;
-    if looked.undecided_lines.len() < NAMED {
-        looked.undecided_lines.push((grep.listing.path(file), undecided.first.clone()));
+    stats.undecided += undecided.count;
+    stats.undecided_files += 1;
+    if stats.undecided_lines.len() < MAX_NAMED {
+        stats.undecided_lines.push((grep.listing.path(file), undecided.first.clone()));
     }
 }
 
-/// Looks into one file once more, for other lines than before.
+/// Searches one file again with other options. Returns `None` if it has no match.
 pub fn grep_ignored(grep: &Grep<'_>, file: FileId, keep: MatchOptions) -> Option<LineMatches> {
-    match Reader::new(grep, None).look(file, keep) {
+    match Reader::new(grep, None).search_file(file, keep) {
         Outcome::Found(hits, _) => Some(hits),
         _ => None,
     }
 }
 
-fn note(names: &mut Vec<std::path::PathBuf>, listing: &Listing, file: FileId) {
-    if names.len() < NAMED {
+fn record_name(names: &mut Vec<std::path::PathBuf>, listing: &Listing, file: FileId) {
+    if names.len() < MAX_NAMED {
         names.push(listing.path(file));
     }
 }
 
-/// What one thread needs: a directory that is open, since the next file is most likely in it too, and room
-/// for a file.
+/// State of one thread: the open directory, since the next file is most likely in it too, and a read buffer.
 struct Reader<'a> {
     grep: &'a Grep<'a>,
-    narrowing: Option<&'a Narrowing>,
+    prefilter: Option<&'a Prefilter>,
     directory: Option<(u32, Directory)>,
     buffer: Vec<u8>,
 }
 
-/// More room than this is given back after a large file.
-const KEPT_ROOM: usize = 1 << 20;
+/// A larger buffer is freed after use.
+const MAX_KEPT_BUFFER_BYTES: usize = 1 << 20;
 
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What stands for the encoding of a file that is searched as bytes.
+/// The encoding that is reported for a file that is searched as bytes.
 pub(crate) const BINARY: &str = "binary";
 
 impl<'a> Reader<'a> {
-    fn new(grep: &'a Grep<'a>, narrowing: Option<&'a Narrowing>) -> Self {
-        Reader { grep, narrowing, directory: None, buffer: Vec::new() }
+    fn new(grep: &'a Grep<'a>, prefilter: Option<&'a Prefilter>) -> Self {
+        Reader { grep, prefilter, directory: None, buffer: Vec::new() }
     }
 
-    fn look(&mut self, file: FileId, keep: MatchOptions) -> Outcome {
-        if self.buffer.capacity() > KEPT_ROOM {
+    fn search_file(&mut self, file: FileId, keep: MatchOptions) -> Outcome {
+        if self.buffer.capacity() > MAX_KEPT_BUFFER_BYTES {
             self.buffer = Vec::new();
         }
         let mut buffer = std::mem::take(&mut self.buffer);
         let outcome = self
-            .known(file, &mut buffer)
-            .unwrap_or_else(|| self.look_into(file, keep, &mut buffer));
+            .outcome_from_index(file, &mut buffer)
+            .unwrap_or_else(|| self.read_and_search(file, keep, &mut buffer));
         self.buffer = buffer;
         outcome
     }
 
-    fn look_into(&mut self, file: FileId, keep: MatchOptions, buffer: &mut Vec<u8>) -> Outcome {
-        let stamp = match self.take(file, buffer).map_err(|outcome| *outcome) {
+    fn read_and_search(
+        &mut self,
+        file: FileId,
+        keep: MatchOptions,
+        buffer: &mut Vec<u8>,
+    ) -> Outcome {
+        let stamp = match self.read_whole(file, buffer).map_err(|outcome| *outcome) {
             Ok(stamp) => stamp,
             Err(Outcome::Large(stamp)) if self.grep.named && !self.grep.pattern.multiline => {
                 return self.stream(file, stamp, keep, buffer);
@@ -269,20 +279,20 @@ impl<'a> Reader<'a> {
             Err(outcome) => return outcome,
         };
         match self.search(buffer, keep) {
-            Some(hits) if hits.is_nothing() => Outcome::Nothing,
+            Some(hits) if hits.is_empty() => Outcome::Nothing,
             Some(hits) => Outcome::Found(hits, stamp),
             None => Outcome::Binary,
         }
     }
 
-    /// What the index knows of a file, if it is just what the index has read. Where it knows only in which
-    /// parts a match would be, those are looked into.
-    fn known(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Option<Outcome> {
-        let narrowing = self.narrowing?;
+    /// The outcome that the index knows, if the file is unchanged since it was indexed. If the index only
+    /// knows in which parts a match could be, those parts are searched.
+    fn outcome_from_index(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Option<Outcome> {
+        let prefilter = self.prefilter?;
         let name: &OsStr = self.grep.listing.name(file);
         let listing = self.grep.listing;
-        let (place, stamp) = narrowing.find(listing, file, || self.open(file))?;
-        match narrowing.verdict(place) {
+        let (position, stamp) = prefilter.find(listing, file, || self.open(file))?;
+        match prefilter.verdict(position) {
             FileVerdict::NoMatch => Some(Outcome::Nothing),
             FileVerdict::Binary if self.grep.named => None,
             FileVerdict::Binary => Some(Outcome::Binary),
@@ -302,8 +312,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a file whole, or says why not: then there is nothing to search.
-    fn take(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Result<Stamp, Box<Outcome>> {
+    /// Reads a whole file. `Err` has the outcome if there is no content to search.
+    fn read_whole(&mut self, file: FileId, buffer: &mut Vec<u8>) -> Result<Stamp, Box<Outcome>> {
         let name: &OsStr = self.grep.listing.name(file);
         let max_bytes = self.grep.max_bytes;
         let Some(directory) = self.open(file) else { return Err(Outcome::Unreadable.into()) };
@@ -315,7 +325,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Looks into a file that is too large to be read whole.
+    /// Searches a file that is too large to be read whole.
     fn stream(
         &mut self,
         file: FileId,
@@ -338,18 +348,18 @@ impl<'a> Reader<'a> {
         self.directory.as_ref().map(|(_, directory)| directory)
     }
 
-    /// Looks for the pattern in bytes; nothing, if they are no text.
+    /// Searches bytes for the pattern. Returns `None` if they are not text.
     ///
-    /// Nearly all files are plain, and to prove it takes as long as to search them. So a file that has a
-    /// NUL is looked at closely before, and one in another encoding only where that could matter: when
-    /// the pattern has letters beyond ASCII, or when there was a hit.
+    /// Nearly all files are plain UTF-8, and validating that takes as long as searching. So a file is
+    /// inspected first only if it has a NUL or another mark of unusual text. The encoding is checked only
+    /// where it could matter: if the pattern has characters beyond ASCII, or if there was a match.
     fn search(&self, bytes: &[u8], keep: MatchOptions) -> Option<LineMatches> {
         let Grep { pattern, stop, .. } = self.grep;
-        let odd = |bytes: &[u8]| std::str::from_utf8(bytes).is_err();
-        if !is_strange(bytes) && (pattern.ascii || !odd(bytes)) {
+        let is_not_utf8 = |bytes: &[u8]| std::str::from_utf8(bytes).is_err();
+        if !needs_inspection(bytes) && (pattern.ascii || !is_not_utf8(bytes)) {
             let text = bytes.strip_prefix(UTF8_BOM).unwrap_or(bytes);
             let hits = find(pattern, text, keep, stop);
-            if hits.count == 0 || !pattern.ascii || !odd(bytes) {
+            if hits.count == 0 || !pattern.ascii || !is_not_utf8(bytes) {
                 return Some(hits);
             }
         }

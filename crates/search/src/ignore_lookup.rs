@@ -1,4 +1,4 @@
-//! Which files ignore files leave out, asked one by one.
+//! Looks up whether single paths are ignored.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -10,57 +10,65 @@ use toolcrib_fs::{Directory, TreeReader};
 
 use crate::ignore_rules::{IgnoreFiles, IgnoreRules, ignores};
 
-/// What the ignore files of a tree say. Each is read once, when the first file beneath it is asked about.
+/// The ignore rules of a tree. Each ignore file is read once, at the first lookup of a path beneath it.
 #[derive(Debug)]
 pub struct IgnoreLookup {
     tree: TreeReader,
-    known: Mutex<HashMap<PathBuf, Known>>,
+    known: Mutex<HashMap<PathBuf, DirectoryRules>>,
 }
 
-/// What is known of a directory.
+/// The rules of one directory.
 #[derive(Debug, Clone)]
-enum Known {
-    /// It is left out, and so is all in it.
-    LeftOut,
-    Ruled(Option<Arc<IgnoreRules>>),
+enum DirectoryRules {
+    /// The directory is ignored with everything in it.
+    Ignored,
+    Rules(Option<Arc<IgnoreRules>>),
 }
 
 impl IgnoreLookup {
-    /// Of a tree.
+    /// A lookup in `tree`.
     pub fn new(tree: TreeReader) -> IgnoreLookup {
         IgnoreLookup { tree, known: Mutex::default() }
     }
 
-    /// Whether a file is left out, by its path from the root.
+    /// Whether a file is ignored. `relative` is relative to the root.
     pub fn has(&self, relative: &Path) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let parent = relative.parent().unwrap_or(Path::new(""));
         match self.directory(&mut known, parent) {
-            Known::LeftOut => true,
-            Known::Ruled(rules) => ignores(rules.as_ref(), relative.as_os_str().as_bytes(), false),
+            DirectoryRules::Ignored => true,
+            DirectoryRules::Rules(rules) => {
+                ignores(rules.as_ref(), relative.as_os_str().as_bytes(), false)
+            }
         }
     }
 
-    /// Whether a directory is left out with all in it, by its path from the root.
+    /// Whether a directory is ignored with everything in it. `relative` is relative to the root.
     pub fn has_directory(&self, relative: &Path) -> bool {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        matches!(self.directory(&mut known, relative), Known::LeftOut)
+        matches!(self.directory(&mut known, relative), DirectoryRules::Ignored)
     }
 
-    fn directory(&self, known: &mut HashMap<PathBuf, Known>, relative: &Path) -> Known {
+    fn directory(
+        &self,
+        known: &mut HashMap<PathBuf, DirectoryRules>,
+        relative: &Path,
+    ) -> DirectoryRules {
         if let Some(known) = known.get(relative) {
             return known.clone();
         }
         let above = relative.parent().map(|parent| self.directory(known, parent));
         let here = match above {
-            Some(Known::LeftOut) => Known::LeftOut,
-            Some(Known::Ruled(rules))
+            Some(DirectoryRules::Ignored) => DirectoryRules::Ignored,
+            Some(DirectoryRules::Rules(rules))
                 if ignores(rules.as_ref(), relative.as_os_str().as_bytes(), true) =>
             {
-                Known::LeftOut
+                DirectoryRules::Ignored
             }
-            Some(Known::Ruled(rules)) => Known::Ruled(self.enter(rules, relative)),
-            None => Known::Ruled(self.enter(None, relative)),
+            Some(DirectoryRules::Rules(rules)) => {
+                DirectoryRules::Rules(self.enter(rules, relative))
+            }
+            None => DirectoryRules::Rules(self.enter(None, relative)),
         };
         known.insert(relative.to_owned(), here.clone());
         here
@@ -69,7 +77,7 @@ impl IgnoreLookup {
     fn enter(&self, above: Option<Arc<IgnoreRules>>, relative: &Path) -> Option<Arc<IgnoreRules>> {
         let Ok(directory) = self.tree.directory(relative) else { return above };
         let mut files = IgnoreFiles::default();
-        let there = |name: &&str| has(&directory, name);
+        let there = |name: &&str| exists(&directory, name);
         [".ignore", ".gitignore", ".git"].iter().filter(|name| there(name)).for_each(|name| {
             files.note(OsStr::new(name));
         });
@@ -77,6 +85,6 @@ impl IgnoreLookup {
     }
 }
 
-fn has(directory: &Directory, name: &str) -> bool {
+fn exists(directory: &Directory, name: &str) -> bool {
     directory.stamp_of(OsStr::new(name)).is_some()
 }

@@ -1,8 +1,8 @@
-//! What the ignore files of a tree say about a path, as git and ripgrep read them.
+//! The ignore rules of a tree, with the semantics of git and ripgrep.
 //!
-//! The matching of one file's rules is the `ignore` crate's. Which file beats which is here, since that
-//! crate's own walker opens by path: the deepest directory speaks first, `.ignore` before `.gitignore`
-//! before `.git/info/exclude`, and a repository does not listen to the `.gitignore` files above it.
+//! The `ignore` crate matches the rules of one file. The precedence between files is implemented here,
+//! because that crate's walker opens files by path: the deepest directory comes first, `.ignore` before
+//! `.gitignore` before `.git/info/exclude`, and a repository disregards the `.gitignore` files above it.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -13,22 +13,22 @@ use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use toolcrib_fs::{Directory, TreeReader, WholeRead};
 
-/// The rules that hold in a directory: its own, and those of the directories above.
+/// The rules of a directory, linked to those of the directories above.
 #[derive(Debug)]
 pub(crate) struct IgnoreRules {
     above: Option<Arc<IgnoreRules>>,
-    /// Where the names that these rules speak of begin in a path from the root.
+    /// Offset in a path from the root at which the part relative to this directory begins.
     skip: usize,
     ignore: Gitignore,
     git: Gitignore,
     exclude: Gitignore,
-    /// Rules of `.gitignore` files above do not hold here.
+    /// The `.gitignore` files above do not apply here.
     is_repository: bool,
-    /// Nothing is ignored here any more: a directory that was named although it is ignored.
-    open: bool,
+    /// Nothing is ignored in this directory, because the caller named it although it is ignored.
+    allows_all: bool,
 }
 
-/// Which ignore files a directory has, as its listing tells.
+/// The ignore files that a directory listing contains.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IgnoreFiles {
     pub(crate) ignore: bool,
@@ -36,11 +36,11 @@ pub(crate) struct IgnoreFiles {
     pub(crate) repository: bool,
 }
 
-/// More than anybody writes by hand; a larger one is left aside.
+/// More than is written by hand. A larger file is disregarded.
 const MAX_RULE_BYTES: u64 = 1 << 20;
 
-/// What nobody means by "the files here", whether or not somebody wrote it down.
-const NEVER_MEANT: &[&str] = &[
+/// Ignored in every tree, unless a rule includes it.
+const ALWAYS_IGNORED: &[&str] = &[
     "node_modules/",
     "__pycache__/",
     ".venv/",
@@ -53,11 +53,11 @@ const NEVER_MEANT: &[&str] = &[
     "*.pyo",
 ];
 
-/// What is generated in a tree where nobody wrote down what is. Where there is an ignore file, it knows
-/// better: many projects have sources in `build`.
-const PROBABLY_GENERATED: &[&str] = &["dist/", "build/"];
+/// Ignored in a tree without ignore files, since it is probably generated. With an ignore file, that file
+/// decides: many projects have sources in `build`.
+const IGNORED_WITHOUT_IGNORE_FILE: &[&str] = &["dist/", "build/"];
 
-/// Whether rules are in a file of this name.
+/// Whether a file of this name contains rules.
 pub(crate) fn is_ignore_file(name: &OsStr) -> bool {
     let mut files = IgnoreFiles::default();
     files.note(name);
@@ -65,7 +65,7 @@ pub(crate) fn is_ignore_file(name: &OsStr) -> bool {
 }
 
 impl IgnoreFiles {
-    /// Notes a name of the listing.
+    /// Records a name of the listing.
     pub(crate) fn note(&mut self, name: &OsStr) {
         match name.as_bytes() {
             b".ignore" => self.ignore = true,
@@ -75,12 +75,12 @@ impl IgnoreFiles {
         }
     }
 
-    /// Whether there is any.
+    /// Whether the directory has any.
     pub(crate) fn any(self) -> bool {
         self.ignore || self.git_ignore || self.repository
     }
 
-    /// The files themselves, from the directory.
+    /// The paths of the ignore files, relative to the directory.
     pub(crate) fn paths(self) -> impl Iterator<Item = &'static str> {
         let files = [
             (self.ignore, ".ignore"),
@@ -92,7 +92,7 @@ impl IgnoreFiles {
 }
 
 impl IgnoreRules {
-    /// The rules of a directory, given those of the one above.
+    /// The rules of a directory, given those of its parent.
     pub(crate) fn enter(
         above: Option<&Arc<IgnoreRules>>,
         tree: &TreeReader,
@@ -100,19 +100,19 @@ impl IgnoreRules {
         relative: &Path,
         files: IgnoreFiles,
     ) -> Option<Arc<IgnoreRules>> {
-        if !files.any() || above.is_some_and(|above| above.open) {
+        if !files.any() || above.is_some_and(|above| above.allows_all) {
             return above.cloned();
         }
-        let read = |there: bool, name: &str| match there {
-            true => read_rules(directory, name),
-            false => Gitignore::empty(),
+        let read = |there: bool, name: &str| {
+            if there { read_rules(directory, name) } else { Gitignore::empty() }
         };
-        let exclude = match files.repository {
-            true => match tree.directory(&relative.join(".git/info")) {
+        let exclude = if files.repository {
+            match tree.directory(&relative.join(".git/info")) {
                 Ok(info) => read_rules(&info, "exclude"),
                 Err(_) => Gitignore::empty(),
-            },
-            false => Gitignore::empty(),
+            }
+        } else {
+            Gitignore::empty()
         };
         let length = relative.as_os_str().len();
         Some(Arc::new(IgnoreRules {
@@ -122,12 +122,12 @@ impl IgnoreRules {
             git: read(files.git_ignore, ".gitignore"),
             exclude,
             is_repository: files.repository,
-            open: false,
+            allows_all: false,
         }))
     }
 
-    /// Where nothing is ignored, whatever the files say.
-    pub(crate) fn open() -> Arc<IgnoreRules> {
+    /// Rules that ignore nothing.
+    pub(crate) fn allow_all() -> Arc<IgnoreRules> {
         Arc::new(IgnoreRules {
             above: None,
             skip: 0,
@@ -135,55 +135,54 @@ impl IgnoreRules {
             git: Gitignore::empty(),
             exclude: Gitignore::empty(),
             is_repository: false,
-            open: true,
+            allows_all: true,
         })
     }
 }
 
-/// Whether something is left out by the rules of the directory that it is in. `relative` leads to it from
-/// the root.
+/// Whether the rules of the containing directory ignore a path. `relative` is relative to the root.
 pub(crate) fn ignores(
     rules: Option<&Arc<IgnoreRules>>,
     relative: &[u8],
     is_directory: bool,
 ) -> bool {
-    if rules.is_some_and(|rules| rules.open) {
+    if rules.is_some_and(|rules| rules.allows_all) {
         return false;
     }
     let (mut ignore, mut git, mut exclude) = (None, None, None);
-    let (mut saw_repository, mut next) = (false, rules);
+    let (mut passed_repository, mut next) = (false, rules);
     while let Some(rules) = next {
         let path = Path::new(OsStr::from_bytes(&relative[rules.skip..]));
-        ignore = ignore.or_else(|| ask(&rules.ignore, path, is_directory));
-        if !saw_repository {
-            git = git.or_else(|| ask(&rules.git, path, is_directory));
-            exclude = exclude.or_else(|| ask(&rules.exclude, path, is_directory));
+        ignore = ignore.or_else(|| matched(&rules.ignore, path, is_directory));
+        if !passed_repository {
+            git = git.or_else(|| matched(&rules.git, path, is_directory));
+            exclude = exclude.or_else(|| matched(&rules.exclude, path, is_directory));
         }
-        saw_repository |= rules.is_repository;
+        passed_repository |= rules.is_repository;
         next = rules.above.as_ref();
     }
-    let unspoken = || {
+    let by_default = || {
         let name = Path::new(OsStr::from_bytes(
             relative.rsplit(|&byte| byte == b'/').next().unwrap_or(relative),
         ));
-        let never = ask(usual(&NEVER, NEVER_MEANT), name, is_directory);
+        let never = matched(built_in(&NEVER, ALWAYS_IGNORED), name, is_directory);
         never.or_else(|| match rules {
-            None => ask(usual(&GENERATED, PROBABLY_GENERATED), name, is_directory),
+            None => matched(built_in(&GENERATED, IGNORED_WITHOUT_IGNORE_FILE), name, is_directory),
             Some(_) => None,
         })
     };
-    ignore.or(git).or(exclude).or_else(unspoken).unwrap_or(false)
+    ignore.or(git).or(exclude).or_else(by_default).unwrap_or(false)
 }
 
 static NEVER: OnceLock<Gitignore> = OnceLock::new();
 static GENERATED: OnceLock<Gitignore> = OnceLock::new();
 
-fn usual(kept: &'static OnceLock<Gitignore>, lines: &[&str]) -> &'static Gitignore {
-    kept.get_or_init(|| build(lines.iter().copied()))
+fn built_in(rules: &'static OnceLock<Gitignore>, lines: &[&str]) -> &'static Gitignore {
+    rules.get_or_init(|| build(lines.iter().copied()))
 }
 
-/// What one file says: to leave out, to leave in, or nothing.
-fn ask(rules: &Gitignore, path: &Path, is_directory: bool) -> Option<bool> {
+/// The verdict of one file's rules: ignored, included, or `None`.
+fn matched(rules: &Gitignore, path: &Path, is_directory: bool) -> Option<bool> {
     match rules.matched(path, is_directory) {
         Match::None => None,
         Match::Ignore(_) => Some(true),
@@ -205,7 +204,7 @@ fn read_rules(directory: &Directory, name: &str) -> Gitignore {
     }
 }
 
-/// A line that is no rule is nothing, as for git.
+/// Invalid lines are skipped, as git does.
 fn build<'a>(lines: impl Iterator<Item = &'a str>) -> Gitignore {
     let mut builder = GitignoreBuilder::new("");
     for (at, line) in lines.enumerate() {

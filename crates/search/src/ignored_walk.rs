@@ -1,52 +1,61 @@
-//! What rules leave out of a listing, and nothing else: for a second look, when nothing was found.
+//! Lists only the ignored files, for a second search when the first one found nothing.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-use crate::listing::{EntryOf, Listed, Listing};
-use crate::walk::{Scope, Task, Walk, Worker, put, walk_on};
+use crate::listing::{ListedDirectory, ListedKind, Listing};
+use crate::walk::{RuleScope, Task, Walk, Worker, store_directory, walk_pending};
 
-/// Lists what `listing` has not, because ignore files or habit leave it out. `walk` is what the listing was made
-/// for, but with all that is ignored.
+/// Lists the files that `listing` lacks because they are ignored. `walk` has the parameters of `listing`, but
+/// includes ignored files.
 pub fn walk_ignored(walk: &Walk<'_>, listing: &Listing) -> Listing {
-    let mut partial: Vec<&Listed> =
-        listing.beneath_top().filter(|listed| listed.pruned.ignored() > 0).collect();
+    let mut partial: Vec<&ListedDirectory> =
+        listing.directories_below_top().filter(|listed| listed.pruned.ignored() > 0).collect();
     partial.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    // The first leads to all of them, wherever they are: their paths are their own.
-    let mut first = Listed { path: walk.start.to_owned(), ..Listed::default() };
+    // The first directory links to all of them at any depth. Each has its own path.
+    let mut first = ListedDirectory { path: walk.start.to_owned(), ..ListedDirectory::default() };
     let (mut directories, mut pending) = (vec![Arc::default()], Vec::new());
     let mut worker = Worker::new(walk);
     for old in partial {
-        if walk.stop.now() {
+        if walk.stop.is_over() {
             break;
         }
         let directory = u32::try_from(directories.len()).unwrap_or(u32::MAX);
-        first.push(OsStr::new(""), EntryOf::Directory(directory));
+        first.push(OsStr::new(""), ListedKind::Directory(directory));
         let (path, hidden) = (old.path.clone(), old.hidden);
-        let task = Task { directory, path, hidden, rules: Scope::default() };
-        let (listed, below) = worker.list(&task, None);
-        let (listed, below) = without(old, listed, below);
+        let task = Task { directory, path, hidden, rules: RuleScope::default() };
+        let (listed, subdirectories) = worker.list(&task, None);
+        let (listed, subdirectories) = without(old, listed, subdirectories);
         directories.push(Arc::default());
-        put(&mut directories, &mut pending, task, listed, below, None, &mut HashMap::new());
+        store_directory(
+            &mut directories,
+            &mut pending,
+            task,
+            listed,
+            subdirectories,
+            None,
+            &mut HashMap::new(),
+        );
     }
     directories[0] = Arc::new(first);
-    let (directories, complete) = walk_on(walk, directories, pending);
-    let complete = complete && listing.complete && !walk.stop.now();
+    let (directories, complete) = walk_pending(walk, directories, pending);
+    let complete = complete && listing.complete && !walk.stop.is_over();
     Listing { directories: Arc::new(directories), complete, ..Listing::default() }
 }
 
-/// The entries of a directory that were not there before.
+/// Removes the entries that `old` already has.
 fn without(
-    old: &Listed,
-    mut all: Listed,
-    below: Vec<(OsString, Scope)>,
-) -> (Listed, Vec<(OsString, Scope)>) {
+    old: &ListedDirectory,
+    mut all: ListedDirectory,
+    subdirectories: Vec<(OsString, RuleScope)>,
+) -> (ListedDirectory, Vec<(OsString, RuleScope)>) {
     let (names, entries) = (std::mem::take(&mut all.names), std::mem::take(&mut all.entries));
-    let whole = Listed { names, entries, ..Listed::default() };
-    for entry in whole.entries.iter().filter(|entry| !old.has(whole.name(**entry))) {
+    let whole = ListedDirectory { names, entries, ..ListedDirectory::default() };
+    for entry in whole.entries.iter().filter(|entry| !old.contains(whole.name(**entry))) {
         all.push(whole.name(*entry), entry.kind);
     }
-    let below = below.into_iter().filter(|(name, _)| !old.has(name)).collect();
-    (all, below)
+    let subdirectories =
+        subdirectories.into_iter().filter(|(name, _)| !old.contains(name)).collect();
+    (all, subdirectories)
 }

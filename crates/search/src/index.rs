@@ -1,12 +1,12 @@
-//! The index: which files cannot match, known without looking into them.
+//! The index: it knows that some files cannot match, without reading them.
 //!
-//! It never answers by itself. A file is known by its stamp (device, inode, size, both times), not by its
-//! name; of one that has the stamp of what was read, the index knows the trigrams, and if those that a
-//! pattern needs are not among them, it is not looked into. Any other file is searched as if there were no
-//! index. So there is nothing that could be out of date: a file that was changed has another stamp.
+//! It never answers a search by itself. A file is identified by its stat fingerprint (device, inode, size,
+//! mtime, ctime), not by its name. For a file with the fingerprint of indexed content, the index knows the
+//! trigrams. If a trigram that the pattern requires is missing, the file is not read. Any other file is
+//! searched as if there were no index. So nothing can be out of date: a changed file has another fingerprint.
 //!
-//! What was read an instant after it was changed might be changed once more without a trace; it is not
-//! taken until it has aged. Only file systems of this machine are taken at all.
+//! A file that was modified very recently is racy: a later write might not change its fingerprint. It is
+//! indexed only after it has aged. Only local file systems are indexed.
 
 mod bits;
 mod build;
@@ -26,28 +26,29 @@ use std::time::{Duration, Instant};
 
 use toolcrib_fs::{ContentCache, FsError, TreeReader};
 
-pub(crate) use self::build::Work;
+pub(crate) use self::build::BuildInput;
 pub(crate) use self::chunks::CHUNK_BYTES;
-pub(crate) use self::query::{FileVerdict, Narrowed, Sieve};
-pub(crate) use self::snapshot::{IndexPosition, View};
+pub(crate) use self::query::{FileVerdict, IndexQuery, NoMatchLookup};
+pub(crate) use self::snapshot::{IndexPosition, Snapshot};
 use crate::index_self_check;
 use crate::pattern::Pattern;
 
-/// How an index is made, and for which trees.
+/// Settings of the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IndexSettings {
-    /// A tree of so many files has one from its first search on, and it is kept for the next process. With
-    /// `u64::MAX` there is none.
+    /// A tree with this many files is indexed from its first search, and the index is kept for later
+    /// processes. `u64::MAX` disables the index.
     pub least_files: u64,
-    /// A tree of so many has one in memory, once it was searched several times.
+    /// A tree with this many files is indexed in memory, once it was searched several times.
     pub least_files_often: u64,
-    /// What the index of a root may take, in memory and in files together; what does not fit is searched as it is.
+    /// Size limit of the index of a root, in memory and in files together. Files beyond it are searched
+    /// without the index.
     pub max_bytes: u64,
-    /// How large the pieces are that files are cut into.
+    /// Size of the chunks that files are split into.
     pub chunk_bytes: usize,
-    /// Directories that may be watched, besides what the system allows.
+    /// Maximum number of watched directories. The system limit applies too.
     pub max_watches: usize,
-    /// Between two trials of whether index and watches are right.
+    /// Interval between two self-checks of index and watches.
     pub trial_pause: Duration,
 }
 
@@ -64,24 +65,24 @@ impl Default for IndexSettings {
     }
 }
 
-/// What there is of an index.
+/// The state of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IndexStatus {
-    /// Files that are known.
+    /// Number of indexed files.
     pub files: u64,
-    /// What it takes, in memory and in files.
+    /// Size in memory and in files.
     pub bytes: u64,
-    /// Whether it is being built.
+    /// Whether a build is running.
     pub building: bool,
-    /// How long the last build took.
+    /// Duration of the last build.
     pub built_in: Option<Duration>,
-    /// Whether there was no room for all.
+    /// Whether the size limit excluded some files.
     pub full: bool,
-    /// Directories that are watched: nothing in them is asked for its stamp.
+    /// Number of watched directories. Their files need no stat.
     pub watched: u64,
-    /// Why there is none any more, if it was once wrong.
+    /// Why the index was disabled, if a self-check found an error.
     pub off: Option<String>,
-    /// A change was made that no watch told of: there are none any more.
+    /// Whether watching was disabled, because a watch missed a change.
     pub deaf: bool,
 }
 
@@ -89,172 +90,181 @@ pub struct IndexStatus {
 #[derive(Debug)]
 pub(crate) struct Index {
     settings: IndexSettings,
-    /// Where it is kept for the next process.
-    shelf: Option<ContentCache>,
-    /// Somebody has looked there.
+    /// Where segments are kept for later processes.
+    cache: Option<ContentCache>,
+    /// Whether the kept segments were loaded.
     is_loaded: AtomicBool,
-    view: Mutex<Arc<View>>,
-    building: Mutex<Building>,
+    snapshot: Mutex<Arc<Snapshot>>,
+    building: Mutex<BuildState>,
     stop: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Building {
+struct BuildState {
     running: bool,
-    /// Not before this.
-    next: Option<Instant>,
+    /// No build starts before this time.
+    not_before: Option<Instant>,
     serial: u32,
-    took: Option<Duration>,
+    last_duration: Option<Duration>,
     full: bool,
-    /// When it was last tried whether the index is right.
-    tried: Option<Instant>,
-    /// It was not, and this is why; whether somebody was told.
+    /// Time of the last self-check.
+    last_check: Option<Instant>,
+    /// Why the index was disabled, and whether that was reported.
     off: Option<String>,
-    is_told: bool,
+    is_reported: bool,
 }
 
-/// Between two builds there is at least this, and ten times what the last one took: a file that is not in the
-/// index yet costs little.
-const CALM: Duration = Duration::from_millis(250);
-const CALM_TIMES: u32 = 10;
+/// Minimum pause between two builds: this, or ten times the duration of the last build. Few unindexed files
+/// cost little.
+const MIN_BUILD_INTERVAL: Duration = Duration::from_millis(250);
+const BUILD_INTERVAL_FACTOR: u32 = 10;
 
-/// What was kept of a root and not changed for so long goes when another root is asked for.
-const KEPT_UNUSED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// The kept index of a root that was not changed for this time is deleted when another root is loaded.
+const MAX_UNUSED_AGE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
-/// So many files of kept segments are held open; the lists of further ones are held in memory, since handles
-/// are scarcer.
-const MAX_OPEN: usize = 64;
+/// Number of segment files that are held open. The posting lists of further ones are held in memory, since
+/// file descriptors are scarcer.
+const MAX_OPEN_SEGMENTS: usize = 64;
 
-/// Where there was no room for all, trying again is of little use.
-const FULL_CALM: Duration = Duration::from_secs(600);
+/// Pause after a build that hit the size limit. Another build would find little room.
+const FULL_BUILD_INTERVAL: Duration = Duration::from_secs(600);
 
 impl Index {
-    pub(crate) fn new(settings: IndexSettings, shelf: Option<ContentCache>) -> Index {
-        let (is_loaded, view, building, stop) = Default::default();
-        Index { settings, shelf, is_loaded, view, building, stop }
+    pub(crate) fn new(settings: IndexSettings, cache: Option<ContentCache>) -> Index {
+        let (is_loaded, snapshot, building, stop) = Default::default();
+        Index { settings, cache, is_loaded, snapshot, building, stop }
     }
 
-    /// Takes in what an earlier process has kept, once. What does not hold together goes, and so does what
-    /// there is no room for.
+    /// Loads the kept segments, once. Deletes segments that are invalid or exceed the size limit.
     pub(crate) fn load(&self) {
-        let Some(shelf) = &self.shelf else { return };
+        let Some(cache) = &self.cache else { return };
         if self.is_loaded.swap(true, Ordering::Relaxed) {
             return;
         }
-        shelf.remove_old_siblings(KEPT_UNUSED);
+        cache.remove_old_siblings(MAX_UNUSED_AGE);
         let (mut segments, mut bytes) = (Vec::new(), 0);
-        for shelved in shelf.list() {
-            bytes += shelved.bytes;
+        for cached in cache.list() {
+            bytes += cached.bytes;
             let fits = bytes <= self.settings.max_bytes;
             let read = || {
-                let (bytes, file) = shelf.get(&shelved)?;
+                let (bytes, file) = cache.get(&cached)?;
                 let serial = self.next_serial();
                 let segment = segment_file::from_bytes(&bytes, self.settings.chunk_bytes, serial)?;
-                let _ = segment.kept.set(shelved.hash);
-                Some(match segments.len() < MAX_OPEN {
-                    true => segment.with_lists_in(file, bytes.len()),
-                    false => segment,
+                let _ = segment.cache_hash.set(cached.hash);
+                Some(if segments.len() < MAX_OPEN_SEGMENTS {
+                    segment.with_lists_in(file, bytes.len())
+                } else {
+                    segment
                 })
             };
             match fits.then(read).flatten() {
                 Some(segment) => segments.push(segment),
-                None => shelf.remove(&shelved.hash),
+                None => cache.remove(&cached.hash),
             }
         }
-        // The newest came first, and is to be known best.
+        // The newest segment comes first in the cache. It must have the highest serial.
         if !segments.is_empty() {
-            self.publish(|view| view.with(segments.into_iter().rev()));
+            self.publish(|snapshot| snapshot.with(segments.into_iter().rev()));
         }
     }
 
-    /// Forgets everything, and keeps nothing for the next process.
-    pub(crate) fn forget(&self) -> Result<(), FsError> {
+    /// Deletes the index, in memory and in the cache.
+    pub(crate) fn clear(&self) -> Result<(), FsError> {
         self.is_loaded.store(true, Ordering::Relaxed);
-        self.publish(|_| View::default());
-        self.shelf.as_ref().map_or(Ok(()), ContentCache::clear)
+        self.publish(|_| Snapshot::default());
+        self.cache.as_ref().map_or(Ok(()), ContentCache::clear)
     }
 
-    /// What it makes of a pattern for files of up to so many bytes; nothing, if it cannot help.
-    pub(crate) fn narrow(&self, pattern: &Pattern, max_bytes: u64) -> Option<Narrowed> {
-        Narrowed::new(self.view(), pattern, max_bytes)
+    /// Prepares the index for a pattern and files of at most `max_bytes`. `None` if the index cannot help.
+    pub(crate) fn query(&self, pattern: &Pattern, max_bytes: u64) -> Option<IndexQuery> {
+        IndexQuery::new(self.snapshot(), pattern, max_bytes)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.view().segments.is_empty()
+        self.snapshot().segments.is_empty()
     }
 
-    /// Takes in what is not in it yet, in the background, unless that was done just now.
-    pub(crate) fn build_later(self: &Arc<Self>, tree: &TreeReader, work: Work) {
+    /// Indexes new files in the background, unless a build just ran.
+    pub(crate) fn build_later(self: &Arc<Self>, tree: &TreeReader, work: BuildInput) {
         let mut building = self.building();
-        let is_calm = building.next.is_none_or(|next| Instant::now() >= next);
-        if building.running || !is_calm || self.is_ended() {
+        let is_due = building.not_before.is_none_or(|time| Instant::now() >= time);
+        if building.running || !is_due || self.is_stopped() {
             return;
         }
         let (index, tree) = (self.clone(), tree.clone());
         let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
-        building.running = thread.spawn(move || index.build_aside(&tree, &work)).is_ok();
+        building.running = thread.spawn(move || index.build_in_background(&tree, &work)).is_ok();
     }
 
-    /// Tries in the background whether it is right about a pattern, unless that was done just now. If it is not,
-    /// there is no index from then on.
-    pub(crate) fn try_later(self: &Arc<Self>, tree: &TreeReader, work: Work, pattern: &Pattern) {
+    /// Checks in the background whether the index is right about a pattern, unless a check just ran. If it is
+    /// wrong, the index is disabled.
+    pub(crate) fn check_later(
+        self: &Arc<Self>,
+        tree: &TreeReader,
+        work: BuildInput,
+        pattern: &Pattern,
+    ) {
         let mut building = self.building();
         let is_due =
-            building.tried.is_none_or(|tried| tried.elapsed() >= self.settings.trial_pause);
-        if building.running || !is_due || self.is_ended() {
+            building.last_check.is_none_or(|last| last.elapsed() >= self.settings.trial_pause);
+        if building.running || !is_due || self.is_stopped() {
             return;
         }
-        let Some(pattern) = pattern.again() else { return };
-        building.tried = Some(Instant::now());
+        let Some(pattern) = pattern.duplicate() else { return };
+        building.last_check = Some(Instant::now());
         let (index, tree) = (self.clone(), tree.clone());
         let thread = std::thread::Builder::new().name("toolcrib-index".to_owned());
-        let trial = move || {
+        let check = move || {
             let _ = rustix::process::setpriority_process(None, 19);
-            if let Some(why) = index_self_check::cast(&index, &tree, &work, &pattern) {
-                index.turn_off(why);
+            if let Some(why) = index_self_check::find_missed_match(&index, &tree, &work, &pattern) {
+                index.disable(why);
             }
         };
-        // One that cannot be started now is tried another time.
-        let _ = thread.spawn(trial);
+        // If the thread cannot be started, the next check is made later.
+        let _ = thread.spawn(check);
     }
 
-    /// Why it is off, for the first who asks.
+    /// Why the index was disabled. Returned only once.
     pub(crate) fn take_alarm(&self) -> Option<String> {
         let mut building = self.building();
         let why = building.off.clone()?;
-        (!std::mem::replace(&mut building.is_told, true)).then_some(why)
+        (!std::mem::replace(&mut building.is_reported, true)).then_some(why)
     }
 
-    /// From now on there is none, and none is left to others.
-    fn turn_off(&self, why: String) {
+    /// Disables the index and deletes its kept segments.
+    fn disable(&self, why: String) {
         self.building().off = Some(why);
-        self.end();
-        let _ = self.forget();
+        self.stop();
+        let _ = self.clear();
     }
 
-    /// Takes in what is not in it yet, here and now.
-    pub(crate) fn build_now(&self, tree: &TreeReader, work: &Work) {
-        if self.is_ended() {
+    /// Indexes new files in this thread.
+    pub(crate) fn build_now(&self, tree: &TreeReader, work: &BuildInput) {
+        if self.is_stopped() {
             return;
         }
         self.load();
         let began = Instant::now();
         build::run(self, tree, work);
-        let took = began.elapsed();
+        let duration = began.elapsed();
         let mut building = self.building();
         building.running = false;
-        building.took = Some(took);
-        let calm = if building.full { FULL_CALM } else { CALM.max(took * CALM_TIMES) };
-        building.next = Some(Instant::now() + calm);
+        building.last_duration = Some(duration);
+        let interval = if building.full {
+            FULL_BUILD_INTERVAL
+        } else {
+            MIN_BUILD_INTERVAL.max(duration * BUILD_INTERVAL_FACTOR)
+        };
+        building.not_before = Some(Instant::now() + interval);
     }
 
     pub(crate) fn status(&self) -> IndexStatus {
-        let (view, building) = (self.view(), self.building());
+        let (snapshot, building) = (self.snapshot(), self.building());
         IndexStatus {
-            files: view.file_count() as u64,
-            bytes: view.bytes() as u64,
+            files: snapshot.file_count() as u64,
+            bytes: snapshot.bytes() as u64,
             building: building.running,
-            built_in: building.took,
+            built_in: building.last_duration,
             full: building.full,
             watched: 0,
             off: building.off.clone(),
@@ -262,44 +272,44 @@ impl Index {
         }
     }
 
-    /// Whether nothing more is to be done.
-    pub(crate) fn is_ended(&self) -> bool {
+    /// Whether the index was disabled or stopped.
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Ends what is under way in the background.
-    pub(crate) fn end(&self) {
+    /// Stops work in the background.
+    pub(crate) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    fn build_aside(&self, tree: &TreeReader, work: &Work) {
-        // Whatever else wants the processor comes first. Of a thread that is all that is asked, and if the
-        // system refuses, it is only less polite.
+    fn build_in_background(&self, tree: &TreeReader, work: &BuildInput) {
+        // Other work on the processor has priority. If the system denies this, the build only competes with
+        // it.
         let _ = rustix::process::setpriority_process(None, 19);
-        // A panic must not leave behind that somebody is at it.
-        struct Ending<'a>(&'a Index);
-        impl Drop for Ending<'_> {
+        // A panic must reset `running` too.
+        struct ResetRunning<'a>(&'a Index);
+        impl Drop for ResetRunning<'_> {
             fn drop(&mut self) {
                 self.0.building().running = false;
             }
         }
-        let _ending = Ending(self);
+        let _reset = ResetRunning(self);
         self.build_now(tree, work);
     }
 
-    /// What there is of it now.
-    pub(crate) fn view(&self) -> Arc<View> {
-        self.view.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The current snapshot.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Puts another view in place of the one that there is.
-    fn publish(&self, change: impl FnOnce(&View) -> View) {
-        let mut view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
-        // Also what was under way when it was turned off comes to nothing.
-        *view = if self.is_ended() { Arc::default() } else { Arc::new(change(&view)) };
+    /// Replaces the current snapshot.
+    fn publish(&self, change: impl FnOnce(&Snapshot) -> Snapshot) {
+        let mut snapshot = self.snapshot.lock().unwrap_or_else(PoisonError::into_inner);
+        // Discards a build that was running when the index was stopped.
+        *snapshot = if self.is_stopped() { Arc::default() } else { Arc::new(change(&snapshot)) };
     }
 
-    fn building(&self) -> MutexGuard<'_, Building> {
+    fn building(&self) -> MutexGuard<'_, BuildState> {
         self.building.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

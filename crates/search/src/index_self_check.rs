@@ -1,56 +1,56 @@
-//! A net under the index: what it says is tried on some files now and then, when nobody waits.
+//! A self-check of the index: searches a sample of files without it, in the background.
 //!
-//! It should never catch anything. If it does, the index of that root is off from then on, and its status
-//! says why: slower, and right.
+//! It should never find an error. If it does, the index of that root is disabled and its status says why:
+//! slower, but right.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use toolcrib_fs::{Directory, Stamp, TreeReader, WholeRead};
 
-use crate::content_class::is_strange;
+use crate::content_class::needs_inspection;
 use crate::deadline::Deadline;
-use crate::index::{FileVerdict, Index, Narrowed, Work};
+use crate::index::{BuildInput, FileVerdict, Index, IndexQuery};
 use crate::line_matches::{MatchOptions, find};
-use crate::listing::{EntryOf, Listed};
+use crate::listing::{ListedDirectory, ListedKind};
 use crate::pattern::Pattern;
 
-/// So many files are tried at a time.
-const TRIED: usize = 400;
+/// Number of files in one check.
+const CHECKED_FILES: usize = 400;
 
-/// No file takes as long.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer than any file takes.
+const MATCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// No larger file is tried.
+/// Larger files are not checked.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Tries what an index says about a pattern on files of a tree; answers what is wrong, if anything is.
-pub(crate) fn cast(
+/// Compares the index with full searches of some files. Returns a description of the first error.
+pub(crate) fn find_missed_match(
     index: &Index,
     tree: &TreeReader,
-    work: &Work,
+    work: &BuildInput,
     pattern: &Pattern,
 ) -> Option<String> {
-    let narrowed = index.narrow(pattern, MAX_BYTES)?;
+    let query = index.query(pattern, MAX_BYTES)?;
     let count = work.directories.iter().filter(|listed| !listed.gone).count().max(1);
-    // Other directories each time.
+    // Starts at another directory each time.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let first = now.subsec_nanos() as usize % count;
-    let mut tried = 0;
+    let mut checked = 0;
     let mut buffer = Vec::new();
     for listed in work.directories.iter().cycle().skip(first).take(work.directories.len()) {
         let Some(directory) = (!listed.gone).then(|| tree.directory(&listed.path).ok()).flatten()
         else {
             continue;
         };
-        for entry in listed.entries.iter().filter(|entry| entry.kind == EntryOf::File) {
-            tried += 1;
-            if tried > TRIED || index.is_ended() {
+        for entry in listed.entries.iter().filter(|entry| entry.kind == ListedKind::File) {
+            checked += 1;
+            if checked > CHECKED_FILES || index.is_stopped() {
                 return None;
             }
             let name = listed.name(*entry);
             if let Ok(WholeRead::Whole(stamp)) = directory.take(name, MAX_BYTES, &mut buffer)
-                && is_wrong(&narrowed, pattern, &stamp, &buffer)
-                && is_still(&directory, listed, *entry, &stamp)
+                && misses_match(&query, pattern, &stamp, &buffer)
+                && is_unchanged(&directory, listed, *entry, &stamp)
             {
                 return Some(format!("a match was missed in {}", listed.path.join(name).display()));
             }
@@ -59,19 +59,19 @@ pub(crate) fn cast(
     None
 }
 
-/// Whether the index says that there is no match where there is one.
-fn is_wrong(narrowed: &Narrowed, pattern: &Pattern, stamp: &Stamp, bytes: &[u8]) -> bool {
-    let Some(place) = narrowed.view().find(stamp) else { return false };
-    // What must be looked at closely is not for here.
-    if is_strange(bytes) || std::str::from_utf8(bytes).is_err() {
+/// Whether the index excludes a match that exists.
+fn misses_match(query: &IndexQuery, pattern: &Pattern, stamp: &Stamp, bytes: &[u8]) -> bool {
+    let Some(position) = query.snapshot().find(stamp) else { return false };
+    // Files that need inspection are not checked here.
+    if needs_inspection(bytes) || std::str::from_utf8(bytes).is_err() {
         return false;
     }
     let never = || false;
     let matches = |text: &[u8]| {
-        let stop = Deadline::new(std::time::Instant::now() + PATIENCE, &never);
+        let stop = Deadline::new(std::time::Instant::now() + MATCH_TIMEOUT, &never);
         find(pattern, text, MatchOptions::count(1), &stop).count > 0
     };
-    match narrowed.verdict(place) {
+    match query.verdict(position) {
         FileVerdict::NoMatch | FileVerdict::Binary => matches(bytes),
         FileVerdict::Unknown => false,
         FileVerdict::Within(parts) => {
@@ -84,10 +84,10 @@ fn is_wrong(narrowed: &Narrowed, pattern: &Pattern, stamp: &Stamp, bytes: &[u8])
     }
 }
 
-/// Whether the file was not changed while it was looked at.
-fn is_still(
+/// Whether the file did not change while it was checked.
+fn is_unchanged(
     directory: &Directory,
-    listed: &Listed,
+    listed: &ListedDirectory,
     entry: crate::listing::Entry,
     stamp: &Stamp,
 ) -> bool {

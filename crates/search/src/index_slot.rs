@@ -1,48 +1,48 @@
-//! What is known of a file whose directory is watched: where it is in the index.
+//! The known index position of a file in a watched directory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::index::IndexPosition;
 
-/// A place, or none, and how often it was forgotten. Who finds out a place says what it knew before; if it
-/// was forgotten since, something has happened to the file, and what was found out is not noted.
+/// An index position, or none, and a counter of invalidations. A reader takes the version before it stats the
+/// file. If the slot was cleared since, the file may have changed, and the position is not stored.
 #[derive(Debug, Default)]
-pub(crate) struct Slot(AtomicU64);
+pub(crate) struct IndexSlot(AtomicU64);
 
-/// How often a slot was forgotten.
+/// How often a slot was cleared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Version(u64);
+pub(crate) struct SlotVersion(u64);
 
-const PLACE: u64 = (1 << IndexPosition::BITS) - 1;
+const POSITION_MASK: u64 = (1 << IndexPosition::BITS) - 1;
 
-impl Slot {
+impl IndexSlot {
     pub(crate) fn get(&self) -> Option<IndexPosition> {
-        IndexPosition::unpacked(self.0.load(Ordering::SeqCst) & PLACE)
+        IndexPosition::unpacked(self.0.load(Ordering::SeqCst) & POSITION_MASK)
     }
 
-    /// To be asked before anything else is.
-    pub(crate) fn version(&self) -> Version {
-        Version(self.0.load(Ordering::SeqCst) >> IndexPosition::BITS)
+    /// Must be read before the file is examined.
+    pub(crate) fn version(&self) -> SlotVersion {
+        SlotVersion(self.0.load(Ordering::SeqCst) >> IndexPosition::BITS)
     }
 
-    /// Notes a place, unless it was forgotten since.
-    pub(crate) fn put(&self, version: Version, place: IndexPosition) {
+    /// Stores a position, unless the slot was cleared after `version`.
+    pub(crate) fn put(&self, version: SlotVersion, position: IndexPosition) {
         let now = self.0.load(Ordering::SeqCst);
-        let Some(packed) = place.packed() else { return };
+        let Some(packed) = position.packed() else { return };
         if now >> IndexPosition::BITS == version.0 {
             let new = version.0 << IndexPosition::BITS | packed;
             let _ = self.0.compare_exchange(now, new, Ordering::SeqCst, Ordering::SeqCst);
         }
     }
 
-    pub(crate) fn forget(&self) {
+    pub(crate) fn clear(&self) {
         let forgotten = |now: u64| Some(((now >> IndexPosition::BITS) + 1) << IndexPosition::BITS);
         let _ = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, forgotten);
     }
 
-    /// The same, for a new listing of the directory.
-    pub(crate) fn carried(&self) -> Slot {
-        Slot(AtomicU64::new(self.0.load(Ordering::SeqCst)))
+    /// A copy, for a new listing of the directory.
+    pub(crate) fn copied(&self) -> IndexSlot {
+        IndexSlot(AtomicU64::new(self.0.load(Ordering::SeqCst)))
     }
 }
 
@@ -51,15 +51,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_forgotten_since_is_not_noted() {
-        let (slot, place) = (Slot::default(), IndexPosition::unpacked(0x1_4003).unwrap());
+    fn a_position_is_not_stored_after_the_slot_was_cleared() {
+        let (slot, position) = (IndexSlot::default(), IndexPosition::unpacked(0x1_4003).unwrap());
         let before = slot.version();
-        slot.put(before, place);
-        assert_eq!((slot.get(), slot.carried().get()), (Some(place), Some(place)));
-        slot.forget();
-        slot.put(before, place);
+        slot.put(before, position);
+        assert_eq!((slot.get(), slot.copied().get()), (Some(position), Some(position)));
+        slot.clear();
+        slot.put(before, position);
         assert_eq!(slot.get(), None);
-        slot.put(slot.version(), place);
-        assert_eq!(slot.get(), Some(place));
+        slot.put(slot.version(), position);
+        assert_eq!(slot.get(), Some(position));
     }
 }

@@ -1,4 +1,4 @@
-//! Looking for a pattern in a file that is too large to be held: window by window, each of whole lines.
+//! Searches a file that is too large for memory, in windows of whole lines.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -7,20 +7,20 @@ use std::ops::Range;
 use toolcrib_fs::{Directory, Stamp};
 
 use crate::grep::{BINARY, ChunkDecoder, Grep, Outcome};
-use crate::line_matches::{Finding, MatchOptions};
+use crate::line_matches::{MatchCollector, MatchOptions};
 
-/// So much is read at a time.
+/// Number of bytes read at a time.
 const READ_BYTES: u64 = 4 << 20;
 
-/// So much of the beginning tells what kind of text it is.
+/// Number of bytes at the beginning from which the encoding is detected.
 const SAMPLE_BYTES: usize = 1 << 20;
 
-/// A longer line is not held, so nothing is known of it.
+/// A longer line is not held in memory. It is reported as undecided.
 pub(crate) const MAX_LINE_BYTES: usize = 32 << 20;
 
 const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// Looks into a file of this stamp, in flat memory.
+/// Searches the file with this stat fingerprint, in constant memory.
 pub(crate) fn search(
     grep: &Grep<'_>,
     directory: &Directory,
@@ -32,33 +32,31 @@ pub(crate) fn search(
     let parts: Vec<Range<u64>> = (0..stamp.size.div_ceil(READ_BYTES))
         .map(|at| at * READ_BYTES..((at + 1) * READ_BYTES).min(stamp.size))
         .collect();
-    let mut stream = Stream::new(grep, keep);
+    let mut search = LargeFileSearch::new(grep, keep);
     let taken = directory.take_parts(name, &stamp, &parts, buffer, |at, part| {
-        if at == 0 && !stream.begin(part) {
+        if at == 0 && !search.detect_encoding(part) {
             return false;
         }
-        stream.read_to = at + part.len() as u64;
-        stream.feed(part, stream.read_to == stamp.size)
+        search.read_to = at + part.len() as u64;
+        search.feed(part, search.read_to == stamp.size)
     });
-    if stream.is_binary {
+    if search.is_binary {
         return Outcome::Binary;
     }
-    // A file that others write to is searched as it was read; one that was not read to its end is not known.
-    let to_the_end = stream.read_to == stamp.size || stream.is_enough();
-    if taken.is_err() || !(to_the_end || stream.stopped) {
+    // A file that is being written to is searched as it was read. A file that was not read to its end is not
+    // reported.
+    let to_the_end = search.read_to == stamp.size || search.is_finished();
+    if taken.is_err() || !(to_the_end || search.stopped) {
         return Outcome::Unreadable;
     }
-    let encoding = stream.encoding;
-    let mut hits = stream.finding.finish();
-    hits.stopped |= stream.stopped;
+    let encoding = search.encoding;
+    let mut hits = search.matches.finish();
+    hits.stopped |= search.stopped;
     hits.encoding = encoding;
-    match hits.is_nothing() {
-        true => Outcome::Nothing,
-        false => Outcome::Found(hits, stamp),
-    }
+    if hits.is_empty() { Outcome::Nothing } else { Outcome::Found(hits, stamp) }
 }
 
-/// A file that is no text, as it is.
+/// Passes the bytes of a binary file through.
 struct AsBytes;
 
 impl ChunkDecoder for AsBytes {
@@ -71,27 +69,27 @@ impl ChunkDecoder for AsBytes {
     }
 }
 
-struct Stream<'a> {
+struct LargeFileSearch<'a> {
     grep: &'a Grep<'a>,
-    finding: Finding,
-    pieces: Option<Box<dyn ChunkDecoder>>,
+    matches: MatchCollector,
+    decoder: Option<Box<dyn ChunkDecoder>>,
     encoding: Option<&'static str>,
-    /// What is held: lines that may be shown before the next hit, then what is not searched.
+    /// Lines that may be shown before the next match, then lines that are not searched yet.
     window: Vec<u8>,
     searched: usize,
-    /// The line that the window ends in is too long, and the rest of it is passed over.
+    /// The current line is too long, and the rest of it is skipped.
     in_long_line: bool,
     read_to: u64,
     is_binary: bool,
     stopped: bool,
 }
 
-impl<'a> Stream<'a> {
-    fn new(grep: &'a Grep<'a>, keep: MatchOptions) -> Stream<'a> {
-        Stream {
+impl<'a> LargeFileSearch<'a> {
+    fn new(grep: &'a Grep<'a>, keep: MatchOptions) -> LargeFileSearch<'a> {
+        LargeFileSearch {
             grep,
-            finding: Finding::new(keep),
-            pieces: None,
+            matches: MatchCollector::new(keep),
+            decoder: None,
             encoding: None,
             window: Vec::new(),
             searched: 0,
@@ -102,29 +100,29 @@ impl<'a> Stream<'a> {
         }
     }
 
-    /// Sees from its beginning what kind of text it is; answers whether it is searched.
-    fn begin(&mut self, part: &[u8]) -> bool {
+    /// Detects the encoding. Returns whether the file is searched.
+    fn detect_encoding(&mut self, part: &[u8]) -> bool {
         let sample = &part[..part.len().min(SAMPLE_BYTES)];
-        self.pieces = self.grep.letters.pieces(sample);
-        if self.pieces.is_none() && self.grep.named {
-            self.pieces = Some(Box::new(AsBytes));
+        self.decoder = self.grep.letters.pieces(sample);
+        if self.decoder.is_none() && self.grep.named {
+            self.decoder = Some(Box::new(AsBytes));
         }
-        self.is_binary = self.pieces.is_none();
-        self.encoding = self.pieces.as_ref().and_then(|pieces| pieces.encoding());
+        self.is_binary = self.decoder.is_none();
+        self.encoding = self.decoder.as_ref().and_then(|decoder| decoder.encoding());
         !self.is_binary
     }
 
-    /// Takes the next part; answers whether another is of use.
+    /// Searches the next part. Returns whether another part is needed.
     fn feed(&mut self, part: &[u8], is_last: bool) -> bool {
-        if self.grep.stop.now() {
+        if self.grep.stop.is_over() {
             self.stopped = true;
             return false;
         }
-        let Some(pieces) = &mut self.pieces else { return false };
+        let Some(decoder) = &mut self.decoder else { return false };
         let is_first = self.window.is_empty() && self.searched == 0 && !self.in_long_line;
-        let letters = pieces.feed(part, is_last);
+        let letters = decoder.feed(part, is_last);
         let mut letters = &letters[..];
-        if is_first && self.finding.is_at_beginning() {
+        if is_first && self.matches.is_at_beginning() {
             letters = letters.strip_prefix(UTF8_BOM).unwrap_or(letters);
         }
         if self.in_long_line {
@@ -134,38 +132,37 @@ impl<'a> Stream<'a> {
         }
         self.window.extend_from_slice(letters);
         let new = &self.window[self.searched..];
-        let whole = match is_last {
-            true => self.window.len(),
-            false => {
-                memchr::memrchr(b'\n', new).map_or(self.searched, |end| self.searched + end + 1)
-            }
+        let whole = if is_last {
+            self.window.len()
+        } else {
+            memchr::memrchr(b'\n', new).map_or(self.searched, |end| self.searched + end + 1)
         };
         if whole > self.searched {
-            let Stream { grep, finding, window, searched, .. } = self;
-            finding.find(grep.pattern, &window[..whole], *searched, grep.stop);
+            let LargeFileSearch { grep, matches, window, searched, .. } = self;
+            matches.find(grep.pattern, &window[..whole], *searched, grep.stop);
             self.searched = whole;
         }
         if !is_last && self.window.len() - self.searched > MAX_LINE_BYTES {
-            self.finding.pass_over(&self.window, self.searched);
+            self.matches.mark_undecided(&self.window, self.searched);
             self.window.truncate(self.searched);
             self.window.push(b'\n');
             self.searched += 1;
             self.in_long_line = true;
         }
-        self.forget();
-        self.stopped = self.finding.is_stopped();
-        !self.is_enough() && !self.stopped
+        self.drop_searched();
+        self.stopped = self.matches.is_stopped();
+        !self.is_finished() && !self.stopped
     }
 
-    /// Whether all hits and lines are there that are wanted.
-    fn is_enough(&self) -> bool {
-        self.finding.is_enough()
+    /// Whether all wanted matches and context lines were found.
+    fn is_finished(&self) -> bool {
+        self.matches.is_finished()
     }
 
-    /// Drops what is searched, but for lines that may be shown before a hit.
-    fn forget(&mut self) {
-        let kept = self.finding.start_of_context(&self.window[..self.searched]);
-        self.finding.forget(&self.window, kept);
+    /// Drops the searched lines, except those that may be shown before a match.
+    fn drop_searched(&mut self) {
+        let kept = self.matches.start_of_context(&self.window[..self.searched]);
+        self.matches.discard(&self.window, kept);
         self.window.drain(..kept);
         self.searched -= kept;
     }

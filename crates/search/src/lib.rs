@@ -1,11 +1,13 @@
-//! Finding files by name and lines by pattern: exactly what is on disk now, in a stable order, bounded.
+//! Finds files by name and lines by pattern. Results are exact for the current disk content, in a stable
+//! order, and bounded.
 //!
-//! [`walk()`] lists a tree through `toolcrib-fs`, which opens every directory from its root's handle and
-//! follows no link; what ignore files prune is counted on the way. [`Glob`] and [`FileFilter`] choose
-//! among names. [`Pattern`] is what to look for in a text, [`grep()`] looks for it in many files at once
-//! and hands out what it finds in the order of the list, so that who has enough can say so.
+//! [`walk()`] lists a tree through `toolcrib-fs`, which opens every directory from its root's descriptor and
+//! follows no symlink; it counts the entries that ignore files prune. [`Glob`] and [`FileFilter`] select
+//! paths. [`Pattern`] is a compiled search pattern. [`grep()`] searches many files in parallel and delivers
+//! the results in the order of the listing, so that the caller can stop early.
 //!
-//! Nothing here knows tools or replies. In which encoding a text is, the caller knows ([`Letters`]).
+//! This crate knows nothing about tools or replies. The caller supplies the decoding of other encodings
+//! ([`Decoder`]).
 
 mod backtrack;
 mod basename_glob;
@@ -51,7 +53,7 @@ pub use index::{IndexSettings, IndexStatus};
 pub use line_matches::{LineMatches, MatchOptions, ShownLine, Undecided};
 pub use listing::{FileId, Listing, Pruned};
 pub use listing_cache::ListingCaches;
-pub use parallel_ordered::in_order;
+pub use parallel_ordered::map_in_order;
 pub use pattern::{LineReason, Pattern, PatternError, PatternOptions, PatternSyntax};
 pub use rank::Rank;
 pub use walk::{VERSION_CONTROL, Walk, walk};

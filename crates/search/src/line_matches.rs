@@ -1,4 +1,4 @@
-//! What a pattern finds in one text: how often, and the lines to show.
+//! The matches of a pattern in one text: their number, and the lines to show.
 
 use std::ops::Range;
 
@@ -9,39 +9,39 @@ use crate::deadline::Deadline;
 use crate::pattern::{Engine, Pattern};
 use crate::rank::is_definition;
 
-/// What is wanted of the hits in one text.
+/// Limits and context lines of a search in one text.
 #[derive(Debug, Clone, Copy)]
 pub struct MatchOptions {
-    /// So many hits from the beginning are not shown.
+    /// Number of matches at the beginning that are not shown.
     pub skip: u64,
-    /// So many are shown.
+    /// Maximum number of matches that are shown.
     pub most: u64,
-    /// Counting ends here.
+    /// Counting stops at this number.
     pub count_to: u64,
-    /// Lines shown before a hit.
+    /// Lines shown before a match.
     pub before: u64,
-    /// Lines shown after a hit.
+    /// Lines shown after a match.
     pub after: u64,
 }
 
 impl MatchOptions {
-    /// No line is shown, hits are counted up to a number.
+    /// Shows no line and counts matches up to `count_to`.
     pub fn count(count_to: u64) -> MatchOptions {
         MatchOptions { skip: 0, most: 0, count_to, before: 0, after: 0 }
     }
 }
 
-/// What was found in one text.
+/// The matches in one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LineMatches {
-    /// How many lines matched, or how often it did, if matches go over lines.
+    /// Number of matching lines, or of matches if matches may span lines.
     pub count: u64,
-    /// Whether one of the first hits looks like the definition of what was looked for.
+    /// Whether one of the first matches looks like a definition.
     pub definition: bool,
-    /// Lines of which nothing is known, because the pattern backtracks too much there. Where matches go over
-    /// lines, one stands for all that come behind it.
+    /// Lines on which the pattern backtracks too much. If matches may span lines, one line stands for the
+    /// rest of the text.
     pub undecided: Undecided,
-    /// Time was over before the end of the text.
+    /// The deadline passed before the end of the text.
     pub stopped: bool,
     /// The lines to show, in order.
     pub lines: Vec<ShownLine>,
@@ -50,68 +50,73 @@ pub struct LineMatches {
 }
 
 impl LineMatches {
-    /// Whether the whole text is known to have no match.
-    pub(crate) fn is_nothing(&self) -> bool {
+    /// Whether the whole text certainly has no match.
+    pub(crate) fn is_empty(&self) -> bool {
         self.count == 0 && self.undecided.count == 0 && !self.stopped
     }
 }
 
-/// Lines of which nothing is known.
+/// Undecided lines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Undecided {
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// The numbers of the first, from 1.
+    /// The first line numbers, from 1.
     pub first: Vec<u64>,
 }
 
-/// So many lines of which nothing is known are named.
-const NAMED_LINES: usize = 3;
+/// Number of undecided lines that are named.
+const MAX_NAMED_LINES: usize = 3;
 
 /// A line to show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownLine {
     /// Its number, from 1.
     pub number: u64,
-    /// Which hit of the text it belongs to, from 0; nothing, if it only stands beside one.
+    /// The number of its match in the text, from 0. `None` for a context line.
     pub hit: Option<u64>,
-    /// What it says, or the part around the match.
+    /// The line, or the part around the match.
     pub text: Vec<u8>,
-    /// Where the match begins in the line, in characters from 1.
+    /// The column of the match, in characters from 1.
     pub column: u64,
-    /// Characters before the part that is shown.
+    /// Number of characters before the shown part.
     pub before: u64,
-    /// Characters after it.
+    /// Number of characters after the shown part.
     pub after: u64,
 }
 
-/// A line of so many bytes is shown whole.
-const WHOLE_BYTES: usize = 500;
+/// A line of at most this length is shown whole.
+const MAX_WHOLE_LINE_BYTES: usize = 500;
 
-/// Of a longer one, so much before the match and so much from where it begins.
-const BEFORE_MATCH: usize = 100;
-const FROM_MATCH: usize = 200;
+/// The part of a longer line that is shown, before and from the start of the match.
+const BYTES_BEFORE_MATCH: usize = 100;
+const BYTES_FROM_MATCH: usize = 200;
 
-/// A match over so many lines is shown by its first ones.
+/// A longer match is shown by its first lines.
 const MAX_MATCH_LINES: u64 = 50;
 
-/// So many hits are looked at for a definition.
+/// Number of matches that are examined for a definition.
 const DEFINITION_HITS: u64 = 50;
 
-/// Looks for a pattern in a text whose lines end with `\n`.
+/// Searches a text whose lines end in `\n`.
 pub(crate) fn find(
     pattern: &Pattern,
     text: &[u8],
-    keep: MatchOptions,
+    options: MatchOptions,
     stop: &Deadline<'_>,
 ) -> LineMatches {
-    let mut finding = Finding::new(keep);
-    finding.find(pattern, text, 0, stop);
-    finding.finish()
+    let mut collector = MatchCollector::new(options);
+    collector.find(pattern, text, 0, stop);
+    collector.finish()
 }
 
-/// Finds one line after the other; the engine may tell only where one might be.
-fn line_by_line(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut In<'_>) {
+/// Searches line by line. The engine may return a candidate line only.
+fn line_by_line(
+    text: &[u8],
+    from: usize,
+    matcher: &impl Matcher,
+    collector: &mut WindowCollector<'_>,
+) {
     let mut at = from;
     while at < text.len() {
         let Ok(Some(kind)) = matcher.find_candidate_line(&text[at..]) else { return };
@@ -128,60 +133,65 @@ fn line_by_line(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut 
         if !is_certain && !matcher.is_match(inner).unwrap_or(false) {
             continue;
         }
-        let needs_place = finding.state.needs_place();
-        let place = || match matcher.find(inner) {
+        let needs_match_range = collector.state.needs_match_range();
+        let range = || match matcher.find(inner) {
             Ok(Some(found)) => found.start()..found.end(),
             _ => 0..0,
         };
-        let matched = if needs_place { place() } else { 0..0 };
-        if !finding.hit(line.clone(), line.start + matched.start..line.start + matched.end) {
+        let matched = if needs_match_range { range() } else { 0..0 };
+        if !collector.add_hit(line.clone(), line.start + matched.start..line.start + matched.end) {
             return;
         }
     }
 }
 
-/// Finds matches that may go over several lines.
-fn over_lines(text: &[u8], from: usize, matcher: &impl Matcher, finding: &mut In<'_>) {
+/// Searches for matches that may span lines.
+fn over_lines(
+    text: &[u8],
+    from: usize,
+    matcher: &impl Matcher,
+    collector: &mut WindowCollector<'_>,
+) {
     let mut at = from;
     while at <= text.len() {
         let Ok(Some(found)) = matcher.find_at(text, at) else { return };
         at = if found.is_empty() { found.end() + 1 } else { found.end() };
-        if !finding.matched(found.start()..found.end()) {
+        if !collector.add_match(found.start()..found.end()) {
             return;
         }
     }
 }
 
-/// The line that a place is in, without its `\n`.
+/// The line that contains an offset, without its `\n`.
 pub(crate) fn line_around(text: &[u8], at: usize) -> Range<usize> {
     let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |before| before + 1);
     let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |after| at + after);
     start..end
 }
 
-/// What was found so far, in one text or in several windows of a larger one.
+/// Collects matches from one text, or from the windows of a larger one.
 #[derive(Debug)]
-pub(crate) struct Finding {
-    keep: MatchOptions,
+pub(crate) struct MatchCollector {
+    options: MatchOptions,
     hits: LineMatches,
-    /// Where line numbers are counted up to, and the number there.
+    /// The offset up to which lines are counted, and the line number there.
     counted: usize,
     number: u64,
-    /// The same for lines that are named only.
+    /// Offset and line number as above, but counted only for undecided lines.
     named: (usize, u64),
-    /// Lines up to here are shown already.
+    /// Lines before this offset are already shown.
     shown_to: usize,
-    /// Lines still to be shown after the last hit.
-    owed: u64,
+    /// Number of context lines still to be shown after the last match.
+    context_due: u64,
 }
 
-impl Finding {
-    pub(crate) fn new(keep: MatchOptions) -> Finding {
+impl MatchCollector {
+    pub(crate) fn new(options: MatchOptions) -> MatchCollector {
         let (hits, named) = (LineMatches::default(), (0, 1));
-        Finding { keep, hits, counted: 0, number: 1, named, shown_to: 0, owed: 0 }
+        MatchCollector { options, hits, counted: 0, number: 1, named, shown_to: 0, context_due: 0 }
     }
 
-    /// Looks for a pattern in a text, from a line on.
+    /// Searches a text from the offset of a line.
     pub(crate) fn find(
         &mut self,
         pattern: &Pattern,
@@ -189,45 +199,44 @@ impl Finding {
         from: usize,
         stop: &Deadline<'_>,
     ) {
-        let mut finding = In { state: self, text };
-        if finding.state.wants_hits() {
+        let mut collector = WindowCollector { state: self, text };
+        if collector.state.wants_hits() {
             match &pattern.engine {
                 Engine::Linear(matcher) if pattern.multiline => {
-                    over_lines(text, from, matcher, &mut finding);
+                    over_lines(text, from, matcher, &mut collector);
                 }
-                Engine::Linear(matcher) => line_by_line(text, from, matcher, &mut finding),
+                Engine::Linear(matcher) => line_by_line(text, from, matcher, &mut collector),
                 Engine::Backtracking(backtracker) => {
-                    finding.backtrack(backtracker, from, pattern.multiline, stop);
+                    collector.backtrack(backtracker, from, pattern.multiline, stop);
                 }
             }
         }
-        finding.pay(text.len());
+        collector.show_context_after(text.len());
     }
 
-    /// All of it.
     pub(crate) fn finish(self) -> LineMatches {
         self.hits
     }
 
-    /// Whether no further line is of use.
-    pub(crate) fn is_enough(&self) -> bool {
-        !self.wants_hits() && self.owed == 0
+    /// Whether no further line is needed.
+    pub(crate) fn is_finished(&self) -> bool {
+        !self.wants_hits() && self.context_due == 0
     }
 
-    /// Whether time was over before the end of a text.
+    /// Whether the deadline passed before the end of a text.
     pub(crate) fn is_stopped(&self) -> bool {
         self.hits.stopped
     }
 
-    /// Whether nothing was passed yet.
+    /// Whether nothing was discarded or counted yet.
     pub(crate) fn is_at_beginning(&self) -> bool {
         self.number == 1 && self.counted == 0
     }
 
-    /// Where the lines begin that may be shown before a hit that comes behind this text.
+    /// The start of the lines that may be shown before a match that follows this text.
     pub(crate) fn start_of_context(&self, text: &[u8]) -> usize {
         let mut start = text.len();
-        for _ in 0..self.keep.before {
+        for _ in 0..self.options.before {
             if start == 0 {
                 break;
             }
@@ -236,8 +245,8 @@ impl Finding {
         start
     }
 
-    /// Lets go of the beginning of a text: from here on it begins behind that.
-    pub(crate) fn forget(&mut self, text: &[u8], bytes: usize) {
+    /// Discards the first bytes of a text. Offsets then refer to the rest.
+    pub(crate) fn discard(&mut self, text: &[u8], bytes: usize) {
         let lines = |from: usize| {
             memchr::memchr_iter(b'\n', text.get(from..bytes).unwrap_or_default()).count() as u64
         };
@@ -248,30 +257,30 @@ impl Finding {
         self.shown_to = self.shown_to.saturating_sub(bytes);
     }
 
-    /// Notes that nothing is known of the line at a place.
-    pub(crate) fn pass_over(&mut self, text: &[u8], at: usize) {
-        In { state: self, text }.undecided(at..text.len());
+    /// Reports the line at an offset as undecided.
+    pub(crate) fn mark_undecided(&mut self, text: &[u8], at: usize) {
+        WindowCollector { state: self, text }.add_undecided(at..text.len());
     }
 
     fn wants_hits(&self) -> bool {
-        self.hits.count < self.keep.count_to
+        self.hits.count < self.options.count_to
     }
 
-    /// Whether it matters where in its line the next hit is.
-    fn needs_place(&self) -> bool {
-        let shown = self.hits.count >= self.keep.skip
-            && self.hits.count < self.keep.skip.saturating_add(self.keep.most);
+    /// Whether the position of the next match in its line is needed.
+    fn needs_match_range(&self) -> bool {
+        let shown = self.hits.count >= self.options.skip
+            && self.hits.count < self.options.skip.saturating_add(self.options.most);
         shown || (!self.hits.definition && self.hits.count < DEFINITION_HITS)
     }
 }
 
-/// What is found in one text or window.
-struct In<'a> {
-    state: &'a mut Finding,
+/// The matches in one text or window.
+struct WindowCollector<'a> {
+    state: &'a mut MatchCollector,
     text: &'a [u8],
 }
 
-impl In<'_> {
+impl WindowCollector<'_> {
     fn backtrack(
         &mut self,
         backtracker: &Backtracker,
@@ -280,30 +289,31 @@ impl In<'_> {
         stop: &Deadline<'_>,
     ) {
         let text = &self.text[from..];
-        let most = self.state.keep.count_to - self.state.hits.count;
-        let looked_to = backtracker.look(text, multiline, most, stop, &mut |found| match found {
-            Found::Match(place) => self.matched(place.start + from..place.end + from),
-            Found::Undecided(line) => self.undecided(line.start + from..line.end + from),
-        });
-        self.state.hits.stopped = looked_to < text.len();
+        let most = self.state.options.count_to - self.state.hits.count;
+        let searched_to =
+            backtracker.search(text, multiline, most, stop, &mut |found| match found {
+                Found::Match(range) => self.add_match(range.start + from..range.end + from),
+                Found::Undecided(line) => self.add_undecided(line.start + from..line.end + from),
+            });
+        self.state.hits.stopped = searched_to < text.len();
     }
 
-    /// Takes a match, which may go over several lines; answers whether another is of use.
-    fn matched(&mut self, place: Range<usize>) -> bool {
-        let first = line_around(self.text, place.start);
+    /// Adds a match, which may span lines. Returns whether another is wanted.
+    fn add_match(&mut self, range: Range<usize>) -> bool {
+        let first = line_around(self.text, range.start);
         if first.start >= self.text.len() {
             return false;
         }
-        // The end of the last line is not the beginning of another.
-        let last = line_around(self.text, place.end.max(place.start + 1) - 1);
-        self.hit(first.start..last.end, place)
+        // A match that ends with a line end does not include the next line.
+        let last = line_around(self.text, range.end.max(range.start + 1) - 1);
+        self.add_hit(first.start..last.end, range)
     }
 
-    /// Notes a line of which nothing is known; answers whether more is of use.
-    fn undecided(&mut self, line: Range<usize>) -> bool {
+    /// Adds an undecided line. Returns whether more results are wanted.
+    fn add_undecided(&mut self, line: Range<usize>) -> bool {
         let undecided = &mut self.state.hits.undecided;
         undecided.count += 1;
-        if undecided.first.len() < NAMED_LINES {
+        if undecided.first.len() < MAX_NAMED_LINES {
             let (counted, number) = &mut self.state.named;
             let passed = self.text.get(*counted..line.start).unwrap_or_default();
             *number += memchr::memchr_iter(b'\n', passed).count() as u64;
@@ -313,38 +323,39 @@ impl In<'_> {
         true
     }
 
-    /// Takes a hit; answers whether another is of use.
-    fn hit(&mut self, lines: Range<usize>, place: Range<usize>) -> bool {
+    /// Adds a match with its lines. Returns whether another is wanted.
+    fn add_hit(&mut self, lines: Range<usize>, range: Range<usize>) -> bool {
         let at = self.state.hits.count;
         self.state.hits.count += 1;
         if !self.state.hits.definition && at < DEFINITION_HITS {
-            self.state.hits.definition = is_definition(self.text, &lines, &place);
+            self.state.hits.definition = is_definition(self.text, &lines, &range);
         }
-        let wanted = at >= self.state.keep.skip && at - self.state.keep.skip < self.state.keep.most;
+        let wanted =
+            at >= self.state.options.skip && at - self.state.options.skip < self.state.options.most;
         if wanted {
-            self.pay(lines.start);
-            self.show_before(lines.start);
-            self.show_match(&lines, place.start);
-            self.state.owed = self.state.keep.after;
+            self.show_context_after(lines.start);
+            self.show_context_before(lines.start);
+            self.show_match(&lines, range.start);
+            self.state.context_due = self.state.options.after;
         } else {
-            self.pay(lines.start);
-            self.state.owed = 0;
+            self.show_context_after(lines.start);
+            self.state.context_due = 0;
         }
-        self.state.hits.count < self.state.keep.count_to
+        self.state.hits.count < self.state.options.count_to
     }
 
-    /// Shows what is owed after the last hit, up to the next one.
-    fn pay(&mut self, until: usize) {
-        while self.state.owed > 0 && self.state.shown_to < until.min(self.text.len()) {
+    /// Shows the context lines that are due after the last match, up to `until`.
+    fn show_context_after(&mut self, until: usize) {
+        while self.state.context_due > 0 && self.state.shown_to < until.min(self.text.len()) {
             let line = line_around(self.text, self.state.shown_to);
             self.push(line, None);
-            self.state.owed -= 1;
+            self.state.context_due -= 1;
         }
     }
 
-    fn show_before(&mut self, until: usize) {
+    fn show_context_before(&mut self, until: usize) {
         let mut start = until;
-        for _ in 0..self.state.keep.before {
+        for _ in 0..self.state.options.before {
             if start <= self.state.shown_to {
                 break;
             }
@@ -358,57 +369,56 @@ impl In<'_> {
         }
     }
 
-    fn show_match(&mut self, lines: &Range<usize>, place: usize) {
+    fn show_match(&mut self, lines: &Range<usize>, range: usize) {
         let mut start = lines.start.max(self.state.shown_to);
         let mut shown = 0;
         while start < self.text.len() && start <= lines.end && shown < MAX_MATCH_LINES {
             let line = line_around(self.text, start);
             start = line.end + 1;
             shown += 1;
-            let place = place.clamp(line.start, line.end) - line.start;
-            self.push(line, Some(place));
+            let range = range.clamp(line.start, line.end) - line.start;
+            self.push(line, Some(range));
         }
     }
 
-    fn push(&mut self, line: Range<usize>, place: Option<usize>) {
+    fn push(&mut self, line: Range<usize>, range: Option<usize>) {
         let passed = &self.text[self.state.counted..line.start];
         self.state.number += memchr::memchr_iter(b'\n', passed).count() as u64;
         self.state.counted = line.start;
         self.state.shown_to = (line.end + 1).min(self.text.len());
         let bytes = &self.text[line];
         let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-        let hit = place.map(|_| self.state.hits.count - 1);
-        self.state.hits.lines.push(shown(self.state.number, bytes, place, hit));
+        let hit = range.map(|_| self.state.hits.count - 1);
+        self.state.hits.lines.push(shown_line(self.state.number, bytes, range, hit));
     }
 }
 
-fn shown(number: u64, line: &[u8], place: Option<usize>, hit: Option<u64>) -> ShownLine {
-    let at = place.unwrap_or(0).min(line.len());
-    let part = match line.len() <= WHOLE_BYTES {
-        true => 0..line.len(),
-        false => {
-            let start = boundary(line, at.saturating_sub(BEFORE_MATCH));
-            start..boundary(line, (at + FROM_MATCH).min(line.len()))
-        }
+fn shown_line(number: u64, line: &[u8], range: Option<usize>, hit: Option<u64>) -> ShownLine {
+    let at = range.unwrap_or(0).min(line.len());
+    let part = if line.len() <= MAX_WHOLE_LINE_BYTES {
+        0..line.len()
+    } else {
+        let start = char_start(line, at.saturating_sub(BYTES_BEFORE_MATCH));
+        start..char_start(line, (at + BYTES_FROM_MATCH).min(line.len()))
     };
     ShownLine {
         number,
         hit,
         text: line[part.clone()].to_vec(),
-        column: chars(&line[..at]) + 1,
-        before: chars(&line[..part.start]),
-        after: chars(&line[part.end..]),
+        column: count_chars(&line[..at]) + 1,
+        before: count_chars(&line[..part.start]),
+        after: count_chars(&line[part.end..]),
     }
 }
 
-/// The place itself, or the beginning of the character that it is in.
-fn boundary(line: &[u8], at: usize) -> usize {
+/// The offset, moved back to the start of a character.
+fn char_start(line: &[u8], at: usize) -> usize {
     let back = (0..4).find(|back| {
         at.checked_sub(*back).is_none_or(|at| line.get(at).is_none_or(|byte| byte & 0xc0 != 0x80))
     });
     at.saturating_sub(back.unwrap_or(0))
 }
 
-fn chars(bytes: &[u8]) -> u64 {
+fn count_chars(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64
 }

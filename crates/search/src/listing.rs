@@ -1,4 +1,4 @@
-//! What a walk found: directories with their names in order, and what was left out.
+//! The result of a walk: directories with their names in order, and the pruned entries.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -9,84 +9,84 @@ use toolcrib_fs::{Directory, Stamp, TreeReader};
 
 use crate::candidate::Candidate;
 use crate::ignore_rules::IgnoreFiles;
-use crate::index_slot::{Slot, Version};
-use crate::mtime_cache::{Times, modified};
-use crate::walk::Scope;
+use crate::index_slot::{IndexSlot, SlotVersion};
+use crate::mtime_cache::{MtimeCache, modified};
+use crate::walk::RuleScope;
 use crate::watch_state::WatchState;
 
-/// The files of a tree. Directories hold their names in one piece, so that a file costs its name and
-/// sixteen bytes.
+/// The files of a tree. A directory holds its names in one buffer, so that a file costs its name and sixteen
+/// bytes.
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// Every directory but the first is an entry of one before it.
-    pub(crate) directories: Arc<Vec<Arc<Listed>>>,
-    /// The one where the listing begins.
+    /// Every directory but the first is an entry of an earlier one.
+    pub(crate) directories: Arc<Vec<Arc<ListedDirectory>>>,
+    /// The directory where the listing begins.
     pub(crate) top: u32,
-    /// Whether the walk came to its end.
+    /// Whether the walk finished before its deadline.
     pub complete: bool,
-    /// Whether its directories are those of the whole root, which are kept.
-    pub(crate) hot: bool,
-    /// What was found out about it, perhaps for an earlier question.
-    pub(crate) summary: Arc<Summary>,
+    /// Whether its directories are the cached ones of the whole root.
+    pub(crate) is_cached: bool,
+    /// Derived values, perhaps computed by an earlier call.
+    pub(crate) summary: Arc<ListingSummary>,
 }
 
-/// What is asked of every listing, and the same as long as no directory changes.
+/// Derived values that stay valid as long as no directory changes.
 #[derive(Debug, Default)]
-pub(crate) struct Summary {
-    /// Files and links, in the order of their paths.
+pub(crate) struct ListingSummary {
+    /// Files and symlinks, in path order.
     entries: OnceLock<Arc<[FileId]>>,
-    /// The same without links.
+    /// Files without symlinks, in path order.
     files: OnceLock<Arc<[FileId]>>,
     pruned: OnceLock<Pruned>,
 }
 
 /// One directory of a listing.
 #[derive(Debug, Default)]
-pub(crate) struct Listed {
-    /// From the root.
+pub(crate) struct ListedDirectory {
+    /// Relative to the root.
     pub(crate) path: PathBuf,
-    /// Whether its name, or one above it within the walk, begins with a dot.
+    /// Whether its name, or a directory name above it within the walk, begins with a dot.
     pub(crate) hidden: bool,
     pub(crate) names: Vec<u8>,
-    /// In the order of their names.
+    /// In name order.
     pub(crate) entries: Vec<Entry>,
     pub(crate) pruned: Pruned,
-    /// As it was just before it was read; nothing, if it may have changed since without a trace.
+    /// The stat fingerprint just before it was read. `None` if it was racy.
     pub(crate) stamp: Option<Stamp>,
-    /// The rules that it was entered with, and those that hold in it.
-    pub(crate) above: Scope,
-    pub(crate) rules: Scope,
-    /// The ignore files that it has, each with its stamp; a repository need not have one of excludes.
+    /// The rules that it inherits, and the rules that apply in it.
+    pub(crate) inherited_rules: RuleScope,
+    pub(crate) rules: RuleScope,
+    /// Its ignore files, with their stat fingerprints. A repository need not have an exclude file.
     pub(crate) ignore_files: IgnoreFiles,
     pub(crate) ignore_stamps: Vec<(Option<Stamp>, PathBuf)>,
-    /// It is not there any more, and nothing leads here.
+    /// It no longer exists, and no entry refers to it.
     pub(crate) gone: bool,
-    /// Which directory it was.
+    /// Device and inode.
     pub(crate) identity: Option<(u64, u64)>,
     /// Whether it is watched.
     pub(crate) state: WatchState,
-    /// For each entry, what is known of the file; of use only while the directory is watched.
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) times: Times,
+    /// The index position of each entry. Valid only while the directory is watched.
+    pub(crate) slots: Vec<IndexSlot>,
+    pub(crate) mtimes: MtimeCache,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     start: u32,
     length: u16,
-    pub(crate) kind: EntryOf,
+    pub(crate) kind: ListedKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EntryOf {
+pub(crate) enum ListedKind {
     File,
-    Link,
-    /// Which directory of the listing it is.
+    Symlink,
+    /// Position of the directory in the listing.
     Directory(u32),
 }
 
-/// Whether there are at least so many files, links and directories.
-pub(crate) fn has_entries(directories: &[Arc<Listed>], least: u64) -> bool {
+/// Whether there are at least `least` files, symlinks and directories.
+pub(crate) fn has_at_least(directories: &[Arc<ListedDirectory>], least: u64) -> bool {
     let mut count = 0;
     let mut counts = directories.iter().map(|listed| {
         count += listed.entries.len() as u64;
@@ -95,40 +95,40 @@ pub(crate) fn has_entries(directories: &[Arc<Listed>], least: u64) -> bool {
     least == 0 || counts.any(|count| count >= least)
 }
 
-/// Nothing that was noted of any file holds any more; what is watched still is.
-pub(crate) fn forget_all(directories: &[Arc<Listed>]) {
-    directories.iter().for_each(|listed| listed.state.forget(&listed.slots));
+/// Invalidates everything that is known about files. Watches stay.
+pub(crate) fn invalidate_all(directories: &[Arc<ListedDirectory>]) {
+    directories.iter().for_each(|listed| listed.state.invalidate(&listed.slots));
 }
 
-/// A file of a listing.
+/// Identifies a file of a listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileId {
     pub(crate) directory: u32,
     pub(crate) entry: u32,
 }
 
-/// What a walk left out, or could not see.
+/// The entries that a walk left out.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Pruned {
-    /// Files that ignore files, or habit, leave out.
+    /// Number of files that are ignored by ignore files or by default.
     pub ignored_files: u64,
-    /// Directories of that kind, which were not entered.
+    /// Number of ignored directories. They were not entered.
     pub ignored_directories: u64,
-    /// The first of them, directories with a slash at their end.
+    /// The first ignored paths. Directories end with a slash.
     pub ignored_names: Vec<PathBuf>,
-    /// Directories that could not be read.
+    /// Number of directories that could not be read.
     pub unreadable: u64,
     /// The first of them.
     pub unreadable_names: Vec<PathBuf>,
-    /// Directories whose path is longer than the system takes.
+    /// Number of directories whose path is longer than the system limit.
     pub too_deep: u64,
 }
 
-/// So many of what was left out are named.
-pub(crate) const NAMED: usize = 5;
+/// Number of pruned paths that are named.
+pub(crate) const MAX_NAMED: usize = 5;
 
 impl Pruned {
-    /// How much was left out by rules.
+    /// Number of ignored files and directories.
     pub fn ignored(&self) -> u64 {
         self.ignored_files + self.ignored_directories
     }
@@ -144,12 +144,12 @@ impl Pruned {
 }
 
 fn add_names(names: &mut Vec<PathBuf>, more: &[PathBuf]) {
-    let room = NAMED - names.len().min(NAMED);
+    let room = MAX_NAMED - names.len().min(MAX_NAMED);
     names.extend(more.iter().take(room).cloned());
 }
 
-impl Listed {
-    pub(crate) fn push(&mut self, name: &OsStr, kind: EntryOf) {
+impl ListedDirectory {
+    pub(crate) fn push(&mut self, name: &OsStr, kind: ListedKind) {
         let start = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         let length = u16::try_from(name.len()).unwrap_or(u16::MAX);
         self.names.extend_from_slice(name.as_bytes());
@@ -167,53 +167,53 @@ impl Listed {
         self.entries = entries;
     }
 
-    /// Makes a slot for each entry. What was known before stays known, if it is the same directory: then it
-    /// was watched while it was listed.
-    pub(crate) fn make_slots(&mut self, old: Option<&Listed>) {
+    /// Creates a slot for each entry. If `old` is the same directory, its positions are kept: it was watched
+    /// while it was listed.
+    pub(crate) fn make_slots(&mut self, old: Option<&ListedDirectory>) {
         let Some(old) = old.filter(|old| old.identity.is_some() && old.identity == self.identity)
         else {
-            self.slots = self.entries.iter().map(|_| Slot::default()).collect();
+            self.slots = self.entries.iter().map(|_| IndexSlot::default()).collect();
             return;
         };
-        self.state = old.state.carried();
-        self.state.set_sure();
-        let carried = |entry: &Entry| {
-            let slot = old.slot_called(self.name(*entry)).filter(|_| entry.kind == EntryOf::File);
-            slot.map_or_else(Slot::default, Slot::carried)
+        self.state = old.state.copied();
+        self.state.set_current();
+        let copied = |entry: &Entry| {
+            let slot =
+                old.slot_by_name(self.name(*entry)).filter(|_| entry.kind == ListedKind::File);
+            slot.map_or_else(IndexSlot::default, IndexSlot::copied)
         };
-        self.slots = self.entries.iter().map(carried).collect();
+        self.slots = self.entries.iter().map(copied).collect();
     }
 
-    /// The stamp of a file, asked of the disk; and if what is found out by it may be noted, how often the file was
-    /// forgotten before.
-    pub(crate) fn ask(
+    /// Stats a file. Also returns the slot version from before, if the result may be stored.
+    pub(crate) fn stat_entry(
         &self,
         directory: &Directory,
         entry: usize,
-    ) -> Option<(Stamp, Option<Version>)> {
-        // In this order: what happens from here on shows in the version.
-        let version = self.slots.get(entry).map(Slot::version);
+    ) -> Option<(Stamp, Option<SlotVersion>)> {
+        // The order matters: a change from here on changes the version.
+        let version = self.slots.get(entry).map(IndexSlot::version);
         let is_watched = self.state.watch().is_some();
         let stamp = directory.stamp_of(self.name(*self.entries.get(entry)?))?;
-        // Through another name it could be changed where nobody watches.
+        // A file with several names could be changed through a name that is not watched.
         Some((stamp, version.filter(|_| is_watched && !stamp.is_shared)))
     }
 
     /// The slot of a file.
-    pub(crate) fn slot_called(&self, name: &OsStr) -> Option<&Slot> {
+    pub(crate) fn slot_by_name(&self, name: &OsStr) -> Option<&IndexSlot> {
         self.position(name).and_then(|at| self.slots.get(at))
     }
 
-    /// Which directory of the listing it is.
-    pub(crate) fn directory_called(&self, name: &OsStr) -> Option<u32> {
+    /// The position in the listing of a subdirectory.
+    pub(crate) fn directory_by_name(&self, name: &OsStr) -> Option<u32> {
         match self.entries[self.position(name)?].kind {
-            EntryOf::Directory(at) => Some(at),
+            ListedKind::Directory(at) => Some(at),
             _ => None,
         }
     }
 
-    /// Whether something in it is called so.
-    pub(crate) fn has(&self, name: &OsStr) -> bool {
+    /// Whether it has an entry of this name.
+    pub(crate) fn contains(&self, name: &OsStr) -> bool {
         self.position(name).is_some()
     }
 
@@ -221,7 +221,7 @@ impl Listed {
         self.entries.binary_search_by(|entry| self.name(*entry).cmp(name)).ok()
     }
 
-    /// The path of an entry from the root, in place of what the buffer has.
+    /// Writes the path of an entry, relative to the root, into `path`.
     pub(crate) fn path_of(&self, entry: Entry, path: &mut Vec<u8>) {
         path.clear();
         path.extend_from_slice(self.path.as_os_str().as_bytes());
@@ -233,41 +233,44 @@ impl Listed {
 }
 
 impl Listing {
-    /// What was left out, in all directories.
+    /// The pruned entries of all directories.
     pub fn pruned(&self) -> Pruned {
-        self.summary.pruned.get_or_init(|| self.all_pruned()).clone()
+        self.summary.pruned.get_or_init(|| self.sum_pruned()).clone()
     }
 
-    fn all_pruned(&self) -> Pruned {
-        let mut of: Vec<&Listed> =
-            self.beneath_top().filter(|of| of.pruned != Pruned::default()).collect();
+    fn sum_pruned(&self) -> Pruned {
+        let mut of: Vec<&ListedDirectory> =
+            self.directories_below_top().filter(|of| of.pruned != Pruned::default()).collect();
         of.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let mut pruned = Pruned::default();
         of.iter().for_each(|of| pruned.add(&of.pruned));
         pruned
     }
 
-    /// A listing of one file, by its path from the root.
+    /// A listing of one file. `path` is relative to the root.
     pub fn of_file(path: &Path) -> Listing {
-        let mut directory =
-            Listed { path: path.parent().unwrap_or(Path::new("")).to_owned(), ..Listed::default() };
-        directory.push(path.file_name().unwrap_or_default(), EntryOf::File);
+        let mut directory = ListedDirectory {
+            path: path.parent().unwrap_or(Path::new("")).to_owned(),
+            ..ListedDirectory::default()
+        };
+        directory.push(path.file_name().unwrap_or_default(), ListedKind::File);
         Listing {
             directories: Arc::new(vec![Arc::new(directory)]),
             top: 0,
             complete: true,
-            hot: false,
+            is_cached: false,
             summary: Arc::default(),
         }
     }
 
-    /// How many files and links there are.
+    /// The number of files and symlinks.
     pub fn count(&self) -> usize {
         self.entries().len()
     }
 
-    /// The files and links that `wanted` chooses, in the order of their paths, name by name. A directory is left
-    /// out as a whole if `may_have` says so of its names, which are written one after the other.
+    /// The files and symlinks for which `wanted` returns true, in path order, component by component. A
+    /// directory is skipped as a whole if `may_have` returns false for its names, which are concatenated
+    /// without separators.
     pub fn choose(
         &self,
         may_have: impl Fn(&[u8]) -> bool,
@@ -275,7 +278,7 @@ impl Listing {
     ) -> Vec<FileId> {
         let (mut path, mut chosen) = (Vec::new(), Vec::new());
         let top = self.directories.get(self.top as usize);
-        let above = top.map_or(0, |top| top.path.as_os_str().len());
+        let top_bytes = top.map_or(0, |top| top.path.as_os_str().len());
         for files in self.entries().chunk_by(|one, next| one.directory == next.directory) {
             let directory = &self.directories[files[0].directory as usize];
             if !may_have(&directory.names) {
@@ -283,7 +286,7 @@ impl Listing {
             }
             for file in files {
                 let entry = directory.entries[file.entry as usize];
-                if wanted(&mut Candidate::new(directory, entry, above, &mut path)) {
+                if wanted(&mut Candidate::new(directory, entry, top_bytes, &mut path)) {
                     chosen.push(*file);
                 }
             }
@@ -291,77 +294,78 @@ impl Listing {
         chosen
     }
 
-    /// All files, in the order of their paths; no links.
+    /// All files in path order, without symlinks.
     pub fn files(&self) -> Arc<[FileId]> {
-        let no_links = || {
+        let without_symlinks = || {
             let entries = self.entries();
-            match entries.iter().any(|file| self.is_link(*file)) {
-                true => entries.iter().copied().filter(|file| !self.is_link(*file)).collect(),
-                false => entries.clone(),
+            if entries.iter().any(|file| self.is_link(*file)) {
+                entries.iter().copied().filter(|file| !self.is_link(*file)).collect()
+            } else {
+                entries.clone()
             }
         };
-        self.summary.files.get_or_init(no_links).clone()
+        self.summary.files.get_or_init(without_symlinks).clone()
     }
 
     fn entries(&self) -> &Arc<[FileId]> {
         self.summary.entries.get_or_init(|| {
             let mut entries = Vec::new();
-            self.in_order(|directory, entry| entries.push(FileId { directory, entry }));
+            self.visit_in_order(|directory, entry| entries.push(FileId { directory, entry }));
             entries.into()
         })
     }
 
-    /// When each of some files was last changed, in seconds and nanoseconds; nothing for those that are gone.
+    /// The mtime of each file, in seconds and nanoseconds. `None` for files that no longer exist.
     pub fn modified(&self, tree: &TreeReader, files: &[FileId]) -> Vec<Option<(i64, i64)>> {
         modified(tree, self, files)
     }
 
-    /// The directories that `wanted` chooses by their path from the root, as many as `most`.
+    /// The first `most` directories for which `wanted` returns true. Paths are relative to the root.
     pub fn choose_directories(
         &self,
         most: usize,
         mut wanted: impl FnMut(&Path) -> bool,
     ) -> Vec<PathBuf> {
         let top = &self.directories[self.top as usize].path;
-        self.beneath_top()
+        self.directories_below_top()
             .filter(|directory| directory.path != *top && wanted(&directory.path))
             .take(most)
             .map(|directory| directory.path.clone())
             .collect()
     }
 
-    /// The path of a file from the root.
+    /// The path of a file, relative to the root.
     pub fn path(&self, file: FileId) -> PathBuf {
         let directory = &self.directories[file.directory as usize];
         directory.path.join(self.name(file))
     }
 
-    /// The name of a file in its directory.
+    /// The name of a file.
     pub fn name(&self, file: FileId) -> &OsStr {
         let directory = &self.directories[file.directory as usize];
         directory.name(directory.entries[file.entry as usize])
     }
 
-    /// The path of the directory that a file is in, from the root.
+    /// The path of a file's directory, relative to the root.
     pub fn directory_of(&self, file: FileId) -> &Path {
         &self.directories[file.directory as usize].path
     }
 
-    /// Whether it is a link.
+    /// Whether it is a symlink.
     pub fn is_link(&self, file: FileId) -> bool {
         let directory = &self.directories[file.directory as usize];
-        directory.entries[file.entry as usize].kind == EntryOf::Link
+        directory.entries[file.entry as usize].kind == ListedKind::Symlink
     }
 
-    pub(crate) fn beneath_top(&self) -> impl Iterator<Item = &Listed> {
+    pub(crate) fn directories_below_top(&self) -> impl Iterator<Item = &ListedDirectory> {
         let top = self.directories.get(self.top as usize).map(|top| top.path.as_path());
         self.directories.iter().map(Arc::as_ref).filter(move |listed| {
             !listed.gone && (self.top == 0 || top.is_some_and(|top| listed.path.starts_with(top)))
         })
     }
 
-    /// Visits every file and link in the order of the paths.
-    fn in_order(&self, mut visit: impl FnMut(u32, u32)) {
+    /// Visits every file and symlink in path order.
+    fn visit_in_order(&self, mut visit: impl FnMut(u32, u32)) {
         let first = self.directories.get(self.top as usize);
         let mut open: Vec<(u32, usize)> = Vec::from_iter(first.map(|_| (self.top, 0)));
         while let Some((at, next)) = open.last_mut() {
@@ -374,7 +378,7 @@ impl Listing {
             let index = u32::try_from(*next).unwrap_or(u32::MAX);
             *next += 1;
             match entry.kind {
-                EntryOf::Directory(child) => open.push((child, 0)),
+                ListedKind::Directory(child) => open.push((child, 0)),
                 _ => visit(at, index),
             }
         }

@@ -1,29 +1,28 @@
-//! When files were last changed. Of a file whose directory is watched that is noted, and holds until something is
-//! heard of the file.
+//! Modification times of files. In a watched directory an mtime is cached until an event concerns the file.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toolcrib_fs::{Directory, TreeReader};
 
-use crate::index_slot::Version;
-use crate::listing::{FileId, Listed, Listing};
-use crate::parallel_ordered::in_order;
+use crate::index_slot::SlotVersion;
+use crate::listing::{FileId, ListedDirectory, Listing};
+use crate::parallel_ordered::map_in_order;
 
-/// The times of a directory's files, as far as somebody asked.
+/// The mtimes of a directory's files, as far as they were requested.
 #[derive(Debug, Default)]
-pub(crate) struct Times(Mutex<Vec<Option<Noted>>>);
+pub(crate) struct MtimeCache(Mutex<Vec<Option<CachedMtime>>>);
 
-/// A time, and what was known when it was asked: if the file was forgotten since, it means nothing.
+/// An mtime and the slot version from before it was read. It is invalid if the version has changed.
 #[derive(Debug, Clone, Copy)]
-struct Noted {
-    version: Version,
+struct CachedMtime {
+    version: SlotVersion,
     modified: Time,
 }
 
-/// Seconds and nanoseconds of the epoch.
+/// Seconds and nanoseconds since the epoch.
 type Time = (i64, i64);
 
-/// When each of some files was last changed; nothing for those that are gone.
+/// The mtime of each file. `None` for files that no longer exist.
 pub(crate) fn modified(
     tree: &TreeReader,
     listing: &Listing,
@@ -32,12 +31,12 @@ pub(crate) fn modified(
     let mut modified = Vec::with_capacity(files.len());
     for files in files.chunk_by(|one, next| one.directory == next.directory) {
         let listed = &listing.directories[files[0].directory as usize];
-        let noted = listed.times.lock();
-        modified.extend(files.iter().map(|file| listed.noted(&noted, file.entry as usize)));
+        let cached = listed.mtimes.lock();
+        modified.extend(files.iter().map(|file| listed.cached_mtime(&cached, file.entry as usize)));
     }
-    let unknown: Vec<usize> = (0..files.len()).filter(|at| modified[*at].is_none()).collect();
-    in_order(
-        &unknown,
+    let uncached: Vec<usize> = (0..files.len()).filter(|at| modified[*at].is_none()).collect();
+    map_in_order(
+        &uncached,
         || None::<(u32, Option<Directory>)>,
         |open, at| {
             let file = files[*at];
@@ -45,35 +44,35 @@ pub(crate) fn modified(
                 *open = Some((file.directory, tree.directory(listing.directory_of(file)).ok()));
             }
             let directory = open.as_ref()?.1.as_ref()?;
-            listing.directories[file.directory as usize].ask_time(directory, file.entry as usize)
+            listing.directories[file.directory as usize].stat_mtime(directory, file.entry as usize)
         },
-        |at, asked| {
-            modified[*at] = asked;
+        |at, mtime| {
+            modified[*at] = mtime;
             true
         },
     );
     modified
 }
 
-impl Listed {
-    fn noted(&self, noted: &[Option<Noted>], entry: usize) -> Option<Time> {
-        let noted = (*noted.get(entry)?)?;
-        (self.slots[entry].version() == noted.version).then_some(noted.modified)
+impl ListedDirectory {
+    fn cached_mtime(&self, cached: &[Option<CachedMtime>], entry: usize) -> Option<Time> {
+        let cached = (*cached.get(entry)?)?;
+        (self.slots[entry].version() == cached.version).then_some(cached.modified)
     }
 
-    fn ask_time(&self, directory: &Directory, entry: usize) -> Option<Time> {
-        let (stamp, version) = self.ask(directory, entry)?;
+    fn stat_mtime(&self, directory: &Directory, entry: usize) -> Option<Time> {
+        let (stamp, version) = self.stat_entry(directory, entry)?;
         if let Some(version) = version {
-            let mut times = self.times.lock();
-            times.resize(self.entries.len(), None);
-            times[entry] = Some(Noted { version, modified: stamp.modified });
+            let mut mtimes = self.mtimes.lock();
+            mtimes.resize(self.entries.len(), None);
+            mtimes[entry] = Some(CachedMtime { version, modified: stamp.modified });
         }
         Some(stamp.modified)
     }
 }
 
-impl Times {
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<Noted>>> {
+impl MtimeCache {
+    fn lock(&self) -> MutexGuard<'_, Vec<Option<CachedMtime>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,44 +1,44 @@
-//! Work on many things at once, and the results in their order.
+//! Parallel processing with results in input order.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
-/// So many things a thread takes at once.
-const AT_ONCE: usize = 16;
+/// Number of items that a thread takes at once.
+const BATCH_ITEMS: usize = 16;
 
-/// So many takes a thread may be ahead of the slowest: results wait in memory.
-const AHEAD: usize = 512;
+/// A thread may be this many batches ahead of the slowest one, since results wait in memory.
+const MAX_BATCHES_AHEAD: usize = 512;
 
-/// More threads than this wait for each other more than for files.
-const MOST_THREADS: usize = 8;
+/// With more threads, they would wait for each other more than for files.
+const MAX_THREADS: usize = 8;
 
-/// How many threads are worth having.
+/// The number of threads to use.
 pub(crate) fn threads() -> usize {
-    // Asking takes the system longer than to search a small file.
+    // Cached, since the query takes longer than searching a small file.
     static THREADS: OnceLock<usize> = OnceLock::new();
     *THREADS.get_or_init(|| {
-        std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+        std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
     })
 }
 
-/// Does `work` on every item, on all cores, and gives the results to `take` in the order of the items,
-/// until it answers that it has enough. `worker` makes what one thread needs for itself.
-pub fn in_order<T: Sync, W, R: Send>(
+/// Calls `work` for every item, on all cores, and passes the results to `take` in the order of the items,
+/// until `take` returns false. `worker` creates the state of one thread.
+pub fn map_in_order<T: Sync, W, R: Send>(
     items: &[T],
     worker: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, &T) -> R + Sync,
     take: impl FnMut(&T, R) -> bool + Send,
 ) {
-    let line = Line {
+    let ordered = OrderedWork {
         items,
         next: AtomicUsize::new(0),
-        enough: AtomicBool::new(false),
+        stopped: AtomicBool::new(false),
         state: Mutex::new(State { expected: 0, waiting: BTreeMap::new(), ahead: 0, take }),
-        moved: Condvar::new(),
+        advanced: Condvar::new(),
     };
-    let run = || line.run(&worker, &work);
-    let threads = threads().min(items.len().div_ceil(AT_ONCE * 2));
+    let run = || ordered.run(&worker, &work);
+    let threads = threads().min(items.len().div_ceil(BATCH_ITEMS * 2));
     if threads <= 1 {
         return run();
     }
@@ -50,88 +50,88 @@ pub fn in_order<T: Sync, W, R: Send>(
     });
 }
 
-struct Line<'a, T, R, F> {
+struct OrderedWork<'a, T, R, F> {
     items: &'a [T],
     next: AtomicUsize,
-    enough: AtomicBool,
+    stopped: AtomicBool,
     state: Mutex<State<R, F>>,
-    moved: Condvar,
+    advanced: Condvar,
 }
 
 struct State<R, F> {
     expected: usize,
     waiting: BTreeMap<usize, Vec<R>>,
-    /// Threads that are too far ahead.
+    /// Number of threads that wait because they are too far ahead.
     ahead: usize,
     take: F,
 }
 
-impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> Line<'_, T, R, F> {
+impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> OrderedWork<'_, T, R, F> {
     fn run<W>(&self, worker: impl Fn() -> W, work: impl Fn(&mut W, &T) -> R) {
-        // Whatever ends this thread, a panic too, the others must not wait for it.
-        let _end = Ending(self);
+        // However this thread ends, including by a panic, the others must not wait for it.
+        let _end = WakeOthersOnDrop(self);
         let mut worker = worker();
         loop {
-            let turn = self.next.fetch_add(1, Ordering::Relaxed);
-            let items = self.items_of(turn);
-            if items.is_empty() || self.enough.load(Ordering::Relaxed) {
+            let batch = self.next.fetch_add(1, Ordering::Relaxed);
+            let items = self.batch_items(batch);
+            if items.is_empty() || self.stopped.load(Ordering::Relaxed) {
                 return;
             }
             let mut results = Vec::with_capacity(items.len());
             for item in items {
-                if self.enough.load(Ordering::Relaxed) {
+                if self.stopped.load(Ordering::Relaxed) {
                     return;
                 }
                 results.push(work(&mut worker, item));
             }
-            self.put(turn, results);
+            self.put(batch, results);
         }
     }
 
-    fn items_of(&self, turn: usize) -> &[T] {
-        let from = (turn * AT_ONCE).min(self.items.len());
-        &self.items[from..(from + AT_ONCE).min(self.items.len())]
+    fn batch_items(&self, batch: usize) -> &[T] {
+        let from = (batch * BATCH_ITEMS).min(self.items.len());
+        &self.items[from..(from + BATCH_ITEMS).min(self.items.len())]
     }
 
-    fn put(&self, turn: usize, results: Vec<R>) {
+    fn put(&self, batch: usize, results: Vec<R>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while turn > state.expected + AHEAD && !self.enough.load(Ordering::Relaxed) {
+        while batch > state.expected + MAX_BATCHES_AHEAD && !self.stopped.load(Ordering::Relaxed) {
             state.ahead += 1;
-            state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.advanced.wait(state).unwrap_or_else(PoisonError::into_inner);
             state.ahead -= 1;
         }
-        state.waiting.insert(turn, results);
+        state.waiting.insert(batch, results);
         loop {
             let expected = state.expected;
             let Some(results) = state.waiting.remove(&expected) else { break };
-            for (item, result) in self.items_of(expected).iter().zip(results) {
-                if self.enough.load(Ordering::Relaxed) {
+            for (item, result) in self.batch_items(expected).iter().zip(results) {
+                if self.stopped.load(Ordering::Relaxed) {
                     return;
                 }
                 if !(state.take)(item, result) {
-                    self.enough.store(true, Ordering::Relaxed);
+                    self.stopped.store(true, Ordering::Relaxed);
                 }
             }
             state.expected += 1;
         }
-        // To wake nobody takes the system as long as to search a small file.
+        // A wake-up without waiters takes as long as searching a small file.
         if state.ahead > 0 {
-            self.moved.notify_all();
+            self.advanced.notify_all();
         }
     }
 }
 
-struct Ending<'a, T, R, F: FnMut(&T, R) -> bool + Send>(&'a Line<'a, T, R, F>)
+struct WakeOthersOnDrop<'a, T, R, F: FnMut(&T, R) -> bool + Send>(&'a OrderedWork<'a, T, R, F>)
 where
     T: Sync,
     R: Send;
 
-impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> Drop for Ending<'_, T, R, F> {
+impl<T: Sync, R: Send, F: FnMut(&T, R) -> bool + Send> Drop for WakeOthersOnDrop<'_, T, R, F> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.enough.store(true, Ordering::Relaxed);
+            self.0.stopped.store(true, Ordering::Relaxed);
         }
-        self.0.moved.notify_all();
+        self.0.advanced.notify_all();
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
     fn results_come_in_order_and_stop_when_there_are_enough() {
         let items: Vec<usize> = (0..10_000).collect();
         let mut taken = Vec::new();
-        in_order(
+        map_in_order(
             &items,
             || (),
             |(), item| item * 2,

@@ -1,8 +1,8 @@
-//! What to look for: a pattern made ready, by the engine that can match it.
+//! A compiled search pattern, with the engine that can match it.
 //!
-//! The engine is the one that takes linear time. What it does not have, look-around and references back, goes
-//! to one that backtracks, in a process of its own. What is no pattern is taken as the text it is, and the
-//! caller is told.
+//! The default engine runs in linear time. Patterns with look-around or backreferences use a backtracking
+//! engine in a separate process. An invalid pattern is searched for as literal text, and the caller is
+//! informed.
 
 use std::fmt;
 use std::ops::Range;
@@ -14,41 +14,40 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::ast::ErrorKind;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use crate::backtrack::{Backtracker, Found, Processes, Unready};
+use crate::backtrack::{Backtracker, CompileError, Found, Processes};
 use crate::deadline::Deadline;
 use crate::line_matches::line_around;
 use crate::trigram_query::TrigramQuery;
 
-/// What somebody wants to find.
+/// A pattern and its options.
 #[derive(Debug, Clone, Copy)]
 pub struct PatternOptions<'a> {
     /// The pattern.
     pub pattern: &'a str,
-    /// It is plain text.
+    /// The pattern is literal text.
     pub literal: bool,
-    /// Without regard to case.
+    /// Ignore case.
     pub ignore_case: bool,
-    /// It may match over the ends of lines.
+    /// Matches may span lines.
     pub multiline: bool,
 }
 
-/// A pattern made ready.
+/// A compiled pattern.
 #[derive(Debug)]
 pub struct Pattern {
     pub(crate) engine: Engine,
     pub(crate) multiline: bool,
-    /// Whether it matches ASCII only, so that it is found, or not, in the bytes of any encoding that
+    /// Whether it matches ASCII only. Such a pattern can be searched for in the bytes of any encoding that
     /// extends ASCII.
     pub(crate) ascii: bool,
-    /// What a text must have in it for this to match.
-    pub(crate) plan: TrigramQuery,
-    /// What it was made from.
-    source: Source,
+    /// The trigrams that a matching text must contain.
+    pub(crate) trigram_query: TrigramQuery,
+    source: PatternSource,
     understood: PatternSyntax,
 }
 
 #[derive(Debug)]
-struct Source {
+struct PatternSource {
     pattern: String,
     literal: bool,
     ignore_case: bool,
@@ -61,94 +60,94 @@ pub(crate) enum Engine {
     Backtracking(Backtracker),
 }
 
-/// How a pattern was understood.
+/// How a pattern was interpreted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatternSyntax {
-    /// As it was meant.
+    /// As written.
     AsWritten,
-    /// With the engine that backtracks.
+    /// With the backtracking engine.
     WithLookAround,
-    /// As plain text, since it is no pattern.
+    /// As literal text, since it is invalid.
     AsText {
-        /// What is wrong with it.
+        /// Why it is invalid.
         why: String,
-        /// Where, in characters from 1.
+        /// The column of the error, in characters from 1.
         column: usize,
     },
 }
 
-/// Why a line is handed out.
+/// Why a line is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineReason {
     /// It matches.
     Matches,
-    /// Nothing is known of it: the pattern backtracks too much there.
+    /// It is undecided: the pattern backtracks too much on it.
     Undecided,
 }
 
-/// Why nothing can be looked for.
+/// Why a pattern cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternError(String);
 
-/// Longer than any pattern that somebody means.
+/// Longer than any useful pattern.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
 
-/// Memory that a pattern may take once it is made ready.
+/// Memory limit of a compiled pattern.
 const MAX_COMPILED_BYTES: usize = 16 << 20;
 
-/// Memory for what the engine remembers while it runs.
+/// Memory limit of the engine's cache while it runs.
 const MAX_CACHE_BYTES: usize = 64 << 20;
 
-/// How deep groups may be nested.
+/// Limit of nested groups.
 const MAX_NESTING: u32 = 200;
 
 impl Pattern {
-    /// Makes a pattern ready. One that has look-around runs in `processes`.
+    /// Compiles a pattern. A pattern with look-around runs in one of `processes`.
     pub fn new(
-        wanted: PatternOptions<'_>,
+        options: PatternOptions<'_>,
         processes: &Arc<dyn Processes>,
         stop: &Deadline<'_>,
     ) -> Result<Pattern, PatternError> {
-        if wanted.pattern.len() > MAX_PATTERN_BYTES {
+        if options.pattern.len() > MAX_PATTERN_BYTES {
             let message = format!(
                 "the pattern has {} bytes, more than the {MAX_PATTERN_BYTES} allowed",
-                wanted.pattern.len()
+                options.pattern.len()
             );
             return Err(PatternError(message));
         }
-        if wanted.literal {
-            return Pattern::text(wanted, PatternSyntax::AsWritten);
+        if options.literal {
+            return Pattern::text(options, PatternSyntax::AsWritten);
         }
-        match parse(&wanted) {
-            Ok(hir) => Pattern::linear(wanted, wanted.pattern, &hir, PatternSyntax::AsWritten),
-            Err(Unparsed::LookAround) => Pattern::backtracking(wanted, processes, stop),
-            Err(Unparsed::TooLarge) => Err(too_large()),
-            Err(Unparsed::Wrong { why, column }) => {
-                Pattern::text(wanted, PatternSyntax::AsText { why, column })
+        match parse(&options) {
+            Ok(hir) => Pattern::linear(options, options.pattern, &hir, PatternSyntax::AsWritten),
+            Err(ParseFailure::LookAround) => Pattern::backtracking(options, processes, stop),
+            Err(ParseFailure::TooLarge) => Err(too_large()),
+            Err(ParseFailure::Wrong { why, column }) => {
+                Pattern::text(options, PatternSyntax::AsText { why, column })
             }
         }
     }
 
-    /// The same once more, for another thread that has time; nothing, if it runs in a process.
-    pub(crate) fn again(&self) -> Option<Pattern> {
-        let Source { pattern, literal, ignore_case, multiline } = &self.source;
+    /// Compiles the pattern again, for a background thread. `None` if it runs in a process.
+    pub(crate) fn duplicate(&self) -> Option<Pattern> {
+        let PatternSource { pattern, literal, ignore_case, multiline } = &self.source;
         let (literal, ignore_case, multiline) = (*literal, *ignore_case, *multiline);
-        let wanted = PatternOptions { pattern, literal, ignore_case, multiline };
+        let options = PatternOptions { pattern, literal, ignore_case, multiline };
         if literal || matches!(self.understood, PatternSyntax::AsText { .. }) {
-            return Pattern::text(wanted, self.understood.clone()).ok();
+            return Pattern::text(options, self.understood.clone()).ok();
         }
-        let hir = parse(&wanted).ok()?;
-        Pattern::linear(wanted, pattern, &hir, PatternSyntax::AsWritten).ok()
+        let hir = parse(&options).ok()?;
+        Pattern::linear(options, pattern, &hir, PatternSyntax::AsWritten).ok()
     }
 
-    /// How it was understood.
+    /// How it was interpreted.
     pub fn understood(&self) -> &PatternSyntax {
         &self.understood
     }
 
-    /// Which lines of a text match, in their order, each without its end, and of which nothing is known.
-    /// `most` matches are enough. Answers up to where the text was looked at: to its end, or as far as it was
-    /// wanted, unless time was over before.
+    /// Passes the matching and the undecided lines of a text to `take`, in order, each without its line end,
+    /// up to `most` matches. Returns how far the text was searched: `text.len()`, unless the deadline passed
+    /// first.
     pub fn choose_lines(
         &self,
         text: &str,
@@ -159,9 +158,9 @@ impl Pattern {
         let line = |at: usize| line_around(text.as_bytes(), at);
         match &self.engine {
             Engine::Backtracking(backtracker) => {
-                backtracker.look(text.as_bytes(), false, most, stop, &mut |found| {
+                backtracker.search(text.as_bytes(), false, most, stop, &mut |found| {
                     match found {
-                        Found::Match(place) => take(line(place.start), LineReason::Matches),
+                        Found::Match(range) => take(line(range.start), LineReason::Matches),
                         Found::Undecided(line) => take(line, LineReason::Undecided),
                     }
                     true
@@ -182,32 +181,31 @@ impl Pattern {
         }
     }
 
-    /// Whether it is matched over the ends of lines: because it was asked for, or because the pattern has
-    /// one in it.
+    /// Whether matches may span lines, because that was requested or because the pattern contains a line end.
     pub fn multiline(&self) -> bool {
         self.multiline
     }
 
     fn text(
-        wanted: PatternOptions<'_>,
+        options: PatternOptions<'_>,
         understood: PatternSyntax,
     ) -> Result<Pattern, PatternError> {
-        let escaped = regex_syntax::escape(wanted.pattern);
+        let escaped = regex_syntax::escape(options.pattern);
         let hir =
-            parse(&PatternOptions { pattern: &escaped, ..wanted }).map_err(|_| too_large())?;
-        Pattern::linear(wanted, &escaped, &hir, understood)
+            parse(&PatternOptions { pattern: &escaped, ..options }).map_err(|_| too_large())?;
+        Pattern::linear(options, &escaped, &hir, understood)
     }
 
     fn linear(
-        wanted: PatternOptions<'_>,
+        options: PatternOptions<'_>,
         pattern: &str,
         hir: &Hir,
         understood: PatternSyntax,
     ) -> Result<Pattern, PatternError> {
-        let multiline = wanted.multiline || crosses_lines(hir);
+        let multiline = options.multiline || crosses_lines(hir);
         let mut builder = RegexMatcherBuilder::new();
         builder
-            .case_insensitive(wanted.ignore_case)
+            .case_insensitive(options.ignore_case)
             .multi_line(true)
             .unicode(true)
             .size_limit(MAX_COMPILED_BYTES)
@@ -215,51 +213,51 @@ impl Pattern {
             .nest_limit(MAX_NESTING)
             .crlf(true);
         if multiline {
-            builder.line_terminator(None).dot_matches_new_line(wanted.multiline);
+            builder.line_terminator(None).dot_matches_new_line(options.multiline);
         }
         let matcher = builder.build(pattern).map_err(|_| too_large())?;
-        let (ascii, plan) = (is_ascii(hir), TrigramQuery::of(hir));
-        let (engine, source) = (Engine::Linear(matcher), wanted.into());
-        Ok(Pattern { engine, multiline, ascii, plan, source, understood })
+        let (ascii, trigram_query) = (is_ascii(hir), TrigramQuery::of(hir));
+        let (engine, source) = (Engine::Linear(matcher), options.into());
+        Ok(Pattern { engine, multiline, ascii, trigram_query, source, understood })
     }
 
     fn backtracking(
-        wanted: PatternOptions<'_>,
+        options: PatternOptions<'_>,
         processes: &Arc<dyn Processes>,
         stop: &Deadline<'_>,
     ) -> Result<Pattern, PatternError> {
-        let case = if wanted.ignore_case { "i" } else { "" };
-        let lines = if wanted.multiline { "ms" } else { "m" };
-        let pattern = format!("(?{case}{lines}:{})", wanted.pattern);
+        let case = if options.ignore_case { "i" } else { "" };
+        let lines = if options.multiline { "ms" } else { "m" };
+        let pattern = format!("(?{case}{lines}:{})", options.pattern);
         match Backtracker::new(pattern, processes, stop) {
             Ok(backtracker) => Ok(Pattern {
                 engine: Engine::Backtracking(backtracker),
-                multiline: wanted.multiline,
+                multiline: options.multiline,
                 ascii: false,
-                plan: TrigramQuery::All,
-                source: wanted.into(),
+                trigram_query: TrigramQuery::All,
+                source: options.into(),
                 understood: PatternSyntax::WithLookAround,
             }),
-            Err(Unready::Wrong(why)) => {
-                Pattern::text(wanted, PatternSyntax::AsText { why, column: 1 })
+            Err(CompileError::Invalid(why)) => {
+                Pattern::text(options, PatternSyntax::AsText { why, column: 1 })
             }
-            Err(Unready::TooLarge) => Err(too_large()),
-            Err(Unready::NoProcess(why)) => Err(PatternError(format!(
+            Err(CompileError::TooLarge) => Err(too_large()),
+            Err(CompileError::NoProcess(why)) => Err(PatternError(format!(
                 "a pattern with look-around cannot be searched for: {why}"
             ))),
         }
     }
 }
 
-impl From<PatternOptions<'_>> for Source {
-    fn from(wanted: PatternOptions<'_>) -> Self {
-        let PatternOptions { pattern, literal, ignore_case, multiline } = wanted;
-        Source { pattern: pattern.to_owned(), literal, ignore_case, multiline }
+impl From<PatternOptions<'_>> for PatternSource {
+    fn from(options: PatternOptions<'_>) -> Self {
+        let PatternOptions { pattern, literal, ignore_case, multiline } = options;
+        PatternSource { pattern: pattern.to_owned(), literal, ignore_case, multiline }
     }
 }
 
-enum Unparsed {
-    /// What the linear engine does not have.
+enum ParseFailure {
+    /// The linear engine does not support it.
     LookAround,
     TooLarge,
     Wrong {
@@ -268,33 +266,34 @@ enum Unparsed {
     },
 }
 
-fn parse(wanted: &PatternOptions<'_>) -> Result<Hir, Unparsed> {
+fn parse(options: &PatternOptions<'_>) -> Result<Hir, ParseFailure> {
     let mut parser = ParserBuilder::new()
         .nest_limit(MAX_NESTING)
-        .case_insensitive(wanted.ignore_case)
+        .case_insensitive(options.ignore_case)
         .multi_line(true)
-        .dot_matches_new_line(wanted.multiline)
+        .dot_matches_new_line(options.multiline)
         .utf8(false)
         .build();
-    let at = |offset: usize| wanted.pattern[..offset].chars().count() + 1;
-    parser.parse(wanted.pattern).map_err(|error| match error {
+    let at = |offset: usize| options.pattern[..offset].chars().count() + 1;
+    parser.parse(options.pattern).map_err(|error| match error {
         regex_syntax::Error::Parse(error) => match error.kind() {
             ErrorKind::UnsupportedLookAround | ErrorKind::UnsupportedBackreference => {
-                Unparsed::LookAround
+                ParseFailure::LookAround
             }
-            ErrorKind::NestLimitExceeded(_) => Unparsed::TooLarge,
+            ErrorKind::NestLimitExceeded(_) => ParseFailure::TooLarge,
             kind => {
-                Unparsed::Wrong { why: kind.to_string(), column: at(error.span().start.offset) }
+                ParseFailure::Wrong { why: kind.to_string(), column: at(error.span().start.offset) }
             }
         },
-        regex_syntax::Error::Translate(error) => {
-            Unparsed::Wrong { why: error.kind().to_string(), column: at(error.span().start.offset) }
-        }
-        _ => Unparsed::TooLarge,
+        regex_syntax::Error::Translate(error) => ParseFailure::Wrong {
+            why: error.kind().to_string(),
+            column: at(error.span().start.offset),
+        },
+        _ => ParseFailure::TooLarge,
     })
 }
 
-/// Whether a line's end is spelled out in it.
+/// Whether the pattern contains a literal line end.
 fn crosses_lines(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Literal(literal) => literal.0.contains(&b'\n'),
@@ -305,7 +304,7 @@ fn crosses_lines(hir: &Hir) -> bool {
     }
 }
 
-/// Whether all that it can match is ASCII, wherever that stands.
+/// Whether everything that it can match is ASCII, in any context.
 fn is_ascii(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Empty => true,
@@ -346,18 +345,18 @@ mod tests {
     use super::*;
     use crate::backtrack::InThisProcess;
 
-    fn wanted(pattern: &str) -> PatternOptions<'_> {
+    fn options(pattern: &str) -> PatternOptions<'_> {
         PatternOptions { pattern, literal: false, ignore_case: false, multiline: false }
     }
 
     fn ready(pattern: &str) -> Result<Pattern, PatternError> {
         let never = || false;
         let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
-        Pattern::new(wanted(pattern), &InThisProcess::shared(), &stop)
+        Pattern::new(options(pattern), &InThisProcess::shared(), &stop)
     }
 
     #[test]
-    fn each_pattern_finds_its_engine() {
+    fn each_pattern_gets_its_engine() {
         let understood = |pattern: &str| ready(pattern).unwrap().understood.clone();
         assert_eq!(understood(r"\bword\b"), PatternSyntax::AsWritten);
         assert_eq!(understood("(?<=x)y"), PatternSyntax::WithLookAround);
@@ -367,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_all_memory_is_refused() {
+    fn a_pattern_that_needs_too_much_memory_is_rejected() {
         for bomb in ["(?:a{1000}){1000}", r"\p{L}{5000}", &"(".repeat(500), &"x".repeat(1 << 20)] {
             let built = ready(bomb).map(|pattern| pattern.understood);
             let as_text = matches!(built, Ok(PatternSyntax::AsText { .. }));
@@ -376,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn ascii_is_told_from_the_rest() {
+    fn patterns_that_match_only_ascii_are_recognized() {
         let ascii = |pattern: &str| ready(pattern).unwrap().ascii;
         assert!(ascii("[A-Z]+_RESUME") && ascii("^struct x$"));
         assert!(!ascii("a.c") && !ascii(r"\w") && !ascii("é") && !ascii(r"\bx"));

@@ -1,4 +1,4 @@
-//! An index at work in one search.
+//! Applies the index to one search.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,111 +6,113 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use toolcrib_fs::{Directory, Stamp};
 
 use crate::grep::Grep;
-use crate::index::{FileVerdict, Index, IndexPosition, Narrowed, Sieve, Work};
-use crate::index_slot::Slot;
+use crate::index::{BuildInput, FileVerdict, Index, IndexPosition, IndexQuery, NoMatchLookup};
+use crate::index_slot::IndexSlot;
 use crate::listing::{FileId, Listing};
 
-/// What an index knows about the files of a search, and what it does not.
-pub(crate) struct Narrowing {
+/// The index of a root, queried for one search.
+pub(crate) struct Prefilter {
     index: Arc<Index>,
-    /// Nothing, if it cannot help here.
-    narrowed: Option<Narrowed>,
-    /// Files that it does not know.
-    unknown: AtomicUsize,
+    /// `None` if the index cannot help here.
+    query: Option<IndexQuery>,
+    /// Number of files that are not indexed.
+    unindexed: AtomicUsize,
 }
 
-/// A file that is left, and how many right before it are not.
-pub(crate) struct Sifted {
+/// A file to read, and the number of files skipped right before it.
+pub(crate) struct FileToRead {
     pub(crate) file: FileId,
-    pub(crate) passed: u64,
+    pub(crate) skipped_before: u64,
 }
 
-/// So many files that are not in the index are a reason to take them in.
-const WORTH_BUILDING: usize = 8;
+/// This many unindexed files trigger a build.
+const MIN_UNINDEXED_TO_BUILD: usize = 8;
 
-impl Narrowing {
-    /// Nothing, where there is no index.
-    pub(crate) fn begin(grep: &Grep<'_>) -> Option<Narrowing> {
+impl Prefilter {
+    /// `None` if there is no index.
+    pub(crate) fn begin(grep: &Grep<'_>) -> Option<Prefilter> {
         let index = grep.tables?.index(grep.tree, grep.listing)?;
-        if !grep.pattern.plan.is_all() {
+        if !grep.pattern.trigram_query.is_all() {
             index.load();
         }
-        let narrowed = index.narrow(grep.pattern, grep.max_bytes);
-        Some(Narrowing { index, narrowed, unknown: AtomicUsize::new(0) })
+        let query = index.query(grep.pattern, grep.max_bytes);
+        Some(Prefilter { index, query, unindexed: AtomicUsize::new(0) })
     }
 
-    /// Leaves out the files that are known to have no match without asking the disk for anything.
-    pub(crate) fn sift(&self, grep: &Grep<'_>, files: &[FileId]) -> (Vec<Sifted>, u64) {
-        let mut sieve = self.narrowed.as_ref().map(Narrowed::sieve);
-        let mut left = Vec::new();
-        let mut passed = 0;
+    /// Skips the files that are known to have no match without a stat.
+    pub(crate) fn skip_known(&self, grep: &Grep<'_>, files: &[FileId]) -> (Vec<FileToRead>, u64) {
+        let mut no_match_lookup = self.query.as_ref().map(IndexQuery::no_match_lookup);
+        let mut to_read = Vec::new();
+        let mut skipped_before = 0;
         for files in files.chunk_by(|one, next| one.directory == next.directory) {
             let slots = &grep.listing.directories[files[0].directory as usize].slots;
             for file in files {
-                let place = slots.get(file.entry as usize).and_then(Slot::get);
-                let is_without =
-                    |sieve: &mut Sieve<'_>| place.is_some_and(|place| sieve.is_without(place));
-                if sieve.as_mut().is_some_and(is_without) {
-                    passed += 1;
+                let position = slots.get(file.entry as usize).and_then(IndexSlot::get);
+                let has_no_match = |no_match_lookup: &mut NoMatchLookup<'_>| {
+                    position.is_some_and(|position| no_match_lookup.has_no_match(position))
+                };
+                if no_match_lookup.as_mut().is_some_and(has_no_match) {
+                    skipped_before += 1;
                 } else {
-                    left.push(Sifted { file: *file, passed: std::mem::take(&mut passed) });
+                    to_read.push(FileToRead {
+                        file: *file,
+                        skipped_before: std::mem::take(&mut skipped_before),
+                    });
                 }
             }
         }
-        (left, passed)
+        (to_read, skipped_before)
     }
 
-    /// Where a file is in the index, and what it was when it was read, if it still is. Of one whose directory
-    /// is watched that is noted, so that it need not be asked again.
+    /// The index position and stat fingerprint of a file, if it is unchanged since it was indexed. In a
+    /// watched directory the position is cached, so that the next search needs no stat.
     pub(crate) fn find<'d>(
         &self,
         listing: &Listing,
         file: FileId,
         directory: impl FnOnce() -> Option<&'d Directory>,
     ) -> Option<(IndexPosition, Stamp)> {
-        let view = self.narrowed.as_ref()?.view();
+        let snapshot = self.query.as_ref()?.snapshot();
         let listed = &listing.directories[file.directory as usize];
         let slot = listed.slots.get(file.entry as usize);
-        if let Some(place) = slot.and_then(Slot::get)
-            && let Some(stamp) = view.stamp(place)
+        if let Some(position) = slot.and_then(IndexSlot::get)
+            && let Some(stamp) = snapshot.stamp(position)
         {
-            return Some((place, stamp));
+            return Some((position, stamp));
         }
-        let (stamp, version) = listed.ask(directory()?, file.entry as usize)?;
-        let Some(place) = view.find(&stamp) else {
-            self.unknown.fetch_add(1, Ordering::Relaxed);
+        let (stamp, version) = listed.stat_entry(directory()?, file.entry as usize)?;
+        let Some(position) = snapshot.find(&stamp) else {
+            self.unindexed.fetch_add(1, Ordering::Relaxed);
             return None;
         };
         if let Some((slot, version)) = slot.zip(version) {
-            slot.put(version, place);
+            slot.put(version, position);
         }
-        Some((place, stamp))
+        Some((position, stamp))
     }
 
-    /// What is known of it.
-    pub(crate) fn verdict(&self, place: IndexPosition) -> FileVerdict {
-        self.narrowed.as_ref().map_or(FileVerdict::Unknown, |known| known.verdict(place))
+    /// The verdict of the index on a file.
+    pub(crate) fn verdict(&self, position: IndexPosition) -> FileVerdict {
+        self.query.as_ref().map_or(FileVerdict::Unknown, |known| known.verdict(position))
     }
 
-    /// Takes in what was missing, once nobody waits for an answer.
-    pub(crate) fn end(self, grep: &Grep<'_>) {
-        let is_worth = match &self.narrowed {
-            Some(_) => self.unknown.load(Ordering::Relaxed) >= WORTH_BUILDING,
+    /// Starts a build or a self-check in the background, after the search.
+    pub(crate) fn finish(self, grep: &Grep<'_>) {
+        let needs_build = match &self.query {
+            Some(_) => self.unindexed.load(Ordering::Relaxed) >= MIN_UNINDEXED_TO_BUILD,
             None => self.index.is_empty(),
         };
-        // Only a table has all files of the root.
-        if !grep.listing.hot {
+        // Only a cached listing has all files of the root.
+        if !grep.listing.is_cached {
             return;
         }
         let directories = grep.listing.directories.clone();
-        let is_kept = grep.tables.is_some_and(|tables| tables.is_indexed(grep.listing));
-        let work = Work { directories, letters: grep.letters, is_kept };
-        match is_worth {
-            true => self.index.build_later(grep.tree, work),
-            false if self.narrowed.is_some() => {
-                self.index.try_later(grep.tree, work, grep.pattern);
-            }
-            false => {}
+        let is_persistent = grep.tables.is_some_and(|tables| tables.is_indexed(grep.listing));
+        let work = BuildInput { directories, decoder: grep.letters, is_persistent };
+        if needs_build {
+            self.index.build_later(grep.tree, work);
+        } else if self.query.is_some() {
+            self.index.check_later(grep.tree, work, grep.pattern);
         }
     }
 }

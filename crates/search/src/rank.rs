@@ -1,32 +1,32 @@
-//! Which of many files is most likely the one that is meant.
+//! Ranks files by how likely they are the wanted one.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// What speaks for a file.
+/// The ranking criteria of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
-    /// What was looked for is defined in it.
+    /// Whether it contains a definition of the searched name.
     pub definition: bool,
-    /// How often it was found.
+    /// Number of matches.
     pub count: u64,
-    /// How long ago it was changed, in steps that double.
+    /// The age of its last change, on a logarithmic scale.
     pub age: u32,
-    /// How long its path is.
+    /// Length of its path.
     pub path_length: usize,
 }
 
-/// Younger than this is new, whichever was changed first.
+/// Ages below this are equal.
 const NEW_SECONDS: i64 = 60 * 60;
 
 impl Rank {
-    /// An age in steps: an hour, two, four, and so on.
+    /// The age in steps: 0 below one hour, 1 from one hour, 2 from two hours, 3 from four hours, and so on.
     pub fn age(modified_seconds: i64, now_seconds: i64) -> u32 {
         let age = now_seconds.saturating_sub(modified_seconds).max(0) / NEW_SECONDS;
         64 - age.unsigned_abs().leading_zeros()
     }
 
-    /// Definitions before uses, more before fewer, new before old, short paths before long ones.
+    /// Definitions before uses, many matches before few, new before old, short paths before long ones.
     pub fn compare(&self, other: &Rank) -> Ordering {
         (other.definition.cmp(&self.definition))
             .then(other.count.cmp(&self.count))
@@ -35,8 +35,8 @@ impl Rank {
     }
 }
 
-/// Words that stand before what they define, in the languages that most code is written in.
-const DEFINING: &[&[u8]] = &[
+/// Keywords that precede the name that they define, in common languages.
+const DEFINITION_KEYWORDS: &[&[u8]] = &[
     b"fn",
     b"def",
     b"class",
@@ -72,10 +72,10 @@ const DEFINING: &[&[u8]] = &[
     b"impl",
 ];
 
-/// Whether a hit reads like the definition of what it found: a defining word stands right before it, or
-/// in it. To name a type in C takes the same word, so `struct x` defines only if something follows.
+/// Whether a match looks like a definition: a keyword is right before it or in it. In C, a type name in use
+/// has the same keyword, so `struct x` is a definition only if a body or the end of the line follows.
 pub(crate) fn is_definition(text: &[u8], lines: &Range<usize>, place: &Range<usize>) -> bool {
-    // Code is not written in longer lines, and looking takes time.
+    // Lines of code are not longer, and the check takes time.
     const MAX_LINE: usize = 400;
     if lines.len() > MAX_LINE || place.start < lines.start || place.end > lines.end {
         return false;
@@ -84,8 +84,8 @@ pub(crate) fn is_definition(text: &[u8], lines: &Range<usize>, place: &Range<usi
     let word = before.rsplit(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
     let found = &text[place.clone()];
     let first = found.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
-    let leads =
-        DEFINING.contains(&word) || (first.len() < found.len() && DEFINING.contains(&first));
+    let leads = DEFINITION_KEYWORDS.contains(&word)
+        || (first.len() < found.len() && DEFINITION_KEYWORDS.contains(&first));
     let aggregate = [&b"struct"[..], b"enum", b"union", b"class"];
     if !leads {
         return false;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn definitions_are_told_from_uses() {
+    fn definitions_are_distinguished_from_uses() {
         let is = |line: &str, found: &str| {
             let at = line.find(found).unwrap();
             is_definition(line.as_bytes(), &(0..line.len()), &(at..at + found.len()))
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_ordered_by_what_speaks_for_them() {
+    fn files_are_ordered_by_their_criteria() {
         let rank =
             |definition, count, age, path_length| Rank { definition, count, age, path_length };
         let mut ranks =

@@ -1,13 +1,13 @@
-//! What a text must have in it for a pattern to match: a condition on its trigrams.
+//! The trigrams that a text must contain for a pattern to match.
 //!
-//! It is made from the same syntax tree as the matcher, and it is never wrong in one direction: a text in
-//! which the pattern matches meets it. In the other direction it may be as weak as it likes, since what
-//! meets it is searched. So every step here may forget something and none may invent something; what is
-//! not understood is [`Plan::All`], which every text meets.
+//! The query is derived from the same syntax tree as the matcher. It must accept every text in which the
+//! pattern matches. It may accept other texts too, since accepted texts are searched. So every step may drop
+//! a condition, but none may add a wrong one. For unsupported parts the query is [`TrigramQuery::All`], which
+//! accepts every text.
 //!
-//! For each part of the tree there are the strings that it can match, as long as they are few; beyond that
-//! the bytes that it begins and ends with, and a condition on what is between. Where two parts meet, the end
-//! of the one and the beginning of the other stand side by side.
+//! Each part of the tree has the set of strings that it can match, as long as that is small. Otherwise it has
+//! the bytes that it begins and ends with, and a query for the bytes between. Where two parts are
+//! concatenated, the end of one and the beginning of the other are adjacent.
 
 mod strings;
 #[cfg(test)]
@@ -21,37 +21,37 @@ use crate::trigram::{Trigram, trigram};
 /// A condition on the trigrams of a text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum TrigramQuery {
-    /// Every text meets it.
+    /// Accepts every text.
     All,
-    /// These three bytes are in it.
+    /// The text contains these three bytes.
     Gram(Trigram),
-    /// These two bytes are in it, seven bits of each.
+    /// The text contains these two bytes, seven bits of each.
     Pair(u32),
-    /// All of these hold.
-    Every(Vec<TrigramQuery>),
-    /// One of these holds.
-    Any(Vec<TrigramQuery>),
+    /// All of these accept the text.
+    And(Vec<TrigramQuery>),
+    /// One of these accepts the text.
+    Or(Vec<TrigramQuery>),
 }
 
-/// So many conditions stand side by side; of more that must all hold, some are forgotten.
+/// Limit of terms. Further terms of a conjunction are dropped.
 const MAX_TERMS: usize = 256;
 
-/// So many trigrams of one string are asked for: more hardly narrow it.
+/// Limit of trigrams for one string. More are hardly more selective.
 const MAX_GRAMS: usize = 24;
 
-/// So often a repetition is written out.
+/// Limit of copies of a repeated part.
 const MAX_COPIES: u32 = 8;
 
-/// What is forgotten is forgotten at so many bytes: the rest of a trigram.
-const EDGE: usize = 2;
+/// Length of the kept prefixes and suffixes: a trigram without one byte.
+const EDGE_BYTES: usize = 2;
 
 impl TrigramQuery {
-    /// What every text has in which the pattern matches.
+    /// A query that accepts every text in which the pattern matches.
     pub(crate) fn of(hir: &Hir) -> TrigramQuery {
-        known(hir).end()
+        regex_info(hir).into_query()
     }
 
-    /// Whether it says nothing.
+    /// Whether it accepts every text.
     pub(crate) fn is_all(&self) -> bool {
         *self == TrigramQuery::All
     }
@@ -59,14 +59,14 @@ impl TrigramQuery {
     fn and(self, other: TrigramQuery) -> TrigramQuery {
         let mut terms = match (self, other) {
             (TrigramQuery::All, one) | (one, TrigramQuery::All) => return one,
-            (TrigramQuery::Every(some), _) if some.len() >= MAX_TERMS => {
-                return TrigramQuery::Every(some);
+            (TrigramQuery::And(some), _) if some.len() >= MAX_TERMS => {
+                return TrigramQuery::And(some);
             }
-            (TrigramQuery::Every(mut some), TrigramQuery::Every(more)) => {
+            (TrigramQuery::And(mut some), TrigramQuery::And(more)) => {
                 some.extend(more);
                 some
             }
-            (TrigramQuery::Every(mut some), one) | (one, TrigramQuery::Every(mut some)) => {
+            (TrigramQuery::And(mut some), one) | (one, TrigramQuery::And(mut some)) => {
                 some.push(one);
                 some
             }
@@ -75,17 +75,17 @@ impl TrigramQuery {
         terms.sort_unstable();
         terms.dedup();
         terms.truncate(MAX_TERMS);
-        one_or(terms, TrigramQuery::Every)
+        single_or(terms, TrigramQuery::And)
     }
 
     fn or(self, other: TrigramQuery) -> TrigramQuery {
         let mut terms = match (self, other) {
             (TrigramQuery::All, _) | (_, TrigramQuery::All) => return TrigramQuery::All,
-            (TrigramQuery::Any(mut some), TrigramQuery::Any(more)) => {
+            (TrigramQuery::Or(mut some), TrigramQuery::Or(more)) => {
                 some.extend(more);
                 some
             }
-            (TrigramQuery::Any(mut some), one) | (one, TrigramQuery::Any(mut some)) => {
+            (TrigramQuery::Or(mut some), one) | (one, TrigramQuery::Or(mut some)) => {
                 some.push(one);
                 some
             }
@@ -93,10 +93,10 @@ impl TrigramQuery {
         };
         terms.sort_unstable();
         terms.dedup();
-        if terms.len() > MAX_TERMS { TrigramQuery::All } else { one_or(terms, TrigramQuery::Any) }
+        if terms.len() > MAX_TERMS { TrigramQuery::All } else { single_or(terms, TrigramQuery::Or) }
     }
 
-    /// One of these strings is in the text.
+    /// The text contains one of these strings.
     fn strings(strings: &Strings) -> TrigramQuery {
         strings
             .iter()
@@ -119,13 +119,13 @@ impl TrigramQuery {
                     .collect();
                 terms.sort_unstable();
                 terms.dedup();
-                one_or(terms, TrigramQuery::Every)
+                single_or(terms, TrigramQuery::And)
             }
         }
     }
 }
 
-fn one_or(
+fn single_or(
     mut terms: Vec<TrigramQuery>,
     many: impl FnOnce(Vec<TrigramQuery>) -> TrigramQuery,
 ) -> TrigramQuery {
@@ -139,45 +139,45 @@ fn one_or(
     }
 }
 
-/// What is known of all that a part of the tree matches.
+/// Properties of every string that a part of the tree matches.
 #[derive(Clone)]
-struct Known {
-    /// It is one of these, if they are few.
+struct RegexInfo {
+    /// The string is one of these, if they are few.
     exact: Option<Strings>,
-    /// It begins with one of these, and ends with one of those. Not kept beside `exact`.
+    /// The string begins with one of `starts` and ends with one of `ends`. Not used together with `exact`.
     starts: Strings,
     ends: Strings,
-    /// What is in it besides.
-    plan: TrigramQuery,
+    /// Further conditions on the string.
+    query: TrigramQuery,
 }
 
-impl Known {
-    fn nothing() -> Known {
-        Known {
+impl RegexInfo {
+    fn nothing() -> RegexInfo {
+        RegexInfo {
             exact: None,
             starts: Strings::empty(),
             ends: Strings::empty(),
-            plan: TrigramQuery::All,
+            query: TrigramQuery::All,
         }
     }
 
-    fn exact(strings: Strings) -> Known {
-        Known { exact: Some(strings), ..Known::nothing() }
+    fn exact(strings: Strings) -> RegexInfo {
+        RegexInfo { exact: Some(strings), ..RegexInfo::nothing() }
     }
 
-    /// The same without the strings themselves: what they have in them, and their edges.
-    fn loose(self) -> Known {
+    /// Replaces the exact strings by their query, prefixes and suffixes.
+    fn without_exact(self) -> RegexInfo {
         let Some(exact) = self.exact else { return self };
-        Known {
-            plan: self.plan.and(TrigramQuery::strings(&exact)),
-            starts: exact.firsts(EDGE),
-            ends: exact.lasts(EDGE),
+        RegexInfo {
+            query: self.query.and(TrigramQuery::strings(&exact)),
+            starts: exact.prefixes(EDGE_BYTES),
+            ends: exact.suffixes(EDGE_BYTES),
             exact: None,
         }
     }
 
-    fn end(self) -> TrigramQuery {
-        self.loose().plan
+    fn into_query(self) -> TrigramQuery {
+        self.without_exact().query
     }
 
     fn head(&self) -> &Strings {
@@ -188,100 +188,109 @@ impl Known {
         self.exact.as_ref().unwrap_or(&self.ends)
     }
 
-    fn then(self, next: Known) -> Known {
+    fn then(self, next: RegexInfo) -> RegexInfo {
         if let (Some(one), Some(two)) = (&self.exact, &next.exact)
-            && let Some(exact) = one.times(two)
+            && let Some(exact) = one.cross_product(two)
         {
-            return Known { plan: self.plan.and(next.plan), ..Known::exact(exact) };
+            return RegexInfo { query: self.query.and(next.query), ..RegexInfo::exact(exact) };
         }
-        let meeting = meeting(self.tail(), next.head());
-        // What is shorter than an edge goes on in its neighbour.
+        let adjacent = adjacent(self.tail(), next.head());
+        // A string that is shorter than an edge continues in its neighbour.
         let starts = match &self.exact {
-            Some(exact) => exact.times(next.head()).as_ref().unwrap_or(exact).firsts(EDGE),
+            Some(exact) => {
+                exact.cross_product(next.head()).as_ref().unwrap_or(exact).prefixes(EDGE_BYTES)
+            }
             None => self.starts.clone(),
         };
         let ends = match &next.exact {
-            Some(exact) => self.tail().times(exact).as_ref().unwrap_or(exact).lasts(EDGE),
+            Some(exact) => {
+                self.tail().cross_product(exact).as_ref().unwrap_or(exact).suffixes(EDGE_BYTES)
+            }
             None => next.ends.clone(),
         };
-        let plan = self.loose().plan.and(next.loose().plan).and(meeting);
-        Known { exact: None, starts, ends, plan }
+        let query = self.without_exact().query.and(next.without_exact().query).and(adjacent);
+        RegexInfo { exact: None, starts, ends, query }
     }
 
-    fn or(self, other: Known) -> Known {
+    fn or(self, other: RegexInfo) -> RegexInfo {
         if let (Some(one), Some(two)) = (&self.exact, &other.exact)
-            && let Some(exact) = one.plus(two)
+            && let Some(exact) = one.union(two)
         {
-            return Known { plan: self.plan.or(other.plan), ..Known::exact(exact) };
+            return RegexInfo { query: self.query.or(other.query), ..RegexInfo::exact(exact) };
         }
-        let (one, two) = (self.loose(), other.loose());
-        Known {
+        let (one, two) = (self.without_exact(), other.without_exact());
+        RegexInfo {
             exact: None,
-            starts: one.starts.plus(&two.starts).unwrap_or_else(Strings::empty),
-            ends: one.ends.plus(&two.ends).unwrap_or_else(Strings::empty),
-            plan: one.plan.or(two.plan),
+            starts: one.starts.union(&two.starts).unwrap_or_else(Strings::empty),
+            ends: one.ends.union(&two.ends).unwrap_or_else(Strings::empty),
+            query: one.query.or(two.query),
         }
     }
 }
 
-/// What is in a text where one of these stands right before one of those.
-fn meeting(tails: &Strings, heads: &Strings) -> TrigramQuery {
-    let all =
-        |tail: &Strings, head: &Strings| tail.times(head).map(|both| TrigramQuery::strings(&both));
+/// A query for a text in which one of `tails` is right before one of `heads`.
+fn adjacent(tails: &Strings, heads: &Strings) -> TrigramQuery {
+    let all = |tail: &Strings, head: &Strings| {
+        tail.cross_product(head).map(|both| TrigramQuery::strings(&both))
+    };
     let whole = all(tails, heads);
-    if let Some(whole) = whole.or_else(|| all(&tails.lasts(EDGE), &heads.firsts(EDGE))) {
+    if let Some(whole) =
+        whole.or_else(|| all(&tails.suffixes(EDGE_BYTES), &heads.prefixes(EDGE_BYTES)))
+    {
         return whole;
     }
-    let halves = [(EDGE, 1), (1, EDGE)].map(|(tail, head)| {
-        all(&tails.lasts(tail), &heads.firsts(head)).unwrap_or(TrigramQuery::All)
+    let halves = [(EDGE_BYTES, 1), (1, EDGE_BYTES)].map(|(tail, head)| {
+        all(&tails.suffixes(tail), &heads.prefixes(head)).unwrap_or(TrigramQuery::All)
     });
     halves.into_iter().fold(TrigramQuery::All, TrigramQuery::and)
 }
 
-fn known(hir: &Hir) -> Known {
+fn regex_info(hir: &Hir) -> RegexInfo {
     match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => Known::exact(Strings::empty()),
-        HirKind::Literal(literal) => Known::exact(Strings::one(&literal.0)),
-        HirKind::Class(class) => class_strings(class).map_or_else(Known::nothing, Known::exact),
-        HirKind::Capture(capture) => known(&capture.sub),
+        HirKind::Empty | HirKind::Look(_) => RegexInfo::exact(Strings::empty()),
+        HirKind::Literal(literal) => RegexInfo::exact(Strings::one(&literal.0)),
+        HirKind::Class(class) => {
+            class_strings(class).map_or_else(RegexInfo::nothing, RegexInfo::exact)
+        }
+        HirKind::Capture(capture) => regex_info(&capture.sub),
         HirKind::Repetition(repetition) => repeated(repetition),
         HirKind::Concat(parts) => {
-            parts.iter().map(known).reduce(Known::then).unwrap_or_else(Known::nothing)
+            parts.iter().map(regex_info).reduce(RegexInfo::then).unwrap_or_else(RegexInfo::nothing)
         }
         HirKind::Alternation(parts) => {
-            parts.iter().map(known).reduce(Known::or).unwrap_or_else(Known::nothing)
+            parts.iter().map(regex_info).reduce(RegexInfo::or).unwrap_or_else(RegexInfo::nothing)
         }
     }
 }
 
-fn repeated(repetition: &Repetition) -> Known {
-    let empty = || Known::exact(Strings::empty());
+fn repeated(repetition: &Repetition) -> RegexInfo {
+    let empty = || RegexInfo::exact(Strings::empty());
     match (repetition.min, repetition.max) {
         (_, Some(0)) => empty(),
-        (0, Some(1)) => empty().or(known(&repetition.sub)),
-        (0, _) => Known::nothing(),
+        (0, Some(1)) => empty().or(regex_info(&repetition.sub)),
+        (0, _) => RegexInfo::nothing(),
         (min, max) => {
             let copies = min.min(MAX_COPIES);
-            let one = known(&repetition.sub);
+            let one = regex_info(&repetition.sub);
             let all = (1..copies).fold(one.clone(), |all, _| all.then(one.clone()));
-            if max == Some(copies) { all } else { all.loose() }
+            if max == Some(copies) { all } else { all.without_exact() }
         }
     }
 }
 
-/// The characters of a class, each by its bytes, if they are few.
+/// The characters of a class in UTF-8, if they are few.
 fn class_strings(class: &Class) -> Option<Strings> {
     match class {
         Class::Unicode(class) => {
             let count: usize = class.ranges().iter().map(|range| range.len()).sum();
             let chars = || class.ranges().iter().flat_map(|range| range.start()..=range.end());
             let bytes = |c: char| c.encode_utf8(&mut [0; 4]).as_bytes().to_vec();
-            Strings::few(count, || chars().map(bytes).collect())
+            Strings::if_few(count, || chars().map(bytes).collect())
         }
         Class::Bytes(class) => {
             let count: usize = class.ranges().iter().map(|range| range.len()).sum();
             let bytes = || class.ranges().iter().flat_map(|range| range.start()..=range.end());
-            Strings::few(count, || bytes().map(|byte| vec![byte]).collect())
+            Strings::if_few(count, || bytes().map(|byte| vec![byte]).collect())
         }
     }
 }

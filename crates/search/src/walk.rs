@@ -1,4 +1,4 @@
-//! Listing a tree, on all cores when it is worth it.
+//! Lists a tree, on all cores if it is large.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -10,55 +10,56 @@ use toolcrib_fs::{EntryKind, Stamp, TreeReader};
 
 use crate::deadline::Deadline;
 use crate::ignore_rules::{IgnoreFiles, IgnoreRules, ignores};
-use crate::listing::{EntryOf, Listed, Listing, NAMED};
+use crate::listing::{ListedDirectory, ListedKind, Listing, MAX_NAMED};
 use crate::parallel_ordered::threads;
 
-/// What to walk.
+/// The parameters of a walk.
 pub struct Walk<'a> {
-    /// The root and what is beneath.
+    /// The root and its tree.
     pub tree: &'a TreeReader,
-    /// The directory to begin with, from the root. It was named, so no rule hides it.
+    /// The directory to begin with, relative to the root. No rule hides it, since it was named.
     pub start: &'a Path,
-    /// Also what ignore files leave out.
+    /// Include ignored files.
     pub ignored: bool,
-    /// Paths from the root that were named: no rule hides them.
+    /// Paths that were named, relative to the root. No rule hides them.
     pub named: &'a [PathBuf],
-    /// Paths that are nobody's business, absolute.
+    /// Absolute paths to exclude: our own state and configuration.
     pub own: &'a [PathBuf],
     /// When to stop.
     pub stop: &'a Deadline<'a>,
 }
 
-/// So many directories one thread lists by itself before it asks for help: most trees have fewer, and to
-/// start a thread takes as long as to list some.
-const ALONE: usize = 48;
+/// Number of directories that one thread lists before it starts others. Most trees have fewer, and starting a
+/// thread takes as long as listing some.
+const SINGLE_THREAD_DIRECTORIES: usize = 48;
 
 /// The longest path that the system opens.
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Directories of version control, which are never meant unless named.
+/// Version control directories. They are skipped unless named.
 pub const VERSION_CONTROL: [&str; 4] = [".git", ".hg", ".svn", ".jj"];
 
-/// Lists all files and links beneath a directory but those that are ignored. Links are not followed, so
-/// that each file is there once. The order is that of the paths, however many threads there were.
+/// Lists all files and symlinks beneath a directory, except ignored ones. Symlinks are not followed, so that
+/// each file is listed once. The result is in path order, independent of the number of threads.
 pub fn walk(walk: &Walk<'_>) -> Listing {
     let rules = walk.rules_at_start();
-    let first = Listed { path: walk.start.to_owned(), ..Listed::default() };
+    let first = ListedDirectory { path: walk.start.to_owned(), ..ListedDirectory::default() };
     let task = Task { directory: 0, path: walk.start.to_owned(), hidden: false, rules };
-    let (directories, complete) = walk_on(walk, vec![Arc::new(first)], vec![task]);
+    let (directories, complete) = walk_pending(walk, vec![Arc::new(first)], vec![task]);
     let directories = Arc::new(directories);
-    Listing { directories, top: 0, complete, hot: false, summary: Arc::default() }
+    Listing { directories, top: 0, complete, is_cached: false, summary: Arc::default() }
 }
 
-/// Lists the pending directories and what is beneath them; answers whether that came to its end.
-pub(crate) fn walk_on(
+/// Lists the pending directories and everything beneath them. Also returns whether the walk finished before
+/// its deadline.
+pub(crate) fn walk_pending(
     walk: &Walk<'_>,
-    directories: Vec<Arc<Listed>>,
+    directories: Vec<Arc<ListedDirectory>>,
     pending: Vec<Task>,
-) -> (Vec<Arc<Listed>>, bool) {
+) -> (Vec<Arc<ListedDirectory>>, bool) {
     let state = State { directories, pending, busy: 0, stopped: false };
     let shared = Shared { state: Mutex::new(state), wake: Condvar::new() };
-    work(walk, &shared, ALONE);
+    work(walk, &shared, SINGLE_THREAD_DIRECTORIES);
     if !shared.lock().pending.is_empty() {
         std::thread::scope(|scope| {
             for _ in 1..threads() {
@@ -71,14 +72,13 @@ pub(crate) fn walk_on(
     (state.directories, !state.stopped)
 }
 
-/// Lists some directories again that have changed, and what is new beneath them. What is left of the old
-/// listing stays. Nothing, if that cannot be told apart from a new walk: an ignore file changed, or time
-/// was over.
+/// Lists changed directories again, and new ones beneath them. The rest of the old listing stays. `None` if a
+/// full walk is needed: an ignore file changed, or the deadline passed.
 pub(crate) fn list_again(
     walk: &Walk<'_>,
-    mut directories: Vec<Arc<Listed>>,
+    mut directories: Vec<Arc<ListedDirectory>>,
     changed: &[u32],
-) -> Option<Vec<Arc<Listed>>> {
+) -> Option<Vec<Arc<ListedDirectory>>> {
     let mut worker = Worker::new(walk);
     let mut pending = Vec::new();
     for &at in changed {
@@ -90,32 +90,40 @@ pub(crate) fn list_again(
             directory: at,
             path: old.path.clone(),
             hidden: old.hidden,
-            rules: old.above.clone(),
+            rules: old.inherited_rules.clone(),
         };
-        let (listed, below) = worker.list(&task, Some(&old));
-        if worker.rules_changed || walk.stop.now() {
+        let (listed, subdirectories) = worker.list(&task, Some(&old));
+        if worker.rules_changed || walk.stop.is_over() {
             return None;
         }
         let mut kept: HashMap<&OsStr, u32> = HashMap::new();
         kept.extend(old.entries.iter().filter_map(|entry| match entry.kind {
-            EntryOf::Directory(child) => Some((old.name(*entry), child)),
+            ListedKind::Directory(child) => Some((old.name(*entry), child)),
             _ => None,
         }));
-        put(&mut directories, &mut pending, task, listed, below, Some(&old), &mut kept);
-        kept.into_values().for_each(|child| forget(&mut directories, child));
+        store_directory(
+            &mut directories,
+            &mut pending,
+            task,
+            listed,
+            subdirectories,
+            Some(&old),
+            &mut kept,
+        );
+        kept.into_values().for_each(|child| remove_subtree(&mut directories, child));
     }
-    let (directories, complete) = walk_on(walk, directories, pending);
+    let (directories, complete) = walk_pending(walk, directories, pending);
     complete.then_some(directories)
 }
 
-/// Takes a directory and all beneath it out of a listing.
-fn forget(directories: &mut [Arc<Listed>], at: u32) {
+/// Removes a directory and everything beneath it from a listing.
+fn remove_subtree(directories: &mut [Arc<ListedDirectory>], at: u32) {
     let mut pending = vec![at];
     while let Some(at) = pending.pop() {
-        let gone = Arc::new(Listed { gone: true, ..Listed::default() });
+        let gone = Arc::new(ListedDirectory { gone: true, ..ListedDirectory::default() });
         let old = std::mem::replace(&mut directories[at as usize], gone);
         pending.extend(old.entries.iter().filter_map(|entry| match entry.kind {
-            EntryOf::Directory(child) => Some(child),
+            ListedKind::Directory(child) => Some(child),
             _ => None,
         }));
     }
@@ -127,7 +135,7 @@ struct Shared {
 }
 
 struct State {
-    directories: Vec<Arc<Listed>>,
+    directories: Vec<Arc<ListedDirectory>>,
     pending: Vec<Task>,
     busy: usize,
     stopped: bool,
@@ -137,20 +145,20 @@ pub(crate) struct Task {
     pub(crate) directory: u32,
     pub(crate) path: PathBuf,
     pub(crate) hidden: bool,
-    pub(crate) rules: Scope,
+    pub(crate) rules: RuleScope,
 }
 
-/// Which rules hold in a directory.
+/// The rules that apply in a directory.
 #[derive(Debug, Clone)]
-pub(crate) enum Scope {
+pub(crate) enum RuleScope {
     Ruled(Option<Arc<IgnoreRules>>),
-    /// An ignored directory on the way to what was named: nothing else in it is wanted.
-    OnTheWay,
+    /// An ignored directory above a named path. Nothing else in it is listed.
+    NamedBelow,
 }
 
-impl Default for Scope {
+impl Default for RuleScope {
     fn default() -> Self {
-        Scope::Ruled(None)
+        RuleScope::Ruled(None)
     }
 }
 
@@ -160,7 +168,7 @@ impl Shared {
     }
 }
 
-/// Lists one pending directory after the other, at most so many, until there are none.
+/// Lists pending directories, at most `most`, until there are none.
 fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
     let mut worker = Worker::new(walk);
     let mut state = shared.lock();
@@ -180,14 +188,22 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
         };
         state.busy += 1;
         drop(state);
-        let stop = walk.stop.now();
+        let stop = walk.stop.is_over();
         let found = if stop { None } else { Some(worker.list(&task, None)) };
         state = shared.lock();
         state.busy -= 1;
         state.stopped |= stop;
-        if let Some((listed, below)) = found {
+        if let Some((listed, subdirectories)) = found {
             let State { directories, pending, .. } = &mut *state;
-            put(directories, pending, task, listed, below, None, &mut HashMap::new());
+            store_directory(
+                directories,
+                pending,
+                task,
+                listed,
+                subdirectories,
+                None,
+                &mut HashMap::new(),
+            );
         }
         if state.pending.len() > 1 || state.busy == 0 {
             shared.wake.notify_all();
@@ -195,32 +211,35 @@ fn work(walk: &Walk<'_>, shared: &Shared, most: usize) {
     }
 }
 
-/// Puts what was listed in its place, and the directories in it on the list of those to come, but for those
-/// that are known already.
-pub(crate) fn put(
-    directories: &mut Vec<Arc<Listed>>,
+/// Stores a listed directory and adds its subdirectories to `pending`, except those that are already known.
+pub(crate) fn store_directory(
+    directories: &mut Vec<Arc<ListedDirectory>>,
     pending: &mut Vec<Task>,
     task: Task,
-    mut listed: Listed,
-    below: Vec<(OsString, Scope)>,
-    old: Option<&Listed>,
+    mut listed: ListedDirectory,
+    subdirectories: Vec<(OsString, RuleScope)>,
+    old: Option<&ListedDirectory>,
     known: &mut HashMap<&OsStr, u32>,
 ) {
-    let mut below = below.into_iter();
+    let mut subdirectories = subdirectories.into_iter();
     for entry in &mut listed.entries {
-        if !matches!(entry.kind, EntryOf::Directory(_)) {
+        if !matches!(entry.kind, ListedKind::Directory(_)) {
             continue;
         }
-        let Some((name, rules)) = below.next() else { break };
+        let Some((name, rules)) = subdirectories.next() else { break };
         if let Some(directory) = known.remove(name.as_os_str()) {
-            entry.kind = EntryOf::Directory(directory);
+            entry.kind = ListedKind::Directory(directory);
             continue;
         }
         let directory = u32::try_from(directories.len()).unwrap_or(u32::MAX);
         let path = task.path.join(&name);
         let hidden = task.hidden || name.as_bytes().starts_with(b".");
-        entry.kind = EntryOf::Directory(directory);
-        directories.push(Arc::new(Listed { path: path.clone(), hidden, ..Listed::default() }));
+        entry.kind = ListedKind::Directory(directory);
+        directories.push(Arc::new(ListedDirectory {
+            path: path.clone(),
+            hidden,
+            ..ListedDirectory::default()
+        }));
         pending.push(Task { directory, path, hidden, rules });
     }
     listed.sort();
@@ -230,16 +249,16 @@ pub(crate) fn put(
 
 pub(crate) struct Worker<'a> {
     walk: &'a Walk<'a>,
-    /// The names that are nobody's business, by the directory that they are in.
+    /// Excluded names, by directory.
     own: HashMap<&'a Path, Vec<&'a OsStr>>,
-    /// For the system's answers.
+    /// For `getdents`.
     buffer: Vec<u8>,
-    /// The names of the directory in hand, end to end, and which is which.
+    /// The names in the current directory, concatenated, with the end and kind of each.
     names: Vec<u8>,
     found: Vec<(usize, EntryKind)>,
-    /// The path in hand, from the root.
+    /// The current path, relative to the root.
     path: Vec<u8>,
-    /// An ignore file of a directory that was listed before is not what it was.
+    /// Whether an ignore file has appeared in or disappeared from a directory that was listed before.
     rules_changed: bool,
 }
 
@@ -255,24 +274,24 @@ impl<'a> Worker<'a> {
         Worker { walk, own, buffer, names, found, path, rules_changed: false }
     }
 
-    /// The entries of a directory, and the directories among them with the rules that hold there.
-    /// `old` is what was listed there before.
+    /// Lists a directory. Returns its entries, and its subdirectories with the rules that apply in them.
+    /// `old` is the previous listing.
     pub(crate) fn list(
         &mut self,
         task: &Task,
-        old: Option<&Listed>,
-    ) -> (Listed, Vec<(OsString, Scope)>) {
-        let mut listed = Listed {
+        old: Option<&ListedDirectory>,
+    ) -> (ListedDirectory, Vec<(OsString, RuleScope)>) {
+        let mut listed = ListedDirectory {
             path: task.path.clone(),
             hidden: task.hidden,
-            above: task.rules.clone(),
-            ..Listed::default()
+            inherited_rules: task.rules.clone(),
+            ..ListedDirectory::default()
         };
         if task.path.as_os_str().len() > MAX_PATH_BYTES {
             listed.pruned.too_deep = 1;
             return (listed, Vec::new());
         }
-        let Some(scope) = self.read(task, &mut listed, old) else {
+        let Some(scope) = self.read_names(task, &mut listed, old) else {
             listed.pruned.unreadable = 1;
             listed.pruned.unreadable_names.push(task.path.clone());
             return (listed, Vec::new());
@@ -284,23 +303,28 @@ impl<'a> Worker<'a> {
             self.path.push(b'/');
         }
         let (prefix, names) = (self.path.len(), std::mem::take(&mut self.names));
-        let (mut start, mut below) = (0, Vec::new());
+        let (mut start, mut subdirectories) = (0, Vec::new());
         for at in 0..self.found.len() {
             let (end, kind) = self.found[at];
             let name = OsStr::from_bytes(&names[start..end]);
             start = end;
             self.path.truncate(prefix);
             self.path.extend_from_slice(name.as_bytes());
-            if kind != EntryKind::Special && !own.contains(&name) && !self.is_nobodys(name) {
-                self.entry(&scope, name, kind, &mut listed, &mut below);
+            if kind != EntryKind::Special && !own.contains(&name) && !self.is_unnamed_vcs(name) {
+                self.add_entry(&scope, name, kind, &mut listed, &mut subdirectories);
             }
         }
         self.names = names;
-        (listed, below)
+        (listed, subdirectories)
     }
 
-    /// Reads the names of a directory; answers the rules that hold in it.
-    fn read(&mut self, task: &Task, listed: &mut Listed, old: Option<&Listed>) -> Option<Scope> {
+    /// Reads the names in a directory. Returns the rules that apply in it.
+    fn read_names(
+        &mut self,
+        task: &Task,
+        listed: &mut ListedDirectory,
+        old: Option<&ListedDirectory>,
+    ) -> Option<RuleScope> {
         let Worker { walk, buffer, names, found, .. } = self;
         names.clear();
         found.clear();
@@ -324,111 +348,115 @@ impl<'a> Worker<'a> {
             return Some(old.rules.clone());
         }
         listed.rules = match &task.rules {
-            Scope::Ruled(rules) if !walk.ignored => {
-                // Before they are read, so that a change in between is seen.
+            RuleScope::Ruled(rules) if !walk.ignored => {
+                // Before the files are read, so that a concurrent change is detected.
                 let stamped = |name| {
                     let path = task.path.join(name);
                     (walk.tree.stamp(&path).map(Stamp::settled), path)
                 };
                 listed.ignore_stamps = files.paths().map(stamped).collect();
                 let rules = rules.as_ref();
-                Scope::Ruled(IgnoreRules::enter(rules, walk.tree, &directory, &task.path, files))
+                RuleScope::Ruled(IgnoreRules::enter(
+                    rules, walk.tree, &directory, &task.path, files,
+                ))
             }
             scope => scope.clone(),
         };
         Some(listed.rules.clone())
     }
 
-    fn entry(
+    fn add_entry(
         &self,
-        scope: &Scope,
+        scope: &RuleScope,
         name: &OsStr,
         kind: EntryKind,
-        listed: &mut Listed,
-        below: &mut Vec<(OsString, Scope)>,
+        listed: &mut ListedDirectory,
+        subdirectories: &mut Vec<(OsString, RuleScope)>,
     ) {
         let is_directory = kind == EntryKind::Directory;
         let ignored = !self.walk.ignored
             && match scope {
-                Scope::Ruled(rules) => ignores(rules.as_ref(), &self.path, is_directory),
-                Scope::OnTheWay => true,
+                RuleScope::Ruled(rules) => ignores(rules.as_ref(), &self.path, is_directory),
+                RuleScope::NamedBelow => true,
             };
-        let scope = match ignored {
-            false => scope.clone(),
-            true => match self.naming() {
-                Naming::Here => Scope::Ruled(Some(IgnoreRules::open())),
-                Naming::Below if is_directory => Scope::OnTheWay,
-                _ => return note_ignored(listed, &self.path, is_directory),
-            },
+        let scope = if ignored {
+            match self.named_relation() {
+                NamedRelation::Itself => RuleScope::Ruled(Some(IgnoreRules::allow_all())),
+                NamedRelation::Descendant if is_directory => RuleScope::NamedBelow,
+                _ => return record_ignored(listed, &self.path, is_directory),
+            }
+        } else {
+            scope.clone()
         };
         match kind {
             EntryKind::Directory => {
-                listed.push(name, EntryOf::Directory(u32::MAX));
-                below.push((name.to_owned(), scope));
+                listed.push(name, ListedKind::Directory(u32::MAX));
+                subdirectories.push((name.to_owned(), scope));
             }
-            EntryKind::Link => listed.push(name, EntryOf::Link),
-            _ => listed.push(name, EntryOf::File),
+            EntryKind::Link => listed.push(name, ListedKind::Symlink),
+            _ => listed.push(name, ListedKind::File),
         }
     }
 
-    /// Whether nobody means it unless it is named.
-    fn is_nobodys(&self, name: &OsStr) -> bool {
+    /// Whether the name is a version control directory that was not named.
+    fn is_unnamed_vcs(&self, name: &OsStr) -> bool {
         VERSION_CONTROL.iter().any(|known| name == *known)
-            && !self.names(Path::new(OsStr::from_bytes(&self.path)))
+            && !self.is_named_or_above_named(Path::new(OsStr::from_bytes(&self.path)))
     }
 
-    fn names(&self, path: &Path) -> bool {
+    fn is_named_or_above_named(&self, path: &Path) -> bool {
         self.walk.named.iter().any(|named| named.starts_with(path))
     }
 
-    /// What the path in hand is to those that were named.
-    fn naming(&self) -> Naming {
+    /// How the current path relates to the named paths.
+    fn named_relation(&self) -> NamedRelation {
         let path = Path::new(OsStr::from_bytes(&self.path));
-        let mut naming = Naming::None;
+        let mut named_relation = NamedRelation::None;
         for named in self.walk.named {
             if path == named {
-                return Naming::Here;
+                return NamedRelation::Itself;
             }
             if named.starts_with(path) {
-                naming = Naming::Below;
+                named_relation = NamedRelation::Descendant;
             }
         }
-        naming
+        named_relation
     }
 }
 
-enum Naming {
+enum NamedRelation {
     None,
-    /// It was named itself.
-    Here,
-    /// Something beneath it was.
-    Below,
+    /// It is a named path.
+    Itself,
+    /// It is above a named path.
+    Descendant,
 }
 
-fn note_ignored(listed: &mut Listed, path: &[u8], is_directory: bool) {
+fn record_ignored(listed: &mut ListedDirectory, path: &[u8], is_directory: bool) {
     let pruned = &mut listed.pruned;
-    match is_directory {
-        true => pruned.ignored_directories += 1,
-        false => pruned.ignored_files += 1,
+    if is_directory {
+        pruned.ignored_directories += 1;
+    } else {
+        pruned.ignored_files += 1;
     }
     // Directories first: they hide more.
-    if pruned.ignored_names.len() < NAMED || is_directory {
+    if pruned.ignored_names.len() < MAX_NAMED || is_directory {
         let mut name = path.to_vec();
         let at = if is_directory { 0 } else { pruned.ignored_names.len() };
         if is_directory {
             name.push(b'/');
         }
         pruned.ignored_names.insert(at, PathBuf::from(OsStr::from_bytes(&name)));
-        pruned.ignored_names.truncate(NAMED);
+        pruned.ignored_names.truncate(MAX_NAMED);
     }
 }
 
 impl Walk<'_> {
-    /// The rules that hold where the walk begins. If they leave out the beginning itself, none hold: what
-    /// is named is not hidden.
-    fn rules_at_start(&self) -> Scope {
+    /// The rules that apply at the start of the walk. If they ignore the start itself, no rule applies, since
+    /// a named directory is not hidden.
+    fn rules_at_start(&self) -> RuleScope {
         if self.ignored {
-            return Scope::Ruled(Some(IgnoreRules::open()));
+            return RuleScope::Ruled(Some(IgnoreRules::allow_all()));
         }
         let mut rules: Option<Arc<IgnoreRules>> = None;
         let mut here = PathBuf::new();
@@ -446,9 +474,9 @@ impl Walk<'_> {
             rules = IgnoreRules::enter(rules.as_ref(), self.tree, &directory, &here, files);
             here.push(name);
             if ignores(rules.as_ref(), here.as_os_str().as_bytes(), true) {
-                return Scope::Ruled(Some(IgnoreRules::open()));
+                return RuleScope::Ruled(Some(IgnoreRules::allow_all()));
             }
         }
-        Scope::Ruled(rules)
+        RuleScope::Ruled(rules)
     }
 }

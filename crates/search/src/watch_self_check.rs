@@ -1,8 +1,8 @@
-//! A net under the watches: now and then some files of which nothing was heard are asked for their stamps.
+//! A self-check of the watches: now and then it stats some files for which no event arrived.
 //!
-//! One that was changed may have been changed just now; then its notice is in the queue at the next question. If
-//! none came by then, notices cannot be relied on here, and the root is not watched any more. That happens
-//! where a file got another name outside of the tree and was written through it.
+//! A file that changed may have changed just now; then its event is in the queue at the next call. If there
+//! is still no event, watches are unreliable here, and the root is no longer watched. That happens if a file
+//! was linked outside of the tree and written through that link.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,47 +10,47 @@ use std::time::{Duration, Instant};
 use toolcrib_fs::{Stamp, TreeReader};
 
 use crate::index::IndexPosition;
-use crate::index_slot::Version;
-use crate::listing::{Listed, forget_all};
+use crate::index_slot::SlotVersion;
+use crate::listing::{ListedDirectory, invalidate_all};
 
-/// So many files are asked at a time: as long as it takes to search one.
-const ASKED: usize = 64;
+/// Number of files in one check. They take as long as searching one file.
+const CHECKED_FILES: usize = 64;
 
-/// When files were asked, and what was strange.
+/// The time of the last check and its result.
 #[derive(Debug, Default)]
 pub(crate) struct WatchSelfCheck {
     last: Option<Instant>,
-    /// Where to go on.
+    /// The directory to continue with.
     next: usize,
     suspect: Option<Suspect>,
 }
 
-/// A file that was changed, and no notice of it came yet.
+/// A file that changed without an event so far.
 #[derive(Debug)]
 struct Suspect {
     directory: usize,
-    listed: Arc<Listed>,
+    listed: Arc<ListedDirectory>,
     entry: usize,
-    version: Version,
+    version: SlotVersion,
 }
 
 impl WatchSelfCheck {
-    /// Whether a notice never came. To be asked when the queue was read to its end.
-    pub(crate) fn missed_one(&mut self, table: &[Arc<Listed>]) -> bool {
+    /// Whether an event is missing. Must be called after the queue was drained.
+    pub(crate) fn missed_event(&mut self, listing: &[Arc<ListedDirectory>]) -> bool {
         self.suspect.take().is_some_and(|suspect| {
             let Suspect { directory, listed, entry, version } = suspect;
-            // A directory that was listed again has been heard of.
-            let is_same = table.get(directory).is_some_and(|now| Arc::ptr_eq(now, &listed));
+            // If the directory was listed again, an event arrived.
+            let is_same = listing.get(directory).is_some_and(|now| Arc::ptr_eq(now, &listed));
             is_same && listed.slots[entry].version() == version
         })
     }
 
-    /// Asks some files, unless that was done just now. If one is not what it is noted as, nothing is relied on
-    /// for this question; answers whether that is so.
-    pub(crate) fn look(
+    /// Stats some files, unless a check just ran. If a file differs from its cached state, everything is
+    /// invalidated for this call. Returns whether that happened.
+    pub(crate) fn check_some(
         &mut self,
         tree: &TreeReader,
-        table: &[Arc<Listed>],
+        listing: &[Arc<ListedDirectory>],
         pause: Duration,
         stamp_of: impl Fn(IndexPosition) -> Option<Stamp>,
     ) -> bool {
@@ -58,22 +58,22 @@ impl WatchSelfCheck {
             return false;
         }
         self.last = Some(Instant::now());
-        let (mut asked, first) = (0, self.next);
-        for at in (first..table.len()).chain(0..first.min(table.len())) {
-            let listed = &table[at];
+        let (mut checked, first) = (0, self.next);
+        for at in (first..listing.len()).chain(0..first.min(listing.len())) {
+            let listed = &listing[at];
             self.next = at + 1;
             for (entry, slot) in listed.slots.iter().enumerate() {
-                let Some(noted) = slot.get().and_then(&stamp_of) else { continue };
+                let Some(cached) = slot.get().and_then(&stamp_of) else { continue };
                 let path = listed.path.join(listed.name(listed.entries[entry]));
-                asked += 1;
-                if tree.stamp(&path) != Some(noted) {
-                    forget_all(table);
+                checked += 1;
+                if tree.stamp(&path) != Some(cached) {
+                    invalidate_all(listing);
                     let (version, listed) = (slot.version(), listed.clone());
                     self.suspect = Some(Suspect { directory: at, listed, entry, version });
                     return true;
                 }
             }
-            if asked >= ASKED {
+            if checked >= CHECKED_FILES {
                 break;
             }
         }

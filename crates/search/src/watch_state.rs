@@ -1,30 +1,30 @@
-//! How sure it is that a directory is as it was listed.
+//! Whether a directory is known to be as it was listed.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use toolcrib_fs::Watch;
 
-use crate::index_slot::Slot;
+use crate::index_slot::IndexSlot;
 
-/// Whether a directory is watched, and whether it is known to be as it was listed.
+/// Whether a directory is watched, and whether its listing is known to be current.
 #[derive(Debug, Default)]
 pub(crate) struct WatchState(AtomicI64);
 
-const NEW: i64 = 0;
-const REFUSED: i64 = 1;
-/// Flags beside the number of a watch.
+const UNTRIED: i64 = 0;
+const UNWATCHABLE: i64 = 1;
+/// Flags beside the watch descriptor.
 const WATCHED: i64 = 2;
-const SURE: i64 = 1;
+const CURRENT: i64 = 1;
 
 impl WatchState {
-    /// Nobody tried to watch it.
-    pub(crate) fn is_new(&self) -> bool {
-        self.get() == NEW
+    /// No watch was tried yet.
+    pub(crate) fn is_untried(&self) -> bool {
+        self.get() == UNTRIED
     }
 
-    /// It is not sure, and at the next question it may be.
-    pub(crate) fn may_become_sure(&self) -> bool {
-        self.get() != REFUSED && !self.is_sure()
+    /// It is not current, and may be at the next call.
+    pub(crate) fn may_become_current(&self) -> bool {
+        self.get() != UNWATCHABLE && !self.is_current()
     }
 
     pub(crate) fn watch(&self) -> Option<Watch> {
@@ -32,45 +32,45 @@ impl WatchState {
         (state & WATCHED != 0).then(|| Watch(i32::try_from(state >> 2).unwrap_or(i32::MAX)))
     }
 
-    /// It is watched, and since then it was compared or listed, and nothing happened.
-    pub(crate) fn is_sure(&self) -> bool {
-        self.get() & (WATCHED | SURE) == WATCHED | SURE
+    /// It is watched, and it was compared or listed since without an event.
+    pub(crate) fn is_current(&self) -> bool {
+        self.get() & (WATCHED | CURRENT) == WATCHED | CURRENT
     }
 
     pub(crate) fn set_watch(&self, watch: Watch) {
         self.0.store(i64::from(watch.0) << 2 | WATCHED, Ordering::SeqCst);
     }
 
-    /// It cannot be watched.
-    pub(crate) fn refuse(&self) {
-        self.0.store(REFUSED, Ordering::SeqCst);
+    /// Marks it as not watchable.
+    pub(crate) fn set_unwatchable(&self) {
+        self.0.store(UNWATCHABLE, Ordering::SeqCst);
     }
 
-    /// It was compared or listed; that is sure only as long as it is watched.
-    pub(crate) fn set_sure(&self) {
+    /// Marks it as compared or listed. Has no effect unless it is watched.
+    pub(crate) fn set_current(&self) {
         if self.get() & WATCHED != 0 {
-            self.0.fetch_or(SURE, Ordering::SeqCst);
+            self.0.fetch_or(CURRENT, Ordering::SeqCst);
         }
     }
 
-    /// It is as new. Nothing that was found out before is noted after this: see [`Slot::version`].
-    pub(crate) fn end_watch(&self, slots: &[Slot]) -> Option<Watch> {
+    /// Resets the state. Results from before are not stored after this: see [`IndexSlot::version`].
+    pub(crate) fn end_watch(&self, slots: &[IndexSlot]) -> Option<Watch> {
         let watch = self.watch();
-        self.0.store(NEW, Ordering::SeqCst);
-        slots.iter().for_each(Slot::forget);
+        self.0.store(UNTRIED, Ordering::SeqCst);
+        slots.iter().for_each(IndexSlot::clear);
         watch
     }
 
-    /// Nothing is sure any more; what is watched still is.
-    pub(crate) fn forget(&self, slots: &[Slot]) {
+    /// Marks it as not current. The watch stays.
+    pub(crate) fn invalidate(&self, slots: &[IndexSlot]) {
         if self.get() & WATCHED != 0 {
-            self.0.fetch_and(!SURE, Ordering::SeqCst);
+            self.0.fetch_and(!CURRENT, Ordering::SeqCst);
         }
-        slots.iter().for_each(Slot::forget);
+        slots.iter().for_each(IndexSlot::clear);
     }
 
-    /// The same, for a new listing of the same directory.
-    pub(crate) fn carried(&self) -> WatchState {
+    /// A copy, for a new listing of the same directory.
+    pub(crate) fn copied(&self) -> WatchState {
         WatchState(AtomicI64::new(self.get()))
     }
 

@@ -1,11 +1,11 @@
-//! Watched directories: what happened in them since the last question, so that nothing else is asked for.
+//! Watched directories: they report changes since the last call, so that only those are examined.
 //!
-//! At each question the queue of notices is read to its end. A directory is known to be as it was listed if
-//! it was watched when it was last compared or listed, and no notice came since. What is not watched, since
-//! the system does not let us or its watches are used up, is compared by stamps as ever.
+//! Each call drains the event queue. A listing is current if its directory was watched when it was last
+//! compared or listed, and no event arrived since. Directories without a watch, because the system denies it
+//! or its watches are used up, are compared by stat fingerprint.
 //!
-//! A watch belongs to a directory, not to its path. So whatever may change where a path leads ends the
-//! watches of all beneath, which are then compared and watched anew.
+//! A watch belongs to a directory, not to its path. So an event that may change where a path leads ends the
+//! watches of everything beneath, which is then compared and watched anew.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -15,104 +15,108 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use toolcrib_fs::{IsDirectory, TreeReader, Unwatched, Watch, WatchEvent, Watcher};
 
 use crate::ignore_rules::is_ignore_file;
-use crate::listing::{EntryOf, Listed, forget_all};
+use crate::listing::{ListedDirectory, ListedKind, invalidate_all};
 
 /// The watches of a root.
 #[derive(Debug)]
 pub(crate) struct Watching {
     watcher: Watcher,
-    /// The same directory may be there by two paths.
+    /// The same directory may be reachable by two paths.
     directories: HashMap<Watch, Vec<u32>>,
-    /// How many watches this root may have, and all roots together.
-    room: usize,
-    room_of_all: usize,
+    /// Limits of watches for this root, and for all roots together.
+    max_watches: usize,
+    max_total_watches: usize,
 }
 
-/// The watches of all roots: what the system gives is for the user, not for a root.
-static ALL: AtomicUsize = AtomicUsize::new(0);
+/// Number of watches of all roots. The system limit applies to the user, not to a root.
+static TOTAL_WATCHES: AtomicUsize = AtomicUsize::new(0);
 
-/// What happened.
+/// The changes since the last call.
 #[derive(Debug, Default)]
-pub(crate) struct News {
-    /// Directories to be listed again.
+pub(crate) struct WatchedChanges {
+    /// Directories to list again.
     pub(crate) changed: Vec<u32>,
-    /// What came into them or went, or was replaced, but for directories.
+    /// Names that were added, removed or replaced in them, except directories.
     pub(crate) names: Vec<(u32, OsString)>,
-    /// An ignore file is not what it was.
+    /// An ignore file changed.
     pub(crate) rules_changed: bool,
-    /// Something was mounted: whatever is known of paths may be of others.
+    /// Something was mounted. Every path may lead elsewhere.
     pub(crate) paths_changed: bool,
-    /// Directories that were sure are not any more.
+    /// Some directories are no longer current.
     pub(crate) states_changed: bool,
 }
 
-/// So many directories are watched before an answer is given; the others, with the next one.
-const AT_ONCE: usize = 20_000;
+/// Number of directories that are watched in one call. The rest is left to later calls.
+const MAX_NEW_WATCHES: usize = 20_000;
 
 impl Watching {
-    /// Nothing, if the system does not let us.
-    pub(crate) fn begin(most: usize) -> Option<Watching> {
-        let room_of_all = Watcher::recommended_watches();
-        let room = room_of_all.min(most);
-        let watcher = if room > 0 { Watcher::new()? } else { return None };
-        Some(Watching { watcher, directories: HashMap::new(), room, room_of_all })
+    /// `None` if the system denies it.
+    pub(crate) fn start(most: usize) -> Option<Watching> {
+        let max_total_watches = Watcher::recommended_watches();
+        let max_watches = max_total_watches.min(most);
+        let watcher = if max_watches > 0 { Watcher::new()? } else { return None };
+        Some(Watching { watcher, directories: HashMap::new(), max_watches, max_total_watches })
     }
 
-    /// How many directories are watched.
+    /// Number of watched directories.
     pub(crate) fn count(&self) -> usize {
         self.directories.len()
     }
 
-    /// Everything that happened before this was asked. The table forgets what is not sure any more.
-    pub(crate) fn news(&mut self, table: &[Arc<Listed>]) -> News {
-        let mut news = News::default();
+    /// Drains the events that happened before this call. Invalidates the changed entries of `listing`.
+    pub(crate) fn drain_events(&mut self, listing: &[Arc<ListedDirectory>]) -> WatchedChanges {
+        let mut changes = WatchedChanges::default();
         let Watching { watcher, directories, .. } = self;
-        watcher.drain(|notice| match notice {
+        watcher.drain(|event| match event {
             WatchEvent::Names(watch, name, IsDirectory(is_directory)) => {
-                news.states_changed = true;
+                changes.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
-                    let listed = &table[at as usize];
-                    note_content(listed, name, &mut news);
-                    news.changed.push(at);
+                    let listed = &listing[at as usize];
+                    record_change(listed, name, &mut changes);
+                    changes.changed.push(at);
                     if !is_directory {
-                        news.names.push((at, name.to_owned()));
+                        changes.names.push((at, name.to_owned()));
                     }
-                    if is_directory && let Some(child) = listed.directory_called(name) {
-                        unwatch_beneath(watcher, directories, table, child);
+                    if is_directory && let Some(child) = listed.directory_by_name(name) {
+                        unwatch_beneath(watcher, directories, listing, child);
                     }
                 }
             }
             WatchEvent::Content(watch, name) => {
                 for at in directories.get(&watch).into_iter().flatten() {
-                    note_content(&table[*at as usize], name, &mut news);
+                    record_change(&listing[*at as usize], name, &mut changes);
                 }
             }
             WatchEvent::Moved(watch) => {
-                news.states_changed = true;
+                changes.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
-                    unwatch_beneath(watcher, directories, table, at);
+                    unwatch_beneath(watcher, directories, listing, at);
                 }
             }
             WatchEvent::Ended(watch) => {
-                news.states_changed = true;
+                changes.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
-                    unwatch(watcher, directories, &table[at as usize], at);
+                    unwatch(watcher, directories, &listing[at as usize], at);
                 }
             }
-            WatchEvent::Mounts => news.paths_changed = true,
-            // Who may enter a directory reaches all beneath.
+            WatchEvent::Mounts => changes.paths_changed = true,
+            // Permissions of a directory affect everything beneath it.
             WatchEvent::Directory(_) | WatchEvent::Lost => {
-                news.states_changed = true;
-                forget_all(table);
+                changes.states_changed = true;
+                invalidate_all(listing);
             }
         });
-        news.changed.sort_unstable();
-        news.changed.dedup();
-        news
+        changes.changed.sort_unstable();
+        changes.changed.dedup();
+        changes
     }
 
-    /// Ends the watches of directories that are gone, or are others than they were.
-    pub(crate) fn leave(&mut self, old: &[Arc<Listed>], new: &[Arc<Listed>]) {
+    /// Ends the watches of directories that are gone or were replaced.
+    pub(crate) fn end_stale_watches(
+        &mut self,
+        old: &[Arc<ListedDirectory>],
+        new: &[Arc<ListedDirectory>],
+    ) {
         for (at, (old, new)) in old.iter().zip(new).enumerate() {
             let has_moved = !Arc::ptr_eq(old, new) && old.state.watch() != new.state.watch();
             if has_moved {
@@ -122,13 +126,15 @@ impl Watching {
         }
     }
 
-    /// Watches what is not watched yet. It is not sure before it was compared once more.
-    pub(crate) fn watch(&mut self, tree: &TreeReader, table: &[Arc<Listed>]) {
-        let unwatched =
-            table.iter().enumerate().filter(|(_, listed)| !listed.gone && listed.state.is_new());
-        for (at, listed) in unwatched.take(AT_ONCE) {
-            let is_full = self.directories.len() >= self.room
-                || ALL.load(Ordering::Relaxed) >= self.room_of_all;
+    /// Adds missing watches. A directory is not current until it was compared once more.
+    pub(crate) fn watch(&mut self, tree: &TreeReader, listing: &[Arc<ListedDirectory>]) {
+        let unwatched = listing
+            .iter()
+            .enumerate()
+            .filter(|(_, listed)| !listed.gone && listed.state.is_untried());
+        for (at, listed) in unwatched.take(MAX_NEW_WATCHES) {
+            let is_full = self.directories.len() >= self.max_watches
+                || TOTAL_WATCHES.load(Ordering::Relaxed) >= self.max_total_watches;
             if is_full {
                 return;
             }
@@ -137,21 +143,22 @@ impl Watching {
             if identity.is_none() || identity != listed.identity {
                 continue;
             }
-            let watch = match directory.is_local() {
-                true => self.watcher.add(&directory),
-                false => Err(Unwatched::Refused),
+            let watch = if directory.is_local() {
+                self.watcher.add(&directory)
+            } else {
+                Err(Unwatched::Refused)
             };
             match watch {
                 Ok(watch) => {
                     let at = u32::try_from(at).unwrap_or(u32::MAX);
                     let same = self.directories.entry(watch).or_default();
-                    ALL.fetch_add(usize::from(same.is_empty()), Ordering::Relaxed);
+                    TOTAL_WATCHES.fetch_add(usize::from(same.is_empty()), Ordering::Relaxed);
                     same.push(at);
                     listed.state.set_watch(watch);
                 }
-                Err(Unwatched::Refused) => listed.state.refuse(),
+                Err(Unwatched::Refused) => listed.state.set_unwatchable(),
                 Err(Unwatched::LimitReached) => {
-                    self.room = self.directories.len();
+                    self.max_watches = self.directories.len();
                     return;
                 }
             }
@@ -161,42 +168,42 @@ impl Watching {
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        ALL.fetch_sub(self.directories.len(), Ordering::Relaxed);
+        TOTAL_WATCHES.fetch_sub(self.directories.len(), Ordering::Relaxed);
     }
 }
 
 type Directories = HashMap<Watch, Vec<u32>>;
 
-fn note_content(listed: &Listed, name: &OsStr, news: &mut News) {
-    news.rules_changed |= is_ignore_file(name);
-    if let Some(slot) = listed.slot_called(name) {
-        slot.forget();
+fn record_change(listed: &ListedDirectory, name: &OsStr, changes: &mut WatchedChanges) {
+    changes.rules_changed |= is_ignore_file(name);
+    if let Some(slot) = listed.slot_by_name(name) {
+        slot.clear();
     }
 }
 
-fn unwatch(watcher: &Watcher, directories: &mut Directories, listed: &Listed, at: u32) {
+fn unwatch(watcher: &Watcher, directories: &mut Directories, listed: &ListedDirectory, at: u32) {
     let Some(watch) = listed.state.end_watch(&listed.slots) else { return };
     let Some(same) = directories.get_mut(&watch) else { return };
     same.retain(|other| *other != at);
     if same.is_empty() {
         directories.remove(&watch);
         watcher.remove(watch);
-        ALL.fetch_sub(1, Ordering::Relaxed);
+        TOTAL_WATCHES.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 fn unwatch_beneath(
     watcher: &Watcher,
     directories: &mut Directories,
-    table: &[Arc<Listed>],
+    listing: &[Arc<ListedDirectory>],
     top: u32,
 ) {
     let mut pending = vec![top];
     while let Some(at) = pending.pop() {
-        let listed = &table[at as usize];
+        let listed = &listing[at as usize];
         unwatch(watcher, directories, listed, at);
         pending.extend(listed.entries.iter().filter_map(|entry| match entry.kind {
-            EntryOf::Directory(child) => Some(child),
+            ListedKind::Directory(child) => Some(child),
             _ => None,
         }));
     }

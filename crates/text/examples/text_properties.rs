@@ -1,5 +1,5 @@
-//! What it costs to find out what kind of text a text is: a [`Survey`] and the [`Encoding`] of 100 MB,
-//! against copying it and against the check that it is UTF-8, in one run.
+//! Measures [`TextProperties`] and the [`Encoding`] detection on 100 MB, compared with copying and with UTF-8
+//! validation, in one run.
 //!
 //! `cargo run --release -p toolcrib-text --example text_properties`
 
@@ -13,7 +13,7 @@ use toolcrib_text::{Encoding, TextProperties};
 const BYTES: usize = 100_000_000;
 const ROUNDS: usize = 9;
 
-/// Source code, prose with accents, and letters of three bytes and of four: as files have them.
+/// Source code, prose with accents, and characters of three and four bytes.
 const MIXED: &[&str] = &[
     "fn main() {\n\tlet answer = compute(42, \"an argument\");\n\tprintln!(\"{answer}\");\n}\n",
     "Où est la bibliothèque ? Les élèves étaient très fatigués, même à Noël.\r\n",
@@ -27,7 +27,7 @@ fn main() {
         MIXED.iter().flat_map(|part| part.bytes()).collect::<Vec<_>>().repeat(1_000);
     let text = text.repeat(BYTES.div_ceil(text.len()));
     let mut copy = vec![0; text.len()];
-    // Interleaved, so that a slow moment of the machine hits all of them.
+    // Interleaved, so that a slow moment of the machine affects all of them.
     let mut times = [const { Vec::new() }; 5];
     for _ in 0..ROUNDS {
         times[0].push(milliseconds(|| black_box(&mut copy).copy_from_slice(black_box(&text))));
@@ -46,7 +46,8 @@ fn main() {
         times.sort_by(f64::total_cmp);
         times[ROUNDS / 2]
     });
-    let names = ["memcpy", "str::from_utf8", "Survey::of", "Encoding::of", "both, and decode"];
+    let names =
+        ["memcpy", "str::from_utf8", "TextProperties::of", "Encoding::of", "both, and decode"];
     println!(
         "| {} MB of mixed text | ms | GB/s | to memcpy | to from_utf8 |",
         text.len() / 1_000_000

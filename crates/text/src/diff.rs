@@ -1,4 +1,4 @@
-//! What changed between two versions of a file, as a unified diff.
+//! Unified diffs between two versions of a file.
 
 mod changes;
 mod indent;
@@ -24,31 +24,33 @@ use crate::endings::Endings;
 use crate::truncate::truncate_line;
 use crate::visible::visible;
 
-/// A unified diff and its sums.
+/// A unified diff and its line counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diff {
-    /// The diff with its `---` and `+++` lines; empty if nothing changed.
+    /// The diff with its `---` and `+++` lines. Empty if nothing changed.
     pub text: String,
-    /// Lines added.
+    /// Number of added lines.
     pub added: usize,
-    /// Lines removed.
+    /// Number of removed lines.
     pub removed: usize,
 }
 
-/// Lines of unchanged text around each change.
+/// Number of unchanged lines around each change.
 const CONTEXT: usize = 3;
 
-/// How long to look for the smallest difference between lists of lines; after that a larger one, still right, is taken.
-const PATIENCE: Duration = Duration::from_millis(200);
+/// Time limit for the search for the smallest difference of line lists. After that, a larger one that is
+/// still correct is used.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The unified diff from `old` to `new` with git's hunks, for reading, in any encoding: what is not text is made visible,
-/// and lines are cut at `line_chars` characters. `name` is shown for both sides; a missing side is `/dev/null`.
+/// The unified diff from `old` to `new`, with the hunks that git would produce, for reading. It accepts any
+/// encoding. Bytes that are not text are made visible, and lines are cut at `line_chars` characters. `name`
+/// is shown for both sides; a missing side is `/dev/null`.
 pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_chars: usize) -> Diff {
     let from = old.map_or("/dev/null".into(), |_| format!("a/{name}"));
     let to = new.map_or("/dev/null".into(), |_| format!("b/{name}"));
     let encoding = old.or(new).map_or(Encoding::UTF_8, Encoding::of);
-    let new = letters(new.unwrap_or_default(), encoding_after(encoding, new.unwrap_or_default()));
-    let old = letters(old.unwrap_or_default(), encoding);
+    let new = decoded(new.unwrap_or_default(), encoding_after(encoding, new.unwrap_or_default()));
+    let old = decoded(old.unwrap_or_default(), encoding);
     let sides = Sides::new(&old, &new, line_chars);
     let mut diff = Diff { text: String::new(), added: 0, removed: 0 };
     for hunk in hunks(&sides.replaced()) {
@@ -60,22 +62,22 @@ pub fn unified_diff(name: &str, old: Option<&[u8]>, new: Option<&[u8]>, line_cha
     diff
 }
 
-fn letters(bytes: &[u8], encoding: Encoding) -> Cow<'_, [u8]> {
+fn decoded(bytes: &[u8], encoding: Encoding) -> Cow<'_, [u8]> {
     encoding.decode(bytes).unwrap_or(Cow::Borrowed(bytes))
 }
 
-/// The encoding of a text that was in another before. Both sides are one file, so what the first tells holds for the second,
-/// unless that plainly has become another.
+/// The encoding of a text that had another one before. Both sides are the same file, so the new side has the
+/// encoding of the old one, unless it clearly changed.
 fn encoding_after(before: Encoding, new: &[u8]) -> Encoding {
     let now = Encoding::of(new);
     let is_plain = || std::str::from_utf8(new).is_ok() && memchr::memchr(0, new).is_none();
     if now.has_bom() != before.has_bom() || now.is_utf8() && is_plain() { now } else { before }
 }
 
-/// The lines of `new`, from 1, first and last, that are not as in `old`, each line given by a number
-/// that stands for what it says. Where lines are only gone, the line that follows.
+/// The ranges of `new` lines, from 1, inclusive, that differ from `old`. Each line is given by a number that
+/// represents its content. For lines that were only removed, the range is the line that follows.
 pub fn changed_lines(old: &[u64], new: &[u64]) -> Vec<(u64, u64)> {
-    let deadline = Some(Instant::now() + PATIENCE);
+    let deadline = Some(Instant::now() + DIFF_TIMEOUT);
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline);
     let changed = ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. }));
     changed
@@ -84,29 +86,29 @@ pub fn changed_lines(old: &[u64], new: &[u64]) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// Old lines, and the new ones in their place.
+/// Old lines, and the new lines that replace them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Replaced {
+struct ReplacedLines {
     old: Range<usize>,
     new: Range<usize>,
 }
 
-/// Changes that stand so near to each other that their context meets are one hunk.
-fn hunks(changes: &[Replaced]) -> impl Iterator<Item = &[Replaced]> {
+/// Groups changes whose context lines touch into one hunk.
+fn hunks(changes: &[ReplacedLines]) -> impl Iterator<Item = &[ReplacedLines]> {
     changes.chunk_by(|one, next| next.old.start - one.old.end <= 2 * CONTEXT)
 }
 
-/// The lines of both sides; of a large text, without most of those at both ends that are the same.
+/// The lines of both sides. For a large text, most of the common lines at both ends are omitted.
 struct Sides<'a> {
     old: Vec<&'a [u8]>,
     new: Vec<&'a [u8]>,
-    /// How many lines are left out at the beginning.
-    before: usize,
-    /// Lines at the beginning and at the end that no change moves to: others are left out behind them, and so they are
-    /// needed as context.
+    /// Number of lines that are omitted at the beginning.
+    skipped_lines: usize,
+    /// Number of lines at the beginning and at the end that no change may move to. Other lines are omitted
+    /// beyond them, so they are needed as context.
     fixed: (usize, usize),
     terminator: u8,
-    /// A `\r` at the end of a line is news only where not every line has one.
+    /// Whether a `\r` at a line end is hidden, because every line has one.
     hide_cr: bool,
     line_chars: usize,
 }
@@ -116,15 +118,16 @@ impl<'a> Sides<'a> {
         let (old, new) = without_common_bom(old, new);
         let endings = [Endings::of(old), Endings::of(new)];
         let ended_by_cr = |endings| matches!(endings, Endings::Cr | Endings::None);
-        let terminator =
-            match endings.contains(&Endings::Cr) && endings.into_iter().all(ended_by_cr) {
-                true => b'\r',
-                false => b'\n',
-            };
+        let terminator = if endings.contains(&Endings::Cr) && endings.into_iter().all(ended_by_cr) {
+            b'\r'
+        } else {
+            b'\n'
+        };
         let uniform = |endings| matches!(endings, Endings::CrLf | Endings::None);
-        let (first, last) = match old.len().max(new.len()) > WHOLE_BYTES {
-            true => same_ends(old, new, terminator),
-            false => (0, 0),
+        let (first, last) = if old.len().max(new.len()) > MAX_WHOLE_BYTES {
+            common_ends(old, new, terminator)
+        } else {
+            (0, 0)
         };
         let middle = |side: &'a [u8]| {
             let middle = &side[first..side.len() - last];
@@ -134,7 +137,7 @@ impl<'a> Sides<'a> {
         Sides {
             old: middle(old),
             new: middle(new),
-            before: memchr::memchr_iter(terminator, &old[..first]).count(),
+            skipped_lines: memchr::memchr_iter(terminator, &old[..first]).count(),
             fixed: (fixed(first), fixed(last)),
             terminator,
             hide_cr: endings.into_iter().all(uniform),
@@ -142,8 +145,8 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// What differs, in the order of the lines.
-    fn replaced(&self) -> Vec<Replaced> {
+    /// The differences, in line order.
+    fn replaced(&self) -> Vec<ReplacedLines> {
         let (first, last) = self.fixed;
         let old = &self.old[first..self.old.len() - last];
         let new = &self.new[first..self.new.len() - last];
@@ -157,7 +160,7 @@ impl<'a> Sides<'a> {
         let mut changes = Changes::between(&old_numbers, &new_numbers);
         let indents = [old, new].map(|side| Indents::of(side.iter().copied()));
         changes.slide(&old_numbers, &new_numbers, &indents);
-        let mut replaced: Vec<Replaced> = Vec::new();
+        let mut replaced: Vec<ReplacedLines> = Vec::new();
         let (mut at_old, mut at_new) = (0, 0);
         while at_old < old.len() || at_new < new.len() {
             let end_of = |changed: &[bool], from: usize| {
@@ -166,7 +169,7 @@ impl<'a> Sides<'a> {
             let (old_end, new_end) =
                 (end_of(&changes.removed, at_old), end_of(&changes.added, at_new));
             if old_end > at_old || new_end > at_new {
-                replaced.push(Replaced {
+                replaced.push(ReplacedLines {
                     old: first + at_old..first + old_end,
                     new: first + at_new..first + new_end,
                 });
@@ -177,7 +180,7 @@ impl<'a> Sides<'a> {
         replaced
     }
 
-    fn write_hunk(&self, diff: &mut Diff, changes: &[Replaced]) {
+    fn write_hunk(&self, diff: &mut Diff, changes: &[ReplacedLines]) {
         let (Some(first), Some(last)) = (changes.first(), changes.last()) else {
             return;
         };
@@ -188,8 +191,8 @@ impl<'a> Sides<'a> {
         let _ = writeln!(
             diff.text,
             "@@ -{} +{} @@",
-            header_range(self.before + old.start, old.len()),
-            header_range(self.before + new.start, new.len())
+            header_range(self.skipped_lines + old.start, old.len()),
+            header_range(self.skipped_lines + new.start, new.len())
         );
         let mut shown_to = old.start;
         for change in changes {
@@ -222,7 +225,7 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// A byte order mark that both sides have is no part of their first line.
+/// Strips a byte order mark that both sides have. It is not part of the first line.
 fn without_common_bom<'a>(old: &'a [u8], new: &'a [u8]) -> (&'a [u8], &'a [u8]) {
     const BOM: &[u8] = b"\xef\xbb\xbf";
     match (old.strip_prefix(BOM), new.strip_prefix(BOM)) {
@@ -231,7 +234,7 @@ fn without_common_bom<'a>(old: &'a [u8], new: &'a [u8]) -> (&'a [u8], &'a [u8]) 
     }
 }
 
-/// `start,length` as the unified format has it: from 1, but 0 before the first line of nothing.
+/// `start,length` in the unified format: from 1, but the line before an empty range.
 fn header_range(start: usize, length: usize) -> String {
     match length {
         0 => format!("{start},0"),
@@ -240,18 +243,20 @@ fn header_range(start: usize, length: usize) -> String {
     }
 }
 
-/// Of larger texts, lines that are the same at both ends are left out before lines are compared: that would take longer
-/// than everything else. Changes can then move only as far as the lines that are kept around them.
-const WHOLE_BYTES: usize = 8 << 20;
+/// In larger texts, common lines at both ends are omitted before lines are compared, since comparing them
+/// would take longer than everything else. Changes can then move only within the lines that are kept around
+/// them.
+const MAX_WHOLE_BYTES: usize = 8 << 20;
 
-/// Lines that are kept around what differs in a large text.
+/// Number of common lines that are kept around the differences of a large text.
 const KEPT_LINES: usize = 1_000;
 
-/// How many bytes at the beginning and at the end are whole lines that both have, without those next to what differs.
-fn same_ends(old: &[u8], new: &[u8], terminator: u8) -> (usize, usize) {
-    let first = same_prefix(old, new);
-    let last = same_suffix(&old[first..], &new[first..]);
-    // Back over the line that differs, and those that are kept.
+/// The number of bytes at the beginning and at the end that are common whole lines, without the lines kept
+/// near the differences.
+fn common_ends(old: &[u8], new: &[u8], terminator: u8) -> (usize, usize) {
+    let first = common_prefix(old, new);
+    let last = common_suffix(&old[first..], &new[first..]);
+    // Back over the line that differs, and over the lines that are kept.
     let first =
         memchr::memrchr_iter(terminator, &old[..first]).nth(KEPT_LINES).map_or(0, |at| at + 1);
     let tail = &old[old.len() - last..];
@@ -259,17 +264,19 @@ fn same_ends(old: &[u8], new: &[u8], terminator: u8) -> (usize, usize) {
     (first, last)
 }
 
-/// So many bytes are compared at once.
-const BLOCK: usize = 4 << 10;
+/// Number of bytes compared at once.
+const BLOCK_BYTES: usize = 4 << 10;
 
-fn same_prefix(old: &[u8], new: &[u8]) -> usize {
-    let blocks = old.chunks(BLOCK).zip(new.chunks(BLOCK)).take_while(|(old, new)| old == new);
+fn common_prefix(old: &[u8], new: &[u8]) -> usize {
+    let blocks =
+        old.chunks(BLOCK_BYTES).zip(new.chunks(BLOCK_BYTES)).take_while(|(old, new)| old == new);
     let same: usize = blocks.map(|(old, _)| old.len()).sum();
     same + old[same..].iter().zip(&new[same..]).take_while(|(old, new)| old == new).count()
 }
 
-fn same_suffix(old: &[u8], new: &[u8]) -> usize {
-    let blocks = old.rchunks(BLOCK).zip(new.rchunks(BLOCK)).take_while(|(old, new)| old == new);
+fn common_suffix(old: &[u8], new: &[u8]) -> usize {
+    let blocks =
+        old.rchunks(BLOCK_BYTES).zip(new.rchunks(BLOCK_BYTES)).take_while(|(old, new)| old == new);
     let same: usize = blocks.map(|(old, _)| old.len()).sum();
     let (old, new) = (&old[..old.len() - same], &new[..new.len() - same]);
     same + old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count()
@@ -281,7 +288,7 @@ mod tests {
 
     use super::*;
 
-    /// The new side, made of the old one and a diff between them. Each line is one letter.
+    /// Applies a diff to the old side. Each line is one letter.
     fn apply(old: &str, diff: &str) -> String {
         let old: Vec<&str> = old.lines().collect();
         let (mut new, mut at) = (Vec::new(), 0);
@@ -314,7 +321,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_old_side_and_the_diff_make_the_new_one(
+        fn applying_the_diff_to_the_old_side_gives_the_new_side(
             lines in prop::collection::vec("[ab]\n", 0..30),
             from in 0usize..30, to in 0usize..30, put in prop::collection::vec("[ab]\n", 0..4),
         ) {
@@ -328,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_shown_with_three_lines_around_it() {
+    fn a_change_is_shown_with_three_context_lines() {
         let old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         let new = b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
         let diff = unified_diff("n.txt", Some(old), Some(new), 100);
@@ -340,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_a_missing_last_newline_and_long_lines_are_said() {
+    fn new_files_missing_newlines_and_long_lines_are_marked() {
         let diff = unified_diff("n", None, Some(b"abcdef"), 4);
         assert_eq!(
             diff.text,
@@ -349,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn carriage_returns_show_only_where_they_differ() {
+    fn carriage_returns_are_shown_only_where_they_differ() {
         let same = unified_diff("n", Some(b"a\r\nb\r\n"), Some(b"a\r\nc\r\n"), 9);
         assert!(!same.text.contains("\\r"), "{}", same.text);
         let changed = unified_diff("n", Some(b"a\r\n"), Some(b"a\n"), 9);
@@ -357,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_changes_its_encoding_is_compared_by_its_letters() {
+    fn a_text_that_changes_its_encoding_is_compared_by_characters() {
         let latin = b"caf\xe9\nna\xefve\nA\n";
         let utf8 = "café\nnaïve\nB\n".as_bytes();
         let utf16: Vec<u8> =
@@ -369,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn changed_lines_are_told_by_number() {
+    fn changed_lines_are_given_by_number() {
         assert_eq!(changed_lines(&[1, 2, 3, 4], &[1, 9, 9, 3, 4, 5]), [(2, 3), (6, 6)]);
         assert_eq!(changed_lines(&[1, 2, 3], &[1, 3]), [(2, 2)]);
         assert_eq!(changed_lines(&[1], &[1]), []);
@@ -386,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_large_text_has_the_same_hunks_with_its_context() {
-        let block = "@p\nx\n\n\n".repeat(WHOLE_BYTES / 7);
+        let block = "@p\nx\n\n\n".repeat(MAX_WHOLE_BYTES / 7);
         let old = format!("{block}a\n{block}");
         let new = format!("{block}b\n@p\nx\n\n\n{block}");
         let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 100);
@@ -406,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_changed_is_nothing() {
+    fn an_unchanged_text_has_an_empty_diff() {
         assert_eq!(unified_diff("n", Some(b"a\n"), Some(b"a\n"), 9).text, "");
     }
 }

@@ -1,8 +1,9 @@
-//! In which encoding a text is, and its letters out of bytes and back.
+//! Detects the encoding of a text, decodes it, and encodes it again.
 //!
-//! A byte order mark decides; then whether it is UTF-8, a few broken bytes aside; then, for text with
-//! NULs at every second place, UTF-16; then statistics over the whole. A wrong guess costs reading,
-//! never bytes: what is written back is the same bytes, or is refused.
+//! A byte order mark decides. Then the text is tested for UTF-8, allowing a few broken bytes; then for
+//! UTF-16, if every second byte tends to be NUL; then by statistics over the whole text. A wrong guess makes
+//! reading harder but never loses bytes: the text is written back with the same bytes, or the write is
+//! refused.
 
 use std::borrow::Cow;
 
@@ -11,7 +12,7 @@ use encoding_rs::{CoderResult, Decoder};
 
 use crate::text_properties::TextProperties;
 
-/// An encoding, and whether the text begins with its byte order mark.
+/// An encoding, and whether the text begins with a byte order mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoding {
     kind: &'static encoding_rs::Encoding,
@@ -22,19 +23,19 @@ const UTF8_BOM: &[u8] = b"\xef\xbb\xbf";
 const UTF16LE_BOM: &[u8] = b"\xff\xfe";
 const UTF16BE_BOM: &[u8] = b"\xfe\xff";
 
-/// So much of a text tells whether it is UTF-16.
+/// Length of the sample that is tested for UTF-16.
 const SAMPLE_BYTES: usize = 64 << 10;
 
-/// So much of a text is enough for statistics, which take their time.
+/// Length of the sample for statistics, which are slow.
 const STATISTICS_BYTES: usize = 1 << 20;
 
 impl Encoding {
     /// UTF-8 without a byte order mark.
     pub const UTF_8: Encoding = Encoding { kind: encoding_rs::UTF_8, bom: false };
 
-    /// The encoding of bytes that are all in memory.
+    /// The encoding of `bytes`.
     pub fn of(bytes: &[u8]) -> Encoding {
-        // Nearly every file is, and this is quicker than to find out what else it might be.
+        // Nearly every file is UTF-8, and this is faster than the full detection.
         if simdutf8::basic::from_utf8(bytes).is_ok() && memchr::memchr(0, bytes).is_none() {
             return Encoding { bom: bytes.starts_with(UTF8_BOM), ..Encoding::UTF_8 };
         }
@@ -43,8 +44,8 @@ impl Encoding {
         detector.finish(&TextProperties::of(bytes))
     }
 
-    /// The encoding that a name means, by the names that the web knows; UTF-16 begins with its byte order mark, UTF-8 only
-    /// if the name ends with `-bom`.
+    /// The encoding of this name, as the web uses it. UTF-16 has a byte order mark, UTF-8 only if the name
+    /// ends with `-bom`. `None` if the name is unknown or the encoding cannot be written.
     pub fn named(name: &str) -> Option<Encoding> {
         let name = name.trim().to_ascii_lowercase();
         if matches!(name.as_str(), "utf-8-bom" | "utf-8-sig" | "utf8-bom") {
@@ -52,7 +53,7 @@ impl Encoding {
         }
         let kind = encoding_rs::Encoding::for_label(name.as_bytes())?;
         let is_utf16 = [encoding_rs::UTF_16LE, encoding_rs::UTF_16BE].contains(&kind);
-        // What decodes and does not encode is no encoding to write in.
+        // An encoding that can only be decoded cannot be written.
         let is_written = is_utf16 || kind.output_encoding() == kind;
         let is_text = kind != encoding_rs::X_USER_DEFINED;
         (is_written && is_text).then_some(Encoding { kind, bom: is_utf16 })
@@ -63,12 +64,12 @@ impl Encoding {
         self.kind.name()
     }
 
-    /// Whether text in it is UTF-8 as it stands.
+    /// Whether it is UTF-8.
     pub fn is_utf8(self) -> bool {
         self.kind == encoding_rs::UTF_8
     }
 
-    /// Whether text in it is UTF-16.
+    /// Whether it is UTF-16.
     pub fn is_utf16(self) -> bool {
         self.unit_bytes() == 2
     }
@@ -78,22 +79,23 @@ impl Encoding {
         self.bom
     }
 
-    /// The letters of bytes, without the byte order mark; nothing, if they could not be written back as
-    /// the same bytes. UTF-8 is not looked at: it is its own letters.
+    /// Decodes bytes to UTF-8, without the byte order mark. `None` if encoding the result would not give the
+    /// same bytes. UTF-8 is returned without validation.
     pub fn decode(self, bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
         if self.is_utf8() {
             return Some(bytes.into());
         }
-        let (text, had_errors) =
-            self.kind.decode_without_bom_handling(bytes.strip_prefix(self.mark()).unwrap_or(bytes));
+        let (text, had_errors) = self
+            .kind
+            .decode_without_bom_handling(bytes.strip_prefix(self.bom_bytes()).unwrap_or(bytes));
         let same = !had_errors && self.encode(&text).is_ok_and(|again| again == bytes);
         same.then(|| text.into_owned().into_bytes().into())
     }
 
-    /// The bytes of letters, with the byte order mark where the text has one; the first letter that the
-    /// encoding does not have is an error.
+    /// Encodes text, with a byte order mark if the text had one. `Err` has the first character that the
+    /// encoding lacks.
     pub fn encode(self, text: &str) -> Result<Vec<u8>, char> {
-        let mut bytes = self.mark().to_vec();
+        let mut bytes = self.bom_bytes().to_vec();
         if self.is_utf8() {
             bytes.extend(text.bytes());
         } else if self.kind == encoding_rs::UTF_16LE {
@@ -111,7 +113,7 @@ impl Encoding {
         Ok(bytes)
     }
 
-    /// A decoder for a text that streams by.
+    /// A decoder for a text in chunks.
     pub fn stream(self) -> Transcoder {
         Transcoder {
             decoder: self.kind.new_decoder_with_bom_removal(),
@@ -120,13 +122,13 @@ impl Encoding {
         }
     }
 
-    /// How many bytes the smallest piece of a text has: two in UTF-16, else one.
+    /// The size of a code unit: two bytes in UTF-16, otherwise one.
     pub fn unit_bytes(self) -> u64 {
         if self.kind == encoding_rs::UTF_16LE || self.kind == encoding_rs::UTF_16BE { 2 } else { 1 }
     }
 
-    /// Where lines end in a part of a text that begins and ends between characters, last first.
-    /// `terminator` is the byte that ends a line of the letters.
+    /// The positions of line ends in a part of a text, last first. The part must begin and end between
+    /// characters. `terminator` is the last byte of a line ending in the decoded text.
     pub fn line_ends_backwards<'a>(
         self,
         part: &'a [u8],
@@ -135,14 +137,14 @@ impl Encoding {
         let unit = match self.kind {
             kind if kind == encoding_rs::UTF_16LE => [terminator, 0],
             kind if kind == encoding_rs::UTF_16BE => [0, terminator],
-            // No other encoding that we read uses this byte in a longer character.
+            // No other supported encoding uses this byte within a longer character.
             _ => return Box::new(memchr::memrchr_iter(terminator, part)),
         };
         let units = part.chunks_exact(2).enumerate().rev();
         Box::new(units.filter(move |(_, two)| *two == unit).map(|(at, _)| at * 2))
     }
 
-    fn mark(self) -> &'static [u8] {
+    fn bom_bytes(self) -> &'static [u8] {
         match self.kind {
             _ if !self.bom || self.is_utf8() => b"",
             kind if kind == encoding_rs::UTF_16LE => UTF16LE_BOM,
@@ -151,16 +153,16 @@ impl Encoding {
     }
 }
 
-/// Turns chunks of a text into chunks of UTF-8.
+/// Decodes a text in chunks to UTF-8.
 pub struct Transcoder {
     decoder: Decoder,
     utf8: bool,
-    /// Places that could not be decoded.
+    /// Number of chunks with undecodable bytes.
     pub errors: u64,
 }
 
 impl Transcoder {
-    /// The next chunk in UTF-8. UTF-8 itself goes through as it is, its broken bytes too.
+    /// Decodes the next chunk. UTF-8 passes through unchanged, including invalid bytes.
     pub fn feed<'a>(&mut self, chunk: &'a [u8], last: bool) -> Cow<'a, [u8]> {
         if self.utf8 {
             return chunk.into();
@@ -174,8 +176,8 @@ impl Transcoder {
     }
 }
 
-/// Finds the encoding of a text that streams by, beside a [`Survey`] of it. Feed every chunk, then
-/// [`Detector::finish`].
+/// Detects the encoding of a text in chunks, together with its [`TextProperties`]. Feed every chunk, then
+/// call [`Detector::finish`].
 pub struct Detector {
     statistics: EncodingDetector,
     counted_bytes: usize,
@@ -190,7 +192,7 @@ impl Default for Detector {
 }
 
 impl Detector {
-    /// Takes the next chunk into account.
+    /// Adds the next chunk.
     pub fn feed(&mut self, chunk: &[u8]) {
         let room = SAMPLE_BYTES - self.sample.len();
         self.sample.extend(chunk.iter().take(room));
@@ -200,36 +202,36 @@ impl Detector {
         }
     }
 
-    /// Whether what was seen so far may be UTF-16, which is full of NULs and text all the same.
+    /// Whether the text so far may be UTF-16, which is text in spite of its many NULs.
     pub fn may_be_utf16(&self) -> bool {
-        self.utf16().is_some()
+        self.detect_utf16().is_some()
     }
 
-    /// The encoding, by what a survey of the same text says.
-    pub fn finish(mut self, survey: &TextProperties) -> Encoding {
-        if survey.utf8_bom {
+    /// The encoding, given the properties of the same text.
+    pub fn finish(mut self, properties: &TextProperties) -> Encoding {
+        if properties.utf8_bom {
             return Encoding { bom: true, ..Encoding::UTF_8 };
         }
-        if let Some(utf16) = self.utf16() {
+        if let Some(utf16) = self.detect_utf16() {
             return utf16;
         }
-        // A handful of broken bytes among whole letters is a damaged file, not another encoding.
-        if survey.is_damaged_utf8() || survey.nuls > 0 {
+        // A few invalid bytes among whole characters indicate a damaged file, not another encoding.
+        if properties.is_damaged_utf8() || properties.nuls > 0 {
             return Encoding::UTF_8;
         }
         self.statistics.feed(b"", true);
         let kind = self.statistics.guess(None, Utf8Detection::Deny);
-        if is_alphabetic(kind) && survey.may_be_damaged_utf8()
-            || !has_long_letters_by_chance(kind) && survey.has_long_letters()
+        if is_alphabetic(kind) && properties.may_be_damaged_utf8()
+            || !may_resemble_long_utf8(kind) && properties.has_long_chars()
         {
             return Encoding::UTF_8;
         }
         Encoding { kind, bom: false }
     }
 
-    fn utf16(&self) -> Option<Encoding> {
+    fn detect_utf16(&self) -> Option<Encoding> {
         let (little, big) = (encoding_rs::UTF_16LE, encoding_rs::UTF_16BE);
-        // FF FE 00 00 is UTF-32, which nobody writes and we do not read.
+        // FF FE 00 00 is UTF-32, which is not used in practice and not supported.
         if self.sample.starts_with(UTF16LE_BOM) && !self.sample.starts_with(b"\xff\xfe\0\0") {
             return Some(Encoding { kind: little, bom: true });
         }
@@ -241,8 +243,8 @@ impl Detector {
         if nuls == 0 || (whole && self.sample.len() % 2 == 1) {
             return None;
         }
-        // Text with a NUL here and there is no UTF-16, though by chance it may read as some.
-        if nuls * 5 < self.sample.len() && is_utf8_so_far(&self.sample) {
+        // Text with a few NULs is not UTF-16, even if it happens to decode.
+        if nuls * 5 < self.sample.len() && is_utf8_prefix(&self.sample) {
             return None;
         }
         let plain = |kind| Encoding { kind, bom: false };
@@ -252,24 +254,24 @@ impl Detector {
     }
 }
 
-/// Whether an encoding is one in which hardly any word reads as UTF-8: letters stand where UTF-8 has the first byte of a
-/// letter, and what stands where it has the others is rare. This does not hold for KOI8, Thai and those of East Asia.
+/// Whether text in this encoding hardly ever looks like UTF-8: letters are at the values of UTF-8 lead bytes,
+/// and the values of continuation bytes are rare. This does not hold for KOI8, Thai and East Asian encodings.
 fn is_alphabetic(kind: &'static encoding_rs::Encoding) -> bool {
     kind.name().starts_with("windows-125") || kind.name().starts_with("ISO-8859-")
 }
 
-/// Whether words in an encoding read as UTF-8 letters of three bytes now and then.
-fn has_long_letters_by_chance(kind: &'static encoding_rs::Encoding) -> bool {
+/// Whether words in this encoding sometimes look like UTF-8 characters of three bytes.
+fn may_resemble_long_utf8(kind: &'static encoding_rs::Encoding) -> bool {
     [encoding_rs::SHIFT_JIS, encoding_rs::WINDOWS_874].contains(&kind)
 }
 
-/// Whether bytes are UTF-8, but for a letter that is cut off at their end.
-fn is_utf8_so_far(bytes: &[u8]) -> bool {
+/// Whether bytes are UTF-8, except for an incomplete character at their end.
+fn is_utf8_prefix(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
-/// Whether a sample makes sense as UTF-16 of one order: whole letters, no controls, and blanks or line
-/// ends among them, which the other order would not give.
+/// Whether a sample makes sense as UTF-16 of one byte order: whole characters, no controls, and enough ASCII
+/// among them, which the other order would not give.
 fn reads_as_text(encoding: Encoding, sample: &[u8]) -> bool {
     let even = &sample[..sample.len() & !1];
     let (text, had_errors) = encoding.kind.decode_without_bom_handling(even);
@@ -285,7 +287,7 @@ mod tests {
 
     use super::*;
 
-    /// Prose long enough for statistics, each in the encodings that its readers use.
+    /// Prose long enough for statistics, each with the encodings that are common for its language.
     const SAMPLES: &[(&str, &[&str])] = &[
         (
             "// 计算两个数的和,然后返回结果。如果输入为空,则返回错误信息。\nfn add() {}\n// 这个函数用于测试编码检测是否正确\n",
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_each_encoding_is_read_and_written_back_to_the_byte() {
+    fn text_of_each_encoding_is_written_back_byte_for_byte() {
         for (text, names) in SAMPLES {
             for name in *names {
                 let (_, bytes) = in_encoding(text, name, false);
@@ -368,14 +370,14 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_that_an_encoding_does_not_have_is_named() {
+    fn a_character_that_an_encoding_lacks_is_reported() {
         let (encoding, _) = in_encoding("", "GBK", false);
         assert_eq!(encoding.encode("减法 🙂"), Err('🙂'));
         assert!(encoding.encode("减法").is_ok());
     }
 
     #[test]
-    fn a_damaged_byte_makes_no_other_encoding_and_binary_is_none() {
+    fn damaged_utf8_and_binary_data_are_not_taken_for_another_encoding() {
         let mut text =
             "Grüße aus München, schöne Straßen, größere Häuser, süße Äpfel".as_bytes().to_vec();
         text.push(0xff);
@@ -391,7 +393,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_decoded_is_written_back_to_the_byte(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn decoded_text_is_written_back_byte_for_byte(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let encoding = Encoding::of(&bytes);
             if let Some(decoded) = encoding.decode(&bytes)
                 && let Ok(text) = std::str::from_utf8(&decoded)
@@ -401,7 +403,7 @@ mod tests {
             }
         }
 
-        /// A sentence in UTF-8, of any script, stays UTF-8 with a few broken bytes in it.
+        /// A sentence in UTF-8, of any script, is still detected as UTF-8 with a few invalid bytes in it.
         #[test]
         fn damaged_utf8_stays_utf8(
             sample in 0..SAMPLES.len() - 1,
@@ -414,9 +416,9 @@ mod tests {
             prop_assert!(Encoding::of(&bytes).is_utf8(), "{}", String::from_utf8_lossy(&bytes));
         }
 
-        /// Words of other encodings that were known before damaged UTF-8 was looked for still are.
+        /// Words that the statistics alone would detect correctly are not taken for damaged UTF-8.
         #[test]
-        fn words_of_other_encodings_stay_what_they_are(
+        fn words_of_other_encodings_are_not_taken_for_damaged_utf8(
             sample in 0..SAMPLES.len(),
             parts in proptest::collection::vec((any::<prop::sample::Index>(), 1usize..12), 1..8),
         ) {
@@ -429,16 +431,16 @@ mod tests {
             let words = words.collect::<Vec<_>>().join(" ");
             for name in names.iter().filter(|name| !name.starts_with("UTF")) {
                 let (_, bytes) = in_encoding(&words, name, false);
-                let survey = TextProperties::of(&bytes);
-                let as_before = match survey.invalid_utf8 * 10 <= survey.non_ascii {
-                    true => encoding_rs::UTF_8,
-                    false => {
-                        let mut statistics = EncodingDetector::new(Iso2022JpDetection::Allow);
-                        statistics.feed(&bytes, true);
-                        statistics.guess(None, Utf8Detection::Deny)
-                    }
+                let properties = TextProperties::of(&bytes);
+                let as_before = if properties.invalid_utf8 * 10 <= properties.non_ascii {
+                    encoding_rs::UTF_8
+                } else {
+                    let mut statistics = EncodingDetector::new(Iso2022JpDetection::Allow);
+                    statistics.feed(&bytes, true);
+                    statistics.guess(None, Utf8Detection::Deny)
                 };
-                // Of a word or two the statistics know little: only what they knew is to stay.
+                // Statistics are unreliable for a word or two. Only results that they got right must not
+                // change.
                 let was_known = as_before.decode_without_bom_handling(&bytes).0 == words;
                 let now = Encoding::of(&bytes).name();
                 prop_assert!(!was_known || now == as_before.name(), "{name} as {now}: {words}");
@@ -446,7 +448,7 @@ mod tests {
         }
 
         #[test]
-        fn chunks_of_any_size_are_decoded_the_same(size in 1usize..9, sample in 0..SAMPLES.len()) {
+        fn chunks_of_any_size_are_decoded_alike(size in 1usize..9, sample in 0..SAMPLES.len()) {
             let (text, names) = SAMPLES[sample];
             for name in names {
                 let (encoding, bytes) = in_encoding(text, name, false);

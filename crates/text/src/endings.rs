@@ -1,22 +1,22 @@
-//! How lines end, in a whole text and at a place.
+//! Line endings of a whole text and at a position.
 
-/// How a text ends its lines.
+/// The line endings of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Endings {
-    /// No line is ended.
+    /// No line is terminated.
     None,
-    /// All by `\n`.
+    /// All lines end with `\n`.
     Lf,
-    /// All by `\r\n`.
+    /// All lines end with `\r\n`.
     CrLf,
-    /// There is no `\n`; all by `\r`.
+    /// There is no `\n`. All lines end with `\r`.
     Cr,
-    /// `\n` and `\r\n`.
+    /// Both `\n` and `\r\n`.
     Mixed,
 }
 
 impl Endings {
-    /// How this text ends its lines.
+    /// The line endings of `text`.
     pub fn of(text: &[u8]) -> Endings {
         let has_lf = memchr::memchr(b'\n', text).is_some();
         let mut returns = memchr::memchr_iter(b'\r', text).peekable();
@@ -35,13 +35,13 @@ impl Endings {
         }
     }
 
-    /// The one byte that ends a line: `\n`, unless there is none and `\r` is there.
+    /// The last byte of a line ending: `\r` if there is no `\n` but a `\r`, otherwise `\n`.
     pub fn terminator(self) -> u8 {
         if self == Endings::Cr { b'\r' } else { b'\n' }
     }
 
-    /// Text that was written with `\n`, as models write it, in these endings where they are all of one
-    /// kind. Text that has a `\r` in it is meant as it is.
+    /// Converts text with `\n`, as models write it, to these line endings, if they are uniform. Text that
+    /// contains a `\r` is returned unchanged.
     pub fn adapt(self, text: &str) -> String {
         match self {
             Endings::CrLf if !text.contains('\r') => text.replace('\n', "\r\n"),
@@ -51,19 +51,19 @@ impl Endings {
     }
 }
 
-/// Tells how the line at a place ends, for places from left to right. All of them together cost one
-/// pass over the text, however long its lines are.
+/// Returns the line ending at a position, for positions from left to right. All calls together cost one pass
+/// over the text, independent of the length of its lines.
 #[derive(Debug)]
 pub struct EndingFinder<'a> {
     text: &'a [u8],
-    /// Where the line of the last place ends, if anywhere after it.
+    /// The end of the line at the last position, if the line is terminated.
     line_end: Option<usize>,
     has_cr: bool,
     last_newline: Option<usize>,
 }
 
 impl<'a> EndingFinder<'a> {
-    /// A finder for this text.
+    /// A finder for `text`.
     pub fn new(text: &'a [u8]) -> Self {
         EndingFinder {
             text,
@@ -73,7 +73,7 @@ impl<'a> EndingFinder<'a> {
         }
     }
 
-    /// How the line at `place` ends, or the one before it where it has no end.
+    /// The ending of the line at `place`, or of the line before if it has none.
     pub fn at(&mut self, place: usize) -> &'static str {
         if self.line_end.is_some_and(|end| end <= place) {
             let rest = self.text.get(place..).unwrap_or_default();
@@ -97,15 +97,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_survey_says_the_same(text in "[a\r\n]{0,9}") {
-            let survey = TextProperties::of(text.as_bytes());
-            prop_assert_eq!(Endings::of(text.as_bytes()), survey.endings());
-            prop_assert_eq!(Endings::of(text.as_bytes()).terminator(), survey.terminator());
+        fn text_properties_give_the_same_endings(text in "[a\r\n]{0,9}") {
+            let properties = TextProperties::of(text.as_bytes());
+            prop_assert_eq!(Endings::of(text.as_bytes()), properties.endings());
+            prop_assert_eq!(Endings::of(text.as_bytes()).terminator(), properties.terminator());
         }
     }
 
     #[test]
-    fn each_place_has_the_ending_of_its_line() {
+    fn each_position_has_the_ending_of_its_line() {
         let text = b"a\r\nb\nc\r\nd";
         let mut finder = EndingFinder::new(text);
         let found: Vec<&str> = [0, 3, 5, 8].map(|place| finder.at(place)).into();

@@ -1,6 +1,6 @@
-//! Where a text stands in a file but for what says nothing: line endings, blanks at the ends of
-//! lines, uniform indentation, typographic characters. Each rung of this ladder makes both sides
-//! plain and then compares them letter for letter. Nothing here is judged by likeness.
+//! Finds a text in a file, ignoring insignificant differences: line endings, trailing whitespace, uniform
+//! indentation, typographic characters. Each level normalizes both sides and then compares them exactly.
+//! There is no similarity score.
 
 mod anchor;
 mod compare;
@@ -12,17 +12,17 @@ mod typography;
 use std::ops::Range;
 
 use self::anchor::Anchor;
-use self::compare::Compare;
-pub(crate) use self::indent::{Reindent, step_of};
+use self::compare::LevelSearch;
+pub(crate) use self::indent::{Reindent, indent_step};
 
-/// What may differ, from the least to the most.
+/// The ignored differences, from the fewest to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatchLevel {
-    /// How lines end.
+    /// Line endings.
     LineEndings,
-    /// Blanks at the ends of lines as well.
+    /// Line endings and trailing whitespace.
     TrailingBlanks,
-    /// And the indentation, by the same for all lines.
+    /// Also the indentation, if all lines differ by the same rule.
     Indentation,
     /// Typographic quotes, dashes and spaces, but not the indentation.
     Typography,
@@ -50,7 +50,7 @@ impl MatchLevel {
         }
     }
 
-    /// What differs, in words: "it is there but for …".
+    /// A description of the difference, to follow "it is there but for".
     pub fn words(self) -> &'static str {
         match self {
             MatchLevel::LineEndings => "line endings",
@@ -63,31 +63,30 @@ impl MatchLevel {
         }
     }
 
-    /// Whether blanks at the ends of lines count.
-    fn keeps_trailing(self) -> bool {
+    /// Whether trailing whitespace is significant.
+    fn compares_trailing_whitespace(self) -> bool {
         self == MatchLevel::LineEndings
     }
 
-    /// Whether lines are compared without their indentation, and then as a whole.
-    pub(crate) fn indents(self) -> bool {
+    /// Whether lines are compared without their indentation, and then only as whole lines.
+    pub(crate) fn ignores_indentation(self) -> bool {
         matches!(self, MatchLevel::Indentation | MatchLevel::IndentationAndTypography)
     }
 
-    /// Whether typographic characters are as good as plain ones.
-    pub(crate) fn folds(self) -> bool {
+    /// Whether typographic characters equal plain ones.
+    pub(crate) fn folds_typography(self) -> bool {
         matches!(self, MatchLevel::Typography | MatchLevel::IndentationAndTypography)
     }
 }
 
-/// A text as its lines, without their ends, to be looked for.
+/// A text to find, as lines without line endings.
 #[derive(Debug, Clone)]
 pub struct SoughtText {
     lines: Vec<String>,
 }
 
 impl SoughtText {
-    /// The lines of `text`, however it ends them. A text that ends with a newline has an empty last
-    /// line.
+    /// Splits `text` at any line endings. A text that ends with a newline has an empty last line.
     pub fn new(text: &str) -> SoughtText {
         let lone = if text.contains('\n') { '\n' } else { '\r' };
         let lines = text.split(lone).map(|line| line.strip_suffix('\r').unwrap_or(line));
@@ -95,36 +94,36 @@ impl SoughtText {
     }
 }
 
-/// A place in a file at which a wanted text stands, at some rung.
+/// An equivalent of the sought text in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Equivalent {
-    rung: MatchLevel,
-    /// For each wanted line, what stands for it in the file.
+    level: MatchLevel,
+    /// For each sought line, its range in the file.
     lines: Vec<Range<usize>>,
 }
 
 impl Equivalent {
-    /// The bytes that stand for the wanted text.
+    /// The byte range in the file.
     pub fn range(&self) -> Range<usize> {
         let start = self.lines.first().map_or(0, |line| line.start);
         start..self.lines.last().map_or(start, |line| line.end)
     }
 
-    /// The rung at which it was found.
+    /// The level at which it was found.
     pub fn rung(&self) -> MatchLevel {
-        self.rung
+        self.level
     }
 }
 
-/// No more places are looked for than this.
+/// Limit of matches that are searched for.
 pub const MAX_EQUIVALENTS: usize = 100_000;
 
-/// The places at which `wanted` stands in `text`, at the lowest rung that has one; none, if no rung
-/// has. At most [`MAX_EQUIVALENTS`]. `terminator` is the byte that ends the lines of `text`.
+/// The matches of `wanted` in `text`, at the lowest level that has any, at most [`MAX_EQUIVALENTS`]. Empty if
+/// no level has a match. `terminator` is the last byte of the line endings of `text`.
 pub fn find_equivalents(text: &[u8], terminator: u8, wanted: &SoughtText) -> Vec<Equivalent> {
-    for rung in MatchLevel::ALL {
-        let Some(anchor) = Anchor::of(wanted, rung) else { continue };
-        let found = Compare { text, terminator, wanted, rung }.places(&anchor);
+    for level in MatchLevel::ALL {
+        let Some(anchor) = Anchor::of(wanted, level) else { continue };
+        let found = LevelSearch { text, terminator, wanted, level }.find(&anchor);
         if !found.is_empty() {
             return found;
         }

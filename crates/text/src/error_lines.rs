@@ -1,7 +1,7 @@
-//! Whether a line of output says that something went wrong, as compilers, tests and shells say it.
+//! Detects lines of output that report an error, as compilers, tests and shells print them.
 
-/// Words that say so.
-const WORDS: [&str; 17] = [
+/// Words that report an error.
+const ERROR_WORDS: [&str; 17] = [
     "err",
     "error",
     "errored",
@@ -21,30 +21,32 @@ const WORDS: [&str; 17] = [
     "traceback",
 ];
 
-/// Ends of the names of exceptions.
-const EXCEPTIONS: [&str; 3] = ["Error", "Exception", "Failure"];
+/// Suffixes of exception names.
+const EXCEPTION_SUFFIXES: [&str; 3] = ["Error", "Exception", "Failure"];
 
-/// Phrases by which all is well.
-const WELL: [&str; 6] = ["0 error", "no error", "0 fail", "no fail", "without error", "errors: 0"];
+/// Phrases that report success.
+const SUCCESS_PHRASES: [&str; 6] =
+    ["0 error", "no error", "0 fail", "no fail", "without error", "errors: 0"];
 
-/// What tests that passed, or were not to pass, begin or end with. A number in brackets may follow.
-const PASSED: [&str; 12] = [
+/// First or last words of lines about tests that passed, were skipped or were expected to fail. A number in
+/// brackets may follow.
+const PASSED_MARKS: [&str; 12] = [
     "ok", "PASS", "PASS:", "PASSED", "SKIP", "SKIPPED", "XFAIL", "passed", "skipped", "xfail", "✓",
     "✔",
 ];
 
-/// Whether a line says that something went wrong. Names of tests and files may have such a word in them; only
-/// one that stands by itself counts.
-pub(crate) fn tells_of_an_error(line: &str) -> bool {
+/// Whether a line reports an error. Names of tests and files may contain such words; only a separate word
+/// counts.
+pub(crate) fn reports_error(line: &str) -> bool {
     if counts_failures(line) {
         return true;
     }
     let lower = line.to_ascii_lowercase();
-    let is_well = WELL.iter().any(|phrase| lower.contains(phrase));
-    !is_well && !is_of_a_passed_test(line) && line.split_whitespace().any(says_so)
+    let reports_success = SUCCESS_PHRASES.iter().any(|phrase| lower.contains(phrase));
+    !reports_success && !is_passed_test(line) && line.split_whitespace().any(has_error_word)
 }
 
-/// `2 failed`, `1 error`, `failures=3`: more than none.
+/// `2 failed`, `1 error`, `failures=3`: a count above zero.
 fn counts_failures(line: &str) -> bool {
     let words: Vec<&str> =
         line.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -60,31 +62,31 @@ fn counts_failures(line: &str) -> bool {
     after || before.iter().any(|word| line.split(word).skip(1).any(number))
 }
 
-fn is_of_a_passed_test(line: &str) -> bool {
+fn is_passed_test(line: &str) -> bool {
     let mut words = line.split_whitespace().filter(|word| !is_progress(word)).peekable();
     let first = words.peek().copied().unwrap_or_default();
-    let second_of_go =
+    let is_go_result =
         line.trim_start().starts_with("--- PASS") || line.trim_start().starts_with("--- SKIP");
     let last = words.last().unwrap_or_default();
-    second_of_go || PASSED.contains(&first) || PASSED.contains(&last)
+    is_go_result || PASSED_MARKS.contains(&first) || PASSED_MARKS.contains(&last)
 }
 
-/// `[`, `50%]`, `(0.01s)`: behind the outcome of a test.
+/// `[`, `50%]`, `(0.01s)`: follows the outcome of a test.
 fn is_progress(word: &str) -> bool {
     let inner = word.trim_matches(['[', ']', '(', ')']);
     inner.is_empty()
         || (inner.ends_with(['%', 's']) && inner.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Whether a word between blanks says so by itself.
-fn says_so(word: &str) -> bool {
+/// Whether a whitespace-separated word contains an error word.
+fn has_error_word(word: &str) -> bool {
     // A path, or the name of a test.
     if word.contains('/') || word.to_ascii_lowercase().contains("test") {
         return false;
     }
     word.split(|c: char| !c.is_alphanumeric() && c != '_').any(|part| {
-        let is_exception = EXCEPTIONS.iter().any(|end| part.ends_with(end));
-        is_exception || WORDS.iter().any(|known| part.eq_ignore_ascii_case(known))
+        let is_exception = EXCEPTION_SUFFIXES.iter().any(|end| part.ends_with(end));
+        is_exception || ERROR_WORDS.iter().any(|known| part.eq_ignore_ascii_case(known))
     })
 }
 
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_passed_test_is_no_error_whatever_its_name() {
+    fn a_passed_test_is_not_an_error_whatever_its_name() {
         for line in [
             "tests/test_errors.py::test_TypeError PASSED                  [ 50%]",
             "tests/test_errors.py::test_TypeError SKIPPED (no network) [ 51%]",
@@ -109,12 +111,12 @@ mod tests {
             "src/error.rs",
             "",
         ] {
-            assert!(!tells_of_an_error(line), "{line}");
+            assert!(!reports_error(line), "{line}");
         }
     }
 
     #[test]
-    fn what_went_wrong_is_seen() {
+    fn errors_are_detected() {
         for line in [
             "test a ... FAILED",
             "tests/test_a.py::test_b FAILED [ 50%]",
@@ -132,7 +134,7 @@ mod tests {
             "1 error, 0 failed",
             "make: *** [all] Error 2",
         ] {
-            assert!(tells_of_an_error(line), "{line}");
+            assert!(reports_error(line), "{line}");
         }
     }
 }

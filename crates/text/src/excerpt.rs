@@ -1,20 +1,20 @@
-//! A long output within a budget: its beginning, the lines around its first errors, its end.
+//! Shortens a long output to its beginning, the lines around its first errors, and its end.
 //!
-//! What went wrong is rarely in the last lines and never in the first; whoever sees only those runs the
-//! command again. Fed line by line; memory is that of what will be shown.
+//! Errors are rarely in the last lines and never in the first. A reader who sees only those runs the command
+//! again. The excerpt is fed line by line and holds only the lines that may be shown.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
-use crate::error_lines::tells_of_an_error;
+use crate::error_lines::reports_error;
 use crate::truncate::truncate_middle;
 
-/// Lines shown before an error, and after it.
-const BEFORE: usize = 2;
-/// See [`BEFORE`].
-const AFTER: usize = 4;
+/// Number of lines shown before an error.
+const LINES_BEFORE_ERROR: usize = 2;
+/// Number of lines shown after an error.
+const LINES_AFTER_ERROR: usize = 4;
 
-/// How much of an output to show.
+/// The size of an excerpt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExcerptOptions {
     /// An output of at most this many characters is shown whole.
@@ -23,43 +23,43 @@ pub struct ExcerptOptions {
     pub chars: usize,
     /// Characters of one line.
     pub line_chars: usize,
-    /// Lines of the beginning, if somebody wants just so many.
+    /// Number of lines at the beginning, if the caller sets it.
     pub head_lines: Option<usize>,
-    /// Lines of the end, likewise.
+    /// Number of lines at the end, if the caller sets it.
     pub tail_lines: Option<usize>,
 }
 
-/// Collects what will be shown of an output.
+/// Collects the lines of an excerpt.
 #[derive(Debug)]
 pub struct Excerpt {
     line_chars: usize,
-    head: Part,
-    tail: Part,
-    errors: Part,
-    /// Characters of the end, once not all can be shown.
+    head: LineBuffer,
+    tail: LineBuffer,
+    errors: LineBuffer,
+    /// Characters of the end, once some lines must be omitted.
     tail_chars: usize,
-    /// Lines behind an error that are still wanted.
-    wanted: usize,
+    /// Number of lines still to be kept after an error.
+    due_after_error: usize,
     lines: u64,
     has_cut_lines: bool,
 }
 
-/// What is shown, and what is not.
+/// A finished excerpt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExcerptShown {
-    /// The lines, with notes where some are missing.
+    /// The lines, with notes where some are omitted.
     pub text: String,
-    /// Lines in all.
+    /// Total number of lines.
     pub lines: u64,
-    /// Lines that are missing.
+    /// Number of omitted lines.
     pub left_out: u64,
     /// Whether a shown line is not whole.
     pub has_cut_lines: bool,
 }
 
-/// Some lines, with their numbers, within a bound.
+/// Numbered lines within a limit.
 #[derive(Debug, Default)]
-struct Part {
+struct LineBuffer {
     kept: VecDeque<(u64, String)>,
     chars: usize,
     max_chars: usize,
@@ -67,13 +67,13 @@ struct Part {
 }
 
 impl Excerpt {
-    /// Nothing yet.
+    /// An empty excerpt.
     pub fn new(options: ExcerptOptions) -> Excerpt {
         let ExcerptOptions { whole_chars, chars, line_chars, head_lines, tail_lines } = options;
         let chosen = head_lines.is_some() || tail_lines.is_some();
         let part = |max_chars: usize, lines: Option<usize>| {
             let max_lines = if chosen { lines.unwrap_or(0) } else { usize::MAX };
-            Part { max_chars, max_lines, ..Part::default() }
+            LineBuffer { max_chars, max_lines, ..LineBuffer::default() }
         };
         let (head_chars, end_chars) = match (head_lines, tail_lines) {
             (None, None) => (chars / 4, whole_chars.max(chars) - chars / 4),
@@ -87,41 +87,41 @@ impl Excerpt {
             tail: part(end_chars, tail_lines),
             errors: part(if chosen { 0 } else { chars / 4 }, None),
             tail_chars: if chosen { end_chars } else { chars / 2 },
-            wanted: 0,
+            due_after_error: 0,
             lines: 0,
             has_cut_lines: false,
         }
     }
 
-    /// Takes the next line, without its end.
+    /// Adds the next line, without its line ending.
     pub fn line(&mut self, line: &str) {
         self.cut_line(line, None);
     }
 
-    /// Takes the next line, of which so many characters are missing at a place.
+    /// Adds the next line, which lacks characters: `missing` is their position and number.
     pub fn cut_line(&mut self, line: &str, missing: Option<(usize, u64)>) {
         self.lines += 1;
         let kept = (self.lines, truncate_middle(line, missing, self.line_chars));
         self.has_cut_lines |= missing.is_some() || kept.1.len() != line.len();
-        // Once a line did not fit into the beginning, none does.
+        // After one line did not fit at the beginning, none is added there.
         if self.lines == self.head.kept.len() as u64 + 1 && self.head.has_room_for(&kept) {
             self.head.push(kept);
             return;
         }
         if self.errors.max_chars > 0 {
-            self.look_for_errors(&kept);
+            self.collect_errors(&kept);
         }
         self.tail.push(kept);
         self.tail.shrink();
     }
 
-    /// Passes over so many lines that nobody has looked at.
+    /// Counts lines that were not read.
     pub fn skip(&mut self, lines: u64) {
         self.lines += lines;
-        self.wanted = 0;
+        self.due_after_error = 0;
     }
 
-    /// What is shown.
+    /// Finishes the excerpt.
     pub fn finish(mut self) -> ExcerptShown {
         let all = self.head.kept.len() + self.tail.kept.len();
         if (all as u64) < self.lines {
@@ -133,28 +133,28 @@ impl Excerpt {
         let parts = [self.head, self.errors, self.tail];
         let (mut text, mut shown, mut last) = (String::new(), 0, 0);
         for (number, line) in parts.into_iter().flat_map(|part| part.kept) {
-            note_gap(&mut text, number - last - 1);
+            write_gap(&mut text, number - last - 1);
             text.push_str(&line);
             text.push('\n');
             shown += 1;
             last = number;
         }
-        note_gap(&mut text, self.lines - last);
+        write_gap(&mut text, self.lines - last);
         let (lines, left_out) = (self.lines, self.lines - shown);
         ExcerptShown { text, lines, left_out, has_cut_lines: self.has_cut_lines }
     }
 
-    fn look_for_errors(&mut self, kept: &(u64, String)) {
-        if tells_of_an_error(&kept.1) {
+    fn collect_errors(&mut self, kept: &(u64, String)) {
+        if reports_error(&kept.1) {
             let known = self.errors.kept.back().map_or(0, |(number, _)| *number);
-            let before = self.tail.kept.iter().rev().take(BEFORE).rev();
+            let before = self.tail.kept.iter().rev().take(LINES_BEFORE_ERROR).rev();
             let before: Vec<_> = before.filter(|(number, _)| *number > known).cloned().collect();
             for line in before.into_iter().chain([kept.clone()]) {
                 self.keep_error(line);
             }
-            self.wanted = AFTER;
-        } else if self.wanted > 0 {
-            self.wanted -= 1;
+            self.due_after_error = LINES_AFTER_ERROR;
+        } else if self.due_after_error > 0 {
+            self.due_after_error -= 1;
             self.keep_error(kept.clone());
         }
     }
@@ -163,13 +163,13 @@ impl Excerpt {
         if self.errors.has_room_for(&line) {
             self.errors.push(line);
         } else {
-            // The first errors matter; what does not fit ends the search.
+            // The first errors matter. A line that does not fit ends the collection.
             self.errors.max_chars = 0;
         }
     }
 }
 
-impl Part {
+impl LineBuffer {
     fn has_room_for(&self, line: &(u64, String)) -> bool {
         self.kept.len() < self.max_lines && self.chars + chars(&line.1) <= self.max_chars
     }
@@ -179,7 +179,7 @@ impl Part {
         self.kept.push_back(line);
     }
 
-    /// Lets the first lines go that there is no room for.
+    /// Drops the first lines until the rest fits.
     fn shrink(&mut self) {
         while self.kept.len() > self.max_lines || self.chars > self.max_chars {
             let Some((_, line)) = self.kept.pop_front() else { break };
@@ -192,7 +192,7 @@ fn chars(line: &str) -> usize {
     line.chars().count() + 1
 }
 
-fn note_gap(text: &mut String, lines: u64) {
+fn write_gap(text: &mut String, lines: u64) {
     let _ = match lines {
         0 => Ok(()),
         1 => writeln!(text, "[1 line left out]"),
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_whole() {
+    fn an_output_that_fits_is_shown_whole() {
         let lines = (0..40).map(|_| "123456789".to_owned());
         let shown = excerpt(OPTIONS, lines);
         assert_eq!((shown.text.as_str(), shown.left_out), ("123456789\n".repeat(40).as_str(), 0));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_errors_are_shown_with_what_is_around_them() {
+    fn the_first_errors_are_shown_with_context() {
         let line = |number: u32| match number {
             50_001 => "test a ... FAILED".to_owned(),
             80_000 => "0 errors here".to_owned(),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn somebody_may_want_just_some_lines() {
+    fn the_caller_can_choose_the_number_of_lines() {
         let lines = || (1..=9).map(|number| number.to_string());
         let options = ExcerptOptions { head_lines: Some(2), ..OPTIONS };
         assert_eq!(excerpt(options, lines()).text, "1\n2\n[7 lines left out]\n");
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_were_passed_over_are_counted() {
+    fn skipped_lines_are_counted() {
         let mut excerpt = Excerpt::new(OPTIONS);
         excerpt.line("first");
         excerpt.skip(7);
@@ -277,7 +277,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_budget_holds_and_every_line_is_shown_or_counted(
+        fn the_limit_holds_and_every_line_is_shown_or_counted(
             lines in prop::collection::vec("[a-z ]{0,70}|error [a-z]{0,9}", 0..80),
             head in prop::option::of(0usize..9), tail in prop::option::of(0usize..9),
         ) {

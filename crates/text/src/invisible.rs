@@ -1,13 +1,14 @@
-//! Characters that take no ink or change the order of what is shown: one table, and the uses that are ordinary.
+//! Characters that are invisible or change the display order: one table, and the contexts in which they are
+//! ordinary.
 //!
 //! The table has all of general category Cf and all of Default_Ignorable_Code_Point, the line and paragraph
-//! separators, every space but U+0020, and a few symbols that are drawn blank. Names, prompts and messages show
-//! each of these as an escape. In content some have an ordinary use that depends on their neighbours: an emoji
-//! sequence, a letter of a script that joins. [`hidden_in`] finds the others.
+//! separators, every space but U+0020, and a few symbols that are drawn blank. Names, prompts and messages
+//! show each of these as an escape. In content some have an ordinary use that depends on their neighbours: an
+//! emoji sequence, a letter of a joining script. [`hidden_in`] finds the others.
 
 use std::cell::LazyCell;
 
-/// Ranges of characters that no reader sees, in order, each with its name or that of the range.
+/// Ranges of invisible characters, in order, each with its name or the name of the range.
 const INVISIBLE: &[(u32, u32, &str)] = &[
     (0xa0, 0xa0, "NO-BREAK SPACE"),
     (0xad, 0xad, "SOFT HYPHEN"),
@@ -72,12 +73,12 @@ const INVISIBLE: &[(u32, u32, &str)] = &[
 ];
 
 /// The three flags of Unicode's list that are spelt with tags: England, Scotland, Wales.
-const FLAGS_OF_TAGS: [&str; 3] = ["gbeng", "gbsct", "gbwls"];
+const TAG_FLAGS: [&str; 3] = ["gbeng", "gbsct", "gbwls"];
 
-/// How far a flag's tags, or a run of braille, are followed in either direction.
-const NEARBY: usize = 64;
+/// Limit for following a flag's tags or a run of braille in either direction.
+const MAX_SCANNED_CHARS: usize = 64;
 
-/// The name of a character that no reader sees, or of its kind; nothing for any other.
+/// The name of an invisible character, or of its range. `None` for any other character.
 pub fn invisible_name(c: char) -> Option<&'static str> {
     let code = u32::from(c);
     // Most text is ASCII.
@@ -88,34 +89,34 @@ pub fn invisible_name(c: char) -> Option<&'static str> {
     INVISIBLE.get(row).filter(|&&(first, ..)| first <= code).map(|&(.., name)| name)
 }
 
-/// The characters of a line of content that no reader sees and that have no ordinary use where they stand, each
-/// with its offset in bytes. A byte order mark is ordinary at the start of a file, which only the caller knows.
+/// The invisible characters of a line that have no ordinary use in their context, each with its byte offset.
+/// A byte order mark is ordinary at the start of a file, which only the caller knows.
 pub fn hidden_in(line: &str) -> impl Iterator<Item = (usize, char)> {
     let looked_through = if line.is_ascii() { "" } else { line };
     let right_to_left = LazyCell::new(|| line.chars().any(is_right_to_left));
     looked_through.char_indices().filter(|&(_, c)| invisible_name(c).is_some()).filter(
         move |&(at, c)| match c {
-            // Marks of direction belong to a line that has both directions.
+            // Direction marks are ordinary in a line that has right-to-left text.
             '\u{200e}' | '\u{200f}' | '\u{61c}' => !*right_to_left,
             c => !is_ordinary(line, at, c),
         },
     )
 }
 
-/// Whether an invisible character at this place is part of ordinary writing.
+/// Whether an invisible character is part of ordinary writing in this context.
 fn is_ordinary(line: &str, at: usize, c: char) -> bool {
     let (before, after) = (&line[..at], &line[at + c.len_utf8()..]);
     let (previous, next) = (before.chars().next_back(), after.chars().next());
     let beside = |is: fn(char) -> bool| previous.is_some_and(is) || next.is_some_and(is);
     match u32::from(c) {
-        // Typography, and signs that are drawn though they are format characters.
+        // Typography, and format characters that are drawn.
         0xa0 | 0x1680 | 0x2000..=0x200a | 0x202f | 0x205f | 0x3000 => true,
         0x600..=0x605 | 0x6dd | 0x70f | 0x890 | 0x891 | 0x8e2 | 0x110bd | 0x110cd => true,
         0x200d if joins_emoji(before, next) => true,
-        // One joiner beside a letter that joins; a run of them says something else.
+        // A single joiner beside a joining letter. A run of them is suspicious.
         0x200c | 0x200d => {
             let in_run = |c: Option<char>| c.is_some_and(|c| invisible_name(c).is_some());
-            beside(joins) && !in_run(previous) && !in_run(next)
+            beside(is_joining_letter) && !in_run(previous) && !in_run(next)
         }
         0x34f => previous.is_some_and(|c| matches!(c, '\u{591}'..='\u{5c7}')),
         0x115f | 0x1160 => beside(is_jamo),
@@ -131,39 +132,40 @@ fn is_ordinary(line: &str, at: usize, c: char) -> bool {
     }
 }
 
-/// Whether the joiner between these stands in an emoji sequence such as a family or a profession.
+/// Whether the joiner between these is part of an emoji sequence, such as a family or a profession.
 fn joins_emoji(before: &str, next: Option<char>) -> bool {
     let base = before.strip_suffix('\u{fe0f}').unwrap_or(before);
     base.chars().next_back().is_some_and(is_emoji) && next.is_some_and(is_emoji)
 }
 
-/// Whether a tag is one of those that spell the flag of a country within a country.
+/// Whether a tag is part of one of the flags in `TAG_FLAGS`.
 fn is_in_flag(before: &str, tag: char, after: &str) -> bool {
     let is_tag = |c: &char| matches!(c, '\u{e0020}'..='\u{e007f}');
-    let mut spelt: Vec<char> = before.chars().rev().take(NEARBY).take_while(is_tag).collect();
+    let mut spelt: Vec<char> =
+        before.chars().rev().take(MAX_SCANNED_CHARS).take_while(is_tag).collect();
     let base = before.chars().rev().nth(spelt.len());
     spelt.reverse();
     spelt.push(tag);
-    spelt.extend(after.chars().take(NEARBY).take_while(is_tag));
+    spelt.extend(after.chars().take(MAX_SCANNED_CHARS).take_while(is_tag));
     let letters: Option<String> =
         spelt.iter().map(|&tag| char::from_u32(u32::from(tag) - 0xe0000)).collect();
     base == Some('\u{1f3f4}')
         && letters.is_some_and(|letters| {
-            letters.strip_suffix('\u{7f}').is_some_and(|flag| FLAGS_OF_TAGS.contains(&flag))
+            letters.strip_suffix('\u{7f}').is_some_and(|flag| TAG_FLAGS.contains(&flag))
         })
 }
 
-/// Whether a blank pattern stands in a row of braille, be it text or a drawing.
+/// Whether a blank pattern is in a row of braille, as text or as a drawing.
 fn touches_braille(before: &str, after: &str) -> bool {
     let inked = |c: char| matches!(c, '\u{2801}'..='\u{28ff}');
     let past_blanks = |c: &char| !matches!(c, '\u{2800}' | ' ');
     let found = |c: Option<char>| c.is_some_and(inked);
-    found(before.chars().rev().take(NEARBY).find(past_blanks))
-        || found(after.chars().take(NEARBY).find(past_blanks))
+    found(before.chars().rev().take(MAX_SCANNED_CHARS).find(past_blanks))
+        || found(after.chars().take(MAX_SCANNED_CHARS).find(past_blanks))
 }
 
 /// Letters and marks of the scripts whose shapes depend on joiners.
-fn joins(c: char) -> bool {
+fn is_joining_letter(c: char) -> bool {
     matches!(u32::from(c),
         0x620..=0x6d3 | 0x6d5..=0x6ff | 0x710..=0x8ff | 0x900..=0xdff | 0xf40..=0xfbc
         | 0x1000..=0x109f | 0x1780..=0x17b3 | 0x17b6..=0x17dd | 0x1820..=0x18aa | 0x1900..=0x1c4f
@@ -194,14 +196,15 @@ fn is_han(c: char) -> bool {
         | 0x20000..=0x3fffd)
 }
 
-/// Symbols and letters with standardized variants that are no emoji: mathematics, Myanmar, Phags-pa, punctuation.
+/// Symbols and letters with standardized variants that are not emoji: mathematics, Myanmar, Phags-pa,
+/// punctuation.
 fn has_variants(c: char) -> bool {
     matches!(u32::from(c),
         0x30 | 0x1000..=0x109f | 0x2018..=0x201d | 0x2205..=0x22ff | 0x2a00..=0x2aff | 0x3001 | 0x3002
         | 0xa840..=0xa877 | 0xaa60..=0xaa7f | 0xff01..=0xff1f)
 }
 
-/// Roughly Extended_Pictographic and the regional indicators: the blocks that hold them.
+/// Roughly Extended_Pictographic and the regional indicators: the blocks that contain them.
 fn is_emoji(c: char) -> bool {
     matches!(u32::from(c),
         0xa9 | 0xae | 0x203c | 0x2049 | 0x2122 | 0x2139 | 0x2190..=0x21ff | 0x2300..=0x23ff
@@ -219,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// The characters of a class, by the Unicode data of a crate that is kept up with the standard.
+    /// The characters of a class, by the Unicode data of a maintained crate.
     fn class(pattern: &str) -> Vec<(u32, u32)> {
         let parsed = regex_syntax::parse(pattern).unwrap();
         let HirKind::Class(Class::Unicode(class)) = parsed.kind() else { panic!("{pattern}") };
@@ -246,7 +249,7 @@ mod tests {
         }
     }
 
-    /// What the table has beyond those classes, each of which is drawn blank.
+    /// The other characters in the table are all drawn blank.
     #[test]
     fn letters_numbers_punctuation_and_symbols_are_not_in_the_table() {
         let blank = ['\u{2800}', '\u{1d159}'];
@@ -262,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_writing_hides_nothing() {
+    fn ordinary_writing_has_no_hidden_characters() {
         let ordinary = [
             "fn main() { println!(\"naïve café\"); }",
             "❤️ ☎︎ 1️⃣ #️⃣ ©️ 👍🏽",
@@ -282,11 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_ordinary_use_is_found() {
+    fn characters_without_an_ordinary_use_are_found() {
         assert_eq!(hidden("a\u{202e}b\u{2066}c"), [0x202e, 0x2066]);
         assert_eq!(hidden("if\u{200b}x\u{200d}y\u{200f}"), [0x200b, 0x200d, 0x200f]);
         assert_eq!(hidden("a\u{fe0f}\u{e0101}"), [0xfe0f, 0xe0101]);
-        // Bytes hidden behind an emoji: only the first selector belongs to it.
+        // Bytes hidden after an emoji: only the first selector belongs to it.
         assert_eq!(hidden("😀\u{fe0f}\u{fe01}\u{e0102}"), [0xfe01, 0xe0102]);
         // A flag that spells something else.
         assert_eq!(hidden("🏴\u{e0068}\u{e0069}\u{e007f}").len(), 3);

@@ -1,9 +1,9 @@
-//! Text as every tool sees it: what a line is, where a string stands, what changed, what to leave out.
+//! Text functions that all tools share: lines, exact and equivalent matches, diffs, patches, encodings,
+//! truncation.
 //!
-//! Values in, values out. No I/O lives here, no path and no clock that matters to a result (a diff
-//! takes a deadline so that a hostile input cannot hold a call). There is one line splitter, one way
-//! to make bytes visible and one rule for leaving things out, so that line N is the same line in
-//! every tool's reply.
+//! All functions are pure. There is no I/O, no path, and no clock that affects a result (a diff takes a
+//! deadline, so that hostile input cannot block a call). There is one line splitter, one way to make bytes
+//! visible and one rule for truncation, so that line N is the same line in every tool's reply.
 
 mod diff;
 mod encoding;

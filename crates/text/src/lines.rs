@@ -1,4 +1,4 @@
-//! A window of lines out of a text that streams by, in flat memory whatever its size.
+//! Extracts a window of lines from a text in chunks, in constant memory.
 
 use std::fmt::Write as _;
 
@@ -8,23 +8,24 @@ use crate::visible::visible;
 /// One line as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Its number, from 1; below zero where it is counted from the end.
+    /// Its number, from 1. Negative if it is counted from the end.
     pub number: i64,
-    /// What it says, made visible, without its end.
+    /// Its text, made visible, without its line ending.
     pub text: String,
-    /// How many characters were left out at its end.
+    /// Number of characters omitted at its end.
     pub left_out: u64,
 }
 
 impl Line {
-    /// The line as replies show it: its number in six columns, a tab, its text, and what is missing.
+    /// The line as shown in replies: its number in six columns, a tab, its text, and a note about omitted
+    /// characters.
     pub fn render(&self) -> String {
         let mut shown = String::with_capacity(self.text.len() + 16);
         self.render_to(&mut shown);
         shown
     }
 
-    /// The same, behind what there is already.
+    /// Appends the line to `shown`, formatted as by [`Line::render`].
     pub fn render_to(&self, shown: &mut String) {
         let _ = write!(shown, "{:>6}\t", self.number);
         shown.push_str(&self.text);
@@ -34,7 +35,7 @@ impl Line {
         shown.push('\n');
     }
 
-    /// How many characters that is.
+    /// The length of the rendered line, in characters.
     fn shown_chars(&self) -> usize {
         let digits =
             self.number.checked_abs().and_then(i64::checked_ilog10).unwrap_or(0) as usize + 1;
@@ -44,19 +45,20 @@ impl Line {
     }
 }
 
-/// The lines of a text without their ends. A `\r` before `\n` is of the end, not of the line.
+/// The lines of a text without their line endings. A `\r` before `\n` belongs to the line ending.
 pub fn split_lines(text: &[u8], terminator: u8) -> Vec<&[u8]> {
     each_line(text, terminator).collect()
 }
 
-/// The same one by one, for a text whose lines would take more memory than itself.
+/// Iterates over the lines of a text, as [`split_lines`] returns them, for a text whose line list would take
+/// more memory than the text.
 pub fn each_line(text: &[u8], terminator: u8) -> impl Iterator<Item = &[u8]> + Clone {
     let text = text.strip_suffix(&[terminator]).unwrap_or(text);
     text.split(move |&byte| byte == terminator)
         .map(move |line| line.strip_suffix(b"\r").filter(|_| terminator == b'\n').unwrap_or(line))
 }
 
-/// Counts the lines of a text that is fed in chunks, at the speed of memory.
+/// Counts the lines of a text in chunks, at memory speed.
 #[derive(Debug, Clone, Copy)]
 pub struct LineCount {
     terminator: u8,
@@ -65,41 +67,41 @@ pub struct LineCount {
 }
 
 impl LineCount {
-    /// A count of lines that end with this byte.
+    /// Counts lines that end with `terminator`.
     pub fn new(terminator: u8) -> Self {
         LineCount { terminator, ended: 0, in_line: false }
     }
 
-    /// Takes the next chunk.
+    /// Adds the next chunk.
     pub fn feed(&mut self, chunk: &[u8]) {
         self.ended += memchr::memchr_iter(self.terminator, chunk).count() as u64;
         self.in_line = chunk.last().map_or(self.in_line, |&last| last != self.terminator);
     }
 
-    /// How many lines there were, a last one without its end included.
+    /// The number of lines, including a last one without a line ending.
     pub fn lines(self) -> u64 {
         self.ended + u64::from(self.in_line)
     }
 }
 
-/// Which lines to show, and how much of them.
+/// The lines to show, and their limits.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    /// The byte that ends a line.
+    /// The last byte of a line ending.
     pub terminator: u8,
     /// The first line, from 1.
     pub first: u64,
-    /// How many lines at most.
+    /// Maximum number of lines.
     pub limit: u64,
-    /// How many characters of a line at most.
+    /// Maximum number of characters of a line.
     pub line_chars: usize,
-    /// How many characters in all, as shown; the window closes before the line that would bring it
-    /// over.
+    /// Maximum number of characters in total, as rendered. The window closes before the line that would
+    /// exceed it.
     pub total_chars: usize,
 }
 
-/// Collects a [`Window`] of a text that is fed in chunks. Of each line it holds no more than what
-/// will be shown, so that a line of gigabytes costs what a short one does.
+/// Collects a [`Window`] of a text in chunks. It holds only the part of each line that will be shown, so that
+/// a line of gigabytes costs as much as a short one.
 #[derive(Debug)]
 pub struct LineWindow {
     window: Window,
@@ -113,7 +115,7 @@ pub struct LineWindow {
 }
 
 impl LineWindow {
-    /// A window that has seen nothing yet.
+    /// An empty window.
     pub fn new(window: Window) -> Self {
         LineWindow {
             window,
@@ -127,7 +129,7 @@ impl LineWindow {
         }
     }
 
-    /// Takes the next chunk. Answers whether more chunks are of use.
+    /// Adds the next chunk. Returns whether more chunks are needed.
     pub fn feed(&mut self, chunk: &[u8]) -> bool {
         let mut rest = self.skip_lines(chunk);
         while !self.full && !rest.is_empty() {
@@ -147,13 +149,13 @@ impl LineWindow {
         !self.full
     }
 
-    /// The lines of the window. A last line without its end counts.
+    /// The lines of the window, including a last line without a line ending.
     pub fn finish(mut self) -> Vec<Line> {
         self.end_last_line();
         self.lines
     }
 
-    /// How many lines the text has, if it was fed to its end and the window had room to the last.
+    /// The number of lines of the text, if it was fed completely and all lines fit.
     pub fn total_lines(&mut self) -> Option<u64> {
         self.end_last_line();
         (!self.full).then_some(self.number - 1)
@@ -165,10 +167,10 @@ impl LineWindow {
         }
     }
 
-    /// Counts the lines before the window, if all that end in the chunk are: far faster than to look at
-    /// each. Answers what of the chunk is still to be looked at.
+    /// Counts lines before the window, if all line ends in the chunk are before it. That is far faster than
+    /// examining each line. Returns the rest of the chunk.
     fn skip_lines<'a>(&mut self, chunk: &'a [u8]) -> &'a [u8] {
-        if self.wanted() || self.full {
+        if self.is_in_window() || self.full {
             return chunk;
         }
         let mut skipped = LineCount::new(self.window.terminator);
@@ -181,15 +183,15 @@ impl LineWindow {
         &[]
     }
 
-    fn wanted(&self) -> bool {
+    fn is_in_window(&self) -> bool {
         self.window.first <= self.number
     }
 
     fn hold(&mut self, part: &[u8]) {
-        if !self.wanted() {
+        if !self.is_in_window() {
             return;
         }
-        // Room for the longest characters, and for the `\r` that belongs to the line's end.
+        // Room for the longest characters, and for the `\r` of the line ending.
         let room = (self.window.line_chars * 4 + 1).saturating_sub(self.held.len());
         let (kept, skipped) = part.split_at(room.min(part.len()));
         self.held.extend_from_slice(kept);
@@ -197,7 +199,7 @@ impl LineWindow {
     }
 
     fn end_line(&mut self) {
-        if self.wanted() {
+        if self.is_in_window() {
             let line = self.take_line();
             let chars = line.shown_chars();
             if self.shown_chars + chars > self.window.total_chars && !self.lines.is_empty() {
@@ -224,7 +226,7 @@ impl LineWindow {
             bytes.drain(..3);
         }
         let mut text = visible(&bytes);
-        // No line has more characters than bytes.
+        // A line has no more characters than bytes.
         let may_be_long = text.len() > self.window.line_chars;
         let cut = may_be_long.then(|| text.char_indices().nth(self.window.line_chars)).flatten();
         if let Some((cut, _)) = cut {
@@ -235,8 +237,7 @@ impl LineWindow {
     }
 }
 
-/// Takes away the first bytes of a character whose others were not held; answers how many characters
-/// that were, one or none.
+/// Removes an incomplete character from the end. Returns the number of removed characters, 0 or 1.
 fn drop_unfinished_char(bytes: &mut Vec<u8>) -> u64 {
     let tail = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
     let unfinished = std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none());
@@ -246,7 +247,7 @@ fn drop_unfinished_char(bytes: &mut Vec<u8>) -> u64 {
     u64::from(unfinished)
 }
 
-/// Characters in bytes that are mostly UTF-8: all bytes but those that continue a character.
+/// The number of characters in bytes that are mostly UTF-8: all bytes except continuation bytes.
 fn count_chars(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count() as u64
 }
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_is_cut_between_characters_and_says_how_much_is_missing() {
+    fn a_long_line_is_cut_between_characters_and_counts_the_rest() {
         let line = &window("äöüß\nx".as_bytes(), 1, 2, 2, 3)[0];
         assert_eq!((line.text.as_str(), line.left_out), ("äö", 2));
         let line = &window("ä".repeat(5000).as_bytes(), 1, 2, 2, 7)[0];
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_closes_before_the_line_that_would_overflow_it() {
+    fn the_window_closes_before_the_line_that_would_exceed_it() {
         let mut window = LineWindow::new(Window { total_chars: 19, ..WINDOW });
         assert!(!window.feed(b"ab\ncd\nef\n"));
         assert_eq!(window.finish().len(), 1);
@@ -287,7 +288,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_those_of_the_standard_library(
+        fn lines_equal_those_of_the_standard_library(
             text in "[a-z\\n\u{e4}]{0,80}", first in 1u64..6, limit in 1u64..6, chunk in 1usize..9,
         ) {
             let all = window(text.as_bytes(), first, limit, 1000, chunk);

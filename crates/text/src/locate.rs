@@ -1,7 +1,7 @@
-//! Where a string stands in a file, exactly. Nothing here guesses.
+//! Finds exact occurrences of a string.
 
-/// The byte offsets at which `needle` stands in `haystack`, left to right, not overlapping: the
-/// places where it can be replaced, `most` at most. An empty needle stands nowhere.
+/// The byte offsets of `needle` in `haystack`, from left to right, not overlapping, at most `most`. Empty for
+/// an empty needle.
 pub fn find_all(haystack: &[u8], needle: &[u8], most: usize) -> Vec<usize> {
     if needle.is_empty() {
         return Vec::new();
@@ -9,14 +9,14 @@ pub fn find_all(haystack: &[u8], needle: &[u8], most: usize) -> Vec<usize> {
     memchr::memmem::find_iter(haystack, needle).take(most).collect()
 }
 
-/// The first place after `first` at which `needle` stands, also one that overlaps the place at
-/// `first`: where there is one, `first` is not the only reading.
+/// The first occurrence of `needle` after `first`, which may overlap the one at `first`. If there is one,
+/// `first` is ambiguous.
 pub fn find_another(haystack: &[u8], needle: &[u8], first: usize) -> Option<usize> {
     let rest = haystack.get(first + 1..)?;
     memchr::memmem::find(rest, needle).map(|at| first + 1 + at)
 }
 
-/// The numbers, from 1, of the lines that bytes are in; `places` from left to right. One pass.
+/// The line numbers, from 1, of byte offsets in ascending order. Takes one pass.
 pub fn line_numbers(text: &[u8], places: &[usize], terminator: u8) -> Vec<u64> {
     let (mut line, mut counted_to) = (1, 0);
     let mut number = |&place: &usize| {
@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_is_found_once() {
+    fn every_occurrence_is_found_once() {
         assert_eq!(find_all(b"aXaXa", b"aX", usize::MAX), [0, 2]);
         assert_eq!(find_all(b"aaaa", b"aa", usize::MAX), [0, 2]);
         assert_eq!(find_all(b"aaaa", b"aa", 1), [0]);

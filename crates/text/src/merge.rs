@@ -1,4 +1,4 @@
-//! Two changes of one text, put together line by line.
+//! Three-way merge by lines.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -8,30 +8,29 @@ use similar::{Algorithm, DiffOp};
 /// Two changes that touch the same lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The line of `ours`, from 1, at which the first of them begins.
+    /// The line of `ours`, from 1, where the first conflict begins.
     pub line: u64,
 }
 
-/// How long to look for the smallest difference; after that a larger one is taken, which can only make
-/// a conflict out of what was none.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Time limit for the search for the smallest difference. A larger difference can only cause additional
+/// conflicts.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Lines of `base` that one side has replaced by lines of its own.
+/// Lines of `base` that one side has replaced.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Hunk {
     base: Range<usize>,
     side: Range<usize>,
-    /// All lines of `base` that it might as well have touched: where lines repeat, one of them gone or
-    /// come can be read a few lines up or down.
+    /// All lines of `base` that the change may affect. Where lines repeat, an added or removed line can be
+    /// attributed to a position a few lines up or down.
     reach: Range<usize>,
 }
 
-/// Brings the change from `base` to `theirs` into `ours`, which has also come from `base`. Where the two
-/// touch the same lines, or lines next to each other, and not in the same way, there is no answer, and
-/// nothing is guessed.
+/// Applies the change from `base` to `theirs` to `ours`, which was derived from `base` too. If both change
+/// the same or adjacent lines differently, that is a conflict. Nothing is guessed.
 ///
-/// Where lines repeat, a change can be read in more than one way. So it is read twice, from the front and
-/// from the back; unless both come to the same, there is no answer either.
+/// Where lines repeat, a difference is not unique. So the merge is computed twice, from the front and from
+/// the back. If the results differ, that is a conflict too.
 pub fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Result<Vec<u8>, Conflict> {
     let lines =
         |text| -> Vec<&[u8]> { <[u8]>::split_inclusive(text, |&byte| byte == b'\n').collect() };
@@ -83,13 +82,13 @@ fn merge_lines<'a>(
     Ok(merged)
 }
 
-/// Whether two ranges overlap or meet: an insertion has no lines of its own, only a place.
+/// Whether two ranges overlap or touch. An insertion is an empty range.
 fn touch(one: &Range<usize>, other: &Range<usize>) -> bool {
     one.start <= other.end && other.start <= one.end
 }
 
 fn hunks(base: &[&[u8]], side: &[&[u8]]) -> Vec<Hunk> {
-    let deadline = Some(Instant::now() + PATIENCE);
+    let deadline = Some(Instant::now() + DIFF_TIMEOUT);
     let ops = similar::capture_diff_slices_deadline(Algorithm::Myers, base, side, deadline);
     let mut ranges: Vec<(Range<usize>, Range<usize>)> = Vec::new();
     for op in ops.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
@@ -102,7 +101,7 @@ fn hunks(base: &[&[u8]], side: &[&[u8]]) -> Vec<Hunk> {
         }
     }
     let hunk = |(old, new): (Range<usize>, Range<usize>)| {
-        // Lines that are only gone, or only come, slide; lines that became others do not.
+        // Pure removals and insertions can slide. Replacements cannot.
         let (up, down) = match (old.is_empty(), new.is_empty()) {
             (false, true) => slide(base, &old),
             (true, false) => slide(side, &new),
@@ -114,7 +113,7 @@ fn hunks(base: &[&[u8]], side: &[&[u8]]) -> Vec<Hunk> {
     ranges.into_iter().map(hunk).collect()
 }
 
-/// How far a run of lines could be moved up and down with the text staying the same.
+/// How far a run of lines can be moved up and down without changing the text.
 fn slide(lines: &[&[u8]], run: &Range<usize>) -> (usize, usize) {
     let up = (1..=run.start).take_while(|by| lines[run.start - by] == lines[run.end - by]).count();
     let room = lines.len() - run.end;
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_of_different_lines_go_together_and_of_the_same_do_not() {
+    fn changes_of_different_lines_merge_and_of_the_same_line_conflict() {
         let base = b"1\n2\n3\n4\n5\n";
         let merged = merge(base, b"1\n2\n3\n4\nfive\n", b"one\n2\n3\n4\n5\n");
         assert_eq!(merged, Ok(b"one\n2\n3\n4\nfive\n".to_vec()));
@@ -145,15 +144,15 @@ mod tests {
         assert_eq!(markers, Ok(b"x\na\nb\nC\n".to_vec()));
     }
 
-    /// Whatever we merge, git merges to the same; where git sees a conflict, so do we. (We may see one
-    /// where git sees none.)
+    /// Every merge equals git's, and every conflict of git is a conflict here. There may be additional
+    /// conflicts.
     #[test]
     #[allow(
         clippy::disallowed_methods,
         clippy::disallowed_types,
-        reason = "git is the oracle, and wants files"
+        reason = "git is the oracle and needs files"
     )]
-    fn nothing_is_merged_that_git_would_not_merge_so() {
+    fn every_merge_equals_that_of_git() {
         let directory = std::env::temp_dir().join(format!("toolcrib-merge-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let mut random = 0x2545_f491_4f6c_dd1d_u64;

@@ -1,54 +1,55 @@
-//! What stands in a file where somebody expected something else: the words of a "not found".
+//! Finds the text that is most similar to a text that was not found, for error messages.
 
 use std::collections::HashMap;
 
 use crate::lines::{each_line, split_lines};
 
-/// What a file has that is like the text that was looked for.
+/// The result of searching for a similar block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Likeness<'a> {
-    /// This block.
+    /// The most similar block.
     Block(NearestMatch<'a>),
-    /// Nothing that is much alike.
+    /// No block is similar enough.
     Nothing,
-    /// No line of it; the file is too large to be searched for lines that are only alike.
+    /// No equal line was found. The file is too large to be searched for similar lines.
     NoLine,
 }
 
-/// The block of a file that is most like the text that was looked for.
+/// The block of a file that is most similar to the sought text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearestMatch<'a> {
-    /// The line, from 1, at which the block begins.
+    /// The first line of the block, from 1.
     pub first_line: u64,
-    /// The block's lines as they stand in the file.
+    /// The lines of the block as they are in the file.
     pub lines: Vec<&'a [u8]>,
-    /// The first line that differs: its number, what was expected, and what stands there
-    /// (nothing, where the file ends before).
+    /// The first line that differs: its number, the expected line, and the actual one (`None` if the file
+    /// ends before it).
     pub differs: (u64, &'a [u8], Option<&'a [u8]>),
 }
 
-/// Lines of the wanted text that are compared; more would only cost time.
+/// Number of sought lines that are compared. More would only cost time.
 const COMPARED_LINES: usize = 16;
 
-/// So many pairs of lines are compared at most, a fraction of a second.
+/// Limit of line comparisons, a fraction of a second.
 const MAX_PAIRS: usize = 2_000_000;
 
-/// Less alike than this, on the average of the lines, and showing the block would mislead.
-const LIKENESS: f64 = 0.5;
+/// Minimum average similarity of the lines. Showing a less similar block would mislead.
+const MIN_SIMILARITY: f64 = 0.5;
 
-/// A line that is in the file more often than this says little about where a block is.
-const COMMON_LINE: usize = 200;
+/// A line that occurs more often says little about the position of a block.
+const MAX_LINE_OCCURRENCES: usize = 200;
 
-/// Finds the block of `text` that is most like `wanted`, for people and models to look at. Blanks at
-/// both ends of a line do not count. The memory for it does not grow with the text.
+/// Finds the block of `text` that is most similar to `wanted`, for display. Whitespace at both ends of a line
+/// is ignored. The memory use does not grow with the text.
 pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Likeness<'a> {
     let wanted = split_lines(wanted, terminator);
     let compared = &wanted[..wanted.len().min(COMPARED_LINES)];
     let lines = memchr::memchr_iter(terminator, text).count() + 1;
     let is_small = lines.saturating_mul(compared.len()) <= MAX_PAIRS;
-    let start = match is_small {
-        true => most_alike(&split_lines(text, terminator), compared),
-        false => most_shared(each_line(text, terminator), &wanted),
+    let start = if is_small {
+        most_similar(&split_lines(text, terminator), compared)
+    } else {
+        most_equal_lines(each_line(text, terminator), &wanted)
     };
     let block = |start: usize| {
         let block: Vec<&[u8]> =
@@ -64,22 +65,22 @@ pub fn nearest_block<'a>(text: &'a [u8], wanted: &'a [u8], terminator: u8) -> Li
     }
 }
 
-/// The start of the block whose lines are most like the wanted ones, the first of equals.
-fn most_alike(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
+/// The start of the block whose lines are most similar to `wanted`. The first of equals.
+fn most_similar(file: &[&[u8]], wanted: &[&[u8]]) -> Option<usize> {
     let mut best = (0.0, None);
     for start in 0..file.len() {
         let pairs = file[start..].iter().zip(wanted);
-        let score: f64 = pairs.map(|(have, want)| likeness(have, want)).sum();
-        if score > best.0 && score >= LIKENESS * wanted.len() as f64 {
+        let score: f64 = pairs.map(|(have, want)| similarity(have, want)).sum();
+        if score > best.0 && score >= MIN_SIMILARITY * wanted.len() as f64 {
             best = (score, Some(start));
         }
     }
     best.1
 }
 
-/// How much of the longer line the two have in common at their ends, from 0 to 1. Cruder than an
-/// edit distance, linear, and right for the usual case: one word in a line is another.
-fn likeness(have: &[u8], want: &[u8]) -> f64 {
+/// The share of the longer line that both have in common at their ends, from 0 to 1. Cruder than an edit
+/// distance, but linear, and right for the usual case of one different word.
+fn similarity(have: &[u8], want: &[u8]) -> f64 {
     let (have, want) = (have.trim_ascii(), want.trim_ascii());
     let longer = have.len().max(want.len());
     if longer == 0 {
@@ -91,24 +92,28 @@ fn likeness(have: &[u8], want: &[u8]) -> f64 {
     (prefix + suffix) as f64 / longer as f64
 }
 
-/// For large files: each line that is also a wanted one votes for the start of the block that would
-/// put it in its place. Linear, but blind to lines that are only alike.
-fn most_shared<'a>(file: impl Iterator<Item = &'a [u8]>, wanted: &[&'a [u8]]) -> Option<usize> {
+/// For large files: each line that equals a sought one votes for the corresponding start of the block.
+/// Linear, but does not find similar lines.
+fn most_equal_lines<'a>(
+    file: impl Iterator<Item = &'a [u8]>,
+    wanted: &[&'a [u8]],
+) -> Option<usize> {
     let inked = wanted.iter().map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
-    let mut places: HashMap<&[u8], Vec<usize>> = inked.map(|line| (line, Vec::new())).collect();
+    let mut positions: HashMap<&[u8], Vec<usize>> = inked.map(|line| (line, Vec::new())).collect();
     for (at, line) in file.enumerate() {
         let line = line.trim_ascii();
-        // What is more common than that counts no more; blank lines are not looked up at all.
+        // More frequent lines are not counted. Blank lines are not looked up.
         if !line.is_empty()
-            && let Some(places) = places.get_mut(line)
-            && places.len() <= COMMON_LINE
+            && let Some(positions) = positions.get_mut(line)
+            && positions.len() <= MAX_LINE_OCCURRENCES
         {
-            places.push(at);
+            positions.push(at);
         }
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
     for (offset, line) in wanted.iter().enumerate() {
-        let at_lines = places.get(line.trim_ascii()).filter(|at| at.len() <= COMMON_LINE);
+        let at_lines =
+            positions.get(line.trim_ascii()).filter(|at| at.len() <= MAX_LINE_OCCURRENCES);
         for start in at_lines.into_iter().flatten().filter_map(|at| at.checked_sub(offset)) {
             *votes.entry(start).or_default() += 1;
         }
@@ -132,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_block_with_most_lines_in_place_wins_and_the_first_difference_is_named() {
+    fn the_block_with_most_equal_lines_wins_and_the_first_difference_is_reported() {
         let text = b"fn f() {\n    1\n}\n\nfn g() {\n    2\n    3\n}\n";
         let nearest = block(text, b"fn g() {\n    2\n    4\n}\n");
         assert_eq!(nearest.first_line, 5);
@@ -141,13 +146,13 @@ mod tests {
     }
 
     #[test]
-    fn indentation_alone_is_a_difference() {
+    fn indentation_is_a_difference() {
         let nearest = block(b"\tx = 1\n", b"    x = 1");
         assert_eq!(nearest.differs, (1, b"    x = 1".as_slice(), Some(b"\tx = 1".as_slice())));
     }
 
     #[test]
-    fn a_block_without_a_line_in_common_is_found_by_likeness() {
+    fn a_block_without_an_equal_line_is_found_by_similarity() {
         let text = b"def f(x):\n    return x+1\n\ndef g(x):\n    return x+1\n";
         let nearest = block(text, b"def f(y):\n    return y+1");
         assert_eq!(nearest.first_line, 1);
@@ -155,23 +160,23 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_to_look_find_the_same_block() {
+    fn both_search_methods_find_the_same_block() {
         let file: Vec<String> = (0..500).map(|n| format!("line {n} of {}", n * 7)).collect();
         let file: Vec<&[u8]> = file.iter().map(|line| line.as_bytes()).collect();
         let mut wanted = file[300..310].to_vec();
         wanted[4] = b"something else";
-        assert_eq!(most_alike(&file, &wanted), Some(300));
-        assert_eq!(most_shared(file.into_iter(), &wanted), Some(300));
+        assert_eq!(most_similar(&file, &wanted), Some(300));
+        assert_eq!(most_equal_lines(file.into_iter(), &wanted), Some(300));
     }
 
     #[test]
-    fn nothing_alike_is_nothing_to_show() {
+    fn dissimilar_text_is_not_reported() {
         assert_eq!(nearest_block(b"a\nb\n", b"cccc\ndddd\n", b'\n'), Likeness::Nothing);
         assert_eq!(nearest_block(b"", b"c", b'\n'), Likeness::Nothing);
     }
 
     #[test]
-    fn of_a_large_text_only_lines_that_are_the_same_are_found() {
+    fn in_a_large_text_only_equal_lines_are_found() {
         let text = [&b"\n".repeat(MAX_PAIRS)[..], b"one\ntwo\n"].concat();
         assert_eq!(nearest_block(&text, b"onE", b'\n'), Likeness::NoLine);
         assert_eq!(block(&text, b"one\ntwO").first_line, MAX_PAIRS as u64 + 1);

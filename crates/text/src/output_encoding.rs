@@ -1,30 +1,30 @@
-//! In which encoding the output of a command is.
+//! Detects the encoding of a command's output.
 //!
-//! An output is put together by many programs: one bad file name, or a few bytes of data, do not make the rest
-//! of it anything but UTF-8. Such bytes are shown as escapes; decoded by another encoding, they would change
-//! every other letter too.
+//! Many programs may contribute to an output. One invalid file name, or a few bytes of data, do not change
+//! the encoding of the rest. Such bytes are shown as escapes. Decoding everything with another encoding would
+//! change all other characters too.
 
 use crate::encoding::{Detector, Encoding};
 use crate::text_properties::TextProperties;
 
-/// The encoding of an output, by its beginning and its end.
+/// The encoding of an output, given its beginning and its end.
 pub fn output_encoding(parts: &[&[u8]]) -> Encoding {
     if is_mostly_utf8(parts) {
         return Encoding::UTF_8;
     }
-    let (mut detector, mut survey) = (Detector::default(), TextProperties::default());
+    let (mut detector, mut properties) = (Detector::default(), TextProperties::default());
     for part in parts {
         detector.feed(part);
-        survey.feed(part);
+        properties.feed(part);
     }
-    survey.finish();
-    let found = detector.finish(&survey);
-    // A few zeros among letters look like UTF-16, which no program here writes to a pipe.
+    properties.finish();
+    let found = detector.finish(&properties);
+    // A few NULs among letters resemble UTF-16, which no program here writes to a pipe.
     if found.unit_bytes() == 1 { found } else { Encoding::UTF_8 }
 }
 
-/// Whether at least as many lines with letters beyond ASCII are UTF-8 as are not. In a text of another
-/// encoding, hardly a line is by chance. Of bytes that no text has, none tells of another encoding.
+/// Whether at least half of the lines with non-ASCII bytes are UTF-8. In another encoding, hardly any line is
+/// valid UTF-8. The bytes FE and FF do not indicate another encoding.
 fn is_mostly_utf8(parts: &[&[u8]]) -> bool {
     let (mut whole, mut broken) = (0_u64, 0_u64);
     for line in parts.iter().flat_map(|part| part.split(|&byte| byte == b'\n')) {
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_few_bad_bytes_do_not_change_the_other_letters() {
+    fn a_few_invalid_bytes_do_not_change_the_other_characters() {
         for output in [
             b"caf\xc3\xa9 ok\nbad \xff byte\n".as_slice(),
             b"bad_\xff\xfe.txt\n",
@@ -54,12 +54,12 @@ mod tests {
         ] {
             assert!(output_encoding(&[output]).is_utf8(), "{output:?}");
         }
-        // Cut off in the middle of a letter, as samples are.
+        // Cut in the middle of a character, as samples are.
         assert!(output_encoding(&[b"gr\xc3\xbc\xc3", b"\xbcn\n"]).is_utf8());
     }
 
     #[test]
-    fn text_of_another_encoding_is_read_as_that() {
+    fn text_in_another_encoding_is_detected() {
         let text = "Où est la bibliothèque ?\nLes élèves étaient très fatigués.\n";
         let latin: Vec<u8> = text.chars().map(|c| u8::try_from(u32::from(c)).unwrap()).collect();
         assert_eq!(output_encoding(&[&latin]).name(), "windows-1252");

@@ -1,11 +1,12 @@
-//! Patches as models and programs write them, and where their hunks go in a file.
+//! Parses patches as models and programs write them, and applies their hunks to files.
 //!
-//! Two formats, one model: unified diffs, plain or git's, and the `*** Begin Patch` form. What says
-//! nothing is understood: fences and prose around it, a heredoc, CRLF, blank context lines without
-//! their space, counts that are wrong or missing. What may hide a change is refused: a line inside a
-//! hunk that belongs to none, a patch that seems cut off.
+//! Two formats with one data model: unified diffs, plain or git's, and the `*** Begin Patch` format.
+//! Insignificant deviations are accepted: fences and prose around the patch, a heredoc, CRLF, blank context
+//! lines without their space, wrong or missing counts. Input that may hide a change is rejected: a line
+//! inside a hunk that has no sign, a patch that seems cut off.
 //!
-//! Line numbers are hints. A hunk goes where its lines are, and if that is not one place, nowhere.
+//! Line numbers are hints. A hunk is applied where its lines are. If that position is not unique, it is not
+//! applied.
 
 mod apply;
 mod envelope;
@@ -23,75 +24,75 @@ pub use self::mismatch::{Divergence, Misfit, Why};
 
 use self::source::Source;
 
-/// Lines of a patch that are taken: more than any that somebody has read, and a tenth of a gigabyte
-/// when each is empty.
+/// Limit of lines of a patch. More than any reviewed patch has, and a tenth of a gigabyte if each line is
+/// empty.
 const MAX_LINES: usize = 5_000_000;
 
-/// A patch: what is to become of some files, in its own order.
+/// A patch: the changes of some files, in its own order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patch<'a> {
-    /// Each file that it names, at least one. One file may be there more than once.
+    /// The files that it names, at least one. A file may occur more than once.
     pub files: Vec<FilePatch<'a>>,
 }
 
-/// What is to become of one file.
+/// The change of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilePatch<'a> {
     /// The line of the patch, from 1, at which it begins.
     pub line: usize,
-    /// What is to be done.
+    /// The kind of change.
     pub action: FileAction,
-    /// The name of the file, without `a/` or `b/`: any bytes. After a move or a copy, the new one.
+    /// The name of the file, as bytes, without `a/` or `b/`. After a move or a copy, the new name.
     pub path: Vec<u8>,
-    /// For a move or a copy, the name of the file that it comes from.
+    /// For a move or a copy, the name of the source file.
     pub from: Option<Vec<u8>>,
-    /// Whether it is to be a program, if the patch says so.
+    /// The executable bit, if the patch sets it.
     pub executable: Option<bool>,
-    /// What changes in it.
+    /// The changed lines.
     pub hunks: Vec<Hunk<'a>>,
 }
 
-/// What is to be done with a file.
+/// The kind of change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileAction {
-    /// It is made.
+    /// The file is created.
     Add,
-    /// It stays where it is.
+    /// The file is changed in place.
     Update,
-    /// It goes. With hunks, these have all that it says.
+    /// The file is deleted. If there are hunks, they contain its whole content.
     Delete,
-    /// It gets another name.
+    /// The file is renamed.
     Move,
-    /// Another file is made of it.
+    /// The file is copied.
     Copy,
 }
 
-/// Why a text is no patch that can be applied.
+/// Why a patch cannot be parsed or is not supported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatchError {
-    /// Which kind of reason it is.
+    /// The kind of error.
     pub kind: PatchErrorKind,
-    /// The line of the patch, from 1; 0 where no line is to blame.
+    /// The line of the patch, from 1. 0 if no single line is wrong.
     pub line: usize,
-    /// What is wrong, in words that go on from "the patch …" or "line N of the patch …".
+    /// The error message, to follow "the patch …" or "line N of the patch …".
     pub what: String,
-    /// What to do about it.
+    /// A hint for the caller.
     pub hint: &'static str,
 }
 
 /// The kinds of [`PatchError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PatchErrorKind {
-    /// It cannot be read.
+    /// It cannot be parsed.
     Invalid,
-    /// It can be read, and asks for what is not done: binary files, links, other kinds of diff.
+    /// It is valid, but not supported: binary files, symlinks, other kinds of diff.
     Unsupported,
     /// It is too long.
     TooLarge,
 }
 
 impl<'a> Patch<'a> {
-    /// Reads a patch of either format. Takes time in proportion to its length, whatever it says.
+    /// Parses a patch of either format, in linear time.
     pub fn parse(text: &'a str) -> Result<Patch<'a>, PatchError> {
         if memchr::memchr_iter(b'\n', text.as_bytes()).count() >= MAX_LINES {
             let what = format!("has more than {MAX_LINES} lines");
@@ -99,10 +100,8 @@ impl<'a> Patch<'a> {
             return Err(PatchError { kind: PatchErrorKind::TooLarge, line: 0, what, hint });
         }
         let source = Source::new(text);
-        let files = match source.is_envelope() {
-            true => envelope::parse(source)?,
-            false => unified::parse(source)?,
-        };
+        let files =
+            if source.is_envelope() { envelope::parse(source)? } else { unified::parse(source)? };
         if files.is_empty() {
             let hint = "Give a unified diff (---, +++, @@), or *** Begin Patch … *** End Patch.";
             return Err(PatchError::invalid(0, "names no file that is to change").hint(hint));
@@ -112,7 +111,7 @@ impl<'a> Patch<'a> {
 }
 
 impl FilePatch<'_> {
-    /// What a new file says.
+    /// The content of a new file.
     pub fn added_text(&self) -> String {
         let lines: Vec<&HunkLine<'_>> = self.hunks.iter().flat_map(|hunk| &hunk.lines).collect();
         let mut text = String::with_capacity(lines.iter().map(|line| line.text.len() + 1).sum());

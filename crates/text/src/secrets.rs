@@ -1,9 +1,8 @@
-//! Values that nobody should have to see: keys and tokens by their known shapes, and those that one was told.
+//! Masks secrets: keys and tokens of known formats, and values supplied by the caller.
 //!
-//! What is shown of a command's output, and what records keep, goes through here; files never do. A shape
-//! is a beginning that only such values have, followed by enough letters of the right kind, so that hashes,
-//! ids and encoded data are left alone. The time is linear: what does not fit is given up within a few dozen
-//! bytes.
+//! Displayed command output and stored records are masked. Files never are. A token format is a distinctive
+//! prefix followed by enough characters of the right kind, so that hashes, ids and encoded data are left
+//! alone. The time is linear: a mismatch is detected within a few dozen bytes.
 
 mod block;
 mod named;
@@ -13,53 +12,55 @@ mod table;
 use std::borrow::Cow;
 use std::ops::Range;
 
-use self::block::Block;
+use self::block::KeyBlock;
 use self::named::{is_unfinished_at, named_at};
-use self::shape::{Found, begins_at, is_part_of_a_token, may_begin_token, password_at, token_at};
+use self::shape::{
+    SecretMatch, begins_at, is_part_of_a_token, may_begin_token, password_at, token_at,
+};
 
-/// Shorter values stand in texts by chance.
-const LEAST_KNOWN: usize = 8;
+/// Shorter values occur in texts by chance.
+const MIN_KNOWN_BYTES: usize = 8;
 
-/// More than anybody has in an environment.
-const MOST_KNOWN: usize = 200;
+/// More than any environment has.
+const MAX_KNOWN: usize = 200;
 
-/// Secrets, by their shapes and by what one was told of them.
+/// The known formats and the supplied values.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    known: Vec<Known>,
+    known: Vec<KnownSecret>,
 }
 
 #[derive(Clone)]
-struct Known {
+struct KnownSecret {
     name: String,
     value: String,
 }
 
 impl Secrets {
-    /// Also these values, each with the name of the variable that has it. Values that are short, or are words,
-    /// paths or addresses, are no secrets whatever their names.
+    /// Also masks these values, each with the name of its variable. Short values, plain words, paths and URLs
+    /// are not treated as secrets, whatever their names.
     pub fn known(values: impl IntoIterator<Item = (String, String)>) -> Secrets {
         let is_place = |value: &str| {
             value.starts_with(['/', '~', '.']) || value.contains("://") || value.contains('\n')
         };
         let is_word = |value: &str| {
-            value.len() < 2 * LEAST_KNOWN && value.bytes().all(|c| c.is_ascii_lowercase())
+            value.len() < 2 * MIN_KNOWN_BYTES && value.bytes().all(|c| c.is_ascii_lowercase())
         };
         let is_secret =
-            |value: &str| value.len() >= LEAST_KNOWN && !is_place(value) && !is_word(value);
-        let mut known: Vec<Known> = values
+            |value: &str| value.len() >= MIN_KNOWN_BYTES && !is_place(value) && !is_word(value);
+        let mut known: Vec<KnownSecret> = values
             .into_iter()
-            .map(|(name, value)| Known { name, value })
+            .map(|(name, value)| KnownSecret { name, value })
             .filter(|known| is_secret(&known.value))
-            .take(MOST_KNOWN)
+            .take(MAX_KNOWN)
             .collect();
-        // The longest first: one may begin with another. And each once.
+        // The longest first, since one value may begin with another. Duplicates are removed.
         known.sort_by(|a, b| (b.value.len(), &b.value).cmp(&(a.value.len(), &a.value)));
         known.dedup_by(|a, b| a.value == b.value);
         Secrets { known }
     }
 
-    /// A text with what is secret in it masked.
+    /// The text with its secrets masked.
     pub fn mask<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut masker = Masker::new(self);
         let mut masked = String::new();
@@ -74,7 +75,7 @@ impl Secrets {
         if masker.masked() == 0 { Cow::Borrowed(text) } else { Cow::Owned(masked) }
     }
 
-    /// Whether something secret is in a text.
+    /// Whether a text contains a secret.
     pub fn are_in(&self, text: &str) -> bool {
         let mut masker = Masker::new(self);
         text.lines().any(|line| {
@@ -83,8 +84,8 @@ impl Secrets {
         })
     }
 
-    /// How many bytes at the end of an output, to which more is to come, may be the beginning of something
-    /// secret. Shown by themselves they could not be told from other letters.
+    /// The number of bytes at the end of a partial output that may be the beginning of a secret. Shown alone
+    /// they could not be recognized.
     pub fn unfinished(&self, output: &[u8]) -> usize {
         let begins = output.iter().rposition(|&byte| !is_part_of_a_token(byte));
         let token = &output[begins.map_or(0, |at| at + 1)..];
@@ -97,11 +98,11 @@ impl Secrets {
             let longest = output.len().min(value.len() - 1);
             (1..=longest).rev().find(|&length| output.ends_with(&value[..length])).unwrap_or(0)
         });
-        known.max().unwrap_or(0).max(if shaped > LONGEST_HELD { 0 } else { shaped })
+        known.max().unwrap_or(0).max(if shaped > MAX_HELD_BYTES { 0 } else { shaped })
     }
 
-    /// Finds what is secret in a line, from here on.
-    fn each(&self, line: &str, from: usize, found: &mut impl FnMut(Range<usize>, &str)) {
+    /// Finds the secrets in a line, from an offset on.
+    fn for_each_secret(&self, line: &str, from: usize, found: &mut impl FnMut(Range<usize>, &str)) {
         let bytes = line.as_bytes();
         let mut at = from;
         while at < bytes.len() {
@@ -117,14 +118,14 @@ impl Secrets {
         }
     }
 
-    /// The known value that begins here.
-    fn known_at(&self, rest: &[u8]) -> Option<&Known> {
+    /// The supplied value that begins here.
+    fn known_at(&self, rest: &[u8]) -> Option<&KnownSecret> {
         self.known.iter().find(|known| rest.starts_with(known.value.as_bytes()))
     }
 }
 
-/// What is secret by its shape and begins here.
-fn secret_at(line: &[u8], at: usize) -> Option<Found> {
+/// The secret of a known format that begins here.
+fn secret_at(line: &[u8], at: usize) -> Option<SecretMatch> {
     if line[at] == b':' {
         return password_at(line, at);
     }
@@ -133,16 +134,16 @@ fn secret_at(line: &[u8], at: usize) -> Option<Found> {
     token.or_else(|| begins.then(|| named_at(line, at)).flatten())
 }
 
-/// How many bytes at the end of an output are a name and the beginning of its secret value.
+/// The number of bytes at the end of an output that are a name and the beginning of its secret value.
 fn unfinished_value(output: &[u8]) -> usize {
     let line = output.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    let line = &output[line.max(output.len().saturating_sub(LONGEST_HELD))..];
+    let line = &output[line.max(output.len().saturating_sub(MAX_HELD_BYTES))..];
     let held = (0..line.len()).find(|&at| begins_at(line, at) && is_unfinished_at(line, at));
     held.map_or(0, |at| line.len() - at)
 }
 
-/// No token is as long as this; what is, is data.
-const LONGEST_HELD: usize = 4 << 10;
+/// Longer than any token. Longer sequences are data.
+const MAX_HELD_BYTES: usize = 4 << 10;
 
 impl std::fmt::Debug for Secrets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -151,32 +152,32 @@ impl std::fmt::Debug for Secrets {
     }
 }
 
-/// Masks the lines of a text, one after the other: a private key is many of them.
+/// Masks a text line by line. It has state, since a private key has many lines.
 #[derive(Debug)]
 pub struct Masker<'s> {
     secrets: &'s Secrets,
-    block: Block,
+    block: KeyBlock,
     masked: usize,
 }
 
 impl<'s> Masker<'s> {
-    /// At the beginning of a text.
+    /// A masker at the beginning of a text.
     pub fn new(secrets: &'s Secrets) -> Masker<'s> {
-        Masker { secrets, block: Block::default(), masked: 0 }
+        Masker { secrets, block: KeyBlock::default(), masked: 0 }
     }
 
-    /// How many bytes at the end of an output may be the beginning of something secret, as
-    /// [`Secrets::unfinished`] has it.
+    /// The number of bytes at the end of an output that may be the beginning of a secret. See
+    /// [`Secrets::unfinished`].
     pub fn unfinished(&self, output: &[u8]) -> usize {
         self.secrets.unfinished(output)
     }
 
-    /// How many values were masked.
+    /// The number of masked values.
     pub fn masked(&self) -> usize {
         self.masked
     }
 
-    /// The next line, without its end.
+    /// Masks the next line, given without its line ending.
     pub fn line<'a>(&mut self, line: &'a str) -> Cow<'a, str> {
         let mut shown = String::new();
         let mut from = 0;
@@ -187,11 +188,11 @@ impl<'s> Masker<'s> {
             self.masked += 1;
         };
         let key = self.block.part_of_key(line).unwrap_or(line.len()..line.len());
-        self.secrets.each(&line[..key.start], 0, &mut mask);
+        self.secrets.for_each_secret(&line[..key.start], 0, &mut mask);
         if !key.is_empty() {
             mask(key.clone(), "private key");
         }
-        self.secrets.each(line, key.end, &mut mask);
+        self.secrets.for_each_secret(line, key.end, &mut mask);
         if from == 0 && shown.is_empty() {
             return Cow::Borrowed(line);
         }
@@ -206,7 +207,7 @@ mod tests {
 
     use super::*;
 
-    /// A token of a shape, made here: none stands in this file as a whole.
+    /// A token of each format, assembled here so that none is in this file as a whole.
     fn tokens() -> Vec<(&'static str, String)> {
         let mixed = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYzAbCdEfGhIjKlMnOpQrStUvWxYz0123456789aBcD";
         let upper = "ABCDEFGHIJ234567";
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn every_shape_is_masked_wherever_it_stands() {
+    fn every_format_is_masked_in_every_context() {
         for (name, token) in tokens() {
             for (before, after) in [
                 ("", ""),
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_odd_is_left_alone() {
+    fn hashes_ids_and_placeholders_are_not_masked() {
         let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         for text in [
             hex.to_owned(),
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_key_goes_but_for_its_frame() {
+    fn a_private_key_is_masked_except_for_its_frame() {
         let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
         let key = |prefix: &str| {
             format!(
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_a_part_of_a_key_goes_too() {
+    fn a_known_value_beside_a_part_of_a_key_is_masked_too() {
         let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
         let text = format!("-----BEGIN PRIVATE KEY-----\n{line}\nx 0123456789 y\n");
         let secrets = Secrets::known([("A_KEY".to_owned(), "0123456789".to_owned())]);
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_in_addresses_and_known_values_go() {
+    fn passwords_in_urls_and_known_values_are_masked() {
         let secrets = Secrets::known([
             ("DB_PASSWORD".to_owned(), "correct horse".to_owned()),
             ("SHORT_KEY".to_owned(), "true".to_owned()),
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_is_held_back_until_more_is_known() {
+    fn a_possible_beginning_is_held_back() {
         let secrets = Secrets::known([("A_TOKEN".to_owned(), "0123456789".to_owned())]);
         for (text, held) in [
             ("all done", 0),
@@ -382,7 +383,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever stands around it and wherever the output is cut, no part of a token of any size is shown.
+        /// Wherever the output is cut, no part of a token is shown.
         #[test]
         fn no_cut_shows_a_token(
             before in "[ -~]{0,20}[ =:\"]",
@@ -401,16 +402,16 @@ mod tests {
         }
 
         #[test]
-        fn what_is_masked_stays_as_it_is(text in "[ -~\n]{0,300}") {
+        fn masking_is_idempotent(text in "[ -~\n]{0,300}") {
             let secrets = Secrets::default();
             let once = secrets.mask(&text).into_owned();
             prop_assert_eq!(secrets.mask(&once), once.as_str());
         }
     }
 
-    /// Not by time: by how often a byte is looked at, which a quadratic scan would not finish.
+    /// Does not measure time: a quadratic scan would not finish.
     #[test]
-    fn many_beginnings_are_no_trouble() {
+    fn many_prefixes_take_linear_time() {
         for piece in
             ["sk-", "eyJ", "eyJa.", "ghp_", "://a:", "AKIA", "-----BEGIN PRIVATE KEY-----", "xoxb-"]
         {

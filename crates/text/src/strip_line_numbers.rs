@@ -1,10 +1,10 @@
-//! Text that was copied out of a reply together with the line numbers in front of its lines.
+//! Removes line numbers from text that was copied from a reply.
 
-/// What may stand between a number and its line, in our replies and in those of others.
+/// Separators between a number and its line, in our replies and in those of other tools.
 const SEPARATORS: [&str; 5] = ["\t", "→", "| ", "|", ": "];
 
-/// The first line's number and the text without any, if each of its lines has one and they count up
-/// by one.
+/// The first line number and the text without numbers. `None` unless every line has a number and they
+/// increase by one.
 pub fn without_line_numbers(text: &str) -> Option<(u64, String)> {
     SEPARATORS.into_iter().find_map(|separator| strip(text, separator))
 }
@@ -22,8 +22,7 @@ fn strip(text: &str, separator: &str) -> Option<(u64, String)> {
     first.map(|first| (first, stripped))
 }
 
-/// The number in front of a line, and the line behind it. An empty line may have lost its separator's
-/// blanks.
+/// The number at the start of a line, and the rest. An empty line may lack the whitespace of its separator.
 fn split_number<'a>(line: &'a str, separator: &str) -> Option<(u64, &'a str)> {
     let from_digit = line.trim_start_matches(' ');
     let digits = from_digit.bytes().take_while(u8::is_ascii_digit).count();
@@ -45,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_count_up_go_and_what_merely_begins_with_one_stays() {
+    fn consecutive_line_numbers_are_removed_and_other_numbers_are_kept() {
         let stripped = |text| without_line_numbers(text);
         let numbered = |first, text: &str| Some((first, text.to_owned()));
         assert_eq!(stripped("     9\ta\n    10\t\tb\n"), numbered(9, "a\n\tb\n"));

@@ -1,13 +1,13 @@
-//! What a program wrote for a terminal, as a person would see it there at the end.
+//! Renders output for a terminal as a person would finally see it.
 //!
-//! A progress bar is one line drawn a thousand times; whoever reads the bytes as they came pays for all
-//! of them. Here they go through a small terminal: carriage returns and backspaces overwrite, the cursor
-//! moves and erases, colours, titles and links leave their text behind and nothing else. What does not
-//! act stays as it is, for [`crate::visible()`] to show.
+//! A progress bar is one line drawn a thousand times, and reading the raw bytes would cost all of them. Here
+//! they pass through a small terminal emulator: carriage returns and backspaces overwrite, cursor movement
+//! and erasure are applied, and colours, titles and links are reduced to their text. Other bytes are
+//! unchanged, for [`crate::visible()`] to show.
 //!
-//! Approximate on purpose: a character is a column, rows do not wrap, clearing the screen begins a new one
-//! and loses nothing. Memory is flat and time linear for any bytes, and it does not matter how they are cut
-//! into chunks.
+//! It is approximate on purpose: a character takes one column, rows do not wrap, and clearing the screen
+//! starts a new one without losing text. Memory is constant and time linear for any bytes, and the result
+//! does not depend on how they are split into chunks.
 
 mod escape;
 mod row;
@@ -18,24 +18,24 @@ mod tests;
 use self::escape::{Action, Escape, Step};
 use self::screen::Screen;
 
-/// Turns what a program wrote into what is seen in the end; fed in chunks.
+/// Renders terminal output in chunks.
 #[derive(Debug, Default)]
 pub struct Terminal {
     screen: Screen,
-    /// The sequence that has begun and not ended.
+    /// The incomplete escape sequence.
     escape: Option<Escape>,
 }
 
 impl Terminal {
-    /// Takes the next chunk. Lines that nothing can change any more are appended to `seen`.
+    /// Processes the next chunk. Appends lines that can no longer change to `seen`.
     pub fn feed(&mut self, mut bytes: &[u8], seen: &mut Vec<u8>) {
         while let Some((&byte, rest)) = bytes.split_first() {
             match self.escape.take() {
                 Some(escape) => match escape.step(byte) {
                     Step::More(escape) => self.escape = Some(escape),
                     Step::Done(action) => self.act(action, seen),
-                    // No byte of a sequence: it ends the sequence, and is looked at for itself.
-                    Step::Broken => continue,
+                    // The byte ends the sequence and is processed by itself.
+                    Step::Invalid => continue,
                 },
                 None if is_text(byte) => {
                     let end = bytes.iter().position(|&byte| !is_text(byte)).unwrap_or(bytes.len());
@@ -50,7 +50,7 @@ impl Terminal {
         }
     }
 
-    /// What is still on the screen, once there is no more to come.
+    /// Appends the rest of the screen at the end of the output.
     pub fn finish(self, seen: &mut Vec<u8>) {
         self.screen.finish(seen);
     }
@@ -92,7 +92,7 @@ impl Terminal {
     }
 }
 
-/// The whole of an output as it is seen in the end.
+/// Renders a whole output.
 pub fn as_seen(bytes: &[u8]) -> Vec<u8> {
     let mut seen = Vec::with_capacity(bytes.len());
     let mut terminal = Terminal::default();
@@ -105,8 +105,8 @@ const BELL: u8 = 0x07;
 const BACKSPACE: u8 = 0x08;
 const ESCAPE: u8 = 0x1b;
 
-/// Whether a byte is put on the screen as it is. Controls that no terminal acts on are: dropped, they
-/// would join what they stand between.
+/// Whether a byte is printed. Control characters without effect are, since dropping them would join their
+/// neighbours.
 fn is_text(byte: u8) -> bool {
     !matches!(byte, b'\n' | b'\r' | BACKSPACE | BELL | ESCAPE)
 }

@@ -1,30 +1,30 @@
-//! What kind of text a file is, found in one pass over its bytes, in chunks of any size.
+//! Properties of a text, found in one pass over its bytes, in chunks of any size.
 
 mod runs;
 
 use self::runs::Runs;
 use crate::endings::Endings;
 
-/// What one pass over a file's bytes tells about it. Feed every chunk, then [`Survey::finish`].
+/// Properties of a text. Feed every chunk, then call [`TextProperties::finish`].
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct TextProperties {
-    /// How many bytes were fed.
+    /// Number of bytes.
     pub bytes: u64,
-    /// `\n`, with or without `\r` before it.
+    /// Number of `\n`, with or without `\r` before it.
     pub line_feeds: u64,
-    /// `\r\n`.
+    /// Number of `\r\n`.
     pub crlf: u64,
-    /// `\r` without `\n` after it.
+    /// Number of `\r` without `\n` after it.
     pub lone_cr: u64,
-    /// NUL bytes.
+    /// Number of NUL bytes.
     pub nuls: u64,
-    /// Control characters of one byte that are shown as escapes, NUL among them.
+    /// Number of control characters of one byte that are shown as escapes, including NUL.
     pub controls: u64,
-    /// Bytes that are not part of valid UTF-8.
+    /// Number of bytes that are not part of valid UTF-8.
     pub invalid_utf8: u64,
-    /// Bytes that are not ASCII, valid or not.
+    /// Number of non-ASCII bytes, valid or not.
     pub non_ascii: u64,
-    /// Lines that begin with a tab.
+    /// Number of lines that begin with a tab.
     pub tab_indents: u64,
     /// Whether the bytes begin with the UTF-8 byte order mark.
     pub utf8_bom: bool,
@@ -34,34 +34,34 @@ pub struct TextProperties {
     unfinished: Vec<u8>,
 }
 
-/// Text has hardly any NULs; more than one in this many bytes is something else.
+/// Text has hardly any NULs. With more than one in this many bytes, it is binary.
 const BYTES_PER_NUL_IN_TEXT: u64 = 512;
 
-/// Nor has it many other controls; a log in colour has some.
+/// Text has few other control characters. A coloured log has some.
 const BYTES_PER_CONTROL_IN_TEXT: u64 = 8;
 
 impl TextProperties {
-    /// The survey of bytes that are all in memory.
+    /// The properties of `bytes`.
     pub fn of(bytes: &[u8]) -> TextProperties {
-        let mut survey = TextProperties::default();
-        survey.feed(bytes);
-        survey.finish();
-        survey
+        let mut properties = TextProperties::default();
+        properties.feed(bytes);
+        properties.finish();
+        properties
     }
 
-    /// Takes the next chunk of the file into account.
+    /// Adds the next chunk.
     pub fn feed(&mut self, chunk: &[u8]) {
         let Some(&last) = chunk.last() else { return };
-        self.note_head(chunk);
+        self.record_head(chunk);
         self.bytes += chunk.len() as u64;
-        self.note_lines(chunk);
-        self.note_utf8(chunk);
+        self.record_lines(chunk);
+        self.record_utf8(chunk);
         self.nuls += memchr::memchr_iter(0, chunk).count() as u64;
         self.controls += count(chunk, is_shown_escaped);
         self.last = Some(last);
     }
 
-    /// Says that there are no more chunks.
+    /// Ends the input.
     pub fn finish(&mut self) {
         self.invalid_utf8 += self.unfinished.len() as u64;
         self.runs.invalid(&self.unfinished);
@@ -72,12 +72,12 @@ impl TextProperties {
         }
     }
 
-    /// The one byte that ends a line in this text; `\n`, unless there is none and `\r` is there.
+    /// The last byte of a line ending: `\r` if there is no `\n` but a `\r`, otherwise `\n`.
     pub fn terminator(&self) -> u8 {
         if self.line_feeds == 0 && self.lone_cr > 0 { b'\r' } else { b'\n' }
     }
 
-    /// How the lines end.
+    /// The line endings.
     pub fn endings(&self) -> Endings {
         match (self.line_feeds, self.crlf) {
             (0, _) if self.lone_cr > 0 => Endings::Cr,
@@ -88,41 +88,42 @@ impl TextProperties {
         }
     }
 
-    /// Whether the last line is ended too. An empty text has no last line, and so nothing is missing.
+    /// Whether the last line is terminated. True for an empty text.
     pub fn ends_with_newline(&self) -> bool {
         self.last.is_none_or(|last| last == self.terminator())
     }
 
-    /// How many lines there are, a last one without its end included.
+    /// The number of lines, including a last one without a line ending.
     pub fn lines(&self) -> u64 {
         let ended = if self.terminator() == b'\r' { self.lone_cr } else { self.line_feeds };
         ended + u64::from(!self.ends_with_newline())
     }
 
-    /// Whether this is UTF-8 with some broken bytes, whatever else it might be: there are many whole letters for each broken
-    /// byte, or some that hardly ever stand there by chance, since they have three or four bytes.
+    /// Whether this is certainly UTF-8 with some invalid bytes: there are many valid characters for each
+    /// invalid byte, or some of three or four bytes, which hardly ever occur by chance.
     pub(crate) fn is_damaged_utf8(&self) -> bool {
-        self.invalid_utf8 * 10 <= self.non_ascii || self.runs.long_letters >= 2 * self.invalid_utf8
+        self.invalid_utf8 * 10 <= self.non_ascii || self.runs.long_chars >= 2 * self.invalid_utf8
     }
 
-    /// Whether this is more likely UTF-8 with some broken bytes than text in an encoding of one byte a letter: among the runs
-    /// of bytes beyond ASCII, as many are UTF-8 as are not.
+    /// Whether this is more likely UTF-8 with some invalid bytes than text in a single-byte encoding: at
+    /// least half of the runs of non-ASCII bytes are valid UTF-8.
     pub(crate) fn may_be_damaged_utf8(&self) -> bool {
         self.runs.whole >= self.runs.broken.max(1)
     }
 
-    /// Whether there is a run of bytes beyond ASCII that is UTF-8, and as many letters of three or four bytes as broken bytes.
-    pub(crate) fn has_long_letters(&self) -> bool {
-        self.runs.whole > 0 && self.runs.long_letters >= self.invalid_utf8
+    /// Whether a run of non-ASCII bytes is valid UTF-8, and there are at least as many characters of three or
+    /// four bytes as invalid bytes.
+    pub(crate) fn has_long_chars(&self) -> bool {
+        self.runs.whole > 0 && self.runs.long_chars >= self.invalid_utf8
     }
 
-    /// Whether this is better not shown as text, UTF-16 aside. A few NULs in text are text.
+    /// Whether this should not be shown as text, except for UTF-16. Text may contain a few NULs.
     pub fn looks_binary(&self) -> bool {
         self.nuls > self.bytes / BYTES_PER_NUL_IN_TEXT + 2
             || self.controls > self.bytes / BYTES_PER_CONTROL_IN_TEXT + 16
     }
 
-    fn note_head(&mut self, chunk: &[u8]) {
+    fn record_head(&mut self, chunk: &[u8]) {
         const BOM: &[u8] = b"\xef\xbb\xbf";
         if self.head.len() < BOM.len() {
             let missing = BOM.len() - self.head.len();
@@ -131,7 +132,7 @@ impl TextProperties {
         }
     }
 
-    fn note_lines(&mut self, chunk: &[u8]) {
+    fn record_lines(&mut self, chunk: &[u8]) {
         if self.last == Some(b'\r') {
             if chunk.first() == Some(&b'\n') {
                 self.crlf += 1;
@@ -150,13 +151,13 @@ impl TextProperties {
             match chunk.get(at + 1) {
                 Some(b'\n') => self.crlf += 1,
                 Some(_) => self.lone_cr += 1,
-                // The next chunk, or `finish`, tells which of the two it is.
+                // The next chunk, or `finish`, decides.
                 None => {}
             }
         }
     }
 
-    fn note_utf8(&mut self, chunk: &[u8]) {
+    fn record_utf8(&mut self, chunk: &[u8]) {
         let joined;
         let bytes = if self.unfinished.is_empty() {
             chunk
@@ -186,13 +187,13 @@ impl TextProperties {
     }
 }
 
-/// How many bytes are such. In blocks whose number fits a byte, which compilers make a wide loop of.
+/// Counts bytes in blocks whose count fits a byte, so that compilers vectorize the loop.
 fn count(bytes: &[u8], is_such: impl Fn(u8) -> bool) -> u64 {
     let in_block = |block: &[u8]| block.iter().map(|&byte| u8::from(is_such(byte))).sum::<u8>();
     bytes.chunks(255).map(|block| u64::from(in_block(block))).sum()
 }
 
-/// Controls but tab and line ends; a lone `\r` is counted by itself.
+/// Control characters except tab and line endings. A lone `\r` is counted separately.
 fn is_shown_escaped(byte: u8) -> bool {
     byte == 0x7f || byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r')
 }
@@ -205,9 +206,9 @@ mod tests {
 
     #[test]
     fn line_ends_are_counted_as_grep_does() {
-        let survey = TextProperties::of(b"a\r\nb\nc\x0cd\xe2\x80\xa8e");
-        assert_eq!((survey.lines(), survey.endings()), (3, Endings::Mixed));
-        assert!(!survey.ends_with_newline());
+        let properties = TextProperties::of(b"a\r\nb\nc\x0cd\xe2\x80\xa8e");
+        assert_eq!((properties.lines(), properties.endings()), (3, Endings::Mixed));
+        assert!(!properties.ends_with_newline());
         assert_eq!(TextProperties::of(b"a\rb\rc").lines(), 3);
         assert_eq!(TextProperties::of(b"a\rb\n").lines(), 1);
         assert_eq!(TextProperties::of(b"").lines(), 0);
@@ -215,14 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn a_few_nuls_are_text_and_many_are_not() {
+    fn a_few_nuls_are_text_and_many_are_binary() {
         assert!(!TextProperties::of(b"hello \0 there").looks_binary());
         assert!(TextProperties::of(b"\x7fELF\0\0\0\0\0\0\0\0").looks_binary());
     }
 
     proptest! {
         #[test]
-        fn chunks_of_any_size_tell_the_same(
+        fn the_result_does_not_depend_on_chunks(
             bytes in proptest::collection::vec(prop_oneof![
                 Just(b'\r'), Just(b'\n'), Just(b'\t'), Just(0xc3), Just(0xa9), Just(0xef), Just(0xbb), Just(0xbf), any::<u8>(),
             ], 0..60),

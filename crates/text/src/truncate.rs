@@ -1,18 +1,18 @@
-//! The one rule for a text that is too long: whole lines from the front, and what is missing counted.
+//! Truncation: whole lines from the front, and a count of the rest.
 
-/// A text within its budget.
+/// A truncated text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Truncated {
-    /// What is kept, ending where a line ends if there is one to end at.
+    /// The kept text, cut at a line end if there is one.
     pub text: String,
-    /// How many characters were left out.
+    /// Number of omitted characters.
     pub left_out_chars: usize,
-    /// How many lines were left out, a line cut in its middle among them.
+    /// Number of omitted lines, including a partial one.
     pub left_out_lines: usize,
 }
 
-/// Keeps at most `max_chars` characters of `text`: whole lines, unless the first alone is too long.
-/// Never cuts a character in two.
+/// Keeps at most `max_chars` characters of `text`: whole lines, unless the first alone is too long. Never
+/// splits a character.
 pub fn truncate_lines(text: &str, max_chars: usize) -> Truncated {
     let Some((limit, _)) = text.char_indices().nth(max_chars) else {
         return Truncated { text: text.to_owned(), left_out_chars: 0, left_out_lines: 0 };
@@ -26,7 +26,7 @@ pub fn truncate_lines(text: &str, max_chars: usize) -> Truncated {
     }
 }
 
-/// Keeps at most `max_chars` characters of one line, and says how many are missing.
+/// Keeps at most `max_chars` characters of one line, and appends the number of omitted ones.
 pub fn truncate_line(line: &str, max_chars: usize) -> String {
     match line.char_indices().nth(max_chars) {
         None => line.to_owned(),
@@ -36,8 +36,9 @@ pub fn truncate_line(line: &str, max_chars: usize) -> String {
     }
 }
 
-/// Keeps at most `max_chars` characters of one line, most of them of its beginning and the rest of its end, and
-/// says how many are missing between. `missing` is where some are missing already, and how many.
+/// Keeps at most `max_chars` characters of one line, most of them from its beginning and the rest from its
+/// end, with the number of omitted ones between. `missing` is the position and number of characters that are
+/// missing already.
 pub fn truncate_middle(line: &str, missing: Option<(usize, u64)>, max_chars: usize) -> String {
     let chars = |text: &str| text.chars().count();
     let end_chars = max_chars / 4;
@@ -59,7 +60,7 @@ pub fn truncate_middle(line: &str, missing: Option<(usize, u64)>, max_chars: usi
     format!("{}{}…{}", &begin[..begin_end], left_out(missing), &end[end_begin..])
 }
 
-/// What stands where so many characters were left out.
+/// The note about omitted characters.
 pub(crate) fn left_out(chars: u64) -> String {
     format!("…[+{chars} characters]")
 }
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_shows_its_beginning_and_its_end() {
+    fn a_long_line_keeps_its_beginning_and_its_end() {
         assert_eq!(truncate_middle("abcdefgh", None, 8), "abcdefgh");
         assert_eq!(truncate_middle("abcdefghijkl", None, 8), "abcdef…[+4 characters]…kl");
         assert_eq!(
@@ -92,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_uncounted(text in "[ab\u{1f600}\\n]{0,40}", max in 0usize..50) {
+        fn omitted_characters_are_counted(text in "[ab\u{1f600}\\n]{0,40}", max in 0usize..50) {
             let clipped = truncate_lines(&text, max);
             prop_assert!(text.starts_with(&clipped.text));
             prop_assert!(clipped.text.chars().count() <= max);

@@ -1,12 +1,12 @@
-//! Bytes as text that is safe to show: nothing invisible acts, nothing is lost without a trace.
+//! Shows bytes as safe text: invisible and control characters become escapes, and nothing is dropped.
 
 use std::fmt::Write as _;
 
 use crate::invisible::{hidden_in, invisible_name};
 
-/// Shows bytes as text. Valid UTF-8 stays as it is, tabs included; control characters and bytes that
-/// are not UTF-8 become `\xNN`, so that no escape sequence reaches a terminal and no byte becomes a
-/// replacement character that hides what it was.
+/// Shows bytes as text. Valid UTF-8 is unchanged, including tabs. Control characters and bytes that are not
+/// UTF-8 become `\xNN`, so that no escape sequence reaches a terminal and no byte becomes a replacement
+/// character.
 pub fn visible(bytes: &[u8]) -> String {
     let mut shown = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -25,7 +25,7 @@ pub fn visible(bytes: &[u8]) -> String {
     shown
 }
 
-/// The bytes of a text in which some are written as [`visible`] shows them, `\\xNN`; nothing, if none is.
+/// Converts the escapes `\xNN` of [`visible`] back to bytes. `None` if there are none.
 pub fn from_visible(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let (mut rest, mut found) = (text, false);
@@ -50,8 +50,7 @@ pub fn from_visible(text: &str) -> Option<Vec<u8>> {
     found.then_some(bytes)
 }
 
-/// Shows a name or a message on one line in which nothing acts and nothing hides: line ends, tabs and every
-/// invisible character are shown as escapes too.
+/// Shows a name or a message on one line: line ends, tabs and every invisible character become escapes too.
 pub fn visible_name(bytes: &[u8]) -> String {
     let text = visible(bytes);
     if !text.chars().any(|c| matches!(c, '\n' | '\t') || invisible_name(c).is_some()) {
@@ -69,7 +68,7 @@ pub fn visible_name(bytes: &[u8]) -> String {
     shown
 }
 
-/// Shows text that a person decides by: lines and tabs stay, everything else is as in [`visible_name`].
+/// Shows text for a person's decision: lines and tabs are kept, everything else is as in [`visible_name`].
 pub fn visible_lines(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for part in text.split_inclusive(['\n', '\t']) {
@@ -80,8 +79,8 @@ pub fn visible_lines(text: &str) -> String {
     shown
 }
 
-/// Shows content to a person: as [`visible_lines`], but emoji sequences and joiners stay where ordinary writing
-/// has them.
+/// Shows content to a person: like [`visible_lines`], but emoji sequences and joiners are kept where they are
+/// ordinary.
 pub fn visible_content(text: &str) -> String {
     let text = visible(text.as_bytes());
     let mut shown = String::with_capacity(text.len());
@@ -97,8 +96,8 @@ pub fn visible_content(text: &str) -> String {
     shown
 }
 
-/// Shows text in which also the blanks can be told apart, for errors about text that nearly matches:
-/// a tab is `→`, a blank at the end of a line `·`, other odd spaces are named by their code point.
+/// Shows text with distinguishable whitespace, for errors about text that nearly matches: a tab is `→`, a
+/// trailing space `·`, and other invisible characters are shown by their code point.
 pub fn show_invisible(line: &[u8]) -> String {
     let text = visible(line);
     let end_of_ink = text.trim_end_matches(' ').len();
@@ -126,7 +125,7 @@ fn push_visible(shown: &mut String, c: char) {
     }
 }
 
-/// C0 without tab and line feed, DEL, and C1: what a terminal may act on.
+/// C0 without tab and line feed, DEL, and C1: characters that a terminal may act on.
 fn is_hidden_control(c: char) -> bool {
     c.is_control() && c != '\t' && c != '\n'
 }
@@ -142,13 +141,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn controls_and_broken_bytes_are_shown_and_text_is_kept() {
+    fn controls_and_invalid_bytes_are_escaped_and_text_is_kept() {
         assert_eq!(visible(b"\x1b[2Jcaf\xe9\tna\xc3\xafve\r"), "\\x1b[2Jcaf\\xe9\tnaïve\\r");
         assert_eq!(visible("\u{9b}1m".as_bytes()), "\\x9b1m");
     }
 
     #[test]
-    fn bytes_that_are_shown_are_understood_again() {
+    fn escaped_bytes_are_converted_back() {
         assert_eq!(
             from_visible("caf\\xe9 \\x1b \\xzz \\xFF é").unwrap(),
             b"caf\xe9 \x1b \\xzz \\xFF \xc3\xa9"
@@ -159,24 +158,24 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_one_line_that_says_all() {
+    fn a_name_is_shown_on_one_line_with_escapes() {
         assert_eq!(visible_name("a\nb\u{202e}c\u{1b}".as_bytes()), "a\\nb\\u{202e}c\\x1b");
     }
 
     #[test]
-    fn tags_and_selectors_are_shown_in_names_and_prompts() {
+    fn tags_and_selectors_are_escaped_in_names_and_prompts() {
         assert_eq!(visible_name("a\u{e0041}❤\u{fe0f}".as_bytes()), "a\\u{e0041}❤\\u{fe0f}");
         assert_eq!(visible_lines("rm\u{a0}-rf\tx\n\u{200b}y"), "rm\\u{a0}-rf\tx\n\\u{200b}y");
     }
 
     #[test]
-    fn content_keeps_its_emoji_and_shows_what_hides() {
+    fn content_keeps_emoji_and_escapes_hidden_characters() {
         assert_eq!(visible_content("👩‍💻 ❤️\n"), "👩‍💻 ❤️\n");
         assert_eq!(visible_content("a\u{202e}b\x1b\n\u{e0041}"), "a\\u{202e}b\\x1b\n\\u{e0041}");
     }
 
     #[test]
-    fn no_invisible_character_passes_and_every_other_does() {
+    fn exactly_the_invisible_characters_are_escaped() {
         for c in ('\0'..=char::MAX).filter(|&c| !matches!(c, '\n' | '\t')) {
             let text = c.to_string();
             let hides = c.is_control() || invisible_name(c).is_some();
@@ -189,7 +188,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn content_that_is_shown_hides_nothing(text in "(\\PC|[\u{200b}-\u{200f}\u{202a}-\u{202e}\u{2066}\u{fe0f}\u{e0041}\n]|👩|م){0,40}") {
+        fn shown_content_has_no_hidden_characters(text in "(\\PC|[\u{200b}-\u{200f}\u{202a}-\u{202e}\u{2066}\u{fe0f}\u{e0041}\n]|👩|م){0,40}") {
             let shown = visible_content(&text);
             prop_assert!(shown.lines().all(|line| hidden_in(line).next().is_none()), "{shown:?}");
             prop_assert_eq!(shown.lines().count(), text.lines().count());
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_can_be_told_apart() {
+    fn whitespace_is_distinguishable() {
         assert_eq!(show_invisible("\tx\u{a0}y  ".as_bytes()), "→x<U+00A0>y··");
     }
 }

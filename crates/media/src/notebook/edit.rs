@@ -1,46 +1,47 @@
-//! Changing one cell: a new text for that cell, spliced into the document.
+//! Changes one cell: replaces its text in the document.
 
 use std::ops::Range;
 
 use super::object::Object;
-use super::source_form::Form;
-use super::whitespace::Frame;
+use super::source_form::SourceForm;
+use super::whitespace::Layout;
 use super::{Cell, CellType, Keys, List, Notebook, NotebookError, json};
 
-/// Where a new cell goes. Numbers count from 1.
+/// The position of a new cell. Numbers count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Position {
     /// Before the cell with this number.
     Before(usize),
-    /// Behind the cell with this number.
+    /// After the cell with this number.
     After(usize),
-    /// Behind all others.
+    /// After all others.
     End,
 }
 
-/// A notebook in which one cell was changed.
+/// A notebook with one changed cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edited {
     /// The whole document.
     pub bytes: Vec<u8>,
-    /// The number of the cell: where it is now, or was before it went.
+    /// The number of the cell. For a deleted cell, its previous number.
     pub number: usize,
     /// Its id, if it has one.
     pub id: Option<String>,
-    /// What it is now, or was.
+    /// Its type. For a deleted cell, its previous type.
     pub cell_type: String,
-    /// How many outputs it had that it does not have any more.
+    /// Number of outputs that were removed.
     pub outputs_cleared: usize,
-    /// Whether it lost its attachments, which a code cell cannot have.
+    /// Whether its attachments were removed, which a code cell cannot have.
     pub attachments_removed: bool,
-    /// How many cells there are now.
+    /// Number of cells in the new document.
     pub total: usize,
 }
 
 impl Notebook<'_> {
-    /// Gives a cell another source, and another type if one is given. Its id and metadata stay, and its
-    /// attachments where the type has them. Outputs and count of a code cell go: they came of another
-    /// source. If source and type are what they were, nothing changes.
+    /// Replaces the source of a cell, and its type if one is given. Its id and metadata are kept, and its
+    /// attachments if the type allows them. Outputs and execution count of a code cell are removed, since
+    /// they came from another source. If source and type are the same, nothing changes. Fails if the cell
+    /// does not exist or is not an object.
     pub fn replace(
         &self,
         number: usize,
@@ -59,10 +60,10 @@ impl Notebook<'_> {
         if source == cell.source && now == cell.cell_type {
             return Ok(edited);
         }
-        let form = Form::of(&object, self.keys(&cell.cell_type).source);
+        let form = SourceForm::of(&object, self.keys(&cell.cell_type).source);
         let form = form
             .or_else(|| self.form_near(cell.list, number))
-            .unwrap_or_else(|| Form::new(&object));
+            .unwrap_or_else(|| SourceForm::new(&object));
         if now != cell.cell_type {
             edited.attachments_removed = self.retype(&mut object, now);
         }
@@ -79,8 +80,8 @@ impl Notebook<'_> {
         Ok(edited)
     }
 
-    /// Puts a new cell somewhere, written as its neighbours are. From format 4.5 on it gets an id that
-    /// no other has, made of `seed`, which should be another for each insertion.
+    /// Inserts a cell in the layout of its neighbours. From format 4.5 on it gets a unique id, derived from
+    /// `seed`, which should be different for each insertion. Fails if the position does not exist.
     pub fn insert(
         &self,
         position: Position,
@@ -88,25 +89,26 @@ impl Notebook<'_> {
         cell_type: CellType,
         seed: u32,
     ) -> Result<Edited, NotebookError> {
-        let (list, at) = self.place(position)?;
+        let (list, at) = self.resolve_position(position)?;
         let (List { raw, holder, cells }, here) = (&self.lists[list], self.cells_of(list));
-        let holder = Object::parse(holder).unwrap_or_else(|| Object::empty(no_blanks(), ":"));
-        let frame = Frame::of_list(raw, holder.colon()).unwrap_or_else(|| holder.frame().deeper());
+        let holder = Object::parse(holder).unwrap_or_else(|| Object::empty(no_whitespace(), ":"));
+        let layout =
+            Layout::of_list(raw, holder.colon()).unwrap_or_else(|| holder.layout().deeper());
         let id = (self.version >= (4, 5)).then(|| self.new_id(seed));
         let near = self.object_near(list, cells.start + at);
         let object =
-            self.new_cell(near.as_ref(), &frame, &holder, source, cell_type, id.as_deref());
+            self.new_cell(near.as_ref(), &layout, &holder, source, cell_type, id.as_deref());
         let text = object.write();
         let bytes = match (at.checked_sub(1).and_then(|before| here.get(before)), here.first()) {
             (Some(before), _) => {
                 let end = self.span(before.raw).end;
-                self.splice(end..end, &format!(",{}{text}", frame.next))
+                self.splice(end..end, &format!(",{}{text}", layout.next))
             }
             (None, Some(behind)) => {
                 let start = self.span(behind.raw).start;
-                self.splice(start..start, &format!("{text},{}", frame.next))
+                self.splice(start..start, &format!("{text},{}", layout.next))
             }
-            (None, None) => self.splice(self.span(raw), &frame.list(&[text])),
+            (None, None) => self.splice(self.span(raw), &layout.list(&[text])),
         };
         Ok(Edited {
             bytes,
@@ -119,7 +121,7 @@ impl Notebook<'_> {
         })
     }
 
-    /// Takes a cell out, with the comma that belongs to it.
+    /// Deletes a cell, with its comma. Fails if it does not exist.
     pub fn delete(&self, number: usize) -> Result<Edited, NotebookError> {
         let cell = self.cell(number)?;
         let here = self.cells_of(cell.list);
@@ -146,8 +148,8 @@ impl Notebook<'_> {
         &self.cells[self.lists[list].cells.clone()]
     }
 
-    /// The list for a new cell, and how many cells of that list are before it.
-    fn place(&self, position: Position) -> Result<(usize, usize), NotebookError> {
+    /// The list for a new cell, and the number of cells of that list before it.
+    fn resolve_position(&self, position: Position) -> Result<(usize, usize), NotebookError> {
         let (number, behind) = match position {
             Position::Before(number) => (number, 0),
             Position::After(number) => (number, 1),
@@ -174,21 +176,22 @@ impl Notebook<'_> {
         }
     }
 
-    /// A cell that was not there, in the layout of one that is near, if there is any.
+    /// A new cell, in the layout of a nearby one if there is any.
     fn new_cell(
         &self,
         near: Option<&Object>,
-        list: &Frame,
+        list: &Layout,
         holder: &Object,
         source: &str,
         cell_type: CellType,
         id: Option<&str>,
     ) -> Object {
-        let frame = near.map_or_else(|| list.deeper(), |near| near.frame().clone());
-        let mut object = Object::empty(frame, near.unwrap_or(holder).colon());
-        let form =
-            near.and_then(|near| Form::of(near, "source").or_else(|| Form::of(near, "input")));
-        let form = form.unwrap_or_else(|| Form::new(&object));
+        let layout = near.map_or_else(|| list.deeper(), |near| near.layout().clone());
+        let mut object = Object::empty(layout, near.unwrap_or(holder).colon());
+        let form = near.and_then(|near| {
+            SourceForm::of(near, "source").or_else(|| SourceForm::of(near, "input"))
+        });
+        let form = form.unwrap_or_else(|| SourceForm::new(&object));
         object.set("cell_type", json::quote(cell_type.name(), true));
         if let Some(id) = id {
             object.set("id", json::quote(id, true));
@@ -196,7 +199,7 @@ impl Notebook<'_> {
         object.set("metadata", "{}");
         object.set(self.keys(cell_type.name()).source, form.write(source, self.ascii()));
         if cell_type == CellType::Code {
-            self.add_what_code_needs(&mut object);
+            self.add_code_members(&mut object);
         }
         if let Some(near) = near {
             object.order_like(near);
@@ -204,7 +207,7 @@ impl Notebook<'_> {
         object
     }
 
-    /// Makes an object a cell of another type; says whether it lost attachments by that.
+    /// Changes the type of a cell. Returns whether attachments were removed.
     fn retype(&self, object: &mut Object, cell_type: &str) -> bool {
         let code = cell_type == CellType::Code.name();
         let attached = code && object.get("attachments").is_some();
@@ -217,13 +220,13 @@ impl Notebook<'_> {
         object.set("cell_type", json::quote(cell_type, true));
         foreign.iter().for_each(|key| object.remove(key));
         if code {
-            self.add_what_code_needs(object);
+            self.add_code_members(object);
         }
         attached
     }
 
-    /// The members that the format asks of a code cell, where they are not there.
-    fn add_what_code_needs(&self, object: &mut Object) {
+    /// Adds the members that the format requires of a code cell.
+    fn add_code_members(&self, object: &mut Object) {
         object.set_missing("outputs", "[]");
         if self.version.0 > 3 {
             object.set_missing("execution_count", "null");
@@ -236,7 +239,7 @@ impl Notebook<'_> {
         object.set_missing("language", language.unwrap_or("\"python\""));
     }
 
-    /// The object of the cell at an index or, if that is none, of the nearest before it or behind it.
+    /// The object of the cell at an index, or of the nearest cell that is an object.
     fn object_near(&self, list: usize, at: usize) -> Option<Object> {
         let range = &self.lists[list].cells;
         let before = self.cells[range.start..at].iter().rev();
@@ -244,9 +247,9 @@ impl Notebook<'_> {
         before.chain(behind).find_map(|cell| Object::parse(cell.raw))
     }
 
-    fn form_near(&self, list: usize, number: usize) -> Option<Form> {
+    fn form_near(&self, list: usize, number: usize) -> Option<SourceForm> {
         let near = self.object_near(list, number - 1)?;
-        Form::of(&near, "source").or_else(|| Form::of(&near, "input"))
+        SourceForm::of(&near, "source").or_else(|| SourceForm::of(&near, "input"))
     }
 
     fn keys(&self, cell_type: &str) -> Keys {
@@ -254,10 +257,10 @@ impl Notebook<'_> {
     }
 
     fn ascii(&self) -> bool {
-        json::escapes_letters(self.text)
+        json::escapes_non_ascii(self.text)
     }
 
-    /// Eight hex digits that no other cell has for its id.
+    /// Eight hex digits that are not the id of another cell.
     fn new_id(&self, seed: u32) -> String {
         let taken = |id: &str| self.cells.iter().any(|cell| cell.id() == Some(id));
         let mut number = seed;
@@ -280,6 +283,6 @@ impl Notebook<'_> {
     }
 }
 
-fn no_blanks() -> Frame {
-    Frame::new("", None, "", ":")
+fn no_whitespace() -> Layout {
+    Layout::new("", None, "", ":")
 }

@@ -1,32 +1,32 @@
-//! JSON as it stands in a text: parts of it that are slices of it.
+//! JSON parts as slices of the source text.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A key and its value, both as they stand in the text.
+/// A key and its value, both as JSON text.
 pub(super) type Member<'a> = (&'a str, &'a str);
 
-/// The members of an object, in order, those with the same key among them.
+/// The members of an object, in order, including duplicate keys.
 pub(super) fn members(object: &str) -> Result<Vec<Member<'_>>, serde_json::Error> {
     serde_json::from_str::<Members<'_>>(object).map(|members| members.0)
 }
 
-/// The items of a list; nothing, if it is none.
+/// The items of a list. `None` if it is not a list.
 pub(super) fn items(list: &str) -> Option<Vec<&str>> {
     let items: Vec<&RawValue> = serde_json::from_str(list).ok()?;
     Some(items.into_iter().map(RawValue::get).collect())
 }
 
-/// The value of a key. If it is there twice, the last counts: so it is in Python and JavaScript.
+/// The value of a key. If it occurs twice the last one counts, as in Python and JavaScript.
 pub(super) fn last<'a>(members: &[Member<'a>], key: &str) -> Option<&'a str> {
     let named = |(raw, _): &&Member<'a>| string(raw).is_some_and(|name| name == key);
     members.iter().rev().find(named).map(|(_, value)| *value)
 }
 
-/// What a string says; nothing, if it is none. Half a surrogate pair, which Python writes without a
-/// word, is U+FFFD.
+/// The value of a string. `None` if it is not a string. A lone surrogate, which Python writes without an
+/// error, becomes U+FFFD.
 pub(super) fn string(raw: &str) -> Option<String> {
     if !raw.starts_with('"') {
         return None;
@@ -34,12 +34,12 @@ pub(super) fn string(raw: &str) -> Option<String> {
     serde_json::from_str::<Lossy>(raw).ok().map(|text| text.0)
 }
 
-/// What a text says that may be a string or a list of its lines.
+/// The value of a text that is a string or a list of lines.
 pub(super) fn multiline(raw: &str) -> Option<String> {
     string(raw).or_else(|| Some(items(raw)?.into_iter().filter_map(string).collect()))
 }
 
-/// A string as JSON has it; with `ascii`, without a letter beyond ASCII.
+/// Quotes a string as JSON. With `ascii`, non-ASCII characters are escaped.
 pub(super) fn quote(text: &str, ascii: bool) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -64,8 +64,8 @@ pub(super) fn quote(text: &str, ascii: bool) -> String {
     quoted
 }
 
-/// Whether a document spells letters beyond ASCII as escapes.
-pub(super) fn escapes_letters(text: &str) -> bool {
+/// Whether a document escapes non-ASCII characters.
+pub(super) fn escapes_non_ascii(text: &str) -> bool {
     if !text.is_ascii() {
         return false;
     }
@@ -76,13 +76,13 @@ pub(super) fn escapes_letters(text: &str) -> bool {
         if code.and_then(|digits| u32::from_str_radix(digits, 16).ok()).is_some_and(|c| c >= 0x80) {
             return true;
         }
-        // What is escaped may itself be a backslash.
+        // The escaped character may be a backslash.
         rest = escape.get(1..).unwrap_or_default();
     }
     false
 }
 
-/// Where a part of a text begins in it.
+/// The offset of a slice in its text.
 pub(super) fn offset(text: &str, part: &str) -> usize {
     part.as_ptr().addr() - text.as_ptr().addr()
 }
@@ -150,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn half_a_pair_is_read_and_a_number_is_no_string() {
+    fn a_lone_surrogate_is_read_and_a_number_is_not_a_string() {
         assert_eq!(string(r#""a\ud83d b""#).unwrap(), "a\u{fffd}\u{fffd}\u{fffd} b");
         assert_eq!(string("[65]"), None);
         assert_eq!(multiline(r#"["a\n", 1, "b"]"#).unwrap(), "a\nb");
     }
 
     #[test]
-    fn strings_are_written_as_python_writes_them() {
+    fn strings_are_written_as_by_python() {
         let text = "\"\\\n\r\t\u{8}\u{c}\u{1}\u{7f}é😀/";
         assert_eq!(quote(text, false), "\"\\\"\\\\\\n\\r\\t\\b\\f\\u0001\u{7f}é😀/\"");
         assert_eq!(
@@ -167,9 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_backslash_is_no_escaped_letter() {
-        assert!(escapes_letters(r#"{"a": "\u00e9"}"#));
-        assert!(!escapes_letters(r#"{"a": "\\u00e9 \u001b"}"#));
-        assert!(!escapes_letters("{\"a\": \"\\u00e9 é\"}"));
+    fn an_escaped_backslash_is_not_an_escaped_letter() {
+        assert!(escapes_non_ascii(r#"{"a": "\u00e9"}"#));
+        assert!(!escapes_non_ascii(r#"{"a": "\\u00e9 \u001b"}"#));
+        assert!(!escapes_non_ascii("{\"a\": \"\\u00e9 é\"}"));
     }
 }

@@ -1,13 +1,13 @@
-//! An object of which single members are changed; all others stay to the byte.
+//! An object whose members can be changed one by one. All others keep their bytes.
 
 use super::json;
-use super::whitespace::Frame;
+use super::whitespace::Layout;
 
 /// An object with its layout.
 #[derive(Debug, Clone)]
 pub(super) struct Object {
-    frame: Frame,
-    /// Between key and value.
+    layout: Layout,
+    /// The text between key and value.
     colon: String,
     members: Vec<Member>,
 }
@@ -15,17 +15,17 @@ pub(super) struct Object {
 #[derive(Debug, Clone)]
 struct Member {
     key: String,
-    /// The key as it stands there, up to the value.
+    /// The key and the colon, as in the document.
     head: String,
     value: String,
-    /// The blanks before it, where they are its own.
+    /// The whitespace before it, if it is its own.
     lead: Option<String>,
-    /// The blanks behind it, up to the comma.
+    /// The whitespace after it, up to the comma.
     trail: String,
 }
 
 impl Object {
-    /// Takes an object apart; nothing, if it is none.
+    /// Parses an object. `None` if it is not an object.
     pub(super) fn parse(text: &str) -> Option<Object> {
         let found = json::members(text).ok()?;
         let mut members: Vec<Member> = Vec::new();
@@ -51,24 +51,24 @@ impl Object {
             at = value_end + trail_length + 1;
         }
         if let Some(last) = members.last_mut() {
-            // What stands before the bracket belongs to the bracket.
+            // Whitespace before the closing bracket belongs to the bracket.
             last.trail = String::new();
         }
         let next = members.get(1).and_then(|member| member.lead.as_deref());
         Some(Object {
-            frame: Frame::new(first, next, end, colon),
+            layout: Layout::new(first, next, end, colon),
             colon: colon.to_owned(),
             members,
         })
     }
 
-    /// An object with nothing in it, to be filled in this layout.
-    pub(super) fn empty(frame: Frame, colon: &str) -> Object {
-        Object { frame, colon: colon.to_owned(), members: Vec::new() }
+    /// An empty object with this layout.
+    pub(super) fn empty(layout: Layout, colon: &str) -> Object {
+        Object { layout, colon: colon.to_owned(), members: Vec::new() }
     }
 
-    pub(super) fn frame(&self) -> &Frame {
-        &self.frame
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     pub(super) fn colon(&self) -> &str {
@@ -80,8 +80,8 @@ impl Object {
         self.members.iter().rev().find(|member| member.key == key).map(|member| &*member.value)
     }
 
-    /// Gives a key a value. A new one comes where the alphabet has it, if the others are sorted as
-    /// Jupyter sorts them, and at the end otherwise.
+    /// Sets the value of a key. A new key is inserted alphabetically if the others are sorted, as Jupyter
+    /// does, and otherwise at the end.
     pub(super) fn set(&mut self, key: &str, value: impl Into<String>) {
         let value = value.into();
         if let Some(member) = self.members.iter_mut().rev().find(|member| member.key == key) {
@@ -101,7 +101,7 @@ impl Object {
         self.members.insert(at, member);
     }
 
-    /// The same where the key is not there yet.
+    /// Sets the value of a key unless the key exists.
     pub(super) fn set_missing(&mut self, key: &str, value: &str) {
         if self.get(key).is_none() {
             self.set(key, value);
@@ -112,7 +112,7 @@ impl Object {
         self.members.retain(|member| member.key != key);
     }
 
-    /// Brings the members into the order that they have in another, those it does not have behind.
+    /// Orders the members like those of another object. Members that it lacks come last.
     pub(super) fn order_like(&mut self, other: &Object) {
         let place = |member: &Member| {
             let same = |known: &Member| known.key == member.key;
@@ -128,10 +128,10 @@ impl Object {
         let mut text = "{".to_owned();
         for (at, member) in self.members.iter().enumerate() {
             match at {
-                0 => text += &self.frame.first,
+                0 => text += &self.layout.first,
                 _ => {
                     text.push(',');
-                    text += member.lead.as_deref().unwrap_or(&self.frame.next);
+                    text += member.lead.as_deref().unwrap_or(&self.layout.next);
                 }
             }
             text += &member.head;
@@ -141,7 +141,7 @@ impl Object {
             }
         }
         if !self.members.is_empty() {
-            text += &self.frame.end;
+            text += &self.layout.end;
         }
         text.push('}');
         text
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_changed_stays() {
+    fn an_unchanged_object_keeps_its_bytes() {
         for text in
             ["{}", "{\"a\":1}", "{ \"b\" : 1 , \"a\": [2]\n }", "{\n\t\"a\" :1,  \"a\":2\n}"]
         {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_comes_and_goes_in_the_layout_of_the_others() {
+    fn added_and_removed_members_follow_the_layout() {
         let mut object = Object::parse("{\n  \"a\": 1,\n  \"c\": 3\n }").unwrap();
         object.set("b", "2");
         object.set("d", "4");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_key_that_is_there_twice_the_last_counts() {
+    fn the_last_of_duplicate_keys_counts() {
         let mut object = Object::parse(r#"{"a":1,"a":2}"#).unwrap();
         assert_eq!(object.get("a"), Some("2"));
         object.set("a", "3");

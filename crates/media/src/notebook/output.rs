@@ -1,15 +1,14 @@
-//! One output of a cell as text: what it says, and of pictures and the like how large they are.
+//! Shows an output of a cell as text. For images and similar data, it shows the size.
 
 use super::json::{self, Member};
-use super::terminal::settled;
+use super::terminal::rendered;
 
-/// Kinds of data that are text for a reader, the plainest first. Of those that an output has, one is
-/// shown.
+/// Media types that are readable as text, the plainest first. One of them is shown.
 const READABLE: &[&str] =
     &["text/plain", "text/markdown", "text/latex", "text/html", "application/json"];
 
-/// What format 3 calls the kinds of data.
-const OLD_NAMES: &[(&str, &str)] = &[
+/// The names of the media types in format 3.
+const FORMAT_3_NAMES: &[(&str, &str)] = &[
     ("text", "text/plain"),
     ("html", "text/html"),
     ("latex", "text/latex"),
@@ -21,15 +20,15 @@ const OLD_NAMES: &[(&str, &str)] = &[
     ("pdf", "application/pdf"),
 ];
 
-/// An output for a reader.
-pub(super) struct Shown {
-    /// `stdout`, `stderr`, `error`; empty for a result.
+/// An output as text.
+pub(super) struct ShownOutput {
+    /// `stdout`, `stderr`, `error`. Empty for a result.
     pub(super) label: &'static str,
     pub(super) text: String,
 }
 
-/// Shows an output, as it stands in the document.
-pub(super) fn shown(raw: &str) -> Shown {
+/// Shows an output, given as JSON.
+pub(super) fn shown(raw: &str) -> ShownOutput {
     let members = json::members(raw).unwrap_or_default();
     let get = |key| json::last(&members, key);
     let output_type = get("output_type").and_then(json::string).unwrap_or_default();
@@ -42,22 +41,23 @@ pub(super) fn shown(raw: &str) -> Shown {
                 Some("stderr") => "stderr",
                 _ => "",
             };
-            Shown { label, text: settled(&text("text").unwrap_or_default()) }
+            ShownOutput { label, text: rendered(&text("text").unwrap_or_default()) }
         }
-        "error" | "pyerr" => Shown { label: "error", text: settled(&error(&members)) },
+        "error" | "pyerr" => ShownOutput { label: "error", text: rendered(&error(&members)) },
         _ => {
             let data = get("data").and_then(|data| json::members(data).ok());
             let data = data.map_or_else(|| old_data(&members), named);
-            let text = match data.is_empty() {
-                false => show_data(&data),
-                true => format!("[an output without text, {}]\n", size(raw.len())),
+            let text = if data.is_empty() {
+                format!("[an output without text, {}]\n", size(raw.len()))
+            } else {
+                show_data(&data)
             };
-            Shown { label: "", text }
+            ShownOutput { label: "", text }
         }
     }
 }
 
-/// Kinds of data with the data, as JSON.
+/// Media types with their data, as JSON.
 type Data<'a> = Vec<(String, &'a str)>;
 
 fn named<'a>(members: Vec<Member<'a>>) -> Data<'a> {
@@ -65,17 +65,17 @@ fn named<'a>(members: Vec<Member<'a>>) -> Data<'a> {
     members.into_iter().filter_map(name).collect()
 }
 
-/// In format 3 the data stands in the output itself.
+/// In format 3 the data is in the output itself.
 fn old_data<'a>(members: &[Member<'a>]) -> Data<'a> {
     let find = |(old, kind): &(&str, &str)| Some(((*kind).to_owned(), json::last(members, old)?));
-    OLD_NAMES.iter().filter_map(find).collect()
+    FORMAT_3_NAMES.iter().filter_map(find).collect()
 }
 
 fn show_data(data: &Data<'_>) -> String {
     let readable = READABLE.iter().find(|kind| data.iter().any(|(name, _)| name == *kind));
     let mut text = String::new();
     for (_, value) in data.iter().filter(|(name, _)| Some(&name.as_str()) == readable) {
-        text = settled(&json::multiline(value).unwrap_or_else(|| (*value).to_owned()));
+        text = rendered(&json::multiline(value).unwrap_or_else(|| (*value).to_owned()));
     }
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
@@ -87,7 +87,7 @@ fn show_data(data: &Data<'_>) -> String {
     text
 }
 
-/// `name: value`, and where it came from.
+/// `name: value`, and the traceback.
 fn error(members: &[Member<'_>]) -> String {
     let text = |key| json::last(members, key).and_then(json::multiline).unwrap_or_default();
     let mut shown = format!("{}: {}\n", text("ename"), text("evalue"));
@@ -99,13 +99,14 @@ fn error(members: &[Member<'_>]) -> String {
     shown
 }
 
-/// How many bytes some data has: a picture is there in base64.
+/// The size of the data in bytes. An image is in base64.
 fn data_bytes(kind: &str, raw: &str) -> usize {
     let Some(text) = json::multiline(raw) else { return raw.len() };
     let base64 = kind.starts_with("image/") && !kind.ends_with("xml") || kind == "application/pdf";
-    match base64 {
-        true => text.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'=').count() * 3 / 4,
-        false => text.len(),
+    if base64 {
+        text.bytes().filter(|b| !b.is_ascii_whitespace() && *b != b'=').count() * 3 / 4
+    } else {
+        text.len()
     }
 }
 
@@ -123,7 +124,7 @@ mod tests {
     use super::*;
 
     fn text(raw: &str) -> String {
-        let Shown { label, text } = shown(raw);
+        let ShownOutput { label, text } = shown(raw);
         format!("{label}|{text}")
     }
 

@@ -1,35 +1,34 @@
-//! A notebook for a reader: its cells one after the other, within a budget.
+//! Renders the cells of a notebook within a size limit.
 
-use super::output::{self, Shown};
+use super::output::{self, ShownOutput};
 use super::{Cell, CellType, Notebook};
 
-/// Characters that are shown of one output. What a cell says matters more than all it printed.
+/// Limit of characters of one output. The source of a cell is more important than its output.
 const OUTPUT_CHARS: usize = 4_000;
 
-/// Characters of an id or a type that are shown; real ones have at most 64.
+/// Limit of characters of an id or a type. Real ones have at most 64.
 const NAME_CHARS: usize = 64;
 
-/// More than the lines take that tell what is missing.
+/// More than the notes about omitted text take.
 const FOOTER_CHARS: usize = 150;
 
-/// A part of a notebook as text.
+/// A rendered part of a notebook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendered {
-    /// The cells, and a line that says how to get more if there are more. Control characters are in it
-    /// as the notebook has them.
+    /// The cells, and a line that says how to get more if there are more. Control characters are not escaped.
     pub text: String,
-    /// How many cells that are.
+    /// Number of rendered cells.
     pub shown: usize,
-    /// How many there are in all.
+    /// Total number of cells.
     pub total: usize,
-    /// Characters of the shown cells that were left out: of long outputs, or of a cell that is longer
-    /// than the budget.
+    /// Number of characters omitted from the rendered cells: from long outputs, or from a cell beyond the
+    /// limit.
     pub clipped_chars: usize,
 }
 
 impl Notebook<'_> {
-    /// Shows at most `limit` cells, from the cell with the number `first` on, in at most `max_chars`
-    /// characters: whole cells, unless one alone is longer than that.
+    /// Renders at most `limit` cells, from the cell with the number `first` on, in at most `max_chars`
+    /// characters: whole cells, unless one alone is longer.
     pub fn render(&self, first: usize, limit: usize, max_chars: usize) -> Rendered {
         let first = first.max(1);
         let room = max_chars.saturating_sub(FOOTER_CHARS);
@@ -58,7 +57,7 @@ impl Notebook<'_> {
     }
 }
 
-/// A cell with its outputs, and how many characters of them were left out.
+/// A cell with its outputs, and the number of characters omitted from them.
 fn show_cell(cell: &Cell<'_>) -> (String, usize) {
     let mut text = format!("[cell {} {}", cell.number, name(&cell.cell_type));
     if let Some(id) = cell.id() {
@@ -71,7 +70,7 @@ fn show_cell(cell: &Cell<'_>) -> (String, usize) {
     push_lines(&mut text, &cell.source);
     let mut clipped = 0;
     for raw in &cell.outputs {
-        let Shown { label, text: output } = output::shown(raw);
+        let ShownOutput { label, text: output } = output::shown(raw);
         text += match label {
             "" => "[output",
             _ => "[output ",
@@ -92,7 +91,7 @@ fn push_lines(text: &mut String, lines: &str) {
     }
 }
 
-/// A name that cannot be taken for anything else.
+/// A name that cannot be confused with other parts of the line.
 fn name(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.len() <= NAME_CHARS && !name.is_empty() && name.chars().all(plain) {
@@ -102,7 +101,7 @@ fn name(name: &str) -> String {
     format!("{short:?}")
 }
 
-/// The first lines of a text, so many that there is room for a last one which counts what is missing.
+/// The first lines of a text that fit, and a line that counts the omitted characters.
 fn clip(text: String, room: usize) -> (String, usize) {
     let Some((limit, _)) = text.char_indices().nth(room) else { return (text, 0) };
     let cut = text[..limit].rfind('\n').map_or(limit, |newline| newline + 1);

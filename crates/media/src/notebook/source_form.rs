@@ -1,40 +1,40 @@
-//! A source as JSON, in either of the two forms that the format has.
+//! A source as JSON, in one of the two forms of the format.
 
 use super::json;
 use super::object::Object;
-use super::whitespace::Frame;
+use super::whitespace::Layout;
 
-/// How a source is written: a string, or a list of its lines.
-pub(super) enum Form {
+/// The form of a source: a string, or a list of lines.
+pub(super) enum SourceForm {
     String,
-    List(Frame),
+    List(Layout),
 }
 
-impl Form {
-    /// The form that a source has.
-    pub(super) fn of(object: &Object, key: &str) -> Option<Form> {
+impl SourceForm {
+    /// The form of an existing source.
+    pub(super) fn of(object: &Object, key: &str) -> Option<SourceForm> {
         let source = object.get(key)?;
         match source.as_bytes().first()? {
-            b'"' => Some(Form::String),
-            b'[' => Some(match Frame::of_list(source, object.colon()) {
-                Some(frame) => Form::List(frame),
-                None => Form::new(object),
+            b'"' => Some(SourceForm::String),
+            b'[' => Some(match Layout::of_list(source, object.colon()) {
+                Some(layout) => SourceForm::List(layout),
+                None => SourceForm::new(object),
             }),
             _ => None,
         }
     }
 
     /// The form that Jupyter writes.
-    pub(super) fn new(object: &Object) -> Form {
-        Form::List(object.frame().deeper())
+    pub(super) fn new(object: &Object) -> SourceForm {
+        SourceForm::List(object.layout().deeper())
     }
 
     pub(super) fn write(&self, source: &str, ascii: bool) -> String {
         match self {
-            Form::String => json::quote(source, ascii),
-            Form::List(frame) => {
+            SourceForm::String => json::quote(source, ascii),
+            SourceForm::List(layout) => {
                 let lines = source.split_inclusive('\n').map(|line| json::quote(line, ascii));
-                frame.list(&lines.collect::<Vec<_>>())
+                layout.list(&lines.collect::<Vec<_>>())
             }
         }
     }

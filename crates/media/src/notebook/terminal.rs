@@ -1,20 +1,19 @@
-//! What a terminal would show of a program's output, without its colours.
+//! Renders the terminal output of a program, without colours.
 
-/// Takes out escape sequences, and of a line that was written over again and again, as progress bars are,
-/// keeps what it said last.
-pub(super) fn settled(text: &str) -> String {
+/// Removes escape sequences. Of a line that was overwritten, as by progress bars, keeps the last state.
+pub(super) fn rendered(text: &str) -> String {
     let text = without_escapes(text);
-    let mut settled = String::with_capacity(text.len());
+    let mut rendered = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let (line, end) = match line.strip_suffix('\n') {
             Some(line) => (line, "\n"),
             None => (line, ""),
         };
         let line = line.trim_end_matches('\r');
-        settled += line.rsplit('\r').next().unwrap_or(line);
-        settled += end;
+        rendered += line.rsplit('\r').next().unwrap_or(line);
+        rendered += end;
     }
-    settled
+    rendered
 }
 
 fn without_escapes(text: &str) -> String {
@@ -22,25 +21,25 @@ fn without_escapes(text: &str) -> String {
     let mut rest = text;
     while let Some(at) = rest.find('\u{1b}') {
         kept += &rest[..at];
-        rest = behind_escape(&rest[at + 1..]);
+        rest = after_escape(&rest[at + 1..]);
     }
     kept + rest
 }
 
-/// What follows an escape sequence, of which the first letter is gone already.
-fn behind_escape(text: &str) -> &str {
-    let mut letters = text.chars();
-    match letters.next() {
-        // Control: parameters up to a letter that ends it.
+/// The text after an escape sequence, given without its `ESC`.
+fn after_escape(text: &str) -> &str {
+    let mut chars = text.chars();
+    match chars.next() {
+        // A control sequence: parameters up to a final letter.
         Some('[') => {
-            let rest = letters.as_str();
+            let rest = chars.as_str();
             let inside = |c: char| matches!(c, ' '..='?');
             let end = rest.trim_start_matches(inside);
             end.strip_prefix(|c| matches!(c, '@'..='~')).unwrap_or(end)
         }
-        // A command to the system, such as a title or a link: up to its terminator.
+        // An operating system command, such as a title or a link: up to its terminator.
         Some(']') => {
-            let rest = letters.as_str();
+            let rest = chars.as_str();
             match rest.find(['\u{7}', '\u{1b}', '\n']) {
                 Some(at) if rest[at..].starts_with('\n') => &rest[at..],
                 Some(at) => {
@@ -51,7 +50,7 @@ fn behind_escape(text: &str) -> &str {
             }
         }
         Some('\n') | None => text,
-        Some(_) => letters.as_str(),
+        Some(_) => chars.as_str(),
     }
 }
 
@@ -60,19 +59,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_links_and_titles_go() {
-        assert_eq!(settled("\u{1b}[0;31mred\u{1b}[0m \u{1b}[1;32m"), "red ");
-        assert_eq!(settled("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{7}."), "link.");
-        assert_eq!(settled("\u{1b}[é \u{1b}(é\u{1b}"), "é é");
+    fn colours_links_and_titles_are_removed() {
+        assert_eq!(rendered("\u{1b}[0;31mred\u{1b}[0m \u{1b}[1;32m"), "red ");
+        assert_eq!(rendered("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{7}."), "link.");
+        assert_eq!(rendered("\u{1b}[é \u{1b}(é\u{1b}"), "é é");
     }
 
     #[test]
-    fn an_unfinished_sequence_takes_no_line_with_it() {
-        assert_eq!(settled("a\u{1b}]0;title\nb\u{1b}[31\nc\u{1b}\nd"), "a\nb\nc\nd");
+    fn an_incomplete_sequence_does_not_swallow_a_line() {
+        assert_eq!(rendered("a\u{1b}]0;title\nb\u{1b}[31\nc\u{1b}\nd"), "a\nb\nc\nd");
     }
 
     #[test]
-    fn of_a_progress_bar_the_end_is_kept() {
-        assert_eq!(settled("0%\r50%\r100%\ndone\r\nx\r"), "100%\ndone\nx");
+    fn the_last_state_of_a_progress_bar_is_kept() {
+        assert_eq!(rendered("0%\r50%\r100%\ndone\r\nx\r"), "100%\ndone\nx");
     }
 }

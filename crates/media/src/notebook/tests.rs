@@ -9,7 +9,7 @@ mod layouts;
 
 use self::layouts::{LAYOUTS, Layout};
 
-/// What Jupyter writes: an indent of one blank, keys sorted.
+/// The layout of Jupyter: an indent of one space, sorted keys.
 const JUPYTER: &str = r##"{
  "cells": [
   {
@@ -57,7 +57,7 @@ fn text(edited: Edited) -> String {
     String::from_utf8(edited.bytes).unwrap()
 }
 
-/// The one piece that a change replaced in a text, and what stands there now.
+/// The part of a text that a change replaced, and its replacement.
 fn changed<'a>(was: &'a str, now: &'a str) -> (&'a str, &'a str) {
     let same = |(one, other): &(u8, u8)| one == other;
     let front = was.bytes().zip(now.bytes()).take_while(same).count();
@@ -67,7 +67,7 @@ fn changed<'a>(was: &'a str, now: &'a str) -> (&'a str, &'a str) {
 }
 
 #[test]
-fn a_new_source_clears_what_came_of_the_old_one_and_nothing_else() {
+fn a_new_source_clears_the_outputs_and_nothing_else() {
     let edited = parse(JUPYTER).replace(2, "x = 1\nprint(x)\n", None).unwrap();
     assert_eq!((edited.number, edited.id.as_deref(), edited.total), (2, Some("c2"), 2));
     assert_eq!((edited.outputs_cleared, &*edited.cell_type), (1, "code"));
@@ -88,7 +88,7 @@ fn the_same_source_changes_nothing() {
 }
 
 #[test]
-fn a_cell_changes_its_type_with_the_members_that_go_with_it() {
+fn a_type_change_adds_and_removes_the_members_of_the_type() {
     let notebook = parse(JUPYTER);
     let code = text(notebook.replace(1, "x", Some(CellType::Code)).unwrap());
     let (_, new) = changed(JUPYTER, &code);
@@ -104,7 +104,7 @@ fn a_cell_changes_its_type_with_the_members_that_go_with_it() {
 }
 
 #[test]
-fn attachments_stay_where_the_type_has_them() {
+fn attachments_are_kept_where_the_type_allows_them() {
     let was = r#"{"cells": [{"cell_type": "markdown", "attachments": {"a": {}}, "metadata": {}, "source": ""}], "nbformat": 4, "nbformat_minor": 2}"#;
     let notebook = parse(was);
     let edited = notebook.replace(1, "x", None).unwrap();
@@ -121,7 +121,7 @@ fn attachments_stay_where_the_type_has_them() {
 }
 
 #[test]
-fn a_new_cell_is_written_as_its_neighbours_are() {
+fn a_new_cell_has_the_layout_of_its_neighbours() {
     let notebook = parse(JUPYTER);
     let edited = notebook.insert(Position::After(1), "a\nb", CellType::Code, 0xab).unwrap();
     assert_eq!((edited.number, edited.id.as_deref(), edited.total), (2, Some("000000ab"), 3));
@@ -132,7 +132,7 @@ fn a_new_cell_is_written_as_its_neighbours_are() {
 }
 
 #[test]
-fn a_new_cell_goes_where_it_is_told() {
+fn a_new_cell_is_inserted_at_its_position() {
     let notebook = parse(JUPYTER);
     for (position, expected) in [
         (Position::Before(1), ["new", "# Title\n\nText", "print(1)"]),
@@ -154,7 +154,7 @@ fn a_new_cell_goes_where_it_is_told() {
 }
 
 #[test]
-fn an_id_is_given_once_and_only_where_the_format_has_ids() {
+fn ids_are_unique_and_only_given_where_the_format_has_them() {
     let taken = JUPYTER.replace("\"c1\"", "\"ffffffff\"").replace("\"c2\"", "\"00000000\"");
     let edited = parse(&taken).insert(Position::End, "", CellType::Raw, u32::MAX).unwrap();
     assert_eq!(edited.id.as_deref(), Some("00000001"));
@@ -165,7 +165,7 @@ fn an_id_is_given_once_and_only_where_the_format_has_ids() {
 }
 
 #[test]
-fn the_first_cell_of_all_takes_the_layout_of_the_document() {
+fn a_first_cell_takes_the_layout_of_the_document() {
     for (was, cells) in [
         (
             "{\n \"cells\": [],\n \"nbformat\": 4\n}\n",
@@ -184,7 +184,7 @@ fn the_first_cell_of_all_takes_the_layout_of_the_document() {
 }
 
 #[test]
-fn format_3_has_worksheets_and_other_words() {
+fn format_3_has_worksheets_and_other_keys() {
     let was = r#"{"metadata": {"name": ""}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [
  {"cells": [{"cell_type": "heading", "level": 1, "metadata": {}, "source": ["One"]},
   {"cell_type": "code", "collapsed": false, "input": ["1+1"], "language": "julia", "metadata": {}, "outputs": [], "prompt_number": 2}], "metadata": {}},
@@ -212,14 +212,14 @@ fn format_3_has_worksheets_and_other_words() {
     let now = text(notebook.replace(2, "x", Some(CellType::Markdown)).unwrap());
     let cell: Value = serde_json::from_str(parse(&now).cells()[1].raw).unwrap();
     assert_eq!(cell, json!({"cell_type": "markdown", "metadata": {}, "source": ["x"]}));
-    // The end is the end of the last worksheet, and no list of another is touched.
+    // The end is that of the last worksheet, and no other list is changed.
     let now = text(notebook.insert(Position::End, "end", CellType::Code, 1).unwrap());
     assert!(changed(was, &now).1.contains("\"input\": [\"end\"]"), "{now}");
     assert_eq!(parse(&now).cells()[2].list, 1);
 }
 
 #[test]
-fn what_is_no_notebook_is_refused_with_the_place() {
+fn invalid_notebooks_are_rejected_with_the_position() {
     let error = |bytes: &[u8]| Notebook::parse(bytes).unwrap_err().to_string();
     assert_eq!(error(b"{\n \"cells\": [1,]\n}"), "line 2, column 14: expected value");
     assert_eq!(error(b""), "line 1, column 1: EOF while parsing a value");
@@ -236,7 +236,7 @@ fn what_is_no_notebook_is_refused_with_the_place() {
 }
 
 #[test]
-fn odd_cells_are_read_and_can_be_deleted() {
+fn malformed_cells_are_read_and_can_be_deleted() {
     let was = r#"{"cells": [null, {}, {"cell_type": 3, "source": {"a": 1}, "outputs": 5}], "nbformat": 4}"#;
     let notebook = parse(was);
     let expected = "[cell 1 unknown]\n[cell 2 unknown]\n[cell 3 unknown]\n";
@@ -250,7 +250,7 @@ fn odd_cells_are_read_and_can_be_deleted() {
 }
 
 #[test]
-fn what_a_cell_should_not_have_is_cleared_too() {
+fn members_that_a_cell_should_not_have_are_cleared_too() {
     let was = r#"{"cells": [{"cell_type": "raw", "outputs": [1], "source": "a"}], "nbformat": 4}"#;
     let edited = parse(was).replace(1, "b", None).unwrap();
     assert_eq!(edited.outputs_cleared, 1);
@@ -258,7 +258,7 @@ fn what_a_cell_should_not_have_is_cleared_too() {
 }
 
 #[test]
-fn of_a_key_that_is_there_twice_the_last_counts() {
+fn the_last_of_duplicate_keys_counts() {
     let was = r#"{"cells": [], "cells": [{"cell_type": "raw", "source": "a", "source": "b"}], "nbformat": 4}"#;
     let notebook = parse(was);
     assert_eq!(notebook.cells()[0].source(), "b");
@@ -267,7 +267,7 @@ fn of_a_key_that_is_there_twice_the_last_counts() {
 }
 
 #[test]
-fn nesting_without_end_is_no_fault() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let was = format!(
         r#"{{"cells": [{{"cell_type": "code", "metadata": {deep}, "outputs": [{deep}], "source": ""}}], "nbformat": 4}}"#
@@ -278,7 +278,7 @@ fn nesting_without_end_is_no_fault() {
 }
 
 #[test]
-fn what_is_left_out_is_counted() {
+fn omitted_characters_are_counted() {
     let long = "x".repeat(5_000);
     let cell = json!({
         "cell_type": "code", "execution_count": 1, "id": "a\n]", "metadata": {}, "source": "s",
@@ -332,9 +332,10 @@ prop_compose! {
         layout in prop::sample::select(LAYOUTS),
         cells_first in any::<bool>(),
     ) -> String {
-        let notebook = match cells_first {
-            true => json!({"cells": cells, "metadata": {"é": 1}, "nbformat": 4, "nbformat_minor": minor}),
-            false => json!({"nbformat": 4, "nbformat_minor": minor, "metadata": {}, "cells": cells}),
+        let notebook = if cells_first {
+            json!({"cells": cells, "metadata": {"é": 1}, "nbformat": 4, "nbformat_minor": minor})
+        } else {
+            json!({"nbformat": 4, "nbformat_minor": minor, "metadata": {}, "cells": cells})
         };
         Layout::write(&layout, &notebook)
     }
@@ -344,12 +345,12 @@ fn any_type() -> impl Strategy<Value = CellType> {
     prop::sample::select(vec![CellType::Code, CellType::Markdown, CellType::Raw])
 }
 
-/// The cells as they stand in the document.
+/// The JSON texts of the cells.
 fn raw_cells(text: &str) -> Vec<String> {
     parse(text).cells().iter().map(|cell| cell.raw.to_owned()).collect()
 }
 
-/// The document with its cells taken out, so that two can be compared in all else.
+/// The document without its cells, to compare everything else.
 fn value_without_cells(text: &str) -> Value {
     let mut value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).unwrap();
     value["cells"] = Value::Null;
@@ -358,7 +359,7 @@ fn value_without_cells(text: &str) -> Value {
 
 proptest! {
     #[test]
-    fn a_replaced_cell_says_the_new_and_all_others_stay(
+    fn a_replaced_cell_has_the_new_source_and_all_others_are_unchanged(
         was in any_notebook(1), at in any::<prop::sample::Index>(), source in "[a\"\\\\é😀\n\r]{0,8}",
         cell_type in proptest::option::of(any_type()),
     ) {
@@ -376,7 +377,7 @@ proptest! {
         before.remove(number - 1);
         behind.remove(number - 1);
         prop_assert_eq!(before, behind);
-        if json::escapes_letters(&was) {
+        if json::escapes_non_ascii(&was) {
             prop_assert!(now.is_ascii(), "{}", now);
         }
         if was.contains("\r\n") {
@@ -385,7 +386,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_inserted_and_deleted_was_never_there(
+    fn deleting_an_inserted_cell_restores_the_document(
         was in any_notebook(0), at in any::<prop::sample::Index>(), way in 0_u8..3,
         source in "[a\"\\\\é😀\n]{0,8}", cell_type in any_type(), seed in any::<u32>(),
     ) {
@@ -410,7 +411,7 @@ proptest! {
     }
 
     #[test]
-    fn a_deleted_cell_is_gone_and_the_others_stay(was in any_notebook(1), at in any::<prop::sample::Index>()) {
+    fn a_deleted_cell_is_removed_and_the_others_are_unchanged(was in any_notebook(1), at in any::<prop::sample::Index>()) {
         let notebook = parse(&was);
         let number = at.index(notebook.cells().len()) + 1;
         let now = text(notebook.delete(number).unwrap());
@@ -421,7 +422,7 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_notebook_is_no_panic(
+    fn a_damaged_notebook_does_not_panic(
         was in any_notebook(0), cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
         let mut bytes = was.into_bytes();
@@ -433,12 +434,12 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_are_no_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
+    fn random_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
         try_all(&bytes);
     }
 
     #[test]
-    fn a_rendered_notebook_is_within_its_budget(
+    fn a_rendered_notebook_is_within_its_limit(
         was in any_notebook(0), first in 0_usize..6, limit in 0_usize..6, max_chars in 150_usize..600,
     ) {
         let rendered = parse(&was).render(first, limit, max_chars);

@@ -1,10 +1,10 @@
-//! The blanks around the items of a list or an object, so that new ones stand as the old ones do.
+//! The whitespace around the items of a list or an object, so that new items have the same layout.
 
 use super::json;
 
-/// The blanks of one list or object: whatever indentation, line ends or lack of both it was written with.
+/// The whitespace of one list or object.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct Layout {
     /// Between the opening bracket and the first item.
     pub(super) first: String,
     /// Between a comma and the next item.
@@ -13,10 +13,10 @@ pub(super) struct Frame {
     pub(super) end: String,
 }
 
-impl Frame {
-    /// The frame of a list; nothing, if nothing stands in it. `colon` is what stands between key and
-    /// value around there: who writes a blank behind it does so behind a comma.
-    pub(super) fn of_list(list: &str, colon: &str) -> Option<Frame> {
+impl Layout {
+    /// The layout of a list. `None` if it is empty. `colon` is the text between key and value nearby: a space
+    /// after a colon implies one after a comma.
+    pub(super) fn of_list(list: &str, colon: &str) -> Option<Layout> {
         let items = json::items(list)?;
         let start = |item: &str| json::offset(list, item);
         let (head, tail) = (items.first()?, items.last()?);
@@ -26,29 +26,26 @@ impl Frame {
             between.trim_start_matches(|c| c != ',').trim_start_matches(',')
         });
         let end = &list[start(tail) + tail.len()..list.len() - 1];
-        Some(Frame::new(first, next, end, colon))
+        Some(Layout::new(first, next, end, colon))
     }
 
-    pub(super) fn new(first: &str, next: Option<&str>, end: &str, colon: &str) -> Frame {
-        let next = next.unwrap_or(match first.contains('\n') {
-            true => first,
-            false => after_comma(colon),
-        });
-        Frame { first: first.to_owned(), next: next.to_owned(), end: end.to_owned() }
+    pub(super) fn new(first: &str, next: Option<&str>, end: &str, colon: &str) -> Layout {
+        let next = next.unwrap_or(if first.contains('\n') { first } else { after_comma(colon) });
+        Layout { first: first.to_owned(), next: next.to_owned(), end: end.to_owned() }
     }
 
-    /// The frame of what stands inside of an item.
-    pub(super) fn deeper(&self) -> Frame {
+    /// The layout of a list or object within an item.
+    pub(super) fn deeper(&self) -> Layout {
         if !self.first.contains('\n') {
             let none = String::new();
-            return Frame { first: none.clone(), next: self.next.clone(), end: none };
+            return Layout { first: none.clone(), next: self.next.clone(), end: none };
         }
         let step = self.first.strip_prefix(&self.end).unwrap_or_default();
         let first = format!("{}{step}", self.first);
-        Frame { next: first.clone(), first, end: self.first.clone() }
+        Layout { next: first.clone(), first, end: self.first.clone() }
     }
 
-    /// A list of items, each as JSON.
+    /// A list of items, each given as JSON.
     pub(super) fn list(&self, items: &[String]) -> String {
         if items.is_empty() {
             return "[]".to_owned();
@@ -67,19 +64,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_written_as_it_was() {
+    fn a_list_keeps_its_layout() {
         for list in ["[\n  1,\n  2\n ]", "[1,2]", "[1, 2]", "[ 1, 2 ]", "[\r\n\t1,\r\n\t2\r\n]"] {
-            let frame = Frame::of_list(list, ":").unwrap();
-            assert_eq!(frame.list(&["1".to_owned(), "2".to_owned()]), list);
+            let layout = Layout::of_list(list, ":").unwrap();
+            assert_eq!(layout.list(&["1".to_owned(), "2".to_owned()]), list);
         }
-        assert_eq!(Frame::of_list("[]", ":"), None);
+        assert_eq!(Layout::of_list("[]", ":"), None);
     }
 
     #[test]
-    fn deeper_is_one_step_more() {
-        let frame = Frame::of_list("[\n  1\n ]", ": ").unwrap();
-        assert_eq!(frame.deeper().list(&["1".to_owned()]), "[\n   1\n  ]");
-        let frame = Frame::of_list("[1]", ": ").unwrap();
-        assert_eq!(frame.deeper().list(&["1".to_owned(), "2".to_owned()]), "[1, 2]");
+    fn a_nested_layout_is_one_step_deeper() {
+        let layout = Layout::of_list("[\n  1\n ]", ": ").unwrap();
+        assert_eq!(layout.deeper().list(&["1".to_owned()]), "[\n   1\n  ]");
+        let layout = Layout::of_list("[1]", ": ").unwrap();
+        assert_eq!(layout.deeper().list(&["1".to_owned(), "2".to_owned()]), "[1, 2]");
     }
 }

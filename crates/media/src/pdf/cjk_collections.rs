@@ -1,5 +1,5 @@
-//! Chinese, Japanese and Korean fonts that come without a table to Unicode: their glyphs have numbers in
-//! one of Adobe's character collections, and those have tables.
+//! Chinese, Japanese and Korean fonts without a table to Unicode. Their glyphs have numbers in one of Adobe's
+//! character collections, which have such tables.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use hayro_interpret::hayro_cmap::{BfString, CMap, CMapName, CidFamily, load_embe
 use hayro_interpret::hayro_syntax::Pdf;
 use hayro_interpret::hayro_syntax::object::{Array, Dict, Name, Object, String as PdfString};
 
-/// The fonts of one file that need such a table. They are looked for when the first glyph does.
+/// The fonts of a file that need such a table. They are searched for when the first glyph needs one.
 pub(super) struct Collections<'a> {
     pdf: &'a Pdf,
     fonts: Option<HashMap<String, Font>>,
@@ -17,11 +17,11 @@ pub(super) struct Collections<'a> {
 struct Font {
     encoding: Vec<u8>,
     family: CidFamily,
-    /// Not yet loaded, or not to be had, or here.
+    /// `None` until loaded, `Some(None)` if not available.
     tables: Option<Option<Tables>>,
 }
 
-/// From a code in the text to a glyph's number, and from there to Unicode.
+/// Maps a character code to a glyph number, and that to Unicode.
 struct Tables {
     numbers: CMap,
     unicode: CMap,
@@ -32,7 +32,7 @@ impl<'a> Collections<'a> {
         Collections { pdf, fonts: None }
     }
 
-    /// What a glyph says by its number, if its font is one of these.
+    /// The text of a glyph by its number, if its font needs a table.
     pub(super) fn text(&mut self, glyph: &OutlineGlyph) -> Option<BfString> {
         let name = glyph.font_data()?.postscript_name?;
         let fonts = self.fonts.get_or_insert_with(|| fonts_of(self.pdf));
@@ -54,7 +54,7 @@ impl Tables {
     }
 
     fn text(&self, code: u32) -> Option<BfString> {
-        // How many bytes the code had is not known any more. Two is what nearly all have.
+        // The length of the code in bytes is not known here. Nearly all codes have two.
         let number =
             [2, 1, 3, 4].iter().find_map(|&bytes| self.numbers.lookup_cid_code(code, bytes));
         self.unicode.lookup_bf_string(number?)
@@ -65,7 +65,7 @@ fn fonts_of(pdf: &Pdf) -> HashMap<String, Font> {
     pdf.objects().into_iter().filter_map(Object::into_dict).filter_map(|dict| font(&dict)).collect()
 }
 
-/// The name and what else is known of a composite font without a table.
+/// The name and properties of a composite font without a Unicode table.
 fn font(dict: &Dict<'_>) -> Option<(String, Font)> {
     if dict.get::<Name<'_>>("Subtype")?.as_str() != "Type0" || dict.contains_key("ToUnicode") {
         return None;
@@ -80,7 +80,7 @@ fn font(dict: &Dict<'_>) -> Option<(String, Font)> {
     Some((without_subset_mark(name.as_str()).to_owned(), Font { encoding, family, tables: None }))
 }
 
-/// `ABCDEF+Song` is some letters of `Song`, which is what hayro calls it.
+/// `ABCDEF+Song` is a subset of `Song`, which is the name that hayro uses.
 fn without_subset_mark(name: &str) -> &str {
     match name.split_once('+') {
         Some((mark, rest)) if mark.len() == 6 => rest,
@@ -92,7 +92,7 @@ fn without_subset_mark(name: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn said(encoding: &str, family: CidFamily, code: u32) -> Option<String> {
+    fn text_of(encoding: &str, family: CidFamily, code: u32) -> Option<String> {
         match Tables::load(encoding.as_bytes(), &family)?.text(code)? {
             BfString::Char(c) => Some(c.to_string()),
             BfString::String(text) => Some(text),
@@ -100,17 +100,17 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_known_encodings_lead_to_unicode() {
-        assert_eq!(said("Identity-H", CidFamily::AdobeJapan1, 843).as_deref(), Some("あ"));
-        assert_eq!(said("90ms-RKSJ-H", CidFamily::AdobeJapan1, 0x82a0).as_deref(), Some("あ"));
-        assert_eq!(said("90ms-RKSJ-H", CidFamily::AdobeJapan1, 0x41).as_deref(), Some("A"));
-        assert_eq!(said("UniGB-UCS2-H", CidFamily::AdobeGB1, 0x4f60).as_deref(), Some("你"));
+    fn numbers_and_known_encodings_map_to_unicode() {
+        assert_eq!(text_of("Identity-H", CidFamily::AdobeJapan1, 843).as_deref(), Some("あ"));
+        assert_eq!(text_of("90ms-RKSJ-H", CidFamily::AdobeJapan1, 0x82a0).as_deref(), Some("あ"));
+        assert_eq!(text_of("90ms-RKSJ-H", CidFamily::AdobeJapan1, 0x41).as_deref(), Some("A"));
+        assert_eq!(text_of("UniGB-UCS2-H", CidFamily::AdobeGB1, 0x4f60).as_deref(), Some("你"));
     }
 
     #[test]
-    fn where_there_is_no_table_nothing_is_said() {
-        assert_eq!(said("Identity-H", CidFamily::AdobeIdentity, 843), None);
-        assert_eq!(said("Nobodys-Own-H", CidFamily::AdobeJapan1, 843), None);
+    fn without_a_table_there_is_no_text() {
+        assert_eq!(text_of("Identity-H", CidFamily::AdobeIdentity, 843), None);
+        assert_eq!(text_of("Nobodys-Own-H", CidFamily::AdobeJapan1, 843), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a glyph says.
+//! The text of a glyph.
 
 use hayro_interpret::font::Glyph;
 use hayro_interpret::hayro_cmap::BfString;
@@ -6,22 +6,22 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::cjk_collections::Collections;
 
-/// The text of a glyph; empty if nobody can tell, or if it says nothing.
+/// The text of a glyph. Empty if it is unknown or the glyph has none.
 pub(super) fn of(glyph: &Glyph<'_>, collections: &mut Collections<'_>) -> String {
     let by_collection = || match glyph {
         Glyph::Outline(glyph) => collections.text(glyph),
         Glyph::Type3(_) => None,
     };
-    let told = match glyph.as_unicode().or_else(by_collection) {
+    let known = match glyph.as_unicode().or_else(by_collection) {
         Some(BfString::Char(c)) => plain(&[c]),
         Some(BfString::String(text)) => plain(&text.chars().collect::<Vec<_>>()),
         None => String::new(),
     };
-    if told.is_empty() { from_code(glyph.char_code()) } else { told }
+    if known.is_empty() { from_code(glyph.char_code()) } else { known }
 }
 
-/// Accents that stand beside their letter in a font and above it on the page, as TeX draws them, with
-/// the mark that goes into the letter.
+/// The combining character for an accent that the font has as a separate glyph and the page shows above a
+/// letter, as TeX draws it.
 pub(super) fn combining(accent: &str) -> Option<char> {
     let mut chars = accent.chars();
     let (Some(accent), None) = (chars.next(), chars.next()) else {
@@ -45,7 +45,7 @@ pub(super) fn combining(accent: &str) -> Option<char> {
     })
 }
 
-/// The letter as it is under an accent: the dot that TeX leaves away comes back.
+/// The letter under an accent: restores the dot that TeX omits.
 pub(super) fn under_accent(letter: &str) -> &str {
     match letter {
         "ı" => "i",
@@ -54,18 +54,18 @@ pub(super) fn under_accent(letter: &str) -> &str {
     }
 }
 
-/// As one would type it: `ffi` and not the one glyph that it is drawn with, and nothing that cannot be
-/// seen. Other compatibility characters stay, since `m²` is not `m2`.
+/// Normalizes characters: ligatures such as `ffi` become letters, and invisible characters are removed. Other
+/// compatibility characters are kept, since `m²` is not `m2`.
 fn plain(chars: &[char]) -> String {
     let mut text = String::new();
     for &c in chars {
         match c {
-            // Drawn, so it is a hyphen that shows.
+            // It was drawn, so it is a visible hyphen.
             '\u{ad}' => text.push('-'),
             '\u{a0}' | '\t' | '\n' | '\r' => text.push(' '),
             '\u{fffd}' | '\u{feff}' | '\u{200b}' => {}
             c if c.is_control() => {}
-            // Ligatures, and the Arabic letters by their shape in the word.
+            // Ligatures, and the Arabic presentation forms.
             '\u{fb00}'..='\u{fb4f}' | '\u{fb50}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}' => {
                 text.extend(std::iter::once(c).nfkc());
             }
@@ -75,7 +75,7 @@ fn plain(chars: &[char]) -> String {
     text
 }
 
-/// Old fonts name their glyphs `a0`, `a1`, … and have no table, while their codes mostly are ASCII.
+/// Old fonts name their glyphs `a0`, `a1`, … and have no table, but their codes are mostly ASCII.
 fn from_code(code: u32) -> String {
     char::from_u32(code).filter(|c| matches!(c, ' '..='~')).map(String::from).unwrap_or_default()
 }
@@ -85,14 +85,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ligatures_are_letters_and_the_unseen_is_left_out() {
+    fn ligatures_become_letters_and_invisible_characters_are_removed() {
         assert_eq!(plain(&['\u{fb03}', 'x', '²', '\0', '\u{200b}']), "ffix²");
         assert_eq!(plain(&['\u{fefb}']), "لا");
         assert_eq!(plain(&['\u{ad}', '\u{a0}']), "- ");
     }
 
     #[test]
-    fn a_code_is_a_letter_only_where_it_is_ascii() {
+    fn only_ascii_codes_become_text() {
         assert_eq!(from_code(65), "A");
         assert_eq!(from_code(7), "");
         assert_eq!(from_code(0x4e00), "");

@@ -1,80 +1,80 @@
-//! One line of a page: glyphs side by side, and the text that they make.
+//! One line of a page: adjacent glyphs, and their text.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
 use super::{glyph_text, right_to_left};
 
-/// A gap this wide, in heights of the font, is a space. Between letters of a word there is nearly none,
-/// and a space that justification has squeezed still is an eighth.
-const SPACE: f64 = 0.12;
+/// A wider gap, relative to the font size, is a space. Letters of a word have nearly no gap, and a space that
+/// justification has squeezed is still an eighth.
+const MIN_SPACE_GAP: f64 = 0.12;
 
-/// A gap this wide is a column of a table, and becomes a tab.
-const COLUMN: f64 = 1.8;
+/// A wider gap separates columns of a table, and becomes a tab.
+const MIN_COLUMN_GAP: f64 = 1.8;
 
-/// How far a glyph may stand above or below the one before it: as a footnote's number does.
-const RAISED: f64 = 0.5;
+/// How far a glyph may be above or below the previous one, such as the number of a footnote.
+const MAX_RAISE: f64 = 0.5;
 
-/// How far a line written from right to left may jump, over words that stand in the other direction.
-const JUMP: f64 = 3.0;
+/// How far a right-to-left line may jump over words of the other direction.
+const MAX_JUMP: f64 = 3.0;
 
-/// A glyph where it stands. All measures are those of the page.
+/// A positioned glyph, in page coordinates.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Placed {
+pub(super) struct PlacedGlyph {
     pub(super) text: String,
-    /// The way in which the text runs; a vector of length one.
+    /// The text direction, as a unit vector.
     pub(super) direction: (f64, f64),
-    /// Where it begins and ends, along the direction.
+    /// Its start and end, along the direction.
     pub(super) start: f64,
     pub(super) end: f64,
-    /// Where its baseline is, across the direction.
+    /// Its baseline, across the direction.
     pub(super) baseline: f64,
-    /// The height of its font.
+    /// Its font size.
     pub(super) size: f64,
 }
 
-impl Placed {
+impl PlacedGlyph {
     fn middle(&self) -> f64 {
         f64::midpoint(self.start, self.end)
     }
 }
 
-/// A line that is being put together, in the order of drawing.
+/// A line in progress, in drawing order.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    glyphs: Vec<Placed>,
+    glyphs: Vec<PlacedGlyph>,
     has_right_to_left: bool,
-    /// From where to where its glyphs reach.
-    reach: Option<(f64, f64)>,
+    /// The extent of its glyphs.
+    extent: Option<(f64, f64)>,
 }
 
 impl Line {
-    /// Takes the glyph, or gives it back: it belongs to another line.
-    pub(super) fn push(&mut self, glyph: Placed) -> Option<Placed> {
+    /// Adds a glyph. Returns it if it belongs to another line.
+    pub(super) fn push(&mut self, glyph: PlacedGlyph) -> Option<PlacedGlyph> {
         let right_to_left = right_to_left::is_in(&glyph.text);
         if let Some(last) = self.glyphs.last_mut() {
             let follows = if right_to_left || self.has_right_to_left {
-                is_level(last, &glyph) && is_near(self.reach, &glyph)
+                is_level(last, &glyph) && is_near(self.extent, &glyph)
             } else {
                 is_level(last, &glyph) && is_ahead(last, &glyph)
             };
             if !follows {
                 return Some(glyph);
             }
-            // A mark of its own belongs to the letter it was drawn after, wherever that goes.
+            // A combining mark belongs to the letter that it was drawn after.
             if glyph.text.chars().all(is_combining_mark) {
                 last.text.push_str(&glyph.text);
                 return None;
             }
         }
         self.has_right_to_left |= right_to_left;
-        let (from, to) = self.reach.unwrap_or((glyph.start, glyph.end));
-        self.reach = Some((from.min(glyph.start), to.max(glyph.end)));
+        let (from, to) = self.extent.unwrap_or((glyph.start, glyph.end));
+        self.extent = Some((from.min(glyph.start), to.max(glyph.end)));
         self.glyphs.push(glyph);
         None
     }
 
-    /// The text; empty if there are only spaces. The line is empty then.
+    /// Takes the text and leaves the line empty. The text is empty if there are only spaces.
     pub(super) fn take(&mut self) -> String {
         let mut line = std::mem::take(self);
         if line.has_right_to_left {
@@ -88,31 +88,31 @@ impl Line {
     }
 }
 
-/// Whether the two run the same way on about the same height. Who stands a little higher must stand
-/// close, or it belongs to a line of its own.
-fn is_level(last: &Placed, glyph: &Placed) -> bool {
+/// Whether two glyphs have the same direction and about the same baseline. A raised glyph must be close,
+/// otherwise it belongs to another line.
+fn is_level(last: &PlacedGlyph, glyph: &PlacedGlyph) -> bool {
     let same_way =
         last.direction.0 * glyph.direction.0 + last.direction.1 * glyph.direction.1 > 0.98;
     let size = last.size.max(glyph.size);
     let off = (last.baseline - glyph.baseline).abs();
     let is_close = (glyph.start - last.end).abs() < size;
-    same_way && (off < 0.1 * size || (off < RAISED * size && is_close))
+    same_way && (off < 0.1 * size || (off < MAX_RAISE * size && is_close))
 }
 
-/// Whether the glyph goes on to the right: an accent's letter may go back under it, no more.
-fn is_ahead(last: &Placed, glyph: &Placed) -> bool {
+/// Whether the glyph continues to the right. A letter may go back under its accent, but no further.
+fn is_ahead(last: &PlacedGlyph, glyph: &PlacedGlyph) -> bool {
     glyph.start > last.start - 0.5 * last.size.max(glyph.size)
 }
 
-/// Whether the glyph touches the line on either side: text from right to left is drawn in either order.
-fn is_near(reach: Option<(f64, f64)>, glyph: &Placed) -> bool {
-    let jump = JUMP * glyph.size;
-    reach.is_none_or(|(from, to)| glyph.end > from - jump && glyph.start < to + jump)
+/// Whether the glyph is near the line on either side. Right-to-left text is drawn in either order.
+fn is_near(extent: Option<(f64, f64)>, glyph: &PlacedGlyph) -> bool {
+    let jump = MAX_JUMP * glyph.size;
+    extent.is_none_or(|(from, to)| glyph.end > from - jump && glyph.start < to + jump)
 }
 
-/// Spacing accents and the letters they stand above are one.
-fn with_accents(glyphs: Vec<Placed>) -> Vec<Placed> {
-    let mut composed: Vec<Placed> = Vec::with_capacity(glyphs.len());
+/// Merges spacing accents with the letters below them.
+fn with_accents(glyphs: Vec<PlacedGlyph>) -> Vec<PlacedGlyph> {
+    let mut composed: Vec<PlacedGlyph> = Vec::with_capacity(glyphs.len());
     for glyph in glyphs {
         match composed.last_mut() {
             Some(last) if are_stacked(last, &glyph) => {
@@ -130,11 +130,11 @@ fn with_accents(glyphs: Vec<Placed>) -> Vec<Placed> {
     composed
 }
 
-fn are_stacked(a: &Placed, b: &Placed) -> bool {
+fn are_stacked(a: &PlacedGlyph, b: &PlacedGlyph) -> bool {
     (a.middle() - b.middle()).abs() < 0.25 * a.size.min(b.size)
 }
 
-/// Letter and accent, whichever came first.
+/// Combines a letter and an accent, in either order.
 fn accented(first: &str, second: &str) -> Option<String> {
     let is_letter = |text: &str| text.chars().all(char::is_alphabetic);
     let (letter, mark) = match (glyph_text::combining(first), glyph_text::combining(second)) {
@@ -145,20 +145,20 @@ fn accented(first: &str, second: &str) -> Option<String> {
     is_letter(letter).then(|| format!("{}{mark}", glyph_text::under_accent(letter)))
 }
 
-/// The texts in their order, with a space or a tab where there is room for one.
-fn with_spaces(glyphs: Vec<Placed>) -> Vec<String> {
+/// The texts in order, with a space or a tab in each gap.
+fn with_spaces(glyphs: Vec<PlacedGlyph>) -> Vec<String> {
     let mut texts: Vec<String> = Vec::with_capacity(glyphs.len());
     let mut before: Option<(f64, f64)> = None;
     for glyph in glyphs {
         if let Some((end, size)) = before {
             let gap = (glyph.start - end) / size.max(glyph.size);
             let after_space = texts.last().is_some_and(|text| text.ends_with([' ', '\t']));
-            if gap > COLUMN {
+            if gap > MIN_COLUMN_GAP {
                 if after_space {
                     texts.pop();
                 }
                 texts.push("\t".to_owned());
-            } else if gap > SPACE && !after_space && !glyph.text.starts_with(' ') {
+            } else if gap > MIN_SPACE_GAP && !after_space && !glyph.text.starts_with(' ') {
                 texts.push(" ".to_owned());
             }
         }
@@ -175,7 +175,7 @@ fn with_spaces(glyphs: Vec<Placed>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Letters of half the font's height in width, at these places.
+    /// Letters half as wide as the font size, at these positions.
     fn line(letters: &[(&str, f64)]) -> String {
         let mut line = Line::default();
         for &(text, start) in letters {
@@ -184,20 +184,27 @@ mod tests {
         line.take()
     }
 
-    fn at(text: &str, start: f64, baseline: f64) -> Placed {
+    fn at(text: &str, start: f64, baseline: f64) -> PlacedGlyph {
         let direction = (1.0, 0.0);
-        Placed { text: text.to_owned(), direction, start, end: start + 5.0, baseline, size: 10.0 }
+        PlacedGlyph {
+            text: text.to_owned(),
+            direction,
+            start,
+            end: start + 5.0,
+            baseline,
+            size: 10.0,
+        }
     }
 
     #[test]
-    fn gaps_are_spaces_and_wide_ones_are_columns() {
+    fn gaps_are_spaces_and_wide_gaps_are_tabs() {
         assert_eq!(line(&[("a", 0.0), ("b", 5.3), ("c", 13.0), ("d", 60.0)]), "ab c\td");
         assert_eq!(line(&[("a", 0.0), (" ", 5.0), (" ", 10.0), ("b", 15.0)]), "a b");
         assert_eq!(line(&[("a", 0.0), (" ", 5.0), ("b", 60.0)]), "a\tb");
     }
 
     #[test]
-    fn an_accent_goes_into_its_letter_and_only_there() {
+    fn an_accent_is_merged_only_with_the_letter_below_it() {
         assert_eq!(line(&[("J", 0.0), ("o", 5.0), ("˜", 10.0), ("a", 10.2), ("o", 15.0)]), "João");
         assert_eq!(line(&[("a", 0.0), ("\u{a8}", 0.3), ("b", 5.0)]), "äb");
         assert_eq!(line(&[("´", 0.0), ("ı", 0.0)]), "í");
@@ -205,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_raised_number_stays_and_the_next_line_does_not() {
+    fn a_raised_number_belongs_to_the_line_and_the_next_line_does_not() {
         let mut line = Line::default();
         assert_eq!(line.push(at("x", 0.0, 0.0)), None);
         assert_eq!(line.push(at("2", 5.0, -3.5)), None);
@@ -215,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn right_to_left_is_read_the_same_however_it_was_drawn() {
+    fn right_to_left_text_is_read_alike_in_either_drawing_order() {
         let shown = [("ג", 0.0), ("ב", 5.0), ("א", 10.0), ("7", 18.0), ("1", 23.0)];
         let logical = [("7", 18.0), ("1", 23.0), ("א", 10.0), ("ב", 5.0), ("ג", 0.0)];
         assert_eq!(line(&shown), "71 אבג");

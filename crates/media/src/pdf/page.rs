@@ -1,4 +1,4 @@
-//! One page: where its glyphs stand, line after line.
+//! Reads the glyphs of one page, line by line.
 
 use hayro_interpret::font::{Glyph, GlyphRun, PositionedGlyph};
 use hayro_interpret::hayro_cmap::WritingMode;
@@ -11,22 +11,22 @@ use hayro_interpret::{
 
 use super::cjk_collections::Collections;
 use super::glyph_text;
-use super::line::{Line, Placed};
+use super::line::{Line, PlacedGlyph};
 
-/// hayro's glyphs are measured in thousandths of the font's height.
-const UNITS: f64 = 1_000.0;
+/// hayro measures glyphs in thousandths of the font size.
+const UNITS_PER_EM: f64 = 1_000.0;
 
-/// How far a bold look is printed beside itself, in heights of the font.
-const OVERPRINT: f64 = 0.15;
+/// The offset of text that is printed twice to look bold, relative to the font size.
+const OVERPRINT_OFFSET: f64 = 0.15;
 
 /// The text of a page.
 pub(super) struct PageText {
     pub(super) text: String,
-    /// Whether there was more than fits.
+    /// Whether the limit cut the text.
     pub(super) cut: bool,
 }
 
-/// Reads a page, at most so many characters of it.
+/// Reads a page, at most `max_chars` characters of it.
 pub(super) fn read<'a>(
     page: &Page<'a>,
     cache: &InterpreterCache<'a>,
@@ -38,7 +38,7 @@ pub(super) fn read<'a>(
     let sheet = Rect::new(0.0, 0.0, f64::from(width), f64::from(height));
     let upright = page.initial_transform(true).to_kurbo();
     let mut context = Context::new(upright, sheet, cache, page.xref(), settings.clone());
-    let mut reader = Reader {
+    let mut reader = PageReader {
         sheet,
         collections,
         text: String::new(),
@@ -52,22 +52,22 @@ pub(super) fn read<'a>(
     clip(reader.text, reader.cut, max_chars)
 }
 
-/// Looks on while hayro draws.
-struct Reader<'c, 'p> {
-    /// What is outside of it nobody sees.
+/// Collects the glyphs that hayro draws.
+struct PageReader<'c, 'p> {
+    /// Glyphs outside of it are invisible.
     sheet: Rect,
     collections: &'c mut Collections<'p>,
     text: String,
     line: Line,
-    /// What was drawn before this, to notice when it is drawn once more.
-    last_run: Vec<Placed>,
-    /// Glyphs may become fewer characters than they have; this only keeps a bomb from filling memory.
+    /// The previous run, to detect that it is drawn again.
+    last_run: Vec<PlacedGlyph>,
+    /// Several glyphs may become one character. This limit only protects the memory.
     chars_left: usize,
     cut: bool,
 }
 
-impl Reader<'_, '_> {
-    fn add(&mut self, glyph: Placed) {
+impl PageReader<'_, '_> {
+    fn add(&mut self, glyph: PlacedGlyph) {
         let chars = glyph.text.chars().count();
         if chars > self.chars_left {
             self.cut = true;
@@ -76,7 +76,7 @@ impl Reader<'_, '_> {
         self.chars_left -= chars;
         if let Some(glyph) = self.line.push(glyph) {
             self.end_line();
-            // An empty line takes anything.
+            // An empty line accepts any glyph.
             self.line.push(glyph);
         }
     }
@@ -92,27 +92,32 @@ impl Reader<'_, '_> {
         self.text.push_str(&line);
     }
 
-    fn placed(&mut self, glyph: &PositionedGlyph<'_>, outer: Affine, run: Run) -> Option<Placed> {
+    fn placed(
+        &mut self,
+        glyph: &PositionedGlyph<'_>,
+        outer: Affine,
+        run: RunWidth,
+    ) -> Option<PlacedGlyph> {
         let transform = outer * glyph.transform();
         let origin = transform * Point::ZERO;
         let (across, up) = axes(transform);
-        let size = up.length() * UNITS;
+        let size = up.length() * UNITS_PER_EM;
         let (along, advance) = match run {
-            Run::Vertical => (-up, size),
-            Run::Plain => (across, advance(glyph) * across.length()),
-            Run::Stretched => (across, advance(glyph) * up.length()),
+            RunWidth::Vertical => (-up, size),
+            RunWidth::Plain => (across, advance(glyph) * across.length()),
+            RunWidth::Stretched => (across, advance(glyph) * up.length()),
         };
-        let way = along / along.length();
-        let start = origin.to_vec2().dot(way);
-        let baseline = origin.to_vec2().cross(way);
+        let unit = along / along.length();
+        let start = origin.to_vec2().dot(unit);
+        let baseline = origin.to_vec2().cross(unit);
         let is_sound = [size, advance, start, baseline].iter().all(|number| number.is_finite());
         if !is_sound || size <= 0.0 || !self.sheet.contains(origin) {
             return None;
         }
         let text = glyph_text::of(glyph, self.collections);
-        (!text.is_empty()).then_some(Placed {
+        (!text.is_empty()).then_some(PlacedGlyph {
             text,
-            direction: (way.x, way.y),
+            direction: (unit.x, unit.y),
             start,
             end: start + advance,
             baseline,
@@ -120,11 +125,11 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Whether this is what was just drawn, in the same place: filled and then outlined, or twice for a
-    /// bold look.
-    fn is_overprint(&self, run: &[Placed]) -> bool {
-        let same = |(a, b): (&Placed, &Placed)| {
-            let near = OVERPRINT * a.size;
+    /// Whether this run was just drawn in the same position: filled and then outlined, or twice for a bold
+    /// look.
+    fn is_overprint(&self, run: &[PlacedGlyph]) -> bool {
+        let same = |(a, b): (&PlacedGlyph, &PlacedGlyph)| {
+            let near = OVERPRINT_OFFSET * a.size;
             a.text == b.text
                 && (a.start - b.start).abs() < near
                 && (a.baseline - b.baseline).abs() < near
@@ -133,14 +138,14 @@ impl Reader<'_, '_> {
     }
 }
 
-impl<'a> Device<'a> for Reader<'_, '_> {
+impl<'a> Device<'a> for PageReader<'_, '_> {
     fn draw_glyph_run(&mut self, glyph_run: &GlyphRun<'_, 'a>, props: DrawProps<'a>, _: &DrawMode) {
         if self.cut {
             return;
         }
-        let kind = Run::of(glyph_run);
+        let kind = RunWidth::of(glyph_run);
         let glyphs = glyph_run.glyphs().iter();
-        let run: Vec<Placed> =
+        let run: Vec<PlacedGlyph> =
             glyphs.filter_map(|glyph| self.placed(glyph, props.transform, kind)).collect();
         if !run.is_empty() && !self.is_overprint(&run) {
             run.iter().for_each(|glyph| self.add(glyph.clone()));
@@ -158,22 +163,22 @@ impl<'a> Device<'a> for Reader<'_, '_> {
     fn pop_transparency_group(&mut self) {}
 }
 
-/// What the glyphs of a run say about their width.
+/// How the width of the glyphs of a run is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Run {
-    /// They are as wide as their transform makes them.
+enum RunWidth {
+    /// By their transform.
     Plain,
-    /// Their font is not in the file: each glyph of the one that stands in for it is squeezed into the
-    /// width of the true one, which therefore must not be squeezed once more.
+    /// Their font is not in the file. Each glyph of the substitute font is scaled to the width of the
+    /// original one, so that width must not be scaled again.
     Stretched,
-    /// They go down the page, each as high as the font.
+    /// Vertical text. Each glyph is as high as the font.
     Vertical,
 }
 
-impl Run {
-    fn of(run: &GlyphRun<'_, '_>) -> Run {
+impl RunWidth {
+    fn of(run: &GlyphRun<'_, '_>) -> RunWidth {
         if matches!(run.writing_mode(), WritingMode::Vertical) {
-            return Run::Vertical;
+            return RunWidth::Vertical;
         }
         let squeezed = run.glyphs().iter().map(|glyph| {
             let (across, up) = axes(glyph.transform());
@@ -182,27 +187,27 @@ impl Run {
         let (least, most) = squeezed.fold((f64::MAX, 0.0), |(least, most): (f64, f64), one| {
             (least.min(one), most.max(one))
         });
-        // A scale that the page asks for is the same for all.
-        if most > least * 1.01 { Run::Stretched } else { Run::Plain }
+        // A scale that the page sets is the same for all glyphs.
+        if most > least * 1.01 { RunWidth::Stretched } else { RunWidth::Plain }
     }
 }
 
-/// Where a transform takes the two axes of a glyph.
+/// The images of the two axes of a glyph under a transform.
 fn axes(transform: Affine) -> (Vec2, Vec2) {
     let [a, b, c, d, ..] = transform.as_coeffs();
     (Vec2::new(a, b), Vec2::new(c, d))
 }
 
-/// How far the pen moves, in the glyph's own units.
+/// The advance width, in glyph units.
 fn advance(glyph: &Glyph<'_>) -> f64 {
     let width = match glyph {
         Glyph::Outline(glyph) => glyph.advance_width(),
         Glyph::Type3(glyph) => glyph.advance_width(),
     };
-    width.map_or(UNITS / 2.0, f64::from)
+    width.map_or(UNITS_PER_EM / 2.0, f64::from)
 }
 
-/// Whole lines, as many as fit.
+/// As many whole lines as fit.
 fn clip(mut text: String, cut: bool, max_chars: usize) -> PageText {
     let Some((limit, _)) = text.char_indices().nth(max_chars) else {
         return PageText { text, cut };

@@ -1,64 +1,68 @@
-//! Hebrew, Arabic and their like: from the order on the page to the order of reading.
+//! Converts Hebrew, Arabic and similar text from display order to reading order.
 //!
-//! The reverse of what a program does that shows such text. The order on the page has less in it than
-//! the text had, so this is the likeliest text and not always the very one.
+//! This is the reverse of the bidirectional algorithm. The display order has less information than the text
+//! had, so the result is the most likely text.
 
-/// Which way a piece of text runs.
+/// The direction of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum Direction {
     Left,
     Right,
 }
 
-/// Whether there is a letter in it that is written from right to left.
+/// Whether a text contains a right-to-left letter.
 pub(super) fn is_in(text: &str) -> bool {
     text.chars().any(is_right_to_left)
 }
 
-/// The pieces of a line, given from left to right as they stand, in the order to read them.
+/// Reorders the pieces of a line from left-to-right display order to reading order.
 pub(super) fn in_reading_order(pieces: Vec<String>) -> Vec<String> {
-    let own: Vec<Option<Way>> = pieces.iter().map(|piece| way(piece)).collect();
-    let count = |way| own.iter().filter(|&&own| own == Some(way)).count();
-    let base = if count(Way::Left) >= count(Way::Right) { Way::Left } else { Way::Right };
-    let mut runs: Vec<(Way, Vec<String>)> = Vec::new();
-    for (piece, way) in pieces.into_iter().zip(settled(&own, base)) {
+    let own: Vec<Option<Direction>> = pieces.iter().map(|piece| direction(piece)).collect();
+    let count = |direction| own.iter().filter(|&&own| own == Some(direction)).count();
+    let base = if count(Direction::Left) >= count(Direction::Right) {
+        Direction::Left
+    } else {
+        Direction::Right
+    };
+    let mut runs: Vec<(Direction, Vec<String>)> = Vec::new();
+    for (piece, direction) in pieces.into_iter().zip(resolve_directions(&own, base)) {
         match runs.last_mut() {
-            Some((last, run)) if *last == way => run.push(piece),
-            _ => runs.push((way, vec![piece])),
+            Some((last, run)) if *last == direction => run.push(piece),
+            _ => runs.push((direction, vec![piece])),
         }
     }
-    for (way, run) in &mut runs {
-        if *way == Way::Left {
+    for (direction, run) in &mut runs {
+        if *direction == Direction::Left {
             run.reverse();
         }
     }
-    if base == Way::Left {
+    if base == Direction::Left {
         runs.reverse();
     }
     runs.into_iter().flat_map(|(_, run)| run).collect()
 }
 
-/// Every piece gets a way: spaces and points run with their neighbours where those agree, and with the
-/// line where they do not.
-fn settled(own: &[Option<Way>], base: Way) -> Vec<Way> {
-    let mut settled = Vec::with_capacity(own.len());
+/// Gives every piece a direction. Spaces and punctuation take that of their neighbours if those agree, and
+/// otherwise that of the line.
+fn resolve_directions(own: &[Option<Direction>], base: Direction) -> Vec<Direction> {
+    let mut resolved = Vec::with_capacity(own.len());
     let mut before = base;
-    for (at, way) in own.iter().enumerate() {
-        let way = way.unwrap_or_else(|| {
+    for (at, direction) in own.iter().enumerate() {
+        let direction = direction.unwrap_or_else(|| {
             let after = own.iter().skip(at).copied().flatten().next().unwrap_or(base);
             if before == after { before } else { base }
         });
-        before = way;
-        settled.push(way);
+        before = direction;
+        resolved.push(direction);
     }
-    settled
+    resolved
 }
 
-fn way(piece: &str) -> Option<Way> {
+fn direction(piece: &str) -> Option<Direction> {
     if is_in(piece) {
-        Some(Way::Left)
+        Some(Direction::Left)
     } else if piece.chars().any(char::is_alphanumeric) {
-        Some(Way::Right)
+        Some(Direction::Right)
     } else {
         None
     }
@@ -80,13 +84,13 @@ mod tests {
     }
 
     #[test]
-    fn letters_turn_and_numbers_do_not() {
+    fn letters_are_reversed_and_numbers_are_not() {
         assert_eq!(read(".4.5 גבא"), "אבג 4.5.");
         assert_eq!(read("דג בא"), "אב גד");
     }
 
     #[test]
-    fn a_word_inside_a_line_of_the_other_way_keeps_its_place() {
+    fn a_word_of_the_other_direction_keeps_its_position() {
         assert_eq!(read("the word גבא is here"), "the word אבג is here");
         assert_eq!(read("וה pdf דגבא"), "אבגד pdf הו");
     }

@@ -1,4 +1,4 @@
-//! Pictures as they come.
+//! Valid, invalid and hostile images.
 
 use std::io::Cursor;
 
@@ -14,7 +14,7 @@ fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
     bytes
 }
 
-/// Left half white, right half black.
+/// The left half is white, the right half black.
 fn halves(width: u32, height: u32) -> DynamicImage {
     let shade = |x| if x < width / 2 { 255 } else { 0 };
     image::RgbImage::from_fn(width, height, |x, _| image::Rgb([shade(x); 3])).into()
@@ -29,7 +29,7 @@ fn noise(side: u32) -> DynamicImage {
     .into()
 }
 
-/// A JPEG with a note that it is to be turned, as cameras write it.
+/// A JPEG with an orientation tag, as cameras write it.
 fn turned(jpeg: &[u8], orientation: u8) -> Vec<u8> {
     let mut exif = b"Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
     exif.extend([orientation, 0, 0, 0, 0, 0, 0]);
@@ -38,7 +38,7 @@ fn turned(jpeg: &[u8], orientation: u8) -> Vec<u8> {
 }
 
 #[test]
-fn what_fits_is_given_as_it_is() {
+fn an_image_that_fits_is_unchanged() {
     for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP] {
         let bytes = encoded(&halves(20, 10), format);
         let Some(Kind::Picture(media_type)) = kind_of(&bytes) else { panic!("{format:?}") };
@@ -49,7 +49,7 @@ fn what_fits_is_given_as_it_is() {
 }
 
 #[test]
-fn what_is_too_large_is_made_smaller_and_keeps_its_shape() {
+fn a_large_image_is_scaled_down_in_proportion() {
     let picture = picture(&encoded(&halves(1000, 100), ImageFormat::Png), LIMITS).unwrap();
     assert_eq!((picture.original, picture.shown), ((1000, 100), (200, 20)));
     let again = image::load_from_memory(&picture.remade.unwrap()).unwrap().to_luma8();
@@ -57,7 +57,7 @@ fn what_is_too_large_is_made_smaller_and_keeps_its_shape() {
 }
 
 #[test]
-fn a_picture_lying_on_its_side_is_turned_upright() {
+fn a_rotated_image_is_turned_upright() {
     let jpeg = turned(&encoded(&halves(64, 32), ImageFormat::Jpeg), 6);
     let picture = picture(&jpeg, LIMITS).unwrap();
     assert!(picture.turned && picture.remade.is_some());
@@ -67,13 +67,13 @@ fn a_picture_lying_on_its_side_is_turned_upright() {
 }
 
 #[test]
-fn a_format_that_models_do_not_take_becomes_one_that_they_do() {
+fn an_unsupported_format_is_converted() {
     let picture = picture(&encoded(&halves(20, 10), ImageFormat::Bmp), LIMITS).unwrap();
     assert_eq!((picture.format.media_type(), picture.shown), ("image/png", (20, 10)));
 }
 
 #[test]
-fn noise_is_made_to_fit_the_bytes_too() {
+fn noise_is_compressed_to_the_byte_limit() {
     let picture = picture(&encoded(&noise(400), ImageFormat::Png), LIMITS).unwrap();
     let bytes = picture.remade.unwrap().len();
     assert!(bytes <= LIMITS.bytes, "{bytes}");
@@ -81,7 +81,7 @@ fn noise_is_made_to_fit_the_bytes_too() {
 }
 
 #[test]
-fn what_is_broken_or_lies_is_an_error() {
+fn invalid_images_are_errors() {
     let whole = encoded(&noise(50), ImageFormat::Png);
     let half = whole[..whole.len() / 2].to_vec();
     assert!(matches!(picture(&half, LIMITS), Err(ImageError::Broken(_))));
@@ -95,7 +95,7 @@ fn what_is_broken_or_lies_is_an_error() {
 
 proptest! {
     #[test]
-    fn damaged_pictures_do_no_harm(
+    fn damaged_images_do_not_panic(
         format in prop::sample::select(vec![
             ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP, ImageFormat::Bmp,
         ]),

@@ -1,4 +1,4 @@
-//! Files that are not text, as they come: made by hand here, so that each shows one thing.
+//! Binary files, made by hand so that each shows one thing.
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 

@@ -1,6 +1,6 @@
-//! PDFs, byte by byte.
+//! Builds PDFs byte by byte.
 
-/// The objects of a file, of which the first is the catalogue and the second the page tree.
+/// The objects of a file. The first is the catalogue and the second the page tree.
 pub(crate) struct PdfMaker {
     objects: Vec<Vec<u8>>,
     pages: Vec<usize>,
@@ -11,25 +11,25 @@ impl PdfMaker {
         PdfMaker { objects: vec![Vec::new(), Vec::new()], pages: Vec::new() }
     }
 
-    /// Adds an object, and says its number.
+    /// Adds an object. Returns its number.
     pub(crate) fn object(&mut self, body: impl Into<Vec<u8>>) -> usize {
         self.objects.push(body.into());
         self.objects.len()
     }
 
-    /// Adds a stream with these entries in its dictionary.
+    /// Adds a stream with these dictionary entries.
     pub(crate) fn stream(&mut self, entries: &str, data: &[u8]) -> usize {
         let head = format!("<< {entries} /Length {} >>\nstream\n", data.len());
         self.object([head.as_bytes(), data, b"\nendstream"].concat())
     }
 
-    /// Adds a page with these entries, on a sheet of 600 by 800 points.
+    /// Adds a page of 600 by 800 points with these entries.
     pub(crate) fn page(&mut self, entries: &str) {
         let page = self.object(format!("<< /Type /Page /Parent 2 0 R {entries} >>"));
         self.pages.push(page);
     }
 
-    /// Adds a page that shows this content, with Helvetica as `F1`.
+    /// Adds a page with this content and Helvetica as `F1`.
     pub(crate) fn text_page(&mut self, content: &str) {
         let contents = self.stream("", content.as_bytes());
         self.page(&format!(
@@ -61,7 +61,7 @@ impl PdfMaker {
     }
 }
 
-/// A font that every reader has.
+/// A standard font.
 pub(crate) const HELVETICA: &str =
     "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>";
 
@@ -72,7 +72,7 @@ pub(crate) fn with_pages(contents: &[&str]) -> Vec<u8> {
     maker.finish()
 }
 
-/// Content that shows one line of text.
+/// Content with one line of text.
 pub(crate) fn shown(text: &str, x: u32, y: u32) -> String {
     format!("BT /F1 12 Tf {x} {y} Td ({text}) Tj ET\n")
 }

@@ -1,11 +1,11 @@
-//! The text of PDFs: ordinary, odd and hostile ones.
+//! The text of ordinary, unusual and hostile PDFs.
 
 use proptest::prelude::*;
 use toolcrib_media::{PdfError, PdfText, count_pdf_pages, read_pdf};
 
 use crate::make_pdf::{PdfMaker, shown, with_pages};
 
-/// 64 MiB of spaces, deflated twice and written in hexadecimal digits.
+/// 64 MiB of spaces, deflated twice and written as hexadecimal digits.
 const BOMB: &str = "\
     78DAEDDC2D6E02611080E16D0A8626144483C0AC25BD0086F44754578026D8269524B82E697A841E01C1019A\
     D4E2B8417F140740350D0AB22D7B8C6F9E478D1E3999BCB3EFED6A9EFD2BF2D743AFB36C6400000040E28AAF\
@@ -14,8 +14,8 @@ const BOMB: &str = "\
     00000040308201000000108B6000000000C4221800000000B1080600000040308201000000108B6000000000\
     C4B218F4F3E36340EBB79C5EDDD63300000022793FBB2C8B873FC4CBA05F>";
 
-/// Made with qpdf out of a file of [`with_pages`]. The first has an owner's password only: everybody may
-/// open it. The second, with AES, wants `secret`.
+/// Made with qpdf from a file of [`with_pages`]. The first has only an owner password, so it opens without
+/// one. The second, with AES, needs `secret`.
 const OPEN_TO_ALL: &[u8] = include_bytes!("../fixtures/encrypted-open-to-all.pdf");
 const NEEDS_PASSWORD: &[u8] = include_bytes!("../fixtures/encrypted-needs-password.pdf");
 
@@ -33,7 +33,7 @@ fn two_pages() -> Vec<u8> {
 }
 
 #[test]
-fn lines_and_pages_come_in_order() {
+fn lines_and_pages_are_in_order() {
     let text = read(two_pages());
     assert_eq!((text.page_count, text.cut), (2, false));
     assert_eq!((text.pages[0].number, text.pages[1].number), (1, 2));
@@ -42,7 +42,7 @@ fn lines_and_pages_come_in_order() {
 }
 
 #[test]
-fn pages_are_chosen_and_those_that_are_not_there_are_not() {
+fn existing_pages_are_selected() {
     let numbers = |range| -> Vec<u32> {
         let text = read_pdf(two_pages(), range, 1_000).unwrap();
         text.pages.iter().map(|page| page.number).collect()
@@ -55,7 +55,7 @@ fn pages_are_chosen_and_those_that_are_not_there_are_not() {
 }
 
 #[test]
-fn what_does_not_fit_is_left_out_by_whole_lines_and_told() {
+fn text_beyond_the_limit_is_cut_by_whole_lines_and_reported() {
     let text = read_pdf(two_pages(), 1..=2, 26).unwrap();
     assert_eq!(text.pages[1].text, "Second page");
     assert!(text.cut);
@@ -77,32 +77,32 @@ fn columns_are_read_one_after_the_other() {
 }
 
 #[test]
-fn words_are_told_apart_without_a_space_in_the_file() {
+fn words_are_separated_without_spaces_in_the_file() {
     let content = "BT /F1 12 Tf 50 700 Td [(two) -300 (wo) 20 (rds)] TJ 200 0 Td (column) Tj ET";
     assert_eq!(texts(with_pages(&[content])), ["two words\tcolumn"]);
 }
 
 #[test]
-fn bold_by_printing_twice_is_read_once() {
+fn text_printed_twice_for_bold_is_read_once() {
     let twice = shown("Bold", 50, 700) + "BT /F1 12 Tf 50.4 700 Td (Bold) Tj ET 2 Tr";
     let outlined = " BT 2 Tr /F1 12 Tf 50 600 Td (Filled and drawn) Tj ET";
     assert_eq!(texts(with_pages(&[&(twice + outlined)])), ["Bold\nFilled and drawn"]);
 }
 
 #[test]
-fn rotated_pages_and_lines_are_read_along_their_letters() {
+fn rotated_pages_and_lines_are_read_along_their_direction() {
     let content = "BT /F1 12 Tf 0 1 -1 0 300 100 Tm (up the page) Tj ET";
     assert_eq!(texts(with_pages(&[content])), ["up the page"]);
 }
 
 #[test]
-fn nobody_sees_what_is_off_the_page() {
+fn text_off_the_page_is_ignored() {
     let content = shown("seen", 50, 700) + &shown("unseen", 50, 900);
     assert_eq!(texts(with_pages(&[&content])), ["seen"]);
 }
 
 #[test]
-fn chinese_is_read_by_the_fonts_table() {
+fn chinese_is_read_by_the_fonts_unicode_table() {
     let table = "/CIDInit /ProcSet findresource begin begincmap\n\
         1 begincodespacerange <0000> <FFFF> endcodespacerange\n\
         2 beginbfchar <0001> <4F60> <0002> <597D> endbfchar endcmap end";
@@ -116,7 +116,7 @@ fn chinese_is_read_by_a_known_encoding() {
     assert_eq!(texts(composite("UniGB-UCS2-H", None, content)), ["你好"]);
 }
 
-/// A page in a font that is not in the file, with codes of two bytes.
+/// A page in a font that is not in the file, with two-byte codes.
 fn composite(encoding: &str, to_unicode: Option<&str>, content: &[u8]) -> Vec<u8> {
     let mut maker = PdfMaker::new();
     let table = to_unicode.map(|table| maker.stream("", table.as_bytes()));
@@ -169,14 +169,14 @@ fn a_scan_is_a_page_without_text() {
 }
 
 #[test]
-fn encrypted_files_open_where_no_password_is_needed() {
+fn encrypted_files_open_if_no_password_is_needed() {
     assert_eq!(texts(OPEN_TO_ALL.to_vec()), ["Behind an empty password"]);
     assert_eq!(read_pdf(NEEDS_PASSWORD.to_vec(), 1..=1, 100), Err(PdfError::Encrypted));
     assert_eq!(count_pdf_pages(NEEDS_PASSWORD.to_vec()), Err(PdfError::Encrypted));
 }
 
 #[test]
-fn what_is_no_pdf_is_told_from_what_is_broken() {
+fn other_files_are_distinguished_from_broken_pdfs() {
     assert_eq!(count_pdf_pages(Vec::new()), Err(PdfError::NotPdf));
     assert_eq!(count_pdf_pages(b"PK\x03\x04 a zip".to_vec()), Err(PdfError::NotPdf));
     let broken = count_pdf_pages(b"%PDF-1.7\nand nothing else".to_vec());
@@ -184,7 +184,7 @@ fn what_is_no_pdf_is_told_from_what_is_broken() {
 }
 
 #[test]
-fn a_table_of_objects_that_lies_is_made_anew() {
+fn a_wrong_object_table_is_rebuilt() {
     let file = String::from_utf8(two_pages()).unwrap();
     let (body, _) = file.rsplit_once("startxref").unwrap();
     let lying = format!("{body}startxref\n7\n%%EOF\n");
@@ -192,7 +192,7 @@ fn a_table_of_objects_that_lies_is_made_anew() {
 }
 
 #[test]
-fn of_a_truncated_file_the_pages_that_are_there_are_read() {
+fn the_remaining_pages_of_a_truncated_file_are_read() {
     let file = two_pages();
     let end = file.windows(6).position(|bytes| bytes == b"xref\n0").unwrap();
     assert_eq!(texts(file[..end].to_vec()), ["Hello, world", "Second page\nits end"]);
@@ -203,7 +203,7 @@ fn of_a_truncated_file_the_pages_that_are_there_are_read() {
 }
 
 #[test]
-fn nesting_without_end_does_not_overflow_the_stack() {
+fn deep_nesting_does_not_overflow_the_stack() {
     for (open, close) in [("[", "]"), ("<< /A ", ">>"), ("(", ")")] {
         let nested = open.repeat(30_000) + &close.repeat(30_000);
         let content = format!("{nested} TJ {}", shown("after", 50, 700));
@@ -216,7 +216,7 @@ fn nesting_without_end_does_not_overflow_the_stack() {
 }
 
 #[test]
-fn a_form_that_draws_itself_comes_to_an_end() {
+fn a_form_that_draws_itself_terminates() {
     let mut maker = PdfMaker::new();
     let resources = "/Resources << /XObject << /X 3 0 R >> >>";
     let form = maker.stream(
@@ -230,7 +230,7 @@ fn a_form_that_draws_itself_comes_to_an_end() {
 }
 
 #[test]
-fn a_stream_that_inflates_to_much_is_read_or_refused() {
+fn a_stream_that_inflates_a_lot_is_read_or_rejected() {
     let mut maker = PdfMaker::new();
     let filter = "/Filter [/ASCIIHexDecode /FlateDecode /FlateDecode]";
     let contents = maker.stream(filter, BOMB.as_bytes());
@@ -248,7 +248,7 @@ fn endless_text_is_cut() {
 }
 
 #[test]
-fn answers_go_through_serde() {
+fn results_survive_serialization() {
     let text = read(two_pages());
     let json = serde_json::to_string(&text).unwrap();
     assert_eq!(serde_json::from_str::<PdfText>(&json).unwrap(), text);
@@ -256,12 +256,12 @@ fn answers_go_through_serde() {
 
 proptest! {
     #[test]
-    fn random_bytes_are_an_answer(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
+    fn random_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..2_000)) {
         let _ = read_pdf([b"%PDF-1.4\n".to_vec(), bytes].concat(), 1..=3, 1_000);
     }
 
     #[test]
-    fn mutants_of_a_good_file_are_an_answer(
+    fn mutated_files_do_not_panic(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
     ) {
         let table = "begincmap 1 begincodespacerange <0000> <FFFF> endcodespacerange endcmap";

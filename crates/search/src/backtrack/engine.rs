@@ -1,4 +1,4 @@
-//! The side that matches. It is trusted with nothing: it may loop, run out of memory or crash.
+//! The matching side. It is not trusted: it may loop, run out of memory or crash.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Read, Write};
@@ -6,68 +6,69 @@ use std::time::{Duration, Instant};
 
 use fancy_regex::Regex;
 
-use super::wire::{self, Answer, Asked};
+use super::wire::{self, Request, Response};
 use crate::line_matches::line_around;
 
-/// Steps that may be taken back in one line. Where the pattern matches nowhere, each character of a line takes
-/// one or two, so this is enough for a line of a megabyte.
+/// Limit of backtracking steps in one line. If the pattern does not match, each character takes one or two
+/// steps, so this is enough for a line of a megabyte.
 const MAX_STEPS: usize = 4_000_000;
 
-/// Memory that a part of a pattern may take once it is compiled, and while it runs.
+/// Memory limit of a part of a pattern, compiled and while it runs.
 const MAX_COMPILED_BYTES: usize = 16 << 20;
 
-/// Instructions of a compiled pattern.
+/// Limit of instructions of a compiled pattern.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
 
-/// A line of so many bytes is reported before it is looked at, since it may take long.
-pub(super) const LONG_LINE: usize = 2 << 10;
+/// A line of this length is reported before it is searched, since it may take long.
+pub(super) const LONG_LINE_BYTES: usize = 2 << 10;
 
-/// Otherwise it is reported how far the work is when it has gone on for so long.
-const REPORT_EVERY: Duration = Duration::from_millis(5);
+/// Otherwise progress is reported at this interval.
+const REPORT_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Answers questions until there are no more: the work of the process behind [`crate::Process`].
+/// Serves requests until the input ends. This is the main loop of the process behind [`crate::Process`].
 pub fn answer_questions(input: &mut dyn Read, output: &mut dyn Write) -> io::Result<()> {
     let mut engine = Engine::default();
-    while engine.answer(input, output)? {}
+    while engine.serve_one(input, output)? {}
     Ok(())
 }
 
-/// The pattern that questions are about, once there is one.
+/// The compiled pattern, once there is one.
 #[derive(Debug, Default)]
 pub(super) struct Engine {
     regex: Option<Regex>,
 }
 
 impl Engine {
-    /// Answers the next question; says whether there was one.
-    pub(super) fn answer(
+    /// Serves the next request. Returns false at the end of the input.
+    pub(super) fn serve_one(
         &mut self,
         input: &mut dyn Read,
         output: &mut dyn Write,
     ) -> io::Result<bool> {
-        let Some(asked) = wire::read(input)? else { return Ok(false) };
+        let Some(request) = wire::read_request(input)? else { return Ok(false) };
         let output = BufWriter::new(output);
-        let mut report = Report { output, flushed: Instant::now(), each: false };
-        match asked {
-            Asked::Prepare { pattern } => match compile(&pattern) {
+        let mut writer = ResponseWriter { output, last_report: Instant::now(), every_line: false };
+        match request {
+            Request::Compile { pattern } => match compile(&pattern) {
                 Ok(compiled) => {
                     self.regex = Some(compiled);
-                    report.say(&Answer::Ready)?;
+                    writer.write(&Response::Ready)?;
                 }
-                Err(reason) => report.say(&Answer::Wrong(reason))?,
+                Err(reason) => writer.write(&Response::Invalid(reason))?,
             },
-            Asked::Look { multiline, is_careful, most, from, text } => {
-                report.each = is_careful;
+            Request::Search { multiline, report_every_line, max_matches, from, text } => {
+                writer.every_line = report_every_line;
                 if let Some(regex) = &self.regex {
-                    match multiline {
-                        true => over_lines(regex, &text, from, most, &mut report)?,
-                        false => line_by_line(regex, &text, from, most, &mut report)?,
+                    if multiline {
+                        over_lines(regex, &text, from, max_matches, &mut writer)?;
+                    } else {
+                        line_by_line(regex, &text, from, max_matches, &mut writer)?;
                     }
                 }
-                report.say(&Answer::Done)?;
+                writer.write(&Response::Done)?;
             }
         }
-        report.output.flush()?;
+        writer.output.flush()?;
         Ok(true)
     }
 }
@@ -87,25 +88,25 @@ fn line_by_line(
     regex: &Regex,
     text: &[u8],
     from: usize,
-    most: usize,
-    report: &mut Report<'_>,
+    max_matches: usize,
+    writer: &mut ResponseWriter<'_>,
 ) -> io::Result<()> {
     let (mut at, mut matches) = (from, 0);
-    while at < text.len() && matches < most {
+    while at < text.len() && matches < max_matches {
         let line = line_around(text, at);
-        report.at(at, line.end - at >= LONG_LINE)?;
+        writer.report_progress(at, line.end - at >= LONG_LINE_BYTES)?;
         at = line.end + 1;
         let bytes = &text[line.clone()];
-        let letters = Letters::of(bytes.strip_suffix(b"\r").unwrap_or(bytes));
-        match regex.find(&*letters.text) {
+        let lossy = LossyText::of(bytes.strip_suffix(b"\r").unwrap_or(bytes));
+        match regex.find(&*lossy.text) {
             Ok(None) => {}
             Ok(Some(found)) => {
                 matches += 1;
-                let place = |at: usize| line.start + letters.place(at);
+                let place = |at: usize| line.start + lossy.byte_offset(at);
                 let (start, end) = (place(found.start()), place(found.end()));
-                report.say(&Answer::Match { start, end })?;
+                writer.write(&Response::Match { start, end })?;
             }
-            Err(_) => report.say(&Answer::GaveUp(line.start))?,
+            Err(_) => writer.write(&Response::GaveUp(line.start))?,
         }
     }
     Ok(())
@@ -115,66 +116,67 @@ fn over_lines(
     regex: &Regex,
     text: &[u8],
     from: usize,
-    most: usize,
-    report: &mut Report<'_>,
+    max_matches: usize,
+    writer: &mut ResponseWriter<'_>,
 ) -> io::Result<()> {
-    let letters = Letters::of(text);
-    let text: &str = &letters.text;
-    let (mut at, mut matches) = (letters.offset(from), 0);
-    while matches < most
+    let lossy = LossyText::of(text);
+    let text: &str = &lossy.text;
+    let (mut at, mut matches) = (lossy.text_offset(from), 0);
+    while matches < max_matches
         && let Some(start) = (at..=text.len()).find(|&at| text.is_char_boundary(at))
     {
-        report.at(letters.place(start), false)?;
+        writer.report_progress(lossy.byte_offset(start), false)?;
         match regex.find_from_pos(text, start) {
             Ok(None) => return Ok(()),
             Ok(Some(found)) => {
                 matches += 1;
                 at = found.end().max(found.start() + 1);
-                let (start, end) = (letters.place(found.start()), letters.place(found.end()));
-                report.say(&Answer::Match { start, end })?;
+                let (start, end) =
+                    (lossy.byte_offset(found.start()), lossy.byte_offset(found.end()));
+                writer.write(&Response::Match { start, end })?;
             }
-            Err(_) => return report.say(&Answer::GaveUp(letters.place(start))),
+            Err(_) => return writer.write(&Response::GaveUp(lossy.byte_offset(start))),
         }
     }
     Ok(())
 }
 
-/// Bytes as letters, and where these stand in the bytes.
-struct Letters<'a> {
+/// Bytes as text with replacement characters, and a mapping between the offsets of both.
+struct LossyText<'a> {
     text: Cow<'a, str>,
-    /// Ends of what is no UTF-8, in the letters and in the bytes.
+    /// The end of each invalid sequence, in the text and in the bytes.
     broken: Vec<(usize, usize)>,
 }
 
-impl Letters<'_> {
-    fn of(bytes: &[u8]) -> Letters<'_> {
+impl LossyText<'_> {
+    fn of(bytes: &[u8]) -> LossyText<'_> {
         let text = String::from_utf8_lossy(bytes);
         let mut broken = Vec::new();
         if let Cow::Owned(_) = text {
-            let (mut in_letters, mut in_bytes) = (0, 0);
+            let (mut in_text, mut in_bytes) = (0, 0);
             for chunk in bytes.utf8_chunks() {
-                in_letters += chunk.valid().len();
+                in_text += chunk.valid().len();
                 in_bytes += chunk.valid().len();
                 if !chunk.invalid().is_empty() {
-                    in_letters += char::REPLACEMENT_CHARACTER.len_utf8();
+                    in_text += char::REPLACEMENT_CHARACTER.len_utf8();
                     in_bytes += chunk.invalid().len();
-                    broken.push((in_letters, in_bytes));
+                    broken.push((in_text, in_bytes));
                 }
             }
         }
-        Letters { text, broken }
+        LossyText { text, broken }
     }
 
-    /// The place in the bytes of a place in the letters.
-    fn place(&self, offset: usize) -> usize {
-        match self.broken.partition_point(|&(in_letters, _)| in_letters <= offset).checked_sub(1) {
+    /// The offset in the bytes for an offset in the text.
+    fn byte_offset(&self, offset: usize) -> usize {
+        match self.broken.partition_point(|&(in_text, _)| in_text <= offset).checked_sub(1) {
             None => offset,
             Some(last) => self.broken[last].1 + (offset - self.broken[last].0),
         }
     }
 
-    /// The place in the letters of a place in the bytes.
-    fn offset(&self, place: usize) -> usize {
+    /// The offset in the text for an offset in the bytes.
+    fn text_offset(&self, place: usize) -> usize {
         match self.broken.partition_point(|&(_, in_bytes)| in_bytes <= place).checked_sub(1) {
             None => place,
             Some(last) => self.broken[last].0 + (place - self.broken[last].1),
@@ -182,28 +184,27 @@ impl Letters<'_> {
     }
 }
 
-/// What is said to the process that asked.
-struct Report<'a> {
+/// Writes responses to the other process.
+struct ResponseWriter<'a> {
     output: BufWriter<&'a mut dyn Write>,
-    flushed: Instant,
-    /// Every line is reported.
-    each: bool,
+    last_report: Instant,
+    /// Report progress at every line.
+    every_line: bool,
 }
 
-impl Report<'_> {
-    /// Says how far the work is, if that is of use: because the next line may take long, or because it is
-    /// some time since it was said.
-    fn at(&mut self, at: usize, may_take_long: bool) -> io::Result<()> {
-        if !self.each && !may_take_long && self.flushed.elapsed() < REPORT_EVERY {
+impl ResponseWriter<'_> {
+    /// Reports progress if the next line may take long, or if the last report is some time ago.
+    fn report_progress(&mut self, at: usize, may_take_long: bool) -> io::Result<()> {
+        if !self.every_line && !may_take_long && self.last_report.elapsed() < REPORT_INTERVAL {
             return Ok(());
         }
-        Answer::At(at).write(&mut self.output)?;
+        Response::DecidedTo(at).write(&mut self.output)?;
         self.output.flush()?;
-        self.flushed = Instant::now();
+        self.last_report = Instant::now();
         Ok(())
     }
 
-    fn say(&mut self, answer: &Answer) -> io::Result<()> {
-        answer.write(&mut self.output)
+    fn write(&mut self, response: &Response) -> io::Result<()> {
+        response.write(&mut self.output)
     }
 }

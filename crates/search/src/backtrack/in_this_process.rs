@@ -1,4 +1,4 @@
-//! No process at all: for programs that trust their patterns, and for tests.
+//! Matching without a separate process, for programs that trust their patterns, and for tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,13 +7,12 @@ use super::engine::Engine;
 use super::{Process, Processes, Unanswered};
 use crate::deadline::Deadline;
 
-/// Matches in the thread that asks. Only the engine's bound on its steps holds here; nothing bounds time or
-/// memory.
+/// Matches in the calling thread. Only the engine's step limit applies. Time and memory are not limited.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InThisProcess;
 
 impl InThisProcess {
-    /// In the form in which patterns take it.
+    /// A shared handle, as patterns require it.
     pub fn shared() -> Arc<dyn Processes> {
         Arc::new(InThisProcess)
     }
@@ -33,14 +32,11 @@ impl Process for Engine {
         stop: &Deadline<'_>,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Unanswered> {
-        if stop.now() {
+        if stop.is_over() {
             return Err(Unanswered::Stopped);
         }
-        let mut answer = Vec::new();
-        let asked = self.answer(&mut question.concat().as_slice(), &mut answer);
-        match asked.is_ok() && take(&answer) {
-            true => Ok(()),
-            false => Err(Unanswered::Ended),
-        }
+        let mut response = Vec::new();
+        let served = self.serve_one(&mut question.concat().as_slice(), &mut response);
+        if served.is_ok() && take(&response) { Ok(()) } else { Err(Unanswered::Ended) }
     }
 }

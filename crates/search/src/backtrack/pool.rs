@@ -1,40 +1,40 @@
-//! The processes that match one pattern: one at least, and more as threads ask and as many as may run.
+//! The processes of one pattern: at least one, and more while threads need them, up to the maximum.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use super::wire::{self, Answer, Answers};
-use super::{Process, Processes, Unready};
+use super::wire::{self, Response, ResponseReader};
+use super::{CompileError, Process, Processes};
 use crate::deadline::Deadline;
 
-/// How long a wish to stop may go unseen.
-const GLANCE: Duration = Duration::from_millis(20);
+/// How often a waiting thread checks its deadline.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A pattern takes milliseconds to be compiled; to start a process may take longer where much else is done.
-const LONGEST_START: Duration = Duration::from_secs(10);
+/// Compiling takes milliseconds. Starting a process may take longer on a busy machine.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub(super) struct Pool {
     pattern: String,
     processes: Arc<dyn Processes>,
     state: Mutex<State>,
-    put_back: Condvar,
+    released: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    idle: Vec<Member>,
-    /// Those that are in use.
-    taken: usize,
+    idle: Vec<PooledProcess>,
+    /// Number of processes in use.
+    in_use: usize,
 }
 
-/// A process that has the pattern ready. A process may end with the thread that started it, so each thread
-/// uses its own first.
+/// A process that has compiled the pattern. A process may end with the thread that started it, so each thread
+/// prefers its own.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct PooledProcess {
     thread: ThreadId,
-    pub(super) process: Box<dyn Process>,
+    pub(super) connection: Box<dyn Process>,
 }
 
 impl Pool {
@@ -42,95 +42,95 @@ impl Pool {
         pattern: String,
         processes: Arc<dyn Processes>,
         stop: &Deadline<'_>,
-    ) -> Result<Pool, Unready> {
-        let (state, put_back) = (Mutex::default(), Condvar::new());
-        let pool = Pool { pattern, processes, state, put_back };
+    ) -> Result<Pool, CompileError> {
+        let (state, released) = (Mutex::default(), Condvar::new());
+        let pool = Pool { pattern, processes, state, released };
         let first = pool.start(Some(stop), stop)?;
         pool.state().idle.extend(first);
         Ok(pool)
     }
 
-    /// A process for this thread; nothing, if it is time to stop or there is none to be had.
-    pub(super) fn take(&self, stop: &Deadline<'_>) -> Option<Member> {
+    /// Returns a process for this thread. `None` if the deadline passed, or if none can be started.
+    pub(super) fn acquire(&self, stop: &Deadline<'_>) -> Option<PooledProcess> {
         let here = std::thread::current().id();
         let mut state = self.state();
         loop {
-            if stop.now() {
+            if stop.is_over() {
                 return None;
             }
-            let own = state.idle.iter().position(|member| member.thread == here);
+            let own = state.idle.iter().position(|process| process.thread == here);
             if let Some(own) = own {
-                state.taken += 1;
+                state.in_use += 1;
                 return Some(state.idle.swap_remove(own));
             }
-            // The last one waits until another search leaves it a process; others take one that is idle.
-            let is_last = state.idle.is_empty() && state.taken == 0;
-            state.taken += 1;
+            // If this pattern has no process, wait until another search frees one. Otherwise use an idle one.
+            let is_last = state.idle.is_empty() && state.in_use == 0;
+            state.in_use += 1;
             drop(state);
             let started = self.start(is_last.then_some(stop), stop);
             state = self.state();
             match started {
-                Ok(Some(member)) => return Some(member),
+                Ok(Some(process)) => return Some(process),
                 Ok(None) => {}
                 Err(_) if is_last => {
-                    state.taken -= 1;
+                    state.in_use -= 1;
                     return None;
                 }
                 Err(_) => {}
             }
-            if let Some(member) = state.idle.pop() {
-                return Some(member);
+            if let Some(process) = state.idle.pop() {
+                return Some(process);
             }
-            state.taken -= 1;
-            if state.taken > 0 {
-                let waited = self.put_back.wait_timeout(state, GLANCE);
+            state.in_use -= 1;
+            if state.in_use > 0 {
+                let waited = self.released.wait_timeout(state, POLL_INTERVAL);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
     }
 
-    /// Takes back a process that may be asked again.
-    pub(super) fn put_back(&self, member: Member) {
+    /// Returns a process that can be used again.
+    pub(super) fn release(&self, process: PooledProcess) {
         let mut state = self.state();
-        state.taken -= 1;
-        state.idle.push(member);
+        state.in_use -= 1;
+        state.idle.push(process);
         drop(state);
-        self.put_back.notify_one();
+        self.released.notify_one();
     }
 
-    /// Ends a process that may not.
-    pub(super) fn lose(&self, member: Member) {
-        drop(member);
-        self.state().taken -= 1;
-        self.put_back.notify_one();
+    /// Kills a process that cannot be used again.
+    pub(super) fn discard(&self, process: PooledProcess) {
+        drop(process);
+        self.state().in_use -= 1;
+        self.released.notify_one();
     }
 
-    /// Starts a process and makes the pattern ready in it; nothing, if as many run as may.
+    /// Starts a process and compiles the pattern in it. Returns `None` if the maximum number already run.
     fn start(
         &self,
         wait: Option<&Deadline<'_>>,
         stop: &Deadline<'_>,
-    ) -> Result<Option<Member>, Unready> {
-        let started = self.processes.start(wait).map_err(Unready::NoProcess)?;
+    ) -> Result<Option<PooledProcess>, CompileError> {
+        let started = self.processes.start(wait).map_err(CompileError::NoProcess)?;
         let Some(mut process) = started else { return Ok(None) };
-        let header = wire::prepare(&self.pattern).ok_or(Unready::TooLarge)?;
-        let (mut answers, mut answer) = (Answers::default(), None);
-        let asked = process.ask(
+        let header = wire::compile_header(&self.pattern).ok_or(CompileError::TooLarge)?;
+        let (mut responses, mut response) = (ResponseReader::default(), None);
+        let outcome = process.ask(
             [&header, self.pattern.as_bytes()],
-            LONGEST_START,
+            START_TIMEOUT,
             stop,
             &mut |bytes: &[u8]| {
-                answers.feed(bytes);
-                answer = answers.next();
-                answer.is_some()
+                responses.feed(bytes);
+                response = responses.next();
+                response.is_some()
             },
         );
-        match (asked, answer) {
-            (Ok(()), Some(Answer::Ready)) => {
-                Ok(Some(Member { thread: std::thread::current().id(), process }))
+        match (outcome, response) {
+            (Ok(()), Some(Response::Ready)) => {
+                Ok(Some(PooledProcess { thread: std::thread::current().id(), connection: process }))
             }
-            (Ok(()), Some(Answer::Wrong(reason))) => Err(Unready::Wrong(reason)),
-            _ => Err(Unready::TooLarge),
+            (Ok(()), Some(Response::Invalid(reason))) => Err(CompileError::Invalid(reason)),
+            _ => Err(CompileError::TooLarge),
         }
     }
 

@@ -1,61 +1,69 @@
-//! What the two processes say to each other: a question is a header and a text, an answer is a row of
-//! records of one size.
+//! The protocol between the two processes. A request is a header and a text. A response is a sequence of
+//! records of fixed size.
 
 use std::io::{self, Read, Write};
 
-/// What is asked of the process that matches.
+/// A request to search a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Question<'a> {
+pub(super) struct SearchRequest<'a> {
     pub(super) multiline: bool,
-    /// Every line is reported before it is looked at.
-    pub(super) is_careful: bool,
-    /// So many matches are enough.
-    pub(super) most: u64,
-    /// What comes before is decided.
+    /// Report progress at every line.
+    pub(super) report_every_line: bool,
+    /// Maximum number of matches.
+    pub(super) max_matches: u64,
+    /// Everything before this offset is decided.
     pub(super) from: usize,
     pub(super) text: &'a [u8],
 }
 
-const PREPARE: u8 = 0;
-const LOOK: u8 = 1;
+const COMPILE: u8 = 0;
+const SEARCH: u8 = 1;
 const MULTILINE: u8 = 1;
-const CAREFUL: u8 = 2;
+const REPORT_EVERY_LINE: u8 = 2;
 const HEADER_BYTES: usize = 14;
 
-impl Question<'_> {
-    /// The header; nothing, for a text that is too long to be asked about.
+impl SearchRequest<'_> {
+    /// The header. `None` if the text is too long for the protocol.
     pub(super) fn header(&self) -> Option<[u8; HEADER_BYTES]> {
-        let most = u32::try_from(self.most).unwrap_or(u32::MAX);
+        let max_matches = u32::try_from(self.max_matches).unwrap_or(u32::MAX);
         let (from, length) = (u32::try_from(self.from).ok()?, u32::try_from(self.text.len()).ok()?);
         let flags = if self.multiline { MULTILINE } else { 0 };
-        let flags = flags | if self.is_careful { CAREFUL } else { 0 };
-        Some(header(LOOK, flags, most, from, length))
+        let flags = flags | if self.report_every_line { REPORT_EVERY_LINE } else { 0 };
+        Some(header(SEARCH, flags, max_matches, from, length))
     }
 }
 
-/// The header of the question whether a pattern is one; its text is the pattern.
-pub(super) fn prepare(pattern: &str) -> Option<[u8; HEADER_BYTES]> {
-    Some(header(PREPARE, 0, 0, 0, u32::try_from(pattern.len()).ok()?))
+/// The header of a request to compile a pattern. The text of that request is the pattern.
+pub(super) fn compile_header(pattern: &str) -> Option<[u8; HEADER_BYTES]> {
+    Some(header(COMPILE, 0, 0, 0, u32::try_from(pattern.len()).ok()?))
 }
 
-fn header(kind: u8, flags: u8, most: u32, from: u32, length: u32) -> [u8; HEADER_BYTES] {
+fn header(kind: u8, flags: u8, max_matches: u32, from: u32, length: u32) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[0] = kind;
     header[1] = flags;
-    header[2..6].copy_from_slice(&most.to_le_bytes());
+    header[2..6].copy_from_slice(&max_matches.to_le_bytes());
     header[6..10].copy_from_slice(&from.to_le_bytes());
     header[10..].copy_from_slice(&length.to_le_bytes());
     header
 }
 
-/// A question as it arrives.
-pub(super) enum Asked {
-    Prepare { pattern: Vec<u8> },
-    Look { multiline: bool, is_careful: bool, most: usize, from: usize, text: Vec<u8> },
+/// A request as received.
+pub(super) enum Request {
+    Compile {
+        pattern: Vec<u8>,
+    },
+    Search {
+        multiline: bool,
+        report_every_line: bool,
+        max_matches: usize,
+        from: usize,
+        text: Vec<u8>,
+    },
 }
 
-/// Reads the next question; nothing, if there is none.
-pub(super) fn read(input: &mut dyn Read) -> io::Result<Option<Asked>> {
+/// Reads the next request. Returns `None` at the end of the input.
+pub(super) fn read_request(input: &mut dyn Read) -> io::Result<Option<Request>> {
     let mut header = [0; HEADER_BYTES];
     match input.read_exact(&mut header) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -65,61 +73,61 @@ pub(super) fn read(input: &mut dyn Read) -> io::Result<Option<Asked>> {
         let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
         u32::from_le_bytes(bytes) as usize
     };
-    let (most, from, length) = (number(2), number(6), number(10));
+    let (max_matches, from, length) = (number(2), number(6), number(10));
     let mut text = Vec::new();
     input.take(length as u64).read_to_end(&mut text)?;
     let flags = header[1];
     Ok(match header[0] {
-        PREPARE => Some(Asked::Prepare { pattern: text }),
-        _ => Some(Asked::Look {
+        COMPILE => Some(Request::Compile { pattern: text }),
+        _ => Some(Request::Search {
             multiline: flags & MULTILINE != 0,
-            is_careful: flags & CAREFUL != 0,
-            most,
+            report_every_line: flags & REPORT_EVERY_LINE != 0,
+            max_matches,
             from: from.min(text.len()),
             text,
         }),
     })
 }
 
-/// What the process that matches answers. Places are bytes of the text.
+/// A record of a response. Positions are byte offsets in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// The pattern is ready.
+pub(super) enum Response {
+    /// The pattern is compiled.
     Ready,
-    /// The pattern is none, for this reason.
-    Wrong(String),
-    /// What comes before is decided.
-    At(usize),
+    /// The pattern is invalid, with the reason.
+    Invalid(String),
+    /// Everything before this offset is decided.
+    DecidedTo(usize),
     Match {
         start: usize,
         end: usize,
     },
-    /// The line at this place takes too many steps.
+    /// The line at this offset takes too many steps.
     GaveUp(usize),
-    /// This is all.
+    /// The response is complete.
     Done,
 }
 
 const RECORD_BYTES: usize = 9;
 
-/// So much of a reason is sent.
+/// A longer reason is cut.
 const MAX_REASON_BYTES: usize = 1_000;
 
-impl Answer {
+impl Response {
     pub(super) fn write(&self, output: &mut dyn Write) -> io::Result<()> {
         let number = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
         let (tag, first, second, reason) = match self {
-            Answer::Ready => (0, 0, 0, ""),
-            Answer::Wrong(reason) => {
+            Response::Ready => (0, 0, 0, ""),
+            Response::Invalid(reason) => {
                 let end = (0..=reason.len().min(MAX_REASON_BYTES))
                     .rfind(|&at| reason.is_char_boundary(at))
                     .unwrap_or(0);
                 (1, end, 0, &reason[..end])
             }
-            Answer::At(at) => (2, *at, 0, ""),
-            Answer::Match { start, end } => (3, *start, *end, ""),
-            Answer::GaveUp(at) => (4, *at, 0, ""),
-            Answer::Done => (5, 0, 0, ""),
+            Response::DecidedTo(at) => (2, *at, 0, ""),
+            Response::Match { start, end } => (3, *start, *end, ""),
+            Response::GaveUp(at) => (4, *at, 0, ""),
+            Response::Done => (5, 0, 0, ""),
         };
         let mut record = [tag; RECORD_BYTES];
         record[1..5].copy_from_slice(&number(first).to_le_bytes());
@@ -129,14 +137,14 @@ impl Answer {
     }
 }
 
-/// Answers out of bytes that come in pieces.
+/// Parses responses from bytes that arrive in pieces.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
+pub(super) struct ResponseReader {
     bytes: Vec<u8>,
     read: usize,
 }
 
-impl Answers {
+impl ResponseReader {
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         self.bytes.drain(..self.read);
         self.read = 0;
@@ -144,10 +152,10 @@ impl Answers {
     }
 }
 
-impl Iterator for Answers {
-    type Item = Answer;
+impl Iterator for ResponseReader {
+    type Item = Response;
 
-    fn next(&mut self) -> Option<Answer> {
+    fn next(&mut self) -> Option<Response> {
         let rest = self.bytes.get(self.read..)?;
         let record: &[u8; RECORD_BYTES] = rest.first_chunk()?;
         let number = |at: usize| {
@@ -155,19 +163,19 @@ impl Iterator for Answers {
         };
         let (first, second) = (number(1) as usize, number(5) as usize);
         let mut length = RECORD_BYTES;
-        let answer = match record[0] {
-            0 => Answer::Ready,
+        let response = match record[0] {
+            0 => Response::Ready,
             1 => {
                 let reason = rest.get(RECORD_BYTES..)?.get(..first.min(MAX_REASON_BYTES))?;
                 length += reason.len();
-                Answer::Wrong(String::from_utf8_lossy(reason).into_owned())
+                Response::Invalid(String::from_utf8_lossy(reason).into_owned())
             }
-            2 => Answer::At(first),
-            3 => Answer::Match { start: first, end: second },
-            4 => Answer::GaveUp(first),
-            _ => Answer::Done,
+            2 => Response::DecidedTo(first),
+            3 => Response::Match { start: first, end: second },
+            4 => Response::GaveUp(first),
+            _ => Response::Done,
         };
         self.read += length;
-        Some(answer)
+        Some(response)
     }
 }

@@ -1,4 +1,4 @@
-//! Reading files into the index.
+//! Builds the index from files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,137 +7,138 @@ use std::time::SystemTime;
 
 use toolcrib_fs::{ContentCache, TreeReader, WholeRead};
 
-use super::segment::{Builder, MAX_FILE_BYTES, Segment};
+use super::segment::{MAX_FILE_BYTES, Segment, SegmentBuilder};
 use super::segment_file;
-use super::snapshot::View;
-use super::{Index, MAX_OPEN};
-use crate::content_class::Nature;
+use super::snapshot::Snapshot;
+use super::{Index, MAX_OPEN_SEGMENTS};
+use crate::content_class::ContentClass;
 use crate::grep::Decoder;
-use crate::listing::{EntryOf, FileId, Listed};
+use crate::listing::{FileId, ListedDirectory, ListedKind};
 
-/// What is to be in the index.
-pub(crate) struct Work {
-    pub(crate) directories: Arc<Vec<Arc<Listed>>>,
-    pub(crate) letters: &'static dyn Decoder,
-    /// Whether what is read is kept for the next process.
-    pub(crate) is_kept: bool,
+/// The files to index.
+pub(crate) struct BuildInput {
+    pub(crate) directories: Arc<Vec<Arc<ListedDirectory>>>,
+    pub(crate) decoder: &'static dyn Decoder,
+    /// Whether segments are kept for later processes.
+    pub(crate) is_persistent: bool,
 }
 
-/// More threads would take the machine from whoever waits for it.
+/// More threads would slow down other work on the machine.
 const THREADS: usize = 2;
 
-/// So many files a thread takes at once: those of a directory are opened from it.
-const AT_ONCE: usize = 64;
+/// Number of files that a thread takes at once. Files of one directory are opened from the same descriptor.
+const BATCH_FILES: usize = 64;
 
-/// So many segments that are small are put together into larger ones; fewer are not worth reading again.
-const MANY_SMALL: usize = 8;
-const SMALL_CHUNKS: usize = 1_024;
+/// This many small segments are merged into larger ones. Fewer are not worth reading again.
+const MIN_SMALL_SEGMENTS: usize = 8;
+const SMALL_SEGMENT_CHUNKS: usize = 1_024;
 
-/// Brings the index up to what the files say now.
-pub(super) fn run(index: &Index, tree: &TreeReader, work: &Work) {
-    // Who keeps segments is alone with it; others have theirs in memory only.
-    let shelf = index.shelf.as_ref().filter(|_| work.is_kept);
-    let lock = shelf.and_then(|shelf| Some((shelf, shelf.lock()?)));
-    let shelf = lock.as_ref().map(|(shelf, _)| *shelf);
-    let survey = BuildProgress::of(index, tree, work);
+/// Updates the index to the current files.
+pub(super) fn run(index: &Index, tree: &TreeReader, work: &BuildInput) {
+    // A process that keeps segments holds the lock. Other processes keep theirs in memory.
+    let cache = index.cache.as_ref().filter(|_| work.is_persistent);
+    let lock = cache.and_then(|cache| Some((cache, cache.lock()?)));
+    let cache = lock.as_ref().map(|(cache, _)| *cache);
+    let plan = BuildPlan::new(index, tree, work);
     let next = AtomicUsize::new(0);
-    let read = || read(&Build { index, shelf, tree, work }, &survey.unknown, &next);
-    match survey.unknown.len() <= AT_ONCE {
-        true => read(),
-        false => std::thread::scope(|scope| {
+    let read = || read_files(&BuildContext { index, cache, tree, work }, &plan.unindexed, &next);
+    if plan.unindexed.len() <= BATCH_FILES {
+        read();
+    } else {
+        std::thread::scope(|scope| {
             (1..THREADS).for_each(|_| drop(scope.spawn(read)));
             read();
-        }),
+        });
     }
     if !index.stop.load(Ordering::Relaxed) {
-        let view = index.view();
-        index.publish(|view| view.without(&survey.outdated));
-        let gone = view.segments.iter().filter(|segment| survey.outdated.contains(&segment.serial));
-        if let Some(shelf) = shelf {
-            gone.filter_map(|segment| segment.kept.get()).for_each(|hash| shelf.remove(hash));
+        let snapshot = index.snapshot();
+        index.publish(|snapshot| snapshot.without(&plan.outdated));
+        let gone =
+            snapshot.segments.iter().filter(|segment| plan.outdated.contains(&segment.serial));
+        if let Some(cache) = cache {
+            gone.filter_map(|segment| segment.cache_hash.get()).for_each(|hash| cache.remove(hash));
         }
     }
 }
 
-/// What a thread that reads must know.
-struct Build<'a> {
+/// The inputs of a reading thread.
+struct BuildContext<'a> {
     index: &'a Index,
-    /// Where segments are kept for other processes.
-    shelf: Option<&'a ContentCache>,
+    /// Where segments are kept for later processes.
+    cache: Option<&'a ContentCache>,
     tree: &'a TreeReader,
-    work: &'a Work,
+    work: &'a BuildInput,
 }
 
-/// What a look at all stamps shows.
-struct BuildProgress {
-    /// Files that are not in the index, or in a segment that goes.
-    unknown: Vec<FileId>,
-    /// Segments that go.
+/// The result of comparing all stat fingerprints with the index.
+struct BuildPlan {
+    /// Files that are not indexed, or only in an outdated segment.
+    unindexed: Vec<FileId>,
+    /// Serials of the segments to remove.
     outdated: Vec<u32>,
 }
 
-impl BuildProgress {
-    fn of(index: &Index, tree: &TreeReader, work: &Work) -> BuildProgress {
-        let view = index.view();
-        let (mut unknown, mut known) = (Vec::new(), Vec::new());
+impl BuildPlan {
+    fn new(index: &Index, tree: &TreeReader, work: &BuildInput) -> BuildPlan {
+        let snapshot = index.snapshot();
+        let (mut unindexed, mut known) = (Vec::new(), Vec::new());
         for (at, listed) in work.directories.iter().enumerate() {
             if index.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let has_files = listed.entries.iter().any(|entry| entry.kind == EntryOf::File);
-            let directory = match listed.gone || !has_files {
-                true => continue,
-                false => tree.directory(&listed.path),
-            };
+            let has_files = listed.entries.iter().any(|entry| entry.kind == ListedKind::File);
+            let directory =
+                if listed.gone || !has_files { continue } else { tree.directory(&listed.path) };
             let Ok(directory) = directory else { continue };
             if !directory.is_local() {
                 continue;
             }
             for (entry_at, entry) in listed.entries.iter().enumerate() {
-                let Some(stamp) = (entry.kind == EntryOf::File)
+                let Some(stamp) = (entry.kind == ListedKind::File)
                     .then(|| directory.stamp_of(listed.name(*entry)))
                     .flatten()
                 else {
                     continue;
                 };
                 let file = FileId { directory: at as u32, entry: entry_at as u32 };
-                match view.find(&stamp) {
-                    Some(place) => known.push((file, place.serial)),
+                match snapshot.find(&stamp) {
+                    Some(position) => known.push((file, position.serial)),
                     None if stamp.size > MAX_FILE_BYTES => {}
-                    None => unknown.push(file),
+                    None => unindexed.push(file),
                 }
             }
         }
-        let outdated = outdated(&view, &known);
+        let outdated = outdated(&snapshot, &known);
         let again = known.iter().filter(|(_, serial)| outdated.contains(serial));
-        unknown.extend(again.map(|(file, _)| *file));
-        unknown.sort_unstable_by_key(|file| (file.directory, file.entry));
-        BuildProgress { unknown, outdated }
+        unindexed.extend(again.map(|(file, _)| *file));
+        unindexed.sort_unstable_by_key(|file| (file.directory, file.entry));
+        BuildPlan { unindexed, outdated }
     }
 }
 
-/// Segments that have mostly files which are not there any more, and small ones if they are many.
-fn outdated(view: &View, known: &[(FileId, u32)]) -> Vec<u32> {
+/// Segments of which most files are gone, and small segments if there are many.
+fn outdated(snapshot: &Snapshot, known: &[(FileId, u32)]) -> Vec<u32> {
     let mut alive: HashMap<u32, usize> = HashMap::new();
     known.iter().for_each(|(_, serial)| *alive.entry(*serial).or_default() += 1);
     let is_dead = |serial: u32, files: usize| alive.get(&serial).copied().unwrap_or(0) * 2 < files;
-    let small = view.segments.iter().filter(|segment| segment.chunk_count() < SMALL_CHUNKS);
-    let many_small = small.count() >= MANY_SMALL;
-    let goes = view.segments.iter().filter(|segment| {
+    let small =
+        snapshot.segments.iter().filter(|segment| segment.chunk_count() < SMALL_SEGMENT_CHUNKS);
+    let many_small = small.count() >= MIN_SMALL_SEGMENTS;
+    let goes = snapshot.segments.iter().filter(|segment| {
         is_dead(segment.serial, segment.files.len())
-            || (many_small && segment.chunk_count() < SMALL_CHUNKS)
+            || (many_small && segment.chunk_count() < SMALL_SEGMENT_CHUNKS)
     });
     goes.map(|segment| segment.serial).collect()
 }
 
-/// Reads one batch of files after the other, and puts a segment into the index as soon as it is full.
-fn read(build: &Build<'_>, files: &[FileId], next: &AtomicUsize) {
-    let Build { index, tree, work, .. } = build;
-    let mut builder = Builder::new(index.settings.chunk_bytes);
+/// Reads files in batches. Publishes a segment as soon as it is full.
+fn read_files(build: &BuildContext<'_>, files: &[FileId], next: &AtomicUsize) {
+    let BuildContext { index, tree, work, .. } = build;
+    let mut builder = SegmentBuilder::new(index.settings.chunk_bytes);
     let mut buffer = Vec::new();
     loop {
-        let start = next.fetch_add(AT_ONCE, Ordering::Relaxed);
-        let batch = files.iter().skip(start).take(AT_ONCE);
+        let start = next.fetch_add(BATCH_FILES, Ordering::Relaxed);
+        let batch = files.iter().skip(start).take(BATCH_FILES);
         if batch.len() == 0 {
             break;
         }
@@ -152,50 +153,50 @@ fn read(build: &Build<'_>, files: &[FileId], next: &AtomicUsize) {
             }
             let Some((_, directory)) = &open else { continue };
             let name = listed.name(listed.entries[file.entry as usize]);
-            // Before it is opened: whoever changes it later leaves a trace.
+            // Taken before the file is opened, so that a later change is detected.
             let now = SystemTime::now();
             if let Ok(WholeRead::Whole(stamp)) = directory.take(name, MAX_FILE_BYTES, &mut buffer)
                 && stamp.is_settled_at(now)
                 && stamp.size == buffer.len() as u64
             {
-                builder.add(stamp, Nature::of(&buffer, work.letters), &buffer);
+                builder.add(stamp, ContentClass::of(&buffer, work.decoder), &buffer);
             }
-            if builder.is_full() && !put(build, &mut builder) {
+            if builder.is_full() && !publish_segment(build, &mut builder) {
                 next.store(files.len(), Ordering::Relaxed);
                 return;
             }
         }
     }
     if !builder.is_empty() {
-        put(build, &mut builder);
+        publish_segment(build, &mut builder);
     }
 }
 
-/// Puts what was read into the index; answers whether there is room for more.
-fn put(build: &Build<'_>, builder: &mut Builder) -> bool {
+/// Publishes the segment that was built. Returns whether there is room for more.
+fn publish_segment(build: &BuildContext<'_>, builder: &mut SegmentBuilder) -> bool {
     let index = build.index;
     let segment = builder.finish(index.next_serial());
     let room = index.settings.max_bytes;
-    let full = (index.view().bytes() + segment.bytes()) as u64 > room;
+    let full = (index.snapshot().bytes() + segment.bytes()) as u64 > room;
     index.building().full = full;
     if !full {
-        let segment = match build.shelf {
-            Some(shelf) => keep(index, shelf, segment),
+        let segment = match build.cache {
+            Some(cache) => persist(index, cache, segment),
             None => segment,
         };
-        index.publish(|view| view.with([segment]));
+        index.publish(|snapshot| snapshot.with([segment]));
     }
     !full
 }
 
-/// Keeps a segment for the next process, if that can be.
-fn keep(index: &Index, shelf: &ContentCache, segment: Segment) -> Segment {
+/// Writes a segment to the cache for later processes, if possible.
+fn persist(index: &Index, cache: &ContentCache, segment: Segment) -> Segment {
     let Some(bytes) = segment_file::to_bytes(&segment, index.settings.chunk_bytes) else {
         return segment;
     };
-    let Ok(hash) = shelf.put(&bytes) else { return segment };
-    let _ = segment.kept.set(hash);
-    match shelf.open(&hash).filter(|_| index.view().segments.len() < MAX_OPEN) {
+    let Ok(hash) = cache.put(&bytes) else { return segment };
+    let _ = segment.cache_hash.set(hash);
+    match cache.open(&hash).filter(|_| index.snapshot().segments.len() < MAX_OPEN_SEGMENTS) {
         Some(file) => segment.with_lists_in(file, bytes.len()),
         None => segment,
     }

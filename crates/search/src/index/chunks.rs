@@ -1,32 +1,34 @@
-//! A text cut into chunks, at the ends of lines.
+//! Splits a text into chunks at line ends.
 //!
-//! A match within a line is within a chunk. Large generated files have every trigram somewhere, so as one
-//! piece they would be looked into for every question; their chunks are as telling as other files.
+//! A match within a line is within one chunk. Large generated files contain nearly every trigram, so as a
+//! whole they would be read for every pattern. Their chunks are as selective as other files.
 
 use std::ops::Range;
 
-/// So many bytes a chunk has, but for one with a longer line.
+/// Size of a chunk. A chunk with a longer line is larger.
 pub(crate) const CHUNK_BYTES: usize = 32 << 10;
 
-/// Cuts a text; one without a byte is one chunk too.
+/// Splits a text. An empty text is one chunk.
 pub(super) fn chunks(text: &[u8], size: usize) -> impl Iterator<Item = Range<usize>> {
     let mut next = Some(0);
     std::iter::from_fn(move || {
         let start = next?;
         let rest = &text[start..];
-        let end = match rest.len() <= size {
-            true => text.len(),
-            false => match memchr::memrchr(b'\n', &rest[..size]) {
+        let end = if rest.len() <= size {
+            text.len()
+        } else {
+            match memchr::memrchr(b'\n', &rest[..size]) {
                 Some(line_end) => start + line_end + 1,
                 None => memchr::memchr(b'\n', rest).map_or(text.len(), |end| start + end + 1),
-            },
+            }
         };
         next = (end < text.len()).then_some(end);
         Some(start..end)
     })
 }
 
-/// The bytes whose trigrams belong to a chunk: its own and two more, so that none is lost at a cut.
+/// The range whose trigrams belong to a chunk: the chunk and two more bytes, so that no trigram is lost at a
+/// boundary.
 pub(super) fn with_overlap(text: &[u8], chunk: &Range<usize>) -> Range<usize> {
     chunk.start..(chunk.end + 2).min(text.len())
 }
@@ -36,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_whole_lines_and_together_the_text() {
+    fn chunks_are_whole_lines_and_cover_the_text() {
         let ends = |text: &str| {
             let mut end = 0;
             let chunks = chunks(text.as_bytes(), 4).map(|chunk| {

@@ -1,71 +1,73 @@
-//! The lists of a segment, which are most of it: in memory, or in the file that it is kept in. The system has
-//! those at hand that are asked for, and lets them go when something else needs the room.
+//! The posting lists of a segment, which are most of its size. They are in memory, or in the file that the
+//! segment is kept in. The page cache then holds the lists in use.
 //!
-//! What is read from the file is compared with checksums that were taken while all of it was known to be
-//! right, at each read: a file that is damaged while it is in use must not make a search miss anything.
+//! Every read from the file is verified with checksums that were computed while the content was known to be
+//! right. A file that is damaged while in use must not make a search miss a match.
 
 use std::ops::Range;
 
 use toolcrib_fs::{CachedFile, ContentHash};
 
-/// So many bytes have a checksum together. Smaller blocks would be read no faster, and need more checksums.
-const BLOCK: usize = 4 << 10;
+/// Size of a block with one checksum. Smaller blocks would not be read faster, and need more checksums.
+const BLOCK_BYTES: usize = 4 << 10;
 
-/// All lists, one after the other.
+/// All lists, concatenated.
 #[derive(Debug)]
-pub(super) enum Lists {
-    Held(Vec<u8>),
-    Kept(Blocks),
+pub(super) enum PostingLists {
+    InMemory(Vec<u8>),
+    InFile(Blocks),
 }
 
-/// Bytes at the end of a file.
+/// A range at the end of a file.
 #[derive(Debug)]
 pub(super) struct Blocks {
     file: CachedFile,
-    /// Where they begin in the file.
+    /// Its offset in the file.
     start: u64,
     length: usize,
     checksums: Vec<ContentHash>,
 }
 
-impl Lists {
-    /// The same lists, read from the end of a file of so many bytes when they are needed.
-    pub(super) fn at_end_of(self, file: CachedFile, file_bytes: usize) -> Lists {
+impl PostingLists {
+    /// Reads the lists on demand from the end of `file`, which has `file_bytes` bytes.
+    pub(super) fn moved_to_file(self, file: CachedFile, file_bytes: usize) -> PostingLists {
         match self {
-            Lists::Held(bytes) => Lists::Kept(Blocks {
+            PostingLists::InMemory(bytes) => PostingLists::InFile(Blocks {
                 file,
                 start: file_bytes.saturating_sub(bytes.len()) as u64,
                 length: bytes.len(),
-                checksums: bytes.chunks(BLOCK).map(ContentHash::of).collect(),
+                checksums: bytes.chunks(BLOCK_BYTES).map(ContentHash::of).collect(),
             }),
-            kept => kept,
+            in_file => in_file,
         }
     }
 
     pub(super) fn len(&self) -> usize {
         match self {
-            Lists::Held(bytes) => bytes.len(),
-            Lists::Kept(blocks) => blocks.length,
+            PostingLists::InMemory(bytes) => bytes.len(),
+            PostingLists::InFile(blocks) => blocks.length,
         }
     }
 
-    /// Some of the bytes; nothing, if they cannot be read or are damaged.
+    /// Passes a range of the bytes to `look`. `None` if they cannot be read or are damaged.
     pub(super) fn with<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
         match self {
-            Lists::Held(bytes) => bytes.get(range).map(look),
-            Lists::Kept(blocks) => blocks.with(range, look),
+            PostingLists::InMemory(bytes) => bytes.get(range).map(look),
+            PostingLists::InFile(blocks) => blocks.with(range, look),
         }
     }
 }
 
 impl Blocks {
     fn with<T>(&self, range: Range<usize>, look: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let (first, end) =
-            (range.start / BLOCK, range.end.div_ceil(BLOCK).max(range.start / BLOCK));
-        let (from, to) = (first * BLOCK, (end * BLOCK).min(self.length));
+        let (first, end) = (
+            range.start / BLOCK_BYTES,
+            range.end.div_ceil(BLOCK_BYTES).max(range.start / BLOCK_BYTES),
+        );
+        let (from, to) = (first * BLOCK_BYTES, (end * BLOCK_BYTES).min(self.length));
         let mut bytes = vec![0; to.checked_sub(from)?];
         let is_read = self.file.read_at(self.start + from as u64, &mut bytes);
-        let found = bytes.chunks(BLOCK).map(ContentHash::of);
+        let found = bytes.chunks(BLOCK_BYTES).map(ContentHash::of);
         let is_whole = is_read && found.eq(self.checksums.get(first..end)?.iter().copied());
         let wanted = bytes.get(range.start - from..range.end.checked_sub(from)?)?;
         is_whole.then(|| look(wanted))

@@ -1,18 +1,18 @@
-//! In which chunks of a segment a trigram is, in few bytes.
+//! Encoding of one posting list: the chunks of a segment that contain a trigram.
 //!
-//! Gaps between one chunk and the next, Rice coded: of each gap the low bits as they are, and how often
-//! those overflow as ones ended by a zero. What is in most chunks is a bit for each instead. A list has no
-//! length of its own: it ends where its bytes end, filled up with ones.
+//! Gaps between chunks are Rice coded: the low bits of a gap are stored as they are, the high bits in unary,
+//! as ones followed by a zero. A dense list is a bitmap instead. A list stores no length: it ends with its
+//! bytes, padded with ones.
 
-use super::bits::Bits;
+use super::bits::BitSet;
 
-/// The first byte of a list that is a bit for each chunk; else it is how many low bits a gap has.
-const MAP: u8 = u8::MAX;
+/// First byte of a bitmap. Otherwise the first byte is the number of low bits of a gap.
+const BITMAP: u8 = u8::MAX;
 
-/// Appends a list: numbers below `all` that grow.
+/// Appends a list of ascending numbers below `all`.
 pub(super) fn encode(chunks: &[u16], all: usize, bytes: &mut Vec<u8>) {
     let start = bytes.len();
-    // Where ones are spread evenly, seven tenths of the mean is best.
+    // For evenly distributed chunks, seven tenths of the mean gap is optimal.
     let mean = all * 7 / 10 / chunks.len().max(1);
     let low = mean.max(1).ilog2();
     bytes.push(u8::try_from(low).unwrap_or(0));
@@ -21,14 +21,14 @@ pub(super) fn encode(chunks: &[u16], all: usize, bytes: &mut Vec<u8>) {
     for &chunk in chunks {
         let gap = u32::from(chunk) - next;
         next = u32::from(chunk) + 1;
-        writer.ones(gap >> low);
+        writer.put_unary(gap >> low);
         writer.put(gap & ((1 << low) - 1), low);
     }
     writer.end();
     let map_bytes = all.div_ceil(8);
     if bytes.len() - start > map_bytes + 1 {
         bytes.truncate(start);
-        bytes.push(MAP);
+        bytes.push(BITMAP);
         bytes.resize(start + 1 + map_bytes, 0);
         for &chunk in chunks {
             bytes[start + 1 + usize::from(chunk / 8)] |= 1 << (chunk % 8);
@@ -36,11 +36,11 @@ pub(super) fn encode(chunks: &[u16], all: usize, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Adds what a list has to a set.
-pub(super) fn decode(bytes: &[u8], into: &mut Bits) {
+/// Adds the numbers of a list to a set.
+pub(super) fn decode(bytes: &[u8], into: &mut BitSet) {
     let Some((&low, bytes)) = bytes.split_first() else { return };
-    if low == MAP {
-        return into.add_bytes(bytes);
+    if low == BITMAP {
+        return into.union_bytes(bytes);
     }
     let mut reader = Reader { bytes, at: 0 };
     let mut next = 0_usize;
@@ -68,8 +68,8 @@ impl Writer<'_> {
         }
     }
 
-    /// So many ones, and a zero.
-    fn ones(&mut self, mut many: u32) {
+    /// `many` ones and a zero.
+    fn put_unary(&mut self, mut many: u32) {
         while many >= 16 {
             self.put(0xffff, 16);
             many -= 16;
@@ -86,15 +86,15 @@ impl Writer<'_> {
 
 struct Reader<'a> {
     bytes: &'a [u8],
-    /// The next bit.
+    /// Position of the next bit.
     at: usize,
 }
 
 impl Reader<'_> {
-    /// So many bits are there at least, wherever they begin in a byte.
-    const SEEN: u32 = 57;
+    /// Number of bits that `bits` has at least, at any position in a byte.
+    const PEEK_BITS: u32 = 57;
 
-    /// The bits that come, the first the lowest; ones behind the end.
+    /// The next bits, the first one lowest, followed by ones after the end.
     fn bits(&self) -> u64 {
         let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
         let eight = rest.first_chunk().copied().unwrap_or_else(|| {
@@ -109,9 +109,9 @@ impl Reader<'_> {
         let mut high = 0_u32;
         let mut bits = self.bits();
         let mut ones = (!bits).trailing_zeros();
-        while ones >= Reader::SEEN {
-            high += Reader::SEEN;
-            self.at += Reader::SEEN as usize;
+        while ones >= Reader::PEEK_BITS {
+            high += Reader::PEEK_BITS;
+            self.at += Reader::PEEK_BITS as usize;
             if self.at >= self.bytes.len() * 8 {
                 return None;
             }
@@ -120,10 +120,8 @@ impl Reader<'_> {
         }
         high += ones;
         self.at += ones as usize + 1;
-        let value = match ones + 1 + low <= Reader::SEEN {
-            true => bits >> (ones + 1),
-            false => self.bits(),
-        };
+        let value =
+            if ones + 1 + low <= Reader::PEEK_BITS { bits >> (ones + 1) } else { self.bits() };
         self.at += low as usize;
         if self.at > self.bytes.len() * 8 || low > 16 {
             return None;
@@ -142,7 +140,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(
+        fn an_encoded_list_is_decoded_unchanged(
             chunks in prop::collection::btree_set(0_u16..5_000, 1..400),
             more in 1_usize..3_000,
         ) {
@@ -151,21 +149,21 @@ mod tests {
             let mut bytes = vec![7];
             encode(&list, all, &mut bytes);
             prop_assert!(bytes.len() <= all.div_ceil(8) + 2);
-            let mut bits = Bits::none(all);
+            let mut bits = BitSet::empty(all);
             decode(&bytes[1..], &mut bits);
             let read: BTreeSet<u16> =
-                (0..u16::try_from(all).unwrap()).filter(|at| bits.has(usize::from(*at))).collect();
+                (0..u16::try_from(all).unwrap()).filter(|at| bits.contains(usize::from(*at))).collect();
             prop_assert_eq!(read, chunks);
         }
 
         #[test]
-        fn rubbish_is_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            decode(&bytes, &mut Bits::none(1_000));
+        fn invalid_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            decode(&bytes, &mut BitSet::empty(1_000));
         }
     }
 
     #[test]
-    fn the_densest_and_the_rarest_are_small() {
+    fn the_densest_and_the_sparsest_lists_are_small() {
         let size = |chunks: Vec<u16>| {
             let mut bytes = Vec::new();
             encode(&chunks, 4_096, &mut bytes);

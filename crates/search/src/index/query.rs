@@ -1,226 +1,234 @@
-//! What an index makes of a pattern: which files cannot match.
+//! Evaluates a pattern against the index: which files cannot match.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::bits::Bits;
+use super::bits::BitSet;
 use super::segment::Segment;
-use super::snapshot::{IndexPosition, View};
-use crate::content_class::Nature;
+use super::snapshot::{IndexPosition, Snapshot};
+use crate::content_class::ContentClass;
 use crate::pattern::Pattern;
 use crate::trigram::Trigram;
 use crate::trigram_query::TrigramQuery;
 
-/// The answer of an index to one pattern.
+/// The index as seen by one pattern.
 #[derive(Debug)]
-pub(crate) struct Narrowed {
-    view: Arc<View>,
-    plan: TrigramQuery,
-    /// One for each segment, made when it is first asked for: often a page is full before all were.
+pub(crate) struct IndexQuery {
+    snapshot: Arc<Snapshot>,
+    query: TrigramQuery,
+    /// One for each segment, computed on first use. A page of results is often full before all segments are
+    /// needed.
     candidates: Vec<OnceLock<Candidates>>,
-    /// Whether files in other encodings are searched by their bytes.
+    /// Whether files that are not UTF-8 are searched by their bytes.
     ascii: bool,
     /// Whether a match is within one chunk.
     by_chunks: bool,
-    /// Larger files are not searched, which is to be said.
+    /// Larger files are not searched, which the reply must say.
     max_bytes: u64,
 }
 
 #[derive(Debug)]
 struct Candidates {
-    files: Bits,
-    /// Nothing to say, if matches go over lines.
-    chunks: Bits,
+    files: BitSet,
+    /// Empty if matches may span lines.
+    chunks: BitSet,
     /// The files that have no match.
-    without: Bits,
+    no_match: BitSet,
 }
 
-/// The files of an index that have no match, for asking about many of them.
-pub(crate) struct Sieve<'a> {
-    narrowed: &'a Narrowed,
-    /// The segment that was asked for last, since the next file is most likely of it too.
-    last: Option<(u32, Option<&'a Bits>)>,
+/// Looks up many files in turn.
+pub(crate) struct NoMatchLookup<'a> {
+    query: &'a IndexQuery,
+    /// The last segment, since the next file is most likely in it too.
+    last: Option<(u32, Option<&'a BitSet>)>,
 }
 
-impl Sieve<'_> {
-    /// Whether a file of the index has no match for sure.
-    pub(crate) fn is_without(&mut self, place: IndexPosition) -> bool {
-        let without = match self.last {
-            Some((serial, without)) if serial == place.serial => without,
-            _ => self.narrowed.without(place.serial),
+impl NoMatchLookup<'_> {
+    /// Whether a file certainly has no match.
+    pub(crate) fn has_no_match(&mut self, position: IndexPosition) -> bool {
+        let no_match = match self.last {
+            Some((serial, no_match)) if serial == position.serial => no_match,
+            _ => self.query.files_without_match(position.serial),
         };
-        self.last = Some((place.serial, without));
-        without.is_some_and(|files| files.has(place.file as usize))
+        self.last = Some((position.serial, no_match));
+        no_match.is_some_and(|files| files.contains(position.file as usize))
     }
 }
 
-/// What is known of a file without looking into it.
+/// The verdict of the index on a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileVerdict {
-    /// Nothing: it must be searched.
+    /// Nothing. The file must be searched.
     Unknown,
-    /// There is no match in it.
+    /// It has no match.
     NoMatch,
-    /// It is no text.
+    /// It is not text.
     Binary,
-    /// If there is a match, there is one in these parts.
+    /// Any match is in one of these parts.
     Within(Vec<Range<u64>>),
 }
 
-/// More of a file than this part of it is as soon read whole.
-const WORTH_PARTS: u64 = 2;
+/// The parts are read alone only if the file is at least this many times larger. Otherwise it is read whole.
+const PARTIAL_READ_FACTOR: u64 = 2;
 
-impl Narrowed {
-    /// What is known of files of up to so many bytes. Nothing, if the pattern says nothing about what it needs.
-    pub(super) fn new(view: Arc<View>, pattern: &Pattern, max_bytes: u64) -> Option<Narrowed> {
-        if pattern.plan.is_all() || view.segments.is_empty() {
+impl IndexQuery {
+    /// Prepares a query for files of at most `max_bytes`. `None` if the pattern requires no trigram or the
+    /// index is empty.
+    pub(super) fn new(
+        snapshot: Arc<Snapshot>,
+        pattern: &Pattern,
+        max_bytes: u64,
+    ) -> Option<IndexQuery> {
+        if pattern.trigram_query.is_all() || snapshot.segments.is_empty() {
             return None;
         }
-        let candidates = view.segments.iter().map(|_| OnceLock::new()).collect();
-        let (plan, by_chunks) = (pattern.plan.clone(), !pattern.multiline);
-        Some(Narrowed { view, plan, candidates, ascii: pattern.ascii, by_chunks, max_bytes })
+        let candidates = snapshot.segments.iter().map(|_| OnceLock::new()).collect();
+        let (query, by_chunks) = (pattern.trigram_query.clone(), !pattern.multiline);
+        Some(IndexQuery { snapshot, query, candidates, ascii: pattern.ascii, by_chunks, max_bytes })
     }
 
-    /// For asking about many files.
-    pub(crate) fn sieve(&self) -> Sieve<'_> {
-        Sieve { narrowed: self, last: None }
+    /// For looking up many files.
+    pub(crate) fn no_match_lookup(&self) -> NoMatchLookup<'_> {
+        NoMatchLookup { query: self, last: None }
     }
 
-    /// The files that it is about.
-    pub(crate) fn view(&self) -> &View {
-        &self.view
+    /// The snapshot that is queried.
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
     }
 
-    /// What is known of a file of the index.
-    pub(crate) fn verdict(&self, place: IndexPosition) -> FileVerdict {
-        let Some(at) = self.view.position(place.serial) else { return FileVerdict::Unknown };
-        let (segment, candidates) = (&self.view.segments[at], self.candidates(at));
-        let Some(file) = segment.files.get(place.file as usize) else {
+    /// The verdict on a file.
+    pub(crate) fn verdict(&self, position: IndexPosition) -> FileVerdict {
+        let Some(at) = self.snapshot.segment_index(position.serial) else {
+            return FileVerdict::Unknown;
+        };
+        let (segment, candidates) = (&self.snapshot.segments[at], self.candidates(at));
+        let Some(file) = segment.files.get(position.file as usize) else {
             return FileVerdict::Unknown;
         };
         if file.stamp.size > self.max_bytes {
             return FileVerdict::Unknown;
         }
-        match file.nature {
-            Nature::Odd => return FileVerdict::Unknown,
-            Nature::Binary => return FileVerdict::Binary,
-            Nature::Foreign if !self.ascii => return FileVerdict::Unknown,
-            Nature::Foreign | Nature::Plain => {}
+        match file.class {
+            ContentClass::NeedsDecoding => return FileVerdict::Unknown,
+            ContentClass::Binary => return FileVerdict::Binary,
+            ContentClass::NotUtf8 if !self.ascii => return FileVerdict::Unknown,
+            ContentClass::NotUtf8 | ContentClass::Plain => {}
         }
-        if !candidates.files.has(place.file as usize) {
+        if !candidates.files.contains(position.file as usize) {
             return FileVerdict::NoMatch;
         }
         if !self.by_chunks {
             return FileVerdict::Unknown;
         }
-        let wanted = segment.chunks_of(file).filter(|chunk| candidates.chunks.has(*chunk));
-        let parts: Vec<Range<u64>> = wanted.map(|chunk| segment.place_of(file, chunk)).collect();
+        let wanted = segment.chunks_of(file).filter(|chunk| candidates.chunks.contains(*chunk));
+        let parts: Vec<Range<u64>> = wanted.map(|chunk| segment.chunk_range(file, chunk)).collect();
         let bytes: u64 = parts.iter().map(|part| part.end.saturating_sub(part.start)).sum();
-        match bytes.saturating_mul(WORTH_PARTS) <= file.stamp.size {
-            true => FileVerdict::Within(parts),
-            false => FileVerdict::Unknown,
+        if bytes.saturating_mul(PARTIAL_READ_FACTOR) <= file.stamp.size {
+            FileVerdict::Within(parts)
+        } else {
+            FileVerdict::Unknown
         }
     }
     /// The files of a segment that have no match.
-    fn without(&self, serial: u32) -> Option<&Bits> {
-        Some(&self.candidates(self.view.position(serial)?).without)
+    fn files_without_match(&self, serial: u32) -> Option<&BitSet> {
+        Some(&self.candidates(self.snapshot.segment_index(serial)?).no_match)
     }
 
     fn candidates(&self, at: usize) -> &Candidates {
         self.candidates[at].get_or_init(|| {
-            let segment = &self.view.segments[at];
-            let mut asking = Asking { segment, by_chunks: self.by_chunks, grams: HashMap::new() };
-            let met = asking.meet(&self.plan);
-            let (files, chunks) = match self.by_chunks {
-                true => (files_of(segment, &met), met),
-                false => (met, Bits::none(0)),
+            let segment = &self.snapshot.segments[at];
+            let mut evaluation =
+                SegmentQuery { segment, by_chunks: self.by_chunks, grams: HashMap::new() };
+            let accepted = evaluation.evaluate(&self.query);
+            let (files, chunks) = if self.by_chunks {
+                (files_of(segment, &accepted), accepted)
+            } else {
+                (accepted, BitSet::empty(0))
             };
-            let mut without = segment.plain.clone();
+            let mut no_match = segment.plain.clone();
             if self.ascii {
-                without.add(&segment.foreign);
+                no_match.union(&segment.not_utf8);
             }
-            without.remove(&files);
+            no_match.subtract(&files);
             if segment.largest > self.max_bytes {
                 let files = segment.files.iter().enumerate();
                 let large = files.filter(|(_, file)| file.stamp.size > self.max_bytes);
-                large.for_each(|(at, _)| without.unset(at));
+                large.for_each(|(at, _)| no_match.clear(at));
             }
-            Candidates { files, chunks, without }
+            Candidates { files, chunks, no_match }
         })
     }
 }
 
-/// The files that have one of the chunks.
-fn files_of(segment: &Segment, chunks: &Bits) -> Bits {
-    let mut files = Bits::none(segment.files.len());
-    chunks.each(|chunk| {
-        if let Some(file) = segment.file_of.get(chunk) {
+/// The files that contain one of the chunks.
+fn files_of(segment: &Segment, chunks: &BitSet) -> BitSet {
+    let mut files = BitSet::empty(segment.files.len());
+    chunks.for_each(|chunk| {
+        if let Some(file) = segment.file_of_chunk.get(chunk) {
             files.set(usize::from(*file));
         }
     });
     files
 }
 
-/// One plan and one segment.
-struct Asking<'a> {
+/// The evaluation of one query on one segment.
+struct SegmentQuery<'a> {
     segment: &'a Segment,
-    /// Whether all that the plan needs must be in one chunk, or in one file.
+    /// Whether all required trigrams must be in one chunk. Otherwise they must be in one file.
     by_chunks: bool,
-    grams: HashMap<Trigram, Bits>,
+    grams: HashMap<Trigram, BitSet>,
 }
 
-impl Asking<'_> {
+impl SegmentQuery<'_> {
     fn count(&self) -> usize {
-        match self.by_chunks {
-            true => self.segment.chunk_count(),
-            false => self.segment.files.len(),
-        }
+        if self.by_chunks { self.segment.chunk_count() } else { self.segment.files.len() }
     }
 
-    fn meet(&mut self, plan: &TrigramQuery) -> Bits {
-        match plan {
-            TrigramQuery::All => Bits::all(self.count()),
+    fn evaluate(&mut self, query: &TrigramQuery) -> BitSet {
+        match query {
+            TrigramQuery::All => BitSet::full(self.count()),
             TrigramQuery::Gram(gram) => match self.grams.get(gram) {
                 Some(known) => known.clone(),
                 None => {
-                    let found = self.leaf(|segment, into| segment.add_gram(*gram, into));
+                    let found = self.lookup(|segment, into| segment.add_gram(*gram, into));
                     self.grams.insert(*gram, found.clone());
                     found
                 }
             },
-            TrigramQuery::Pair(pair) => self.leaf(|segment, into| segment.add_pair(*pair, into)),
-            TrigramQuery::Every(plans) => {
-                let mut met = Bits::all(self.count());
+            TrigramQuery::Pair(pair) => self.lookup(|segment, into| segment.add_pair(*pair, into)),
+            TrigramQuery::And(queries) => {
+                let mut accepted = BitSet::full(self.count());
                 // The rarest first: often nothing is left then.
-                let mut plans: Vec<&TrigramQuery> = plans.iter().collect();
-                plans.sort_by_cached_key(|plan| self.weight(plan));
-                for plan in plans {
-                    met.keep(&self.meet(plan));
-                    if met.is_empty() {
+                let mut queries: Vec<&TrigramQuery> = queries.iter().collect();
+                queries.sort_by_cached_key(|query| self.cost(query));
+                for query in queries {
+                    accepted.intersect(&self.evaluate(query));
+                    if accepted.is_empty() {
                         break;
                     }
                 }
-                met
+                accepted
             }
-            TrigramQuery::Any(plans) => {
-                let mut met = Bits::none(self.count());
-                plans.iter().for_each(|plan| met.add(&self.meet(plan)));
-                met
+            TrigramQuery::Or(queries) => {
+                let mut accepted = BitSet::empty(self.count());
+                queries.iter().for_each(|query| accepted.union(&self.evaluate(query)));
+                accepted
             }
         }
     }
 
-    /// The heavier, the more chunks there are to come.
-    fn weight(&self, plan: &TrigramQuery) -> usize {
-        match plan {
+    /// An estimate of the number of chunks that contain it.
+    fn cost(&self, query: &TrigramQuery) -> usize {
+        match query {
             TrigramQuery::Gram(gram) => self.segment.gram_bytes(*gram),
             _ => usize::MAX,
         }
     }
 
-    fn leaf(&self, add: impl FnOnce(&Segment, &mut Bits)) -> Bits {
-        let mut chunks = Bits::none(self.segment.chunk_count());
+    fn lookup(&self, add: impl FnOnce(&Segment, &mut BitSet)) -> BitSet {
+        let mut chunks = BitSet::empty(self.segment.chunk_count());
         add(self.segment, &mut chunks);
         if self.by_chunks { chunks } else { files_of(self.segment, &chunks) }
     }

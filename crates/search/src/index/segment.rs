@@ -1,226 +1,231 @@
-//! A part of the index that never changes: some files, their chunks, and where which trigram is.
+//! An immutable part of the index: files, their chunks, and a posting list for each trigram.
 
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use toolcrib_fs::{CachedFile, ContentHash, Stamp};
 
-use super::bits::Bits;
+use super::bits::BitSet;
 use super::chunks::{chunks, with_overlap};
-use super::posting_lists::Lists;
+use super::posting_lists::PostingLists;
 use super::postings;
-use crate::content_class::Nature;
-use crate::trigram::{self, GRAMS, PAIRS, Trigram};
+use crate::content_class::ContentClass;
+use crate::trigram::{self, PAIR_COUNT, TRIGRAM_COUNT, Trigram};
 
-/// What is known of some files.
+/// The index of some files.
 #[derive(Debug)]
 pub(super) struct Segment {
-    /// No two segments of an index have the same.
+    /// Unique within an index.
     pub(super) serial: u32,
-    pub(super) files: Vec<File>,
-    /// Where each chunk begins in its file.
-    starts: Vec<u32>,
-    /// By the first two bytes of a trigram, where those with that beginning are in `lasts`.
-    pairs: Vec<u32>,
+    pub(super) files: Vec<IndexedFile>,
+    /// Offset of each chunk in its file.
+    chunk_starts: Vec<u32>,
+    /// For each pair of bytes, the position in `last_bytes` of the trigrams that begin with it.
+    pair_offsets: Vec<u32>,
     /// The last byte of each trigram.
-    lasts: Vec<u8>,
-    /// Where the list of each ends in `lists`.
-    ends: Vec<u32>,
-    lists: Lists,
-    /// By what it is kept for the next process.
-    pub(super) kept: OnceLock<ContentHash>,
-    /// Which file each chunk is of.
-    pub(super) file_of: Vec<u16>,
-    /// Files that are known by their chunks: for every pattern, and for those of ASCII only.
-    pub(super) plain: Bits,
-    pub(super) foreign: Bits,
+    last_bytes: Vec<u8>,
+    /// The end of each trigram's list in `lists`.
+    list_ends: Vec<u32>,
+    lists: PostingLists,
+    /// The hash under which it is kept for later processes.
+    pub(super) cache_hash: OnceLock<ContentHash>,
+    /// The file of each chunk.
+    pub(super) file_of_chunk: Vec<u16>,
+    /// Files that are indexed by chunks: for every pattern, and for ASCII patterns only.
+    pub(super) plain: BitSet,
+    pub(super) not_utf8: BitSet,
     /// The size of the largest file.
     pub(super) largest: u64,
 }
 
-/// What a segment is made of, besides its files.
+/// The components of a segment, without its files.
 pub(super) struct Parts<'a> {
-    pub(super) starts: &'a [u32],
-    pub(super) pairs: &'a [u32],
-    pub(super) ends: &'a [u32],
-    pub(super) lasts: &'a [u8],
-    pub(super) lists: &'a Lists,
+    pub(super) chunk_starts: &'a [u32],
+    pub(super) pair_offsets: &'a [u32],
+    pub(super) list_ends: &'a [u32],
+    pub(super) last_bytes: &'a [u8],
+    pub(super) lists: &'a PostingLists,
 }
 
 /// A file as it was when it was read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct File {
+pub(super) struct IndexedFile {
     pub(super) stamp: Stamp,
-    pub(super) nature: Nature,
+    pub(super) class: ContentClass,
     first_chunk: u16,
     chunks: u16,
 }
 
-/// So many chunks a segment has, but for those of its last file.
+/// A segment has this many chunks, plus the remaining ones of its last file.
 const SEGMENT_CHUNKS: usize = 4_096;
 
-/// And so many trigrams, each counted once a chunk: what is compressed or drawn at random has a new one at
-/// each byte, and they are held in memory until the segment is finished.
+/// Limit of trigrams, each counted once in a chunk. Compressed or random content has a new one at each byte,
+/// and they are held in memory until the segment is finished.
 const SEGMENT_GRAMS: usize = 8 << 20;
 
-/// And so many files; some have no chunks.
+/// Limit of files. Some have no chunks.
 const SEGMENT_FILES: usize = 8_192;
 
 /// A larger file is not indexed.
 pub(super) const MAX_FILE_BYTES: u64 = 16 << 20;
 
-impl File {
-    pub(super) fn new(stamp: Stamp, nature: Nature, first_chunk: u16, chunks: u16) -> File {
-        File { stamp, nature, first_chunk, chunks }
+impl IndexedFile {
+    pub(super) fn new(
+        stamp: Stamp,
+        class: ContentClass,
+        first_chunk: u16,
+        chunks: u16,
+    ) -> IndexedFile {
+        IndexedFile { stamp, class, first_chunk, chunks }
     }
 }
 
 impl Segment {
-    /// From what it is made of, which holds together: [`Parts`] in their order.
+    /// Assembles a segment from consistent components: [`Parts`] in their order.
     pub(super) fn from_parts(
         serial: u32,
-        files: Vec<File>,
-        [starts, pairs, ends]: [Vec<u32>; 3],
-        lasts: Vec<u8>,
-        lists: Lists,
+        files: Vec<IndexedFile>,
+        [chunk_starts, pair_offsets, list_ends]: [Vec<u32>; 3],
+        last_bytes: Vec<u8>,
+        lists: PostingLists,
     ) -> Segment {
-        let mut file_of = vec![0; starts.len()];
-        let (mut plain, mut foreign) = (Bits::none(files.len()), Bits::none(files.len()));
+        let mut file_of_chunk = vec![0; chunk_starts.len()];
+        let (mut plain, mut not_utf8) = (BitSet::empty(files.len()), BitSet::empty(files.len()));
         for (at, file) in files.iter().enumerate() {
             let first = usize::from(file.first_chunk);
-            let chunks = &mut file_of[first..first + usize::from(file.chunks)];
+            let chunks = &mut file_of_chunk[first..first + usize::from(file.chunks)];
             chunks.fill(u16::try_from(at).unwrap_or(u16::MAX));
-            match file.nature {
-                Nature::Plain => plain.set(at),
-                Nature::Foreign => foreign.set(at),
-                Nature::Odd | Nature::Binary => {}
+            match file.class {
+                ContentClass::Plain => plain.set(at),
+                ContentClass::NotUtf8 => not_utf8.set(at),
+                ContentClass::NeedsDecoding | ContentClass::Binary => {}
             }
         }
         let largest = files.iter().map(|file| file.stamp.size).max().unwrap_or(0);
-        let kept = OnceLock::new();
+        let cache_hash = OnceLock::new();
         Segment {
             serial,
             files,
-            starts,
-            pairs,
-            lasts,
-            ends,
+            chunk_starts,
+            pair_offsets,
+            last_bytes,
+            list_ends,
             lists,
-            kept,
-            file_of,
+            cache_hash,
+            file_of_chunk,
             plain,
-            foreign,
+            not_utf8,
             largest,
         }
     }
 
     pub(super) fn parts(&self) -> Parts<'_> {
-        let Segment { starts, pairs, lasts, ends, lists, .. } = self;
-        Parts { starts, pairs, ends, lasts, lists }
+        let Segment { chunk_starts, pair_offsets, last_bytes, list_ends, lists, .. } = self;
+        Parts { chunk_starts, pair_offsets, list_ends, last_bytes, lists }
     }
 
-    /// The same, with its lists at the end of the file that it is kept in, of so many bytes.
+    /// Reads the lists from the end of the segment's file, which has `bytes` bytes.
     pub(super) fn with_lists_in(self, file: CachedFile, bytes: usize) -> Segment {
-        let lists = self.lists.at_end_of(file, bytes);
+        let lists = self.lists.moved_to_file(file, bytes);
         Segment { lists, ..self }
     }
 
-    /// How much it takes, in memory and in the file that it is kept in.
+    /// Its size in memory and in its file.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.files[..])
-            + size_of_val(&self.starts[..])
-            + size_of_val(&self.file_of[..])
-            + size_of_val(&self.pairs[..])
-            + size_of_val(&self.ends[..])
-            + self.lasts.len()
+            + size_of_val(&self.chunk_starts[..])
+            + size_of_val(&self.file_of_chunk[..])
+            + size_of_val(&self.pair_offsets[..])
+            + size_of_val(&self.list_ends[..])
+            + self.last_bytes.len()
             + self.lists.len()
     }
 
     pub(super) fn chunk_count(&self) -> usize {
-        self.starts.len()
+        self.chunk_starts.len()
     }
 
     /// The chunks of a file.
-    pub(super) fn chunks_of(&self, file: &File) -> Range<usize> {
+    pub(super) fn chunks_of(&self, file: &IndexedFile) -> Range<usize> {
         let first = usize::from(file.first_chunk);
         first..first + usize::from(file.chunks)
     }
 
-    /// Where a chunk is in its file.
-    pub(super) fn place_of(&self, file: &File, chunk: usize) -> Range<u64> {
-        let end = match chunk + 1 < self.chunks_of(file).end {
-            true => u64::from(self.starts[chunk + 1]),
-            false => file.stamp.size,
+    /// The range of a chunk in its file.
+    pub(super) fn chunk_range(&self, file: &IndexedFile, chunk: usize) -> Range<u64> {
+        let end = if chunk + 1 < self.chunks_of(file).end {
+            u64::from(self.chunk_starts[chunk + 1])
+        } else {
+            file.stamp.size
         };
-        u64::from(self.starts[chunk])..end
+        u64::from(self.chunk_starts[chunk])..end
     }
 
-    /// Adds the chunks that a trigram is in.
-    pub(super) fn add_gram(&self, gram: Trigram, into: &mut Bits) {
-        if let Some(at) = self.list_of(gram) {
+    /// Adds the chunks that contain a trigram.
+    pub(super) fn add_gram(&self, gram: Trigram, into: &mut BitSet) {
+        if let Some(at) = self.list_position(gram) {
             self.add_lists(at..at + 1, into);
         }
     }
 
-    /// How long the list of a trigram is: the longer, the more chunks it is in.
+    /// The length of a trigram's list: the longer, the more chunks contain the trigram.
     pub(super) fn gram_bytes(&self, gram: Trigram) -> usize {
-        self.list_of(gram).map_or(0, |at| self.place_of_lists(at..at + 1).len())
+        self.list_position(gram).map_or(0, |at| self.lists_range(at..at + 1).len())
     }
 
-    /// Adds the chunks that two bytes side by side are in.
-    pub(super) fn add_pair(&self, pair: u32, into: &mut Bits) {
-        self.add_lists(self.beginning_with(pair as usize), into);
+    /// Adds the chunks that contain a pair of bytes.
+    pub(super) fn add_pair(&self, pair: u32, into: &mut BitSet) {
+        self.add_lists(self.lists_starting_with(pair as usize), into);
     }
 
-    fn beginning_with(&self, pair: usize) -> Range<usize> {
-        self.pairs[pair] as usize..self.pairs[pair + 1] as usize
+    fn lists_starting_with(&self, pair: usize) -> Range<usize> {
+        self.pair_offsets[pair] as usize..self.pair_offsets[pair + 1] as usize
     }
 
-    fn list_of(&self, gram: Trigram) -> Option<usize> {
+    fn list_position(&self, gram: Trigram) -> Option<usize> {
         let (pair, last) = ((gram >> 7) as usize, (gram & 0x7f) as u8);
-        let range = self.beginning_with(pair);
-        Some(range.start + self.lasts[range].binary_search(&last).ok()?)
+        let range = self.lists_starting_with(pair);
+        Some(range.start + self.last_bytes[range].binary_search(&last).ok()?)
     }
 
-    /// Adds what some lists have, one after the other. If they cannot be read or are damaged, every chunk may
-    /// have it.
-    fn add_lists(&self, lists: Range<usize>, into: &mut Bits) {
-        let place = self.place_of_lists(lists.clone());
-        let all = self.lists.with(place.clone(), |bytes| {
+    /// Adds the chunks of consecutive lists. If the lists cannot be read or are damaged, adds every chunk.
+    fn add_lists(&self, lists: Range<usize>, into: &mut BitSet) {
+        let range = self.lists_range(lists.clone());
+        let all = self.lists.with(range.clone(), |bytes| {
             for at in lists {
-                let list = self.place_of_lists(at..at + 1);
-                postings::decode(&bytes[list.start - place.start..list.end - place.start], into);
+                let list = self.lists_range(at..at + 1);
+                postings::decode(&bytes[list.start - range.start..list.end - range.start], into);
             }
         });
         if all.is_none() {
-            into.add(&Bits::all(self.chunk_count()));
+            into.union(&BitSet::full(self.chunk_count()));
         }
     }
 
-    fn place_of_lists(&self, lists: Range<usize>) -> Range<usize> {
-        let end_of = |at: usize| if at == 0 { 0 } else { self.ends[at - 1] as usize };
+    fn lists_range(&self, lists: Range<usize>) -> Range<usize> {
+        let end_of = |at: usize| if at == 0 { 0 } else { self.list_ends[at - 1] as usize };
         end_of(lists.start)..end_of(lists.end)
     }
 }
 
-/// Reads files into a segment.
-pub(super) struct Builder {
+/// Builds a segment from files.
+pub(super) struct SegmentBuilder {
     chunk_bytes: usize,
-    files: Vec<File>,
-    starts: Vec<u32>,
-    /// The trigrams of each chunk, one after the other, and where they end.
+    files: Vec<IndexedFile>,
+    chunk_starts: Vec<u32>,
+    /// The trigrams of all chunks, concatenated, and the end of each chunk's trigrams.
     grams: Vec<Trigram>,
     gram_ends: Vec<u32>,
-    /// In which chunk each trigram was seen last; begins anew after so many as a byte can tell apart.
+    /// The chunk that last contained each trigram, modulo 256. Reset when `round` wraps around.
     seen: Vec<u8>,
     round: u8,
 }
 
-impl Builder {
-    pub(super) fn new(chunk_bytes: usize) -> Builder {
-        let (files, starts, grams, gram_ends) = Default::default();
-        let seen = vec![0; GRAMS];
-        Builder { chunk_bytes, files, starts, grams, gram_ends, seen, round: 0 }
+impl SegmentBuilder {
+    pub(super) fn new(chunk_bytes: usize) -> SegmentBuilder {
+        let (files, chunk_starts, grams, gram_ends) = Default::default();
+        let seen = vec![0; TRIGRAM_COUNT];
+        SegmentBuilder { chunk_bytes, files, chunk_starts, grams, gram_ends, seen, round: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -228,34 +233,36 @@ impl Builder {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.starts.len() >= SEGMENT_CHUNKS
+        self.chunk_starts.len() >= SEGMENT_CHUNKS
             || self.grams.len() >= SEGMENT_GRAMS
             || self.files.len() >= SEGMENT_FILES
     }
 
-    /// Takes a file. One that has too many chunks for a segment is as odd as one that is no plain text.
-    pub(super) fn add(&mut self, stamp: Stamp, nature: Nature, bytes: &[u8]) {
-        let first_chunk = u16::try_from(self.starts.len()).unwrap_or(u16::MAX);
-        let mut file = File { stamp, nature, first_chunk, chunks: 0 };
-        if matches!(nature, Nature::Plain | Nature::Foreign) {
+    /// Adds a file. A file with too many chunks for a segment is treated as `NeedsDecoding`.
+    pub(super) fn add(&mut self, stamp: Stamp, class: ContentClass, bytes: &[u8]) {
+        let first_chunk = u16::try_from(self.chunk_starts.len()).unwrap_or(u16::MAX);
+        let mut file = IndexedFile { stamp, class, first_chunk, chunks: 0 };
+        if matches!(class, ContentClass::Plain | ContentClass::NotUtf8) {
             let count = chunks(bytes, self.chunk_bytes).count();
-            match u16::try_from(self.starts.len() + count).is_ok() {
-                true => chunks(bytes, self.chunk_bytes).for_each(|chunk| self.chunk(bytes, chunk)),
-                false => file.nature = Nature::Odd,
+            if u16::try_from(self.chunk_starts.len() + count).is_ok() {
+                chunks(bytes, self.chunk_bytes).for_each(|chunk| self.add_chunk(bytes, chunk));
+            } else {
+                file.class = ContentClass::NeedsDecoding;
             }
-            file.chunks = u16::try_from(self.starts.len() - usize::from(first_chunk)).unwrap_or(0);
+            file.chunks =
+                u16::try_from(self.chunk_starts.len() - usize::from(first_chunk)).unwrap_or(0);
         }
         self.files.push(file);
     }
 
-    fn chunk(&mut self, bytes: &[u8], chunk: Range<usize>) {
-        self.starts.push(u32::try_from(chunk.start).unwrap_or(u32::MAX));
+    fn add_chunk(&mut self, bytes: &[u8], chunk: Range<usize>) {
+        self.chunk_starts.push(u32::try_from(chunk.start).unwrap_or(u32::MAX));
         self.round = self.round.wrapping_add(1);
         if self.round == 0 {
             self.seen.fill(0);
             self.round = 1;
         }
-        let Builder { grams, seen, round, .. } = self;
+        let SegmentBuilder { grams, seen, round, .. } = self;
         let mut take = |gram: Trigram| {
             let seen = &mut seen[gram as usize];
             if *seen != *round {
@@ -264,8 +271,8 @@ impl Builder {
             }
         };
         let text = &bytes[with_overlap(bytes, &chunk)];
-        trigram::each(text, &mut take);
-        // At the end of the file, two bytes are the beginning of a trigram as well.
+        trigram::for_each_trigram(text, &mut take);
+        // At the end of the file, the last two bytes begin a trigram as well.
         if chunk.end == bytes.len()
             && let [.., one, two] = text
         {
@@ -274,45 +281,53 @@ impl Builder {
         self.gram_ends.push(u32::try_from(self.grams.len()).unwrap_or(u32::MAX));
     }
 
-    /// What was taken, as a segment; this one is empty again.
+    /// Returns the segment and leaves the builder empty.
     pub(super) fn finish(&mut self, serial: u32) -> Segment {
-        let (files, starts) = (std::mem::take(&mut self.files), std::mem::take(&mut self.starts));
-        let (grams, ends) = (std::mem::take(&mut self.grams), std::mem::take(&mut self.gram_ends));
-        let (places, chunk_of) = sorted_by_gram(&grams, &ends);
+        let (files, chunk_starts) =
+            (std::mem::take(&mut self.files), std::mem::take(&mut self.chunk_starts));
+        let (grams, gram_ends) =
+            (std::mem::take(&mut self.grams), std::mem::take(&mut self.gram_ends));
+        let (starts_of, chunk_of) = sorted_by_gram(&grams, &gram_ends);
         drop(grams);
         let count = |list: &[u8]| u32::try_from(list.len()).unwrap_or(u32::MAX);
-        let mut pairs = Vec::with_capacity(PAIRS + 1);
-        let (mut lasts, mut ends, mut postings) = (Vec::new(), Vec::new(), Vec::new());
-        for gram in 0..GRAMS {
+        let mut pair_offsets = Vec::with_capacity(PAIR_COUNT + 1);
+        let (mut last_bytes, mut list_ends, mut postings) = (Vec::new(), Vec::new(), Vec::new());
+        for gram in 0..TRIGRAM_COUNT {
             if gram & 0x7f == 0 {
-                pairs.push(count(&lasts));
+                pair_offsets.push(count(&last_bytes));
             }
-            let list = &chunk_of[places[gram] as usize..places[gram + 1] as usize];
+            let list = &chunk_of[starts_of[gram] as usize..starts_of[gram + 1] as usize];
             if !list.is_empty() {
-                lasts.push((gram & 0x7f) as u8);
-                postings::encode(list, starts.len(), &mut postings);
-                ends.push(count(&postings));
+                last_bytes.push((gram & 0x7f) as u8);
+                postings::encode(list, chunk_starts.len(), &mut postings);
+                list_ends.push(count(&postings));
             }
         }
-        pairs.push(count(&lasts));
-        lasts.shrink_to_fit();
-        ends.shrink_to_fit();
+        pair_offsets.push(count(&last_bytes));
+        last_bytes.shrink_to_fit();
+        list_ends.shrink_to_fit();
         postings.shrink_to_fit();
-        Segment::from_parts(serial, files, [starts, pairs, ends], lasts, Lists::Held(postings))
+        Segment::from_parts(
+            serial,
+            files,
+            [chunk_starts, pair_offsets, list_ends],
+            last_bytes,
+            PostingLists::InMemory(postings),
+        )
     }
 }
 
-/// The chunks in the order of their trigrams, and where those of each trigram begin.
-fn sorted_by_gram(grams: &[Trigram], ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
-    let mut places = vec![0_u32; GRAMS + 1];
-    grams.iter().for_each(|gram| places[*gram as usize + 1] += 1);
-    for at in 0..GRAMS {
-        places[at + 1] += places[at];
+/// The chunks sorted by trigram, and the start of each trigram's chunks.
+fn sorted_by_gram(grams: &[Trigram], gram_ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
+    let mut starts_of = vec![0_u32; TRIGRAM_COUNT + 1];
+    grams.iter().for_each(|gram| starts_of[*gram as usize + 1] += 1);
+    for at in 0..TRIGRAM_COUNT {
+        starts_of[at + 1] += starts_of[at];
     }
-    let mut next = places.clone();
+    let mut next = starts_of.clone();
     let mut chunk_of = vec![0_u16; grams.len()];
     let mut start = 0;
-    for (chunk, &end) in ends.iter().enumerate() {
+    for (chunk, &end) in gram_ends.iter().enumerate() {
         let end = end as usize;
         for gram in &grams[start..end] {
             let next = &mut next[*gram as usize];
@@ -321,5 +336,5 @@ fn sorted_by_gram(grams: &[Trigram], ends: &[u32]) -> (Vec<u32>, Vec<u16>) {
         }
         start = end;
     }
-    (places, chunk_of)
+    (starts_of, chunk_of)
 }

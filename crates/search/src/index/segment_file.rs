@@ -1,102 +1,106 @@
-//! A segment as bytes, to be kept by a process for the next one.
+//! Serialization of a segment, kept for later processes.
 //!
-//! What is read is checked as if a stranger had written it: a segment that does not hold together is none.
+//! The input is validated as untrusted. An inconsistent segment is rejected.
 
 use std::ops::Range;
 
 use toolcrib_fs::Stamp;
 
-use super::posting_lists::Lists;
-use super::segment::{File, Segment};
-use crate::content_class::Nature;
-use crate::trigram::PAIRS;
+use super::posting_lists::PostingLists;
+use super::segment::{IndexedFile, Segment};
+use crate::content_class::ContentClass;
+use crate::trigram::PAIR_COUNT;
 
-/// What such bytes begin with. Another version may take another text for a binary, or cut other trigrams.
-const MARK: &[u8] = concat!("toolcrib index 1 of ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
+/// The header. Another version may classify texts or compute trigrams differently.
+const HEADER: &[u8] = concat!("toolcrib index 1 of ", env!("CARGO_PKG_VERSION"), "\n").as_bytes();
 
-/// One after the other: the mark, how large chunks are, how many of what, and then all of it, the lists at the end.
-/// Nothing, if they cannot be read.
+/// Writes the header, the chunk size, the counts, and then all components, with the posting lists at the end.
+/// `None` if the lists cannot be read.
 pub(super) fn to_bytes(segment: &Segment, chunk_bytes: usize) -> Option<Vec<u8>> {
-    let mut bytes = MARK.to_vec();
-    put(&mut bytes, chunk_bytes as u64);
+    let mut bytes = HEADER.to_vec();
+    push_number(&mut bytes, chunk_bytes as u64);
     let parts = segment.parts();
-    let counts = [segment.files.len(), parts.starts.len(), parts.lasts.len(), parts.lists.len()];
-    counts.iter().for_each(|count| put(&mut bytes, *count as u64));
+    let counts =
+        [segment.files.len(), parts.chunk_starts.len(), parts.last_bytes.len(), parts.lists.len()];
+    counts.iter().for_each(|count| push_number(&mut bytes, *count as u64));
     for file in &segment.files {
         let Stamp { identity, size, modified, changed, is_shared } = file.stamp;
-        [identity.0, identity.1, size].iter().for_each(|number| put(&mut bytes, *number));
+        [identity.0, identity.1, size].iter().for_each(|number| push_number(&mut bytes, *number));
         let times = [modified.0, modified.1, changed.0, changed.1];
-        times.iter().for_each(|time| put(&mut bytes, time.cast_unsigned()));
+        times.iter().for_each(|time| push_number(&mut bytes, time.cast_unsigned()));
         let Range { start, end } = segment.chunks_of(file);
-        let rest = [u64::from(is_shared), nature_number(file.nature), start as u64, end as u64];
-        rest.iter().for_each(|number| put(&mut bytes, *number));
+        let rest = [u64::from(is_shared), class_number(file.class), start as u64, end as u64];
+        rest.iter().for_each(|number| push_number(&mut bytes, *number));
     }
-    for list in [parts.starts, parts.pairs, parts.ends] {
+    for list in [parts.chunk_starts, parts.pair_offsets, parts.list_ends] {
         list.iter().for_each(|number| bytes.extend_from_slice(&number.to_le_bytes()));
     }
-    bytes.extend_from_slice(parts.lasts);
+    bytes.extend_from_slice(parts.last_bytes);
     parts.lists.with(0..parts.lists.len(), |lists| bytes.extend_from_slice(lists))?;
     Some(bytes)
 }
 
-/// A segment, if the bytes are one, of chunks of this size.
+/// Parses a segment. `None` if the bytes are invalid or have another chunk size.
 pub(super) fn from_bytes(bytes: &[u8], chunk_bytes: usize, serial: u32) -> Option<Segment> {
-    let mut rest = Rest(bytes.strip_prefix(MARK)?);
+    let mut rest = ByteReader(bytes.strip_prefix(HEADER)?);
     if rest.number()? != chunk_bytes as u64 {
         return None;
     }
     let counts = [rest.number()?, rest.number()?, rest.number()?, rest.number()?];
-    let [files, starts, grams, lists] = counts.map(|count| usize::try_from(count).ok());
-    let (files, starts, grams, lists) = (files?, starts?, grams?, lists?);
-    // No more is made room for than there is.
-    if [files, starts, grams, lists].iter().any(|count| *count > bytes.len()) {
+    let [files, chunk_starts, grams, lists] = counts.map(|count| usize::try_from(count).ok());
+    let (files, chunk_starts, grams, lists) = (files?, chunk_starts?, grams?, lists?);
+    // Never allocates more than the input can fill.
+    if [files, chunk_starts, grams, lists].iter().any(|count| *count > bytes.len()) {
         return None;
     }
     let mut all = Vec::with_capacity(files);
     for _ in 0..files {
-        all.push(file(&mut rest, starts)?);
+        all.push(read_file_entry(&mut rest, chunk_starts)?);
     }
-    let starts = rest.numbers(starts)?;
-    let pairs = rest.numbers(PAIRS + 1)?;
-    let ends = rest.numbers(grams)?;
-    let lasts = rest.take(grams)?.to_vec();
-    let lists = Lists::Held(rest.take(lists)?.to_vec());
-    let grow = |list: &[u32]| list.is_sorted();
-    let holds = rest.0.is_empty()
-        && grow(&pairs)
-        && pairs.first() == Some(&0)
-        && pairs.last().map(|last| *last as usize) == Some(lasts.len())
-        && grow(&ends)
-        && ends.last().map_or(0, |last| *last as usize) == lists.len();
-    holds.then(|| Segment::from_parts(serial, all, [starts, pairs, ends], lasts, lists))
+    let chunk_starts = rest.numbers(chunk_starts)?;
+    let pair_offsets = rest.numbers(PAIR_COUNT + 1)?;
+    let list_ends = rest.numbers(grams)?;
+    let last_bytes = rest.take(grams)?.to_vec();
+    let lists = PostingLists::InMemory(rest.take(lists)?.to_vec());
+    let is_ascending = |list: &[u32]| list.is_sorted();
+    let is_consistent = rest.0.is_empty()
+        && is_ascending(&pair_offsets)
+        && pair_offsets.first() == Some(&0)
+        && pair_offsets.last().map(|last| *last as usize) == Some(last_bytes.len())
+        && is_ascending(&list_ends)
+        && list_ends.last().map_or(0, |last| *last as usize) == lists.len();
+    is_consistent.then(|| {
+        Segment::from_parts(serial, all, [chunk_starts, pair_offsets, list_ends], last_bytes, lists)
+    })
 }
 
-fn file(rest: &mut Rest<'_>, chunks: usize) -> Option<File> {
+fn read_file_entry(rest: &mut ByteReader<'_>, chunks: usize) -> Option<IndexedFile> {
     let identity = (rest.number()?, rest.number()?);
     let size = rest.number()?;
     let modified = (rest.number()?.cast_signed(), rest.number()?.cast_signed());
     let changed = (rest.number()?.cast_signed(), rest.number()?.cast_signed());
     let is_shared = rest.number()? != 0;
     let stamp = Stamp { identity, size, modified, changed, is_shared };
-    let nature = NATURES.get(usize::try_from(rest.number()?).ok()?)?;
+    let class = CLASSES.get(usize::try_from(rest.number()?).ok()?)?;
     let (start, end) = (u16::try_from(rest.number()?).ok()?, u16::try_from(rest.number()?).ok()?);
-    let holds = start <= end && usize::from(end) <= chunks;
-    holds.then(|| File::new(stamp, *nature, start, end - start))
+    let is_consistent = start <= end && usize::from(end) <= chunks;
+    is_consistent.then(|| IndexedFile::new(stamp, *class, start, end - start))
 }
 
-const NATURES: [Nature; 4] = [Nature::Plain, Nature::Foreign, Nature::Odd, Nature::Binary];
+const CLASSES: [ContentClass; 4] =
+    [ContentClass::Plain, ContentClass::NotUtf8, ContentClass::NeedsDecoding, ContentClass::Binary];
 
-fn nature_number(nature: Nature) -> u64 {
-    NATURES.iter().position(|known| *known == nature).unwrap_or(2) as u64
+fn class_number(class: ContentClass) -> u64 {
+    CLASSES.iter().position(|known| *known == class).unwrap_or(2) as u64
 }
 
-fn put(bytes: &mut Vec<u8>, number: u64) {
+fn push_number(bytes: &mut Vec<u8>, number: u64) {
     bytes.extend_from_slice(&number.to_le_bytes());
 }
 
-struct Rest<'a>(&'a [u8]);
+struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Rest<'a> {
+impl<'a> ByteReader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -120,12 +124,12 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::bits::Bits;
-    use super::super::segment::Builder;
+    use super::super::bits::BitSet;
+    use super::super::segment::SegmentBuilder;
     use super::*;
 
     fn segment() -> Segment {
-        let mut builder = Builder::new(64);
+        let mut builder = SegmentBuilder::new(64);
         for at in 0..40 {
             let stamp = Stamp {
                 identity: (1, at),
@@ -135,19 +139,19 @@ mod tests {
                 is_shared: at % 2 == 0,
             };
             let text = format!("line {at}\n").repeat(20);
-            let nature = NATURES[usize::try_from(at).unwrap() % 4];
-            builder.add(stamp, nature, text.as_bytes());
+            let class = CLASSES[usize::try_from(at).unwrap() % 4];
+            builder.add(stamp, class, text.as_bytes());
         }
         builder.finish(7)
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_segment_is_read_as_written() {
         let (one, gram) = (segment(), crate::trigram::trigram(*b"ine"));
         let bytes = to_bytes(&one, 64).unwrap();
         let two = from_bytes(&bytes, 64, 9).unwrap();
         let chunks = |segment: &Segment| {
-            let mut bits = Bits::none(segment.chunk_count());
+            let mut bits = BitSet::empty(segment.chunk_count());
             segment.add_gram(gram, &mut bits);
             bits
         };
@@ -159,7 +163,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_changed_is_refused_or_harmless(at: usize, byte: u8, cut: usize) {
+        fn a_damaged_segment_is_rejected_or_harmless(at: usize, byte: u8, cut: usize) {
             static STORED: OnceLock<Vec<u8>> = OnceLock::new();
             let mut bytes = STORED.get_or_init(|| to_bytes(&segment(), 64).unwrap()).clone();
             let at = at % bytes.len();
@@ -168,8 +172,8 @@ mod tests {
                 bytes.truncate(cut % bytes.len());
             }
             if let Some(read) = from_bytes(&bytes, 64, 1) {
-                let mut bits = Bits::none(read.chunk_count());
-                (0..PAIRS).for_each(|pair| read.add_pair(pair as u32, &mut bits));
+                let mut bits = BitSet::empty(read.chunk_count());
+                (0..PAIR_COUNT).for_each(|pair| read.add_pair(pair as u32, &mut bits));
             }
         }
     }

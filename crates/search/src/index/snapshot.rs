@@ -1,22 +1,22 @@
-//! The index as it is at one moment, which serves a question from its beginning to its end.
+//! The index at one moment. A search uses one snapshot from beginning to end.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use toolcrib_fs::Stamp;
 
-use super::segment::{File, Segment};
+use super::segment::{IndexedFile, Segment};
 
-/// Segments, and which file is where. Files are known by what they are, not by their names: a file that has
-/// the stamp of one that was read says what that one said.
+/// Segments, and the position of each file. Files are identified by their stat fingerprint, not by their
+/// names: a file with an indexed fingerprint has the indexed content.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct View {
-    /// In the order of their serials.
+pub(crate) struct Snapshot {
+    /// In ascending order of serials.
     pub(super) segments: Vec<Arc<Segment>>,
-    places: HashMap<(u64, u64), IndexPosition>,
+    positions: HashMap<(u64, u64), IndexPosition>,
 }
 
-/// Where a file is in an index. It stays true as long as the segment is there.
+/// The position of a file in an index. It stays valid as long as its segment exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IndexPosition {
     pub(super) serial: u32,
@@ -24,11 +24,11 @@ pub(crate) struct IndexPosition {
 }
 
 impl IndexPosition {
-    /// So many bits a place takes.
+    /// Number of bits of a packed position.
     pub(crate) const BITS: u32 = 36;
     const FILE_BITS: u32 = 14;
 
-    /// As a number above 0; nothing, if it does not fit.
+    /// As a number above 0. `None` if it does not fit.
     pub(crate) fn packed(self) -> Option<u64> {
         let packed = u64::from(self.serial) << IndexPosition::FILE_BITS | u64::from(self.file);
         (self.serial > 0
@@ -45,58 +45,58 @@ impl IndexPosition {
     }
 }
 
-impl View {
-    /// The file that has this stamp, with all its bytes the same.
+impl Snapshot {
+    /// The position of the file with this stat fingerprint, and so with the same content.
     pub(crate) fn find(&self, stamp: &Stamp) -> Option<IndexPosition> {
-        let place = *self.places.get(&stamp.identity)?;
-        (self.file(place)?.stamp == *stamp).then_some(place)
+        let position = *self.positions.get(&stamp.identity)?;
+        (self.file(position)?.stamp == *stamp).then_some(position)
     }
 
-    /// What a file was when it was read; nothing, if it is not there any more.
-    pub(crate) fn stamp(&self, place: IndexPosition) -> Option<Stamp> {
-        Some(self.file(place)?.stamp)
+    /// The stat fingerprint of a file when it was read. `None` if its segment no longer exists.
+    pub(crate) fn stamp(&self, position: IndexPosition) -> Option<Stamp> {
+        Some(self.file(position)?.stamp)
     }
 
-    pub(super) fn file(&self, place: IndexPosition) -> Option<&File> {
-        let at = self.position(place.serial)?;
-        self.segments[at].files.get(place.file as usize)
+    pub(super) fn file(&self, position: IndexPosition) -> Option<&IndexedFile> {
+        let at = self.segment_index(position.serial)?;
+        self.segments[at].files.get(position.file as usize)
     }
 
-    /// Which of the segments has a serial.
-    pub(super) fn position(&self, serial: u32) -> Option<usize> {
+    /// The position of the segment with this serial.
+    pub(super) fn segment_index(&self, serial: u32) -> Option<usize> {
         self.segments.binary_search_by_key(&serial, |segment| segment.serial).ok()
     }
 
-    /// How many files are in it.
+    /// The number of files.
     pub(super) fn file_count(&self) -> usize {
-        self.places.len()
+        self.positions.len()
     }
 
     pub(super) fn bytes(&self) -> usize {
         let segments: usize = self.segments.iter().map(|segment| segment.bytes()).sum();
-        segments + self.places.capacity() * size_of::<((u64, u64), IndexPosition)>()
+        segments + self.positions.capacity() * size_of::<((u64, u64), IndexPosition)>()
     }
 
-    /// The same with further segments, whose files are known better than before, the later the better.
-    pub(super) fn with(&self, segments: impl IntoIterator<Item = Segment>) -> View {
-        let mut view = self.clone();
+    /// Adds segments. For a file that is in several segments, the last one wins.
+    pub(super) fn with(&self, segments: impl IntoIterator<Item = Segment>) -> Snapshot {
+        let mut snapshot = self.clone();
         for segment in segments {
             for (at, file) in segment.files.iter().enumerate() {
                 let file_at = u32::try_from(at).unwrap_or(u32::MAX);
-                let place = IndexPosition { serial: segment.serial, file: file_at };
-                view.places.insert(file.stamp.identity, place);
+                let position = IndexPosition { serial: segment.serial, file: file_at };
+                snapshot.positions.insert(file.stamp.identity, position);
             }
-            view.segments.push(Arc::new(segment));
+            snapshot.segments.push(Arc::new(segment));
         }
-        view.segments.sort_unstable_by_key(|segment| segment.serial);
-        view
+        snapshot.segments.sort_unstable_by_key(|segment| segment.serial);
+        snapshot
     }
 
-    /// The same without some segments and their files.
-    pub(super) fn without(&self, serials: &[u32]) -> View {
-        let mut view = self.clone();
-        view.segments.retain(|segment| !serials.contains(&segment.serial));
-        view.places.retain(|_, place| !serials.contains(&place.serial));
-        view
+    /// Removes segments and their files.
+    pub(super) fn without(&self, serials: &[u32]) -> Snapshot {
+        let mut snapshot = self.clone();
+        snapshot.segments.retain(|segment| !serials.contains(&segment.serial));
+        snapshot.positions.retain(|_, position| !serials.contains(&position.serial));
+        snapshot
     }
 }

@@ -1,4 +1,4 @@
-//! An index that is wrong, as none should ever be.
+//! The self-check with a wrong index.
 
 #![allow(clippy::disallowed_methods, reason = "tests lay out the files that are looked at")]
 
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use toolcrib_fs::{Root, RootMode, Workspace};
 
-use super::segment::Builder;
+use super::segment::SegmentBuilder;
 use super::*;
 use crate::backtrack::InThisProcess;
-use crate::content_class::Nature;
+use crate::content_class::ContentClass;
 use crate::deadline::Deadline;
 use crate::grep::{ChunkDecoder, Decoded, Decoder};
 use crate::pattern::PatternOptions;
@@ -40,25 +40,32 @@ fn an_index_that_misses_a_match_is_turned_off() {
     let start = Path::new("");
     let walked =
         walk(&Walk { tree: &tree, start, ignored: false, named: &[], own: &[], stop: &stop });
-    let work = || Work { directories: walked.directories.clone(), letters: &AsIs, is_kept: true };
+    let work = || BuildInput {
+        directories: walked.directories.clone(),
+        decoder: &AsIs,
+        is_persistent: true,
+    };
     let wanted =
         PatternOptions { pattern: "word", literal: true, ignore_case: false, multiline: false };
     let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).unwrap();
     let stamp = tree.stamp(Path::new("f")).unwrap();
 
-    for (said, is_right) in [("a word\n", true), ("nothing of it\n", false)] {
+    for (indexed_text, is_right) in [("a word\n", true), ("nothing of it\n", false)] {
         let index = Arc::new(Index::new(IndexSettings::default(), None));
-        let mut builder = Builder::new(CHUNK_BYTES);
-        builder.add(stamp, Nature::Plain, said.as_bytes());
-        index.publish(|view| view.with([builder.finish(1)]));
-        assert_eq!(index_self_check::cast(&index, &tree, &work(), &pattern).is_none(), is_right);
-        index.try_later(&tree, work(), &pattern);
+        let mut builder = SegmentBuilder::new(CHUNK_BYTES);
+        builder.add(stamp, ContentClass::Plain, indexed_text.as_bytes());
+        index.publish(|snapshot| snapshot.with([builder.finish(1)]));
+        assert_eq!(
+            index_self_check::find_missed_match(&index, &tree, &work(), &pattern).is_none(),
+            is_right
+        );
+        index.check_later(&tree, work(), &pattern);
         let until = Instant::now() + Duration::from_secs(20);
         while !is_right && index.status().off.is_none() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert_eq!(index.status().off.is_none(), is_right);
-        assert_eq!(index.narrow(&pattern, u64::MAX).is_some(), is_right);
+        assert_eq!(index.query(&pattern, u64::MAX).is_some(), is_right);
         assert_eq!((index.take_alarm().is_none(), index.take_alarm()), (is_right, None));
     }
 }

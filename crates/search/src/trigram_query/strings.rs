@@ -1,17 +1,17 @@
-//! A few strings.
+//! A small set of strings.
 
-/// Strings in order, at least one, at most [`MAX`].
+/// Sorted strings, at least one and at most [`MAX`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Strings(Vec<Vec<u8>>);
 
-/// More are too many: each is looked up.
+/// More strings are too many, since each is looked up.
 pub(super) const MAX: usize = 64;
 
-/// So many bytes they have together.
+/// Limit of the total length.
 const MAX_BYTES: usize = 64 << 10;
 
 impl Strings {
-    /// The empty one.
+    /// The set with only the empty string.
     pub(super) fn empty() -> Strings {
         Strings::one(b"")
     }
@@ -20,8 +20,8 @@ impl Strings {
         Strings(vec![string.to_vec()])
     }
 
-    /// Those that `make` makes, if there are not too many, and any at all.
-    pub(super) fn few(count: usize, make: impl FnOnce() -> Vec<Vec<u8>>) -> Option<Strings> {
+    /// The strings that `make` returns. `None` if there are none or too many.
+    pub(super) fn if_few(count: usize, make: impl FnOnce() -> Vec<Vec<u8>>) -> Option<Strings> {
         if count == 0 || count > MAX {
             return None;
         }
@@ -40,8 +40,8 @@ impl Strings {
         self.0.iter().map(Vec::as_slice)
     }
 
-    /// Each of these before each of those; nothing, if that is too much.
-    pub(super) fn times(&self, others: &Strings) -> Option<Strings> {
+    /// The concatenations of each string with each of `others`. `None` if they are too many.
+    pub(super) fn cross_product(&self, others: &Strings) -> Option<Strings> {
         let count = self.0.len() * others.0.len();
         let bytes = |strings: &Strings| strings.0.iter().map(Vec::len).max().unwrap_or(0);
         if count > MAX || count * (bytes(self) + bytes(others)) > MAX_BYTES {
@@ -51,23 +51,23 @@ impl Strings {
         Strings::of(pairs.map(|(one, two)| [one.as_slice(), two].concat()).collect())
     }
 
-    /// These and those; nothing, if that is too much.
-    pub(super) fn plus(&self, others: &Strings) -> Option<Strings> {
+    /// The union of both sets. `None` if it is too large.
+    pub(super) fn union(&self, others: &Strings) -> Option<Strings> {
         Strings::of(self.0.iter().chain(&others.0).cloned().collect())
     }
 
-    /// The first bytes of each.
-    pub(super) fn firsts(&self, bytes: usize) -> Strings {
+    /// The first bytes of each string.
+    pub(super) fn prefixes(&self, bytes: usize) -> Strings {
         Strings::cut(self.0.iter().map(|string| string[..bytes.min(string.len())].to_vec()))
     }
 
-    /// The last bytes of each.
-    pub(super) fn lasts(&self, bytes: usize) -> Strings {
+    /// The last bytes of each string.
+    pub(super) fn suffixes(&self, bytes: usize) -> Strings {
         let last = |string: &Vec<u8>| string[string.len() - bytes.min(string.len())..].to_vec();
         Strings::cut(self.0.iter().map(last))
     }
 
-    /// There are no more of them than there were, and they are no longer.
+    /// The result has no more strings than the input, and none is longer.
     fn cut(strings: impl Iterator<Item = Vec<u8>>) -> Strings {
         Strings::of(strings.collect()).unwrap_or_else(Strings::empty)
     }

@@ -1,5 +1,5 @@
-//! Every text in which a pattern matches meets its plan: against full scans, with patterns and texts that
-//! are made to meet often.
+//! Checks queries against full scans, with patterns and texts that match often: every matching text must be
+//! accepted.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,37 +13,37 @@ use crate::line_matches::{MatchOptions, find};
 use crate::pattern::{Pattern, PatternError, PatternOptions};
 use crate::trigram;
 
-/// The grams and pairs of a text, with the line's end that an index puts behind it.
-struct Has(BTreeSet<Trigram>);
+/// The trigrams of a text, with the line end that an index appends.
+struct TextTrigrams(BTreeSet<Trigram>);
 
-impl Has {
-    fn of(text: &[u8]) -> Has {
+impl TextTrigrams {
+    fn of(text: &[u8]) -> TextTrigrams {
         let mut grams = BTreeSet::new();
-        trigram::each(&[text, b"\n"].concat(), |gram| {
+        trigram::for_each_trigram(&[text, b"\n"].concat(), |gram| {
             grams.insert(gram);
         });
-        Has(grams)
+        TextTrigrams(grams)
     }
 
-    fn meets(&self, plan: &TrigramQuery) -> bool {
-        match plan {
+    fn accepts(&self, query: &TrigramQuery) -> bool {
+        match query {
             TrigramQuery::All => true,
             TrigramQuery::Gram(gram) => self.0.contains(gram),
             TrigramQuery::Pair(pair) => self.0.range(pair << 7..(pair + 1) << 7).next().is_some(),
-            TrigramQuery::Every(plans) => plans.iter().all(|plan| self.meets(plan)),
-            TrigramQuery::Any(plans) => plans.iter().any(|plan| self.meets(plan)),
+            TrigramQuery::And(queries) => queries.iter().all(|query| self.accepts(query)),
+            TrigramQuery::Or(queries) => queries.iter().any(|query| self.accepts(query)),
         }
     }
 }
 
-fn ready(pattern: &str, ignore_case: bool, multiline: bool) -> Option<Pattern> {
-    made(PatternOptions { pattern, literal: false, ignore_case, multiline }).ok()
+fn compiled(pattern: &str, ignore_case: bool, multiline: bool) -> Option<Pattern> {
+    compile(PatternOptions { pattern, literal: false, ignore_case, multiline }).ok()
 }
 
-fn made(wanted: PatternOptions<'_>) -> Result<Pattern, PatternError> {
+fn compile(options: PatternOptions<'_>) -> Result<Pattern, PatternError> {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
-    Pattern::new(wanted, &InThisProcess::shared(), &stop)
+    Pattern::new(options, &InThisProcess::shared(), &stop)
 }
 
 fn matches(pattern: &Pattern, text: &[u8]) -> bool {
@@ -52,9 +52,8 @@ fn matches(pattern: &Pattern, text: &[u8]) -> bool {
     find(pattern, text, MatchOptions::count(1), &stop).count > 0
 }
 
-/// Letters that have a second case, some of them beyond ASCII and of another length in bytes, and ends of
-/// lines.
-fn a_text() -> impl Strategy<Value = String> {
+/// Characters with case variants, some beyond ASCII and with another length in UTF-8, and line ends.
+fn any_text() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "a", "b", "c", "A", "B", "k", "K", "\u{212a}", "s", "S", "\u{17f}", "é", "É", "ß", "漢",
         "1", "_", " ", "\t", "\n", "\r\n", "(", "ab", "sk", "abc", "bcd", "cab", "ask",
@@ -62,8 +61,8 @@ fn a_text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// A pattern of any shape.
-pub(crate) fn a_pattern() -> impl Strategy<Value = String> {
+/// Patterns of any shape.
+pub(crate) fn any_pattern() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "a",
         "b",
@@ -124,62 +123,69 @@ pub(crate) fn a_pattern() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_text_that_matches_meets_the_plan(
-        pattern in a_pattern(),
+    fn a_matching_text_is_accepted_by_the_query(
+        pattern in any_pattern(),
         ignore_case: bool,
         multiline: bool,
         word: bool,
-        texts in prop::collection::vec(a_text(), 1..12),
+        texts in prop::collection::vec(any_text(), 1..12),
     ) {
         let pattern = if word { format!(r"\b(?:{pattern})\b") } else { pattern };
-        let Some(ready) = ready(&pattern, ignore_case, multiline) else { return Ok(()) };
+        let Some(compiled) = compiled(&pattern, ignore_case, multiline) else { return Ok(()) };
         for text in texts {
-            let met = Has::of(text.as_bytes()).meets(&ready.plan);
-            let found = matches(&ready, text.as_bytes());
-            prop_assert!(met || !found, "{pattern:?} -> {:?} {text:?}", ready.plan);
+            let accepted = TextTrigrams::of(text.as_bytes()).accepts(&compiled.trigram_query);
+            let found = matches(&compiled, text.as_bytes());
+            prop_assert!(accepted || !found, "{pattern:?} -> {:?} {text:?}", compiled.trigram_query);
         }
     }
 
     #[test]
-    fn a_piece_of_a_text_is_found_by_its_plan(text in a_text(), from in 0_usize..40, length in 1_usize..9, ignore_case: bool) {
+    fn a_substring_of_a_text_is_accepted_by_its_query(
+        text in any_text(),
+        from in 0_usize..40,
+        length in 1_usize..9,
+        ignore_case: bool,
+    ) {
         let piece: String = text.chars().skip(from).take(length).collect();
-        let wanted = PatternOptions { pattern: &piece, literal: true, ignore_case, multiline: true };
-        let ready = made(wanted).unwrap();
-        prop_assert!(Has::of(text.as_bytes()).meets(&ready.plan), "{:?}", ready.plan);
+        let options = PatternOptions { pattern: &piece, literal: true, ignore_case, multiline: true };
+        let compiled = compile(options).unwrap();
+        prop_assert!(TextTrigrams::of(text.as_bytes()).accepts(&compiled.trigram_query), "{:?}", compiled.trigram_query);
     }
 }
 
 #[test]
-fn plans_narrow_what_can_be_narrowed() {
-    let plan = |pattern: &str, ignore_case| ready(pattern, ignore_case, false).unwrap().plan;
+fn selective_patterns_have_selective_queries() {
+    let query =
+        |pattern: &str, ignore_case| compiled(pattern, ignore_case, false).unwrap().trigram_query;
     let gram = |text: &[u8; 3]| TrigramQuery::Gram(trigram::trigram(*text));
-    assert_eq!(plan("abc", false), gram(b"abc"));
-    assert_eq!(plan("abcd", false), TrigramQuery::Every(vec![gram(b"abc"), gram(b"bcd")]));
-    assert_eq!(plan("abc|bcd", false), TrigramQuery::Any(vec![gram(b"abc"), gram(b"bcd")]));
-    assert_eq!(plan("a.*bcd", false), gram(b"bcd"));
-    assert_eq!(plan("ab", false), TrigramQuery::Pair(trigram::trigram([0, b'a', b'b'])));
-    assert!(!plan("pm_resume", true).is_all() && !plan("[A-Z]+_RESUME", false).is_all());
-    assert!(!plan(r"=\s*~0", false).is_all() && !plan(r"\bword\b", false).is_all());
+    assert_eq!(query("abc", false), gram(b"abc"));
+    assert_eq!(query("abcd", false), TrigramQuery::And(vec![gram(b"abc"), gram(b"bcd")]));
+    assert_eq!(query("abc|bcd", false), TrigramQuery::Or(vec![gram(b"abc"), gram(b"bcd")]));
+    assert_eq!(query("a.*bcd", false), gram(b"bcd"));
+    assert_eq!(query("ab", false), TrigramQuery::Pair(trigram::trigram([0, b'a', b'b'])));
+    assert!(!query("pm_resume", true).is_all() && !query("[A-Z]+_RESUME", false).is_all());
+    assert!(!query(r"=\s*~0", false).is_all() && !query(r"\bword\b", false).is_all());
     for all in ["a", "a*", ".", r"\w{5}\s+\w{5}", "[A-Z]{3}", "(?:abc)?", "abc|.", "^$"] {
-        assert!(plan(all, false).is_all(), "{all}: {:?}", plan(all, false));
+        assert!(query(all, false).is_all(), "{all}: {:?}", query(all, false));
     }
 }
 
 #[test]
-fn plans_hold_for_texts_that_lack_what_they_need() {
-    let lacks = |pattern: &str, text: &str| {
-        !Has::of(text.as_bytes()).meets(&ready(pattern, false, false).unwrap().plan)
+fn a_text_without_required_trigrams_is_rejected() {
+    let rejects = |pattern: &str, text: &str| {
+        !TextTrigrams::of(text.as_bytes())
+            .accepts(&compiled(pattern, false, false).unwrap().trigram_query)
     };
-    assert!(lacks("PM_RESUME", "pm_resume PM_RESUM") && lacks("[A-Z]+_RESUME", "a_RESUME"));
-    assert!(lacks("abc|bcd", "ab cd") && lacks(r"=\s*~0", "= 0"));
+    assert!(rejects("PM_RESUME", "pm_resume PM_RESUM") && rejects("[A-Z]+_RESUME", "a_RESUME"));
+    assert!(rejects("abc|bcd", "ab cd") && rejects(r"=\s*~0", "= 0"));
 }
 
 #[test]
-fn a_plan_of_a_long_or_wild_pattern_is_made_quickly_and_small() {
-    fn size(plan: &TrigramQuery) -> usize {
-        match plan {
-            TrigramQuery::Every(plans) | TrigramQuery::Any(plans) => {
-                1 + plans.iter().map(size).sum::<usize>()
+fn the_query_of_a_large_pattern_is_small() {
+    fn size(query: &TrigramQuery) -> usize {
+        match query {
+            TrigramQuery::And(queries) | TrigramQuery::Or(queries) => {
+                1 + queries.iter().map(size).sum::<usize>()
             }
             _ => 1,
         }
@@ -193,8 +199,8 @@ fn a_plan_of_a_long_or_wild_pattern_is_made_quickly_and_small() {
         (classes, false),
         (nested, false),
     ] {
-        if let Some(ready) = ready(&pattern, ignore_case, false) {
-            assert!(size(&ready.plan) < 30_000, "{}", &pattern[..20]);
+        if let Some(compiled) = compiled(&pattern, ignore_case, false) {
+            assert!(size(&compiled.trigram_query) < 30_000, "{}", &pattern[..20]);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which lines match, against another engine that is asked line by line.
+//! Compares the matching lines with another engine that matches line by line.
 
 use std::borrow::Cow;
 use std::fs;
@@ -10,21 +10,21 @@ use toolcrib_search::{
     MatchOptions, Pattern, PatternOptions, Searched, ShownLine, grep,
 };
 
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
-struct Plain;
+struct PlainDecoder;
 
-impl Decoder for Plain {
+impl Decoder for PlainDecoder {
     fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
         Decoded::Text(bytes.into(), None)
     }
 
     fn pieces(&self, _beginning: &[u8]) -> Option<Box<dyn ChunkDecoder>> {
-        Some(Box::new(Plain))
+        Some(Box::new(PlainDecoder))
     }
 }
 
-impl ChunkDecoder for Plain {
+impl ChunkDecoder for PlainDecoder {
     fn encoding(&self) -> Option<&'static str> {
         None
     }
@@ -34,13 +34,13 @@ impl ChunkDecoder for Plain {
     }
 }
 
-/// How many hits, and the lines that are shown.
+/// The number of matches, and the lines that are shown.
 fn find(text: &str, pattern: &str, multiline: bool, keep: MatchOptions) -> (u64, Vec<ShownLine>) {
     let hits = find_in(text.as_bytes(), pattern, multiline, keep, 1 << 20).0;
     (hits.count, hits.lines)
 }
 
-/// What is found in a file that is held whole if it has no more than so many bytes.
+/// The matches in a file that is read whole if it has at most `max_bytes` bytes.
 fn find_in(
     text: &[u8],
     pattern: &str,
@@ -48,18 +48,18 @@ fn find_in(
     keep: MatchOptions,
     max_bytes: u64,
 ) -> (LineMatches, Searched) {
-    let grove = Grove::new();
-    fs::write(grove.path().join("f"), text).unwrap();
+    let tree_dir = TestTree::new();
+    fs::write(tree_dir.path().join("f"), text).unwrap();
     let listing = Listing::of_file("f".as_ref());
     let wanted = PatternOptions { pattern, literal: false, ignore_case: false, multiline };
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).unwrap();
     let search = Grep {
-        tree: &grove.tree,
+        tree: &tree_dir.tree,
         listing: &listing,
         pattern: &pattern,
-        letters: &Plain,
+        letters: &PlainDecoder,
         tables: None,
         max_bytes,
         named: true,
@@ -68,11 +68,11 @@ fn find_in(
     };
     let files = listing.choose(|_| true, |_| true);
     let mut found = LineMatches::default();
-    let looked = grep(&search, &files, |_, hits, _| {
+    let stats = grep(&search, &files, |_, hits, _| {
         found = hits;
         true
     });
-    (found, looked)
+    (found, stats)
 }
 
 const ALL: MatchOptions =
@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_lines_are_those_that_match_one_by_one(
+    fn the_matching_lines_equal_those_of_another_engine(
         text in "[abc \n]{0,60}",
         pattern in prop::sample::select(vec![
             "a", "ab", "a|b", "a.c", "^a", "c$", "^$", "a*", r"\bab", "[^a]", "a +b", "(a|bc)+", "^[ab]*$",
@@ -96,7 +96,7 @@ proptest! {
             (0..lines.len()).filter(|at| engine.is_match(lines[*at]).unwrap()).collect();
         let (count, shown) = find(&text, pattern, false, MatchOptions { before, after, ..ALL });
         prop_assert_eq!(count, matching.len() as u64);
-        // With context: every line that is near enough to one that matches, once, in order.
+        // With context: every line near a match, once, in order.
         let near = |at: &usize| matching.iter().any(|hit| {
             *at as u64 + before >= *hit as u64 && *at as u64 <= *hit as u64 + after
         });
@@ -104,15 +104,15 @@ proptest! {
             .filter(near)
             .map(|at| (at as u64 + 1, matching.contains(&at), lines[at].to_owned()))
             .collect();
-        let told: Vec<(u64, bool, String)> = shown
+        let actual: Vec<(u64, bool, String)> = shown
             .into_iter()
             .map(|line| (line.number, line.hit.is_some(), String::from_utf8(line.text).unwrap()))
             .collect();
-        prop_assert_eq!(told, expected);
+        prop_assert_eq!(actual, expected);
     }
 
     #[test]
-    fn pages_together_are_the_whole(text in "[ab\n]{0,80}", page in 1_u64..4) {
+    fn pages_together_equal_the_whole_result(text in "[ab\n]{0,80}", page in 1_u64..4) {
         let (count, whole) = find(&text, "a", false, ALL);
         let mut pages = Vec::new();
         for skip in (0..count).step_by(usize::try_from(page).unwrap()) {
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn matches_over_lines_are_counted_as_matches(text in "[ab\n]{0,60}") {
+    fn matches_across_lines_are_counted_as_matches(text in "[ab\n]{0,60}") {
         let engine = fancy_regex::Regex::new("(?s)b.a").unwrap();
         let expected = engine.find_iter(&text).count() as u64;
         prop_assert_eq!(find(&text, "b.a", true, ALL).0, expected);
@@ -130,8 +130,8 @@ proptest! {
 }
 
 #[test]
-fn a_large_file_is_found_to_say_the_same_window_by_window() {
-    // Lines over the ends of windows, one longer than a window, and no end of the last.
+fn a_large_file_searched_in_windows_gives_the_same_result() {
+    // Lines across window boundaries, one line longer than a window, and a last line without `\n`.
     let mut text: Vec<u8> = Vec::new();
     for number in 0..200_000_u32 {
         text.extend(format!("line {number} {}\n", "x".repeat((number % 40) as usize)).bytes());
@@ -152,16 +152,16 @@ fn a_large_file_is_found_to_say_the_same_window_by_window() {
 }
 
 #[test]
-fn a_line_too_long_to_be_held_is_undecided_and_the_others_are_searched() {
+fn a_line_too_long_for_memory_is_undecided_and_the_others_are_searched() {
     let text = [b"word\n", b"a".repeat(40 << 20).as_slice(), b" word\nno\nword\n"].concat();
-    let (hits, looked) = find_in(&text, "word", false, ALL, 0);
+    let (hits, stats) = find_in(&text, "word", false, ALL, 0);
     let numbers: Vec<u64> = hits.lines.iter().map(|line| line.number).collect();
     assert_eq!((numbers, hits.undecided.first), (vec![1, 4], vec![2]));
-    assert_eq!((looked.searched, looked.undecided, looked.undecided_files), (1, 1, 1));
+    assert_eq!((stats.searched, stats.undecided, stats.undecided_files), (1, 1, 1));
 }
 
 #[test]
-fn what_would_take_forever_does_not() {
+fn exponential_patterns_finish() {
     let text = format!("{}!\n", "a".repeat(40)).repeat(100);
     assert_eq!(find(&text, "(a+)+$", false, ALL).0, 0);
     let (count, _) = find(&text, "(?=(a+)+b)a", false, ALL);

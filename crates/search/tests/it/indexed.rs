@@ -1,4 +1,4 @@
-//! With an index every search answers what it answers without: the same files, lines and numbers.
+//! A search with an index gives the same result as one without: the same files, lines and numbers.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -11,23 +11,24 @@ use toolcrib_search::{
     ListingCaches, MatchOptions, Pattern, PatternOptions, Searched, grep,
 };
 
-use crate::patterns::a_pattern;
+use crate::patterns::any_pattern;
 use crate::random::Random;
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
-/// Half a table of letters: text that is no UTF-8 is Latin-1, a NUL makes a binary unless it is the first
-/// byte, and lines may end with `\r`.
-pub(crate) struct Half;
+/// A partial decoder: text that is not UTF-8 is Latin-1, a NUL after the first byte makes a file binary, and
+/// lines may end with `\r`.
+pub(crate) struct PartialDecoder;
 
-impl Decoder for Half {
+impl Decoder for PartialDecoder {
     fn read<'b>(&self, bytes: &'b [u8]) -> Decoded<'b> {
         if bytes.iter().skip(1).any(|byte| *byte == 0) {
             return Decoded::Binary;
         }
         let is_latin = std::str::from_utf8(bytes).is_err();
-        let letters: String = match is_latin {
-            true => bytes.iter().map(|byte| char::from(*byte)).collect(),
-            false => String::from_utf8_lossy(bytes).into_owned(),
+        let letters: String = if is_latin {
+            bytes.iter().map(|byte| char::from(*byte)).collect()
+        } else {
+            String::from_utf8_lossy(bytes).into_owned()
         };
         let letters = if letters.contains('\n') { letters } else { letters.replace('\r', "\n") };
         Decoded::Text(letters.into_bytes().into(), is_latin.then_some("Latin-1"))
@@ -38,12 +39,12 @@ impl Decoder for Half {
     }
 }
 
-/// Everything that a search answers.
+/// The complete result of a search.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct SearchResult {
     pub(crate) found: Vec<(String, LineMatches)>,
-    looked: Searched,
-    /// When each of the files was changed.
+    stats: Searched,
+    /// The mtime of each file.
     modified: Vec<Option<(i64, i64)>>,
 }
 
@@ -56,27 +57,27 @@ pub(crate) const ALWAYS: IndexSettings = IndexSettings {
     trial_pause: Duration::from_secs(600),
 };
 
-/// Until what was just written is old enough to be taken into an index.
-pub(crate) fn age() {
+/// Waits until files that were just written are old enough to be indexed.
+pub(crate) fn wait_until_not_racy() {
     sleep(Duration::from_millis(70));
 }
 
-/// What a search finds, with the tables or on a fresh walk.
-pub(crate) fn ask(
-    grove: &Grove,
-    wanted: PatternOptions<'_>,
-    tables: Option<&ListingCaches>,
-) -> Option<Answer> {
+/// Searches with the caches, or on a fresh walk.
+pub(crate) fn search(
+    tree_dir: &TestTree,
+    options: PatternOptions<'_>,
+    caches: Option<&ListingCaches>,
+) -> Option<SearchResult> {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(600), &never);
-    let pattern = Pattern::new(wanted, &InThisProcess::shared(), &stop).ok()?;
-    grove.with_listing(tables, |listing| {
+    let pattern = Pattern::new(options, &InThisProcess::shared(), &stop).ok()?;
+    tree_dir.with_listing(caches, |listing| {
         let search = Grep {
-            tree: &grove.tree,
+            tree: &tree_dir.tree,
             listing,
             pattern: &pattern,
-            letters: &Half,
-            tables,
+            letters: &PartialDecoder,
+            tables: caches,
             max_bytes: 100_000,
             named: false,
             keep: MatchOptions { skip: 0, most: 5, count_to: u64::MAX, before: 1, after: 1 },
@@ -84,11 +85,11 @@ pub(crate) fn ask(
         };
         let files = listing.choose(|_| true, |file| !file.is_link());
         let mut found = Vec::new();
-        let looked = grep(&search, &files, |file, hits, _| {
+        let stats = grep(&search, &files, |file, hits, _| {
             found.push((listing.path(file).display().to_string(), hits));
             true
         });
-        Some(Answer { found, looked, modified: listing.modified(&grove.tree, &files) })
+        Some(SearchResult { found, stats, modified: listing.modified(&tree_dir.tree, &files) })
     })
 }
 
@@ -101,12 +102,13 @@ fn words(seed: u64, count: usize) -> String {
     (0..count).map(|_| random.one_of(&PIECES)).collect()
 }
 
-/// A tree of texts of all kinds, indexed.
-fn indexed() -> &'static (Grove, ListingCaches) {
-    static TREE: OnceLock<(Grove, ListingCaches)> = OnceLock::new();
+/// An indexed tree of texts of all kinds.
+fn indexed() -> &'static (TestTree, ListingCaches) {
+    static TREE: OnceLock<(TestTree, ListingCaches)> = OnceLock::new();
     TREE.get_or_init(|| {
-        let grove = Grove::new();
-        let write = |name: String, bytes: &[u8]| fs::write(grove.path().join(name), bytes).unwrap();
+        let tree_dir = TestTree::new();
+        let write =
+            |name: String, bytes: &[u8]| fs::write(tree_dir.path().join(name), bytes).unwrap();
         for at in 0..40 {
             write(format!("small{at}"), words(at as u64, at * 3).as_bytes());
             write(format!("large{at}"), words(100 + at as u64, 2_000 + 300 * at).as_bytes());
@@ -122,50 +124,50 @@ fn indexed() -> &'static (Grove, ListingCaches) {
         write("empty".into(), b"");
         write("two".into(), b"ab");
         write("too-large".into(), words(3, 90_000).as_bytes());
-        age();
-        let tables = ListingCaches::new(ALWAYS, None);
-        grove.with_listing(Some(&tables), |listing| {
-            tables.build_index(&grove.tree, listing, &Half);
+        wait_until_not_racy();
+        let caches = ListingCaches::new(ALWAYS, None);
+        tree_dir.with_listing(Some(&caches), |listing| {
+            caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
         });
-        let status = tables.index_status(&grove.tree);
+        let status = caches.index_status(&tree_dir.tree);
         assert_eq!((status.files, status.building, status.full), (91, false, false));
-        (grove, tables)
+        (tree_dir, caches)
     })
 }
 
 proptest! {
     #[test]
-    fn answers_are_the_same_as_without_an_index(
-        pattern in a_pattern(),
+    fn results_are_the_same_as_without_an_index(
+        pattern in any_pattern(),
         literal: bool,
         ignore_case: bool,
         multiline: bool,
     ) {
-        let (grove, tables) = indexed();
-        let wanted = PatternOptions { pattern: &pattern, literal, ignore_case, multiline };
-        prop_assert_eq!(ask(grove, wanted, Some(tables)), ask(grove, wanted, None));
+        let (tree_dir, caches) = indexed();
+        let options = PatternOptions { pattern: &pattern, literal, ignore_case, multiline };
+        prop_assert_eq!(search(tree_dir, options, Some(caches)), search(tree_dir, options, None));
     }
 }
 
 #[test]
-fn words_of_all_places_are_found_as_without_an_index() {
-    let (grove, tables) = indexed();
+fn words_of_every_file_are_found_as_without_an_index() {
+    let (tree_dir, caches) = indexed();
     let mut found = 0;
     for (seed, length) in [(100, 4), (101, 9), (117, 5), (139, 7), (7, 3), (7, 2)] {
         let text: Vec<char> = words(seed, 2_000).chars().collect();
         for piece in text.chunks(length).take(30) {
             let piece: String = piece.iter().collect();
             for multiline in [false, true] {
-                let wanted = PatternOptions {
+                let options = PatternOptions {
                     pattern: &piece,
                     literal: true,
                     ignore_case: false,
                     multiline,
                 };
-                let answer = ask(grove, wanted, Some(tables));
+                let result = search(tree_dir, options, Some(caches));
                 found +=
-                    usize::from(answer.as_ref().is_some_and(|answer| !answer.found.is_empty()));
-                assert_eq!(answer, ask(grove, wanted, None), "{piece:?}");
+                    usize::from(result.as_ref().is_some_and(|result| !result.found.is_empty()));
+                assert_eq!(result, search(tree_dir, options, None), "{piece:?}");
             }
         }
     }
@@ -173,16 +175,18 @@ fn words_of_all_places_are_found_as_without_an_index() {
 }
 
 #[test]
-fn what_was_changed_without_another_name_or_size_is_found() {
-    let grove = Grove::new();
-    let tables = ListingCaches::new(ALWAYS, None);
-    let file = grove.path().join("f");
+fn a_change_that_keeps_name_size_and_mtime_is_found() {
+    let tree_dir = TestTree::new();
+    let caches = ListingCaches::new(ALWAYS, None);
+    let file = tree_dir.path().join("f");
     fs::write(&file, "the first text\n").unwrap();
-    age();
-    grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
-    let wanted =
+    wait_until_not_racy();
+    tree_dir.with_listing(Some(&caches), |listing| {
+        caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
+    });
+    let options =
         |pattern| PatternOptions { pattern, literal: true, ignore_case: false, multiline: false };
-    let count = |pattern| ask(&grove, wanted(pattern), Some(&tables)).unwrap().found.len();
+    let count = |pattern| search(&tree_dir, options(pattern), Some(&caches)).unwrap().found.len();
     assert_eq!((count("first"), count("other")), (1, 0));
     let modified = fs::metadata(&file).unwrap().modified().unwrap();
     fs::write(&file, "the other text\n").unwrap();
@@ -191,17 +195,19 @@ fn what_was_changed_without_another_name_or_size_is_found() {
 }
 
 #[test]
-fn an_index_without_room_narrows_what_it_has() {
-    let grove = Grove::new();
+fn an_index_without_room_does_not_change_results() {
+    let tree_dir = TestTree::new();
     for at in 0..50 {
-        fs::write(grove.path().join(format!("f{at}")), words(at, 500)).unwrap();
+        fs::write(tree_dir.path().join(format!("f{at}")), words(at, 500)).unwrap();
     }
-    age();
-    let tables = ListingCaches::new(IndexSettings { max_bytes: 1, ..ALWAYS }, None);
-    grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
-    let status = tables.index_status(&grove.tree);
+    wait_until_not_racy();
+    let caches = ListingCaches::new(IndexSettings { max_bytes: 1, ..ALWAYS }, None);
+    tree_dir.with_listing(Some(&caches), |listing| {
+        caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
+    });
+    let status = caches.index_status(&tree_dir.tree);
     assert!(status.full && status.files == 0, "{status:?}");
-    let wanted =
+    let options =
         PatternOptions { pattern: "abc", literal: true, ignore_case: false, multiline: false };
-    assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None));
+    assert_eq!(search(&tree_dir, options, Some(&caches)), search(&tree_dir, options, None));
 }

@@ -1,4 +1,4 @@
-//! The leaf against what others make of the same tree and the same text.
+//! Compares the crate with other implementations on the same trees and texts.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,7 +1,8 @@
-//! A tree that changes at random, in every way that we could think of, between two questions to the same tables;
-//! each answer is compared with that of a fresh walk and a search of every byte.
+//! A tree is changed at random, in as many ways as possible, between two searches with the same caches. Each
+//! result is compared with that of a fresh walk and a full search.
 //!
-//! `TOOLCRIB_STEPS` says how many changes, `TOOLCRIB_SEED` which; the whole is `cargo xtask torture index`.
+//! `TOOLCRIB_STEPS` sets the number of changes, `TOOLCRIB_SEED` the seed. The full run is `cargo xtask
+//! torture index`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -10,19 +11,19 @@ use std::path::{Path, PathBuf};
 
 use toolcrib_search::{IndexSettings, ListingCaches, PatternOptions, walk};
 
-use crate::indexed::{ALWAYS, Half, ask};
+use crate::indexed::{ALWAYS, PartialDecoder, search};
 use crate::random::Random;
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
-/// Changes in an ordinary run of the tests.
+/// Number of changes in an ordinary test run.
 const STEPS: usize = 1_200;
 
-/// So many changes in a row need nothing but notices to be seen.
-const QUIET: usize = 40;
+/// Length of a sequence of changes that watches alone can report.
+const QUIET_CHANGES: usize = 40;
 
-/// So many between two questions at most, and between two builds.
-const BETWEEN: usize = 4;
-const BUILD_EACH: usize = 100;
+/// Maximum number of changes between two searches, and between two builds.
+const MAX_CHANGES_BETWEEN: usize = 4;
+const CHANGES_BETWEEN_BUILDS: usize = 100;
 
 const NAMES: [&str; 9] = ["a", "b", "src", "x.rs", "y.rs", "z.log", ".hidden", "c.txt", "deep"];
 const WORDS: [&str; 8] = ["word", "other", "Word", "needle", "haystack", "w0rd", "漢字", "end"];
@@ -48,12 +49,12 @@ fn seed() -> u64 {
 }
 
 #[test]
-fn a_tree_that_changes_is_searched_as_it_is() {
+fn a_changing_tree_is_searched_in_its_current_state() {
     run(ListingCaches::new(ALWAYS, None), steps(), seed());
 }
 
 #[test]
-fn a_tree_without_an_index_is_searched_as_it_is() {
+fn a_tree_without_an_index_is_searched_in_its_current_state() {
     run(
         ListingCaches::new(
             IndexSettings { least_files: u64::MAX, least_files_often: u64::MAX, ..ALWAYS },
@@ -64,14 +65,14 @@ fn a_tree_without_an_index_is_searched_as_it_is() {
     );
 }
 
-pub(crate) fn run(tables: ListingCaches, steps: usize, seed: u64) {
-    let grove = Grove::new();
-    let (top, random) = (grove.path().to_owned(), Random::new(seed));
-    let mut model = Model { grove: &grove, top, random, changes: 0 };
+pub(crate) fn run(caches: ListingCaches, steps: usize, seed: u64) {
+    let tree_dir = TestTree::new();
+    let (top, random) = (tree_dir.path().to_owned(), Random::new(seed));
+    let mut model = Model { tree_dir: &tree_dir, top, random, changes: 0 };
     let mut history: Vec<String> = Vec::new();
     let (mut step, mut next_build) = (0, 5);
     while step < steps {
-        for _ in 0..=model.random.below(BETWEEN) {
+        for _ in 0..=model.random.below(MAX_CHANGES_BETWEEN) {
             let done = model.change().unwrap_or_else(|error| format!("nothing: {error}"));
             history.push(done);
             step += 1;
@@ -79,39 +80,42 @@ pub(crate) fn run(tables: ListingCaches, steps: usize, seed: u64) {
         history.drain(..history.len().saturating_sub(60));
         let pattern = model.random.one_of(&PATTERNS);
         let (ignore_case, multiline) = (model.random.below(4) == 0, model.random.below(4) == 0);
-        let wanted = PatternOptions { pattern, literal: false, ignore_case, multiline };
-        let expected = ask(&grove, wanted, None);
-        let answer = ask(&grove, wanted, Some(&tables));
-        assert_eq!(answer, expected, "step {step}: {wanted:?} after\n{}", history.join("\n"));
+        let options = PatternOptions { pattern, literal: false, ignore_case, multiline };
+        let expected = search(&tree_dir, options, None);
+        let result = search(&tree_dir, options, Some(&caches));
+        assert_eq!(result, expected, "step {step}: {options:?} after\n{}", history.join("\n"));
         if step >= next_build {
-            next_build = step + BUILD_EACH;
-            grove.with_listing(Some(&tables), |listing| {
-                tables.build_index(&grove.tree, listing, &Half);
+            next_build = step + CHANGES_BETWEEN_BUILDS;
+            tree_dir.with_listing(Some(&caches), |listing| {
+                caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
             });
         }
     }
 }
 
 struct Model<'a> {
-    grove: &'a Grove,
+    tree_dir: &'a TestTree,
     top: PathBuf,
     random: Random,
     changes: usize,
 }
 
 impl Model<'_> {
-    /// Changes something; answers what.
+    /// Makes a random change. Returns its description.
     fn change(&mut self) -> io::Result<String> {
-        let path = if self.random.below(3) == 0 { self.somewhere() } else { self.existing()? };
-        let other = self.somewhere();
-        let told = format!("{} {}", path.display(), other.display());
+        let path =
+            if self.random.below(3) == 0 { self.random_path() } else { self.existing_path()? };
+        let other = self.random_path();
+        let paths = format!("{} {}", path.display(), other.display());
         self.changes += 1;
         let what = match self.random.below(20) {
-            // After these everything is asked for anew, so that there are times without.
-            10 | 13 | 14 | 16 if !(self.changes / QUIET).is_multiple_of(4) => self.append(&path)?,
+            // These invalidate the whole cache, so they do not occur in every period.
+            10 | 13 | 14 | 16 if !(self.changes / QUIET_CHANGES).is_multiple_of(4) => {
+                self.append(&path)?
+            }
             0..=3 => self.write(&path)?,
             4 => self.append(&path)?,
-            5 => self.edit_unseen(&path)?,
+            5 => self.edit_keeping_mtime(&path)?,
             6 => self.replace(&path)?,
             7 => fs::rename(&path, &other).map(|()| "rename")?,
             8 => fs::remove_file(&path).map(|()| "remove")?,
@@ -126,7 +130,7 @@ impl Model<'_> {
             18 => fs::File::options().write(true).open(&path)?.set_len(7).map(|()| "truncate")?,
             _ => self.grow(&other)?,
         };
-        Ok(format!("{what} {told}"))
+        Ok(format!("{what} {paths}"))
     }
 
     fn write(&mut self, path: &Path) -> io::Result<&'static str> {
@@ -143,8 +147,8 @@ impl Model<'_> {
         Ok("append")
     }
 
-    /// Another text of the same size, and the time that it was.
-    fn edit_unseen(&mut self, path: &Path) -> io::Result<&'static str> {
+    /// Writes another text of the same size and restores the mtime.
+    fn edit_keeping_mtime(&mut self, path: &Path) -> io::Result<&'static str> {
         let text = fs::read(path)?;
         let modified = fs::metadata(path)?.modified()?;
         let text = match text.windows(4).position(|part| part == b"word") {
@@ -157,7 +161,7 @@ impl Model<'_> {
         Ok("edit unseen")
     }
 
-    /// As editors do it.
+    /// Replaces the file by a rename, as editors do.
     fn replace(&mut self, path: &Path) -> io::Result<&'static str> {
         let aside = path.with_extension("tmp");
         fs::write(&aside, self.text())?;
@@ -173,13 +177,15 @@ impl Model<'_> {
         Ok("swap")
     }
 
-    /// A second name, but where nobody watches: what is done by that is not heard of, and said not to be.
+    /// Adds a hard link, but only in a watched directory: changes through an unwatched link are documented as
+    /// not detected.
     fn link(&mut self, path: &Path, other: &Path) -> io::Result<&'static str> {
         fs::hard_link(path, other)?;
-        let listed = self.grove.list(walk);
-        match listed.iter().any(|listed| self.top.join(listed) == other) {
-            true => Ok("link"),
-            false => fs::remove_file(other).map(|()| "no link"),
+        let listed = self.tree_dir.list(walk);
+        if listed.iter().any(|listed| self.top.join(listed) == other) {
+            Ok("link")
+        } else {
+            fs::remove_file(other).map(|()| "no link")
         }
     }
 
@@ -203,7 +209,7 @@ impl Model<'_> {
         Ok("mode")
     }
 
-    /// A directory with directories.
+    /// Creates a directory with subdirectories.
     fn grow(&mut self, path: &Path) -> io::Result<&'static str> {
         for name in ["a/deep/x.rs", "b/y.rs"] {
             self.write(&path.join(name))?;
@@ -211,7 +217,7 @@ impl Model<'_> {
         Ok("grow")
     }
 
-    /// A few lines; sometimes of several chunks, sometimes no plain text.
+    /// A few lines, sometimes of several chunks, sometimes not plain text.
     fn text(&mut self) -> String {
         let lines = if self.random.below(6) == 0 { 120 } else { self.random.below(6) };
         let mut text = String::new();
@@ -229,8 +235,8 @@ impl Model<'_> {
         }
     }
 
-    /// Something that is there.
-    fn existing(&mut self) -> io::Result<PathBuf> {
+    /// A random existing path.
+    fn existing_path(&mut self) -> io::Result<PathBuf> {
         let (mut all, mut pending) = (Vec::new(), vec![self.top.clone()]);
         while let Some(directory) = pending.pop() {
             for entry in fs::read_dir(directory)? {
@@ -242,18 +248,19 @@ impl Model<'_> {
             }
         }
         all.sort();
-        // Trees that only grow take longer and find no more.
+        // A tree that only grows takes longer and finds no more errors.
         if all.len() > 150 {
             fs::remove_dir_all(self.top.join(self.random.one_of(&NAMES)))?;
         }
-        match all.is_empty() {
-            true => Err(io::Error::other("the tree is empty")),
-            false => Ok(all[self.random.below(all.len())].clone()),
+        if all.is_empty() {
+            Err(io::Error::other("the tree is empty"))
+        } else {
+            Ok(all[self.random.below(all.len())].clone())
         }
     }
 
-    /// A path of a few names, there or not.
-    fn somewhere(&mut self) -> PathBuf {
+    /// A random path of a few names, existing or not.
+    fn random_path(&mut self) -> PathBuf {
         let mut path = self.top.clone();
         for _ in 0..=self.random.below(3) {
             path.push(self.random.one_of(&NAMES));

@@ -1,5 +1,5 @@
-//! Several sessions at once, each changing files of its own and asking at once, while the index is built: each
-//! sees what it has done.
+//! Several sessions in parallel, each changing its own files and searching immediately, while the index is
+//! built. Each session must see its own changes.
 
 use std::fs;
 use std::io::Write;
@@ -8,36 +8,36 @@ use std::thread;
 
 use toolcrib_search::{ListingCaches, PatternOptions};
 
-use crate::indexed::{ALWAYS, Half, age, ask};
+use crate::indexed::{ALWAYS, PartialDecoder, search, wait_until_not_racy};
 use crate::model;
 use crate::random::Random;
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
 const SESSIONS: usize = 4;
 
 #[test]
-fn each_session_sees_its_own_changes_at_once() {
-    let (grove, tables) = (Grove::new(), ListingCaches::new(ALWAYS, None));
+fn each_session_sees_its_own_changes_immediately() {
+    let (tree_dir, caches) = (TestTree::new(), ListingCaches::new(ALWAYS, None));
     for session in 0..SESSIONS {
-        fs::create_dir_all(grove.path().join(format!("s{session}/a/deep"))).unwrap();
-        fs::write(grove.path().join(format!("s{session}/a/deep/f")), word(session, 0)).unwrap();
+        fs::create_dir_all(tree_dir.path().join(format!("s{session}/a/deep"))).unwrap();
+        fs::write(tree_dir.path().join(format!("s{session}/a/deep/f")), word(session, 0)).unwrap();
     }
-    age();
+    wait_until_not_racy();
     thread::scope(|scope| {
         for session in 0..SESSIONS {
-            let (grove, tables) = (&grove, &tables);
-            scope.spawn(move || run(grove, tables, session, model::steps() / 20));
+            let (tree_dir, caches) = (&tree_dir, &caches);
+            scope.spawn(move || run(tree_dir, caches, session, model::steps() / 20));
         }
     });
 }
 
-/// All of the same length.
+/// All words have the same length.
 fn word(session: usize, round: usize) -> String {
     format!("word{session}x{round:06}y\n")
 }
 
-fn run(grove: &Grove, tables: &ListingCaches, session: usize, rounds: usize) {
-    let top = grove.path().join(format!("s{session}"));
+fn run(tree_dir: &TestTree, caches: &ListingCaches, session: usize, rounds: usize) {
+    let top = tree_dir.path().join(format!("s{session}"));
     let mut random = Random::new(session as u64);
     let mut at = "a";
     for round in 1..=rounds {
@@ -45,20 +45,20 @@ fn run(grove: &Grove, tables: &ListingCaches, session: usize, rounds: usize) {
         for (round, expected) in [(round, 1), (round - 1, 0)] {
             let text = word(session, round);
             let pattern = text.trim_end();
-            let wanted =
+            let options =
                 PatternOptions { pattern, literal: true, ignore_case: false, multiline: false };
-            let found = ask(grove, wanted, Some(tables)).unwrap().found;
+            let found = search(tree_dir, options, Some(caches)).unwrap().found;
             assert_eq!(found.len(), expected, "session {session}, round {round}: {found:?}");
         }
         if session == 0 && round % 20 == 0 {
-            grove.with_listing(Some(tables), |listing| {
-                tables.build_index(&grove.tree, listing, &Half);
+            tree_dir.with_listing(Some(caches), |listing| {
+                caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
             });
         }
     }
 }
 
-/// Puts a text in place of the one that is there; answers where it is now.
+/// Replaces the text of a file. Returns the name of its directory afterwards.
 fn change<'a>(top: &Path, at: &'a str, text: &str, random: &mut Random) -> &'a str {
     let file = top.join(at).join("deep/f");
     match random.below(3) {

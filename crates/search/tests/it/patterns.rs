@@ -1,8 +1,8 @@
-//! Patterns of any shape, over few letters so that they meet something.
+//! Patterns of any shape over a small alphabet, so that they match often.
 
 use proptest::prelude::*;
 
-pub(crate) fn a_pattern() -> impl Strategy<Value = String> {
+pub(crate) fn any_pattern() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "a",
         "b",

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same in every run.
+//! Reproducible pseudo-random numbers.
 
 pub(crate) struct Random(u64);
 
@@ -7,7 +7,7 @@ impl Random {
         Random(seed)
     }
 
-    /// Below this, which is above 0.
+    /// A number below `bound`, which must not be 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;

@@ -1,4 +1,4 @@
-//! An index that a process leaves to the next one.
+//! An index that is kept for later processes.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -7,109 +7,128 @@ use std::time::{Duration, Instant};
 
 use toolcrib_search::{IndexSettings, ListingCaches, PatternOptions};
 
-use crate::indexed::{ALWAYS, Half, age, ask};
+use crate::indexed::{ALWAYS, PartialDecoder, search, wait_until_not_racy};
 use crate::random::Random;
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
-fn build(grove: &Grove, shelves: &Path, settings: IndexSettings) -> ListingCaches {
-    let tables = ListingCaches::new(settings, Some(shelves.to_owned()));
-    grove.with_listing(Some(&tables), |listing| tables.build_index(&grove.tree, listing, &Half));
-    tables
+fn build(tree_dir: &TestTree, index_directory: &Path, settings: IndexSettings) -> ListingCaches {
+    let caches = ListingCaches::new(settings, Some(index_directory.to_owned()));
+    tree_dir.with_listing(Some(&caches), |listing| {
+        caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
+    });
+    caches
 }
 
-fn known(grove: &Grove, shelves: &Path, settings: IndexSettings) -> u64 {
-    ListingCaches::new(settings, Some(shelves.to_owned())).index_status(&grove.tree).files
+fn indexed_files(tree_dir: &TestTree, index_directory: &Path, settings: IndexSettings) -> u64 {
+    ListingCaches::new(settings, Some(index_directory.to_owned()))
+        .index_status(&tree_dir.tree)
+        .files
 }
 
-/// Thirty files that are old enough for an index.
-fn write_thirty(grove: &Grove) {
+/// Writes thirty files that are old enough to be indexed.
+fn write_thirty(tree_dir: &TestTree) {
     for at in 0..30 {
-        fs::write(grove.path().join(format!("f{at}")), format!("text {at} end\n")).unwrap();
+        fs::write(tree_dir.path().join(format!("f{at}")), format!("text {at} end\n")).unwrap();
     }
-    age();
+    wait_until_not_racy();
 }
 
-/// The files that are kept, for all roots.
-fn kept(shelves: &Path) -> Vec<PathBuf> {
+/// The kept segment files of all roots.
+fn segment_files(index_directory: &Path) -> Vec<PathBuf> {
     let inside = |directory: &Path| -> Vec<PathBuf> {
         fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
     };
-    let files = inside(shelves).into_iter().flat_map(|root| inside(&root));
+    let files = inside(index_directory).into_iter().flat_map(|root| inside(&root));
     files.filter(|file| file.file_name() != Some("lock".as_ref())).collect()
 }
 
 #[test]
-fn what_was_read_is_known_to_the_next_process_and_what_was_changed_is_not() {
-    let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
-    write_thirty(&grove);
-    drop(build(&grove, shelves.path(), ALWAYS));
-    assert_eq!(known(&grove, shelves.path(), ALWAYS), 31);
-    fs::write(grove.path().join("f3"), "another text\n").unwrap();
-    fs::rename(grove.path().join("f4"), grove.path().join("f5")).unwrap();
-    let tables = ListingCaches::new(ALWAYS, Some(shelves.path().to_owned()));
+fn a_later_process_knows_indexed_files_and_detects_changed_ones() {
+    let (tree_dir, index_directory) = (TestTree::new(), tempfile::tempdir().unwrap());
+    write_thirty(&tree_dir);
+    drop(build(&tree_dir, index_directory.path(), ALWAYS));
+    assert_eq!(indexed_files(&tree_dir, index_directory.path(), ALWAYS), 31);
+    fs::write(tree_dir.path().join("f3"), "another text\n").unwrap();
+    fs::rename(tree_dir.path().join("f4"), tree_dir.path().join("f5")).unwrap();
+    let caches = ListingCaches::new(ALWAYS, Some(index_directory.path().to_owned()));
     for pattern in ["text", "text 3 end", "another", "text 4", "text 5 ", "text 17", "none"] {
-        let wanted =
+        let options =
             PatternOptions { pattern, literal: true, ignore_case: false, multiline: false };
-        assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None), "{pattern}");
+        assert_eq!(
+            search(&tree_dir, options, Some(&caches)),
+            search(&tree_dir, options, None),
+            "{pattern}"
+        );
     }
-    tables.drop_index(&grove.tree).unwrap();
-    assert_eq!((known(&grove, shelves.path(), ALWAYS), kept(shelves.path()).len()), (0, 0));
+    caches.drop_index(&tree_dir.tree).unwrap();
+    assert_eq!(
+        (
+            indexed_files(&tree_dir, index_directory.path(), ALWAYS),
+            segment_files(index_directory.path()).len()
+        ),
+        (0, 0)
+    );
 }
 
 #[test]
 fn a_small_tree_that_is_searched_often_has_an_index_in_memory_only() {
-    let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
-    write_thirty(&grove);
+    let (tree_dir, index_directory) = (TestTree::new(), tempfile::tempdir().unwrap());
+    write_thirty(&tree_dir);
     let settings = IndexSettings { least_files: 1_000, least_files_often: 30, ..ALWAYS };
-    let tables = ListingCaches::new(settings, Some(shelves.path().to_owned()));
-    let wanted =
+    let caches = ListingCaches::new(settings, Some(index_directory.path().to_owned()));
+    let options =
         PatternOptions { pattern: "7 end", literal: true, ignore_case: false, multiline: false };
-    let search = || assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None));
-    let status = || tables.index_status(&grove.tree);
-    (0..3).for_each(|_| search());
+    let check =
+        || assert_eq!(search(&tree_dir, options, Some(&caches)), search(&tree_dir, options, None));
+    let status = || caches.index_status(&tree_dir.tree);
+    (0..3).for_each(|_| check());
     assert_eq!((status().files, status().watched), (0, 0));
     let began = Instant::now();
     while (status().files, status().watched) != (31, 1) {
         assert!(began.elapsed() < Duration::from_secs(60), "{:?}", status());
-        search();
+        check();
     }
-    assert_eq!(fs::read_dir(shelves.path()).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(index_directory.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn lists_that_cannot_be_read_any_more_leave_nothing_out() {
-    let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
-    write_thirty(&grove);
-    let tables = build(&grove, shelves.path(), ALWAYS);
-    let file = kept(shelves.path()).pop().unwrap();
+fn truncated_posting_lists_exclude_no_match() {
+    let (tree_dir, index_directory) = (TestTree::new(), tempfile::tempdir().unwrap());
+    write_thirty(&tree_dir);
+    let caches = build(&tree_dir, index_directory.path(), ALWAYS);
+    let file = segment_files(index_directory.path()).pop().unwrap();
     fs::OpenOptions::new().write(true).open(file).unwrap().set_len(100).unwrap();
     for pattern in ["text 17", "nd", "none"] {
-        let wanted =
+        let options =
             PatternOptions { pattern, literal: true, ignore_case: false, multiline: false };
-        assert_eq!(ask(&grove, wanted, Some(&tables)), ask(&grove, wanted, None), "{pattern}");
+        assert_eq!(
+            search(&tree_dir, options, Some(&caches)),
+            search(&tree_dir, options, None),
+            "{pattern}"
+        );
     }
 }
 
-/// Bits of the file are flipped while its lists are in use, a few more each time.
+/// Bits of the file are flipped while its posting lists are in use, a few more each time.
 #[test]
-fn lists_that_are_damaged_while_they_are_in_use_leave_nothing_out() {
-    let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
+fn posting_lists_damaged_while_in_use_exclude_no_match() {
+    let (tree_dir, index_directory) = (TestTree::new(), tempfile::tempdir().unwrap());
     for at in 0..300 {
         let text = format!("text {at} end\n{}\n", "words of all kinds ".repeat(at % 40));
-        fs::write(grove.path().join(format!("f{at}")), text).unwrap();
+        fs::write(tree_dir.path().join(format!("f{at}")), text).unwrap();
     }
-    age();
-    let tables = build(&grove, shelves.path(), ALWAYS);
-    let file = kept(shelves.path()).pop().unwrap();
+    wait_until_not_racy();
+    let caches = build(&tree_dir, index_directory.path(), ALWAYS);
+    let file = segment_files(index_directory.path()).pop().unwrap();
     let whole = fs::read(&file).unwrap();
     let patterns = ["text 17", "nd", "none", "kinds words", "text 299 end", "1"];
-    let wanted = patterns.map(|pattern| PatternOptions {
+    let options = patterns.map(|pattern| PatternOptions {
         pattern,
         literal: true,
         ignore_case: false,
         multiline: false,
     });
-    let expected = wanted.map(|wanted| ask(&grove, wanted, None));
+    let expected = options.map(|options| search(&tree_dir, options, None));
     let mut random = Random::new(7);
     for round in 0..30 {
         let mut damaged = whole.clone();
@@ -117,33 +136,51 @@ fn lists_that_are_damaged_while_they_are_in_use_leave_nothing_out() {
             let at = random.below(whole.len());
             damaged[at] ^= 1 << random.below(8);
         }
-        // In place: the process has the file open.
+        // In place, since the process has the file open.
         fs::OpenOptions::new().write(true).open(&file).unwrap().write_all_at(&damaged, 0).unwrap();
-        for (wanted, expected) in wanted.into_iter().zip(&expected) {
-            assert_eq!(ask(&grove, wanted, Some(&tables)), *expected, "round {round}");
+        for (options, expected) in options.into_iter().zip(&expected) {
+            assert_eq!(search(&tree_dir, options, Some(&caches)), *expected, "round {round}");
         }
     }
 }
 
 #[test]
-fn what_is_torn_or_of_another_kind_is_discarded() {
-    let (grove, shelves) = (Grove::new(), tempfile::tempdir().unwrap());
-    fs::write(grove.path().join("f"), "text\n").unwrap();
-    age();
+fn damaged_or_incompatible_segments_are_discarded() {
+    let (tree_dir, index_directory) = (TestTree::new(), tempfile::tempdir().unwrap());
+    fs::write(tree_dir.path().join("f"), "text\n").unwrap();
+    wait_until_not_racy();
     let other = IndexSettings { chunk_bytes: 1_024, ..ALWAYS };
-    drop(build(&grove, shelves.path(), other));
-    assert_eq!((known(&grove, shelves.path(), ALWAYS), kept(shelves.path()).len()), (0, 0));
-    drop(build(&grove, shelves.path(), ALWAYS));
-    assert_eq!(known(&grove, shelves.path(), ALWAYS), 2);
-    let file = kept(shelves.path()).pop().unwrap();
+    drop(build(&tree_dir, index_directory.path(), other));
+    assert_eq!(
+        (
+            indexed_files(&tree_dir, index_directory.path(), ALWAYS),
+            segment_files(index_directory.path()).len()
+        ),
+        (0, 0)
+    );
+    drop(build(&tree_dir, index_directory.path(), ALWAYS));
+    assert_eq!(indexed_files(&tree_dir, index_directory.path(), ALWAYS), 2);
+    let file = segment_files(index_directory.path()).pop().unwrap();
     let mut bytes = fs::read(&file).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&file, &bytes).unwrap();
-    assert_eq!((known(&grove, shelves.path(), ALWAYS), kept(shelves.path()).len()), (0, 0));
-    // A root of its own has nothing to do with it.
-    drop(build(&grove, shelves.path(), ALWAYS));
-    assert_eq!(known(&Grove::new(), shelves.path(), ALWAYS), 0);
-    // And more than there is room for is not kept.
+    assert_eq!(
+        (
+            indexed_files(&tree_dir, index_directory.path(), ALWAYS),
+            segment_files(index_directory.path()).len()
+        ),
+        (0, 0)
+    );
+    // Another root does not use it.
+    drop(build(&tree_dir, index_directory.path(), ALWAYS));
+    assert_eq!(indexed_files(&TestTree::new(), index_directory.path(), ALWAYS), 0);
+    // Segments beyond the size limit are deleted.
     let small = IndexSettings { max_bytes: 10, ..ALWAYS };
-    assert_eq!((known(&grove, shelves.path(), small), kept(shelves.path()).len()), (0, 0));
+    assert_eq!(
+        (
+            indexed_files(&tree_dir, index_directory.path(), small),
+            segment_files(index_directory.path()).len()
+        ),
+        (0, 0)
+    );
 }

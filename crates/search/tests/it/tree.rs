@@ -1,4 +1,4 @@
-//! A tree on disk that changes by numbers.
+//! A temporary tree that changes by random numbers.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,26 +10,26 @@ use toolcrib_search::{Deadline, Listing, ListingCaches, Walk, walk};
 const NAMES: [&str; 7] = ["a", "b", "src", "x.rs", "y.log", ".dot", "z"];
 const RULES: [&str; 7] = ["*.log\n", "src/\n", "/a\n", "b/**\n!b/x.rs\n", "!*.log\n", "x.rs\n", ""];
 
-/// A directory that is gone in the end.
-pub(crate) struct Grove {
+/// A temporary directory with its tree reader.
+pub(crate) struct TestTree {
     directory: tempfile::TempDir,
     pub(crate) tree: TreeReader,
 }
 
-impl Grove {
-    pub(crate) fn new() -> Grove {
+impl TestTree {
+    pub(crate) fn new() -> TestTree {
         let directory = tempfile::tempdir().unwrap();
         let root = Root::open(directory.path(), RootMode::ReadOnly).unwrap();
         let tree = TreeReader::around(&Workspace::new(vec![root]).unwrap().top());
         fs::write(directory.path().join(".gitignore"), "").unwrap();
-        Grove { directory, tree }
+        TestTree { directory, tree }
     }
 
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Changes something, or tries to.
+    /// Tries a change.
     pub(crate) fn change(&self, step: (u8, u8, u8, u8)) {
         let (what, one, two, three) = step;
         let path = self.at(one, two);
@@ -57,22 +57,24 @@ impl Grove {
         }
     }
 
-    /// What a way of listing makes of it.
+    /// The files that a listing function finds.
     pub(crate) fn list(&self, list: impl FnOnce(&Walk<'_>) -> Listing) -> Vec<PathBuf> {
-        self.walk(|asked| {
-            let listing = list(asked);
+        self.walk(|request| {
+            let listing = list(request);
             let files = listing.choose(|_| true, |file| !file.is_link());
             files.into_iter().map(|file| listing.path(file)).collect()
         })
     }
 
-    /// The listing of tables, or of a fresh walk.
+    /// Calls `look` with a listing from the caches, or from a fresh walk.
     pub(crate) fn with_listing<T>(
         &self,
-        tables: Option<&ListingCaches>,
+        caches: Option<&ListingCaches>,
         look: impl FnOnce(&Listing) -> T,
     ) -> T {
-        self.walk(|asked| look(&tables.map_or_else(|| walk(asked), |tables| tables.list(asked))))
+        self.walk(|request| {
+            look(&caches.map_or_else(|| walk(request), |caches| caches.list(request)))
+        })
     }
 
     fn walk<T>(&self, walk: impl FnOnce(&Walk<'_>) -> T) -> T {

@@ -1,4 +1,4 @@
-//! Our walk and our table against the walker of the `ignore` crate.
+//! Compares the walk and the cached listing with the walker of the `ignore` crate.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use ignore::WalkBuilder;
 use proptest::prelude::*;
 use toolcrib_search::{ListingCaches, Walk, walk, walk_ignored};
 
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
-/// The files as that crate finds them, in the order of their paths.
-fn by_their_walker(grove: &Grove) -> Vec<PathBuf> {
-    let walker = WalkBuilder::new(grove.path())
+/// The files that the walker of the `ignore` crate finds, in path order.
+fn by_ignore_crate(tree_dir: &TestTree) -> Vec<PathBuf> {
+    let walker = WalkBuilder::new(tree_dir.path())
         .hidden(false)
         .parents(false)
         .require_git(false)
@@ -21,23 +21,23 @@ fn by_their_walker(grove: &Grove) -> Vec<PathBuf> {
         .build();
     let files =
         walker.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    files.map(|entry| entry.path().strip_prefix(grove.path()).unwrap().to_owned()).collect()
+    files.map(|entry| entry.path().strip_prefix(tree_dir.path()).unwrap().to_owned()).collect()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_walk_and_the_table_find_what_the_ignore_crate_finds(
+    fn the_walk_and_the_cached_listing_equal_those_of_the_ignore_crate(
         steps in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..40),
     ) {
-        let grove = Grove::new();
-        let tables = ListingCaches::default();
+        let tree_dir = TestTree::new();
+        let caches = ListingCaches::default();
         for step in steps {
-            grove.change(step);
-            let theirs = by_their_walker(&grove);
-            prop_assert_eq!(&grove.list(walk), &theirs);
-            prop_assert_eq!(&grove.list(|asked| tables.list(asked)), &theirs);
+            tree_dir.change(step);
+            let expected = by_ignore_crate(&tree_dir);
+            prop_assert_eq!(&tree_dir.list(walk), &expected);
+            prop_assert_eq!(&tree_dir.list(|request| caches.list(request)), &expected);
         }
     }
 }
@@ -46,20 +46,20 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_left_out_is_just_what_a_walk_of_everything_has_besides(
+    fn listed_and_ignored_files_together_are_all_files(
         steps in prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..40),
     ) {
-        let grove = Grove::new();
-        let tables = ListingCaches::default();
+        let tree_dir = TestTree::new();
+        let caches = ListingCaches::default();
         for step in steps {
-            grove.change(step);
-            let all = |asked: &Walk<'_>| walk(&Walk { ignored: true, ..*asked });
-            let left_out = |asked: &Walk<'_>| {
-                walk_ignored(&Walk { ignored: true, ..*asked }, &tables.list(asked))
+            tree_dir.change(step);
+            let all = |request: &Walk<'_>| walk(&Walk { ignored: true, ..*request });
+            let left_out = |request: &Walk<'_>| {
+                walk_ignored(&Walk { ignored: true, ..*request }, &caches.list(request))
             };
-            let mut both = [grove.list(walk), grove.list(left_out)].concat();
+            let mut both = [tree_dir.list(walk), tree_dir.list(left_out)].concat();
             both.sort();
-            let mut all = grove.list(all);
+            let mut all = tree_dir.list(all);
             all.sort();
             prop_assert_eq!(both, all);
         }
@@ -67,11 +67,11 @@ proptest! {
 }
 
 #[test]
-fn a_tree_that_is_too_deep_is_said_and_not_followed() {
-    let grove = Grove::new();
-    // Two that are deep enough, and one moved to the end of the other: beyond what one path can name.
+fn directories_beyond_the_path_limit_are_reported_and_not_entered() {
+    let tree_dir = TestTree::new();
+    // Two deep trees, one moved to the end of the other: longer than the longest path.
     let [above, _] = ["a", "b"].map(|name| {
-        let mut deep = grove.path().join(name);
+        let mut deep = tree_dir.path().join(name);
         fs::create_dir(&deep).unwrap();
         for _ in 0..12 {
             deep.push("d".repeat(250));
@@ -79,10 +79,10 @@ fn a_tree_that_is_too_deep_is_said_and_not_followed() {
         }
         deep
     });
-    fs::rename(grove.path().join("b"), above.join("b")).unwrap();
+    fs::rename(tree_dir.path().join("b"), above.join("b")).unwrap();
     let listing = std::cell::RefCell::new(None);
-    grove.list(|asked| {
-        let found = walk(asked);
+    tree_dir.list(|request| {
+        let found = walk(request);
         *listing.borrow_mut() = Some(found.pruned());
         found
     });
@@ -91,12 +91,12 @@ fn a_tree_that_is_too_deep_is_said_and_not_followed() {
 }
 
 #[test]
-fn many_directories_are_walked_by_several_threads_in_the_same_order() {
-    let grove = Grove::new();
+fn a_parallel_walk_lists_files_in_the_same_order() {
+    let tree_dir = TestTree::new();
     for number in 0..300 {
-        let directory = grove.path().join(format!("d{}/e{number}", number % 17));
+        let directory = tree_dir.path().join(format!("d{}/e{number}", number % 17));
         fs::create_dir_all(&directory).unwrap();
         fs::write(directory.join("f.rs"), "x").unwrap();
     }
-    assert_eq!(grove.list(walk), by_their_walker(&grove));
+    assert_eq!(tree_dir.list(walk), by_ignore_crate(&tree_dir));
 }

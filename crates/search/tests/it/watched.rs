@@ -1,5 +1,5 @@
-//! What watches tell, and what happens when they do not: notices lost, watches used up, directories moved under
-//! their watches, files with two names.
+//! Watches, and their failures: lost events, exhausted watches, directories moved together with their
+//! watches, files with several names.
 
 use std::fs;
 use std::io::Write;
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use toolcrib_search::{IndexSettings, ListingCaches, PatternOptions};
 
-use crate::indexed::{ALWAYS, Half, age, ask};
+use crate::indexed::{ALWAYS, PartialDecoder, search, wait_until_not_racy};
 use crate::model;
-use crate::tree::Grove;
+use crate::tree::TestTree;
 
-/// A tree, asked about until it is watched and everything in it is known.
+/// A tree that was searched until it is watched and all its files are indexed.
 struct Watched {
-    grove: Grove,
-    tables: ListingCaches,
+    tree_dir: TestTree,
+    caches: ListingCaches,
 }
 
 impl Watched {
@@ -24,13 +24,14 @@ impl Watched {
     }
 
     fn with(files: &[(&str, &str)], settings: IndexSettings) -> Watched {
-        let watched = Watched { grove: Grove::new(), tables: ListingCaches::new(settings, None) };
+        let watched =
+            Watched { tree_dir: TestTree::new(), caches: ListingCaches::new(settings, None) };
         for (name, text) in files {
             let path = watched.at(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        age();
+        wait_until_not_racy();
         watched.build();
         for _ in 0..3 {
             assert_eq!(watched.count("nothing like it"), 0);
@@ -40,29 +41,31 @@ impl Watched {
     }
 
     fn at(&self, name: impl AsRef<Path>) -> std::path::PathBuf {
-        self.grove.path().join(name)
+        self.tree_dir.path().join(name)
     }
 
     fn build(&self) {
-        let Watched { grove, tables } = self;
-        grove.with_listing(Some(tables), |listing| tables.build_index(&grove.tree, listing, &Half));
+        let Watched { tree_dir, caches } = self;
+        tree_dir.with_listing(Some(caches), |listing| {
+            caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
+        });
     }
 
     fn watched(&self) -> u64 {
-        self.tables.index_status(&self.grove.tree).watched
+        self.caches.index_status(&self.tree_dir.tree).watched
     }
 
-    /// In how many files a text is, which is the same without an index.
+    /// The number of files that contain a text. Checks that it is the same without an index.
     fn count(&self, text: &str) -> usize {
-        let wanted =
+        let options =
             PatternOptions { pattern: text, literal: true, ignore_case: false, multiline: false };
-        let answer = ask(&self.grove, wanted, Some(&self.tables));
-        assert_eq!(answer, ask(&self.grove, wanted, None), "{text}");
-        answer.unwrap().found.len()
+        let result = search(&self.tree_dir, options, Some(&self.caches));
+        assert_eq!(result, search(&self.tree_dir, options, None), "{text}");
+        result.unwrap().found.len()
     }
 
-    /// Another text of the same length, and the time that it was: only the watch tells.
-    fn edit_unseen(&self, name: &str, text: &str) {
+    /// Writes another text of the same length and restores the mtime: only the watch reports the change.
+    fn edit_keeping_mtime(&self, name: &str, text: &str) {
         let modified = fs::metadata(self.at(name)).unwrap().modified().unwrap();
         let mut file = fs::File::options().write(true).open(self.at(name)).unwrap();
         file.write_all(text.as_bytes()).unwrap();
@@ -71,10 +74,10 @@ impl Watched {
 }
 
 #[test]
-fn a_change_is_seen_by_the_next_question() {
+fn a_change_is_seen_by_the_next_search() {
     let watched = Watched::new(&[("a/f", "one word\n"), ("b/c/g", "two\n"), ("h", "three\n")]);
     assert_eq!(watched.watched(), 4);
-    watched.edit_unseen("a/f", "one w0rd\n");
+    watched.edit_keeping_mtime("a/f", "one w0rd\n");
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
     fs::create_dir_all(watched.at("new/deep")).unwrap();
     fs::write(watched.at("new/deep/f"), "a word\n").unwrap();
@@ -86,38 +89,38 @@ fn a_change_is_seen_by_the_next_question() {
 }
 
 #[test]
-fn notices_that_were_lost_lose_no_change() {
+fn no_change_is_missed_when_events_are_lost() {
     let watched = Watched::new(&[("a/f", "one word\n"), ("a/g", "noise\n"), ("a/h", "noise\n")]);
     let open = |name| fs::File::options().append(true).open(watched.at(name)).unwrap();
     let (mut one, mut two) = (open("a/g"), open("a/h"));
-    // More than the queue takes; the same twice in a row would be one.
+    // More events than the queue holds. Identical consecutive events would be merged.
     let most = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     for _ in 0..most.trim().parse::<usize>().unwrap() / 2 + 1_000 {
         one.write_all(b".").unwrap();
         two.write_all(b".").unwrap();
     }
-    watched.edit_unseen("a/f", "one w0rd\n");
+    watched.edit_keeping_mtime("a/f", "one w0rd\n");
     fs::write(watched.at("a/new"), "w0rd\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 2));
-    watched.edit_unseen("a/f", "one word\n");
+    watched.edit_keeping_mtime("a/f", "one word\n");
     assert_eq!((watched.count("word"), watched.count("w0rd")), (1, 1));
 }
 
 #[test]
-fn directories_that_take_each_others_names_are_not_mistaken() {
+fn directories_that_swap_names_are_not_confused() {
     let watched =
         Watched::new(&[("a/deep/f", "first\n"), ("b/deep/f", "other\n"), ("c/f", "third\n")]);
     fs::rename(watched.at("a"), watched.at("aside")).unwrap();
     fs::rename(watched.at("b"), watched.at("a")).unwrap();
     fs::rename(watched.at("aside"), watched.at("b")).unwrap();
     assert_eq!((watched.count("first"), watched.count("other")), (1, 1));
-    // Each is watched by its new name.
-    watched.edit_unseen("a/deep/f", "OTHER\n");
+    // Each is watched under its new name.
+    watched.edit_keeping_mtime("a/deep/f", "OTHER\n");
     assert_eq!((watched.count("first"), watched.count("OTHER")), (1, 1));
-    watched.edit_unseen("b/deep/f", "FIRST\n");
+    watched.edit_keeping_mtime("b/deep/f", "FIRST\n");
     assert_eq!((watched.count("FIRST"), watched.count("other")), (1, 0));
-    // Out of the tree, changed there, and back.
-    let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
+    // Moved out of the tree, changed there, and moved back.
+    let outside = tempfile::tempdir_in(watched.tree_dir.path().parent().unwrap()).unwrap();
     fs::rename(watched.at("c"), outside.path().join("c")).unwrap();
     assert_eq!(watched.count("third"), 0);
     fs::write(outside.path().join("c/f"), "3rd..\n").unwrap();
@@ -126,15 +129,15 @@ fn directories_that_take_each_others_names_are_not_mistaken() {
 }
 
 #[test]
-fn a_file_with_two_names_is_asked_each_time() {
+fn a_file_with_two_names_is_statted_each_time() {
     let watched = Watched::new(&[("a/f", "one word\n"), ("b/g", "two\n")]);
-    let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
+    let outside = tempfile::tempdir_in(watched.tree_dir.path().parent().unwrap()).unwrap();
     fs::hard_link(watched.at("a/f"), outside.path().join("f")).unwrap();
     fs::hard_link(watched.at("b/g"), watched.at("a/g")).unwrap();
-    age();
+    wait_until_not_racy();
     watched.build();
     assert_eq!((watched.count("word"), watched.count("w0rd"), watched.count("two")), (1, 0, 2));
-    // Where nobody watches.
+    // In an unwatched directory.
     fs::write(outside.path().join("f"), "one w0rd\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
     fs::write(watched.at("a/g"), "one word\n").unwrap();
@@ -142,20 +145,20 @@ fn a_file_with_two_names_is_asked_each_time() {
 }
 
 #[test]
-fn a_name_that_a_file_gets_within_the_tree_is_heard_of() {
+fn a_new_hard_link_within_the_tree_is_detected() {
     let texts = [("a/f", "one word\n"), ("b/g", "two\n"), ("c/h", "three\n"), ("d/i", "four\n")];
     let watched = Watched::new(&texts);
     fs::hard_link(watched.at("a/f"), watched.at("b/f")).unwrap();
     assert_eq!(watched.count("word"), 2);
     fs::write(watched.at("b/f"), "one w0rd\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 2));
-    // In place of another.
+    // The link replaces another file.
     fs::hard_link(watched.at("c/h"), watched.at("b/new")).unwrap();
     fs::rename(watched.at("b/new"), watched.at("b/g")).unwrap();
     assert_eq!(watched.count("three"), 2);
     fs::write(watched.at("b/g"), "another\n").unwrap();
     assert_eq!((watched.count("three"), watched.count("another")), (0, 2));
-    // In a directory that comes with it.
+    // The link is in a new directory.
     fs::create_dir(watched.at("new")).unwrap();
     fs::hard_link(watched.at("d/i"), watched.at("new/i")).unwrap();
     assert_eq!(watched.count("four"), 2);
@@ -164,35 +167,35 @@ fn a_name_that_a_file_gets_within_the_tree_is_heard_of() {
 }
 
 #[test]
-fn a_change_that_no_watch_told_of_ends_the_watches() {
+fn a_change_that_no_watch_reported_disables_the_watches() {
     let watched = Watched::with(
         &[("a/f", "one word\n"), ("b/g", "two\n")],
         IndexSettings { trial_pause: Duration::ZERO, ..ALWAYS },
     );
-    let outside = tempfile::tempdir_in(watched.grove.path().parent().unwrap()).unwrap();
-    // A name that it gets after it was noted, where nobody watches.
+    let outside = tempfile::tempdir_in(watched.tree_dir.path().parent().unwrap()).unwrap();
+    // A link that is created after the file was indexed, in an unwatched directory.
     fs::hard_link(watched.at("a/f"), outside.path().join("f")).unwrap();
     fs::write(outside.path().join("f"), "one w0rd\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (0, 1));
-    let status = watched.tables.index_status(&watched.grove.tree);
+    let status = watched.caches.index_status(&watched.tree_dir.tree);
     assert!(status.deaf && status.watched == 0, "{status:?}");
-    let alarm = || watched.tables.take_alarm(&watched.grove.tree);
+    let alarm = || watched.caches.take_alarm(&watched.tree_dir.tree);
     assert_eq!((alarm().is_some(), alarm()), (true, None));
     fs::write(outside.path().join("f"), "one word\n").unwrap();
     assert_eq!((watched.count("word"), watched.count("w0rd")), (1, 0));
 }
 
 #[test]
-fn what_is_ignored_is_not_watched() {
+fn ignored_directories_are_not_watched() {
     let watched =
         Watched::new(&[(".gitignore", "/target\n"), ("target/a/b/f", "x\n"), ("src/f", "y\n")]);
     assert_eq!(watched.watched(), 2);
 }
 
 #[test]
-fn a_tree_with_too_few_watches_is_searched_as_it_is() {
+fn a_tree_with_too_few_watches_is_searched_correctly() {
     for max_watches in [0, 1, 4] {
-        let tables = ListingCaches::new(IndexSettings { max_watches, ..ALWAYS }, None);
-        model::run(tables, model::steps() / 10, 100 + max_watches as u64);
+        let caches = ListingCaches::new(IndexSettings { max_watches, ..ALWAYS }, None);
+        model::run(caches, model::steps() / 10, 100 + max_watches as u64);
     }
 }

@@ -1,8 +1,8 @@
-//! Which lines two texts do not share: Myers' algorithm in linear space, with the choices that git makes by default.
+//! The lines that two texts do not share: Myers' algorithm in linear space, with git's default heuristics.
 //!
-//! Three of those choices decide which of several equally short answers is found: lines that the other text does not
-//! have are set aside before the search, so are lines that it has very often if they stand among such lines, and an
-//! expensive search takes a good split instead of the best one. A test compares the result with git's.
+//! Three heuristics decide which of several equally short results is found. Lines that the other text lacks
+//! are removed before the search. Lines that it has very often are removed too, if they are among such lines.
+//! An expensive search takes a good split instead of the best one. A test compares the result with git's.
 
 use std::ops::Range;
 
@@ -12,32 +12,34 @@ pub(super) struct Changes {
     pub(super) added: Vec<bool>,
 }
 
-/// Steps of the search after which everything that is not yet compared counts as changed: about a quarter of a second.
+/// Limit of search steps, about a quarter of a second. After that, everything not yet compared counts as
+/// changed.
 const MAX_STEPS: u64 = 60_000_000;
 
-/// A line that the other text has as often as this, or as often as the root of its length, may be set aside.
+/// A line may be removed if the other text has it this often, or as often as the square root of its length.
 const MAX_FREQUENT: usize = 1_024;
 
-/// Lines around a frequent one that tell whether it is set aside.
+/// Number of lines around a frequent one that decide whether it is removed.
 const FREQUENT_WINDOW: usize = 100;
 
-/// A search is never given up before it costs this much.
-const LEAST_MAX_COST: isize = 256;
+/// A search is never given up below this cost.
+const MIN_MAX_COST: isize = 256;
 
-/// From this cost on, a split behind a long run of equal lines is good enough.
+/// From this cost on, a split after a long run of equal lines is good enough.
 const GOOD_ENOUGH_COST: isize = 256;
 
-/// A run of equal lines that is longer is a long one.
+/// A longer run of equal lines is a long run.
 const LONG_RUN: isize = 20;
 
-/// Where no search from the end comes from. Half of the range, so that a diagonal can be added.
-const BEYOND: isize = isize::MAX / 2;
+/// Marks a diagonal that the backward search has not reached. Half of the range, so that a diagonal can be
+/// added.
+const UNREACHABLE: isize = isize::MAX / 2;
 
-/// A split is good enough if it lies so many times the cost away from where the search began.
+/// A split is good enough if its distance from the start of the search is this many times the cost.
 const GOOD_ENOUGH_FACTOR: isize = 4;
 
 impl Changes {
-    /// Compares two texts whose equal lines have equal numbers.
+    /// Compares two texts, given as line numbers. Equal lines have equal numbers.
     pub(super) fn between(old: &[u32], new: &[u32]) -> Changes {
         let mut changes =
             Changes { removed: vec![false; old.len()], added: vec![false; new.len()] };
@@ -56,7 +58,7 @@ impl Changes {
     }
 }
 
-/// How often each line stands in a text.
+/// The number of occurrences of each line.
 fn occurrences(lines: &[u32]) -> Vec<usize> {
     let highest = lines.iter().max().map_or(0, |line| *line as usize + 1);
     let mut counts = vec![0; highest];
@@ -67,8 +69,8 @@ fn occurrences(lines: &[u32]) -> Vec<usize> {
 /// The lines of a text that are searched.
 struct Side {
     lines: Vec<u32>,
-    /// Where each of them stands in the text.
-    places: Vec<usize>,
+    /// The position of each of them in the text.
+    positions: Vec<usize>,
 }
 
 /// How often the other text has a line.
@@ -80,7 +82,7 @@ enum Frequency {
 }
 
 impl Side {
-    /// Sets aside the lines that cannot be matched, or only by chance, and marks them as changed.
+    /// Removes the lines that have no match, or only accidental ones, and marks them as changed.
     fn select(text: &[u32], inner: Range<usize>, in_other: &[usize], changed: &mut [bool]) -> Side {
         let often = power_near_root(text.len()).min(MAX_FREQUENT);
         let frequency = |line: &u32| match in_other.get(*line as usize).copied().unwrap_or(0) {
@@ -89,19 +91,19 @@ impl Side {
             _ => Frequency::Sometimes,
         };
         let frequencies: Vec<Frequency> = text[inner.clone()].iter().map(frequency).collect();
-        let mut side = Side { lines: Vec::new(), places: Vec::new() };
+        let mut side = Side { lines: Vec::new(), positions: Vec::new() };
         for (at, frequency) in frequencies.iter().enumerate() {
-            let place = inner.start + at;
+            let position = inner.start + at;
             let is_searched = match frequency {
                 Frequency::Never => false,
                 Frequency::Sometimes => true,
-                Frequency::Often => !stands_among_unmatched(&frequencies, at),
+                Frequency::Often => !is_among_unmatched(&frequencies, at),
             };
             if is_searched {
-                side.lines.push(text[place]);
-                side.places.push(place);
+                side.lines.push(text[position]);
+                side.positions.push(position);
             } else {
-                changed[place] = true;
+                changed[position] = true;
             }
         }
         side
@@ -109,7 +111,7 @@ impl Side {
 }
 
 /// Whether most lines around a frequent one, up to the next ordinary line on each side, have no match.
-fn stands_among_unmatched(frequencies: &[Frequency], at: usize) -> bool {
+fn is_among_unmatched(frequencies: &[Frequency], at: usize) -> bool {
     let count = |lines: &mut dyn Iterator<Item = &Frequency>| {
         // The frequent line itself is counted on both sides.
         let (mut never, mut often) = (0, 1);
@@ -131,7 +133,7 @@ fn stands_among_unmatched(frequencies: &[Frequency], at: usize) -> bool {
     never_after > 0 && often * 3 < never
 }
 
-/// The power of two that is nearest above the root of a number.
+/// The power of two nearest above the square root of a number.
 fn power_near_root(number: usize) -> usize {
     let digits = usize::BITS - number.leading_zeros();
     1 << digits.div_ceil(2)
@@ -141,11 +143,11 @@ fn power_near_root(number: usize) -> usize {
 struct Part {
     old: Range<usize>,
     new: Range<usize>,
-    /// Only the best split will do.
+    /// Requires the best split.
     minimal: bool,
 }
 
-/// Where a part is split, and whether the halves must be compared to the end.
+/// The split of a part, and whether each half requires the best splits.
 struct Split {
     old: usize,
     new: usize,
@@ -153,7 +155,8 @@ struct Split {
     minimal_after: bool,
 }
 
-/// How far a search came on each diagonal, which is the place in the old text less that in the new one.
+/// The furthest position that a search reached on each diagonal. A diagonal is the old position minus the new
+/// one.
 struct Frontier {
     reached: Vec<isize>,
     /// The index of diagonal 0.
@@ -168,20 +171,21 @@ impl Frontier {
         Frontier { reached: vec![0; old + new + 3], zero, from: 0, to: 0 }
     }
 
-    fn begin(&mut self, diagonal: isize, place: isize) {
+    fn begin(&mut self, diagonal: isize, position: isize) {
         (self.from, self.to) = (diagonal, diagonal);
-        self.set(diagonal, place);
+        self.set(diagonal, position);
     }
 
     fn get(&self, diagonal: isize) -> isize {
         self.reached[(diagonal + self.zero).cast_unsigned()]
     }
 
-    fn set(&mut self, diagonal: isize, place: isize) {
-        self.reached[(diagonal + self.zero).cast_unsigned()] = place;
+    fn set(&mut self, diagonal: isize, position: isize) {
+        self.reached[(diagonal + self.zero).cast_unsigned()] = position;
     }
 
-    /// Takes in one more diagonal on each side, or one less where there is none; `beyond` is where nothing leads from.
+    /// Extends the range by one diagonal on each side, or shrinks it at a boundary. `beyond` marks unreached
+    /// diagonals.
     fn widen(&mut self, least: isize, most: isize, beyond: isize) {
         if self.from > least {
             self.from -= 1;
@@ -197,11 +201,11 @@ impl Frontier {
         }
     }
 
-    fn has(&self, diagonal: isize) -> bool {
+    fn contains(&self, diagonal: isize) -> bool {
         (self.from..=self.to).contains(&diagonal)
     }
 
-    /// Its diagonals, the highest first; every second one is of the present cost.
+    /// Its diagonals in descending order. Every second one has the current cost.
     fn diagonals(&self) -> impl Iterator<Item = isize> + use<> {
         let (from, to) = (self.from, self.to);
         (0..).map(move |step| to - 2 * step).take_while(move |diagonal| *diagonal >= from)
@@ -228,7 +232,7 @@ impl<'a> Search<'a> {
             changes,
             forward: Frontier::new(olds, news),
             backward: Frontier::new(olds, news),
-            max_cost: root.cast_signed().max(LEAST_MAX_COST),
+            max_cost: root.cast_signed().max(MIN_MAX_COST),
             steps: 0,
         }
     }
@@ -237,10 +241,8 @@ impl<'a> Search<'a> {
         let mut parts = vec![whole];
         while let Some(mut part) = parts.pop() {
             self.strip_equal_ends(&mut part);
-            let split = match part.old.is_empty() || part.new.is_empty() {
-                true => None,
-                false => self.split(&part),
-            };
+            let split =
+                if part.old.is_empty() || part.new.is_empty() { None } else { self.split(&part) };
             let Some(split) = split else {
                 self.mark(&part);
                 continue;
@@ -260,8 +262,8 @@ impl<'a> Search<'a> {
     }
 
     fn mark(&mut self, part: &Part) {
-        self.old.places[part.old.clone()].iter().for_each(|at| self.changes.removed[*at] = true);
-        self.new.places[part.new.clone()].iter().for_each(|at| self.changes.added[*at] = true);
+        self.old.positions[part.old.clone()].iter().for_each(|at| self.changes.removed[*at] = true);
+        self.new.positions[part.new.clone()].iter().for_each(|at| self.changes.added[*at] = true);
     }
 
     fn strip_equal_ends(&self, part: &mut Part) {
@@ -274,7 +276,7 @@ impl<'a> Search<'a> {
         part.new = part.new.start + first..part.new.end - last;
     }
 
-    /// Where two searches meet, one from each end of the part; nothing, if there are no steps left to find that.
+    /// The position where two searches meet, one from each end of the part. `None` if no steps are left.
     fn split(&mut self, part: &Part) -> Option<Split> {
         let ends = Ends::of(part);
         self.forward.begin(ends.first_diagonal(), ends.old_from);
@@ -322,7 +324,10 @@ impl<'a> Search<'a> {
             self.count(old - begin);
             step.long_run |= old - begin > LONG_RUN;
             self.forward.set(diagonal, old);
-            if ends.is_odd() && self.backward.has(diagonal) && self.backward.get(diagonal) <= old {
+            if ends.is_odd()
+                && self.backward.contains(diagonal)
+                && self.backward.get(diagonal) <= old
+            {
                 step.met = Some((old, new));
                 break;
             }
@@ -332,7 +337,7 @@ impl<'a> Search<'a> {
 
     fn step_backward(&mut self, ends: &Ends) -> Step {
         let mut step = Step::default();
-        self.backward.widen(ends.least_diagonal(), ends.most_diagonal(), BEYOND);
+        self.backward.widen(ends.least_diagonal(), ends.most_diagonal(), UNREACHABLE);
         for diagonal in self.backward.diagonals() {
             let (left, right) = (self.backward.get(diagonal - 1), self.backward.get(diagonal + 1));
             let begin = if left < right { left } else { right - 1 };
@@ -343,7 +348,10 @@ impl<'a> Search<'a> {
             self.count(begin - old);
             step.long_run |= begin - old > LONG_RUN;
             self.backward.set(diagonal, old);
-            if !ends.is_odd() && self.forward.has(diagonal) && old <= self.forward.get(diagonal) {
+            if !ends.is_odd()
+                && self.forward.contains(diagonal)
+                && old <= self.forward.get(diagonal)
+            {
                 step.met = Some((old, new));
                 break;
             }
@@ -351,7 +359,8 @@ impl<'a> Search<'a> {
         step
     }
 
-    /// The place furthest from the beginning, if it is far enough and has a long run of equal lines before it.
+    /// The position furthest from the beginning, if it is far enough and a long run of equal lines precedes
+    /// it.
     fn good_forward(&self, ends: &Ends, cost: isize) -> Option<(isize, isize)> {
         let (mut best, mut found) = (GOOD_ENOUGH_FACTOR * cost, None);
         for diagonal in self.forward.diagonals() {
@@ -371,7 +380,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The same from the end.
+    /// The position furthest from the end, if it is far enough and a long run of equal lines follows it.
     fn good_backward(&self, ends: &Ends, cost: isize) -> Option<(isize, isize)> {
         let (mut best, mut found) = (GOOD_ENOUGH_FACTOR * cost, None);
         for diagonal in self.backward.diagonals() {
@@ -388,7 +397,7 @@ impl<'a> Search<'a> {
         found
     }
 
-    /// The furthest place that one of the searches has reached.
+    /// The furthest position that one of the searches has reached.
     fn furthest(&self, ends: &Ends) -> Split {
         let (mut ahead, mut ahead_old) = (-1, -1);
         for diagonal in self.forward.diagonals() {
@@ -404,9 +413,10 @@ impl<'a> Search<'a> {
                 (back, back_old) = (old + old - diagonal, old);
             }
         }
-        match (ends.old_to + ends.new_to) - back < ahead - (ends.old_from + ends.new_from) {
-            true => split_at(ahead_old, ahead - ahead_old, true, false),
-            false => split_at(back_old, back - back_old, false, true),
+        if (ends.old_to + ends.new_to) - back < ahead - (ends.old_from + ends.new_from) {
+            split_at(ahead_old, ahead - ahead_old, true, false)
+        } else {
+            split_at(back_old, back - back_old, false, true)
         }
     }
 
@@ -419,14 +429,14 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What one step of a search found.
+/// The result of one search step.
 #[derive(Default)]
 struct Step {
     met: Option<(isize, isize)>,
     long_run: bool,
 }
 
-/// The ends of a part as places that can be subtracted.
+/// The ends of a part as signed positions.
 struct Ends {
     old_from: isize,
     old_to: isize,
@@ -460,7 +470,7 @@ impl Ends {
         self.old_to - self.new_from
     }
 
-    /// Whether the two searches meet in a step forward.
+    /// Whether the two searches meet in a forward step.
     fn is_odd(&self) -> bool {
         (self.first_diagonal() - self.last_diagonal()) % 2 != 0
     }

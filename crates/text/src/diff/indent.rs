@@ -1,19 +1,19 @@
-//! How well a place between two lines fits as the beginning or the end of a change, by indentation and blank lines.
+//! Scores a position between two lines as the beginning or end of a change, by indentation and blank lines.
 //!
-//! The weights are git's, which were fitted to changes that people had judged.
+//! The weights are git's, which were fitted to changes rated by people.
 
 use std::cmp::Ordering;
 use std::ops::Add;
 
-/// Columns after which a deeper indentation makes no difference.
+/// Deeper indentation makes no difference.
 const MAX_INDENT: u8 = 200;
 
-/// Blank lines that are counted.
+/// Limit of blank lines that are counted.
 const MAX_BLANKS: i32 = 20;
 
 const TAB_COLUMNS: u8 = 8;
 
-/// The indentation of every line of a text; nothing for a blank line.
+/// The indentation of every line of a text. `None` for a blank line.
 pub(super) struct Indents(Vec<Option<u8>>);
 
 impl Indents {
@@ -38,7 +38,7 @@ fn indent(line: &[u8]) -> Option<u8> {
     None
 }
 
-/// How well one or two places fit; less is better.
+/// The score of one or two positions. Lower is better.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Score {
     indent: i32,
@@ -46,11 +46,12 @@ pub(super) struct Score {
 }
 
 impl Score {
-    /// Of the place before a line.
+    /// The score of the position before a line.
     pub(super) fn of(Indents(lines): &Indents, at: usize) -> Score {
-        let (blanks_before, before) = counted(lines[..at].iter().rev());
+        let (blanks_before, before) = skip_blank_lines(lines[..at].iter().rev());
         let here = lines.get(at).copied().flatten();
-        let (blanks_behind, behind) = counted(lines.get(at + 1..).unwrap_or_default().iter());
+        let (blanks_behind, behind) =
+            skip_blank_lines(lines.get(at + 1..).unwrap_or_default().iter());
         let mut penalty = 0;
         if before.is_none() && blanks_before == 0 {
             penalty += 1;
@@ -86,8 +87,9 @@ impl Score {
     }
 }
 
-/// Blank lines up to the first line that is none, and its indentation; nothing, where the text ends before.
-fn counted<'a>(lines: impl Iterator<Item = &'a Option<u8>>) -> (i32, Option<u8>) {
+/// The number of blank lines up to the first other line, and the indentation of that line. `None` if the text
+/// ends first.
+fn skip_blank_lines<'a>(lines: impl Iterator<Item = &'a Option<u8>>) -> (i32, Option<u8>) {
     let mut blanks = 0;
     for indent in lines {
         if indent.is_some() {

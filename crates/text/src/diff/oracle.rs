@@ -1,8 +1,9 @@
-//! Our diffs beside git's: the same hunks with the same lines, for random edits. More of them with `TOOLCRIB_STEPS`.
+//! Compares our diffs with git's for random edits: the hunks must be identical. `TOOLCRIB_STEPS` sets the
+//! number of edits.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "git is the oracle, and wants files"
+    reason = "git is the oracle and needs files"
 )]
 
 use std::collections::HashMap;
@@ -11,7 +12,7 @@ use std::process::Command;
 
 use super::unified_diff;
 
-/// Pairs of files that one run of git compares.
+/// Number of file pairs that one run of git compares.
 const BATCH: usize = 500;
 
 struct Random(u64);
@@ -40,7 +41,7 @@ impl Random {
         }
     }
 
-    /// Two versions of a text: sizes, repetition and the number of edits all vary.
+    /// Two versions of a text. Sizes, repetition and the number of edits vary.
     fn versions(&mut self) -> (Vec<u8>, Vec<u8>) {
         let length = [5, 12, 40, 150, 900][self.below(5)];
         let words = [2, 4, 10, 60, 2_000][self.below(5)];
@@ -83,7 +84,7 @@ impl Random {
     }
 }
 
-/// The hunks of each file in the output of `git diff`, without the function names behind their headers.
+/// The hunks of each file in the output of `git diff`, without the function names in their headers.
 fn hunks_by_file(output: &str) -> HashMap<String, String> {
     let mut files: HashMap<String, String> = HashMap::new();
     let mut name = String::new();
@@ -105,7 +106,7 @@ fn hunks_by_file(output: &str) -> HashMap<String, String> {
     files
 }
 
-fn gits(directory: &Path) -> HashMap<String, String> {
+fn git_hunks(directory: &Path) -> HashMap<String, String> {
     let output = Command::new("git")
         .args(["diff", "--no-index", "--no-color", "--no-ext-diff", "--no-renames", "--text"])
         .args(["--diff-algorithm=myers", "--indent-heuristic", "--unified=3", "old", "new"])
@@ -127,7 +128,7 @@ impl Drop for Temporary {
 }
 
 #[test]
-fn hunks_are_those_of_git() {
+fn hunks_equal_those_of_git() {
     let rounds = std::env::var("TOOLCRIB_STEPS").ok().and_then(|steps| steps.parse().ok());
     let rounds: usize = rounds.unwrap_or(BATCH);
     let name = format!("toolcrib-diff-{}", std::process::id());
@@ -143,11 +144,11 @@ fn hunks_are_those_of_git() {
             std::fs::write(directory.0.join(format!("old/{at}")), old).unwrap();
             std::fs::write(directory.0.join(format!("new/{at}")), new).unwrap();
         }
-        let gits = gits(&directory.0);
+        let expected = git_hunks(&directory.0);
         for (at, (old, new)) in pairs.iter().enumerate() {
             let ours = unified_diff("n", Some(old), Some(new), 10_000).text;
             let ours: String = ours.split_inclusive('\n').skip(2).collect();
-            let theirs = gits.get(&at.to_string()).cloned().unwrap_or_default();
+            let theirs = expected.get(&at.to_string()).cloned().unwrap_or_default();
             if ours != theirs {
                 let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
                 panic!(

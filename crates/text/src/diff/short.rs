@@ -1,28 +1,28 @@
-//! A diff as far as a reply shows it: where something changed and how it begins, not every line.
+//! Shortened diffs for replies: the positions and beginnings of changes, without every line.
 
-/// A part of a diff.
+/// A shortened diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShortDiff {
-    /// The diff, with a line in brackets in the place of the middle of a long run of changed lines.
+    /// The diff. In a long run of changed lines, a line in brackets replaces the middle.
     pub text: String,
-    /// Hunks that are left out at the end.
+    /// Number of hunks that are omitted at the end.
     pub hunks: usize,
-    /// Changed lines in those hunks.
+    /// Number of changed lines in those hunks.
     pub lines: usize,
-    /// Whether lines are left out that were removed, within the hunks that are shown.
+    /// Whether removed lines are omitted within the shown hunks.
     pub lacks_removed: bool,
 }
 
 /// Of a longer run of added or removed lines, only the first and the last are shown.
-const WHOLE_RUN: usize = 6;
-const FIRST_OF_RUN: usize = 3;
-const LAST_OF_RUN: usize = 1;
+const MAX_WHOLE_RUN: usize = 6;
+const SHOWN_AT_START: usize = 3;
+const SHOWN_AT_END: usize = 1;
 
-/// The part of a unified diff that has at most about so many changed lines: long runs by their ends, and then as many hunks
-/// as fit, at least one.
-pub fn short_diff(diff: &str, most_lines: usize) -> ShortDiff {
+/// Shortens a unified diff to about `max_lines` changed lines: long runs are cut in the middle, then as many
+/// hunks are kept as fit, at least one.
+pub fn short_diff(diff: &str, max_lines: usize) -> ShortDiff {
     let mut short = ShortDiff { text: String::new(), hunks: 0, lines: 0, lacks_removed: false };
-    // What stands before a hunk, such as the names of its file, is shown if the hunk is.
+    // Lines before a hunk, such as file names, are shown if the hunk is.
     let (mut names, mut shown) = (String::new(), 0);
     for part in parts(diff) {
         if !part.starts_with("@@") {
@@ -30,7 +30,7 @@ pub fn short_diff(diff: &str, most_lines: usize) -> ShortDiff {
             continue;
         }
         let hunk = Hunk::of(part);
-        let fits = shown == 0 || shown + hunk.shown <= most_lines;
+        let fits = shown == 0 || shown + hunk.shown <= max_lines;
         if short.hunks > 0 || !fits {
             short.hunks += 1;
             short.lines += hunk.changed;
@@ -48,8 +48,8 @@ pub fn short_diff(diff: &str, most_lines: usize) -> ShortDiff {
     short
 }
 
-/// The hunks of a diff, and what stands between them. A hunk ends where its header says, not where a line looks like the
-/// name of a file.
+/// The hunks of a diff, and the lines between them. A hunk ends where its header says, not where a line looks
+/// like a file header.
 fn parts(diff: &str) -> impl Iterator<Item = &str> {
     let mut rest = diff;
     std::iter::from_fn(move || {
@@ -70,7 +70,7 @@ fn first_line(text: &str) -> &str {
     text.split_inclusive('\n').next().unwrap_or_default()
 }
 
-/// How many lines a hunk has on both sides, if the text begins with one.
+/// The line counts of both sides, if the text begins with a hunk header.
 fn header_counts(text: &str) -> Option<(usize, usize)> {
     let mut words = first_line(text).split(' ');
     let count = |word: &str| match word.split_once(',') {
@@ -99,7 +99,7 @@ fn hunk_length(text: &str, (mut old, mut new): (usize, usize)) -> usize {
     length
 }
 
-/// A hunk, long runs by their ends.
+/// A hunk whose long runs are cut in the middle.
 struct Hunk {
     text: String,
     changed: usize,
@@ -111,7 +111,7 @@ impl Hunk {
     fn of(part: &str) -> Hunk {
         let mut hunk = Hunk { text: String::new(), changed: 0, shown: 0, lacks_removed: false };
         let lines: Vec<&str> = part.split_inclusive('\n').collect();
-        // A mark behind a line belongs to it.
+        // A marker after a line belongs to that line.
         let same_run =
             |one: &&str, next: &&str| one.get(..1) == next.get(..1) || next.starts_with('\\');
         for run in lines.chunk_by(same_run) {
@@ -125,17 +125,17 @@ impl Hunk {
                 }
             };
             hunk.changed += run.len();
-            if run.len() <= WHOLE_RUN {
+            if run.len() <= MAX_WHOLE_RUN {
                 hunk.shown += run.len();
                 hunk.text.extend(run.iter().copied());
                 continue;
             }
-            let left_out = run.len() - FIRST_OF_RUN - LAST_OF_RUN;
-            hunk.shown += FIRST_OF_RUN + LAST_OF_RUN;
+            let omitted = run.len() - SHOWN_AT_START - SHOWN_AT_END;
+            hunk.shown += SHOWN_AT_START + SHOWN_AT_END;
             hunk.lacks_removed |= sign == Some('-');
-            hunk.text.extend(run[..FIRST_OF_RUN].iter().copied());
-            hunk.text += &format!("[… {left_out} more {word} lines]\n");
-            hunk.text.extend(run[run.len() - LAST_OF_RUN..].iter().copied());
+            hunk.text.extend(run[..SHOWN_AT_START].iter().copied());
+            hunk.text += &format!("[… {omitted} more {word} lines]\n");
+            hunk.text.extend(run[run.len() - SHOWN_AT_END..].iter().copied());
         }
         hunk
     }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_is_shown_by_its_ends() {
+    fn a_long_run_is_cut_in_the_middle() {
         let old = lines("a", 4);
         let new = format!("{old}{}", lines("b", 124));
         let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn hunks_beyond_the_budget_are_counted() {
+    fn hunks_beyond_the_limit_are_counted() {
         let old: String = (0..30).map(|at| format!("x\n{}", lines(&format!("{at}"), 9))).collect();
         let new = old.replace("x\n", "y\n");
         let diff = unified_diff("n", Some(old.as_bytes()), Some(new.as_bytes()), 99);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_line_that_looks_like_a_name_is_one_of_the_hunk() {
+    fn a_removed_line_that_looks_like_a_file_header_belongs_to_the_hunk() {
         let old = "a\n-- b\n@@ -1 +1 @@\nc\n";
         let diff = unified_diff("n", Some(old.as_bytes()), Some(b"a\n"), 99);
         assert_eq!(short_diff(&diff.text, 40).text, diff.text);

@@ -1,27 +1,38 @@
-//! Moving changes to where a reader expects them.
+//! Moves changes to the positions where a reader expects them.
 //!
-//! A run of added or removed lines can often be moved up or down without another result: where the line before it
-//! equals its last one, or the line behind it its first one. As git does, each run is moved next to a change of the other
-//! text if there is one in reach, and else to where its indentation says that something begins or ends.
+//! A run of added or removed lines can often be moved up or down without changing the result: if the line
+//! before it equals its last line, or the line after it equals its first line. Like git, this moves each run
+//! next to a change of the other text if one is in reach, and otherwise to the position that its indentation
+//! suggests.
 
 use super::changes::Changes;
 use super::indent::{Indents, Score};
 
-/// Places that are compared for one run.
-const MAX_PLACES: usize = 100;
+/// Limit of positions compared for one run.
+const MAX_POSITIONS: usize = 100;
 
 impl Changes {
     /// Moves every run of removed lines, then every run of added lines.
     pub(super) fn slide(&mut self, old: &[u32], new: &[u32], indents: &[Indents; 2]) {
         let [of_old, of_new] = indents;
-        Sliding { lines: old, indents: of_old, changed: &mut self.removed, other: &mut self.added }
-            .run();
-        Sliding { lines: new, indents: of_new, changed: &mut self.added, other: &mut self.removed }
-            .run();
+        RunSlider {
+            lines: old,
+            indents: of_old,
+            changed: &mut self.removed,
+            other: &mut self.added,
+        }
+        .run();
+        RunSlider {
+            lines: new,
+            indents: of_new,
+            changed: &mut self.added,
+            other: &mut self.removed,
+        }
+        .run();
     }
 }
 
-/// A run of changed lines, or the empty one between two unchanged lines.
+/// A run of changed lines, or an empty one between two unchanged lines.
 #[derive(Clone, Copy)]
 struct Run {
     start: usize,
@@ -41,7 +52,7 @@ impl Run {
         self.end - self.start
     }
 
-    /// The run behind the unchanged line that follows; nothing behind the last.
+    /// The run after the following unchanged line. `None` after the last.
     fn next(self, changed: &[bool]) -> Option<Run> {
         let start = self.end + 1;
         (self.end < changed.len()).then(|| Run { start, end: end_of_run(changed, start) })
@@ -61,28 +72,26 @@ fn start_of_run(changed: &[bool], to: usize) -> usize {
     to - changed[..to].iter().rev().take_while(|changed| **changed).count()
 }
 
-/// The runs of one text, and those of the other, which stand at the same unchanged lines.
-struct Sliding<'a> {
+/// The runs of one text, and the parallel runs of the other text, at the same unchanged lines.
+struct RunSlider<'a> {
     lines: &'a [u32],
     indents: &'a Indents,
     changed: &'a mut [bool],
     other: &'a mut [bool],
 }
 
-impl Sliding<'_> {
+impl RunSlider<'_> {
     fn run(mut self) {
         let mut here = Some((Run::first(self.changed), Run::first(self.other)));
         while let Some((run, other)) = here {
-            let (run, other) = match run.is_empty() {
-                true => (run, other),
-                false => self.settle(run, other),
-            };
+            let (run, other) =
+                if run.is_empty() { (run, other) } else { self.slide_to_best(run, other) };
             here = run.next(self.changed).zip(other.next(self.other));
         }
     }
 
-    /// Moves a run, with all that it meets on its way, to the best place.
-    fn settle(&mut self, mut run: Run, mut other: Run) -> (Run, Run) {
+    /// Moves a run, merging with runs that it meets, to the best position.
+    fn slide_to_best(&mut self, mut run: Run, mut other: Run) -> (Run, Run) {
         let (mut highest_end, mut meets_other);
         loop {
             let length = run.len();
@@ -108,12 +117,12 @@ impl Sliding<'_> {
         (run, other)
     }
 
-    /// The end of the run at the place where its indentation fits best; of equal places, the lowest.
+    /// The end of the run at the position where its indentation fits best. Of equal positions, the lowest.
     fn best_end(&self, run: Run, highest_end: usize) -> usize {
         let length = run.len();
         let first = highest_end
             .max((run.end - length).saturating_sub(1))
-            .max(run.end.saturating_sub(MAX_PLACES));
+            .max(run.end.saturating_sub(MAX_POSITIONS));
         let score =
             |end: usize| Score::of(self.indents, end) + Score::of(self.indents, end - length);
         let mut best = (first, score(first));

@@ -1,75 +1,76 @@
-//! Whether a wanted text stands at a place, line by line.
+//! Compares a sought text with a file line by line.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
-use super::anchor::{Anchor, BLANKS};
-use super::indent::{Reindent, blanks_before, indent_of};
+use super::anchor::{Anchor, WHITESPACE};
+use super::indent::{Reindent, indent_of, leading_whitespace};
 use super::typography::{prefix_len, suffix_len};
 use super::{Equivalent, MAX_EQUIVALENTS, MatchLevel, SoughtText};
 
-/// What is looked at for one rung; a text made to cost more than this is not looked for further, and is then
-/// not found.
-struct Budget {
+/// The work allowed for one level. If a hostile text exceeds it, the search stops without a match.
+struct SearchBudget {
     lines: usize,
-    /// Places where the anchor stands.
+    /// Occurrences of the anchor.
     hits: usize,
-    /// Bytes of lines, which are scanned for their ends.
+    /// Bytes of lines that are scanned for their ends.
     bytes: usize,
 }
 
-impl Default for Budget {
-    /// A second or so.
+impl Default for SearchBudget {
+    /// About a second.
     fn default() -> Self {
-        Budget { lines: 1_000_000, hits: 20_000_000, bytes: 4 << 30 }
+        SearchBudget { lines: 1_000_000, hits: 20_000_000, bytes: 4 << 30 }
     }
 }
 
-impl Budget {
-    /// Takes a line of so many bytes; nothing, if there is no more to take.
-    fn line(&mut self, bytes: usize) -> Option<()> {
+impl SearchBudget {
+    /// Counts a line of `bytes` bytes. `None` if the budget is exhausted.
+    fn spend_line(&mut self, bytes: usize) -> Option<()> {
         self.lines = self.lines.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes);
-        (!self.is_used_up()).then_some(())
+        (!self.is_exhausted()).then_some(())
     }
 
-    fn hit(&mut self) {
+    fn spend_hit(&mut self) {
         self.hits = self.hits.saturating_sub(1);
     }
 
-    fn is_used_up(&self) -> bool {
+    fn is_exhausted(&self) -> bool {
         self.lines == 0 || self.hits == 0 || self.bytes == 0
     }
 }
 
-/// A search at one rung.
+/// A search at one level.
 #[derive(Clone, Copy)]
-pub(super) struct Compare<'a> {
+pub(super) struct LevelSearch<'a> {
     pub(super) text: &'a [u8],
     pub(super) terminator: u8,
     pub(super) wanted: &'a SoughtText,
-    pub(super) rung: MatchLevel,
+    pub(super) level: MatchLevel,
 }
 
-impl Compare<'_> {
-    /// The places at which the wanted text stands, from left to right.
-    pub(super) fn places(&self, anchor: &Anchor<'_>) -> Vec<Equivalent> {
+impl LevelSearch<'_> {
+    /// The matches, from left to right.
+    pub(super) fn find(&self, anchor: &Anchor<'_>) -> Vec<Equivalent> {
         let mut found: Vec<Equivalent> = Vec::new();
-        let mut budget = Budget::default();
-        // Many hits may be in one long line: its ends are found once.
+        let mut budget = SearchBudget::default();
+        // Many hits may be in one long line. Its ends are found once.
         let (mut line, mut next_line) = (0..0, 0);
         for hit in memmem::find_iter(self.text, anchor.piece.as_bytes()) {
-            budget.hit();
-            if budget.is_used_up() {
+            budget.spend_hit();
+            if budget.is_exhausted() {
                 return Vec::new();
             }
             if hit >= next_line {
                 let found = self.line_at(self.line_start(hit));
                 (line, next_line) = (found.content, found.next.unwrap_or(usize::MAX));
             }
-            let Some(lines) = self.place(line.clone(), hit, anchor, &mut budget) else { continue };
-            let place = Equivalent { rung: self.rung, lines };
+            let Some(lines) = self.match_at(line.clone(), hit, anchor, &mut budget) else {
+                continue;
+            };
+            let place = Equivalent { level: self.level, lines };
             if found.last() != Some(&place) {
                 found.push(place);
             }
@@ -80,93 +81,94 @@ impl Compare<'_> {
         found
     }
 
-    /// What stands for each line, if the anchor's piece at `hit`, in this line, is part of the wanted text.
-    fn place(
+    /// The range of each line, if the anchor at `hit`, in this line, is part of a match.
+    fn match_at(
         &self,
         line: Range<usize>,
         hit: usize,
         anchor: &Anchor<'_>,
-        budget: &mut Budget,
+        budget: &mut SearchBudget,
     ) -> Option<Vec<Range<usize>>> {
-        if self.wanted.lines.len() == 1 && !self.rung.indents() {
-            return self.within_line(line, hit, anchor).map(|line| vec![line]);
+        if self.wanted.lines.len() == 1 && !self.level.ignores_indentation() {
+            return self.match_within_line(line, hit, anchor).map(|line| vec![line]);
         }
         let mut start = line.start;
         for _ in 0..anchor.line {
             let before = self.line_start(start.checked_sub(1)?);
-            budget.line(start - before)?;
+            budget.spend_line(start - before)?;
             start = before;
         }
         let mut lines = Vec::new();
         let mut next = Some(start);
         for (at, wanted) in self.wanted.lines.iter().enumerate() {
             let Some(start) = next else {
-                // The file's last line is not ended, the wanted text is: nothing else is missing.
+                // The sought text ends with a newline and the file does not: nothing else is missing.
                 let nothing_left = wanted.is_empty() && at + 1 == self.wanted.lines.len();
                 lines.push(nothing_left.then_some(self.text.len()..self.text.len())?);
                 break;
             };
             let line = self.line_at(start);
-            budget.line(line.content.len())?;
-            lines.push(self.line(at, wanted, line.content)?);
+            budget.spend_line(line.content.len())?;
+            lines.push(self.match_line(at, wanted, line.content)?);
             next = line.next;
         }
-        if self.rung.indents() { self.uniform(lines) } else { Some(lines) }
+        if self.level.ignores_indentation() { self.with_uniform_indent(lines) } else { Some(lines) }
     }
 
-    /// The same lines, if one rule leads from each wanted line's indentation to the file's. A first
-    /// line without any may stand behind the file's.
-    fn uniform(&self, mut lines: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
+    /// Returns the lines if one rule maps each sought indentation to that of the file. A first line without
+    /// indentation may begin after the file's indentation.
+    fn with_uniform_indent(&self, mut lines: Vec<Range<usize>>) -> Option<Vec<Range<usize>>> {
         let wanted = &self.wanted.lines;
         let is_uniform = |lines: &[_]| Reindent::between(self.text, wanted, lines).is_some();
         if is_uniform(&lines) {
             return Some(lines);
         }
         let first = lines.first_mut().filter(|_| indent_of(&wanted[0]).is_empty())?;
-        first.start += blanks_before(&self.text[first.clone()]);
+        first.start += leading_whitespace(&self.text[first.clone()]);
         is_uniform(&lines).then_some(lines)
     }
 
-    /// A text of one line: it may begin and end anywhere in a line of the file.
-    fn within_line(
+    /// Matches a text of one line, which may begin and end anywhere in a line of the file.
+    fn match_within_line(
         &self,
         line: Range<usize>,
         hit: usize,
         anchor: &Anchor<'_>,
     ) -> Option<Range<usize>> {
         let wanted = &self.wanted.lines[0];
-        let folds = self.rung.folds();
+        let folds = self.level.folds_typography();
         let before = suffix_len(self.text.get(line.start..hit)?, &wanted[..anchor.at], folds)?;
         let rest = &wanted[anchor.at..];
         let file = self.text.get(hit..line.end)?;
         let after = match self.trimmed(rest) {
-            // Blanks at its end stand for all that are at the end of the file's line.
+            // Trailing whitespace of the sought text matches all trailing whitespace of the file's line.
             trimmed if trimmed.len() < rest.len() => {
                 let after = prefix_len(file, trimmed, folds)?;
-                (blanks_before(&file[after..]) == file.len() - after).then_some(file.len())?
+                (leading_whitespace(&file[after..]) == file.len() - after).then_some(file.len())?
             }
             _ => prefix_len(file, rest, folds)?,
         };
         Some(hit - before..hit + after)
     }
 
-    /// The part of the file's line that stands for a line of a longer text: of the first its end, of
-    /// the last its beginning, else all of it but for blanks at the end.
-    fn line(&self, at: usize, wanted: &str, file: Range<usize>) -> Option<Range<usize>> {
-        let folds = self.rung.folds();
+    /// The part of the file's line that matches one line of a longer text: the end of the first line, the
+    /// beginning of the last one, otherwise all of it without trailing whitespace.
+    fn match_line(&self, at: usize, wanted: &str, file: Range<usize>) -> Option<Range<usize>> {
+        let folds = self.level.folds_typography();
         let (first, last) = (at == 0, at + 1 == self.wanted.lines.len());
         if last && wanted.is_empty() {
             return Some(file.start..file.start);
         }
         let content = &self.text[file.clone()];
         let trimmed = self.trimmed(wanted);
-        let kept = match self.rung.keeps_trailing() {
-            true => content.len(),
-            false => content.len() - blanks_behind(content),
+        let kept = if self.level.compares_trailing_whitespace() {
+            content.len()
+        } else {
+            content.len() - trailing_whitespace(content)
         };
-        if self.rung.indents() {
-            let have = content[..kept].get(blanks_before(content)..).unwrap_or_default();
-            let want = trimmed.trim_start_matches(BLANKS);
+        if self.level.ignores_indentation() {
+            let have = content[..kept].get(leading_whitespace(content)..).unwrap_or_default();
+            let want = trimmed.trim_start_matches(WHITESPACE);
             return (prefix_len(have, want, folds)? == have.len())
                 .then(|| file.start..file.start + kept);
         }
@@ -184,7 +186,11 @@ impl Compare<'_> {
     }
 
     fn trimmed<'b>(&self, wanted: &'b str) -> &'b str {
-        if self.rung.keeps_trailing() { wanted } else { wanted.trim_end_matches(BLANKS) }
+        if self.level.compares_trailing_whitespace() {
+            wanted
+        } else {
+            wanted.trim_end_matches(WHITESPACE)
+        }
     }
 
     fn line_start(&self, at: usize) -> usize {
@@ -200,13 +206,13 @@ impl Compare<'_> {
     }
 }
 
-fn blanks_behind(bytes: &[u8]) -> usize {
+fn trailing_whitespace(bytes: &[u8]) -> usize {
     bytes.iter().rev().take_while(|byte| b" \t".contains(byte)).count()
 }
 
-/// A line of the file, without its end.
+/// A line of the file, without its line ending.
 struct FileLine {
     content: Range<usize>,
-    /// Where the next begins, if this one is ended.
+    /// The start of the next line, if this one is terminated.
     next: Option<usize>,
 }

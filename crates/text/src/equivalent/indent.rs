@@ -1,67 +1,67 @@
-//! From the indentation of a wanted text to that of the file, by one rule for all lines.
+//! Maps the indentation of a sought text to that of the file, by one rule for all lines.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::anchor::BLANKS;
+use super::anchor::WHITESPACE;
 
-/// How indentation is carried over.
+/// A mapping of indentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reindent {
-    /// Each indentation of the wanted text with the first that stands for it in the file.
-    seen: Vec<(String, String)>,
+    /// Each indentation of the sought text, with the first corresponding one in the file.
+    known: Vec<(String, String)>,
     rule: Rule,
 }
 
-/// The rule for indentations that the wanted text does not have, but the new one does.
+/// The rule for indentations that only the new text has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Rule {
-    /// The file has this in front of it.
+    /// The file has this additional prefix.
     Add(String),
-    /// The file has it without this.
+    /// The file lacks this prefix.
     Remove(String),
-    /// Both have the same columns where a tab is this wide; the file writes tabs, or spaces.
+    /// Both have the same columns if a tab has this width. The file uses tabs, or spaces.
     Columns { tab: usize, tabs: bool },
-    /// So many of the file's characters for so many of the wanted text's, from the first seen on.
+    /// `file` characters for each `wanted` characters, relative to the first known pair.
     Scale { file: usize, wanted: usize },
 }
 
-/// Widths of a tab that editors have.
+/// Tab widths that editors use.
 const TAB_WIDTHS: [usize; 8] = [4, 8, 2, 3, 1, 5, 6, 7];
 
 impl Reindent {
-    /// The rule by which the wanted lines' indentations become those of the file's lines, if there
-    /// is one. Blank lines have none.
+    /// The mapping from the sought lines' indentation to that of the file's lines. `None` if there is no
+    /// single rule. Blank lines are disregarded.
     pub(crate) fn between(
         text: &[u8],
         wanted: &[impl AsRef<str>],
         file: &[Range<usize>],
     ) -> Option<Reindent> {
         let mut pairs = Vec::new();
-        let skipped = usize::from(begins_behind_indent(text, file));
+        let skipped = usize::from(starts_after_indent(text, file));
         for (wanted, range) in wanted.iter().map(AsRef::as_ref).zip(file).skip(skipped) {
             let indent = indent_of(wanted);
             if indent.len() < wanted.len() {
                 let line = text.get(range.clone())?;
-                pairs.push((indent, std::str::from_utf8(&line[..blanks_before(line)]).ok()?));
+                pairs.push((indent, std::str::from_utf8(&line[..leading_whitespace(line)]).ok()?));
             }
         }
         let rule = rule_of(&pairs)?;
-        // A first line that lost its indentation tells nothing of how far the others are shifted.
+        // A first line without indentation does not show how far the others are shifted.
         if skipped > 0 && !matches!(rule, Rule::Columns { .. }) {
             return None;
         }
-        let mut seen: Vec<(String, String)> = Vec::new();
+        let mut known: Vec<(String, String)> = Vec::new();
         for (wanted, file) in pairs {
-            if seen.iter().all(|(other, _)| other != wanted) {
-                seen.push((wanted.to_owned(), file.to_owned()));
+            if known.iter().all(|(other, _)| other != wanted) {
+                known.push((wanted.to_owned(), file.to_owned()));
             }
         }
-        Some(Reindent { seen, rule })
+        Some(Reindent { known, rule })
     }
 
-    /// The line with the file's indentation, if the rule says what that is. `step` is by how much the new
-    /// text goes deeper.
+    /// Gives a line the file's indentation. `None` if the rule does not determine it. `step` is the
+    /// indentation step of the new text.
     pub(crate) fn apply(&self, line: &str, step: usize) -> Option<String> {
         let indent = indent_of(line);
         let rest = &line[indent.len()..];
@@ -72,16 +72,18 @@ impl Reindent {
     }
 
     fn indentation(&self, indent: &str, step: usize) -> Option<String> {
-        if let Some((_, file)) = self.seen.iter().find(|(wanted, _)| wanted == indent) {
+        if let Some((_, file)) = self.known.iter().find(|(wanted, _)| wanted == indent) {
             return Some(file.clone());
         }
         match &self.rule {
-            Rule::Add(prefix) if kind(prefix) != Some('\t') || kind(indent) != Some(' ') => {
+            Rule::Add(prefix)
+                if indent_char(prefix) != Some('\t') || indent_char(indent) != Some(' ') =>
+            {
                 // A file that is indented with spaces gets no tabs.
-                let mixes = kind(prefix) == Some(' ') && indent.contains('\t');
+                let mixes = indent_char(prefix) == Some(' ') && indent.contains('\t');
                 (!mixes).then(|| format!("{prefix}{indent}"))
             }
-            // The file is indented with tabs, the new text goes deeper with spaces.
+            // The file is indented with tabs, and the new text goes deeper with spaces.
             Rule::Add(prefix) => Some(prefix.clone() + &tabs_for(indent.len(), step)?),
             Rule::Remove(prefix) => indent.strip_prefix(prefix.as_str()).map(str::to_owned),
             &Rule::Columns { tab, tabs: false } => Some(" ".repeat(columns(indent, tab))),
@@ -90,62 +92,64 @@ impl Reindent {
         }
     }
 
-    /// Columns in tabs: as many as they make, or else one for each step beyond what is seen.
+    /// Columns as tabs: exactly, or one tab for each step beyond a known indentation.
     fn in_tabs(&self, wanted: usize, tab: usize, step: usize) -> Option<String> {
         if wanted.is_multiple_of(tab) {
             return Some("\t".repeat(wanted / tab));
         }
-        let seen = self.seen.iter().map(|(wanted, file)| (columns(wanted, tab), file));
-        let (base, file) = seen.filter(|(base, _)| *base < wanted).max_by_key(|(base, _)| *base)?;
+        let known = self.known.iter().map(|(wanted, file)| (columns(wanted, tab), file));
+        let (base, file) =
+            known.filter(|(base, _)| *base < wanted).max_by_key(|(base, _)| *base)?;
         Some(file.clone() + &tabs_for(wanted - base, step)?)
     }
 
     fn scaled(&self, indent: &str, file: usize, wanted: usize) -> Option<String> {
-        let all = self.seen.iter();
-        let kinds: BTreeSet<char> = all.clone().filter_map(|(wanted, _)| kind(wanted)).collect();
-        if kind(indent).is_some_and(|kind| !kinds.contains(&kind)) || is_mixed(indent) {
+        let all = self.known.iter();
+        let kinds: BTreeSet<char> =
+            all.clone().filter_map(|(wanted, _)| indent_char(wanted)).collect();
+        if indent_char(indent).is_some_and(|kind| !kinds.contains(&kind)) || is_mixed(indent) {
             return None;
         }
-        let (from, to) = self.seen.first()?;
+        let (from, to) = self.known.first()?;
         let steps = (indent.len() * file).checked_add(to.len() * wanted)?;
         let scaled = steps.checked_sub(from.len() * file)?;
-        let character = all.filter_map(|(_, file)| kind(file)).next()?;
+        let character = all.filter_map(|(_, file)| indent_char(file)).next()?;
         (scaled % wanted == 0).then(|| character.to_string().repeat(scaled / wanted))
     }
 }
 
-/// Whether the first of some lines of a file begins only behind its indentation.
-pub(super) fn begins_behind_indent(text: &[u8], lines: &[Range<usize>]) -> bool {
+/// Whether the first range begins after the indentation of its line.
+pub(super) fn starts_after_indent(text: &[u8], lines: &[Range<usize>]) -> bool {
     let before = lines.first().and_then(|line| line.start.checked_sub(1));
     before.and_then(|before| text.get(before)).is_some_and(|byte| b" \t".contains(byte))
 }
 
-/// How many blanks some bytes begin with.
-pub(super) fn blanks_before(bytes: &[u8]) -> usize {
+/// The number of leading spaces and tabs.
+pub(super) fn leading_whitespace(bytes: &[u8]) -> usize {
     bytes.iter().take_while(|byte| b" \t".contains(byte)).count()
 }
 
-/// The blanks in front of a line.
+/// The leading spaces and tabs of a line.
 pub(super) fn indent_of(line: &str) -> &str {
-    &line[..line.len() - line.trim_start_matches(BLANKS).len()]
+    &line[..line.len() - line.trim_start_matches(WHITESPACE).len()]
 }
 
-/// By how much lines go deeper: the least difference between two indentations, or the only one there is.
-pub(crate) fn step_of(lines: &[impl AsRef<str>]) -> usize {
+/// The indentation step: the smallest difference between two indentations, or the only indentation.
+pub(crate) fn indent_step(lines: &[impl AsRef<str>]) -> usize {
     let lines = lines.iter().map(AsRef::as_ref);
-    let written = lines.filter(|line| !line.trim_matches(BLANKS).is_empty());
+    let written = lines.filter(|line| !line.trim_matches(WHITESPACE).is_empty());
     let depths: BTreeSet<usize> = written.map(|line| indent_of(line).len()).collect();
     let steps = depths.iter().zip(depths.iter().skip(1)).map(|(less, more)| more - less);
     steps.min().or(depths.first().copied()).unwrap_or(0)
 }
 
-/// A tab for each step.
+/// One tab for each step.
 fn tabs_for(columns: usize, step: usize) -> Option<String> {
     let levels = columns.checked_div(step).filter(|levels| levels * step == columns)?;
     Some("\t".repeat(levels))
 }
 
-/// The simplest rule that holds for all pairs of wanted and file indentation.
+/// The simplest rule that holds for all pairs of sought and file indentation.
 fn rule_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     let (wanted, file) = pairs.first()?;
     if let Some(prefix) = file.strip_suffix(wanted)
@@ -170,11 +174,14 @@ fn rule_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     scale_of(pairs)
 }
 
-/// A line through all pairs of lengths, where each side is of one kind of blank.
+/// A linear rule through all pairs of lengths. Each side must use a single kind of whitespace.
 fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     let of_one_kind = |all: Vec<&str>| {
-        let kinds: BTreeSet<Option<char>> =
-            all.iter().filter(|indent| !indent.is_empty()).map(|indent| kind(indent)).collect();
+        let kinds: BTreeSet<Option<char>> = all
+            .iter()
+            .filter(|indent| !indent.is_empty())
+            .map(|indent| indent_char(indent))
+            .collect();
         kinds.len() <= 1 && !all.into_iter().any(is_mixed)
     };
     if !of_one_kind(pairs.iter().map(|pair| pair.0).collect())
@@ -185,7 +192,7 @@ fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     let (x0, y0) = (pairs[0].0.len(), pairs[0].1.len());
     let (x1, y1) =
         pairs.iter().map(|(x, y)| (x.len(), y.len())).find(|&(x, y)| x != x0 && y != y0)?;
-    // Both go the same way.
+    // Both must change in the same direction.
     if (x1 > x0) != (y1 > y0) {
         return None;
     }
@@ -195,8 +202,8 @@ fn scale_of(pairs: &[(&str, &str)]) -> Option<Rule> {
     pairs.iter().all(on_the_line).then_some(Rule::Scale { file, wanted })
 }
 
-/// The kind of blank an indentation begins with.
-fn kind(indent: &str) -> Option<char> {
+/// The first character of an indentation.
+fn indent_char(indent: &str) -> Option<char> {
     indent.chars().next()
 }
 
@@ -204,7 +211,7 @@ fn is_mixed(indent: &str) -> bool {
     indent.contains(' ') && indent.contains('\t')
 }
 
-/// The column at which a line begins where a tab goes to the next multiple of `tab`.
+/// The column after an indentation, where a tab advances to the next multiple of `tab`.
 fn columns(indent: &str, tab: usize) -> usize {
     indent.chars().fold(0, |column, c| match c {
         '\t' => (column / tab + 1) * tab,

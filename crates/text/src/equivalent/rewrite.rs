@@ -1,23 +1,23 @@
-//! What stands for a wanted text, rewritten to say the new one. What the two have in common keeps the
-//! file's bytes; what is new takes the file's indentation and line endings.
+//! Rewrites a match to the new text. Common parts keep the bytes of the file. New parts take the file's
+//! indentation and line endings.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
 
-use super::anchor::BLANKS;
-use super::indent::{Reindent, begins_behind_indent, blanks_before, indent_of, step_of};
+use super::anchor::WHITESPACE;
+use super::indent::{Reindent, indent_of, indent_step, leading_whitespace, starts_after_indent};
 use super::typography::plain;
 use super::{Equivalent, MatchLevel, SoughtText};
 
-/// How long to look for what the two texts have in common; after that, what was found by then.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// Time limit for finding common parts. After that, the parts found so far are used.
+const DIFF_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Equivalent {
-    /// The bytes to put in place of its range, so that the file says `new` there instead of `wanted`.
-    /// Lines that come in end with `ending`, unless they take the place of another. Nothing, if the
-    /// file's style does not tell how a line of `new` would be indented.
+    /// The bytes to replace its range with, so that the file contains `new` there instead of `wanted`.
+    /// Inserted lines end with `ending`, unless they replace another line. `None` if the style of the file
+    /// does not determine the indentation of a new line.
     pub fn rewrite(
         &self,
         text: &[u8],
@@ -25,15 +25,16 @@ impl Equivalent {
         new: &SoughtText,
         ending: &str,
     ) -> Option<Vec<u8>> {
-        let reindent = match self.rung.indents() {
-            true => Some(Reindent::between(text, &wanted.lines, &self.lines)?),
-            false => None,
+        let reindent = if self.level.ignores_indentation() {
+            Some(Reindent::between(text, &wanted.lines, &self.lines)?)
+        } else {
+            None
         };
         let lines = wanted.lines.iter().zip(&self.lines);
-        let plainly = lines
-            .flat_map(|(wanted, line)| self.rung.written_plainly(&text[line.clone()], wanted))
+        let plain_in_file = lines
+            .flat_map(|(wanted, line)| self.level.chars_plain_in_file(&text[line.clone()], wanted))
             .collect();
-        Rewriter { place: self, text, wanted, new, reindent, ending, plainly }.rewrite()
+        Rewriter { place: self, text, wanted, new, reindent, ending, plain_in_file }.rewrite()
     }
 }
 
@@ -45,19 +46,18 @@ struct Rewriter<'a> {
     reindent: Option<Reindent>,
     ending: &'a str,
     /// Typographic characters that the caller writes and the file does not.
-    plainly: Vec<char>,
+    plain_in_file: Vec<char>,
 }
 
 impl Rewriter<'_> {
     fn rewrite(&self) -> Option<Vec<u8>> {
         let (old, new) = (&self.wanted.lines, &self.new.lines);
-        let mid_line =
-            self.reindent.is_some() && begins_behind_indent(self.text, &self.place.lines);
-        let deadline = Some(Instant::now() + PATIENCE);
+        let mid_line = self.reindent.is_some() && starts_after_indent(self.text, &self.place.lines);
+        let deadline = Some(Instant::now() + DIFF_TIMEOUT);
         let mut lines: Vec<(Vec<u8>, Option<&[u8]>)> = Vec::new();
         for op in capture_diff_slices_deadline(Algorithm::Myers, old, new, deadline) {
             match op {
-                // What began behind the file's indentation has none of its own to take elsewhere.
+                // A line that began after the file's indentation has no indentation of its own elsewhere.
                 DiffOp::Equal { old_index: 0, new_index: 1.., .. } if mid_line => return None,
                 DiffOp::Equal { old_index, len, .. } => {
                     for at in old_index..old_index + len {
@@ -76,9 +76,10 @@ impl Rewriter<'_> {
                     for (k, line) in new[new_index..new_index + new_len].iter().enumerate() {
                         let indented = self.indented(line, lines.is_empty() && mid_line)?;
                         let at = old_index + k;
-                        lines.push(match k < old_len {
-                            true => (self.changed(at, indented), self.tail(at).map(line_end)),
-                            false => (self.inserted(indented), None),
+                        lines.push(if k < old_len {
+                            (self.changed(at, indented), self.tail(at).map(line_end))
+                        } else {
+                            (self.inserted(indented), None)
                         });
                     }
                 }
@@ -100,80 +101,79 @@ impl Rewriter<'_> {
         self.place.lines[at].clone()
     }
 
-    /// What stands between a line and the next: blanks that did not count, and the line's end.
+    /// The bytes between a line and the next: ignored trailing whitespace and the line ending.
     fn tail(&self, at: usize) -> Option<&[u8]> {
         let next = self.place.lines.get(at + 1)?;
         self.text.get(self.place.lines[at].end..next.start)
     }
 
-    /// The new line in the file's indentation, or as it is if it stands behind that.
+    /// The new line with the file's indentation, or unchanged if `as_it_is`.
     fn indented(&self, line: &str, as_it_is: bool) -> Option<String> {
         match &self.reindent {
-            Some(reindent) if !as_it_is => reindent.apply(line, step_of(&self.new.lines)),
+            Some(reindent) if !as_it_is => reindent.apply(line, indent_step(&self.new.lines)),
             _ => Some(line.to_owned()),
         }
     }
 
-    /// A line that takes no other's place.
+    /// A line that replaces no other.
     fn inserted(&self, line: String) -> Vec<u8> {
-        line.chars().map(|c| written(c, &self.plainly)).collect::<String>().into_bytes()
+        line.chars().map(|c| adapt_char(c, &self.plain_in_file)).collect::<String>().into_bytes()
     }
 
-    /// A new line, already indented, in the place of an old one.
+    /// A new line, already indented, that replaces an old one.
     fn changed(&self, at: usize, line: String) -> Vec<u8> {
-        let rung = self.place.rung;
-        match rung.folds() {
-            true => {
-                let (file, wanted) = (&self.text[self.line(at)], &self.wanted.lines[at]);
-                rung.in_place_of(file, wanted, &line, &self.plainly)
-            }
-            false => line.into_bytes(),
+        let level = self.place.level;
+        if level.folds_typography() {
+            let (file, wanted) = (&self.text[self.line(at)], &self.wanted.lines[at]);
+            level.rewrite_line(file, wanted, &line, &self.plain_in_file)
+        } else {
+            line.into_bytes()
         }
     }
 }
 
 impl MatchLevel {
-    /// The typographic characters of a wanted line for which the file has plain ones.
-    pub(crate) fn written_plainly(self, file: &[u8], wanted: &str) -> Vec<char> {
+    /// The typographic characters of a sought line for which the file has plain ones.
+    pub(crate) fn chars_plain_in_file(self, file: &[u8], wanted: &str) -> Vec<char> {
         let own = String::from_utf8_lossy(file);
-        let (wanted, own) = match self.indents() {
-            true => (wanted.trim_start_matches(BLANKS), own.trim_start_matches(BLANKS)),
-            false => (wanted, &own[..]),
+        let (wanted, own) = if self.ignores_indentation() {
+            (wanted.trim_start_matches(WHITESPACE), own.trim_start_matches(WHITESPACE))
+        } else {
+            (wanted, &own[..])
         };
         let pairs = wanted.chars().zip(own.chars());
         let differ = pairs.filter(|(c, own)| plain(*c) != *c && plain(*c) == *own);
         differ.map(|(c, _)| c).collect()
     }
 
-    /// A new line, already indented, in the place of the file's line that stands for `wanted` at a rung
-    /// that folds: where the two say the same, it has the file's characters. `plainly` are those that
-    /// the caller writes and the file does not.
-    pub(crate) fn in_place_of(
+    /// A new line, already indented, that replaces the file's line matching `wanted`. Where both agree, it
+    /// keeps the file's characters. `plain_in_file` are the characters that the file writes plainly.
+    pub(crate) fn rewrite_line(
         self,
         file: &[u8],
         wanted: &str,
         line: &str,
-        plainly: &[char],
+        plain_in_file: &[char],
     ) -> Vec<u8> {
-        if !self.indents() {
-            return keep_typography(file, wanted, line, plainly);
+        if !self.ignores_indentation() {
+            return keep_typography(file, wanted, line, plain_in_file);
         }
         let (indent, rest) = line.split_at(indent_of(line).len());
-        let own = &file[blanks_before(file)..];
+        let own = &file[leading_whitespace(file)..];
         let wanted = &wanted[indent_of(wanted).len()..];
-        let rest = keep_typography(own, wanted, rest, plainly);
+        let rest = keep_typography(own, wanted, rest, plain_in_file);
         [indent.as_bytes(), &rest].concat()
     }
 }
 
-/// `new`, with the file's own characters where it has those of `wanted`. `file` says what `wanted`
-/// does, character by character, but for typography and blanks at its end.
-fn keep_typography(file: &[u8], wanted: &str, new: &str, plainly: &[char]) -> Vec<u8> {
+/// `new`, with the characters of the file where it agrees with `wanted`. `file` equals `wanted` character by
+/// character, except for typography and trailing whitespace.
+fn keep_typography(file: &[u8], wanted: &str, new: &str, plain_in_file: &[char]) -> Vec<u8> {
     let own: Vec<char> = String::from_utf8_lossy(file).chars().collect();
     let old: Vec<char> = wanted.chars().map(plain).collect();
     let folded: Vec<char> = new.chars().map(plain).collect();
-    let mut chars: Vec<char> = new.chars().map(|c| written(c, plainly)).collect();
-    let deadline = Some(Instant::now() + PATIENCE);
+    let mut chars: Vec<char> = new.chars().map(|c| adapt_char(c, plain_in_file)).collect();
+    let deadline = Some(Instant::now() + DIFF_TIMEOUT);
     for op in capture_diff_slices_deadline(Algorithm::Myers, &old, &folded, deadline) {
         let DiffOp::Equal { old_index, new_index, len } = op else { continue };
         let own = own.get(old_index..).unwrap_or(&[]);
@@ -182,12 +182,12 @@ fn keep_typography(file: &[u8], wanted: &str, new: &str, plainly: &[char]) -> Ve
     chars.into_iter().collect::<String>().into_bytes()
 }
 
-/// A character of the new text: plain, where the caller writes it otherwise than the file does.
-fn written(c: char, plainly: &[char]) -> char {
-    if plainly.contains(&c) { plain(c) } else { c }
+/// A character of the new text, made plain if the file writes it plainly.
+fn adapt_char(c: char, plain_in_file: &[char]) -> char {
+    if plain_in_file.contains(&c) { plain(c) } else { c }
 }
 
-/// Only the line's end of what stands between two lines.
+/// Strips the whitespace before a line ending.
 fn line_end(tail: &[u8]) -> &[u8] {
-    &tail[blanks_before(tail)..]
+    &tail[leading_whitespace(tail)..]
 }

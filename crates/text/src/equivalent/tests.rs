@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::endings::EndingFinder;
 
-/// The file after the edit, with the rung that found the place; why not, else.
+/// The file after the edit and the level of the match, or the reason for the failure.
 fn edit(file: &str, old: &str, new: &str) -> Result<(MatchLevel, String), &'static str> {
     let text = file.as_bytes();
     let (wanted, new) = (SoughtText::new(old), SoughtText::new(new));
@@ -19,24 +19,24 @@ fn edit(file: &str, old: &str, new: &str) -> Result<(MatchLevel, String), &'stat
 }
 
 #[track_caller]
-fn edits(file: &str, old: &str, new: &str, rung: MatchLevel, now: &str) {
-    assert_eq!(edit(file, old, new), Ok((rung, now.to_owned())));
+fn edits(file: &str, old: &str, new: &str, level: MatchLevel, now: &str) {
+    assert_eq!(edit(file, old, new), Ok((level, now.to_owned())));
 }
 
 #[test]
-fn mixed_line_endings_stay_and_new_lines_take_those_around() {
+fn line_endings_are_kept_and_new_lines_take_those_around() {
     let file = "a\r\nb\nc\r\nd\n";
     edits(file, "a\nb\nc", "a\nx\nc", MatchLevel::LineEndings, "a\r\nx\nc\r\nd\n");
     edits(file, "b\nc\n", "b\nnew\nc\n", MatchLevel::LineEndings, "a\r\nb\nnew\nc\r\nd\n");
     edits("a\nb\n", "a\r\nb\r\n", "a\r\nc\r\n", MatchLevel::LineEndings, "a\nc\n");
     edits(file, "a\nb\nc\n", "", MatchLevel::LineEndings, "d\n");
-    // The file's last line is not ended.
+    // The last line of the file has no newline.
     edits("a = 1\nb = 2", "b = 2\n", "b = 3\n", MatchLevel::LineEndings, "a = 1\nb = 3");
     edits("  a\n  b", "a\nb\n", "a\nc\n", MatchLevel::Indentation, "  a\n  c");
 }
 
 #[test]
-fn blanks_at_line_ends_stay_where_the_line_does() {
+fn trailing_whitespace_of_unchanged_lines_is_kept() {
     let file = "one  \ntwo\t\nthree\n";
     edits(file, "one\ntwo\n", "one\nTWO\n", MatchLevel::TrailingBlanks, "one  \nTWO\nthree\n");
     edits(file, "two   \nthree", "two   \n3", MatchLevel::TrailingBlanks, "one  \ntwo\t\n3\n");
@@ -84,7 +84,7 @@ fn spaces_become_the_tabs_of_the_file_and_tabs_its_spaces() {
         MatchLevel::Indentation,
         "func f() {\n  if x {\n    y()\n      deep()\n  }\n}\n",
     );
-    // Dedented and with spaces at once.
+    // Dedented and with spaces at the same time.
     edits(
         tabs,
         "if x {\n    y()\n}",
@@ -117,7 +117,7 @@ fn spaces_become_the_tabs_of_the_file_and_tabs_its_spaces() {
 }
 
 #[test]
-fn steps_of_two_become_steps_of_four() {
+fn indentation_steps_of_two_become_steps_of_four() {
     let file = "a:\n    b:\n        c\n";
     edits(
         file,
@@ -129,7 +129,7 @@ fn steps_of_two_become_steps_of_four() {
 }
 
 #[test]
-fn a_file_of_both_keeps_each_line() {
+fn a_file_with_tabs_and_spaces_keeps_each_line() {
     let file = "if x:\n\ta\n        b\n";
     edits(
         file,
@@ -141,7 +141,7 @@ fn a_file_of_both_keeps_each_line() {
 }
 
 #[test]
-fn a_first_line_without_indentation_stands_behind_the_files() {
+fn a_first_line_without_indentation_matches_after_the_files_indentation() {
     let file = "\tif x {\n\t\ty()\n\t}\n";
     edits(
         file,
@@ -153,19 +153,19 @@ fn a_first_line_without_indentation_stands_behind_the_files() {
 }
 
 #[test]
-fn indentation_that_is_not_uniform_is_another_text() {
+fn different_relative_indentation_is_no_match() {
     assert_eq!(edit("if a:\n    b\n    c\n", "if a:\n    b\nc", "x"), Err("none"));
     assert_eq!(edit("    b\n        c\n", "b\nc", "x"), Err("none"));
 }
 
 #[test]
-fn blanks_inside_a_line_count() {
+fn whitespace_inside_a_line_is_significant() {
     assert_eq!(edit("s = \"a  b\"\n", "s = \"a b\"", "x"), Err("none"));
     assert_eq!(edit("f(a, b)\n", "f(a,b)", "x"), Err("none"));
 }
 
 #[test]
-fn typographic_characters_stay_where_the_text_does() {
+fn typographic_characters_are_kept_where_the_text_is_unchanged() {
     let file = "He said \u{201c}yes\u{201d} \u{2014} twice.\u{a0}Done\n";
     edits(
         file,
@@ -174,7 +174,7 @@ fn typographic_characters_stay_where_the_text_does() {
         MatchLevel::Typography,
         "He said \u{201c}no\u{201d} \u{2014} twice.\u{a0}Over\n",
     );
-    // What only the caller writes otherwise is not written into the file.
+    // A variant that only the caller writes is not written into the file.
     edits("it's\n", "it\u{2019}s", "it\u{2019}s so", MatchLevel::Typography, "it's so\n");
     edits(
         "f(\"a\")\n",
@@ -194,7 +194,7 @@ fn typographic_characters_stay_where_the_text_does() {
 }
 
 #[test]
-fn likeness_is_no_reason() {
+fn similar_text_is_no_match() {
     let file = "func A() {\n\ta()\n}\nfunc B() {\n\tx := 1\n\ty := 99\n\tz()\n}\n";
     assert_eq!(edit(file, "func B() {\n\tx := 1\n\ty := 2\n\tz()\n}", "x"), Err("none"));
     assert_eq!(edit(file, "func C() {\n\thallucinated()\n}", "x"), Err("none"));
@@ -202,18 +202,18 @@ fn likeness_is_no_reason() {
 }
 
 #[test]
-fn two_places_are_two_places() {
+fn two_matches_are_ambiguous() {
     assert_eq!(edit("  x\n    x\n", "\tx", "y"), Err("several"));
 }
 
 #[test]
-fn a_text_made_to_be_slow_is_given_up() {
+fn a_search_that_would_be_slow_is_given_up() {
     let file = "a\n".repeat(300_000);
     let old = format!("{}b", " a\n".repeat(2_000));
     assert_eq!(edit(&file, &old, "x"), Err("none"));
 }
 
-/// Lines of code, in steps of indentation.
+/// Lines of code, with their depth.
 fn block() -> impl Strategy<Value = Vec<(usize, String)>> {
     let line = (0usize..4, prop_oneof!["[a-c]{1,3}", "[a-c] \"[a-c]\" -[a-c]"]);
     prop::collection::vec(line, 1..8)
@@ -223,7 +223,7 @@ fn indented(lines: &[(usize, String)], base: usize, unit: &str) -> String {
     lines.iter().map(|(depth, text)| format!("{}{text}\n", unit.repeat(base + depth))).collect()
 }
 
-/// Every way in which a caller's text may differ, undone, gives what the exact edit would have given.
+/// The base depth and unit of indentation, in the file and in the caller's text.
 fn differences() -> impl Strategy<Value = (usize, &'static str, usize, &'static str)> {
     let unit = || prop::sample::select(vec!["\t", "  ", "    "]);
     (0usize..3, unit(), 0usize..3, unit())
@@ -231,11 +231,11 @@ fn differences() -> impl Strategy<Value = (usize, &'static str, usize, &'static 
 
 proptest! {
     #[test]
-    fn a_difference_of_indentation_changes_nothing_else(
+    fn a_difference_in_indentation_changes_nothing_else(
         before in block(), mut old in block(), new in block(), after in block(),
         (file_base, file_unit, base, unit) in differences(),
     ) {
-        // The least indented line first, and two depths, so that the rule is told.
+        // The least indented line first, and two depths, so that the rule is determined.
         old.insert(0, (0, "start".into()));
         old.insert(1, (1, "deeper".into()));
         let (before, after) = (indented(&before, 0, file_unit), indented(&after, 0, file_unit));
@@ -250,7 +250,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_do_no_harm(
+    fn arbitrary_bytes_do_not_panic(
         file in prop::collection::vec(prop::sample::select(b" \t\r\na\"-\xe2\x80\x9c\xff".to_vec()), 0..60),
         old in "[ \t\r\na\"\u{201c}-]{1,12}", new in "[ \t\r\na\"\u{201c}-]{0,12}",
     ) {
@@ -258,7 +258,7 @@ proptest! {
         for place in find_equivalents(&file, b'\n', &wanted) {
             prop_assert!(place.range().end <= file.len());
             let _ = place.rewrite(&file, &wanted, &new, "\n");
-            // What is put back as it was wanted is what stood there.
+            // Rewriting to the sought text itself gives the bytes of the file.
             let same = place.rewrite(&file, &wanted, &wanted, "\n");
             prop_assert_eq!(same.as_deref(), Some(&file[place.range()]));
         }

@@ -1,6 +1,6 @@
 //! Typographic characters, and the plain ones that keyboards and models write for them.
 
-/// The character that stands for `c` when typography does not count.
+/// The plain equivalent of `c`.
 pub(super) fn plain(c: char) -> char {
     match c {
         '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{2bc}' => '\'',
@@ -11,12 +11,12 @@ pub(super) fn plain(c: char) -> char {
     }
 }
 
-/// Whether `c` is one of those that others stand for, or one that stands for another.
-pub(super) fn may_vary(c: char) -> bool {
+/// Whether `c` is a plain character with typographic variants, or such a variant.
+pub(super) fn has_typographic_variants(c: char) -> bool {
     matches!(plain(c), '\'' | '"' | '-' | ' ')
 }
 
-/// The first character of some bytes, if they begin with one.
+/// The first character of `bytes`, if they begin with a valid one.
 fn first_char(bytes: &[u8]) -> Option<char> {
     let longest = &bytes[..bytes.len().min(4)];
     let valid = match std::str::from_utf8(longest) {
@@ -26,7 +26,7 @@ fn first_char(bytes: &[u8]) -> Option<char> {
     valid.chars().next()
 }
 
-/// How many bytes at the start of `file` say what `wanted` does; nothing, if they don't.
+/// The number of bytes at the start of `file` that match `wanted`. `None` if they do not match.
 pub(super) fn prefix_len(file: &[u8], wanted: &str, folds: bool) -> Option<usize> {
     if !folds {
         return file.starts_with(wanted.as_bytes()).then_some(wanted.len());
@@ -42,7 +42,7 @@ pub(super) fn prefix_len(file: &[u8], wanted: &str, folds: bool) -> Option<usize
     Some(at)
 }
 
-/// How many bytes at the end of `file` say what `wanted` does; nothing, if they don't.
+/// The number of bytes at the end of `file` that match `wanted`. `None` if they do not match.
 pub(super) fn suffix_len(file: &[u8], wanted: &str, folds: bool) -> Option<usize> {
     if !folds {
         return file.ends_with(wanted.as_bytes()).then_some(wanted.len());

@@ -1,16 +1,16 @@
-//! The `*** Begin Patch` form: files by their names, hunks by their context.
+//! The `*** Begin Patch` format: files by name, hunks by context.
 
 use super::hunk::{self, Header, HunkLine, Sign};
 use super::source::{PatchLine, Source};
 use super::{FileAction, FilePatch, Hunk, PatchError};
 
-/// The first line of one.
+/// The first line of the format.
 pub(super) const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
 const MOVE: &str = "*** Move to:";
 const END_OF_FILE: &str = "*** End of File";
 
-/// What a line that begins a file says is to be done, and with which.
+/// The action and file name, if the line begins a file.
 pub(super) fn file_header(line: &str) -> Option<(FileAction, &str)> {
     let headers = [
         ("*** Add File:", FileAction::Add),
@@ -22,8 +22,8 @@ pub(super) fn file_header(line: &str) -> Option<(FileAction, &str)> {
     found.map(|(action, name)| (action, name.trim()))
 }
 
-/// Whether a line is the last one of the patch, blanks around it aside: with a blank in front it might be a line of the file
-/// that stays, but nothing comes behind it.
+/// Whether the next line ends the patch, ignoring whitespace around it. With a leading space it might be a
+/// context line, unless nothing follows it.
 pub(super) fn is_end(mut source: Source<'_>) -> bool {
     let is_end = source.next_line().is_some_and(|line| line.text.trim() == END);
     is_end
@@ -31,7 +31,7 @@ pub(super) fn is_end(mut source: Source<'_>) -> bool {
             .all(|line| !line.text.starts_with([' ', '+', '-', '*', '@']))
 }
 
-/// All files of the patch, in its order. What is before its first line and behind its last is prose.
+/// Parses all files of the patch, in order. Text before the first line and after the last is ignored.
 pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let mut files = Vec::new();
     while let Some(line) = source.next_line() {
@@ -40,7 +40,7 @@ pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchE
             return Ok(files);
         }
         if let Some((action, name)) = file_header(text) {
-            files.push(file(&mut source, line, action, name)?);
+            files.push(parse_file(&mut source, line, action, name)?);
         } else if !files.is_empty() && !text.is_empty() || text.starts_with("*** ") && text != BEGIN
         {
             let what = "is none that can stand here in a *** Begin Patch";
@@ -53,7 +53,7 @@ pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchE
     Err(PatchError::invalid(0, what).hint("Send all of it, with *** End Patch as its last line."))
 }
 
-fn file<'a>(
+fn parse_file<'a>(
     source: &mut Source<'a>,
     line: PatchLine<'a>,
     action: FileAction,
@@ -71,17 +71,17 @@ fn file<'a>(
         hunks: Vec::new(),
     };
     match action {
-        FileAction::Add => file.hunks.extend(added(source, line.number)?),
+        FileAction::Add => file.hunks.extend(parse_added(source, line.number)?),
         FileAction::Delete => {}
-        _ => update(source, &mut file)?,
+        _ => parse_update(source, &mut file)?,
     }
     Ok(file)
 }
 
-/// The lines of a new file; an empty one may have lost its sign.
-fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, PatchError> {
+/// Parses the lines of a new file. An empty line may lack its sign.
+fn parse_added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, PatchError> {
     let mut lines: Vec<HunkLine<'a>> = Vec::new();
-    // Empty lines count only if something comes behind them.
+    // Empty lines count only if another line follows.
     let (mut empty, mut unended) = (0, false);
     while let Some(next) = source.peek() {
         if next.text.trim_start().starts_with("***") {
@@ -120,8 +120,8 @@ fn added<'a>(source: &mut Source<'a>, line: usize) -> Result<Option<Hunk<'a>>, P
     Ok((!hunk.lines.is_empty()).then_some(hunk))
 }
 
-/// Where a file moves to, and its hunks.
-fn update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), PatchError> {
+/// Parses the target of a move, and the hunks.
+fn parse_update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), PatchError> {
     if let Some(to) = source.peek().and_then(|line| line.text.trim_start().strip_prefix(MOVE)) {
         source.next_line();
         file.action = FileAction::Move;
@@ -139,10 +139,10 @@ fn update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), P
             }
         } else if text.starts_with("***") {
             break;
-        } else if let Some(behind) = behind_empty_lines(*source) {
+        } else if let Some(behind) = skip_empty_lines(*source) {
             *source = behind;
         } else {
-            file.hunks.push(anchored(source)?);
+            file.hunks.push(parse_hunk(source)?);
         }
     }
     if file.hunks.is_empty() && file.action != FileAction::Move {
@@ -153,8 +153,8 @@ fn update<'a>(source: &mut Source<'a>, file: &mut FilePatch<'a>) -> Result<(), P
     Ok(())
 }
 
-/// Behind empty lines that stand between two things and are of neither.
-fn behind_empty_lines(source: Source<'_>) -> Option<Source<'_>> {
+/// Skips empty lines between two elements that belong to neither.
+fn skip_empty_lines(source: Source<'_>) -> Option<Source<'_>> {
     let mut behind = source;
     while behind.peek().is_some_and(|line| line.text.trim_end().is_empty()) {
         behind.next_line();
@@ -165,8 +165,8 @@ fn behind_empty_lines(source: Source<'_>) -> Option<Source<'_>> {
     (between && behind.number() > source.number()).then_some(behind)
 }
 
-/// A hunk with all the `@@` lines before it: each is a line of the file that comes after the one before.
-fn anchored<'a>(source: &mut Source<'a>) -> Result<Hunk<'a>, PatchError> {
+/// Parses a hunk with the `@@` lines before it. Each of these is a line of the file after the previous one.
+fn parse_hunk<'a>(source: &mut Source<'a>) -> Result<Hunk<'a>, PatchError> {
     let first = source.number();
     let (mut header, mut anchors) = (Header::default(), Vec::new());
     while let Some(line) = source.peek().filter(|line| line.text.starts_with("@@")) {
@@ -175,7 +175,7 @@ fn anchored<'a>(source: &mut Source<'a>) -> Result<Hunk<'a>, PatchError> {
         anchors.extend(next.anchor);
         header = Header { ranges: next.ranges.or(header.ranges), ..next };
     }
-    let hunk = hunk::of_envelope(source, first, header)?;
+    let hunk = hunk::parse_envelope(source, first, header)?;
     let only_adds = hunk.lines.iter().all(|line| line.sign == Sign::Add);
     let appends = only_adds && anchors.is_empty() && hunk.before.is_none();
     Ok(Hunk { anchors, appends, ..hunk })

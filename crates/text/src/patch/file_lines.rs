@@ -1,19 +1,20 @@
-//! A file as its lines, each with what ends it.
+//! The lines of a file, each with its line ending.
 
 use std::ops::Range;
 
-/// Lines from one milestone to the next.
-const APART: usize = 64;
+/// Number of lines between two milestones.
+const MILESTONE_LINES: usize = 64;
 
-/// A file as its lines.
+/// The lines of a file.
 #[derive(Debug, Clone)]
 pub(super) struct FileLines<'a> {
     pub(super) text: &'a [u8],
-    /// Where every so many-th line begins: to note all would take more memory than a file of short lines.
+    /// The start of every `MILESTONE_LINES`th line. Storing all starts would take more memory than a file of
+    /// short lines.
     milestones: Vec<usize>,
     len: usize,
     pub(super) terminator: u8,
-    /// All lines end in `\r\n` and the patch has no `\r`: then a `\r` at a line's end is no letter.
+    /// All lines end in `\r\n` and the patch has no `\r`, so a `\r` at a line end is not part of the line.
     pub(super) hides_cr: bool,
 }
 
@@ -22,7 +23,7 @@ impl<'a> FileLines<'a> {
         let (mut milestones, mut ended) = (vec![0], 0);
         for end in memchr::memchr_iter(terminator, text) {
             ended += 1;
-            if ended % APART == 0 {
+            if ended % MILESTONE_LINES == 0 {
                 milestones.push(end + 1);
             }
         }
@@ -35,31 +36,32 @@ impl<'a> FileLines<'a> {
         self.len
     }
 
-    /// A line with its end.
-    fn whole(&self, at: usize) -> &'a [u8] {
+    /// A line with its line ending.
+    fn line_with_ending(&self, at: usize) -> &'a [u8] {
         let rest = &self.text[self.start(at)..];
         let end = memchr::memchr(self.terminator, rest).map_or(rest.len(), |end| end + 1);
         &rest[..end]
     }
 
-    /// A line without its end.
+    /// A line without its line ending.
     pub(super) fn line(&self, at: usize) -> &'a [u8] {
-        let whole = self.whole(at);
+        let whole = self.line_with_ending(at);
         let line = whole.strip_suffix(&[self.terminator]).unwrap_or(whole);
         line.strip_suffix(b"\r").filter(|_| self.hides_cr).unwrap_or(line)
     }
 
-    /// What ends a line, a `\r` included; nothing, for a last one without an end.
+    /// The line ending, including a `\r`. `None` for a last line without one.
     pub(super) fn ending(&self, at: usize) -> Option<&'a [u8]> {
-        let line = self.whole(at).strip_suffix(&[self.terminator])?;
+        let line = self.line_with_ending(at).strip_suffix(&[self.terminator])?;
         let cr = usize::from(self.terminator == b'\n' && line.ends_with(b"\r"));
-        Some(&self.whole(at)[line.len() - cr..])
+        Some(&self.line_with_ending(at)[line.len() - cr..])
     }
 
-    /// Where a line begins, in bytes; behind the last, where the text ends.
+    /// The byte offset of a line. After the last line, the end of the text.
     pub(super) fn start(&self, at: usize) -> usize {
-        let milestone = self.milestones.get(at / APART).copied().unwrap_or(self.text.len());
-        match at % APART {
+        let milestone =
+            self.milestones.get(at / MILESTONE_LINES).copied().unwrap_or(self.text.len());
+        match at % MILESTONE_LINES {
             0 => milestone,
             behind => memchr::memchr_iter(self.terminator, &self.text[milestone..])
                 .nth(behind - 1)
@@ -67,23 +69,23 @@ impl<'a> FileLines<'a> {
         }
     }
 
-    /// Whether the last line is ended.
+    /// Whether the last line has a line ending.
     pub(super) fn is_ended(&self) -> bool {
         self.text.last().is_none_or(|last| *last == self.terminator)
     }
 
-    /// Where lines stand in the text, without their ends.
+    /// The byte ranges of lines, without their line endings.
     pub(super) fn ranges(&self, start: usize, count: usize) -> Vec<Range<usize>> {
         let mut from = self.start(start);
         let lines = (start..start + count).map(|at| {
             let range = from..from + self.line(at).len();
-            from += self.whole(at).len();
+            from += self.line_with_ending(at).len();
             range
         });
         lines.collect()
     }
 
-    /// All of them, without their ends.
+    /// All lines, without their line endings.
     pub(super) fn lines(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
         let mut rest = self.text;
         std::iter::from_fn(move || {
@@ -104,9 +106,9 @@ mod tests {
 
     #[test]
     fn every_line_is_found_by_its_number() {
-        let full = format!("{}b", "a\n".repeat(APART - 1));
+        let full = format!("{}b", "a\n".repeat(MILESTONE_LINES - 1));
         let file = FileLines::new(full.as_bytes(), b'\n', false);
-        assert_eq!((file.len(), file.start(APART)), (APART, full.len()));
+        assert_eq!((file.len(), file.start(MILESTONE_LINES)), (MILESTONE_LINES, full.len()));
         for (text, count) in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n\n", 2)] {
             assert_eq!(FileLines::new(text.as_bytes(), b'\n', false).len(), count, "{text:?}");
         }

@@ -1,26 +1,26 @@
-//! A hunk: its header, and the lines that belong to it.
+//! A hunk: its header and its lines.
 
 use super::source::{PatchLine, Source};
 use super::{PatchError, envelope};
 
-/// Lines that stand together in a file, and what is to become of them.
+/// Consecutive lines of a file, and their change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hunk<'a> {
     /// The line of the patch, from 1, at which it begins.
     pub line: usize,
-    /// Its header as it stands; empty, where it has none.
+    /// Its header. Empty if it has none.
     pub header: &'a str,
-    /// How many lines of the file come before it, by its header. A hint.
+    /// Number of lines of the file before it, by its header. A hint.
     pub before: Option<usize>,
-    /// The same, of the file that the patch makes.
+    /// Number of lines of the new file before it, by its header.
     pub before_new: Option<usize>,
-    /// Lines of the file after which it is to be found, each after the one before.
+    /// Lines of the file that precede it, in order.
     pub anchors: Vec<&'a str>,
     /// Its lines.
     pub lines: Vec<HunkLine<'a>>,
-    /// It is said to be at the end of the file.
+    /// It claims to be at the end of the file.
     pub at_end: bool,
-    /// It only adds lines and names no place: they go to the end of the file.
+    /// It only adds lines and gives no position. They go to the end of the file.
     pub appends: bool,
     /// Its last old line has no newline.
     pub old_unended: bool,
@@ -28,33 +28,33 @@ pub struct Hunk<'a> {
     pub new_unended: bool,
 }
 
-/// A line of a hunk, without its sign and without its end.
+/// A line of a hunk, without its sign and its line ending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HunkLine<'a> {
-    /// What becomes of it.
+    /// Whether it is kept, removed or added.
     pub sign: Sign,
-    /// What it says.
+    /// Its text.
     pub text: &'a str,
 }
 
-/// What becomes of a line.
+/// The role of a line in a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// It stays.
+    /// It is kept.
     Keep,
-    /// It goes.
+    /// It is removed.
     Remove,
-    /// It comes.
+    /// It is added.
     Add,
 }
 
-/// What a header says.
+/// A parsed hunk header.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Header<'a> {
     pub(super) text: &'a str,
-    /// From where and how many, on both sides.
+    /// Starts and counts of both sides.
     pub(super) ranges: Option<Ranges>,
-    /// A line of the file that comes before the hunk.
+    /// A line of the file that precedes the hunk.
     pub(super) anchor: Option<&'a str>,
 }
 
@@ -66,22 +66,22 @@ pub(super) struct Ranges {
     new_count: u64,
 }
 
-/// Some say too many lines, and a few too many are nothing; so many more, and the rest of the hunk is
-/// missing.
-const MISCOUNTED: u64 = 8;
+/// Allowed excess of a count over the actual lines. Wrong counts are common, but with a larger excess the
+/// rest of the hunk is missing.
+const MAX_MISCOUNT: u64 = 8;
 
 impl<'a> Hunk<'a> {
-    /// The lines that must stand in the file.
+    /// The lines that must be in the file.
     pub fn old_lines(&self) -> impl DoubleEndedIterator<Item = &'a str> + Clone {
         self.lines.iter().filter(|line| line.sign != Sign::Add).map(|line| line.text)
     }
 
-    /// The lines that will stand there.
+    /// The lines that will be in the file.
     pub fn new_lines(&self) -> impl DoubleEndedIterator<Item = &'a str> + Clone {
         self.lines.iter().filter(|line| line.sign != Sign::Remove).map(|line| line.text)
     }
 
-    /// A hunk of these lines under this header.
+    /// A hunk of these lines with this header.
     fn of(line: usize, header: Header<'a>, body: Body<'a>) -> Result<Hunk<'a>, PatchError> {
         if body.lines.iter().all(|line| line.sign == Sign::Keep) {
             let what = "begins a hunk without a line that begins with + or -";
@@ -94,8 +94,10 @@ impl<'a> Hunk<'a> {
         Ok(Hunk {
             line,
             header: header.text,
-            before: header.ranges.map(|ranges| before(ranges.old_start, ranges.old_count)),
-            before_new: header.ranges.map(|ranges| before(ranges.new_start, ranges.new_count)),
+            before: header.ranges.map(|ranges| lines_before(ranges.old_start, ranges.old_count)),
+            before_new: header
+                .ranges
+                .map(|ranges| lines_before(ranges.new_start, ranges.new_count)),
             anchors: header.anchor.into_iter().collect(),
             lines: body.lines,
             at_end: false,
@@ -107,7 +109,7 @@ impl<'a> Hunk<'a> {
 }
 
 impl<'a> Header<'a> {
-    /// What a line that begins with `@@` says.
+    /// Parses a line that begins with `@@`.
     pub(super) fn parse(line: PatchLine<'a>) -> Result<Header<'a>, PatchError> {
         let text = line.text.trim_end();
         let inside = text.trim_start_matches('@').trim_start();
@@ -127,14 +129,14 @@ impl<'a> Header<'a> {
             return Ok(Header { text, ranges: Some(ranges), anchor: None });
         }
         let anchor = inside.trim_end_matches('@').trim_end();
-        // Some write `@@ ... @@` where they do not know the numbers.
+        // Models write `@@ ... @@` if they do not know the numbers.
         let says_something = anchor.chars().any(|c| c.is_alphanumeric() || "{}()[]<>_".contains(c));
         Ok(Header { text, ranges: None, anchor: Some(anchor).filter(|_| says_something) })
     }
 }
 
 impl Ranges {
-    /// `-1,3 +1,4 @@ …`; nothing, if these are no numbers.
+    /// Parses `-1,3 +1,4 @@ …`. `None` if the numbers are invalid.
     fn parse(text: &str) -> Option<Ranges> {
         let mut words = text.split_ascii_whitespace();
         let (old_start, old_count) = range(words.next()?.strip_prefix('-')?)?;
@@ -146,7 +148,7 @@ impl Ranges {
         let count = |but: Sign| lines.iter().filter(|line| line.sign != but).count() as u64;
         let sides = [(self.old_count, count(Sign::Add)), (self.new_count, count(Sign::Remove))];
         for (said, there) in sides {
-            if said > there.saturating_mul(2).saturating_add(MISCOUNTED) {
+            if said > there.saturating_mul(2).saturating_add(MAX_MISCOUNT) {
                 let what = format!(
                     "begins a hunk that is said to have {said} lines and has {there}: it seems cut off"
                 );
@@ -159,8 +161,8 @@ impl Ranges {
     }
 }
 
-/// How many lines come before a range: where there is nothing on a side, it is after the line named.
-fn before(start: u64, count: u64) -> usize {
+/// The number of lines before a range. An empty range is after the named line.
+fn lines_before(start: u64, count: u64) -> usize {
     let before = if count == 0 { start } else { start.saturating_sub(1) };
     usize::try_from(before).unwrap_or(usize::MAX)
 }
@@ -181,13 +183,13 @@ struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Takes a line, if it can be one of a hunk.
+    /// Adds a line. Returns false if it cannot belong to a hunk.
     fn take(&mut self, text: &'a str) -> bool {
         let (sign, rest) = match text.as_bytes().first() {
             Some(b' ') => (Sign::Keep, &text[1..]),
             Some(b'-') => (Sign::Remove, &text[1..]),
             Some(b'+') => (Sign::Add, &text[1..]),
-            // Somebody took the blank in front of an empty line for one at its end.
+            // The space of an empty context line was stripped as trailing whitespace.
             None => (Sign::Keep, text),
             Some(b'\r') if text.len() == 1 => (Sign::Keep, text),
             Some(b'\\') => {
@@ -200,15 +202,14 @@ impl<'a> Body<'a> {
         true
     }
 
-    /// `\ No newline at end of file`, in any language.
+    /// Handles `\ No newline at end of file`, in any language.
     fn mark_unended(&mut self) {
         let Some(last) = self.lines.last() else { return };
         self.old_unended |= last.sign != Sign::Add;
         self.new_unended |= last.sign != Sign::Remove;
     }
 
-    /// Empty lines at the end are more likely between two things than of the hunk; as context they
-    /// would add nothing.
+    /// Drops empty lines at the end. They are more likely separators than context, and would add nothing.
     fn drop_empty_end(&mut self) {
         while self.lines.last().is_some_and(|line| line.sign == Sign::Keep && line.text.is_empty())
         {
@@ -217,26 +218,27 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The hunk of a unified diff whose header is `line`; `source` stands behind that.
-pub(super) fn of_unified<'a>(
+/// Parses the hunk of a unified diff after its header `line`.
+pub(super) fn parse_unified<'a>(
     source: &mut Source<'a>,
     line: PatchLine<'a>,
     is_header: fn(Source<'a>) -> bool,
 ) -> Result<Hunk<'a>, PatchError> {
     let header = Header::parse(line)?;
-    let counted = header.ranges.and_then(|ranges| counted(*source, ranges, is_header));
+    let counted = header.ranges.and_then(|ranges| parse_counted(*source, ranges, is_header));
     let body = match counted {
         Some((body, rest)) => {
             *source = rest;
             body
         }
-        None => uncounted(source, is_header)?,
+        None => parse_uncounted(source, is_header)?,
     };
     Hunk::of(line.number, header, body)
 }
 
-/// The lines that the counts say, if these are right: then a line that looks like a header is none.
-fn counted<'a>(
+/// Reads the lines by the counts, if these are right. A line that looks like a header is then an ordinary
+/// line.
+fn parse_counted<'a>(
     mut source: Source<'a>,
     ranges: Ranges,
     is_header: fn(Source<'a>) -> bool,
@@ -262,8 +264,8 @@ fn counted<'a>(
     (!more).then_some((body, source))
 }
 
-/// All lines up to the next header, since the counts are wrong or missing.
-fn uncounted<'a>(
+/// Reads all lines up to the next header, since the counts are wrong or missing.
+fn parse_uncounted<'a>(
     source: &mut Source<'a>,
     is_header: fn(Source<'a>) -> bool,
 ) -> Result<Body<'a>, PatchError> {
@@ -273,7 +275,7 @@ fn uncounted<'a>(
             break;
         }
         if !body.take(line.text) {
-            return Err(no_sign(line));
+            return Err(missing_sign(line));
         }
         source.next_line();
     }
@@ -281,8 +283,8 @@ fn uncounted<'a>(
     Ok(body)
 }
 
-/// The hunk of a `*** Begin Patch` under this header; it ends with the next `@@` or `***`.
-pub(super) fn of_envelope<'a>(
+/// Parses a hunk of a `*** Begin Patch`. It ends at the next `@@` or `***`.
+pub(super) fn parse_envelope<'a>(
     source: &mut Source<'a>,
     line: usize,
     header: Header<'a>,
@@ -294,7 +296,7 @@ pub(super) fn of_envelope<'a>(
             break;
         }
         if !body.take(line.text) {
-            return Err(no_sign(line));
+            return Err(missing_sign(line));
         }
         source.next_line();
     }
@@ -302,14 +304,14 @@ pub(super) fn of_envelope<'a>(
     Hunk::of(line, header, body)
 }
 
-/// A line that no hunk can have: whatever comes after it would be left out without a word.
-fn no_sign(line: PatchLine<'_>) -> PatchError {
+/// The error for a line without a sign. Skipping it would silently drop the lines after it.
+fn missing_sign(line: PatchLine<'_>) -> PatchError {
     let what = "stands in a hunk and begins with neither a blank nor + nor -";
     PatchError::invalid(line.number, what)
         .hint("Begin each line of a hunk with a blank (it stays), - (it goes) or + (it comes).")
 }
 
-/// `-- ` and a version: what mail programs and git put behind a patch.
+/// `-- ` and a version, which mail programs and git append to a patch.
 fn is_signature(mut source: Source<'_>) -> bool {
     let dashes = source.next_line().is_some_and(|line| matches!(line.text, "-- " | "--"));
     let digit = |line: PatchLine<'_>| line.text.starts_with(|c: char| c.is_ascii_digit());

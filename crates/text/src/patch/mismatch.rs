@@ -1,33 +1,33 @@
-//! Why a hunk has no place in a file.
+//! Why a hunk does not apply.
 
 use crate::equivalent::MatchLevel;
 
-/// A hunk that cannot be placed.
+/// A hunk that does not apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// Which of the file's hunks it is, from 0.
+    /// The index of the hunk in its file, from 0.
     pub hunk: usize,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why a hunk cannot be placed. Lines are of the file, from 1.
+/// Why a hunk does not apply. Lines are numbers in the file, from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     /// Its lines are not in the file.
     NotFound {
-        /// Where what is most like them stands.
+        /// The most similar block.
         nearest: Option<Divergence>,
-        /// The file was not searched for lines that are only alike, since it is too large.
+        /// The file is too large to be searched for similar lines.
         too_large_to_compare: bool,
-        /// The only line at which it would fit with fewer lines of context.
+        /// The only line at which it would fit with less context.
         with_less_context: Option<u64>,
     },
-    /// Its lines stand at several places, and nothing tells which is meant.
+    /// Its lines occur several times, and nothing determines the position.
     Ambiguous {
-        /// The lines at which they begin.
+        /// The first lines of the occurrences.
         lines: Vec<u64>,
-        /// How they were found, if not letter for letter.
+        /// The ignored differences, if they did not match exactly.
         rung: Option<MatchLevel>,
     },
     /// It fits only where another hunk of the patch changes the same lines.
@@ -35,45 +35,46 @@ pub enum Why {
         /// The line at which it would fit.
         line: u64,
     },
-    /// It is said to be at the end of the file, and the end is another.
+    /// It claims to be at the end of the file, but does not match there.
     NotAtEnd {
         /// The only other line at which it would fit.
         elsewhere: Option<u64>,
     },
-    /// It only adds lines, and does not say where.
+    /// It only adds lines and gives no position.
     Nowhere,
-    /// It only adds lines, at a line or behind an anchor that the file does not have.
+    /// It only adds lines, at a line or after an anchor that the file does not have.
     NoSuchPlace {
-        /// What it names: `line 12`, or the anchor.
+        /// The position that it gives: `line 12`, or the anchor.
         named: String,
-        /// How many lines the file has.
+        /// Number of lines of the file.
         lines: u64,
     },
-    /// Its lines are there, indented differently, and nothing tells how to indent what comes in.
+    /// Its lines are there with other indentation, which does not determine the indentation of the added
+    /// lines.
     NoIndentation {
-        /// The line at which they begin.
+        /// The first of its lines.
         line: u64,
     },
-    /// It is not at the line that its header says, and the file has too many lines to look for it elsewhere.
+    /// It is not at the line in its header, and the file has too many lines to be searched.
     TooManyLines {
-        /// How many lines the file has.
+        /// Number of lines of the file.
         lines: u64,
-        /// How many it may have.
+        /// The limit.
         most: u64,
     },
-    /// The file repeats itself so often that looking for a place was given up.
+    /// The file is so repetitive that the search was given up.
     TooRepetitive,
 }
 
-/// The first line at which a file differs from what a hunk expects.
+/// The first line at which a file differs from a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Divergence {
-    /// The line at which the text begins that is most like the hunk.
+    /// The first line of the most similar block.
     pub begins: u64,
     /// The line that differs.
     pub line: u64,
-    /// What the hunk has there.
+    /// The line of the hunk.
     pub expected: Vec<u8>,
-    /// What stands there; nothing, where the file ends.
+    /// The line of the file. `None` if the file ends before it.
     pub found: Option<Vec<u8>>,
 }

@@ -1,29 +1,29 @@
-//! The names of files in the headers of unified diffs: quoted, with dates, with prefixes.
+//! File names in the headers of unified diffs: quoted, with dates, with prefixes.
 
-/// What words are quoted with, in shells and in headers.
+/// Quotation marks in shells and headers.
 pub(super) const QUOTES: [char; 2] = ['\'', '"'];
 
-/// A name out of a header.
+/// A name from a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) bytes: Vec<u8>,
-    /// A date came after it, as `diff` writes one: the diff was made between two files, not by git.
-    pub(super) dated: bool,
+    /// A date follows, as `diff` writes it: the diff compares two files and was not made by git.
+    pub(super) has_date: bool,
 }
 
 impl Name {
     /// The name after `---` or `+++`.
     pub(super) fn after_sign(text: &str) -> Name {
         if let Some((bytes, rest)) = unquote(text) {
-            return Name { bytes, dated: is_date(rest) };
+            return Name { bytes, has_date: is_date(rest) };
         }
         match text.split_once('\t') {
-            Some((name, rest)) => Name { bytes: name.into(), dated: is_date(rest) },
-            None => Name { bytes: text.trim_end().into(), dated: false },
+            Some((name, rest)) => Name { bytes: name.into(), has_date: is_date(rest) },
+            None => Name { bytes: text.trim_end().into(), has_date: false },
         }
     }
 
-    /// The name after `rename from` and the like.
+    /// The name after `rename from` and similar headers.
     pub(super) fn plain(text: &str) -> Vec<u8> {
         unquote(text).map_or_else(|| text.into(), |(bytes, _)| bytes)
     }
@@ -33,40 +33,40 @@ impl Name {
     }
 }
 
-/// The names of both sides without their prefixes; nothing for `/dev/null`.
+/// The names of both sides without their prefixes. `None` for `/dev/null`.
 pub(super) fn pair(old: &Name, new: &Name) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     match (old.is_null(), new.is_null()) {
         (true, true) => (None, None),
         (true, false) => (None, Some(without_own_prefix(&new.bytes))),
         (false, true) => (Some(without_own_prefix(&old.bytes)), None),
         (false, false) => {
-            let (old, new) = both(old, new);
+            let (old, new) = without_prefixes(old, new);
             (Some(old), Some(new))
         }
     }
 }
 
-fn both(old: &Name, new: &Name) -> (Vec<u8>, Vec<u8>) {
-    let dated = old.dated || new.dated;
+fn without_prefixes(old: &Name, new: &Name) -> (Vec<u8>, Vec<u8>) {
+    let dated = old.has_date || new.has_date;
     let (Some((old_top, old_rest)), Some((new_top, new_rest))) =
         (split_top(&old.bytes), split_top(&new.bytes))
     else {
-        return undated(old, new, dated);
+        return with_prefixes(old, new, dated);
     };
     let same = old_rest == new_rest;
     let strip = match (old_top, new_top) {
         (b"a", b"b") => true,
-        // Other letters: git's own for the index, the work tree and so on, if it is asked for them.
+        // Other single letters: git's mnemonic prefixes for the index, the work tree and so on.
         ([one], [other]) => one != other && same,
-        // Two trees compared: `diff -ru old new`.
+        // Two compared trees: `diff -ru old new`.
         _ => dated && same && old_top != new_top,
     };
-    if strip { (old_rest.to_vec(), new_rest.to_vec()) } else { undated(old, new, dated) }
+    if strip { (old_rest.to_vec(), new_rest.to_vec()) } else { with_prefixes(old, new, dated) }
 }
 
-/// Two files compared by `diff` are one file to be changed: that with the shorter name, since the other
-/// is `x.orig` or `x.new`. Without dates the names are as somebody wrote them.
-fn undated(old: &Name, new: &Name, dated: bool) -> (Vec<u8>, Vec<u8>) {
+/// Two files compared by `diff` are one file to change: the one with the shorter name, since the other is
+/// `x.orig` or `x.new`. Without dates the names are returned unchanged.
+fn with_prefixes(old: &Name, new: &Name, dated: bool) -> (Vec<u8>, Vec<u8>) {
     let (old, new) = (old.bytes.clone(), new.bytes.clone());
     if !dated || old == new {
         return (old, new);
@@ -75,7 +75,7 @@ fn undated(old: &Name, new: &Name, dated: bool) -> (Vec<u8>, Vec<u8>) {
     (shorter.clone(), shorter)
 }
 
-/// The name without `a/` or `b/`, where the other side has none to compare with.
+/// Strips `a/` or `b/` where the other side has no name to compare with.
 fn without_own_prefix(name: &[u8]) -> Vec<u8> {
     match split_top(name) {
         Some((b"a" | b"b", rest)) => rest.to_vec(),
@@ -89,12 +89,12 @@ fn split_top(name: &[u8]) -> Option<(&[u8], &[u8])> {
     (slash > 0 && !rest.is_empty()).then_some((&name[..slash], rest))
 }
 
-/// The name that both sides have in `diff --git a/x b/x`; nothing, where they differ or blanks make it
-/// unclear. Then other lines of the header have the names.
+/// The name in `diff --git a/x b/x`, if both sides have the same. `None` if they differ or spaces make it
+/// ambiguous. Other header lines then have the names.
 pub(super) fn of_git_line(text: &str) -> Option<Vec<u8>> {
-    let name = |bytes: Vec<u8>| Name { bytes, dated: false };
+    let name = |bytes: Vec<u8>| Name { bytes, has_date: false };
     let same = |old: Vec<u8>, new: Vec<u8>| {
-        let (old, new) = both(&name(old), &name(new));
+        let (old, new) = without_prefixes(&name(old), &name(new));
         (old == new).then_some(old)
     };
     if let Some((old, rest)) = unquote(text) {
@@ -105,12 +105,12 @@ pub(super) fn of_git_line(text: &str) -> Option<Vec<u8>> {
         let (old, _) = text.split_once(" \"")?;
         return same(old.into(), Name::plain(&text[old.len() + 1..]));
     }
-    // Both are as long, so the blank between them is in the middle.
+    // Both have the same length, so the space between them is in the middle.
     let (old, new) = text.split_at_checked(text.len() / 2)?;
     same(old.into(), new.strip_prefix(' ')?.into())
 }
 
-/// A name in double quotes with escapes as C has them, and what comes after it.
+/// Parses a name in double quotes with C escapes. Also returns the rest.
 fn unquote(text: &str) -> Option<(Vec<u8>, &str)> {
     let bytes = text.as_bytes();
     if bytes.first() != Some(&b'"') {
@@ -133,7 +133,7 @@ fn unquote(text: &str) -> Option<(Vec<u8>, &str)> {
     }
 }
 
-/// The byte that an escape stands for, and how long the escape is.
+/// The byte of an escape sequence, and its length.
 fn escaped(rest: &[u8]) -> Option<(u8, usize)> {
     let byte = match rest.first()? {
         b'a' => 7,
@@ -153,7 +153,7 @@ fn escaped(rest: &[u8]) -> Option<(u8, usize)> {
     Some((byte, 1))
 }
 
-/// Whether what comes after a name is a date: git puts a bare tab behind names with blanks.
+/// Whether the text after a name is a date. Git appends a bare tab to names with spaces.
 fn is_date(rest: &str) -> bool {
     rest.trim().starts_with(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase())
 }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_go_and_directories_stay() {
+    fn prefixes_are_stripped_and_directories_kept() {
         pairs("a/x", "b/x", (Some("x"), Some("x")));
         pairs("a/x", "b/y", (Some("x"), Some("y")));
         pairs("x", "x", (Some("x"), Some("x")));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn trees_and_files_that_diff_compared() {
+    fn trees_and_files_compared_by_diff_have_one_name() {
         let date = "\t2024-01-01 10:00:00.000000000 +0100";
         pairs(&format!("old/d/x{date}"), &format!("new/d/x{date}"), (Some("d/x"), Some("d/x")));
         pairs(&format!("x.c.orig{date}"), &format!("x.c{date}"), (Some("x.c"), Some("x.c")));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_out_of_the_git_line() {
+    fn the_git_line_gives_one_name() {
         let name = |line| of_git_line(line).map(|name| String::from_utf8(name).unwrap());
         assert_eq!(name("a/x y b/x y").as_deref(), Some("x y"));
         assert_eq!(name("x x").as_deref(), Some("x"));

@@ -1,10 +1,10 @@
-//! Where the hunks of a file go.
+//! Finds the positions of the hunks of a file.
 //!
-//! If each fits at its own line, letter for letter, that is it: the file is what the patch was made
-//! from. Otherwise the file has changed since, or the numbers are a model's, and each hunk is looked
-//! for: letter for letter, then by the rungs of [`crate::find_equivalents`]. Those that fit at one place
-//! only go there. For the others, what is around them tells: the hunks before and after, their anchors,
-//! how far the neighbours have moved. Where that leaves more than one place, the patch is refused.
+//! If every hunk matches exactly at the line in its header, these are the positions: the patch was made from
+//! this file. Otherwise the file has changed, or a model invented the numbers, and each hunk is searched for:
+//! exactly, then by the levels of [`crate::find_equivalents`]. A hunk with one match is placed there. For the
+//! others the context decides: the hunks before and after, their anchors, and how far the neighbours have
+//! moved. If that leaves more than one position, the patch is rejected.
 
 mod anchors;
 mod index;
@@ -14,65 +14,70 @@ mod sides;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use self::index::{Budget, Index};
-use self::neighbours::{Around, clearly_nearest};
-use self::sides::{Sides, ends_rightly, is_partly_there, stands, stands_already, stands_instead};
+use self::index::{Budget, LineIndex};
+use self::neighbours::{Neighbours, clearly_nearest};
+use self::sides::{
+    Sides, file_end_matches, is_already_added, is_already_replaced, is_partly_removed, lines_match,
+};
 use super::file_lines::FileLines;
 use super::hunk::Hunk;
 use super::mismatch::{Divergence, Misfit, Why};
 use crate::equivalent::{MatchLevel, Reindent};
 use crate::nearest_match::{Likeness, nearest_block};
 
-/// How a hunk's lines are compared with the file's.
+/// How the lines of a hunk match those of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fit {
     Exact,
-    But(MatchLevel),
+    Equivalent(MatchLevel),
 }
 
-/// Where a hunk goes.
+/// The position of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Placed {
-    /// How many lines of the file come before it.
+pub(super) struct HunkPosition {
+    /// Number of lines of the file before it.
     pub(super) start: usize,
     pub(super) fit: Fit,
-    /// Its new lines stand there, and not its old ones.
+    /// Its new lines are there instead of its old ones.
     pub(super) already: bool,
 }
 
-/// Lines at both ends of a hunk that are left out to see where it would fit then.
-const LESS_CONTEXT: usize = 3;
+/// Number of context lines that are dropped at both ends to find out where a hunk would fit.
+const MAX_DROPPED_CONTEXT: usize = 3;
 
-/// A file of more lines is not searched: numbers for its lines would take more memory than most files.
+/// A file with more lines is not searched: the numbers of its lines would take more memory than most files.
 const MAX_LINES: usize = 8_000_000;
 
-/// Finds the places of all hunks, in their order.
-pub(super) fn place(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Result<Vec<Placed>, Misfit> {
-    match at_their_lines(file, hunks) {
+/// Finds the positions of all hunks, in their order.
+pub(super) fn place(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Result<Vec<HunkPosition>, Misfit> {
+    match place_at_header_lines(file, hunks) {
         Ok(placed) => Ok(placed),
         Err(hunk) if file.len() > MAX_LINES => {
             let (lines, most) = (file.len() as u64, MAX_LINES as u64);
             Err(Misfit { hunk, why: Why::TooManyLines { lines, most } })
         }
-        Err(_) => Search::new(file, hunks).run(),
+        Err(_) => PositionSearch::new(file, hunks).run(),
     }
 }
 
-/// Each hunk at the line that its header says, if all fit there; else the first that does not.
-fn at_their_lines(file: &FileLines<'_>, hunks: &[Hunk<'_>]) -> Result<Vec<Placed>, usize> {
+/// Places each hunk at the line in its header. `Err` has the first hunk that does not match there.
+fn place_at_header_lines(
+    file: &FileLines<'_>,
+    hunks: &[Hunk<'_>],
+) -> Result<Vec<HunkPosition>, usize> {
     let mut placed = Vec::with_capacity(hunks.len());
     let mut floor = 0;
     for (at, hunk) in hunks.iter().enumerate() {
         let start = hunk.before.filter(|&start| start >= floor).ok_or(at)?;
         let sides = Sides::of(hunk);
-        let fits = stands(file, start, &sides.old)
-            && ends_rightly(file, hunk, start, sides.old.len())
-            && !stands_already(file, &sides, start);
+        let fits = lines_match(file, start, &sides.old)
+            && file_end_matches(file, hunk, start, sides.old.len())
+            && !is_already_added(file, &sides, start);
         if !fits {
             return Err(at);
         }
         floor = start + sides.old.len();
-        placed.push(Placed { start, fit: Fit::Exact, already: false });
+        placed.push(HunkPosition { start, fit: Fit::Exact, already: false });
     }
     Ok(placed)
 }
@@ -84,49 +89,49 @@ enum Side {
     New,
 }
 
-/// The search for places, where not every hunk is at its line.
-struct Search<'f, 'a> {
+/// The search for positions, if not every hunk is at the line in its header.
+struct PositionSearch<'f, 'a> {
     file: &'f FileLines<'a>,
     hunks: &'f [Hunk<'f>],
     sides: Vec<Sides<'f>>,
-    indexes: Vec<(Fit, Index)>,
+    indexes: Vec<(Fit, LineIndex)>,
     budget: Budget,
-    placed: Vec<Option<Placed>>,
-    /// The lines that the placed hunks change, from where to where. None overlap.
+    placed: Vec<Option<HunkPosition>>,
+    /// The ranges of lines that the placed hunks change. They do not overlap.
     taken: BTreeSet<(usize, usize)>,
 }
 
-/// Where a hunk might go.
+/// The possible positions of a hunk.
 struct Candidates {
-    /// How many lines of the file come before it, from the first place to the last.
+    /// Number of lines of the file before it, in ascending order.
     starts: Vec<usize>,
     fit: Fit,
-    /// What stands there are its new lines.
+    /// The lines there are its new lines.
     already: bool,
 }
 
 impl Fit {
     const ALL: [Fit; 6] = [
         Fit::Exact,
-        Fit::But(MatchLevel::LineEndings),
-        Fit::But(MatchLevel::TrailingBlanks),
-        Fit::But(MatchLevel::Indentation),
-        Fit::But(MatchLevel::Typography),
-        Fit::But(MatchLevel::IndentationAndTypography),
+        Fit::Equivalent(MatchLevel::LineEndings),
+        Fit::Equivalent(MatchLevel::TrailingBlanks),
+        Fit::Equivalent(MatchLevel::Indentation),
+        Fit::Equivalent(MatchLevel::Typography),
+        Fit::Equivalent(MatchLevel::IndentationAndTypography),
     ];
 
-    /// What counts of a line.
+    /// The significant part of a line.
     fn key(self, line: &[u8]) -> Cow<'_, [u8]> {
         match self {
             Fit::Exact => line.into(),
-            Fit::But(rung) => rung.key(line),
+            Fit::Equivalent(level) => level.key(line),
         }
     }
 }
 
-impl<'f, 'a> Search<'f, 'a> {
+impl<'f, 'a> PositionSearch<'f, 'a> {
     fn new(file: &'f FileLines<'a>, hunks: &'f [Hunk<'f>]) -> Self {
-        Search {
+        PositionSearch {
             file,
             hunks,
             sides: hunks.iter().map(Sides::of).collect(),
@@ -137,45 +142,48 @@ impl<'f, 'a> Search<'f, 'a> {
         }
     }
 
-    fn run(mut self) -> Result<Vec<Placed>, Misfit> {
+    fn run(mut self) -> Result<Vec<HunkPosition>, Misfit> {
         let mut open: Vec<(usize, Candidates)> = Vec::new();
         for at in 0..self.hunks.len() {
             let found = self.candidates(at).map_err(|why| Misfit { hunk: at, why })?;
             match found.starts[..] {
-                [start] => self.put(at, start, &found).map_err(|why| Misfit { hunk: at, why })?,
+                [start] => {
+                    self.commit(at, start, &found).map_err(|why| Misfit { hunk: at, why })?;
+                }
                 _ => open.push((at, found)),
             }
         }
         let mut fixed: Vec<usize> = (0..self.placed.len()).rev().collect();
         fixed.retain(|&at| self.placed[at].is_some());
         for (at, found) in open {
-            // From here on, all before it have their places; of those after it, the ones above.
+            // All earlier hunks are placed by now. Of the later ones, only those placed in the first pass.
             while fixed.last().is_some_and(|&next| next < at) {
                 fixed.pop();
             }
-            let around = self.around(at.checked_sub(1), fixed.last().copied());
-            let put =
-                self.choose(at, &found, &around).and_then(|start| self.put(at, start, &found));
+            let neighbours = self.neighbours(at.checked_sub(1), fixed.last().copied());
+            let put = self
+                .choose(at, &found, &neighbours)
+                .and_then(|start| self.commit(at, start, &found));
             put.map_err(|why| Misfit { hunk: at, why })?;
         }
         Ok(self.placed.into_iter().flatten().collect())
     }
 
-    /// All places at which a hunk fits, at the lowest rung that has one. None, where it has no lines to
-    /// find it by, only a line number.
+    /// All positions at which a hunk matches, at the lowest level that has any. Empty if it has no lines to
+    /// search for, only a line number.
     fn candidates(&mut self, at: usize) -> Result<Candidates, Why> {
         if self.sides[at].old.is_empty() {
-            let starts = self.insertion(at)?;
+            let starts = self.insertion_points(at)?;
             return Ok(Candidates { starts, fit: Fit::Exact, already: false });
         }
-        if let Some(start) = self.made_at_its_line(at) {
+        if let Some(start) = self.already_applied_at_header_line(at) {
             return Ok(Candidates { starts: vec![start], fit: Fit::Exact, already: true });
         }
         let mut not_at_end = Vec::new();
         for fit in Fit::ALL {
-            let starts = self.standing(at, fit, Side::Old)?;
+            let starts = self.find_lines(at, fit, Side::Old)?;
             let (fitting, others): (Vec<usize>, Vec<usize>) =
-                starts.into_iter().partition(|&start| self.ends_rightly(at, start, fit));
+                starts.into_iter().partition(|&start| self.file_end_matches(at, start, fit));
             if !fitting.is_empty() {
                 return Ok(Candidates { starts: fitting, fit, already: false });
             }
@@ -183,7 +191,7 @@ impl<'f, 'a> Search<'f, 'a> {
                 not_at_end = others;
             }
         }
-        if let Some(found) = self.applied_before(at)? {
+        if let Some(found) = self.find_already_applied(at)? {
             return Ok(found);
         }
         match not_at_end[..] {
@@ -193,71 +201,75 @@ impl<'f, 'a> Search<'f, 'a> {
         }
     }
 
-    /// Whether what a hunk says about the end of the file holds for its old lines at `start`.
-    fn ends_rightly(&self, at: usize, start: usize, fit: Fit) -> bool {
+    /// Whether the hunk's claims about the end of the file hold for its old lines at `start`.
+    fn file_end_matches(&self, at: usize, start: usize, fit: Fit) -> bool {
         let (hunk, count) = (&self.hunks[at], self.sides[at].old.len());
         match fit {
-            Fit::Exact => ends_rightly(self.file, hunk, start, count),
-            // How the last line ends is a line ending too.
-            Fit::But(_) => {
+            Fit::Exact => file_end_matches(self.file, hunk, start, count),
+            // The ending of the last line is a line ending too.
+            Fit::Equivalent(_) => {
                 let must_end = hunk.at_end || hunk.old_unended || hunk.new_unended;
                 !must_end || start + count == self.file.len()
             }
         }
     }
 
-    /// Where lines of a hunk stand.
-    fn standing(&mut self, at: usize, fit: Fit, side: Side) -> Result<Vec<usize>, Why> {
+    /// The positions of the lines of one side of a hunk.
+    fn find_lines(&mut self, at: usize, fit: Fit, side: Side) -> Result<Vec<usize>, Why> {
         let lines = match side {
             Side::Old => &self.sides[at].old,
             Side::New => &self.sides[at].new,
         };
-        // Blank lines say nothing of where they are.
+        // Blank lines say nothing about the position.
         if fit != Fit::Exact && lines.iter().all(|line| line.trim().is_empty()) {
             return Ok(Vec::new());
         }
         if self.indexes.iter().all(|(known, _)| *known != fit) {
             let all = self.sides.iter().flat_map(|sides| sides.old.iter().chain(&sides.new));
-            self.indexes.push((fit, Index::new(self.file, all.copied(), fit)));
+            self.indexes.push((fit, LineIndex::new(self.file, all.copied(), fit)));
         }
         let index = self.indexes.iter().find(|(known, _)| *known == fit);
         let found = index.and_then(|(_, index)| index.find(lines, fit, &mut self.budget));
         let mut starts = found.ok_or(Why::TooRepetitive)?;
-        if let Fit::But(rung) = fit {
-            starts.retain(|&start| is_uniform(self.file, rung, start, lines));
+        if let Fit::Equivalent(level) = fit {
+            starts.retain(|&start| is_uniform(self.file, level, start, lines));
         }
         Ok(starts)
     }
 
-    /// Where the new lines of a hunk stand, if that is at their very line and the old ones are not at
-    /// theirs: it was applied before, and where its old lines stand too is another place.
-    fn made_at_its_line(&self, at: usize) -> Option<usize> {
+    /// The position of the new lines, if they are at the line in the header and the old lines are not at
+    /// theirs. The hunk was applied already, and other occurrences of its old lines are irrelevant.
+    fn already_applied_at_header_line(&self, at: usize) -> Option<usize> {
         let (hunk, sides) = (&self.hunks[at], &self.sides[at]);
-        let says_enough = sides.new.len() >= LESS_CONTEXT && sides.is_telling(self.file.len());
-        if !says_enough || stands(self.file, hunk.before?, &sides.old) {
+        let says_enough =
+            sides.new.len() >= MAX_DROPPED_CONTEXT && sides.is_distinctive(self.file.len());
+        if !says_enough || lines_match(self.file, hunk.before?, &sides.old) {
             return None;
         }
         let stands_there = |start: &usize| {
-            stands(self.file, *start, &sides.new) && !is_partly_there(self.file, sides, *start)
+            lines_match(self.file, *start, &sides.new)
+                && !is_partly_removed(self.file, sides, *start)
         };
         [hunk.before_new, hunk.before].into_iter().flatten().find(stands_there)
     }
 
-    /// Where the new lines of a hunk stand, whose old ones do not: it was applied before.
-    fn applied_before(&mut self, at: usize) -> Result<Option<Candidates>, Why> {
-        for fit in
-            [Fit::Exact, Fit::But(MatchLevel::LineEndings), Fit::But(MatchLevel::TrailingBlanks)]
-        {
+    /// The positions of the new lines of a hunk whose old lines do not occur: it was applied already.
+    fn find_already_applied(&mut self, at: usize) -> Result<Option<Candidates>, Why> {
+        for fit in [
+            Fit::Exact,
+            Fit::Equivalent(MatchLevel::LineEndings),
+            Fit::Equivalent(MatchLevel::TrailingBlanks),
+        ] {
             if self.sides[at].new.is_empty() {
                 break;
             }
-            let mut starts = self.standing(at, fit, Side::New)?;
+            let mut starts = self.find_lines(at, fit, Side::New)?;
             let sides = &self.sides[at];
-            starts.retain(|&start| !is_partly_there(self.file, sides, start));
+            starts.retain(|&start| !is_partly_removed(self.file, sides, start));
             let Hunk { before, before_new, .. } = self.hunks[at];
             let at_its_line = |start: &usize| [before, before_new].contains(&Some(*start));
             if let Some(start) = starts.iter().copied().find(at_its_line)
-                && sides.new.len() >= LESS_CONTEXT
+                && sides.new.len() >= MAX_DROPPED_CONTEXT
             {
                 return Ok(Some(Candidates { starts: vec![start], fit, already: true }));
             }
@@ -268,13 +280,14 @@ impl<'f, 'a> Search<'f, 'a> {
         Ok(None)
     }
 
-    /// Where a hunk goes that has only new lines; nothing, where that depends on the other hunks.
-    fn insertion(&mut self, at: usize) -> Result<Vec<usize>, Why> {
+    /// The positions of a hunk that only adds lines. Empty if that depends on the other hunks.
+    fn insertion_points(&mut self, at: usize) -> Result<Vec<usize>, Why> {
         let (hunk, lines) = (&self.hunks[at], self.file.len());
         let no_such_place = |named: String| Why::NoSuchPlace { named, lines: lines as u64 };
         if lines == 0 || hunk.at_end {
             let before = lines.checked_sub(self.sides[at].new.len());
-            let again = before.filter(|&at_end| stands_already(self.file, &self.sides[at], at_end));
+            let again =
+                before.filter(|&at_end| is_already_added(self.file, &self.sides[at], at_end));
             return Ok(vec![again.unwrap_or(lines)]);
         }
         if !hunk.anchors.is_empty() {
@@ -292,18 +305,23 @@ impl<'f, 'a> Search<'f, 'a> {
         }
     }
 
-    /// The one place out of several that is meant.
-    fn choose(&mut self, at: usize, found: &Candidates, around: &Around) -> Result<usize, Why> {
+    /// Chooses one of several positions.
+    fn choose(
+        &mut self,
+        at: usize,
+        found: &Candidates,
+        neighbours: &Neighbours,
+    ) -> Result<usize, Why> {
         let ambiguous = |starts: &[usize]| {
             let lines = starts.iter().copied().map(line_number).collect();
-            let rung = match found.fit {
+            let level = match found.fit {
                 Fit::Exact => None,
-                Fit::But(rung) => Some(rung),
+                Fit::Equivalent(level) => Some(level),
             };
-            Why::Ambiguous { lines, rung }
+            Why::Ambiguous { lines, rung: level }
         };
         if found.starts.is_empty() {
-            let predicted = around.predicted(self.hunks[at].before);
+            let predicted = neighbours.predicted(self.hunks[at].before);
             return match predicted[..] {
                 [only] if only <= self.file.len() => Ok(only),
                 _ => Err(ambiguous(&predicted)),
@@ -314,7 +332,7 @@ impl<'f, 'a> Search<'f, 'a> {
         let between: Vec<usize> = free
             .iter()
             .copied()
-            .filter(|&start| around.has(self.sides[at].changed(start)))
+            .filter(|&start| neighbours.contains(self.sides[at].changed(start)))
             .collect();
         let mut starts = if between.is_empty() { free } else { between };
         if let Some(&first) = found.starts.first().filter(|_| starts.is_empty()) {
@@ -332,7 +350,7 @@ impl<'f, 'a> Search<'f, 'a> {
         if let [only] = starts[..] {
             return Ok(only);
         }
-        let predicted = around.predicted(self.hunks[at].before);
+        let predicted = neighbours.predicted(self.hunks[at].before);
         let hits: Vec<usize> =
             predicted.iter().copied().filter(|hit| starts.contains(hit)).collect();
         match hits[..] {
@@ -342,13 +360,14 @@ impl<'f, 'a> Search<'f, 'a> {
         }
     }
 
-    /// What the nearest hunks that have their places, before it and after it, tell of where another is.
-    fn around(&self, before: Option<usize>, after: Option<usize>) -> Around {
+    /// Position hints from the nearest placed hunks before and after.
+    fn neighbours(&self, before: Option<usize>, after: Option<usize>) -> Neighbours {
         let moved = |other: usize| {
             let placed = self.placed[other]?;
-            let changed = match placed.already {
-                true => placed.start..placed.start + self.sides[other].new.len(),
-                false => self.sides[other].changed(placed.start),
+            let changed = if placed.already {
+                placed.start..placed.start + self.sides[other].new.len()
+            } else {
+                self.sides[other].changed(placed.start)
             };
             let by = self.hunks[other]
                 .before
@@ -356,7 +375,7 @@ impl<'f, 'a> Search<'f, 'a> {
             Some((changed, by))
         };
         let (before, after) = (before.and_then(moved), after.and_then(moved));
-        Around {
+        Neighbours {
             from: before.as_ref().map_or(0, |(changed, _)| changed.end),
             to: after.as_ref().map_or(usize::MAX, |(changed, _)| changed.start),
             moved: [before, after].into_iter().flatten().filter_map(|(_, by)| by).collect(),
@@ -370,10 +389,10 @@ impl<'f, 'a> Search<'f, 'a> {
         before_its_end.is_none_or(|&(_, end)| end <= changed.start)
     }
 
-    fn put(&mut self, at: usize, start: usize, found: &Candidates) -> Result<(), Why> {
+    fn commit(&mut self, at: usize, start: usize, found: &Candidates) -> Result<(), Why> {
         let again = match found.fit {
-            Fit::Exact => stands_already(self.file, &self.sides[at], start),
-            Fit::But(_) => stands_instead(self.file, &self.sides[at], start),
+            Fit::Exact => is_already_added(self.file, &self.sides[at], start),
+            Fit::Equivalent(_) => is_already_replaced(self.file, &self.sides[at], start),
         };
         let already = found.already || again;
         if !already {
@@ -383,9 +402,9 @@ impl<'f, 'a> Search<'f, 'a> {
             let changed = self.sides[at].changed(start);
             self.taken.insert((changed.start, changed.end));
         }
-        // What stands there already, stands there letter for letter.
+        // New lines that are already there match exactly.
         let fit = if again { Fit::Exact } else { found.fit };
-        self.placed[at] = Some(Placed { start, fit, already });
+        self.placed[at] = Some(HunkPosition { start, fit, already });
         Ok(())
     }
 
@@ -405,13 +424,13 @@ impl<'f, 'a> Search<'f, 'a> {
         Why::NotFound { nearest, too_large_to_compare, with_less_context }
     }
 
-    /// The only line at which a hunk would fit if fewer lines around what it changes had to stand there.
+    /// The only line at which a hunk would match with less context.
     fn with_less_context(&mut self, at: usize) -> Option<u64> {
         let Sides { old, lead, trail, .. } = &self.sides[at];
         let (lead, trail) = (*lead, *trail);
         let index = self.indexes.iter().find(|(fit, _)| *fit == Fit::Exact);
         let (_, index) = index?;
-        for less in 1..=LESS_CONTEXT.min(lead.max(trail)) {
+        for less in 1..=MAX_DROPPED_CONTEXT.min(lead.max(trail)) {
             let (before, after) = (less.min(lead), less.min(trail));
             let inner = &old[before..old.len() - after];
             if inner.iter().all(|line| line.trim().is_empty()) {
@@ -427,10 +446,10 @@ impl<'f, 'a> Search<'f, 'a> {
     }
 }
 
-/// Whether one rule leads from the indentation of these lines to that of the file's, if that is all that
-/// a rung leaves open.
-fn is_uniform(file: &FileLines<'_>, rung: MatchLevel, start: usize, lines: &[&str]) -> bool {
-    !rung.indents()
+/// Whether one rule maps the indentation of these lines to that of the file, if the level ignores
+/// indentation.
+fn is_uniform(file: &FileLines<'_>, level: MatchLevel, start: usize, lines: &[&str]) -> bool {
+    !level.ignores_indentation()
         || Reindent::between(file.text, lines, &file.ranges(start, lines.len())).is_some()
 }
 

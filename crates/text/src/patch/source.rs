@@ -1,15 +1,15 @@
-//! The lines of a patch, without what models put around one.
+//! The lines of a patch, without the wrapping that models add.
 
 use super::names;
 
-/// A place in the text of a patch, from which lines are taken. Copying it is how to look ahead.
+/// A position in the text of a patch. Copies are used to look ahead.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
     rest: &'a str,
     number: usize,
-    /// The patch itself was written with CRLF: that is not of its lines.
+    /// The patch uses CRLF, so a `\r` at a line end is not part of the line.
     crlf: bool,
-    /// Blanks in front of every line, which are not of it either.
+    /// Number of spaces before every line, which are not part of it either.
     indent: usize,
 }
 
@@ -18,7 +18,7 @@ pub(super) struct Source<'a> {
 pub(super) struct PatchLine<'a> {
     /// From 1.
     pub(super) number: usize,
-    /// Without its end.
+    /// Without its line ending.
     pub(super) text: &'a str,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Whether the text is of the `*** Begin Patch` form: that is what its first header says.
+    /// Whether the text has the `*** Begin Patch` format, by its first header.
     pub(super) fn is_envelope(mut self) -> bool {
         while let Some(line) = self.next_line() {
             if is_structural(line.text) {
@@ -52,7 +52,7 @@ impl<'a> Source<'a> {
         false
     }
 
-    /// Takes the next line.
+    /// Consumes the next line.
     pub(super) fn next_line(&mut self) -> Option<PatchLine<'a>> {
         if self.rest.is_empty() {
             return None;
@@ -67,7 +67,7 @@ impl<'a> Source<'a> {
         Some(PatchLine { number, text })
     }
 
-    /// The next line, which stays.
+    /// The next line, without consuming it.
     pub(super) fn peek(mut self) -> Option<PatchLine<'a>> {
         self.next_line()
     }
@@ -77,8 +77,7 @@ impl<'a> Source<'a> {
         self.number
     }
 
-    /// The same source, ended before the first line that is `word`; `lines` stands behind the first
-    /// header.
+    /// Ends the source before the first line that is `word`. `lines` is the position after the first header.
     fn up_to_line(self, word: &str, mut lines: Source<'a>) -> Source<'a> {
         let mut before = lines.rest.len();
         while let Some(line) = lines.next_line() {
@@ -91,7 +90,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Whether a line is one that only patches have.
+/// Whether a line occurs only in patches.
 fn is_structural(line: &str) -> bool {
     let line = line.trim_end_matches('\r');
     let starts = ["diff --git ", "--- ", "+++ ", "@@ "];
@@ -101,18 +100,18 @@ fn is_structural(line: &str) -> bool {
         || super::envelope::file_header(line).is_some()
 }
 
-/// How many blanks stand in front of every line of a `*** Begin Patch` that is indented as a whole.
+/// The number of spaces before every line of a `*** Begin Patch` that is indented as a whole.
 fn common_indent(text: &str) -> usize {
     let mut lines = text.lines().skip_while(|line| line.trim() != super::envelope::BEGIN);
     let blanks = |line: &str| line.len() - line.trim_start_matches(' ').len();
     let Some(indent) = lines.next().map(blanks) else { return 0 };
     let all = |line: &str| line.trim().is_empty() || blanks(line) >= indent;
-    // A patch whose hunks have no sign in that column either is not indented, only its first line is.
+    // If no other marker is in that column, only the first line is indented.
     let is_marker = |line: &str| blanks(line) == indent && line.trim_start().starts_with("*** ");
     if indent > 0 && lines.clone().all(all) && lines.any(is_marker) { indent } else { 0 }
 }
 
-/// The word that ends a heredoc which this line of a shell begins.
+/// The delimiter of a heredoc that begins in this line.
 fn heredoc_word(line: &str) -> Option<&str> {
     let (_, after) = line.split_once("<<")?;
     let after = after.trim_start_matches(['-', '~', ' ']);
@@ -127,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_word_of_a_heredoc_is_found() {
+    fn the_delimiter_of_a_heredoc_is_found() {
         assert_eq!(heredoc_word("apply_patch <<'EOF'"), Some("EOF"));
         assert_eq!(heredoc_word("cat <<-\"END\" | patch -p1"), Some("END"));
         assert_eq!(heredoc_word("x << 1; y"), Some("1"));
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_carriage_return_is_of_the_patch_only_if_its_headers_have_one() {
+    fn a_carriage_return_is_stripped_only_if_the_headers_have_one() {
         let lines = |text| {
             let mut source = Source::new(text);
             std::iter::from_fn(move || source.next_line().map(|line| line.text)).last()

@@ -4,7 +4,7 @@ use super::*;
 use crate::diff::unified_diff;
 use crate::equivalent::MatchLevel;
 
-/// A patch of one file, applied; why not, else.
+/// Applies a patch of one file, or returns the reason for the failure.
 fn apply(patch: &str, file: &str) -> Result<String, String> {
     let patch = Patch::parse(patch).map_err(|error| format!("{}: {}", error.line, error.what))?;
     let applied = Hunk::apply_all(&patch.files[0].hunks, file.as_bytes())
@@ -12,7 +12,7 @@ fn apply(patch: &str, file: &str) -> Result<String, String> {
     Ok(String::from_utf8(applied.text).unwrap())
 }
 
-fn fates(patch: &str, file: &str) -> Vec<HunkFate> {
+fn results(patch: &str, file: &str) -> Vec<HunkFate> {
     let patch = Patch::parse(patch).unwrap();
     Hunk::apply_all(&patch.files[0].hunks, file.as_bytes()).unwrap().hunks
 }
@@ -40,7 +40,7 @@ fn envelope(body: &str) -> String {
 const NUMBERS: &str = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
 
 #[test]
-fn a_hunk_goes_to_its_line_or_to_where_its_lines_are() {
+fn a_hunk_applies_at_its_line_or_where_its_lines_are() {
     applies(
         &diff("@@ -3,3 +3,3 @@\n 3\n-4\n+four\n 5\n"),
         NUMBERS,
@@ -48,12 +48,12 @@ fn a_hunk_goes_to_its_line_or_to_where_its_lines_are() {
     );
     let elsewhere = diff("@@ -7,3 +7,3 @@\n 3\n-4\n+four\n 5\n");
     applies(&elsewhere, NUMBERS, "1\n2\n3\nfour\n5\n6\n7\n8\n9\n");
-    assert_eq!(fates(&elsewhere, NUMBERS)[0].offset, -4);
+    assert_eq!(results(&elsewhere, NUMBERS)[0].offset, -4);
     refused(&diff("@@ -1,2 +1,1 @@\n 3\n-x\n"), NUMBERS, "NotFound");
 }
 
 #[test]
-fn what_models_do_to_a_patch_is_understood() {
+fn common_mistakes_of_models_are_accepted() {
     let now = "1\n2\n3\nfour\n5\n6\n7\n8\n9\n";
     for header in ["@@ -3,9 +3,1 @@", "@@ -3 +3 @@", "@@", "@@ ... @@", "@@ -3,3 +3,3 @@ fn f() {"]
     {
@@ -70,7 +70,7 @@ fn what_models_do_to_a_patch_is_understood() {
 }
 
 #[test]
-fn what_may_hide_a_change_is_refused() {
+fn input_that_may_hide_a_change_is_rejected() {
     refused(&diff("@@ -1,4 +1,4 @@\n 1\n2\n-3\n+x\n"), NUMBERS, "begins with neither");
     refused(&diff("@@ -1,40 +1,41 @@\n 1\n-2\n+x\n"), NUMBERS, "cut off");
     refused(&diff("@@ -1,99999999999999999999 +1 @@\n-1\n"), NUMBERS, "numbers");
@@ -82,7 +82,7 @@ fn what_may_hide_a_change_is_refused() {
 }
 
 #[test]
-fn the_same_lines_at_several_places_need_something_that_tells() {
+fn repeated_lines_need_context_or_an_anchor() {
     let file = "a\nx\nb\nc\nx\nd\n";
     refused(&envelope("@@\n-x\n+y\n"), file, "Ambiguous { lines: [2, 5]");
     applies(&envelope("@@ c\n-x\n+y\n"), file, "a\nx\nb\nc\ny\nd\n");
@@ -92,7 +92,7 @@ fn the_same_lines_at_several_places_need_something_that_tells() {
 }
 
 #[test]
-fn lines_that_only_come_go_where_the_hunk_says_or_to_the_end() {
+fn added_lines_go_where_the_hunk_says_or_to_the_end() {
     applies(&diff("@@ -2,0 +3 @@\n+new\n"), "1\n2\n3\n", "1\n2\nnew\n3\n");
     applies(&diff("@@ -0,0 +1 @@\n+new\n"), "1\n2\n", "new\n1\n2\n");
     refused(&diff("@@ -9,0 +10 @@\n+new\n"), "1\n2\n", "line 9");
@@ -106,7 +106,7 @@ fn lines_that_only_come_go_where_the_hunk_says_or_to_the_end() {
 }
 
 #[test]
-fn markers_may_have_blanks_around_them() {
+fn markers_may_have_whitespace_around_them() {
     let file = "a\nb\n";
     let padded = " *** Begin Patch \n  *** Update File: f  \n@@ \n-a\n+A\n *** End Patch  \n";
     applies(padded, file, "A\nb\n");
@@ -118,7 +118,7 @@ fn markers_may_have_blanks_around_them() {
 }
 
 #[test]
-fn one_new_line_somewhere_does_not_show_that_a_patch_was_applied() {
+fn one_new_line_elsewhere_does_not_prove_that_a_patch_was_applied() {
     let file =
         "def get():\n    pass\ndef head():\n    kwargs.setdefault(\"allow_redirects\", False)\n";
     let old = "    kwargs.setdefault(\"allow_redirects\", TRUE)";
@@ -130,14 +130,14 @@ fn one_new_line_somewhere_does_not_show_that_a_patch_was_applied() {
 }
 
 #[test]
-fn the_end_of_the_file_is_a_place() {
+fn the_end_of_the_file_determines_a_position() {
     let file = "x\ny\nx\n";
     applies(&envelope("@@\n-x\n+z\n*** End of File\n"), file, "x\ny\nz\n");
     refused(&envelope("@@\n-y\n+z\n*** End of File\n"), file, "NotAtEnd { elsewhere: Some(2) }");
 }
 
 #[test]
-fn a_last_line_without_its_end() {
+fn a_last_line_may_have_no_newline() {
     let marked = "@@ -1 +1 @@\n-x\n\\ No newline at end of file\n+y\n";
     applies(&diff(marked), "x", "y\n");
     applies(&diff("@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file\n"), "x\n", "y");
@@ -148,7 +148,7 @@ fn a_last_line_without_its_end() {
 }
 
 #[test]
-fn line_endings_are_the_files() {
+fn added_lines_take_the_line_endings_of_the_file() {
     applies(&diff("@@ -2 +2,2 @@\n-b\n+B\n+c\n"), "a\r\nb\r\n", "a\r\nB\r\nc\r\n");
     applies(&diff("@@ -1,2 +1,2 @@\n a\n-b\n+B\n"), "a\r\nb\nc\r\n", "a\r\nB\nc\r\n");
     applies(&diff("@@ -1,2 +1,2 @@\n a\r\n-b\r\n+b\n"), "a\r\nb\r\n", "a\r\nb\n");
@@ -159,18 +159,18 @@ fn line_endings_are_the_files() {
 }
 
 #[test]
-fn the_byte_order_mark_stays() {
+fn the_byte_order_mark_is_kept() {
     applies(&diff("@@ -1 +1 @@\n-a\n+b\n"), "\u{feff}a\n", "\u{feff}b\n");
     applies(&diff("@@ -1 +1 @@\n-\u{feff}a\n+b\n"), "\u{feff}a\n", "b\n");
 }
 
 #[test]
-fn what_says_nothing_may_differ_and_stays() {
+fn insignificant_differences_are_ignored_and_kept() {
     let file = "class A:\n    def f(self):\n        return 1  \n";
     let patch = envelope("@@\n def f(self):\n-    return 1\n+    if x:\n+        return 2\n");
     let now = "class A:\n    def f(self):\n        if x:\n            return 2\n";
     applies(&patch, file, now);
-    assert_eq!(fates(&patch, file)[0].rung, Some(MatchLevel::Indentation));
+    assert_eq!(results(&patch, file)[0].rung, Some(MatchLevel::Indentation));
     let typography = envelope("@@\n-say \"yes\" - now\n+say \"no\" - now\n");
     applies(&typography, "say “yes” — now\n", "say “no” — now\n");
     applies(&envelope("@@\n a\n-b\n+c\n"), "a  \nb\n", "a  \nc\n");
@@ -181,15 +181,15 @@ fn a_patch_is_applied_once() {
     let patch = diff("@@ -3,3 +3,4 @@\n 3\n 4\n+new\n 5\n");
     let now = apply(&patch, NUMBERS).unwrap();
     applies(&patch, &now, &now);
-    assert!(fates(&patch, &now)[0].already);
+    assert!(results(&patch, &now)[0].already);
     let behind = envelope("@@\n 4\n+something new\n");
     let now = apply(&behind, NUMBERS).unwrap();
     applies(&behind, &now, &now);
-    assert!(fates(&behind, &now)[0].already);
+    assert!(results(&behind, &now)[0].already);
 }
 
 #[test]
-fn a_line_that_comes_again_is_added() {
+fn a_repeated_line_is_added_again() {
     let same = diff("@@ -2,3 +2,4 @@\n x\n x\n x\n+x\n");
     applies(&same, "x\nx\nx\nx\n", "x\nx\nx\nx\nx\n");
     let before = diff("@@ -1,3 +1,4 @@\n+x\n x\n x\n x\n");
@@ -199,24 +199,24 @@ fn a_line_that_comes_again_is_added() {
 }
 
 #[test]
-fn what_a_patch_has_made_is_known_again() {
+fn an_applied_patch_is_recognized() {
     let known = |patch: &str, file: &str| {
         applies(patch, file, file);
-        assert!(fates(patch, file).iter().all(|fate| fate.already), "{patch}");
+        assert!(results(patch, file).iter().all(|result| result.already), "{patch}");
     };
-    // By its indentation the new text is the old one.
+    // The new text differs from the old one only in indentation.
     known(&diff("@@ -1,3 +1,3 @@\n a {\n-  b\n+    b\n }\n"), "a {\n    b\n}\n");
     // The file was empty.
     known(&diff("@@ -0,0 +1 @@\n+\n"), "\n");
-    // They only add, and have no context.
+    // They only add lines, and have no context.
     let file = "1\n2\nsomething that is new\n3\n";
     known(&diff("@@ -2,0 +3 @@\n+something that is new\n"), file);
     known(&envelope("@@ 2\n+something that is new\n"), file);
     known(&envelope("@@\n+something that is new\n+3\n*** End of File\n"), file);
-    // The old lines stand at another place too.
+    // The old lines also occur at another position.
     let file = "[one]\nserde_derive\nwalkdir\n]\n\n[two]\nserde_derive\n]\n";
     known(&diff("@@ -2,2 +2,3 @@\n serde_derive\n+walkdir\n ]\n"), file);
-    // Its first hunk has moved its second.
+    // The first hunk has moved the second.
     let both = diff(
         "@@ -1,2 +1,3 @@\n+first line of all\n a\n b\n@@ -5,2 +6,3 @@\n serde_derive\n+walkdir\n ]\n",
     );
@@ -224,7 +224,7 @@ fn what_a_patch_has_made_is_known_again() {
 }
 
 #[test]
-fn what_is_still_there_in_part_was_not_removed_before() {
+fn a_partial_removal_is_not_taken_for_an_applied_patch() {
     let block = |name: &str| format!("[package]\nname = {name}\nlibc\nend\n\n");
     let removed: String =
         (block("one") + &block("two")).lines().map(|l| format!("-{l}\n")).collect();
@@ -236,7 +236,8 @@ fn what_is_still_there_in_part_was_not_removed_before() {
     let gone = block("first") + &block("last");
     applies(&patch, &gone, &gone);
     applies(&patch, &(block("before all") + &gone), &(block("before all") + &gone));
-    // Moved by as many lines as go: what is around them stands at the hunk's own line, and they before it.
+    // Moved by as many lines as are removed: the context is at the line in the header, and the removed lines
+    // are before it.
     let file = block("first") + &block("two") + &block("last");
     let patch = diff(
         "@@ -8,12 +8,7 @@\n libc\n end\n \n-[package]\n-name = two\n-libc\n-end\n-\n [package]\n name = last\n libc\n end\n",
@@ -245,7 +246,7 @@ fn what_is_still_there_in_part_was_not_removed_before() {
 }
 
 #[test]
-fn hunks_may_share_context_but_not_lines() {
+fn hunks_may_share_context_but_not_changed_lines() {
     let patch = envelope("@@\n 1\n-2\n+two\n 3\n@@\n 3\n-4\n+four\n");
     applies(&patch, NUMBERS, "1\ntwo\n3\nfour\n5\n6\n7\n8\n9\n");
     let deeper = envelope("@@\n 1\n-2\n+two\n 3\n 4\n 5\n@@\n 3\n-4\n+four\n 5\n");
@@ -258,7 +259,7 @@ fn hunks_may_share_context_but_not_lines() {
 }
 
 #[test]
-fn files_of_both_formats() {
+fn both_formats_give_the_files_and_actions() {
     let patch = Patch::parse(
         "diff --git a/old b/new\nsimilarity index 90%\nrename from old\nrename to new\nindex 1..2 100644\n\
          --- a/old\n+++ b/new\n@@ -1 +1 @@\n-a\n+b\n\
@@ -296,7 +297,7 @@ fn files_of_both_formats() {
 }
 
 #[test]
-fn a_new_file_is_named_by_the_line_of_git() {
+fn a_new_file_is_named_by_the_diff_git_line() {
     let name = |text: &str| {
         let patch = Patch::parse(text).unwrap();
         String::from_utf8(patch.files[0].path.clone()).unwrap()
@@ -310,13 +311,13 @@ fn a_new_file_is_named_by_the_line_of_git() {
 }
 
 #[test]
-fn lines_that_look_like_headers_are_lines_where_the_counts_say_so() {
+fn lines_that_look_like_headers_belong_to_the_hunk_if_the_counts_say_so() {
     applies(&diff("@@ -1,2 +1,2 @@\n--- a\n-x\n+++ b\n+@@\n"), "-- a\nx\n", "++ b\n@@\n");
 }
 
 proptest! {
     #[test]
-    fn no_text_brings_it_down(text in "(\\*\\*\\* (Begin Patch|Update File: f|Add File: g|End of File|End Patch)|--- a/f|\\+\\+\\+ b/f|@@ -[0-3],[0-3] \\+[0-3],[0-3] @@|@@ a|@@|[-+ ][ab]?|diff --git a/f b/f|rename to x|\\\\ No|\n|\r\n|x){0,24}", file in "[ab \r\n]{0,12}") {
+    fn patch_like_text_does_not_panic(text in "(\\*\\*\\* (Begin Patch|Update File: f|Add File: g|End of File|End Patch)|--- a/f|\\+\\+\\+ b/f|@@ -[0-3],[0-3] \\+[0-3],[0-3] @@|@@ a|@@|[-+ ][ab]?|diff --git a/f b/f|rename to x|\\\\ No|\n|\r\n|x){0,24}", file in "[ab \r\n]{0,12}") {
         if let Ok(patch) = Patch::parse(&text) {
             for entry in &patch.files {
                 let _ = Hunk::apply_all(&entry.hunks, file.as_bytes());
@@ -326,25 +327,25 @@ proptest! {
     }
 
     #[test]
-    fn any_text_at_all(text in any::<String>()) {
+    fn arbitrary_text_does_not_panic(text in any::<String>()) {
         let _ = Patch::parse(&text);
     }
 
     #[test]
-    fn a_diff_makes_the_new_file_of_the_old(
+    fn applying_a_diff_gives_the_new_file(
         old in "([ab]\r?\n|c){0,20}", new in "([ab]\r?\n|c){0,20}",
     ) {
         prop_assume!(old != new);
         // A line that ends in `\n` alone, so that no `\r` is hidden.
         let (old, new) = (format!("x\n{old}"), format!("x\n{new}"));
         let shown = unified_diff("f", Some(old.as_bytes()), Some(new.as_bytes()), 999);
-        // The diff shows a `\r` by letters.
+        // The diff shows a `\r` as an escape.
         let text = shown.text.replace("\\r", "\r");
         prop_assert_eq!(apply(&text, &old), Ok(new));
     }
 
     #[test]
-    fn a_diff_that_was_applied_is_known(
+    fn an_applied_diff_is_recognized(
         old in prop::collection::vec("[a-f]{1,9}\n", 1..20), at in 0usize..20, put in "[g-z]{16}\n",
     ) {
         let mut new = old.clone();

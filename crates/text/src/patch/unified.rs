@@ -1,18 +1,18 @@
-//! Unified diffs: plain ones, and git's with its extended headers.
+//! Unified diffs: plain ones, and git's with extended headers.
 
 use super::hunk::{self, Hunk, Sign};
 use super::names::{self, Name};
 use super::source::{PatchLine, Source};
 use super::{FileAction, FilePatch, PatchError};
 
-/// All files of a diff, in its order. What is between them is prose.
+/// Parses all files of a diff, in order. Text between them is ignored.
 pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchError> {
     let mut files = Vec::new();
-    let mut current: Option<Entry<'_>> = None;
+    let mut current: Option<FileEntry<'_>> = None;
     while let Some(line) = source.peek() {
         let text = line.text;
         if text.starts_with("diff --git ") || is_name_pair(source) {
-            let entry = Entry::read(&mut source)?;
+            let entry = FileEntry::read(&mut source)?;
             if let Some(before) = current.replace(entry) {
                 files.extend(before.finish()?);
             }
@@ -23,7 +23,7 @@ pub(super) fn parse(mut source: Source<'_>) -> Result<Vec<FilePatch<'_>>, PatchE
                 return Err(PatchError::invalid(line.number, what)
                     .hint("Put --- a/FILE and +++ b/FILE before it."));
             };
-            entry.hunks.push(hunk::of_unified(&mut source, line, is_header)?);
+            entry.hunks.push(hunk::parse_unified(&mut source, line, is_header)?);
         } else {
             require_supported(line)?;
             source.next_line();
@@ -42,14 +42,14 @@ fn is_header(source: Source<'_>) -> bool {
     starts.iter().any(|start| line.text.starts_with(start)) || is_name_pair(source)
 }
 
-/// `---` and `+++` with a hunk behind them. A file that goes or comes may have nothing to say.
+/// `---` and `+++` with a hunk after them. A created or deleted file may be empty and have no hunk.
 fn is_name_pair(mut source: Source<'_>) -> bool {
     let Some((old, new)) = take_names(&mut source) else { return false };
     let nameless = [old, new].iter().any(|name| name.trim_end() == "/dev/null");
     nameless || source.next_line().is_some_and(|line| line.text.starts_with("@@"))
 }
 
-/// What stands behind `---` and `+++`, if the next two lines are these.
+/// The names after `---` and `+++`, if the next two lines are these.
 fn take_names<'a>(source: &mut Source<'a>) -> Option<(&'a str, &'a str)> {
     let mut ahead = *source;
     let old = ahead.next_line()?.text.strip_prefix("--- ")?;
@@ -58,7 +58,7 @@ fn take_names<'a>(source: &mut Source<'a>) -> Option<(&'a str, &'a str)> {
     Some((old, new))
 }
 
-/// What can be read and is not done; any other line is prose.
+/// Rejects unsupported kinds of diff. Any other line is prose.
 fn require_supported(line: PatchLine<'_>) -> Result<(), PatchError> {
     let text = line.text.trim_end();
     let binary = text.starts_with("Binary files ") && text.ends_with("differ");
@@ -77,11 +77,11 @@ fn require_supported(line: PatchLine<'_>) -> Result<(), PatchError> {
     Ok(())
 }
 
-/// A file of a diff, as far as it has been read.
+/// A file of a diff, while it is parsed.
 #[derive(Default)]
-struct Entry<'a> {
+struct FileEntry<'a> {
     line: usize,
-    /// Its names before and after; nothing, where there is no file.
+    /// Its names before and after. `None` if there is no file.
     old: Option<Vec<u8>>,
     new: Option<Vec<u8>>,
     copied: bool,
@@ -89,19 +89,19 @@ struct Entry<'a> {
     hunks: Vec<Hunk<'a>>,
 }
 
-impl<'a> Entry<'a> {
-    /// Reads the header of a file, git's or a plain one.
-    fn read(source: &mut Source<'a>) -> Result<Entry<'a>, PatchError> {
-        let mut entry = Entry { line: source.number(), ..Entry::default() };
+impl<'a> FileEntry<'a> {
+    /// Parses the header of a file, git's or a plain one.
+    fn read(source: &mut Source<'a>) -> Result<FileEntry<'a>, PatchError> {
+        let mut entry = FileEntry { line: source.number(), ..FileEntry::default() };
         let first = source.peek();
         let git = first.and_then(|line| line.text.strip_prefix("diff --git "));
-        let mut extended = Extended::default();
+        let mut headers = GitHeaders::default();
         if let Some(names) = git {
             source.next_line();
             let name = names::of_git_line(names);
             (entry.old, entry.new) = (name.clone(), name);
             while let Some(line) = source.peek() {
-                if !extended.take(line)? {
+                if !headers.take(line)? {
                     break;
                 }
                 source.next_line();
@@ -109,25 +109,25 @@ impl<'a> Entry<'a> {
         }
         if let Some((old, new)) = take_names(source) {
             let names = names::pair(&Name::after_sign(old), &Name::after_sign(new));
-            // What is a prefix shows only where both sides have a name: beside /dev/null, git's own line
-            // knows better.
+            // A prefix is recognizable only if both sides have a name. Beside /dev/null, the `diff --git`
+            // line is more reliable.
             (entry.old, entry.new) = match names {
                 (None, Some(new)) => (None, entry.new.or(Some(new))),
                 (Some(old), None) => (entry.old.or(Some(old)), None),
                 both => both,
             };
         }
-        entry.old = extended.from.or(entry.old).filter(|_| !extended.added);
-        entry.new = extended.to.or(entry.new).filter(|_| !extended.deleted);
-        entry.copied = extended.copied;
-        entry.executable = extended.executable;
+        entry.old = headers.from.or(entry.old).filter(|_| !headers.added);
+        entry.new = headers.to.or(entry.new).filter(|_| !headers.deleted);
+        entry.copied = headers.copied;
+        entry.executable = headers.executable;
         if entry.old.is_none() && entry.new.is_none() {
             return Err(PatchError::invalid(entry.line, "begins a file without a name"));
         }
         Ok(entry)
     }
 
-    /// What is to become of the file; nothing, if the diff says nothing about it.
+    /// The change of the file. `None` if the diff does not change it.
     fn finish(mut self) -> Result<Option<FilePatch<'a>>, PatchError> {
         let (action, path, from) = match (self.old, self.new) {
             (None, Some(new)) => (FileAction::Add, new, None),
@@ -139,8 +139,8 @@ impl<'a> Entry<'a> {
             }
         };
         match action {
-            FileAction::Add => one_sided(&mut self.hunks, Sign::Add)?,
-            FileAction::Delete => one_sided(&mut self.hunks, Sign::Remove)?,
+            FileAction::Add => require_one_sided(&mut self.hunks, Sign::Add)?,
+            FileAction::Delete => require_one_sided(&mut self.hunks, Sign::Remove)?,
             FileAction::Update if self.hunks.is_empty() && self.executable.is_none() => {
                 return Ok(None);
             }
@@ -151,8 +151,8 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// A file that comes or goes has lines of one kind only; an empty one may have lost its sign.
-fn one_sided(hunks: &mut [Hunk<'_>], sign: Sign) -> Result<(), PatchError> {
+/// A created or deleted file has lines of one kind only. An empty line may lack its sign.
+fn require_one_sided(hunks: &mut [Hunk<'_>], sign: Sign) -> Result<(), PatchError> {
     for hunk in hunks {
         let number = hunk.line;
         for line in &mut hunk.lines {
@@ -173,9 +173,9 @@ fn one_sided(hunks: &mut [Hunk<'_>], sign: Sign) -> Result<(), PatchError> {
     Ok(())
 }
 
-/// What git says between `diff --git` and `---`.
+/// The header lines of git between `diff --git` and `---`.
 #[derive(Default)]
-struct Extended {
+struct GitHeaders {
     from: Option<Vec<u8>>,
     to: Option<Vec<u8>>,
     added: bool,
@@ -184,8 +184,8 @@ struct Extended {
     executable: Option<bool>,
 }
 
-impl Extended {
-    /// Takes a line, if it is one of these.
+impl GitHeaders {
+    /// Parses a line. Returns whether it is such a header.
     fn take(&mut self, line: PatchLine<'_>) -> Result<bool, PatchError> {
         let text = line.text;
         let after = |word: &str| text.strip_prefix(word);
@@ -205,7 +205,7 @@ impl Extended {
         } else if let Some(mode) = after("old mode ") {
             is_executable(mode, line.number)?;
         } else if let Some(hashes) = after("index ") {
-            // The hashes are git's own; behind them stands the mode, if that stays.
+            // The hashes are git's own. The mode follows them if it is unchanged.
             if let Some((_, mode)) = hashes.split_once(' ') {
                 is_executable(mode, line.number)?;
             }
@@ -216,7 +216,7 @@ impl Extended {
     }
 }
 
-/// Whether a mode is that of a program; an error, if it is not that of a plain file.
+/// Whether a mode is executable. `Err` if it is not the mode of a regular file.
 fn is_executable(mode: &str, line: usize) -> Result<bool, PatchError> {
     let unsupported = |what: &str| {
         Err(PatchError::unsupported(line, what)

@@ -1,7 +1,7 @@
-//! Private keys as files have them: a line that says so, lines of base64, a line that ends it.
+//! Private keys in PEM and PuTTY format: a begin line, lines of base64, an end line.
 //!
-//! The frame is no secret, and stands in many a source. Only what looks like the key behind it is masked, so
-//! that a frame without one hides nothing.
+//! The frame is not secret and occurs in source code. Only text that looks like a key is masked, so that a
+//! frame without a key hides nothing.
 
 use std::ops::Range;
 
@@ -10,56 +10,58 @@ const END: &str = "-----END ";
 const PRIVATE: &str = "PRIVATE KEY";
 const DASHES: &str = "-----";
 
-/// Before the private part of a key that PuTTY wrote; the number of its lines follows.
+/// Precedes the private part of a PuTTY key. The number of its lines follows.
 const PUTTY: &str = "Private-Lines: ";
 
-/// Lines of a key are at least so long, but for its last ones.
-const LONG: usize = 40;
+/// Minimum length of the lines of a key, except for its last ones.
+const MIN_KEY_LINE: usize = 40;
 
-/// Short lines at the end of a key: the rest of it, and a checksum.
-const MOST_SHORT: u8 = 2;
+/// Limit of short lines at the end of a key: the last part and a checksum.
+const MAX_SHORT_LINES: u8 = 2;
 
-/// Lines between the frame and the key, such as how it is encrypted.
-const MOST_HEADERS: u8 = 6;
+/// Limit of header lines between the frame and the key, such as the encryption method.
+const MAX_HEADER_LINES: u8 = 6;
 
-/// Where in a key a text is.
+/// The position of the masker relative to a key.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) enum Block {
+pub(super) enum KeyBlock {
     #[default]
     Outside,
-    /// It was said that a key follows, so many lines ago.
+    /// A begin line was seen this many lines ago.
     Begun(u8),
-    /// In the key; so many of its lines were short.
+    /// In the key, after this many short lines.
     Key(u8),
 }
 
-impl Block {
+impl KeyBlock {
     /// The part of the next line that belongs to a key.
     pub(super) fn part_of_key(&mut self, line: &str) -> Option<Range<usize>> {
         if let Some(inside) = begins(line) {
-            *self = Block::Begun(0);
+            *self = KeyBlock::Begun(0);
             return in_one_line(line, inside, self);
         }
         if line.contains(END) {
-            *self = Block::Outside;
+            *self = KeyBlock::Outside;
             return None;
         }
-        let letters = last_letters(line);
+        let base64 = trailing_base64(line);
         let (next, is_key) = match *self {
-            Block::Outside => return None,
-            _ if letters.len() >= LONG => (Block::Key(0), true),
-            Block::Begun(lines) if lines < MOST_HEADERS => (Block::Begun(lines + 1), false),
-            Block::Key(short) if short < MOST_SHORT && !letters.is_empty() => {
-                (Block::Key(short + 1), true)
+            KeyBlock::Outside => return None,
+            _ if base64.len() >= MIN_KEY_LINE => (KeyBlock::Key(0), true),
+            KeyBlock::Begun(lines) if lines < MAX_HEADER_LINES => {
+                (KeyBlock::Begun(lines + 1), false)
             }
-            _ => (Block::Outside, false),
+            KeyBlock::Key(short) if short < MAX_SHORT_LINES && !base64.is_empty() => {
+                (KeyBlock::Key(short + 1), true)
+            }
+            _ => (KeyBlock::Outside, false),
         };
         *self = next;
-        is_key.then_some(letters)
+        is_key.then_some(base64)
     }
 }
 
-/// Where the line that begins a key ends, if this is one.
+/// The end of the frame, if this line begins a key.
 fn begins(line: &str) -> Option<usize> {
     if line.contains(PUTTY) {
         return Some(line.len());
@@ -70,27 +72,27 @@ fn begins(line: &str) -> Option<usize> {
     said.contains(PRIVATE).then_some(begin + BEGIN.len() + said.len() + DASHES.len())
 }
 
-/// A whole key in one line, its ends written out.
-fn in_one_line(line: &str, from: usize, block: &mut Block) -> Option<Range<usize>> {
+/// A key within one line, with escaped line ends.
+fn in_one_line(line: &str, from: usize, block: &mut KeyBlock) -> Option<Range<usize>> {
     let end = line[from..].find(END).map(|end| from + end);
     let inside = from..end.unwrap_or(line.len());
     let longest = line[inside.clone()].split(|c: char| !is_base64(c)).map(str::len).max();
     if end.is_some() {
-        *block = Block::Outside;
+        *block = KeyBlock::Outside;
     }
-    (longest.unwrap_or(0) >= LONG).then_some(inside)
+    (longest.unwrap_or(0) >= MIN_KEY_LINE).then_some(inside)
 }
 
-/// The letters of base64 that a line ends with. Numbers and signs of a line may stand before them.
-fn last_letters(line: &str) -> Range<usize> {
+/// The base64 characters at the end of a line. Line numbers and diff signs may precede them.
+fn trailing_base64(line: &str) -> Range<usize> {
     let end = without_marks(line).len();
     let before = line[..end].trim_end_matches(is_base64).len();
-    // A sign of a diff is a letter of base64 too.
+    // The sign of a diff line is a base64 character too.
     let sign = usize::from(before == 0 && line.starts_with('+'));
     before + sign..end
 }
 
-/// A line without the marks that `cat -A` puts at its end.
+/// Strips the marks that `cat -A` puts at the end of a line.
 fn without_marks(line: &str) -> &str {
     let line = line.trim_end();
     let line = line.strip_suffix('$').unwrap_or(line);

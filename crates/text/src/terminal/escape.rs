@@ -1,45 +1,45 @@
-//! Escape sequences, a byte at a time.
+//! Parses escape sequences byte by byte.
 
 use super::{BELL, ESCAPE};
 
-/// Longer titles and links than this are taken for text: a stray escape must not swallow an output.
+/// A longer title or link is treated as text: a stray escape must not swallow an output.
 const MAX_STRING: usize = 4096;
 
-/// Larger numbers than a screen has rows and columns mean the same.
+/// Larger numbers are clamped. They exceed any screen.
 const MAX_NUMBER: u16 = 9999;
 
-/// A sequence that has begun.
+/// An incomplete sequence.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Escape {
-    /// `ESC`, and intermediate bytes.
+    /// `ESC` and intermediate bytes.
     #[default]
     Begun,
     /// `ESC [`.
     Control(Parameters),
-    /// A title, a link or the like: up to a bell or `ESC \`.
+    /// A title, a link or similar, up to a bell or `ESC \`.
     String { length: usize, ending: bool },
 }
 
-/// The numbers of a sequence; no action takes more than two.
+/// The numbers of a sequence. No action takes more than two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Parameters {
     numbers: [u16; 2],
     index: usize,
-    /// It has marks that make it another sequence than the one its last letter names.
+    /// It has markers that give its final byte another meaning.
     private: bool,
 }
 
-/// What a byte makes of a sequence.
+/// The effect of a byte on a sequence.
 pub(super) enum Step {
     More(Escape),
     Done(Action),
-    Broken,
+    Invalid,
 }
 
-/// What a sequence asks of the screen. Rows and columns count from 0.
+/// The effect of a sequence on the screen. Rows and columns count from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// A colour, a title, or something that changes no text.
+    /// A colour, a title, or anything else that changes no text.
     Nothing,
     Up(usize),
     Down(usize),
@@ -61,22 +61,22 @@ pub(super) enum Action {
 impl Escape {
     pub(super) fn step(self, byte: u8) -> Step {
         match self {
-            Escape::Begun => begun(byte),
+            Escape::Begun => first_byte(byte),
             Escape::Control(parameters) => parameters.step(byte),
             Escape::String { ending: true, .. } if byte == b'\\' => Step::Done(Action::Nothing),
-            Escape::String { ending: true, .. } => begun(byte),
+            Escape::String { ending: true, .. } => first_byte(byte),
             Escape::String { length, .. } => match byte {
                 BELL => Step::Done(Action::Nothing),
                 ESCAPE => Step::More(Escape::String { length, ending: true }),
-                b'\n' | b'\r' => Step::Broken,
-                _ if length >= MAX_STRING => Step::Broken,
+                b'\n' | b'\r' => Step::Invalid,
+                _ if length >= MAX_STRING => Step::Invalid,
                 _ => Step::More(Escape::String { length: length + 1, ending: false }),
             },
         }
     }
 }
 
-fn begun(byte: u8) -> Step {
+fn first_byte(byte: u8) -> Step {
     match byte {
         b'[' => Step::More(Escape::Control(Parameters::default())),
         b']' | b'P' | b'X' | b'^' | b'_' => Step::More(Escape::String { length: 0, ending: false }),
@@ -87,7 +87,7 @@ fn begun(byte: u8) -> Step {
         b'M' => Step::Done(Action::Up(1)),
         b'c' => Step::Done(Action::Clear),
         b'0'..=b'~' => Step::Done(Action::Nothing),
-        _ => Step::Broken,
+        _ => Step::Invalid,
     }
 }
 
@@ -103,14 +103,14 @@ impl Parameters {
             b';' | b':' => self.index += 1,
             b' '..=b'/' | b'<'..=b'?' => self.private = true,
             b'@'..=b'~' => return Step::Done(self.action(byte)),
-            _ => return Step::Broken,
+            _ => return Step::Invalid,
         }
         Step::More(Escape::Control(self))
     }
 
     fn action(self, letter: u8) -> Action {
         let [first, second] = self.numbers.map(usize::from);
-        // A count that is not given is one, and so is none.
+        // A missing count is one, and zero counts as one.
         let count = first.max(1);
         match letter {
             _ if self.private => Action::Nothing,

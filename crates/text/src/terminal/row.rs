@@ -1,17 +1,17 @@
 //! One row of the screen.
 
-/// Bytes as they came, until something in the row is changed; then cells, one a character. Most rows are
-/// written once and left, and cost a copy.
+/// Raw bytes until something in the row is changed, then one cell for each character. Most rows are written
+/// once, and cost one copy.
 #[derive(Debug, Default)]
 pub(super) struct Row {
     plain: Vec<u8>,
     cells: Vec<Cell>,
     changed: bool,
-    /// The first bytes of a character whose others are to come.
-    unfinished: Vec<u8>,
+    /// The first bytes of an incomplete character.
+    partial_char: Vec<u8>,
 }
 
-/// A character, or a byte that is none.
+/// A character, or an invalid byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cell {
     Char(char),
@@ -21,16 +21,16 @@ enum Cell {
 const BLANK: Cell = Cell::Char(' ');
 
 impl Row {
-    /// How long it is: in bytes until it is changed, then in characters.
+    /// Its length: in bytes until it is changed, then in characters.
     pub(super) fn length(&self) -> usize {
         if self.changed { self.cells.len() } else { self.plain.len() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.length() == 0 && self.unfinished.is_empty()
+        self.length() == 0 && self.partial_char.is_empty()
     }
 
-    /// Puts text behind its end, while nothing in it was changed.
+    /// Appends text. Returns false if the row was changed, and then does nothing.
     pub(super) fn append(&mut self, text: &[u8]) -> bool {
         if !self.changed {
             self.plain.extend_from_slice(text);
@@ -38,21 +38,21 @@ impl Row {
         !self.changed
     }
 
-    /// Puts a byte of text at a column; answers the column after it, which is the same as long as the
-    /// character is not whole.
+    /// Puts a byte at a column. Returns the next column, which is the same as long as the character is
+    /// incomplete.
     pub(super) fn put(&mut self, column: usize, byte: u8) -> usize {
         self.change();
-        self.unfinished.push(byte);
-        match std::str::from_utf8(&self.unfinished) {
-            Ok(_) => self.settle(column),
+        self.partial_char.push(byte);
+        match std::str::from_utf8(&self.partial_char) {
+            Ok(_) => self.flush_partial(column),
             Err(error) if error.error_len().is_none() => column,
             Err(_) => {
-                // The last byte may begin a character of its own.
-                self.unfinished.pop();
-                let column = self.settle(column);
+                // The last byte may begin another character.
+                self.partial_char.pop();
+                let column = self.flush_partial(column);
                 match byte {
-                    _ if self.unfinished.is_empty() && is_lead(byte) => {
-                        self.unfinished.push(byte);
+                    _ if self.partial_char.is_empty() && is_lead(byte) => {
+                        self.partial_char.push(byte);
                         column
                     }
                     0..0x80 => self.set(column, Cell::Char(byte.into())),
@@ -62,15 +62,15 @@ impl Row {
         }
     }
 
-    /// Nothing more comes of a character that has begun: what there is stands for itself.
-    pub(super) fn settle(&mut self, mut column: usize) -> usize {
-        for cell in cells(&std::mem::take(&mut self.unfinished)) {
+    /// Writes an incomplete character as invalid bytes.
+    pub(super) fn flush_partial(&mut self, mut column: usize) -> usize {
+        for cell in cells(&std::mem::take(&mut self.partial_char)) {
             column = self.set(column, cell);
         }
         column
     }
 
-    /// How many characters it has.
+    /// The number of characters.
     pub(super) fn columns(&mut self) -> usize {
         self.change();
         self.cells.len()
@@ -91,7 +91,7 @@ impl Row {
             seen.extend_from_slice(&self.plain);
             return;
         }
-        // A bar that was wiped with blanks is seen as nothing.
+        // A bar that was overwritten with spaces is invisible.
         let end = self.cells.iter().rposition(|&cell| cell != BLANK).map_or(0, |last| last + 1);
         for cell in self.cells.iter().take(end) {
             match cell {
@@ -101,11 +101,11 @@ impl Row {
         }
     }
 
-    /// Makes it an empty row, with the room that it had.
+    /// Empties the row and keeps its allocation.
     pub(super) fn reset(&mut self) {
         self.plain.clear();
         self.cells.clear();
-        self.unfinished.clear();
+        self.partial_char.clear();
         self.changed = false;
     }
 
@@ -135,7 +135,7 @@ fn cells(bytes: &[u8]) -> impl Iterator<Item = Cell> {
     })
 }
 
-/// Whether a byte may begin a character of several.
+/// Whether a byte may begin a multi-byte character.
 fn is_lead(byte: u8) -> bool {
     matches!(byte, 0xc2..=0xf4)
 }

@@ -1,37 +1,36 @@
-//! The rows that can still be changed, and the cursor among them.
+//! The rows that can still change, and the cursor.
 
 use std::collections::VecDeque;
 
 use super::row::Row;
 
-/// Rows that the cursor can come back to: no terminal that people use is lower than the progress that
-/// programs draw.
+/// Number of rows that the cursor can return to. More than the progress displays of programs use.
 const MAX_ROWS: usize = 64;
 
-/// What one row holds. A longer line goes on as if it were one, but its beginning is settled.
-/// It also bounds what a sequence of a few bytes costs that erases a row.
+/// Limit of the length of a row. The beginning of a longer line is written out, and the line continues. It
+/// also limits the cost of a short sequence that erases a row.
 const MAX_LENGTH: usize = 8 << 10;
 
-/// How far the cursor goes into nothing: as wide as terminals used to be. Without a bound, a few bytes
-/// would make a screen of blanks each.
+/// How far the cursor moves beyond the text: the width of classic terminals. Without a limit, each short
+/// sequence could create a screen of spaces.
 const WIDTH: usize = 132;
 
 #[derive(Debug)]
 pub(super) struct Screen {
     rows: VecDeque<Row>,
-    /// Which of the rows the cursor is in.
+    /// The row of the cursor.
     row: usize,
-    /// Where in it; nothing while it is behind its end.
+    /// The column of the cursor. `None` at the end of the row.
     column: Option<usize>,
-    /// How many rows have gone, so that a saved place is known by its number.
-    gone: usize,
+    /// Number of rows that were scrolled out, so that a saved row is identified by its number.
+    scrolled: usize,
     saved: Option<(usize, Option<usize>)>,
 }
 
 impl Default for Screen {
     fn default() -> Self {
         let rows = VecDeque::from([Row::default()]);
-        Screen { rows, row: 0, column: None, gone: 0, saved: None }
+        Screen { rows, row: 0, column: None, scrolled: 0, saved: None }
     }
 }
 
@@ -40,7 +39,7 @@ impl Screen {
         while !text.is_empty() {
             let room = MAX_LENGTH.saturating_sub(self.current().length());
             if room == 0 {
-                self.settle(seen);
+                self.flush(seen);
                 continue;
             }
             let (now, later) = text.split_at(room.min(text.len()));
@@ -50,7 +49,7 @@ impl Screen {
     }
 
     pub(super) fn line_feed(&mut self, seen: &mut Vec<u8>) {
-        self.leave();
+        self.flush_partial();
         self.row += 1;
         self.column = Some(0);
         if self.row < self.rows.len() {
@@ -71,13 +70,13 @@ impl Screen {
     }
 
     pub(super) fn go_to_row(&mut self, row: usize) {
-        self.settled_column();
+        self.cursor_column();
         self.row = row.min(self.rows.len() - 1);
         self.bound_column();
     }
 
     pub(super) fn go_to_column(&mut self, column: usize) {
-        self.leave();
+        self.flush_partial();
         let empty = self.current().is_empty();
         self.column = (column > 0 || !empty).then_some(column);
         if column > 0 {
@@ -86,28 +85,28 @@ impl Screen {
     }
 
     pub(super) fn left(&mut self, columns: usize) {
-        let column = self.settled_column();
+        let column = self.cursor_column();
         self.column = Some(column.saturating_sub(columns));
     }
 
     pub(super) fn right(&mut self, columns: usize) {
-        let column = self.settled_column();
+        let column = self.cursor_column();
         self.column = Some(column + columns);
         self.bound_column();
     }
 
     pub(super) fn erase_right(&mut self) {
-        let column = self.settled_column();
+        let column = self.cursor_column();
         self.current().cut(column);
     }
 
     pub(super) fn erase_left(&mut self) {
-        let column = self.settled_column();
+        let column = self.cursor_column();
         self.current().blank(column + 1);
     }
 
     pub(super) fn erase_row(&mut self) {
-        self.settled_column();
+        self.cursor_column();
         self.current().cut(0);
     }
 
@@ -121,9 +120,9 @@ impl Screen {
         self.rows.iter_mut().take(self.row).for_each(|row| row.cut(0));
     }
 
-    /// A new screen. What was on the old one is not lost: it was an output like any other.
+    /// Starts a new screen. The old content is written out, since it is output like any other.
     pub(super) fn clear(&mut self, seen: &mut Vec<u8>) {
-        self.leave();
+        self.flush_partial();
         let blank = self.rows.iter().all(Row::is_empty);
         if !blank {
             self.write_rows(seen);
@@ -131,25 +130,25 @@ impl Screen {
                 seen.push(b'\n');
             }
         }
-        self.begin_anew();
+        self.reset();
     }
 
     pub(super) fn save(&mut self) {
-        let column = self.settled_column();
-        self.saved = Some((self.gone + self.row, Some(column)));
+        let column = self.cursor_column();
+        self.saved = Some((self.scrolled + self.row, Some(column)));
     }
 
     pub(super) fn restore(&mut self) {
-        self.leave();
+        self.flush_partial();
         if let Some((row, column)) = self.saved {
-            self.row = row.saturating_sub(self.gone).min(self.rows.len() - 1);
+            self.row = row.saturating_sub(self.scrolled).min(self.rows.len() - 1);
             self.column = column;
             self.bound_column();
         }
     }
 
     pub(super) fn finish(mut self, seen: &mut Vec<u8>) {
-        self.leave();
+        self.flush_partial();
         self.write_rows(seen);
     }
 
@@ -175,16 +174,16 @@ impl Screen {
         &mut self.rows[self.row]
     }
 
-    /// The cursor goes elsewhere: a character that has begun here does not end elsewhere.
-    fn leave(&mut self) {
+    /// Completes an incomplete character before the cursor moves.
+    fn flush_partial(&mut self) {
         if let Some(column) = self.column {
-            self.column = Some(self.current().settle(column));
+            self.column = Some(self.current().flush_partial(column));
         }
     }
 
-    /// The cursor's column, as a number.
-    fn settled_column(&mut self) -> usize {
-        self.leave();
+    /// The column of the cursor as a number.
+    fn cursor_column(&mut self) -> usize {
+        self.flush_partial();
         let columns = self.current().columns();
         *self.column.get_or_insert(columns)
     }
@@ -194,9 +193,9 @@ impl Screen {
         self.column = self.column.map(|column| column.min(columns.max(WIDTH)));
     }
 
-    /// Lets the top row go, and gives it back empty.
+    /// Writes out the top row and returns it empty.
     fn scroll(&mut self, seen: &mut Vec<u8>) -> Row {
-        self.gone += 1;
+        self.scrolled += 1;
         let mut top = self.rows.pop_front().unwrap_or_default();
         top.write_to(seen);
         seen.push(b'\n');
@@ -204,11 +203,11 @@ impl Screen {
         top
     }
 
-    /// Settles all there is, in the middle of a line.
-    fn settle(&mut self, seen: &mut Vec<u8>) {
-        self.leave();
+    /// Writes out everything in the middle of a line.
+    fn flush(&mut self, seen: &mut Vec<u8>) {
+        self.flush_partial();
         self.write_rows(seen);
-        self.begin_anew();
+        self.reset();
     }
 
     fn write_rows(&mut self, seen: &mut Vec<u8>) {
@@ -220,8 +219,8 @@ impl Screen {
         }
     }
 
-    fn begin_anew(&mut self) {
-        self.gone += self.rows.len();
+    fn reset(&mut self) {
+        self.scrolled += self.rows.len();
         self.rows.truncate(1);
         self.rows.iter_mut().for_each(Row::reset);
         (self.row, self.column) = (0, None);

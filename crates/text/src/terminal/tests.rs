@@ -7,7 +7,7 @@ fn seen(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn text_stays_as_it_is() {
+fn plain_text_is_unchanged() {
     for text in
         ["", "a", "a\n", "a\n\n b\t\n", "ä\n測試", "trailing  \nblanks ", "nul \0 and \u{7f}"]
     {
@@ -17,7 +17,7 @@ fn text_stays_as_it_is() {
 }
 
 #[test]
-fn a_line_is_seen_as_it_was_drawn_last() {
+fn a_line_is_shown_as_it_was_drawn_last() {
     assert_eq!(seen(b"10%\r50%\r100%\ndone\n"), "100%\ndone\n");
     assert_eq!(seen(b"downloading\rdone\n"), "doneloading\n");
     assert_eq!(seen(b"downloading\r\x1b[Kdone\n"), "done\n");
@@ -28,7 +28,7 @@ fn a_line_is_seen_as_it_was_drawn_last() {
 }
 
 #[test]
-fn colours_titles_and_links_leave_their_text() {
+fn colours_titles_and_links_are_reduced_to_their_text() {
     assert_eq!(seen(b"\x1b[1;31merror\x1b[0m: no\n"), "error: no\n");
     assert_eq!(seen(b"\x1b[38:2::255:0:0mred\x1b[m"), "red");
     assert_eq!(seen(b"\x1b]0;title\x07text"), "text");
@@ -38,7 +38,7 @@ fn colours_titles_and_links_leave_their_text() {
 }
 
 #[test]
-fn lines_above_can_be_drawn_anew() {
+fn lines_above_can_be_redrawn() {
     assert_eq!(seen(b"a 1\nb 1\n\x1b[2A\ra 2\nb 2\n"), "a 2\nb 2\n");
     assert_eq!(seen(b"a\nb\nc\n\x1b[3A\x1b[Jend\n"), "end\n");
     assert_eq!(seen(b"x\x1b[s....\x1b[u!\n"), "x!...\n");
@@ -47,12 +47,12 @@ fn lines_above_can_be_drawn_anew() {
 }
 
 #[test]
-fn clearing_the_screen_loses_nothing() {
+fn clearing_the_screen_loses_no_text() {
     assert_eq!(seen(b"one\n\x1b[H\x1b[2J\x1b[3Jtwo\n"), "one\ntwo\n");
 }
 
 #[test]
-fn what_no_terminal_understands_swallows_nothing_that_follows() {
+fn an_invalid_sequence_does_not_swallow_later_text() {
     assert_eq!(seen(b"\x1b]unfinished title\nnext line\n"), "\nnext line\n");
     assert_eq!(seen(b"\x1b[12\nnext\n"), "\nnext\n");
     let long = [b"\x1b]".as_slice(), &[b'x'; 9000]].concat();
@@ -60,7 +60,7 @@ fn what_no_terminal_understands_swallows_nothing_that_follows() {
 }
 
 #[test]
-fn a_line_of_any_length_is_whole_and_memory_is_flat() {
+fn a_long_line_is_kept_whole_in_constant_memory() {
     let line = vec![b'x'; 1 << 20];
     assert_eq!(as_seen(&line), line);
     let mut terminal = Terminal::default();
@@ -73,7 +73,7 @@ fn a_line_of_any_length_is_whole_and_memory_is_flat() {
 }
 
 #[test]
-fn a_few_bytes_never_make_many() {
+fn short_sequences_do_not_amplify_the_output() {
     let hostile = b"\x1b[9999;99999Hx\n".repeat(1000);
     assert!(as_seen(&hostile).len() < 16 * hostile.len());
 }
@@ -82,7 +82,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn chunks_make_no_difference(bytes in written(), cuts in prop::collection::vec(0usize..200, 0..8)) {
+    fn the_result_does_not_depend_on_chunks(bytes in written(), cuts in prop::collection::vec(0usize..200, 0..8)) {
         let mut terminal = Terminal::default();
         let mut chunked = Vec::new();
         let mut rest = bytes.as_slice();
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_seen_does_not_act(bytes in written()) {
+    fn rendering_is_idempotent_and_leaves_no_control_bytes(bytes in written()) {
         let seen = as_seen(&bytes);
         prop_assert!(seen.iter().all(|&byte| byte == b'\n' || is_text(byte)));
         prop_assert_eq!(as_seen(&seen), seen.clone());
@@ -105,7 +105,7 @@ proptest! {
     }
 }
 
-/// Bytes with much in them that acts, and characters that are cut in two.
+/// Bytes with many escape sequences and incomplete characters.
 fn written() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => "[a-zä測 \t]{0,12}".prop_map(String::into_bytes),

@@ -1,14 +1,14 @@
-//! Runs of bytes beyond ASCII, and whether they are UTF-8: what tells damaged UTF-8 from another encoding.
+//! Runs of non-ASCII bytes, and whether they are UTF-8. They distinguish damaged UTF-8 from another encoding.
 
 /// Counts of runs, over chunks of any size.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Runs {
-    /// Runs that are UTF-8 from their beginning to their end.
+    /// Number of runs that are entirely UTF-8.
     pub(super) whole: u64,
-    /// Runs that are not.
+    /// Number of other runs.
     pub(super) broken: u64,
-    /// Letters of three or four bytes.
-    pub(super) long_letters: u64,
+    /// Number of characters of three or four bytes.
+    pub(super) long_chars: u64,
     open: Option<Open>,
 }
 
@@ -19,7 +19,7 @@ enum Open {
 }
 
 impl Runs {
-    /// Takes the next bytes, which are UTF-8.
+    /// Adds the next bytes, which are UTF-8.
     pub(super) fn valid(&mut self, text: &str) {
         if text.is_ascii() {
             if !text.is_empty() {
@@ -33,18 +33,18 @@ impl Runs {
                 continue;
             }
             self.open = self.open.or(Some(Open::Whole));
-            self.long_letters += u64::from(byte >= 0xe0);
+            self.long_chars += u64::from(byte >= 0xe0);
         }
     }
 
-    /// Takes bytes that are not UTF-8. None of them is ASCII.
+    /// Adds bytes that are not UTF-8. None of them is ASCII.
     pub(super) fn invalid(&mut self, bytes: &[u8]) {
         if !bytes.is_empty() {
             self.open = Some(Open::Broken);
         }
     }
 
-    /// Ends the run that is open.
+    /// Ends the current run.
     pub(super) fn close(&mut self) {
         match self.open.take() {
             Some(Open::Whole) => self.whole += 1,

@@ -108,7 +108,7 @@ impl Cx<'_> {
         let listing: Listing = self.list_tree(&walk);
         let mut found: Vec<PathBuf> = Vec::new();
         listing.choose(
-            |_| !stop.now(),
+            |_| !stop.is_over(),
             |file| {
                 if Path::new(file.path()).file_name() == Some(name)
                     && found.len() < MAX_FOUND

@@ -42,7 +42,7 @@ impl Processes for MatchingProcesses {
             return Err("this host has no helper to match it in".to_owned());
         };
         let place = match wait {
-            Some(stop) => MATCHERS.take(&|| stop.now()),
+            Some(stop) => MATCHERS.take(&|| stop.is_over()),
             None => MATCHERS.try_take(),
         };
         let Some(place) = place else { return Ok(None) };
@@ -67,7 +67,7 @@ impl Process for Matcher {
         stop: &Deadline<'_>,
         take: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), Unanswered> {
-        let asked = self.conversation.ask(&question, longest_silence, &|| stop.now(), take);
+        let asked = self.conversation.ask(&question, longest_silence, &|| stop.is_over(), take);
         asked.map_err(|error| match error {
             WorkerError::Cancelled => Unanswered::Stopped,
             WorkerError::TimedOut => Unanswered::Silent,

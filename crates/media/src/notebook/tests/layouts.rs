@@ -1,4 +1,4 @@
-//! The ways in which programs write the same notebook.
+//! The layouts in which programs write the same notebook.
 
 use std::io;
 
@@ -8,11 +8,11 @@ use serde_json::ser::{Formatter, PrettyFormatter, Serializer};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
-    /// Nothing is all in one line.
+    /// `None` is a single line.
     indent: Option<&'static str>,
     crlf: bool,
     byte_order_mark: bool,
-    /// Letters beyond ASCII as escapes.
+    /// Non-ASCII characters as escapes.
     ascii: bool,
     end: &'static str,
 }
@@ -48,13 +48,15 @@ impl Layout {
             text = text.replace('\n', "\r\n");
         }
         if self.ascii {
-            let escape = |c: char| match c.is_ascii() {
-                true => c.to_string(),
-                false => c
-                    .encode_utf16(&mut [0; 2])
-                    .iter()
-                    .map(|unit| format!("\\u{unit:04x}"))
-                    .collect(),
+            let escape = |c: char| {
+                if c.is_ascii() {
+                    c.to_string()
+                } else {
+                    c.encode_utf16(&mut [0; 2])
+                        .iter()
+                        .map(|unit| format!("\\u{unit:04x}"))
+                        .collect()
+                }
             };
             text = text.chars().map(escape).collect();
         }
@@ -63,7 +65,7 @@ impl Layout {
     }
 }
 
-/// One line with blanks, as Python writes it.
+/// A single line with spaces, as Python writes it.
 struct Spaced;
 
 impl Formatter for Spaced {

@@ -1,25 +1,25 @@
-//! The lines that `@@` names: a hunk is to be found behind them.
+//! The lines named by `@@`, which precede a hunk.
 
 use super::index::Budget;
 use crate::equivalent::MatchLevel;
 use crate::patch::file_lines::FileLines;
 
-/// Where the last of these anchors may stand, each behind the one before; the first that is not there is
-/// an error. Nothing at all, if finding out costs too much.
+/// The possible positions of the last anchor, each anchor after the previous one. The inner `Err` has the
+/// first anchor that does not occur. `None` if the search costs too much.
 pub(super) fn find<'h>(
     file: &FileLines<'_>,
     anchors: &[&'h str],
     budget: &mut Budget,
 ) -> Option<Result<Vec<usize>, &'h str>> {
-    let mut places: Option<Vec<usize>> = None;
+    let mut positions: Option<Vec<usize>> = None;
     for &anchor in anchors {
         budget.take(file.len())?;
-        let standing = standing(file, anchor);
-        let behind = match places {
-            None => standing,
+        let matching = matching_lines(file, anchor);
+        let behind = match positions {
+            None => matching,
             Some(before) => {
-                let next = |place: usize| {
-                    standing.get(standing.partition_point(|&line| line <= place)).copied()
+                let next = |position: usize| {
+                    matching.get(matching.partition_point(|&line| line <= position)).copied()
                 };
                 let mut behind: Vec<usize> = before.into_iter().filter_map(next).collect();
                 behind.dedup();
@@ -29,19 +29,19 @@ pub(super) fn find<'h>(
         if behind.is_empty() {
             return Some(Err(anchor));
         }
-        places = Some(behind);
+        positions = Some(behind);
     }
-    Some(Ok(places.unwrap_or_default()))
+    Some(Ok(positions.unwrap_or_default()))
 }
 
-/// The lines that say what an anchor does, but for blanks around it and typography; if there is none,
-/// those that begin so, since some write only the beginning; then those that have it in them.
-fn standing(file: &FileLines<'_>, anchor: &str) -> Vec<usize> {
-    let rung = MatchLevel::IndentationAndTypography;
-    let anchor = rung.key(anchor.as_bytes());
+/// The lines that equal an anchor, ignoring whitespace around it and typography. If there is none, the lines
+/// that begin with it, since models write only the beginning; then the lines that contain it.
+fn matching_lines(file: &FileLines<'_>, anchor: &str) -> Vec<usize> {
+    let level = MatchLevel::IndentationAndTypography;
+    let anchor = level.key(anchor.as_bytes());
     let lines = |matches: fn(&[u8], &[u8]) -> bool| -> Vec<usize> {
         let all = file.lines().enumerate();
-        all.filter(|(_, line)| matches(&rung.key(line), &anchor)).map(|(at, _)| at).collect()
+        all.filter(|(_, line)| matches(&level.key(line), &anchor)).map(|(at, _)| at).collect()
     };
     let whole = lines(|line, anchor| line == anchor);
     if !whole.is_empty() {

@@ -1,25 +1,25 @@
-//! What the hunks around one tell of its place.
+//! Position hints from neighbouring hunks.
 
 use std::ops::Range;
 
-/// The nearest of several places counts only if the next is so many times as far.
-const CLEARLY_NEARER: usize = 4;
+/// The nearest of several positions is chosen only if the next one is this many times as far.
+const NEARER_FACTOR: usize = 4;
 
-/// What the hunks around one tell of its place.
-pub(super) struct Around {
-    /// It changes lines from here to there.
+/// Position hints from neighbouring hunks.
+pub(super) struct Neighbours {
+    /// It changes lines within this range.
     pub(super) from: usize,
     pub(super) to: usize,
-    /// How far they are from where their headers say, the one before and the one after.
+    /// The offsets of the previous and the next hunk from the lines in their headers.
     pub(super) moved: Vec<isize>,
 }
 
-impl Around {
-    pub(super) fn has(&self, changed: Range<usize>) -> bool {
+impl Neighbours {
+    pub(super) fn contains(&self, changed: Range<usize>) -> bool {
         self.from <= changed.start && changed.end <= self.to
     }
 
-    /// Where a hunk would be that has moved as far as those around it.
+    /// The positions of a hunk that has moved as far as its neighbours.
     pub(super) fn predicted(&self, before: Option<usize>) -> Vec<usize> {
         let Some(before) = before else { return Vec::new() };
         let mut predicted: Vec<usize> =
@@ -29,7 +29,7 @@ impl Around {
     }
 }
 
-/// The place that is so much nearer than the others that these cannot be meant.
+/// The position that is much nearer than all others.
 pub(super) fn clearly_nearest(starts: &[usize], predicted: &[usize]) -> Option<usize> {
     let distance = |start: usize| predicted.iter().map(|&hit| hit.abs_diff(start)).min();
     let mut by_distance: Vec<(usize, usize)> =
@@ -37,7 +37,7 @@ pub(super) fn clearly_nearest(starts: &[usize], predicted: &[usize]) -> Option<u
     by_distance.sort_unstable();
     match by_distance[..] {
         [(nearest, start), (next, _), ..] => {
-            (nearest.saturating_mul(CLEARLY_NEARER) <= next).then_some(start)
+            (nearest.saturating_mul(NEARER_FACTOR) <= next).then_some(start)
         }
         _ => None,
     }

@@ -1,22 +1,23 @@
-//! What a hunk expects and what it makes, held against a file letter for letter.
+//! The old and the new lines of a hunk, compared exactly with a file.
 
 use std::ops::Range;
 
 use crate::patch::file_lines::FileLines;
 use crate::patch::hunk::{Hunk, Sign};
 
-/// A new side shorter than this may stand in a file by chance.
-const TELLING_BYTES: usize = 16;
-/// Where lines only went, so many others have to stand together to show it.
-const TELLING_LINES: usize = 4;
+/// A shorter new side may occur in a file by chance.
+const MIN_DISTINCTIVE_BYTES: usize = 16;
+/// For pure removals, this many remaining lines must be consecutive.
+const MIN_DISTINCTIVE_LINES: usize = 4;
 
 /// The lines of a hunk on both sides.
 pub(super) struct Sides<'a> {
     pub(super) old: Vec<&'a str>,
     pub(super) new: Vec<&'a str>,
-    /// Whether a line that stays says something: without one, nothing shows that new lines stand where they were meant to.
+    /// Whether a context line is not blank. Otherwise nothing shows that new lines are at their intended
+    /// position.
     has_context: bool,
-    /// How many old lines come before the first that changes, and after the last.
+    /// Number of context lines before the first change, and after the last.
     pub(super) lead: usize,
     pub(super) trail: usize,
 }
@@ -37,79 +38,79 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// The lines that change, for old lines that begin at `start`.
+    /// The range of changed lines, if the old lines begin at `start`.
     pub(super) fn changed(&self, start: usize) -> Range<usize> {
         start + self.lead..start + self.old.len() - self.trail
     }
 
-    /// Whether lines only go, in one place.
+    /// Whether it only removes lines, in one position.
     fn only_removes(&self) -> bool {
         self.new.len() == self.lead + self.trail
     }
 
-    /// Whether the new side stands in the file because the hunk was applied: it says enough, and has lines around it.
+    /// Whether the new side occurs in the file because the hunk was applied: it is distinctive and has
+    /// context.
     pub(super) fn proves_applied(&self, lines: usize) -> bool {
-        (self.has_context || self.new.len() == lines) && self.is_telling(lines)
+        (self.has_context || self.new.len() == lines) && self.is_distinctive(lines)
     }
 
-    /// Whether the new side says enough to be known by it.
-    pub(super) fn is_telling(&self, lines: usize) -> bool {
+    /// Whether the new side is distinctive enough to be recognized.
+    pub(super) fn is_distinctive(&self, lines: usize) -> bool {
         let ink = || self.new.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
-        match self.only_removes() {
-            true => self.lead > 0 && self.trail > 0 && ink().count() >= TELLING_LINES,
-            false => self.new.len() == lines || ink().map(str::len).sum::<usize>() >= TELLING_BYTES,
+        if self.only_removes() {
+            self.lead > 0 && self.trail > 0 && ink().count() >= MIN_DISTINCTIVE_LINES
+        } else {
+            self.new.len() == lines || ink().map(str::len).sum::<usize>() >= MIN_DISTINCTIVE_BYTES
         }
     }
 }
 
-/// Whether these lines stand at a place, letter for letter.
-pub(super) fn stands(file: &FileLines<'_>, start: usize, lines: &[&str]) -> bool {
+/// Whether these lines are at a position, exactly.
+pub(super) fn lines_match(file: &FileLines<'_>, start: usize, lines: &[&str]) -> bool {
     let fits = start.checked_add(lines.len()).is_some_and(|end| end <= file.len());
     fits && lines.iter().enumerate().all(|(at, line)| file.line(start + at) == line.as_bytes())
 }
 
-/// Whether what a hunk says about the end of the file holds for `count` lines at `start`, letter for
-/// letter.
-pub(super) fn ends_rightly(
+/// Whether the hunk's claims about the end of the file hold for `count` lines at `start`, exactly.
+pub(super) fn file_end_matches(
     file: &FileLines<'_>,
     hunk: &Hunk<'_>,
     start: usize,
     count: usize,
 ) -> bool {
     let at_end = start + count == file.len();
-    match hunk.old_unended {
-        true => at_end && !file.is_ended(),
-        false => {
-            let must_end = hunk.at_end || hunk.new_unended;
-            // A last line without an end is none with one, if the hunk has it.
-            let ended = !at_end || count == 0 || file.is_ended();
-            (!must_end || at_end) && ended
-        }
+    if hunk.old_unended {
+        at_end && !file.is_ended()
+    } else {
+        let must_end = hunk.at_end || hunk.new_unended;
+        // A last line without a newline does not match a hunk line that has one.
+        let ended = !at_end || count == 0 || file.is_ended();
+        (!must_end || at_end) && ended
     }
 }
 
-/// Whether what a hunk makes stands already where its old lines were found letter for letter: it only
-/// adds, and at one of its ends or without any context, so that they would still be there.
-pub(super) fn stands_already(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
+/// Whether the new lines are already at a position where the old lines match exactly. That is possible for a
+/// hunk that only adds lines, at one of its ends or without context.
+pub(super) fn is_already_added(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
     let Sides { old, new, lead, trail, .. } = sides;
     if old.is_empty() {
-        return sides.is_telling(file.len()) && stands(file, start, new);
+        return sides.is_distinctive(file.len()) && lines_match(file, start, new);
     }
     if new.len() <= old.len() {
         return false;
     }
     let longer = new.len() - old.len();
-    let behind = *trail == 0 && new.starts_with(old) && stands(file, start, new);
+    let behind = *trail == 0 && new.starts_with(old) && lines_match(file, start, new);
     let before = || {
         let was_at = start.checked_sub(longer).filter(|_| *lead == 0 && new.ends_with(old));
-        was_at.is_some_and(|at| stands(file, at, new))
+        was_at.is_some_and(|at| lines_match(file, at, new))
     };
     behind || before()
 }
 
-/// Whether some of what a hunk removes is still there, though what is around it stands together at
-/// `start`: the end of a block may look like the end of the one before, of which the hunk has the context.
-pub(super) fn is_partly_there(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
+/// Whether some of the removed lines are still there, although the lines around them are consecutive at
+/// `start`. The end of a block may equal the end of the previous one, which the hunk has as context.
+pub(super) fn is_partly_removed(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
     let Sides { old, lead, trail, .. } = sides;
     let removed = &old[*lead..old.len() - trail];
     let seam = start + lead;
@@ -119,9 +120,9 @@ pub(super) fn is_partly_there(file: &FileLines<'_>, sides: &Sides<'_>, start: us
     sides.only_removes() && (before > *lead || behind > *trail)
 }
 
-/// Whether what a hunk makes stands already where its old lines were found by a rung: what differs may be
-/// what the hunk has changed.
-pub(super) fn stands_instead(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
-    // Of fewer lines it may be the beginning that stands there, and the rest is still to go.
-    sides.new.len() >= sides.old.len() && stands(file, start, &sides.new)
+/// Whether the new lines are already at a position where the old lines match at a level. The ignored
+/// difference may be the change of the hunk.
+pub(super) fn is_already_replaced(file: &FileLines<'_>, sides: &Sides<'_>, start: usize) -> bool {
+    // If the new side is shorter, the file may contain its lines as the beginning of the old side.
+    sides.new.len() >= sides.old.len() && lines_match(file, start, &sides.new)
 }

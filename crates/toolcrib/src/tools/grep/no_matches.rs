@@ -119,7 +119,7 @@ fn second_look(search: &Search<'_>) -> Vec<String> {
         let (first, looked) = look_for(search, &asked.pattern, Some(&listing), &stop);
         notes.push(match first {
             Some(first) => format!("{ignored} left out; ignored: true finds it in {first}"),
-            None if listing.complete && !stop.now() && looked.complete => {
+            None if listing.complete && !stop.is_over() && looked.complete => {
                 format!("{ignored} left out; {}", not_there_either(search, &looked))
             }
             None => format!("{ignored} left out; ignored: true searches them"),
