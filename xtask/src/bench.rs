@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: measurements, printed as Markdown. None of them passes or fails by its times;
-//! each fails when an answer is wrong, since the time of a wrong answer means nothing.
+//! `cargo xtask bench`: benchmarks, printed as Markdown. No benchmark fails because of its times. Each fails
+//! at a wrong result, because the time of a wrong result means nothing.
 
 mod exec;
 mod files;
@@ -66,10 +66,10 @@ const BENCHES: &[Bench] = &[
     },
 ];
 
-/// How often to measure.
+/// The number of rounds.
 #[derive(Clone, Copy)]
 struct Rounds {
-    /// Run before, and not counted: they fill the caches.
+    /// Rounds that only fill the caches and are not counted.
     warm_up: usize,
     measured: usize,
 }
@@ -78,18 +78,17 @@ const DEFAULT: Rounds = Rounds { warm_up: 20, measured: 300 };
 const SMOKE: Rounds = Rounds { warm_up: 1, measured: 3 };
 
 impl Rounds {
-    /// Whether nothing is measured.
+    /// Whether this run only checks the results.
     fn is_smoke(self) -> bool {
         self.measured <= SMOKE.measured
     }
 
-    /// The program to measure.
+    /// Builds the program to measure.
     fn build(self) -> Result<PathBuf> {
         product::build_for(self.is_smoke())
     }
 }
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let Some((name, options)) = arguments.split_first() else {
         for bench in BENCHES {
@@ -104,7 +103,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     (bench.run)(rounds(options)?)
 }
 
-/// All benches with few rounds: that they run, and that every answer is right.
+/// Runs all benchmarks with few rounds and checks their results.
 pub(crate) fn smoke() -> Result<()> {
     BENCHES.iter().try_for_each(|bench| (bench.run)(SMOKE))
 }
@@ -130,13 +129,13 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_given_or_the_default() {
+    fn parses_rounds_or_uses_the_default() {
         assert_eq!(measured(&[]), Some(DEFAULT.measured));
         assert_eq!(measured(&["--rounds", "7"]), Some(7));
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn rejects_invalid_options() {
         for bad in [&["--rounds"][..], &["--rounds", "0"], &["--rounds", "x"], &["7"]] {
             assert_eq!(measured(bad), None, "{bad:?}");
         }

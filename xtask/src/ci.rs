@@ -1,6 +1,6 @@
-//! `cargo xtask ci`: everything that must hold before a change goes in, cheapest first.
+//! `cargo xtask ci`: all checks that a change must pass, the cheapest first.
 //!
-//! No step asserts on time: a slow machine is not a broken one.
+//! No step asserts on time, because a slow machine is not an error.
 
 use std::time::{Duration, Instant};
 
@@ -86,7 +86,7 @@ const STEPS: &[Step] = &[
     },
 ];
 
-/// Runs all steps, or those named; stops at the first that fails.
+/// Runs all steps, or the named ones. Stops at the first failure.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if arguments == ["--list"] {
         for step in STEPS {
@@ -129,10 +129,10 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Step>> {
         .collect()
 }
 
-/// One line a step. `durations` ends at the step that failed, if not all went well.
-fn print_summary(steps: &[&Step], durations: &[Duration], all_well: bool) {
+/// Prints one line per step. `durations` ends at the step that failed.
+fn print_summary(steps: &[&Step], durations: &[Duration], succeeded: bool) {
     for (at, step) in steps.iter().enumerate() {
-        let failed = !all_well && at + 1 == durations.len();
+        let failed = !succeeded && at + 1 == durations.len();
         let (outcome, time) = match durations.get(at) {
             None => ("not run", String::new()),
             Some(time) if failed => ("FAILED", seconds(*time)),
@@ -151,9 +151,9 @@ fn cargo(words: &[&str]) -> Result<()> {
     process::run(&mut process::cargo(words))
 }
 
-/// With nextest where somebody installed it: quicker, and a process a test. Never needed.
+/// Uses nextest if it is installed: it is faster and runs each test in its own process.
 fn test() -> Result<()> {
-    // Without these the tests pass too, and leave out what they are for.
+    // Without these programs the tests pass but skip the parts that need them.
     for package in [packages::BUBBLEWRAP, packages::PYTEST] {
         if let Err(why) = package.obtain() {
             println!("   {why}");
@@ -181,23 +181,23 @@ mod tests {
     }
 
     #[test]
-    fn no_words_mean_all_steps() {
+    fn without_names_all_steps_run() {
         assert_eq!(names(&[]).unwrap().len(), STEPS.len());
     }
 
     #[test]
-    fn steps_run_in_the_order_they_are_named() {
+    fn named_steps_run_in_the_given_order() {
         assert_eq!(names(&["test", "fmt"]).unwrap(), ["test", "fmt"]);
     }
 
     #[test]
-    fn an_unknown_step_is_answered_with_its_neighbour() {
+    fn an_unknown_step_gets_a_suggestion() {
         let error = names(&["clipy"]).unwrap_err().to_string();
         assert_eq!(error, "no step `clipy`; did you mean clippy?");
     }
 
     #[test]
-    fn no_two_steps_share_a_name() {
+    fn step_names_are_unique() {
         let mut names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
         names.sort_unstable();
         names.dedup();

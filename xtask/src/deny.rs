@@ -1,8 +1,8 @@
-//! `cargo xtask deny`: licences, duplicates and sources of what we depend on, as deny.toml has it.
+//! `cargo xtask deny`: checks licences, duplicates and sources of our dependencies against deny.toml.
 //!
-//! cargo-deny takes minutes to compile, so CI does without: this reads the same deny.toml and the same
-//! graph, knows as much of both as we use, and refuses what it does not know. `cargo deny check` says
-//! the same where it is installed; advisories, which need a network, are its alone.
+//! cargo-deny takes minutes to compile, so CI does not use it. This task reads the same deny.toml and the
+//! same graph, supports the settings that we use, and rejects all others. `cargo deny check` gives the same
+//! result. Advisories need a network and cargo-deny itself.
 
 mod config;
 mod graph;
@@ -16,7 +16,6 @@ use crate::{metadata, process, workspace};
 use config::Config;
 use graph::{Graph, Package};
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments {
         [] => check(),
@@ -25,7 +24,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// Everything but the advisories, which need the network.
+/// Checks everything except the advisories.
 pub(crate) fn check() -> Result<()> {
     let config = Config::parse(&fs::read_to_string(workspace::root().join("deny.toml"))?)?;
     let graph = Graph::parse(&metadata::resolved(&config.platforms)?)?;
@@ -131,7 +130,7 @@ mod tests {
         }
     }
 
-    /// What is wrong with one package among good ones.
+    /// The problems of one package among good ones.
     fn problems_with(bad: Package) -> Vec<String> {
         let config = Config {
             platforms: Vec::new(),
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_licence_not_in_the_list_fails() {
+    fn rejects_a_licence_that_is_not_listed() {
         let bad = Package { licence: Some("GPL-3.0".to_owned()), ..package("x", "1.0.0") };
         assert_eq!(problems_with(bad), ["x 1.0.0: licence `GPL-3.0` is not allowed"]);
         let bad = Package { licence: None, ..package("x", "1.0.0") };
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_version_fails_unless_it_is_skipped() {
+    fn rejects_a_second_version_without_a_skip() {
         let problems = problems_with(package("serde", "0.9.0"));
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("serde is there as 0.9.0 and 1.0.0: "));
@@ -167,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_other_than_the_default_registry_fail_without_being_named() {
+    fn rejects_other_sources_than_the_default_registry() {
         let from = |source: &str| {
             problems_with(Package { source: Some(source.to_owned()), ..package("x", "1.0.0") })
         };
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_fails() {
+    fn rejects_a_wildcard_version() {
         let bad = Package { wildcards: vec!["serde".to_owned()], ..package("x", "1.0.0") };
         assert_eq!(problems_with(bad), ["x: `serde = \"*\"` takes any version: name one"]);
     }

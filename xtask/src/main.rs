@@ -1,7 +1,7 @@
-//! The project's own tasks: `cargo xtask` lists them.
+//! The project's tasks. `cargo xtask` lists them.
 //!
-//! In Rust rather than in shell or yaml, so that what CI does runs the same on any machine, and is
-//! read, formatted, linted and tested like everything else. One file a task; this one has the table.
+//! They are written in Rust rather than in shell or YAML, so that CI runs the same on any machine and its
+//! code is formatted, linted and tested like all other code. One file per task; this file has the table.
 
 #![allow(
     clippy::disallowed_methods,
@@ -47,10 +47,10 @@ use std::process::ExitCode;
 
 use error::{Result, Usage};
 
-/// One row of `cargo xtask`.
+/// A row in the list of tasks.
 struct Task {
     name: &'static str,
-    /// What may stand after the name.
+    /// The arguments, for the help.
     arguments: &'static str,
     what: &'static str,
     run: fn(&[String]) -> Result<()>,

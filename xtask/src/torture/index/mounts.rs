@@ -1,5 +1,5 @@
-//! Something is mounted into a tree that is watched, over a directory and over a file, and unmounted again: no
-//! notice of the kernel's tells the watchers. Needs a mount namespace of its own, so root.
+//! Mounts over a directory and a file of a watched tree, and unmounts: inotify does not report mounts. Needs its
+//! own mount namespace, so root.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub(super) fn run(binary: &Path, report: &mut Report) -> Result<()> {
     private.arg(binary).arg("run").arg(format!("--root={}:ro", at("tree").display()));
     private.arg(format!("--config={}", at("config.toml").display()));
     private.arg(format!("--state={}", at("state").display()));
-    let mut asking = Asking { conversation: Conversation::start(private)?, asked: 0 };
+    let mut asking = SearchSession { conversation: Conversation::start(private)?, asked: 0 };
     for _ in 0..4 {
         asking.settle()?;
     }
@@ -72,13 +72,13 @@ pub(super) fn run(binary: &Path, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-struct Asking {
+struct SearchSession {
     conversation: Conversation,
     asked: usize,
 }
 
-impl Asking {
-    /// Until what was just written is old enough, and taken in.
+impl SearchSession {
+    /// Waits until recent files are no longer racy and are indexed.
     fn settle(&mut self) -> Result<()> {
         std::thread::sleep(Duration::from_millis(300));
         self.files("nothing like it").map(drop)

@@ -1,4 +1,4 @@
-//! Servers that are killed while they build an index, and started again: each answers as ripgrep does.
+//! Servers are killed while they build an index and started again. Each must find the same as ripgrep.
 
 use std::collections::BTreeSet;
 use std::fs;

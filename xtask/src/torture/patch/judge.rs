@@ -1,8 +1,8 @@
-//! What it means that a patch was applied or refused, when others were asked too.
+//! Compares our result of a patch with those of two other programs.
 
 use super::ours::Outcome;
 
-/// A verdict on what we did with a patch whose right result nobody knows.
+/// A verdict on a patch whose right result is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) name: String,
@@ -11,15 +11,15 @@ pub(super) struct Verdict {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// Nothing to see.
+    /// No problem.
     Fine,
-    /// Somebody ought to look at it.
+    /// Needs review.
     Odd,
-    /// Both others agree, and we did something else.
+    /// Both other programs agree on another result.
     Wrong,
 }
 
-/// Judges ours by two others.
+/// Judges our result by those of two other programs.
 pub(super) fn judge(ours: &Outcome, others: [&Outcome; 2]) -> Verdict {
     let applied: Vec<_> = others.into_iter().filter(|one| is_applied(one)).collect();
     let (name, weight) = match (ours, &applied[..]) {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn only_two_that_agree_make_a_third_wrong() {
+    fn only_two_equal_results_make_ours_wrong() {
         let (a, b, c, no) = (&applied("a"), &applied("b"), &applied("c"), &refused());
         judged(a, [a, a], "applied: as both", Weight::Fine);
         judged(a, [b, b], "WRONG: both agree on another result", Weight::Wrong);

@@ -1,12 +1,12 @@
-//! The table of ways out. `$OUT` is a directory outside with a `canary` in it, `$PORT`, `$UDP`, `$SOCKET`,
-//! `$IN_TMP` and `$ABSTRACT` are servers outside, `$RUNTIME` is the process that serves tools, and `$WORD` is to
-//! be printed by whoever got out and sees no canary change.
+//! The table of escape attempts. `$OUT` is a directory outside that contains a `canary`; `$PORT`, `$UDP`,
+//! `$SOCKET`, `$IN_TMP` and `$ABSTRACT` are servers outside; `$RUNTIME` is the process that serves tools. A
+//! script prints `$WORD` after an escape that changes no canary.
 
-/// One way, in some spellings.
+/// An escape attempt in several variants.
 pub(super) struct Attack {
     pub(super) id: &'static str,
     pub(super) what: &'static str,
-    /// The level from which on it must not work. Where it may work below, replies say so.
+    /// The lowest level that must block it. Below that level replies report the gap.
     pub(super) level: u8,
     pub(super) scripts: &'static [&'static str],
 }

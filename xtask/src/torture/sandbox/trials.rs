@@ -1,4 +1,4 @@
-//! What takes more than one call, or another tool than Bash.
+//! Escape attempts that need several calls or another tool than Bash.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ pub(super) fn run(trial: &mut Trial, report: &mut Report) -> Result<()> {
         ("X32 /tmp is the session's", tmp),
         ("D01 what is missing is said", said),
     ] {
-        let mut row = Row::new("sandbox", format!("{what}: {}", trial.place));
+        let mut row = Row::new("sandbox", format!("{what}: {}", trial.environment));
         let outcome = attempt(trial)?;
         row.tally.add("tried");
         let damage = trial.canaries.damage("")?;
@@ -53,7 +53,7 @@ fn new_repository(trial: &mut Trial) -> Result<Option<String>> {
     Ok((!left.is_empty()).then(|| format!("{} is still there: {reply}", left.join(", "))))
 }
 
-/// Ways to make `.envrc` or `.vscode/tasks.json`. `$E` and `$V` are those names, which the text does not show.
+/// Ways to create `.envrc` or `.vscode/tasks.json`. `$E` and `$V` are these names, which the text must not contain.
 const PROTECTED: &[&str] = &[
     "echo evil > $E",
     "echo evil > x; mv x $E",
@@ -104,7 +104,7 @@ fn protected_names(trial: &mut Trial) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// A server outside whose socket is in the workspace, found by names that the kernel does not list.
+/// Connects to an outside server whose socket is in the workspace, by names that the kernel does not list.
 fn local_sockets(trial: &mut Trial) -> Result<Option<String>> {
     let workspace = trial.canaries.workspace();
     let names = ["socket", "renamed", "linked"].map(|name| workspace.join(name));
@@ -150,7 +150,7 @@ fn tmp(trial: &mut Trial) -> Result<Option<String>> {
 fn said(trial: &mut Trial) -> Result<Option<String>> {
     let reply = trial.bash("true")?;
     let output = reply.pointer("/output").and_then(Value::as_str).unwrap_or_default();
-    let says = match trial.place.level {
+    let says = match trial.environment.level {
         4 => !output.contains("sandbox level"),
         3 => output.contains("sandbox level 3") && output.contains("a loopback of its own"),
         _ => output.contains("sandbox level 2") && output.contains("The owner and the times"),
