@@ -99,7 +99,7 @@ fn change(
     };
     let change = Change::new(vec![step]);
     let locks = change.lock().expect("a lock");
-    let keeper =
+    let recorder =
         ChangeRecorder { journal, about: About { tool: "Edit".into(), ..About::default() } };
-    change.commit(&locks, Some(keeper)).expect("a change").id.expect("a number")
+    change.commit(&locks, Some(recorder)).expect("a change").id.expect("a number")
 }
