@@ -26,32 +26,32 @@ struct Bench {
 const BENCHES: &[Bench] = &[
     Bench {
         name: "start",
-        what: "one `toolcrib call Read` from spawn to exit, against cat and node",
+        what: "one `toolcrib call Read` from spawn to exit, compared with cat and node",
         run: start::run,
     },
     Bench {
         name: "files",
-        what: "a change, a long listing and an edit, against fsync and rename, ls -f, sed -i",
+        what: "a change, a long listing and an edit, compared with fsync and rename, ls -f, sed -i",
         run: files::run,
     },
     Bench {
         name: "text",
-        what: "large files read and edited, small Reads, against wc -l, tail, cp and fsync, cat",
+        what: "large files read and edited, small Reads, compared with wc -l, tail, cp and fsync, cat",
         run: text::run,
     },
     Bench {
         name: "patch",
-        what: "a patch over 500 files, against git apply, in memory and on disk",
+        what: "a patch over 500 files, compared with git apply, in memory and on disk",
         run: patch::run,
     },
     Bench {
         name: "exec",
-        what: "`true` through Bash against a bare spawn, a flood against cat, a large server",
+        what: "`true` through Bash compared with a bare spawn, a flood compared with cat, a large server",
         run: exec::run,
     },
     Bench {
         name: "search",
-        what: "Grep and Glob beside ripgrep and fd, on the kernel's sources and on this repository",
+        what: "Grep and Glob compared with ripgrep and fd, on the kernel's sources and on this repository",
         run: search::run,
     },
     Bench {
@@ -61,7 +61,7 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "mcp",
-        what: "the MCP server beside the official one for Node, rust-mcp-filesystem and Desktop Commander",
+        what: "the MCP server compared with the official one for Node, rust-mcp-filesystem and Desktop Commander",
         run: mcp::run,
     },
 ];

@@ -19,23 +19,19 @@ struct Step {
 const STEPS: &[Step] = &[
     Step {
         name: "fmt",
-        what: "the code is as rustfmt writes it",
+        what: "the code is formatted by rustfmt",
         run: || cargo(&["fmt", "--all", "--check"]),
     },
     Step { name: "tidy", what: "the house rules hold", run: tidy::check },
-    Step {
-        name: "layering",
-        what: "no crate uses one that it must not know",
-        run: layering::check,
-    },
+    Step { name: "layering", what: "no crate has a forbidden dependency", run: layering::check },
     Step {
         name: "deny",
-        what: "what we depend on has a permissive licence and a known source, once",
+        what: "dependencies have a permissive licence, a known source and one version",
         run: deny::check,
     },
     Step {
         name: "clippy",
-        what: "no warning, in tests and examples either",
+        what: "no warnings, including tests and examples",
         run: || {
             cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
         },
@@ -46,42 +42,42 @@ const STEPS: &[Step] = &[
         what: "the examples in doc comments run",
         run: || cargo(&["test", "--workspace", "--doc", "--locked"]),
     },
-    Step { name: "doc", what: "rustdoc has nothing to complain about", run: doc },
+    Step { name: "doc", what: "rustdoc has no warnings", run: doc },
     Step {
         name: "examples",
-        what: "the library can be embedded as its example does it",
+        what: "the embedding example runs",
         run: || cargo(&["run", "--quiet", "--locked", "-p", "toolcrib", "--example", "embed"]),
     },
     Step { name: "docs", what: "the generated pages of docs/ are current", run: docs::check },
     Step { name: "book", what: "mdBook builds docs/", run: book::build },
     Step {
         name: "formats",
-        what: "the APIs' own client libraries take our tool definitions",
+        what: "the APIs' client libraries accept our tool definitions",
         run: formats::check,
     },
     Step {
         name: "notebooks",
-        what: "Jupyter's own library takes the notebooks that were edited",
+        what: "Jupyter's library accepts edited notebooks",
         run: notebooks::check,
     },
     Step {
         name: "clients",
-        what: "clients of others use the MCP server in both eras, and the protocol's own suite is content",
+        what: "third-party MCP clients work with both protocol eras, and the conformance suite passes",
         run: clients::check,
     },
     Step {
         name: "fuzz-smoke",
-        what: "what must hold for any input holds for some thousands of odd ones, always the same",
+        what: "the fuzz targets pass on some thousands of fixed inputs",
         run: fuzz::smoke,
     },
     Step {
         name: "torture-smoke",
-        what: "a little of every race, fault and crash: no file torn, lost or told",
+        what: "a sample of every race, fault and crash: no file is torn, lost or leaked",
         run: torture::smoke,
     },
     Step {
         name: "bench-smoke",
-        what: "the benchmarks run and every answer is right; times do not matter",
+        what: "the benchmarks run with right results; times do not matter",
         run: bench::smoke,
     },
 ];

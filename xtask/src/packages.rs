@@ -32,9 +32,10 @@ impl Package {
         let install = ["install", "--yes", "--quiet", name];
         let _ = process::probe(Command::new("apt-get").arg("update"));
         let _ = process::probe(Command::new("apt-get").args(install));
-        match probe() {
-            true => Ok(()),
-            false => Err(format!("{name} is not installed, and apt-get cannot install it").into()),
+        if probe() {
+            Ok(())
+        } else {
+            Err(format!("{name} is not installed, and apt-get cannot install it").into())
         }
     }
 }

@@ -31,33 +31,33 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "patch",
-        what: "ApplyPatch on commits of [REPOSITORY…] or of one made for it, beside git and GNU patch",
+        what: "ApplyPatch on commits of [REPOSITORY…] or of a generated one, compared with git and GNU patch",
         run: patch::run,
     },
-    Kind { name: "diff", what: "diffs of random edits beside git's", run: diff::run },
+    Kind { name: "diff", what: "diffs of random edits, compared with git's", run: diff::run },
     Kind {
         name: "exec",
-        what: "commands: daemons and every way to end them, floods, drips, thousands of them",
+        what: "commands: daemons and every way to end them, large and slow output, thousands of commands",
         run: exec::run,
     },
     Kind {
         name: "policy",
-        what: "scripts of every sort under strace: what is allowed by itself runs what was seen in it",
+        what: "scripts under strace: an allowed script runs only analyzed commands",
         run: policy::run,
     },
     Kind {
         name: "sandbox",
-        what: "ways out of the sandbox at levels 4 and 2, as root and as nobody, with canaries outside",
+        what: "escape attempts at levels 4, 3 and 2, as root and as nobody, with canaries outside",
         run: sandbox::run,
     },
     Kind {
         name: "search",
-        what: "Glob and Grep beside ripgrep and fd, over [DIRECTORY…] and over a tree that changes",
+        what: "Glob and Grep compared with ripgrep and fd, on [DIRECTORY…] and on a changing tree",
         run: search::run,
     },
     Kind {
         name: "index",
-        what: "searches with an index beside searches without: patterns, changes, lost notices, kills",
+        what: "searches with an index compared with searches without: patterns, changes, lost events, kills",
         run: index::run,
     },
 ];

@@ -202,10 +202,7 @@ fn session_in(binary: &Path, root: &Path, state: &Path, profile: &str) -> Result
 fn bash(session: &mut Conversation, script: &str) -> Result<Value> {
     let args = json!({"command": script, "timeout": 600_000});
     let reply = session.ask(&format!("{}\n", json!({"id": 1, "tool": "Bash", "args": args})))?;
-    match reply["success"] == true {
-        true => Ok(reply),
-        false => Err(format!("Bash failed: {reply}").into()),
-    }
+    if reply["success"] == true { Ok(reply) } else { Err(format!("Bash failed: {reply}").into()) }
 }
 
 fn spawned(program: &str, arguments: &[&str]) -> Result<()> {

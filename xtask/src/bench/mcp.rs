@@ -237,9 +237,10 @@ fn line(id: usize, method: &str, params: &Value) -> String {
 fn check(name: &str, answer: &Value) -> Result<()> {
     let parts = answer["result"]["content"].as_array().into_iter().flatten();
     let mut texts = parts.filter_map(|part| part["text"].as_str());
-    match texts.any(|text| text.contains("a line of a small file")) {
-        true => Ok(()),
-        false => Err(format!("{name} answered wrongly: {answer}").into()),
+    if texts.any(|text| text.contains("a line of a small file")) {
+        Ok(())
+    } else {
+        Err(format!("{name} answered wrongly: {answer}").into())
     }
 }
 

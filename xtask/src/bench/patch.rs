@@ -78,9 +78,10 @@ fn call(conversation: &mut Conversation, patch: &Path) -> Result<Duration> {
     let started = Instant::now();
     let reply = conversation.ask(&line)?;
     let time = started.elapsed();
-    match sandbox::is_success(&reply) {
-        true => Ok(time),
-        false => Err(format!("ApplyPatch was refused: {reply}").into()),
+    if sandbox::is_success(&reply) {
+        Ok(time)
+    } else {
+        Err(format!("ApplyPatch was refused: {reply}").into())
     }
 }
 

@@ -174,9 +174,10 @@ impl Contest<'_> {
         let time = started.elapsed();
         let reply: Value =
             serde_json::from_str(&reply.ok_or("the process ended without a reply")?)?;
-        match reply["success"] == true {
-            true => Ok((time, reply)),
-            false => Err(format!("{}: {}", query.what, reply["output"]).into()),
+        if reply["success"] == true {
+            Ok((time, reply))
+        } else {
+            Err(format!("{}: {}", query.what, reply["output"]).into())
         }
     }
 
@@ -217,17 +218,20 @@ impl Contest<'_> {
             counts.sum()
         };
         let ours = |key: &str| facts[key].as_u64();
-        let (ours, theirs) = match reply["metadata"]["files_with_matches"].is_null() {
-            false => (ours("total_matches"), sum()),
-            true => (ours("total").or(ours("total_matches")).or(ours("at_least")), lines),
+        let (ours, theirs) = if reply["metadata"]["files_with_matches"].is_null() {
+            (ours("total").or(ours("total_matches")).or(ours("at_least")), lines)
+        } else {
+            (ours("total_matches"), sum())
         };
-        let same = match facts["at_least"].is_null() {
-            true => ours == Some(theirs),
-            false => ours.is_some_and(|ours| ours <= theirs),
+        let same = if facts["at_least"].is_null() {
+            ours == Some(theirs)
+        } else {
+            ours.is_some_and(|ours| ours <= theirs)
         };
-        match same {
-            true => Ok(()),
-            false => Err(format!("{}: ours {ours:?}, theirs {theirs}", query.what).into()),
+        if same {
+            Ok(())
+        } else {
+            Err(format!("{}: ours {ours:?}, theirs {theirs}", query.what).into())
         }
     }
 }

@@ -88,9 +88,10 @@ impl Trial {
                 Answer::Gone => {
                     drop(to);
                     let ending = conversation.end()?;
-                    let what = match ending.hung {
-                        true => "it did not come to an end, and was killed".to_owned(),
-                        false => format!("the process ended: {}", ending.status),
+                    let what = if ending.hung {
+                        "it did not come to an end, and was killed".to_owned()
+                    } else {
+                        format!("the process ended: {}", ending.status)
                     };
                     result.finding = Some(Finding { input, what });
                     return Ok(result);

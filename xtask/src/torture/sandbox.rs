@@ -130,13 +130,13 @@ impl Trial {
     fn attack(&mut self, attack: &Attack, row: &mut Row) -> Result<()> {
         for script in attack.scripts {
             let reply = self.bash(script)?;
-            let said = reply.to_string();
+            let reply_text = reply.to_string();
             let again = || format!("Bash {script:?} in {}", self.environment);
             row.tally.add(crate::sandbox::kind(&reply));
-            if said.contains(&self.canaries.escape_word()) {
-                row.violate(format!("it reports an escape: {said}"), again());
+            if reply_text.contains(&self.canaries.escape_word()) {
+                row.violate(format!("it reports an escape: {reply_text}"), again());
             }
-            for damage in self.canaries.damage(&said)? {
+            for damage in self.canaries.damage(&reply_text)? {
                 row.violate(damage, again());
             }
         }

@@ -68,9 +68,10 @@ fn list(binary: &Path, cache: &Path, name: &str, entries: usize) -> Result<Durat
     let time = started.elapsed();
     let reply: Value = serde_json::from_slice(&output.stdout)?;
     let total = reply.pointer("/metadata/total").and_then(Value::as_u64);
-    match total == Some(entries as u64) {
-        true => Ok(time),
-        false => Err(format!("LS counts {total:?} entries, not {entries}").into()),
+    if total == Some(entries as u64) {
+        Ok(time)
+    } else {
+        Err(format!("LS counts {total:?} entries, not {entries}").into())
     }
 }
 

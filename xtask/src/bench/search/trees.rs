@@ -67,10 +67,7 @@ pub(super) fn count(tree: &Path) -> Result<u64> {
     while let Some(directory) = pending.pop() {
         for entry in std::fs::read_dir(directory)? {
             let entry = entry?;
-            match entry.file_type()?.is_dir() {
-                true => pending.push(entry.path()),
-                false => files += 1,
-            }
+            if entry.file_type()?.is_dir() { pending.push(entry.path()) } else { files += 1 }
         }
     }
     Ok(files)

@@ -100,9 +100,10 @@ impl Large<'_> {
     fn check(&mut self, old: &str, new: &str) -> Result<()> {
         let at = self.text.find(old).ok_or("no such line")?;
         self.text.replace_range(at..at + old.len(), new);
-        match fs::read(self.sandbox.workspace().join(FILE))? == self.text.as_bytes() {
-            true => Ok(()),
-            false => Err("the file is not what the edits make it".into()),
+        if fs::read(self.sandbox.workspace().join(FILE))? == self.text.as_bytes() {
+            Ok(())
+        } else {
+            Err("the file is not what the edits make it".into())
         }
     }
 }

@@ -122,9 +122,10 @@ fn measure(command: &mut Command) -> Result<(Duration, Vec<u8>)> {
     let started = Instant::now();
     let output = command.output()?;
     let time = started.elapsed();
-    match output.status.success() {
-        true => Ok((time, output.stdout)),
-        false => Err(format!("`{}` failed", process::describe(command)).into()),
+    if output.status.success() {
+        Ok((time, output.stdout))
+    } else {
+        Err(format!("`{}` failed", process::describe(command)).into())
     }
 }
 

@@ -92,7 +92,7 @@ fn full_journal(binary: &Path) -> Result<Row> {
             row.violate(format!("not what the reply says: {reply}"), &again);
         }
         if free_pages == 0 && is_made {
-            row.violate("a change was made that could not be kept", &again);
+            row.violate("a change was made that could not be journaled", &again);
         }
         if fs::read_dir(sandbox.workspace())?.count() != 1 {
             row.violate("stray files in the workspace", &again);

@@ -108,7 +108,7 @@ fn swap_until(stop: &AtomicBool, swapper: &mut Swapper) -> std::result::Result<u
 /// Sends all calls and reads all replies concurrently.
 fn converse(arena: &Arena, mut conversation: Conversation, calls: usize) -> Result<Outcome> {
     let input = conversation.take_input();
-    let (said, ending) = thread::scope(|scope| -> Result<(bool, Ending)> {
+    let (all_sent, ending) = thread::scope(|scope| -> Result<(bool, Ending)> {
         let saying = scope.spawn(move || {
             let Some(mut input) = input else { return false };
             (0..calls).all(|round| input.write_all(arena.call(round).as_bytes()).is_ok())
@@ -132,7 +132,7 @@ fn converse(arena: &Arena, mut conversation: Conversation, calls: usize) -> Resu
         outcome
             .violations
             .push(format!("no answer for a minute, after {} calls", ending.rest.len()));
-    } else if !said || ending.rest.len() != calls || !ending.status.success() {
+    } else if !all_sent || ending.rest.len() != calls || !ending.status.success() {
         let (replies, status) = (ending.rest.len(), ending.status);
         outcome.violations.push(format!("{replies} replies to {calls} calls, and {status}"));
     }

@@ -14,7 +14,7 @@ const MAX_FINDINGS: usize = 200;
 /// The findings of a repository.
 pub(super) struct Findings {
     directory: PathBuf,
-    kept: usize,
+    saved: usize,
 }
 
 impl Findings {
@@ -22,11 +22,11 @@ impl Findings {
     pub(super) fn about(repository: &str) -> Result<Findings> {
         let directory = workspace::cache_directory()?.join("torture-patch").join(repository);
         sandbox::remove_directory(&directory)?;
-        Ok(Findings { directory, kept: 0 })
+        Ok(Findings { directory, saved: 0 })
     }
 
     /// Saves a finding. Returns its path.
-    pub(super) fn keep(
+    pub(super) fn save(
         &mut self,
         name: &str,
         base: &Tree,
@@ -34,8 +34,8 @@ impl Findings {
         outcomes: &[(&str, &Outcome)],
     ) -> Result<String> {
         let directory = self.directory.join(name);
-        if self.kept < MAX_FINDINGS {
-            self.kept += 1;
+        if self.saved < MAX_FINDINGS {
+            self.saved += 1;
             base.write(&directory.join("base"))?;
             fs::write(directory.join("the.patch"), patch)?;
             for (who, outcome) in outcomes {

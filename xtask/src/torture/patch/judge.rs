@@ -35,14 +35,20 @@ pub(super) fn judge(ours: &Outcome, others: [&Outcome; 2]) -> Verdict {
         (_, []) => ("applied: both refuse".to_owned(), Weight::Odd),
         (ours, [one]) if ours == *one => ("applied: as the one that does".to_owned(), Weight::Fine),
         (_, [_]) => ("applied: not as the one that does".to_owned(), Weight::Odd),
-        (ours, [one, other]) if one == other => match ours == *one {
-            true => ("applied: as both".to_owned(), Weight::Fine),
-            false => ("WRONG: both agree on another result".to_owned(), Weight::Wrong),
-        },
-        (ours, others) => match others.contains(&ours) {
-            true => ("applied: as one of two that differ".to_owned(), Weight::Odd),
-            false => ("applied: as neither of two that differ".to_owned(), Weight::Odd),
-        },
+        (ours, [one, other]) if one == other => {
+            if ours == *one {
+                ("applied: as both".to_owned(), Weight::Fine)
+            } else {
+                ("WRONG: both agree on another result".to_owned(), Weight::Wrong)
+            }
+        }
+        (ours, others) => {
+            if others.contains(&ours) {
+                ("applied: as one of two that differ".to_owned(), Weight::Odd)
+            } else {
+                ("applied: as neither of two that differ".to_owned(), Weight::Odd)
+            }
+        }
     };
     Verdict { name, weight }
 }
@@ -63,7 +69,7 @@ mod tests {
     }
 
     fn refused() -> Outcome {
-        Outcome::Refused(Refusal { kind: "no_match".into(), says: String::new() })
+        Outcome::Refused(Refusal { kind: "no_match".into(), message: String::new() })
     }
 
     #[track_caller]

@@ -88,11 +88,11 @@ impl Oracles {
 
 /// Runs a program on a patch and returns its result.
 fn outcome(command: &mut Command, patch: &[u8], directory: &Path) -> Result<Outcome> {
-    let (success, says) = feed(command, patch)?;
+    let (success, message) = feed(command, patch)?;
     if success {
         return Ok(Outcome::Applied(Tree::read(directory)?));
     }
-    Ok(Outcome::Refused(Refusal { kind: "refused".into(), says }))
+    Ok(Outcome::Refused(Refusal { kind: "refused".into(), message }))
 }
 
 /// Runs a program with this input. Returns whether it succeeded, and its output.
@@ -104,6 +104,6 @@ fn feed(command: &mut Command, input: &[u8]) -> Result<(bool, String)> {
     let _ = pipe.write_all(input);
     drop(pipe);
     let output = child.wait_with_output()?;
-    let says = [output.stdout, output.stderr].concat();
-    Ok((output.status.success(), String::from_utf8_lossy(&says).into_owned()))
+    let output_text = [output.stdout, output.stderr].concat();
+    Ok((output.status.success(), String::from_utf8_lossy(&output_text).into_owned()))
 }

@@ -24,7 +24,7 @@ pub(super) struct Refusal {
     /// The error kind.
     pub(super) kind: String,
     /// The full message.
-    pub(super) says: String,
+    pub(super) message: String,
 }
 
 /// A `toolcrib` process with its own workspace.
@@ -32,7 +32,7 @@ pub(super) struct Ours {
     conversation: Conversation,
     // After the conversation, so that the process ends before its directory is removed.
     sandbox: Sandbox,
-    asked: usize,
+    calls: usize,
 }
 
 impl Ours {
@@ -40,7 +40,7 @@ impl Ours {
         let sandbox = Sandbox::in_memory(binary)?;
         // There is no approver.
         let conversation = Conversation::start(sandbox.command(&["run", "--profile", "open"]))?;
-        Ok(Ours { conversation, sandbox, asked: 0 })
+        Ok(Ours { conversation, sandbox, calls: 0 })
     }
 
     /// Makes these the only files of the workspace.
@@ -56,10 +56,12 @@ impl Ours {
         if is_success(&reply) {
             return Ok((Outcome::Applied(now), reply));
         }
-        let says = reply["output"].as_str().unwrap_or_default().to_owned();
+        let message = reply["output"].as_str().unwrap_or_default().to_owned();
         match now.difference(&was) {
-            None => Ok((Outcome::Refused(Refusal { kind: kind(&reply).to_owned(), says }), reply)),
-            Some(what) => Err(format!("a refusal changed something: {what}; {says}").into()),
+            None => {
+                Ok((Outcome::Refused(Refusal { kind: kind(&reply).to_owned(), message }), reply))
+            }
+            Some(what) => Err(format!("a refusal changed something: {what}; {message}").into()),
         }
     }
 
@@ -69,12 +71,12 @@ impl Ours {
         if is_success(&reply) {
             return Ok(Outcome::Applied(Tree::read(&self.sandbox.workspace())?));
         }
-        let says = reply["output"].as_str().unwrap_or_default().to_owned();
-        Ok(Outcome::Refused(Refusal { kind: kind(&reply).to_owned(), says }))
+        let message = reply["output"].as_str().unwrap_or_default().to_owned();
+        Ok(Outcome::Refused(Refusal { kind: kind(&reply).to_owned(), message }))
     }
 
     fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
-        self.asked += 1;
-        self.conversation.ask(&call_line(self.asked, tool, arguments, true))
+        self.calls += 1;
+        self.conversation.ask(&call_line(self.calls, tool, arguments, true))
     }
 }

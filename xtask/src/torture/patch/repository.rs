@@ -128,11 +128,10 @@ pub(super) fn git(directory: &Path) -> Command {
 
 fn output(command: &mut Command) -> Result<Vec<u8>> {
     let output = command.stderr(Stdio::inherit()).output()?;
-    match output.status.success() {
-        true => Ok(output.stdout),
-        false => {
-            Err(format!("`{}` ended with {}", process::describe(command), output.status).into())
-        }
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(format!("`{}` ended with {}", process::describe(command), output.status).into())
     }
 }
 

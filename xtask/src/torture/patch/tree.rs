@@ -79,10 +79,10 @@ impl Tree {
         let name = names.filter(differs).min()?;
         let shown = String::from_utf8_lossy(name).into_owned();
         Some(match (self.0.get(name), other.0.get(name)) {
-            (Some(_), None) => format!("{shown} is there"),
-            (None, Some(_)) => format!("{shown} is not there"),
+            (Some(_), None) => format!("{shown} exists"),
+            (None, Some(_)) => format!("{shown} does not exist"),
             (Some(one), Some(two)) if one.bytes == two.bytes => format!("the mode of {shown}"),
-            _ => format!("what {shown} says"),
+            _ => format!("the content of {shown}"),
         })
     }
 }
@@ -95,9 +95,10 @@ fn clear(directory: &Path) -> Result<()> {
         if entry.file_name() == ".git" {
             continue;
         }
-        match entry.file_type()?.is_dir() {
-            true => remove_directory(&entry.path())?,
-            false => fs::remove_file(entry.path())?,
+        if entry.file_type()?.is_dir() {
+            remove_directory(&entry.path())?
+        } else {
+            fs::remove_file(entry.path())?
         }
     }
     Ok(())
@@ -127,9 +128,9 @@ mod tests {
     fn a_difference_names_the_file() {
         let one = tree(&[("a", false, "1"), ("b", false, "1")]);
         assert_eq!(one.difference(&one), None);
-        let says = |other: &[(&str, bool, &str)]| one.difference(&tree(other)).unwrap();
-        assert_eq!(says(&[("a", false, "2"), ("b", false, "1")]), "what a says");
-        assert_eq!(says(&[("a", false, "1"), ("b", true, "1")]), "the mode of b");
-        assert_eq!(says(&[("b", false, "1")]), "a is there");
+        let difference = |other: &[(&str, bool, &str)]| one.difference(&tree(other)).unwrap();
+        assert_eq!(difference(&[("a", false, "2"), ("b", false, "1")]), "the content of a");
+        assert_eq!(difference(&[("a", false, "1"), ("b", true, "1")]), "the mode of b");
+        assert_eq!(difference(&[("b", false, "1")]), "a exists");
     }
 }

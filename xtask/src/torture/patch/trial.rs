@@ -156,13 +156,13 @@ impl Trial {
                 self.on_base.tally.add(&format!("refused ({})", refusal.kind));
                 return Ok(false);
             }
-            Outcome::Refused(refusal) => Some(refusal.says.clone()),
+            Outcome::Refused(refusal) => Some(refusal.message.clone()),
         };
         if let Some(what) = wrong {
             self.on_base.tally.add("WRONG");
             let right = Outcome::Applied(expected.clone());
-            let kept = [("ours", &outcome), ("right", &right)];
-            let again = self.keep(commit, "base", &commit.base, &commit.patch, &kept)?;
+            let outcomes = [("ours", &outcome), ("right", &right)];
+            let again = self.save(commit, "base", &commit.base, &commit.patch, &outcomes)?;
             self.on_base.violate(what, again);
             return Ok(false);
         }
@@ -174,8 +174,8 @@ impl Trial {
             Outcome::Applied(tree) if tree == commit.base => self.undo.tally.add("as before"),
             outcome => {
                 self.undo.tally.add("WRONG");
-                let kept = [("undo", &outcome)];
-                let again = self.keep(commit, "undo", &commit.base, &commit.patch, &kept)?;
+                let outcomes = [("undo", &outcome)];
+                let again = self.save(commit, "undo", &commit.base, &commit.patch, &outcomes)?;
                 self.undo.violate("Undo does not give the files back", again);
             }
         }
@@ -212,7 +212,7 @@ impl Trial {
             Outcome::Applied(_) => {
                 self.no_context.tally.add("WRONG");
                 let again =
-                    self.keep(commit, "no_context", &commit.base, &patch, &[("ours", &outcome)])?;
+                    self.save(commit, "no_context", &commit.base, &patch, &[("ours", &outcome)])?;
                 self.no_context.violate("applied otherwise", again);
             }
         }
@@ -232,7 +232,7 @@ impl Trial {
             Outcome::Applied(tree) if tree == expected && known => self.repeated.tally.add("known"),
             Outcome::Applied(_) => {
                 self.repeated.tally.add("applied twice");
-                self.keep(commit, "again", expected, &commit.patch, &[("ours", &outcome)])?;
+                self.save(commit, "again", expected, &commit.patch, &[("ours", &outcome)])?;
             }
         }
         Ok(())
@@ -251,7 +251,7 @@ impl Trial {
                 self.envelope.tally.add(&format!("refused ({})", refusal.kind));
                 return Ok(());
             }
-            Outcome::Refused(refusal) => Some(refusal.says.clone()),
+            Outcome::Refused(refusal) => Some(refusal.message.clone()),
         };
         let Some(what) = wrong else {
             self.envelope.tally.add("applied");
@@ -259,8 +259,8 @@ impl Trial {
         };
         self.envelope.tally.add("WRONG");
         let right = Outcome::Applied(expected);
-        let kept = [("ours", &outcome), ("right", &right)];
-        let again = self.keep(commit, "envelope", &commit.base, &patch.text, &kept)?;
+        let outcomes = [("ours", &outcome), ("right", &right)];
+        let again = self.save(commit, "envelope", &commit.base, &patch.text, &outcomes)?;
         self.envelope.violate(what, again);
         Ok(())
     }
@@ -292,16 +292,16 @@ impl Trial {
         if verdict.weight == Weight::Fine {
             return Ok(());
         }
-        let kept = [("ours", &ours), ("patch", &gnu), ("3way", &merged)];
+        let outcomes = [("ours", &ours), ("patch", &gnu), ("3way", &merged)];
         let what = format!("drift-{by}-{}", verdict.name.replace([' ', ':'], "-"));
-        let again = self.keep(commit, &what, &base, &commit.patch, &kept)?;
+        let again = self.save(commit, &what, &base, &commit.patch, &outcomes)?;
         if verdict.weight == Weight::Wrong {
             self.drifted[at].violate(verdict.name, again);
         }
         Ok(())
     }
 
-    fn keep(
+    fn save(
         &mut self,
         commit: &Commit<'_>,
         what: &str,
@@ -310,7 +310,7 @@ impl Trial {
         outcomes: &[(&str, &Outcome)],
     ) -> Result<String> {
         let name = format!("{what}-{}", &commit.id[..12]);
-        let path = self.findings.keep(&name, base, patch, outcomes)?;
+        let path = self.findings.save(&name, base, patch, outcomes)?;
         Ok(format!("commit {} of {}; {path}", commit.id, self.repository))
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct SearchPair<'a> {
     tree: PathBuf,
     top: TempDir,
     conversation: Conversation,
-    asked: usize,
+    calls: usize,
 }
 
 /// The matches by file: lines, or a count.
@@ -39,18 +39,19 @@ impl<'a> SearchPair<'a> {
         command.arg(format!("--config={}", config.display()));
         command.arg(format!("--state={}", top.path().join("state").display()));
         let both =
-            SearchPair { peers, tree, top, conversation: Conversation::start(command)?, asked: 0 };
+            SearchPair { peers, tree, top, conversation: Conversation::start(command)?, calls: 0 };
         both.write_default_excludes()?;
         Ok(both)
     }
 
     /// Makes a call. Fails if the call does.
     pub(super) fn ask(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
-        self.asked += 1;
-        let reply = self.conversation.ask(&call_line(self.asked, tool, arguments, true))?;
-        match reply["success"] == true {
-            true => Ok(reply),
-            false => Err(format!("{tool} {arguments}: {}", reply["output"]).into()),
+        self.calls += 1;
+        let reply = self.conversation.ask(&call_line(self.calls, tool, arguments, true))?;
+        if reply["success"] == true {
+            Ok(reply)
+        } else {
+            Err(format!("{tool} {arguments}: {}", reply["output"]).into())
         }
     }
 
@@ -207,6 +208,6 @@ fn run(command: &mut Command) -> Result<String> {
     if output.status.code().is_some_and(|code| code <= 1) || output.stderr.is_empty() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("`{}`: {said}", crate::process::describe(command)).into())
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("`{}`: {stderr}", crate::process::describe(command)).into())
 }

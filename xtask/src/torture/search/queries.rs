@@ -103,8 +103,8 @@ impl QueryRun<'_, '_> {
         match mode {
             0 => {
                 let ours = self.both.counts(&made.pattern, &more)?;
-                let told = self.both.rg(&[&words[..], &["-c", "--", &made.pattern]].concat())?;
-                let theirs: Lines = told
+                let output = self.both.rg(&[&words[..], &["-c", "--", &made.pattern]].concat())?;
+                let theirs: Lines = output
                     .lines()
                     .filter_map(|line| line.rsplit_once(':'))
                     .map(|(path, count)| (path.to_owned(), vec![count.to_owned()]))
@@ -114,8 +114,8 @@ impl QueryRun<'_, '_> {
             }
             1 => {
                 let ours = self.both.matching(&made.pattern, &more)?;
-                let told = self.both.rg(&[&words[..], &["-l", "--", &made.pattern]].concat())?;
-                let theirs = told.lines().map(str::to_owned).collect();
+                let output = self.both.rg(&[&words[..], &["-l", "--", &made.pattern]].concat())?;
+                let theirs = output.lines().map(str::to_owned).collect();
                 compare(row, &about, &self.known(&ours), &self.known(&theirs));
                 row.tally.add("files");
             }

@@ -164,7 +164,7 @@ impl Scenario {
     }
 
     fn saved_state(&self) -> PathBuf {
-        self.top().join("kept-state")
+        self.top().join("saved-state")
     }
 }
 

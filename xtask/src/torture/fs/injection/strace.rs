@@ -56,8 +56,8 @@ pub(super) fn inject(scenario: &Scenario, injection: &Injection) -> Result<Run> 
     let inject = format!("inject={system_call}:{}:when={occurrence}", fault.words());
     let words = ["-e".to_owned(), format!("trace={system_call}"), "-e".to_owned(), inject];
     let mut run = trace(scenario, &words)?;
-    let said = fs::read_to_string(scenario.trace_file())?;
-    run.is_hit = run.was_killed() || said.contains("(INJECTED)");
+    let trace = fs::read_to_string(scenario.trace_file())?;
+    run.is_hit = run.was_killed() || trace.contains("(INJECTED)");
     Ok(run)
 }
 

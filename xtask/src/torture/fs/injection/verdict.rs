@@ -180,7 +180,7 @@ fn stray_paths(scenario: &Scenario, file_state: FileState) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A leftover_file file of ours that is left.
+/// A temporary file of ours that is left.
 fn leftover_file(workspace: &Path) -> Option<PathBuf> {
     paths_in(workspace).into_iter().find(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
