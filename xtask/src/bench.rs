@@ -113,7 +113,7 @@ fn rounds(options: &[String]) -> Result<Rounds> {
         [] => Ok(DEFAULT),
         [flag, count] if flag == "--rounds" => match count.parse() {
             Ok(measured) if measured > 0 => Ok(Rounds { measured, ..DEFAULT }),
-            _ => Err(Usage(format!("--rounds wants a number above 0, not `{count}`")).into()),
+            _ => Err(Usage(format!("--rounds needs a number above 0, not `{count}`")).into()),
         },
         _ => Err(Usage(format!("`{}`: only --rounds N is known", options.join(" "))).into()),
     }

@@ -29,7 +29,7 @@ pub(crate) fn check() -> Result<()> {
     let config = Config::parse(&fs::read_to_string(workspace::root().join("deny.toml"))?)?;
     let graph = Graph::parse(&metadata::resolved(&config.platforms)?)?;
     for skip in unneeded_skips(&config, &graph) {
-        println!("note: there is no {skip} any more: take it out of deny.toml");
+        println!("note: {skip} no longer exists: remove it from deny.toml");
     }
     let problems = problems(&config, &graph);
     for problem in &problems {
@@ -39,7 +39,7 @@ pub(crate) fn check() -> Result<()> {
         println!("{} packages: licences, duplicates and sources are fine", graph.packages.len());
         Ok(())
     } else {
-        Err("what we depend on is not as deny.toml wants it: see above".into())
+        Err("dependencies violate deny.toml: see above".into())
     }
 }
 
@@ -47,7 +47,7 @@ fn advisories() -> Result<()> {
     if process::probe(&mut process::cargo(&["deny", "--version"])).is_some() {
         process::run(&mut process::cargo(&["deny", "--all-features", "check", "advisories"]))
     } else {
-        Err("advisories need cargo-deny: `cargo install --locked cargo-deny`, then again".into())
+        Err("advisories need cargo-deny: `cargo install --locked cargo-deny`, then retry".into())
     }
 }
 
@@ -56,11 +56,9 @@ fn problems(config: &Config, graph: &Graph) -> Vec<String> {
     for package in &graph.packages {
         problems.extend(licence_problem(config, package));
         problems.extend(source_problem(graph.default_registry(), package));
-        problems.extend(
-            package.wildcards.iter().map(|used| {
-                format!("{}: `{used} = \"*\"` takes any version: name one", package.name)
-            }),
-        );
+        problems.extend(package.wildcards.iter().map(|used| {
+            format!("{}: `{used} = \"*\"` accepts any version: name one", package.name)
+        }));
     }
     problems.extend(duplicates(config, graph));
     problems
@@ -102,7 +100,7 @@ fn duplicates(config: &Config, graph: &Graph) -> Vec<String> {
         .map(|(name, versions)| {
             let versions = versions.join(" and ");
             format!(
-                "{name} is there as {versions}: `cargo tree --workspace -i {name}@VERSION` says \
+                "{name} exists as {versions}: `cargo tree --workspace -i {name}@VERSION` says \
                  for whom; agree on one, or skip one in deny.toml with the reason"
             )
         })
@@ -161,7 +159,7 @@ mod tests {
     fn rejects_a_second_version_without_a_skip() {
         let problems = problems_with(package("serde", "0.9.0"));
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].starts_with("serde is there as 0.9.0 and 1.0.0: "));
+        assert!(problems[0].starts_with("serde exists as 0.9.0 and 1.0.0: "));
         assert_eq!(problems_with(package("syn", "2.0.1")), [] as [&str; 0]);
     }
 
@@ -183,6 +181,6 @@ mod tests {
     #[test]
     fn rejects_a_wildcard_version() {
         let bad = Package { wildcards: vec!["serde".to_owned()], ..package("x", "1.0.0") };
-        assert_eq!(problems_with(bad), ["x: `serde = \"*\"` takes any version: name one"]);
+        assert_eq!(problems_with(bad), ["x: `serde = \"*\"` accepts any version: name one"]);
     }
 }

@@ -22,6 +22,6 @@ impl Error for Usage {}
 pub(crate) fn no_arguments(task: &str, arguments: &[String]) -> Result<()> {
     match arguments.first() {
         None => Ok(()),
-        Some(word) => Err(Usage(format!("`{task}` takes no arguments, and got `{word}`")).into()),
+        Some(word) => Err(Usage(format!("`{task}` takes no arguments, but got `{word}`")).into()),
     }
 }

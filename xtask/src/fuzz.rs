@@ -119,7 +119,7 @@ fn options(words: &[String]) -> Result<Options> {
 
 fn number(option: &str, word: Option<&String>) -> Result<u64> {
     let word = word.map_or("nothing", String::as_str);
-    word.parse().map_err(|_| Usage(format!("{option} wants a number, not `{word}`")).into())
+    word.parse().map_err(|_| Usage(format!("{option} needs a number, not `{word}`")).into())
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
         .map_err(|error| not_started(command, &error))?;
     succeeded(command, output.status)?;
     String::from_utf8(output.stdout)
-        .map_err(|_| format!("`{}` printed what is not UTF-8", describe(command)).into())
+        .map_err(|_| format!("`{}` printed output that is not UTF-8", describe(command)).into())
 }
 
 /// The stdout of a command, or `None` if it fails. Used to query versions.

@@ -122,7 +122,7 @@ fn count(word: Option<&String>) -> Result<usize> {
         Some(Ok(count)) if count > 0 => Ok(count),
         _ => {
             let word = word.map_or("nothing", String::as_str);
-            Err(Usage(format!("--rounds wants a number above 0, not `{word}`")).into())
+            Err(Usage(format!("--rounds needs a number above 0, not `{word}`")).into())
         }
     }
 }

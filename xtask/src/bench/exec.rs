@@ -107,7 +107,7 @@ fn changes(binary: &Path, rounds: Rounds) -> Result<()> {
     let start = |profile| session_in(binary, &root, &directory.path().join(profile), profile);
     let (mut open, mut confined) = (start("open")?, start("workspace")?);
     println!(
-        "\n| among {TREE} files | open ms | kept ms | difference |\n| --- | ---: | ---: | ---: |"
+        "\n| among {TREE} files | open ms | captured ms | difference |\n| --- | ---: | ---: | ---: |"
     );
     for (what, script) in [
         ("nothing changed", "true"),

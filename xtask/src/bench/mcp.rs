@@ -203,7 +203,7 @@ impl Server {
             let (answer, came) = answer(&mut conversation)?;
             check(self.name, &answer)?;
             let id = answer["id"].as_u64().ok_or("an answer without an id")?;
-            let sent = asked.remove(&id).ok_or("an answer that nobody waits for")?;
+            let sent = asked.remove(&id).ok_or("an unexpected response")?;
             self.at_once.add(came - sent);
         }
         Ok(())
@@ -240,7 +240,7 @@ fn check(name: &str, answer: &Value) -> Result<()> {
     if texts.any(|text| text.contains("a line of a small file")) {
         Ok(())
     } else {
-        Err(format!("{name} answered wrongly: {answer}").into())
+        Err(format!("{name} gave a wrong response: {answer}").into())
     }
 }
 

@@ -116,7 +116,7 @@ impl Contest {
             let right = text(number, !back);
             for path in self.trees.iter().map(|tree| tree.join(name(number))) {
                 if fs::read_to_string(&path)? != right {
-                    return Err(format!("{} is not what the patch makes it", path.display()).into());
+                    return Err(format!("{} is not the result of the patch", path.display()).into());
                 }
             }
         }

@@ -117,9 +117,9 @@ fn measure(
 
 /// Builds the index as a server does in the background, and prints the cost.
 fn print_build(command: &mut Command) -> Result<()> {
-    let told: Value = serde_json::from_str(&process::capture(command.arg("build"))?)?;
-    let (files, bytes) = (&told[0]["indexed_files"], told[0]["bytes"].as_f64().unwrap_or(0.0));
-    let seconds = told[0]["seconds"].as_f64().unwrap_or(0.0);
+    let status: Value = serde_json::from_str(&process::capture(command.arg("build"))?)?;
+    let (files, bytes) = (&status[0]["indexed_files"], status[0]["bytes"].as_f64().unwrap_or(0.0));
+    let seconds = status[0]["seconds"].as_f64().unwrap_or(0.0);
     println!("\nindex: {files} files, {:.0} MB, built in {seconds:.1} s", bytes / 1e6);
     Ok(())
 }

@@ -101,7 +101,7 @@ impl Contestant {
             return Ok(time);
         }
         let printed = String::from_utf8_lossy(&output.stdout);
-        Err(format!("{} answered wrongly ({}): {printed}", self.name, output.status).into())
+        Err(format!("{} gave a wrong result ({}): {printed}", self.name, output.status).into())
     }
 }
 

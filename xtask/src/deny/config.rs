@@ -38,7 +38,7 @@ impl Config {
         for &(section, key, value) in REQUIRED {
             let found = lookup(&file, section, key).map(Value::to_string);
             if found.as_deref() != Some(value) {
-                return Err(format!("deny.toml: [{section}] wants `{key} = {value}`").into());
+                return Err(format!("deny.toml: [{section}] needs `{key} = {value}`").into());
             }
         }
         // Only cargo-deny checks advisories.
@@ -78,7 +78,7 @@ fn strings(file: &Table, section: &str, key: &str) -> Result<Vec<String>> {
     let strings = list.and_then(|list| {
         list.iter().map(|value| value.as_str().map(str::to_owned)).collect::<Option<_>>()
     });
-    strings.ok_or_else(|| format!("deny.toml: [{section}] wants a list of strings `{key}`").into())
+    strings.ok_or_else(|| format!("deny.toml: [{section}] needs a list of strings `{key}`").into())
 }
 
 fn skips(file: &Table) -> Result<Vec<String>> {
@@ -138,11 +138,11 @@ mod tests {
     fn rejects_weaker_settings() {
         assert_eq!(
             error_with("wildcards = \"deny\"", "wildcards = \"warn\""),
-            "deny.toml: [bans] wants `wildcards = \"deny\"`"
+            "deny.toml: [bans] needs `wildcards = \"deny\"`"
         );
         assert_eq!(
             error_with("all-features = true", ""),
-            "deny.toml: [graph] wants `all-features = true`"
+            "deny.toml: [graph] needs `all-features = true`"
         );
     }
 

@@ -41,6 +41,6 @@ fn print_finding(target: &str, seed: u64, execution: u64, finding: &Finding) -> 
     let file = file.display();
     println!("  FOUND, by an input of {} bytes: {}", finding.input.len(), finding.what);
     println!("  the input: {file}");
-    println!("  to see it again: cargo run -p toolcrib-fuzz -- {target} {file}");
+    println!("  to reproduce: cargo run -p toolcrib-fuzz -- {target} {file}");
     Ok(())
 }

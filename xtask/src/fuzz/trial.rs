@@ -89,7 +89,7 @@ impl Trial {
                     drop(to);
                     let ending = conversation.end()?;
                     let what = if ending.hung {
-                        "it did not come to an end, and was killed".to_owned()
+                        "it did not end and was killed".to_owned()
                     } else {
                         format!("the process ended: {}", ending.status)
                     };

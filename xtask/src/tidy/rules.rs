@@ -69,7 +69,7 @@ fn crate_doc(file: &File) -> Vec<String> {
         matches!(file.parts().as_slice(), ["crates", _, "src", "lib.rs" | "main.rs"]);
     let has_doc = file.text.lines().any(|line| line.starts_with("//!"));
     if is_crate_root && !has_doc {
-        vec![format!("{}: say what the crate is for, in `//!` lines at the top", file.path)]
+        vec![format!("{}: describe the crate in `//!` lines at the top", file.path)]
     } else {
         Vec::new()
     }
@@ -110,7 +110,7 @@ fn allow_without_reason(file: &File) -> Vec<String> {
         .filter(|&at| !attribute_at(&file.text, at).contains("reason"))
         .map(|at| {
             let line = 1 + file.text.get(..at).unwrap_or_default().matches('\n').count();
-            format!("{}:{line}: an `allow` says its `reason = \"…\"`", file.path)
+            format!("{}:{line}: an `allow` needs a `reason = \"…\"`", file.path)
         })
         .collect()
 }
@@ -257,7 +257,7 @@ mod tests {
     fn requires_a_reason_for_allow() {
         let allow = ["#[", "allow("].concat();
         let text = format!("fn f() {{}}\n{allow}dead_code)]\nfn g() {{}}\n");
-        assert_eq!(problems_of("a.rs", &text), ["a.rs:2: an `allow` says its `reason = \"…\"`"]);
+        assert_eq!(problems_of("a.rs", &text), ["a.rs:2: an `allow` needs a `reason = \"…\"`"]);
         let text = format!("{allow}\n    dead_code,\n    reason = \"see [1]\"\n)]\nfn g() {{}}\n");
         assert_eq!(problems_of("a.rs", &text), NONE);
     }

@@ -119,7 +119,7 @@ fn print_details(row: &Row) {
     }
     for violation in row.violations.iter().take(MAX_SHOWN) {
         println!("\nVIOLATION in {}, {}: {}", row.part, row.what, violation.what);
-        println!("  again: {}", violation.again);
+        println!("  to reproduce: {}", violation.again);
     }
     if row.violations.len() > MAX_SHOWN {
         println!("\n… and {} more in {}, {}", row.violations.len() - MAX_SHOWN, row.part, row.what);

@@ -36,7 +36,7 @@ pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()>
         let is_back = fs::read_to_string(&file)? == content(0);
         let cat = measure(Command::new("cat").arg(FILE).current_dir(sandbox.workspace()))?;
         if !is_edited || !is_back {
-            return Err("an edit did not do what was asked".into());
+            return Err("an edit has a wrong result".into());
         }
         if round >= rounds.warm_up {
             times.iter_mut().zip([edit, sed, cat]).for_each(|(times, time)| times.add(time));

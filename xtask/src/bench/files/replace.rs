@@ -56,7 +56,7 @@ pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()>
     println!();
     let is_right =
         fs::read_to_string(sandbox.workspace().join(EDITED))? == content(editor.count, &body);
-    if is_right { Ok(()) } else { Err("the file is not what the edits make it".into()) }
+    if is_right { Ok(()) } else { Err("the file is not the result of the edits".into()) }
 }
 
 fn measure(editor: &mut Editor, sandbox: &Sandbox, body: &str, rounds: Rounds) -> Result<Measured> {

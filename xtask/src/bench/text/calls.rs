@@ -35,10 +35,10 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
     let (mut ours, mut theirs) = (Times::default(), Times::default());
     for round in 0..rounds.warm_up + rounds.measured {
         for _ in 0..CALLS {
-            let (our, said) = ask(&mut reader, &call)?;
+            let (our, other) = ask(&mut reader, &call)?;
             let (their, echoed) = ask(&mut cat, &reply)?;
-            if said != reply || echoed != reply {
-                return Err(format!("another reply than before: {said}").into());
+            if other != reply || echoed != reply {
+                return Err(format!("the reply differs from the first one: {other}").into());
             }
             if round >= rounds.warm_up {
                 ours.add(our);

@@ -103,7 +103,7 @@ impl Large<'_> {
         if fs::read(self.sandbox.workspace().join(FILE))? == self.text.as_bytes() {
             Ok(())
         } else {
-            Err("the file is not what the edits make it".into())
+            Err("the file is not the result of the edits".into())
         }
     }
 }

@@ -44,7 +44,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
         }
     }
     if std::fs::read_to_string(&file)? != content([rounds, rounds], &middle) {
-        row.violate("an edit was lost: the file is not what all of them make it", again);
+        row.violate("an edit was lost: the file does not have all edits", again);
     }
     let logged = sandbox.logged()?;
     if logged != 2 * rounds as u64 {

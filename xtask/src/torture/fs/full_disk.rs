@@ -62,7 +62,7 @@ fn full_workspace(binary: &Path) -> Result<Row> {
         row.violate(format!("no error of kind io that names ENOSPC: {reply}"), AGAIN);
     }
     if fs::read_to_string(&file)? != old {
-        row.violate("the old file is not as it was", AGAIN);
+        row.violate("the old file was changed", AGAIN);
     }
     let names: Vec<_> = fs::read_dir(sandbox.workspace())?.flatten().collect();
     if names.len() != 1 {
@@ -89,7 +89,7 @@ fn full_journal(binary: &Path) -> Result<Row> {
         let is_made = sandbox::is_success(&reply);
         let expected = format!("{}\n{body}", if is_made { "new" } else { "old" });
         if fs::read_to_string(&file)? != expected {
-            row.violate(format!("not what the reply says: {reply}"), &again);
+            row.violate(format!("the file contradicts the reply: {reply}"), &again);
         }
         if free_pages == 0 && is_made {
             row.violate("a change was made that could not be journaled", &again);

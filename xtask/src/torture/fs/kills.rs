@@ -68,7 +68,7 @@ fn kill_once(
         Err(violation) => return Ok(Err(violation)),
     };
     if reached < answered {
-        return Ok(Err(format!("{answered} edits were answered, and the file has {reached}")));
+        return Ok(Err(format!("{answered} edits were confirmed, and the file has {reached}")));
     }
     let logged = sandbox.logged()?;
     if logged != logged_before + reached as u64 {
@@ -81,12 +81,12 @@ fn kill_once(
     }
     let undo = sandbox.call("Undo", &json!({"steps": reached}))?;
     if !sandbox::is_success(&undo) {
-        return Ok(Err(format!("{reached} changes cannot be taken back: {undo}")));
+        return Ok(Err(format!("{reached} changes cannot be undone: {undo}")));
     }
     Ok(match counted(sandbox, body)? {
         Ok(0) if reached > answered => Ok("killed before the answer"),
         Ok(0) => Ok("killed between edits"),
-        Ok(count) => Err(format!("taken back by {reached}, and the file still has {count}")),
+        Ok(count) => Err(format!("{reached} changes were undone, and the file still has {count}")),
         Err(violation) => Err(violation),
     })
 }

@@ -38,11 +38,11 @@ impl Findings {
             self.saved += 1;
             base.write(&directory.join("base"))?;
             fs::write(directory.join("the.patch"), patch)?;
-            for (who, outcome) in outcomes {
+            for (program, outcome) in outcomes {
                 match outcome {
-                    Outcome::Applied(tree) => tree.write(&directory.join(who))?,
+                    Outcome::Applied(tree) => tree.write(&directory.join(program))?,
                     Outcome::Refused(refusal) => {
-                        fs::write(directory.join(format!("{who}.refused")), &refusal.says)?;
+                        fs::write(directory.join(format!("{program}.refused")), &refusal.message)?;
                     }
                 }
             }

@@ -28,7 +28,7 @@ pub(super) fn judge(ours: &Outcome, others: [&Outcome; 2]) -> Verdict {
                 [] => "both refuse",
                 [_] => "one applies",
                 [one, other] if one == other => "both apply alike",
-                _ => "both apply, otherwise",
+                _ => "both apply, with different results",
             };
             (format!("refused ({}): {they}", refusal.kind), Weight::Fine)
         }
@@ -89,7 +89,7 @@ mod tests {
         judged(a, [no, no], "applied: both refuse", Weight::Odd);
         judged(no, [no, no], "refused (no_match): both refuse", Weight::Fine);
         judged(no, [a, a], "refused (no_match): both apply alike", Weight::Fine);
-        judged(no, [a, b], "refused (no_match): both apply, otherwise", Weight::Fine);
+        judged(no, [a, b], "refused (no_match): both apply, with different results", Weight::Fine);
         judged(no, [a, no], "refused (no_match): one applies", Weight::Fine);
     }
 }

@@ -154,7 +154,8 @@ fn raw_changes(raw: &[u8]) -> Result<Vec<FileChange>> {
     let mut words = raw.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let mut changes = Vec::new();
     while let Some(facts) = words.next() {
-        let odd = || format!("git diff-tree says `{}`", String::from_utf8_lossy(facts));
+        let odd =
+            || format!("unexpected output of git diff-tree: `{}`", String::from_utf8_lossy(facts));
         let text = std::str::from_utf8(facts)?;
         let facts: Vec<&str> = text.trim_start_matches(':').split(' ').collect();
         let &[old_mode, new_mode, old_blob, new_blob, status] = &facts[..] else {
@@ -198,7 +199,8 @@ impl Blobs {
         let mut header = String::new();
         self.output.read_line(&mut header)?;
         let length = header.split_whitespace().nth(2).and_then(|length| length.parse().ok());
-        let length: usize = length.ok_or_else(|| format!("git says of {blob}: {header}"))?;
+        let length: usize =
+            length.ok_or_else(|| format!("unexpected header of {blob}: {header}"))?;
         // A newline follows.
         let mut bytes = vec![0; length + 1];
         self.output.read_exact(&mut bytes)?;

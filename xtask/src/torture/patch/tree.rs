@@ -96,9 +96,9 @@ fn clear(directory: &Path) -> Result<()> {
             continue;
         }
         if entry.file_type()?.is_dir() {
-            remove_directory(&entry.path())?
+            remove_directory(&entry.path())?;
         } else {
-            fs::remove_file(entry.path())?
+            fs::remove_file(entry.path())?;
         }
     }
     Ok(())

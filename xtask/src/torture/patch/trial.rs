@@ -55,14 +55,14 @@ impl Trial {
             ours: Ours::new(binary)?,
             oracles: Oracles::new(repository)?,
             findings: Findings::about(&name)?,
-            unsupported: row("files left out, which are no text of UTF-8"),
-            with_unsupported: row("with what is no file of text"),
+            unsupported: row("unsupported files, which are not UTF-8 text"),
+            with_unsupported: row("with unsupported files"),
             on_base: row("on its own base"),
             no_context: row("on its own base, without context"),
-            repeated: row("sent again"),
-            undo: row("taken back"),
+            repeated: row("applied again"),
+            undo: row("undone"),
             envelope: row("as *** Begin Patch"),
-            drifted: DRIFTS.map(|by| row(&format!("{by} commits too early"))).into(),
+            drifted: DRIFTS.map(|by| row(&format!("{by} commits earlier"))).into(),
             repository: name,
         })
     }
@@ -176,7 +176,7 @@ impl Trial {
                 self.undo.tally.add("WRONG");
                 let outcomes = [("undo", &outcome)];
                 let again = self.save(commit, "undo", &commit.base, &commit.patch, &outcomes)?;
-                self.undo.violate("Undo does not give the files back", again);
+                self.undo.violate("Undo does not restore the files", again);
             }
         }
         Ok(true)
@@ -213,7 +213,7 @@ impl Trial {
                 self.no_context.tally.add("WRONG");
                 let again =
                     self.save(commit, "no_context", &commit.base, &patch, &[("ours", &outcome)])?;
-                self.no_context.violate("applied otherwise", again);
+                self.no_context.violate("applied with another result", again);
             }
         }
         Ok(())

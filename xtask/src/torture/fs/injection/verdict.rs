@@ -69,12 +69,12 @@ impl<'a> RunCheck<'a> {
             self.violations.push(format!("it ended with {}: {stderr}", run.status));
         }
         if success.is_none() && run.status.success() {
-            self.violations.push("it exits with 0 and says nothing".to_owned());
+            self.violations.push("it exits with 0 and has no output".to_owned());
         }
         let retried = success == Some(true) || run.status.code() == Some(NOT_LOADED);
         if must_be_retried(&self.injection.system_call, self.injection.fault) && !retried {
             let reply = run.reply.as_ref().map(ToString::to_string).unwrap_or_default();
-            self.violations.push(format!("interrupted, and not tried again: {reply}{stderr}"));
+            self.violations.push(format!("interrupted, and not retried: {reply}{stderr}"));
         }
     }
 
@@ -126,10 +126,11 @@ impl<'a> RunCheck<'a> {
         let is_new = file_states.iter().all(|&file_state| file_state == FileState::New);
         let is_old = file_states.iter().all(|&file_state| file_state == FileState::Old);
         if !is_new && !is_old {
-            self.violations.push(format!("half of it after the next start: {file_states:?}"));
+            self.violations
+                .push(format!("only some files are new after the next start: {file_states:?}"));
         }
         if success.is_some_and(|success| success != is_new) {
-            self.violations.push("the next start made another of it than was reported".to_owned());
+            self.violations.push("the state after the next start contradicts the reply".to_owned());
         }
         if logged != u64::from(is_new) {
             let done = if is_new { "done" } else { "not done" };
