@@ -1,25 +1,24 @@
-//! What must hold for any input at all: each target is a function that takes bytes, and panics if it
-//! does not hold for them.
+//! Fuzz targets: each is a function that checks a property of arbitrary bytes and panics if it does not hold.
 //!
-//! Two drivers run them: `cargo xtask fuzz`, which needs nothing but this repository, and libFuzzer,
-//! which sees what code an input reaches and needs a nightly compiler (`fuzz/libfuzzer`).
+//! Two drivers run them: `cargo xtask fuzz`, which needs only this repository, and libFuzzer, which measures code
+//! coverage and needs a nightly compiler (`fuzz/libfuzzer`).
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::expect_used,
     clippy::panic,
-    reason = "targets look at the disk from outside, and fail by panicking"
+    reason = "targets inspect the disk directly, and fail by panicking"
 )]
 
 mod targets;
 
-/// One thing that must hold.
+/// A fuzz target.
 pub struct Target {
-    /// Its name, and that of the directory of its seeds.
+    /// The name of the target and of its seed directory.
     pub name: &'static str,
-    /// Tries it on one input, and says in a few words how far that got: if all inputs are refused at
-    /// the door, nothing was tried.
+    /// Runs the target on one input. Returns a short description of the outcome, which shows whether inputs get past
+    /// the first checks.
     pub run: fn(&[u8]) -> String,
 }
 
@@ -45,12 +44,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "terminal", run: targets::terminal },
 ];
 
-/// The target of this name.
+/// Finds a target by name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
-/// Tries the target of this name on an input: all that a driver needs which has its own `main`.
+/// Runs a target on an input, for drivers with their own `main`. Panics if there is no such target.
 pub fn run(name: &str, input: &[u8]) {
     let target = target(name).unwrap_or_else(|| panic!("there is no target `{name}`"));
     (target.run)(input);

@@ -1,8 +1,8 @@
-//! Runs a target: `toolcrib-fuzz TARGET FILE…` on files, to see a finding again; without a file on inputs
-//! from stdin, for `cargo xtask fuzz`, which makes them.
+//! Runs a target. `toolcrib-fuzz TARGET FILE…` runs it on files, to reproduce a finding. Without files it reads
+//! inputs from stdin, which `cargo xtask fuzz` generates.
 //!
-//! An input there is its length, four bytes with the least first, and its bytes. Each is answered with a
-//! line of JSON: `{"outcome": …}`, or `{"panic": …}` with the place and a backtrace.
+//! An input on stdin is its length as four bytes (little-endian) and its bytes. The answer to each is a line of
+//! JSON: `{"outcome": …}`, or `{"panic": …}` with the location and a backtrace.
 
 #![allow(
     clippy::disallowed_methods,
@@ -21,11 +21,11 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 use toolcrib_fuzz::Target;
 
-/// What the last panic said.
+/// The message of the last panic.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
 fn main() -> ExitCode {
-    // As a child of ourselves, to read a PDF or to match a pattern.
+    // This process may be a helper that reads a PDF or matches a pattern.
     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
         return code;
     }
@@ -38,8 +38,8 @@ fn main() -> ExitCode {
         eprintln!("there is no target `{target}`");
         return ExitCode::from(2);
     };
-    let done = if files.is_empty() { serve(target) } else { try_files(target, files) };
-    match done {
+    let result = if files.is_empty() { serve(target) } else { run_files(target, files) };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn try_files(target: &Target, files: &[String]) -> Result<(), Box<dyn Error>> {
+fn run_files(target: &Target, files: &[String]) -> Result<(), Box<dyn Error>> {
     for file in files {
         println!("{file}: {}", (target.run)(&std::fs::read(file)?));
     }
@@ -57,20 +57,20 @@ fn try_files(target: &Target, files: &[String]) -> Result<(), Box<dyn Error>> {
 
 fn serve(target: &Target) -> Result<(), Box<dyn Error>> {
     std::panic::set_hook(Box::new(|info| {
-        let said = format!("{info}\n{}", Backtrace::force_capture());
-        // Poisoned or not, what it holds is a string.
-        *PANIC.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = said;
+        let message = format!("{info}\n{}", Backtrace::force_capture());
+        // A poisoned lock still holds a valid string.
+        *PANIC.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = message;
     }));
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
-    while let Some(bytes) = next(&mut input)? {
+    while let Some(bytes) = next_input(&mut input)? {
         writeln!(output, "{}", answer(target, &bytes))?;
         output.flush()?;
     }
     Ok(())
 }
 
-/// The next input; nothing, if there is none.
-fn next(from: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
+/// The next_input input; `None` at the end.
+fn next_input(from: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
     let mut length = [0; 4];
     if let Err(error) = from.read_exact(&mut length) {
         let is_end = error.kind() == std::io::ErrorKind::UnexpectedEof;

@@ -1,4 +1,4 @@
-//! One file a target.
+//! One file per target.
 
 mod backtrack;
 mod command;
@@ -14,12 +14,12 @@ mod mcp;
 mod notebook;
 mod patch;
 mod pdf;
-mod place;
 mod rules;
 mod run_line;
 mod secrets;
 mod splice;
 mod terminal;
+mod test_workspace;
 
 pub(crate) use backtrack::backtrack;
 pub(crate) use command::command;
@@ -40,8 +40,8 @@ pub(crate) use secrets::secrets;
 pub(crate) use splice::splice;
 pub(crate) use terminal::terminal;
 
-/// The parts of an input that is several things. They are divided by a byte that no UTF-8 has, so that
-/// text can be any; parts that are not there are empty.
+/// Splits an input into parts at a byte that UTF-8 never contains, so that a part can be any text. Missing parts
+/// are empty.
 fn parts<const N: usize>(input: &[u8]) -> [&[u8]; N] {
     let mut parts = input.splitn(N, |byte| *byte == 0xff);
     std::array::from_fn(|_| parts.next().unwrap_or_default())

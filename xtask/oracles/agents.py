@@ -1,11 +1,11 @@
-"""Do the real coding agents find us, after `toolcrib install`? Offline, without a model or a login.
+"""Checks that real coding agents find Toolcrib after `toolcrib install`. Offline, without a model or a login.
 
 Usage: agents.py PATH-OF-TOOLCRIB NODE_MODULES
 
-Each agent gets a home of its own and its own command lists its servers; Codex also makes a call, and
-answers a question. After `toolcrib install --exclusive`, the request that each agent sends to its model, which is a
-server on loopback that refuses everything, has none of the agent's own file and shell tools. Prints a line an agent;
-fails at the first that does not find us.
+Each agent gets its own home, and its own command lists its servers. Codex also makes a call and answers an approval
+request. After `toolcrib install --exclusive`, the request that each agent sends to its model, which is a loopback
+server that refuses everything, must contain none of the agent's own file and shell tools. Prints one line per agent
+and fails at the first that does not find Toolcrib.
 """
 
 import json
@@ -20,7 +20,7 @@ from pathlib import Path
 BINARY, MODULES = sys.argv[1], Path(sys.argv[2])
 CLAUDE = MODULES / "@anthropic-ai/claude-code-linux-x64/claude"
 
-# The command that lists an agent's servers, and what it says of one that answers.
+# The command that lists an agent's servers, and its word for a connected one.
 LISTS = {
     "claude": ([CLAUDE, "mcp", "list"], "Connected"),
     "opencode": ([MODULES / ".bin/opencode", "mcp", "list"], "connected"),
@@ -30,7 +30,7 @@ LISTS = {
 
 
 def home_of(client: str, top: Path, *more: str) -> dict[str, str]:
-    """A home with us in the client's configuration, and a workspace that it trusts."""
+    """Creates a home with Toolcrib in the client's configuration, and a trusted workspace."""
     workspace = top / "ws"
     workspace.mkdir()
     (workspace / "a.txt").write_text("one\n")
@@ -59,12 +59,12 @@ def finds_us(client: str) -> None:
         said = done.stdout + done.stderr
         line = next((line for line in said.splitlines() if "toolcrib" in line), said)
         if answers not in line:
-            sys.exit(f"{client} does not find us: {said}")
+            sys.exit(f"{client} does not find Toolcrib: {said}")
         print(f"{client}: {line.strip()}")
 
 
 class Model(BaseHTTPRequestHandler):
-    """A model that notes which tools it is offered, and refuses every request."""
+    """A model server that records the offered tools and refuses every request."""
 
     protocol_version = "HTTP/1.1"
 
@@ -89,8 +89,8 @@ class Model(BaseHTTPRequestHandler):
         pass
 
 
-# Per agent: a session of one request, and its own tools that read, write or run, which must be gone. Codex keeps
-# apply_patch, which its sandbox keeps from writing.
+# Per agent: a session of one request, and its own file and shell tools, which must be disabled. Codex keeps
+# apply_patch, whose writes its sandbox prevents.
 SESSIONS = {
     "claude": ([CLAUDE, "-p", "hi"], ["Bash", "Edit", "Monitor", "NotebookEdit", "Read", "Write"]),
     "opencode": (
@@ -109,7 +109,7 @@ SESSIONS = {
 
 
 def point_at(client: str, url: str, top: Path, environment: dict[str, str]) -> None:
-    """Has an agent take its model from `url`."""
+    """Configures an agent to use the model at `url`."""
     environment |= {"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": url}
     environment |= {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": url}
     if client == "gemini":
@@ -155,7 +155,7 @@ def has_only_our_tools(client: str) -> None:
         removed = [BINARY, "uninstall", client]
         subprocess.run(removed, env=environment, cwd=top / "ws", check=True, capture_output=True)
     model.shutdown()
-    # Codex offers the tools of MCP servers through a tool of its own.
+    # Codex offers the tools of MCP servers through its own tool.
     ours = {name for name in model.tools if "toolcrib" in name or name == "tool_search"}
     left = model.tools & set(own)
     if left or not ours:
@@ -164,7 +164,7 @@ def has_only_our_tools(client: str) -> None:
 
 
 class Codex:
-    """The server that Codex's own windows talk to."""
+    """Codex's app server."""
 
     def __init__(self, environment: dict[str, str], directory: Path) -> None:
         self.process = subprocess.Popen(

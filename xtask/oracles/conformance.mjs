@@ -1,11 +1,11 @@
-// Does the MCP server over HTTP pass the protocol's own conformance suite? `toolcrib serve --http` in the
-// scenarios that need no made-up tools; our handler and our HTTP, with such tools and what else the product has
-// not, in all that a revision of the protocol requires.
+// Runs the protocol's conformance suite against the MCP server over HTTP: `toolcrib serve --http` in the scenarios
+// that need no special tools, and an example with our handler, our HTTP transport and the suite's tools in all
+// scenarios that a protocol revision requires.
 //
 // Usage: node conformance.mjs PATH-OF-TOOLCRIB PATH-OF-THE-EXAMPLE PATH-OF-SUITE
 //
-// The suite cannot send a token, so a small proxy stands before the server and adds it; nothing else is
-// changed. Fails if a check of a scenario fails.
+// The suite cannot send a token, so a small proxy in front of the server adds it and changes nothing else. Fails if
+// a check of a scenario fails.
 
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -16,8 +16,8 @@ import readline from 'node:readline';
 
 const [binary, example, suite] = process.argv.slice(2);
 
-// Each with the revision of the protocol that it is asked in. What calls a tool that the suite made up is not here,
-// even where a server without it is let through.
+// The scenarios by protocol revision. Scenarios that call a tool of the suite are not included, even if a server
+// without it passes.
 const SCENARIOS = {
   '2025-11-25': ['server-initialize', 'ping', 'tools-list', 'server-sse-multiple-streams',
     'server-session-lifecycle', 'dns-rebinding-protection'],
@@ -25,7 +25,7 @@ const SCENARIOS = {
     'input-required-result-unsupported-methods'],
 };
 
-// All that is required of a server in these, as the suite has it; nothing is expected to fail.
+// The revisions whose required scenarios all run; none is expected to fail.
 const WHOLE_SETS = ['2025-11-25', '2026-07-28'];
 
 const top = fs.mkdtempSync(path.join(os.tmpdir(), 'conformance-'));
@@ -34,7 +34,7 @@ fs.mkdirSync(workspace);
 const tokenFile = path.join(top, 'token');
 fs.writeFileSync(tokenFile, `${'0123456789abcdef'.repeat(4)}\n`, { mode: 0o600 });
 
-// Starts a server and a proxy before it; answers both, and where the proxy is.
+// Starts a server and a proxy in front of it. Returns both, and the URL of the proxy.
 async function serve(program, words) {
   const server = spawn(program, words, { stdio: ['ignore', 'inherit', 'pipe'] });
   const said = await new Promise((resolve) => readline.createInterface(server.stderr).once('line', resolve));
@@ -42,7 +42,7 @@ async function serve(program, words) {
   const token = fs.readFileSync(file, 'utf8').trim();
   const proxy = http.createServer((request, response) => {
     const headers = { ...request.headers, authorization: `Bearer ${token}` };
-    // The server's own name and origin have the port which it has itself.
+    // The server expects its own port in its host and origin.
     for (const name of ['host', 'origin']) {
       if (headers[name]) headers[name] = headers[name].replace(`:${proxy.address().port}`, `:${port}`);
     }
@@ -61,47 +61,47 @@ async function serve(program, words) {
 
 const failed = [];
 
-// Runs the suite; answers whether it was content, and what it said.
-async function ask(...words) {
+// Runs the suite. Returns whether it passed, and its output.
+async function runSuite(...words) {
   const run = spawn(process.execPath, [suite, ...words], { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   run.stdout.on('data', (data) => { output += data; });
   run.stderr.on('data', (data) => { output += data; });
   const code = await new Promise((resolve) => run.on('close', resolve));
-  return { content: code === 0, output };
+  return { passed: code === 0, output };
 }
 
-function tell(what, fine, output) {
+function report(what, fine, output) {
   console.log(`${what}: ${fine ? 'passed' : 'FAILED'}`);
   if (!fine) failed.push(`${what}\n${output}`);
 }
 
-async function judgeScenarios(name, url) {
+async function checkScenarios(name, url) {
   for (const [revision, scenarios] of Object.entries(SCENARIOS)) {
     for (const scenario of scenarios) {
-      const { content, output } = await ask('server', '--url', url, '--scenario', scenario, '--spec-version', revision);
+      const { passed, output } = await runSuite('server', '--url', url, '--scenario', scenario, '--spec-version', revision);
       const checks = [...output.matchAll(/\[[\w-]+ *\] \S*(SUCCESS|FAILURE|WARNING)/g)];
-      const fine = content && checks.length > 0 && checks.every(([, how]) => how === 'SUCCESS');
-      tell(`${name} ${revision} ${scenario}, ${checks.length} checks`, fine, output);
+      const fine = passed && checks.length > 0 && checks.every(([, how]) => how === 'SUCCESS');
+      report(`${name} ${revision} ${scenario}, ${checks.length} checks`, fine, output);
     }
   }
 }
 
-// A set fails as well if a scenario that it requires was not run, or came to no check.
-async function judgeSets(name, url) {
+// A set also fails if a required scenario did not run or has no checks.
+async function checkRequiredSets(name, url) {
   for (const revision of WHOLE_SETS) {
-    const listed = (await ask('list', '--requirements', revision)).output;
+    const listed = (await runSuite('list', '--requirements', revision)).output;
     const [, ofServers] = listed.match(/^Server scenarios.*:\n((?: {2}- .*\n)+)/m);
     const required = [...ofServers.matchAll(/^ {2}- (\S+)/gm)].map(([, scenario]) => scenario);
     const results = path.join(top, revision);
-    const { content, output } = await ask('server', '--url', url, '--requirements', revision, '-o', results);
+    const { passed, output } = await runSuite('server', '--url', url, '--requirements', revision, '-o', results);
     const checks = required.map((scenario) => checksOf(results, scenario));
-    const fine = content && checks.every((all) => all.length > 0 && all.every(isWell));
-    tell(`${name} ${revision}, all ${required.length} scenarios, ${checks.flat().length} checks`, fine, output);
+    const fine = passed && checks.every((all) => all.length > 0 && all.every(isSuccess));
+    report(`${name} ${revision}, all ${required.length} scenarios, ${checks.flat().length} checks`, fine, output);
   }
 }
 
-// What was found out in a scenario. Its directory has the time behind its name.
+// The checks of a scenario. The name of its directory ends with a timestamp.
 function checksOf(results, scenario) {
   const named = new RegExp(`^server-${scenario}-\\d{4}-\\d\\d-\\d\\dT`);
   const directory = fs.readdirSync(results).find((entry) => named.test(entry));
@@ -109,11 +109,11 @@ function checksOf(results, scenario) {
   return all.filter((check) => check.status !== 'INFO');
 }
 
-function isWell(check) {
+function isSuccess(check) {
   return check.status === 'SUCCESS';
 }
 
-async function judge(name, { server, proxy, url }, by) {
+async function checkServer(name, { server, proxy, url }, by) {
   await by(name, url);
   server.kill();
   proxy.close();
@@ -121,8 +121,8 @@ async function judge(name, { server, proxy, url }, by) {
 
 const state = path.join(top, 'state');
 const ours = ['serve', '--root', workspace, '--state', state, '--http', 'localhost:0'];
-await judge('toolcrib', await serve(binary, ours), judgeScenarios);
-await judge('with fixtures', await serve(example, [workspace, tokenFile]), judgeSets);
+await checkServer('toolcrib', await serve(binary, ours), checkScenarios);
+await checkServer('with fixtures', await serve(example, [workspace, tokenFile]), checkRequiredSets);
 fs.rmSync(top, { recursive: true });
 if (failed.length > 0) {
   console.error(failed.join('\n'));

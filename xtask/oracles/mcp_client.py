@@ -1,6 +1,6 @@
-"""Is `toolcrib serve` a server to the official Python client? Both eras of the protocol, on stdio and over HTTP.
+"""Tests `toolcrib serve` with the official Python client, in both protocol eras, over stdio and HTTP.
 
-Called with the path of the binary. Fails at the first thing that is not as it should be.
+Takes the path of the binary. Stops at the first failure.
 """
 
 import asyncio
@@ -45,12 +45,12 @@ def text(result) -> str:
     return result.content[0].text
 
 
-async def speaks(way, mode: str) -> None:
+async def check_calls(transport, mode: str) -> None:
     with tempfile.TemporaryDirectory() as directory:
         top = Path(directory)
         (top / "ws").mkdir()
         (top / "ws" / "a.txt").write_text("one\n")
-        async with way(top) as server, Client(server, mode=mode) as client:
+        async with transport(top) as server, Client(server, mode=mode) as client:
             tools = (await client.list_tools()).tools
             assert {"Read", "Edit", "Undo"} <= {tool.name for tool in tools}, tools
             read = await client.call_tool("Read", {"file_path": "a.txt"})
@@ -64,13 +64,13 @@ async def speaks(way, mode: str) -> None:
             assert (top / "ws" / "a.txt").read_text() == "one\n"
 
 
-async def answers_in_camel(way) -> None:
-    """The client holds every result against the schema that the list has for it."""
+async def check_camel_dialect(transport) -> None:
+    """The client validates every result against the output schema of the tool list."""
     with tempfile.TemporaryDirectory() as directory:
         top = Path(directory)
         (top / "ws").mkdir()
         (top / "ws" / "a.txt").write_text("one\n")
-        async with way(top, "--dialect", "camel") as server, Client(server) as client:
+        async with transport(top, "--dialect", "camel") as server, Client(server) as client:
             tools = (await client.list_tools()).tools
             assert {"read", "multiedit", "apply_patch", "ls"} <= {tool.name for tool in tools}, tools
             read = await client.call_tool("read", {"filePath": "a.txt"})
@@ -95,7 +95,7 @@ async def answers_in_camel(way) -> None:
             assert missing.is_error and "does not exist" in text(missing), missing
 
 
-async def asks(way, mode: str) -> None:
+async def check_approval(transport, mode: str) -> None:
     asked = []
 
     async def answer(_, params) -> ElicitResult:
@@ -107,7 +107,7 @@ async def asks(way, mode: str) -> None:
         top = Path(directory)
         (top / "ws").mkdir()
         (top / "ws" / "a.txt").write_text("one\n")
-        careful = way(top, "--profile", "cautious")
+        careful = transport(top, "--profile", "cautious")
         async with careful as server, Client(server, mode=mode, elicitation_callback=answer) as client:
             edit = {"file_path": "a.txt", "old_string": "one", "new_string": "two"}
             refused = await client.call_tool("Edit", edit)
@@ -119,13 +119,13 @@ async def asks(way, mode: str) -> None:
 
 
 async def main() -> None:
-    for way in [stdio, http]:
+    for transport in [stdio, http]:
         for mode in ["legacy", "auto", "2026-07-28"]:
-            await speaks(way, mode)
-            await asks(way, mode)
-            print(f"the Python client, {way.__name__}, {mode}: fine")
-        await answers_in_camel(way)
-        print(f"the Python client, {way.__name__}, in the dialect camel: fine")
+            await check_calls(transport, mode)
+            await check_approval(transport, mode)
+            print(f"the Python client, {transport.__name__}, {mode}: fine")
+        await check_camel_dialect(transport)
+        print(f"the Python client, {transport.__name__}, in the dialect camel: fine")
 
 
 asyncio.run(main())

@@ -1,16 +1,15 @@
-"""Judges what NotebookEdit makes of notebooks, by Jupyter's own library and by Python's own JSON.
+"""Checks the results of NotebookEdit with Jupyter's library and Python's JSON module.
 
 Usage: notebooks.py PATH-OF-TOOLCRIB
 
 Every edit is made in notebooks of every format in every layout, by `toolcrib call`. The result must be
 
-- a notebook that `nbformat` takes as valid in its own format,
-- to the byte what Python would have written, had the edit been made on the parsed document and the
-  document been dumped again in the same layout,
-- with the bytes of all other cells where they were, also in a layout that no program writes.
+- a notebook that `nbformat` accepts as valid in its own format,
+- byte for byte the output of Python after the same edit of the parsed document and a dump in the same layout,
+- with the bytes of all other cells unchanged, also in a layout that no program writes.
 
-Stops at the first that is not, and exits with 1. An oracle that cannot say no is none: each of the three
-has to refuse a fault that is planted.
+Stops at the first failure and exits with 1. Each of the three checks must also reject a planted fault, so that it is
+known to detect faults.
 """
 
 import copy
@@ -37,7 +36,7 @@ SOURCE = 'x = "\u00e9\\n"\n\nprint("\U0001f600\u007f\t")\n'
 
 
 class Refused(Exception):
-    """What is wrong, for whoever has to repair it."""
+    """A failed check."""
 
 
 def main() -> None:
@@ -74,7 +73,7 @@ def notebooks() -> dict:
     }
     raw = {"cell_type": "raw", "metadata": {}, "source": []}
     found = {}
-    # The first, the last without ids, and the one with them.
+    # The first minor version, the last without cell ids, and the first with them.
     for minor in (0, 4, 5):
         cells = copy.deepcopy([text, code, raw])
         if minor >= 1:
@@ -111,7 +110,7 @@ def dump(notebook, ending="\n", newline="\n", mark="", **options) -> bytes:
 LAYOUTS = {
     "as Jupyter": {"indent": 1, "ensure_ascii": False},
     "escapes": {"indent": 1, "ensure_ascii": True},
-    "four blanks, CRLF": {
+    "four spaces, CRLF": {
         "indent": 4, "ensure_ascii": False, "newline": "\r\n", "ending": "\r\n", "mark": "\ufeff",
     },
     "tabs, no end": {"indent": "\t", "ensure_ascii": False, "ending": ""},
@@ -184,7 +183,7 @@ EDITS = {
 }
 
 
-# --- judging -----------------------------------------------------------------------------------------
+# --- checks ------------------------------------------------------------------------------------------
 
 
 def check(binary, notebook, layout, arguments, edit) -> None:
@@ -198,7 +197,7 @@ def check(binary, notebook, layout, arguments, edit) -> None:
 
 
 def check_own_layout(binary) -> None:
-    """A layout that no program writes: what Python would write says nothing about it."""
+    """Checks a layout that no program writes, so Python's output is no reference."""
     was = (
         '{ "nbformat":4,"nbformat_minor" : 5, "metadata": {}, "cells":[\n'
         '{"source":"a" , "metadata":{},\t"cell_type":"markdown","id":"a" }  ,\n\n'
@@ -235,7 +234,7 @@ def cells_of(notebook) -> list:
 
 def valid(text: bytes) -> None:
     try:
-        # Of an id that is there twice the library only warns, and gives another.
+        # The library only warns about a duplicate id and replaces it.
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             nbformat.validate(parse(text))
@@ -249,18 +248,18 @@ def same(now: bytes, expected: bytes) -> None:
 
 
 def others_stay(was: bytes, now: bytes, metadata) -> None:
-    before, behind = raw_cells(was.decode()), raw_cells(now.decode())
+    before, after = raw_cells(was.decode()), raw_cells(now.decode())
     at = metadata["cell_number"] - 1
     if metadata["edit_mode"] != "insert":
         before.pop(at)
     if metadata["edit_mode"] != "delete":
-        behind.pop(at)
-    if before != behind:
+        after.pop(at)
+    if before != after:
         raise Refused("the bytes of another cell have changed")
 
 
 def raw_cells(text: str) -> list:
-    """The cells as they stand in the text, found by Python's own reader."""
+    """The text of each cell, located with Python's JSON decoder."""
     text = text.removeprefix("\ufeff")
     at = dict(members(text, skip(text, 0)))
     if "cells" not in at:
@@ -306,7 +305,7 @@ def plant_faults() -> None:
     replaced = {"edit_mode": "replace", "cell_number": 2}
     for what, judge in {
         "a code cell without outputs": lambda: valid(dump(no_outputs)),
-        "an id that is there twice": lambda: valid(dump(twice)),
+        "a duplicate id": lambda: valid(dump(twice)),
         "a cell without an id": lambda: valid(dump(no_id)),
         "another layout": lambda: same(text, dump(good, indent=1)),
         "another cell": lambda: others_stay(text, dump(no_id), replaced),

@@ -1,4 +1,4 @@
-"""The text of a PDF by pypdf: the file on stdin, its pages on stdout with a form feed behind each."""
+"""Extracts the text of a PDF with pypdf: the file on stdin, its pages on stdout, each followed by a form feed."""
 
 import io
 import logging
@@ -6,7 +6,7 @@ import sys
 
 import pypdf
 
-# It warns of every oddity of a file; what counts here is the text.
+# It warns about every irregularity of a file; only the text matters here.
 logging.disable(logging.CRITICAL)
 reader = pypdf.PdfReader(io.BytesIO(sys.stdin.buffer.read()))
 if reader.is_encrypted and not reader.decrypt(""):

@@ -1,12 +1,12 @@
-"""Judges what `toolcrib tools --format …` prints by the client libraries of the APIs it is for.
+"""Checks the output of `toolcrib tools --format …` with the client libraries of the APIs.
 
 Usage: tool_formats.py PATH-OF-TOOLCRIB
 
-Prints one line a format; stops at the first that is refused, and exits with 1.
+Prints one line per format. Stops at the first that is refused and exits with 1.
 
-The libraries are lenient: most drop a key they do not know and correct what they can. So a document
-passes only if the library accepts it *and* still says the same after it went through. And since an
-oracle that cannot say no is none, each also has to refuse the document with a fault planted in it.
+The libraries are lenient: most drop unknown keys and correct errors. So a document passes only if the library accepts
+it *and* does not change it. Each check must also reject the document with a planted fault, so that it is known to
+detect faults.
 """
 
 import copy
@@ -23,16 +23,16 @@ import mcp.types
 import openai.types.chat
 import pydantic
 
-# As sent, without spaces. The list goes into every prompt: what it costs is a promise.
-MCP_MOST_BYTES = 16_000
+# As sent, without spaces. The list is part of every prompt, so its size is limited.
+MCP_MAX_BYTES = 16_000
 # OpenAI's limit: https://platform.openai.com/docs/api-reference/chat/create
-OPENAI_LONGEST_DESCRIPTION = 1024
-# OpenAI and Anthropic document this pattern; Gemini takes all that it allows.
+OPENAI_MAX_DESCRIPTION = 1024
+# OpenAI and Anthropic document this pattern; Gemini accepts all names that match it.
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 class Refused(Exception):
-    """What is wrong, for whoever has to repair it."""
+    """A failed check."""
 
 
 def main() -> None:
@@ -82,7 +82,7 @@ def must_refuse(check, document, what: str, plant) -> None:
 def check_mcp(document) -> int:
     """The result of `tools/list`: {"tools": [{name, description, inputSchema, …}]}."""
     size = len(json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode())
-    need(size < MCP_MOST_BYTES, f"{size} bytes, and the limit is {MCP_MOST_BYTES}")
+    need(size < MCP_MAX_BYTES, f"{size} bytes, and the limit is {MCP_MAX_BYTES}")
     adapter = pydantic.TypeAdapter(mcp.types.ListToolsResult)
     unchanged_by(adapter, document)
     for tool in document["tools"]:
@@ -100,8 +100,8 @@ def check_openai(document) -> int:
         check_tool(function)
         name, length = function["name"], len(function["description"])
         need(
-            length <= OPENAI_LONGEST_DESCRIPTION,
-            f"{name}: a description of {length} characters; the limit is {OPENAI_LONGEST_DESCRIPTION}",
+            length <= OPENAI_MAX_DESCRIPTION,
+            f"{name}: a description of {length} characters; the limit is {OPENAI_MAX_DESCRIPTION}",
         )
         check_json_schema(name, function.get("parameters"))
         need(not uses_key(function["parameters"], "$ref"), f"{name}: parameters use $ref")
@@ -135,9 +135,9 @@ def check_gemini(document) -> int:
 
 
 def check_gemini_schema(where: str, schema) -> None:
-    """Rules of the Gemini API itself, which its library leaves to the server."""
+    """Checks rules of the Gemini API that its library does not check."""
     need("type" in schema or "anyOf" in schema, f"{where}: a schema without a type")
-    # The library refuses this one only when it sends it.
+    # The library refuses this only when it sends the request.
     need("additionalProperties" not in schema, f"{where}: additionalProperties is for Vertex only")
     if schema.get("type") == "OBJECT":
         need(schema.get("properties"), f"{where}: an OBJECT needs at least one property")
@@ -153,7 +153,7 @@ def check_gemini_schema(where: str, schema) -> None:
         check_gemini_schema(where, inner)
 
 
-# --- what they share ---------------------------------------------------------------------------------
+# --- shared checks -----------------------------------------------------------------------------------
 
 
 def need(condition, otherwise: str) -> None:
@@ -177,7 +177,7 @@ def check_json_schema(where: str, schema) -> None:
 
 
 def unchanged_by(adapter: pydantic.TypeAdapter, document) -> None:
-    """Refuses what the library does not accept, and what it would change or drop in silence."""
+    """Fails if the library rejects the document, or silently changes or drops something."""
     try:
         # The Gemini library only warns about a type that does not exist.
         with warnings.catch_warnings():
@@ -214,7 +214,7 @@ def uses_key(value, key: str) -> bool:
     return False
 
 
-# --- the table: each format with its check and the faults that it has to see --------------------------
+# --- the table: each format with its check and the faults that it must detect --------------------------
 
 FORMATS = {
     "mcp": (
@@ -227,7 +227,7 @@ FORMATS = {
                 properties={"a": {"type": "text"}}
             ),
             "a list that is too long": lambda d: d["tools"][0].update(
-                description="x" * MCP_MOST_BYTES
+                description="x" * MCP_MAX_BYTES
             ),
         },
     ),
@@ -241,7 +241,7 @@ FORMATS = {
             "a function without parameters": lambda d: d[0]["function"].pop("parameters"),
             "a name with a space": lambda d: d[0]["function"].update(name="Read file"),
             "a description that is too long": lambda d: d[0]["function"].update(
-                description="x" * (OPENAI_LONGEST_DESCRIPTION + 1)
+                description="x" * (OPENAI_MAX_DESCRIPTION + 1)
             ),
             "a $ref": lambda d: d[0]["function"]["parameters"].update(
                 properties={"a": {"$ref": "#/$defs/A"}}

@@ -1,5 +1,5 @@
-//! `cargo xtask bench`: measurements, printed as Markdown. None of them passes or fails by its times;
-//! each fails when an answer is wrong, since the time of a wrong answer means nothing.
+//! `cargo xtask bench`: benchmarks, printed as Markdown. No benchmark fails because of its times. Each fails
+//! at a wrong result, because the time of a wrong result means nothing.
 
 mod exec;
 mod files;
@@ -26,32 +26,32 @@ struct Bench {
 const BENCHES: &[Bench] = &[
     Bench {
         name: "start",
-        what: "one `toolcrib call Read` from spawn to exit, against cat and node",
+        what: "one `toolcrib call Read` from spawn to exit, compared with cat and node",
         run: start::run,
     },
     Bench {
         name: "files",
-        what: "a change, a long listing and an edit, against fsync and rename, ls -f, sed -i",
+        what: "a change, a long listing and an edit, compared with fsync and rename, ls -f, sed -i",
         run: files::run,
     },
     Bench {
         name: "text",
-        what: "large files read and edited, small Reads, against wc -l, tail, cp and fsync, cat",
+        what: "large files read and edited, small Reads, compared with wc -l, tail, cp and fsync, cat",
         run: text::run,
     },
     Bench {
         name: "patch",
-        what: "a patch over 500 files, against git apply, in memory and on disk",
+        what: "a patch over 500 files, compared with git apply, in memory and on disk",
         run: patch::run,
     },
     Bench {
         name: "exec",
-        what: "`true` through Bash against a bare spawn, a flood against cat, a large server",
+        what: "`true` through Bash compared with a bare spawn, a flood compared with cat, a large server",
         run: exec::run,
     },
     Bench {
         name: "search",
-        what: "Grep and Glob beside ripgrep and fd, on the kernel's sources and on this repository",
+        what: "Grep and Glob compared with ripgrep and fd, on the kernel's sources and on this repository",
         run: search::run,
     },
     Bench {
@@ -61,15 +61,15 @@ const BENCHES: &[Bench] = &[
     },
     Bench {
         name: "mcp",
-        what: "the MCP server beside the official one for Node, rust-mcp-filesystem and Desktop Commander",
+        what: "the MCP server compared with the official one for Node, rust-mcp-filesystem and Desktop Commander",
         run: mcp::run,
     },
 ];
 
-/// How often to measure.
+/// The number of rounds.
 #[derive(Clone, Copy)]
 struct Rounds {
-    /// Run before, and not counted: they fill the caches.
+    /// Rounds that only fill the caches and are not counted.
     warm_up: usize,
     measured: usize,
 }
@@ -78,18 +78,17 @@ const DEFAULT: Rounds = Rounds { warm_up: 20, measured: 300 };
 const SMOKE: Rounds = Rounds { warm_up: 1, measured: 3 };
 
 impl Rounds {
-    /// Whether nothing is measured.
+    /// Whether this run only checks the results.
     fn is_smoke(self) -> bool {
         self.measured <= SMOKE.measured
     }
 
-    /// The program to measure.
+    /// Builds the program to measure.
     fn build(self) -> Result<PathBuf> {
         product::build_for(self.is_smoke())
     }
 }
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let Some((name, options)) = arguments.split_first() else {
         for bench in BENCHES {
@@ -104,7 +103,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     (bench.run)(rounds(options)?)
 }
 
-/// All benches with few rounds: that they run, and that every answer is right.
+/// Runs all benchmarks with few rounds and checks their results.
 pub(crate) fn smoke() -> Result<()> {
     BENCHES.iter().try_for_each(|bench| (bench.run)(SMOKE))
 }
@@ -114,7 +113,7 @@ fn rounds(options: &[String]) -> Result<Rounds> {
         [] => Ok(DEFAULT),
         [flag, count] if flag == "--rounds" => match count.parse() {
             Ok(measured) if measured > 0 => Ok(Rounds { measured, ..DEFAULT }),
-            _ => Err(Usage(format!("--rounds wants a number above 0, not `{count}`")).into()),
+            _ => Err(Usage(format!("--rounds needs a number above 0, not `{count}`")).into()),
         },
         _ => Err(Usage(format!("`{}`: only --rounds N is known", options.join(" "))).into()),
     }
@@ -130,13 +129,13 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_given_or_the_default() {
+    fn parses_rounds_or_uses_the_default() {
         assert_eq!(measured(&[]), Some(DEFAULT.measured));
         assert_eq!(measured(&["--rounds", "7"]), Some(7));
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn rejects_invalid_options() {
         for bad in [&["--rounds"][..], &["--rounds", "0"], &["--rounds", "x"], &["7"]] {
             assert_eq!(measured(bad), None, "{bad:?}");
         }

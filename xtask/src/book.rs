@@ -1,11 +1,10 @@
-//! `cargo xtask book`: docs/ as a book, by mdBook.
+//! `cargo xtask book`: renders docs/ as a book with mdBook.
 
 use std::process::Command;
 
 use crate::error::{Result, no_arguments};
 use crate::{peers, process, workspace};
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("book", arguments)?;
     build()?;

@@ -1,6 +1,6 @@
-//! `cargo xtask ci`: everything that must hold before a change goes in, cheapest first.
+//! `cargo xtask ci`: all checks that a change must pass, the cheapest first.
 //!
-//! No step asserts on time: a slow machine is not a broken one.
+//! No step asserts on time, because a slow machine is not an error.
 
 use std::time::{Duration, Instant};
 
@@ -19,23 +19,19 @@ struct Step {
 const STEPS: &[Step] = &[
     Step {
         name: "fmt",
-        what: "the code is as rustfmt writes it",
+        what: "the code is formatted by rustfmt",
         run: || cargo(&["fmt", "--all", "--check"]),
     },
     Step { name: "tidy", what: "the house rules hold", run: tidy::check },
-    Step {
-        name: "layering",
-        what: "no crate uses one that it must not know",
-        run: layering::check,
-    },
+    Step { name: "layering", what: "no crate has a forbidden dependency", run: layering::check },
     Step {
         name: "deny",
-        what: "what we depend on has a permissive licence and a known source, once",
+        what: "dependencies have a permissive licence, a known source and one version",
         run: deny::check,
     },
     Step {
         name: "clippy",
-        what: "no warning, in tests and examples either",
+        what: "no warnings, including tests and examples",
         run: || {
             cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
         },
@@ -46,47 +42,47 @@ const STEPS: &[Step] = &[
         what: "the examples in doc comments run",
         run: || cargo(&["test", "--workspace", "--doc", "--locked"]),
     },
-    Step { name: "doc", what: "rustdoc has nothing to complain about", run: doc },
+    Step { name: "doc", what: "rustdoc has no warnings", run: doc },
     Step {
         name: "examples",
-        what: "the library can be embedded as its example does it",
+        what: "the embedding example runs",
         run: || cargo(&["run", "--quiet", "--locked", "-p", "toolcrib", "--example", "embed"]),
     },
     Step { name: "docs", what: "the generated pages of docs/ are current", run: docs::check },
     Step { name: "book", what: "mdBook builds docs/", run: book::build },
     Step {
         name: "formats",
-        what: "the APIs' own client libraries take our tool definitions",
+        what: "the APIs' client libraries accept our tool definitions",
         run: formats::check,
     },
     Step {
         name: "notebooks",
-        what: "Jupyter's own library takes the notebooks that were edited",
+        what: "Jupyter's library accepts edited notebooks",
         run: notebooks::check,
     },
     Step {
         name: "clients",
-        what: "clients of others use the MCP server in both eras, and the protocol's own suite is content",
+        what: "third-party MCP clients work with both protocol eras, and the conformance suite passes",
         run: clients::check,
     },
     Step {
         name: "fuzz-smoke",
-        what: "what must hold for any input holds for some thousands of odd ones, always the same",
+        what: "the fuzz targets pass on some thousands of fixed inputs",
         run: fuzz::smoke,
     },
     Step {
         name: "torture-smoke",
-        what: "a little of every race, fault and crash: no file torn, lost or told",
+        what: "a sample of every race, fault and crash: no file is torn, lost or leaked",
         run: torture::smoke,
     },
     Step {
         name: "bench-smoke",
-        what: "the benchmarks run and every answer is right; times do not matter",
+        what: "the benchmarks run with right results; times do not matter",
         run: bench::smoke,
     },
 ];
 
-/// Runs all steps, or those named; stops at the first that fails.
+/// Runs all steps, or the named ones. Stops at the first failure.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if arguments == ["--list"] {
         for step in STEPS {
@@ -129,10 +125,10 @@ fn chosen(names: &[String]) -> Result<Vec<&'static Step>> {
         .collect()
 }
 
-/// One line a step. `durations` ends at the step that failed, if not all went well.
-fn print_summary(steps: &[&Step], durations: &[Duration], all_well: bool) {
+/// Prints one line per step. `durations` ends at the step that failed.
+fn print_summary(steps: &[&Step], durations: &[Duration], succeeded: bool) {
     for (at, step) in steps.iter().enumerate() {
-        let failed = !all_well && at + 1 == durations.len();
+        let failed = !succeeded && at + 1 == durations.len();
         let (outcome, time) = match durations.get(at) {
             None => ("not run", String::new()),
             Some(time) if failed => ("FAILED", seconds(*time)),
@@ -151,9 +147,9 @@ fn cargo(words: &[&str]) -> Result<()> {
     process::run(&mut process::cargo(words))
 }
 
-/// With nextest where somebody installed it: quicker, and a process a test. Never needed.
+/// Uses nextest if it is installed: it is faster and runs each test in its own process.
 fn test() -> Result<()> {
-    // Without these the tests pass too, and leave out what they are for.
+    // Without these programs the tests pass but skip the parts that need them.
     for package in [packages::BUBBLEWRAP, packages::PYTEST] {
         if let Err(why) = package.obtain() {
             println!("   {why}");
@@ -181,23 +177,23 @@ mod tests {
     }
 
     #[test]
-    fn no_words_mean_all_steps() {
+    fn without_names_all_steps_run() {
         assert_eq!(names(&[]).unwrap().len(), STEPS.len());
     }
 
     #[test]
-    fn steps_run_in_the_order_they_are_named() {
+    fn named_steps_run_in_the_given_order() {
         assert_eq!(names(&["test", "fmt"]).unwrap(), ["test", "fmt"]);
     }
 
     #[test]
-    fn an_unknown_step_is_answered_with_its_neighbour() {
+    fn an_unknown_step_gets_a_suggestion() {
         let error = names(&["clipy"]).unwrap_err().to_string();
         assert_eq!(error, "no step `clipy`; did you mean clippy?");
     }
 
     #[test]
-    fn no_two_steps_share_a_name() {
+    fn step_names_are_unique() {
         let mut names: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
         names.sort_unstable();
         names.dedup();

@@ -1,5 +1,5 @@
-//! `cargo xtask clients`: `toolcrib serve`, used by MCP clients that others wrote, real coding agents among
-//! them, and judged by the protocol's own suite. What they do is in xtask/oracles.
+//! `cargo xtask clients`: tests `toolcrib serve` with third-party MCP clients, including real coding agents,
+//! and with the protocol's conformance suite. The scripts are in xtask/oracles.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,6 @@ use crate::{oracle, process, product, python};
 const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
 const INSPECTOR: &str = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("clients", arguments)?;
     check()?;
@@ -21,7 +20,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     process::run(Command::new("python3").arg(script).arg(binary).arg(packages.modules()))
 }
 
-/// What CI has the patience for: all but the agents, which are large. Fails at the first thing that a client does not get.
+/// The part for CI: all clients except the agents, which are large. Stops at the first failure.
 pub(crate) fn check() -> Result<()> {
     oracle::judge("mcp_client.py")?;
     let binary = product::build_debug()?;
@@ -33,8 +32,8 @@ pub(crate) fn check() -> Result<()> {
     inspect(&packages, &binary)
 }
 
-/// The Inspector finds nothing in our schemas that another client could stumble over, and gets answers in
-/// both eras, also many at once.
+/// Checks that the Inspector finds no problem in our schemas and gets replies with both protocol eras, also
+/// to concurrent calls.
 fn inspect(packages: &Packages, binary: &Path) -> Result<()> {
     let top = tempfile::tempdir()?;
     let workspace = top.path().join("ws");

@@ -1,4 +1,4 @@
-//! A `toolcrib run` process: calls go in, replies come out.
+//! A `toolcrib run` process that answers calls.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -11,52 +11,52 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::watchdog::Watchdog;
 
-/// No call takes as long: the longest waits for a lock for ten seconds.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// No call takes this long: the slowest one waits ten seconds for a lock.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A process that answers calls. Dropped, it is killed.
+/// A process that answers calls. It is killed when dropped.
 pub(crate) struct Conversation {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     watchdog: Watchdog,
-    /// It was waited for: its number is not its own any more.
+    /// Whether it was reaped. Its process id may then belong to another process.
     is_over: bool,
 }
 
-/// How a conversation ended.
+/// The end of a conversation.
 pub(crate) struct Ending {
-    /// Replies that nobody had asked for yet.
+    /// Replies that were not read before.
     pub(crate) rest: Vec<String>,
     pub(crate) status: ExitStatus,
-    /// It had stopped answering, and was killed for it.
+    /// Whether it stopped responding and was killed.
     pub(crate) hung: bool,
 }
 
 impl Conversation {
-    /// Starts a process; `command` is that of a sandbox with the word `run`.
+    /// Starts a process. `command` is a sandbox's command with the subcommand `run`.
     pub(crate) fn start(mut command: Command) -> Result<Conversation> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let input = child.stdin.take();
         let output = child.stdout.take().ok_or("the process has no output")?;
-        let watchdog = Watchdog::new(Pid::from_child(&child), PATIENCE, Signal::KILL);
+        let watchdog = Watchdog::new(Pid::from_child(&child), REPLY_TIMEOUT, Signal::KILL);
         let output = BufReader::new(output);
         Ok(Conversation { child, input, output, watchdog, is_over: false })
     }
 
-    /// The input, for a thread that does not wait for replies. Without it, nothing can be said here.
+    /// Takes the input, for a thread that does not wait for replies. [`Conversation::say`] fails afterwards.
     pub(crate) fn take_input(&mut self) -> Option<ChildStdin> {
         self.input.take()
     }
 
-    /// Says a line.
+    /// Sends a line.
     pub(crate) fn say(&mut self, line: &str) -> Result<()> {
         let input = self.input.as_mut().ok_or("the input is closed")?;
         input.write_all(line.as_bytes())?;
         Ok(())
     }
 
-    /// The next reply as it stands; nothing, if there will be none.
+    /// The next reply, unparsed; `None` at the end of the output.
     pub(crate) fn line(&mut self) -> Result<Option<String>> {
         let mut line = String::new();
         let length = self.output.read_line(&mut line)?;
@@ -64,19 +64,19 @@ impl Conversation {
         Ok((length > 0).then_some(line))
     }
 
-    /// Says a line and waits for its reply.
+    /// Sends a line and waits for its reply.
     pub(crate) fn ask(&mut self, line: &str) -> Result<Value> {
         self.say(line)?;
         let reply = self.line()?.ok_or("the process ended without a reply")?;
         Ok(serde_json::from_str(&reply)?)
     }
 
-    /// The number of the process.
+    /// The process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The most memory that it has had so far, in bytes.
+    /// The peak memory so far, in bytes.
     pub(crate) fn peak_memory(&self) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -84,19 +84,19 @@ impl Conversation {
         Ok(1024 * kilobytes.ok_or("the system does not tell how much memory a process has had")?)
     }
 
-    /// Kills it, in the middle of whatever it does.
+    /// Kills the process.
     pub(crate) fn kill(&mut self) -> Result<()> {
         Ok(self.child.kill()?)
     }
 
-    /// Closes the input, reads what is left to read, and waits for the end.
+    /// Closes the input, reads the remaining output and reaps the process.
     pub(crate) fn end(mut self) -> Result<Ending> {
         drop(self.input.take());
         let mut rest = Vec::new();
         while let Some(line) = self.line()? {
             rest.push(line);
         }
-        // First until it has ended, the watchdog still there; then its number is given back.
+        // Wait without reaping while the watchdog is active, then reap.
         let id = WaitId::Pid(Pid::from_child(&self.child));
         waitid(id, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
         let hung = self.watchdog.stop();
@@ -110,14 +110,14 @@ impl Drop for Conversation {
     fn drop(&mut self) {
         if !self.is_over {
             self.watchdog.stop();
-            // It may have ended by itself.
+            // It may have exited by itself.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 }
 
-/// A call as a line. One that is to `wait` is answered before the lines after it are looked at.
+/// A call as a line. With `wait`, it is answered before later lines are read.
 pub(crate) fn call_line(id: usize, tool: &str, arguments: &Value, wait: bool) -> String {
     format!("{}\n", json!({"id": id, "tool": tool, "args": arguments, "wait": wait}))
 }

@@ -1,8 +1,8 @@
-//! `cargo xtask deny`: licences, duplicates and sources of what we depend on, as deny.toml has it.
+//! `cargo xtask deny`: checks licences, duplicates and sources of our dependencies against deny.toml.
 //!
-//! cargo-deny takes minutes to compile, so CI does without: this reads the same deny.toml and the same
-//! graph, knows as much of both as we use, and refuses what it does not know. `cargo deny check` says
-//! the same where it is installed; advisories, which need a network, are its alone.
+//! cargo-deny takes minutes to compile, so CI does not use it. This task reads the same deny.toml and the
+//! same graph, supports the settings that we use, and rejects all others. `cargo deny check` gives the same
+//! result. Advisories need a network and cargo-deny itself.
 
 mod config;
 mod graph;
@@ -16,7 +16,6 @@ use crate::{metadata, process, workspace};
 use config::Config;
 use graph::{Graph, Package};
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments {
         [] => check(),
@@ -25,12 +24,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     }
 }
 
-/// Everything but the advisories, which need the network.
+/// Checks everything except the advisories.
 pub(crate) fn check() -> Result<()> {
     let config = Config::parse(&fs::read_to_string(workspace::root().join("deny.toml"))?)?;
     let graph = Graph::parse(&metadata::resolved(&config.platforms)?)?;
     for skip in unneeded_skips(&config, &graph) {
-        println!("note: there is no {skip} any more: take it out of deny.toml");
+        println!("note: {skip} no longer exists: remove it from deny.toml");
     }
     let problems = problems(&config, &graph);
     for problem in &problems {
@@ -40,7 +39,7 @@ pub(crate) fn check() -> Result<()> {
         println!("{} packages: licences, duplicates and sources are fine", graph.packages.len());
         Ok(())
     } else {
-        Err("what we depend on is not as deny.toml wants it: see above".into())
+        Err("dependencies violate deny.toml: see above".into())
     }
 }
 
@@ -48,7 +47,7 @@ fn advisories() -> Result<()> {
     if process::probe(&mut process::cargo(&["deny", "--version"])).is_some() {
         process::run(&mut process::cargo(&["deny", "--all-features", "check", "advisories"]))
     } else {
-        Err("advisories need cargo-deny: `cargo install --locked cargo-deny`, then again".into())
+        Err("advisories need cargo-deny: `cargo install --locked cargo-deny`, then retry".into())
     }
 }
 
@@ -57,11 +56,9 @@ fn problems(config: &Config, graph: &Graph) -> Vec<String> {
     for package in &graph.packages {
         problems.extend(licence_problem(config, package));
         problems.extend(source_problem(graph.default_registry(), package));
-        problems.extend(
-            package.wildcards.iter().map(|used| {
-                format!("{}: `{used} = \"*\"` takes any version: name one", package.name)
-            }),
-        );
+        problems.extend(package.wildcards.iter().map(|used| {
+            format!("{}: `{used} = \"*\"` accepts any version: name one", package.name)
+        }));
     }
     problems.extend(duplicates(config, graph));
     problems
@@ -103,7 +100,7 @@ fn duplicates(config: &Config, graph: &Graph) -> Vec<String> {
         .map(|(name, versions)| {
             let versions = versions.join(" and ");
             format!(
-                "{name} is there as {versions}: `cargo tree --workspace -i {name}@VERSION` says \
+                "{name} exists as {versions}: `cargo tree --workspace -i {name}@VERSION` says \
                  for whom; agree on one, or skip one in deny.toml with the reason"
             )
         })
@@ -131,7 +128,7 @@ mod tests {
         }
     }
 
-    /// What is wrong with one package among good ones.
+    /// The problems of one package among good ones.
     fn problems_with(bad: Package) -> Vec<String> {
         let config = Config {
             platforms: Vec::new(),
@@ -151,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_licence_not_in_the_list_fails() {
+    fn rejects_a_licence_that_is_not_listed() {
         let bad = Package { licence: Some("GPL-3.0".to_owned()), ..package("x", "1.0.0") };
         assert_eq!(problems_with(bad), ["x 1.0.0: licence `GPL-3.0` is not allowed"]);
         let bad = Package { licence: None, ..package("x", "1.0.0") };
@@ -159,15 +156,15 @@ mod tests {
     }
 
     #[test]
-    fn a_second_version_fails_unless_it_is_skipped() {
+    fn rejects_a_second_version_without_a_skip() {
         let problems = problems_with(package("serde", "0.9.0"));
         assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].starts_with("serde is there as 0.9.0 and 1.0.0: "));
+        assert!(problems[0].starts_with("serde exists as 0.9.0 and 1.0.0: "));
         assert_eq!(problems_with(package("syn", "2.0.1")), [] as [&str; 0]);
     }
 
     #[test]
-    fn sources_other_than_the_default_registry_fail_without_being_named() {
+    fn rejects_other_sources_than_the_default_registry() {
         let from = |source: &str| {
             problems_with(Package { source: Some(source.to_owned()), ..package("x", "1.0.0") })
         };
@@ -182,8 +179,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_fails() {
+    fn rejects_a_wildcard_version() {
         let bad = Package { wildcards: vec!["serde".to_owned()], ..package("x", "1.0.0") };
-        assert_eq!(problems_with(bad), ["x: `serde = \"*\"` takes any version: name one"]);
+        assert_eq!(problems_with(bad), ["x: `serde = \"*\"` accepts any version: name one"]);
     }
 }

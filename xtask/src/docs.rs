@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: the generated pages of docs/, written by the product itself.
+//! `cargo xtask docs`: writes the generated pages of docs/.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::error::{Result, no_arguments};
 use crate::{process, workspace};
 
-/// Each generated page, and the arguments with which the product prints it.
+/// Each generated page, and the arguments that make `toolcrib` print it.
 const PAGES: &[(&str, &[&str])] = &[
     ("tools.md", &["tools", "--format", "markdown"]),
     ("cli.md", &["reference", "cli"]),
@@ -14,7 +14,7 @@ const PAGES: &[(&str, &[&str])] = &[
     ("protected-and-hidden.md", &["reference", "protected-and-hidden"]),
 ];
 
-/// The task: writes the pages.
+/// Writes the pages.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("docs", arguments)?;
     for (page, words) in PAGES {
@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Fails, with the first line that differs, if a page is not what would be written now.
+/// Fails at a stale page, with the first line that differs.
 pub(crate) fn check() -> Result<()> {
     for (page, words) in PAGES {
         let written = fs::read_to_string(path(page))
@@ -46,12 +46,12 @@ fn generate(words: &[&str]) -> Result<String> {
     process::capture(process::cargo(&run).args(words))
 }
 
-/// `None` if the two are equal to the last byte.
+/// Describes the first differing line; `None` if the texts are equal.
 fn first_difference(written: &str, generated: &str) -> Option<String> {
     if written == generated {
         return None;
     }
-    // With their ends: a missing newline at the end of the file is a difference, too.
+    // With line ends: a missing newline at the end of the file is a difference too.
     let mut old = written.split_inclusive('\n');
     let mut new = generated.split_inclusive('\n');
     let show = |line: Option<&str>| line.map_or("(the end)".to_owned(), |line| format!("{line:?}"));
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_that_differs_is_shown() {
+    fn shows_the_first_differing_line() {
         assert_eq!(first_difference("a\nb\n", "a\nb\n"), None);
         assert_eq!(
             first_difference("a\nb\n", "a\nc\n").unwrap(),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_comes_early_is_a_difference() {
+    fn a_missing_line_is_a_difference() {
         assert_eq!(
             first_difference("a\n", "a\nb\n").unwrap(),
             "line 2 is  (the end)\nshould be  \"b\\n\""

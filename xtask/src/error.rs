@@ -1,12 +1,12 @@
-//! What a task returns when it did not work out.
+//! The errors of tasks.
 
 use std::error::Error;
 use std::fmt;
 
-/// Boxed: nobody branches on these errors, somebody reads them.
+/// Boxed, because these errors are only printed.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The command line made no sense. Told apart from a failed task by the exit code: 2, not 1.
+/// An invalid command line. The exit code is 2; that of a failed task is 1.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -18,10 +18,10 @@ impl fmt::Display for Usage {
 
 impl Error for Usage {}
 
-/// For tasks that take nothing: an argument that would be ignored is an error instead.
+/// Fails if a task without arguments got one.
 pub(crate) fn no_arguments(task: &str, arguments: &[String]) -> Result<()> {
     match arguments.first() {
         None => Ok(()),
-        Some(word) => Err(Usage(format!("`{task}` takes no arguments, and got `{word}`")).into()),
+        Some(word) => Err(Usage(format!("`{task}` takes no arguments, but got `{word}`")).into()),
     }
 }

@@ -1,9 +1,9 @@
-//! `cargo xtask fuzz`: what must hold for any input, tried on a great many that are odd.
+//! `cargo xtask fuzz`: runs the fuzz targets on many mutated inputs.
 //!
-//! The targets are in the crate `fuzz`, which runs as a process of its own: one that is ended by a stack
-//! that overflows, or never answers, is a finding like any other. Inputs are made here, from the seeds in
-//! `fuzz/seeds`, and are the same for the same `--seed`. Where a nightly compiler and cargo-fuzz are
-//! there, libFuzzer goes deeper with the same targets: CONTRIBUTING.md says how.
+//! The targets are in the crate `fuzz`, which runs in its own process: a stack overflow or a hang is a
+//! finding like any other. Inputs are generated here from the seeds in `fuzz/seeds` and are the same for the
+//! same `--seed`. With a nightly compiler and cargo-fuzz, libFuzzer runs the same targets and reaches more
+//! code: see CONTRIBUTING.md.
 
 mod mutate;
 mod report;
@@ -17,14 +17,14 @@ use crate::error::{Result, Usage};
 use crate::{nearest, product, workspace};
 use trial::Trial;
 
-/// When to stop with a target.
+/// When to stop testing a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Until {
+enum Limit {
     Elapsed(Duration),
     Executions(u64),
 }
 
-/// What the command line says.
+/// The command line options.
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
     target: Option<String>,
@@ -36,14 +36,13 @@ const DEFAULT_TIME: Duration = Duration::from_secs(60);
 
 const DEFAULT_SEED: u64 = 1;
 
-/// For CI: by number and not by time, so that every machine tries the same.
+/// For CI: a number rather than a time, so that every machine runs the same inputs.
 const SMOKE_EXECUTIONS: u64 = 2_000;
 
-/// Those of which each execution starts a process or writes files, and how many are enough for CI.
+/// Targets whose executions start a process or write files, with their number of executions in CI.
 const SLOW: &[(&str, u64)] =
     &[("backtrack", 300), ("index", 100), ("journal", 600), ("pdf", 150), ("splice", 600)];
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let options = options(arguments)?;
     let mut targets = targets()?;
@@ -54,35 +53,35 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         targets.retain(|target| target == name);
     }
     let program = product::build_fuzzer()?;
-    try_all(&targets, &program, options.seed, |_| Until::Elapsed(options.time))
+    run_targets(&targets, &program, options.seed, |_| Limit::Elapsed(options.time))
 }
 
-/// A little of every target, the same each time.
+/// Runs every target on a few inputs, which are the same each time.
 pub(crate) fn smoke() -> Result<()> {
     let program = product::build_fuzzer()?;
-    try_all(&targets()?, &program, DEFAULT_SEED, |target| {
+    run_targets(&targets()?, &program, DEFAULT_SEED, |target| {
         let slow = SLOW.iter().find(|(name, _)| *name == target);
-        Until::Executions(slow.map_or(SMOKE_EXECUTIONS, |(_, executions)| *executions))
+        Limit::Executions(slow.map_or(SMOKE_EXECUTIONS, |(_, executions)| *executions))
     })
 }
 
-fn try_all(
+fn run_targets(
     targets: &[String],
     program: &Path,
     seed: u64,
-    until: impl Fn(&str) -> Until,
+    limit: impl Fn(&str) -> Limit,
 ) -> Result<()> {
     let mut found = 0;
     for target in targets {
         let trial = Trial::new(target, seeds_directory().join(target), program)?;
-        let tried = trial.run(seed, until(target))?;
+        let tried = trial.run(seed, limit(target))?;
         report::print(target, seed, &tried)?;
         found += usize::from(tried.finding.is_some());
     }
     if found == 0 { Ok(()) } else { Err(format!("findings in {found} targets: see above").into()) }
 }
 
-/// There is a directory of seeds for each.
+/// The names of the targets, which are those of the seed directories.
 fn targets() -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(seeds_directory())? {
@@ -120,7 +119,7 @@ fn options(words: &[String]) -> Result<Options> {
 
 fn number(option: &str, word: Option<&String>) -> Result<u64> {
     let word = word.map_or("nothing", String::as_str);
-    word.parse().map_err(|_| Usage(format!("{option} wants a number, not `{word}`")).into())
+    word.parse().map_err(|_| Usage(format!("{option} needs a number, not `{word}`")).into())
 }
 
 #[cfg(test)]
@@ -133,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_and_options_come_in_any_order() {
+    fn parses_target_and_options_in_any_order() {
         let usual = Options { target: None, time: DEFAULT_TIME, seed: DEFAULT_SEED };
         assert_eq!(parsed(&[]), Some(usual));
         let target = Some("pdf".to_owned());
@@ -142,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn rejects_invalid_options() {
         for bad in [&["--seconds"][..], &["--seed", "x"], &["--rounds", "1"], &["pdf", "decode"]] {
             assert_eq!(parsed(bad), None, "{bad:?}");
         }
     }
 
     #[test]
-    fn every_slow_target_is_one() {
+    fn slow_targets_exist() {
         let targets = targets().unwrap();
         assert!(SLOW.iter().all(|(name, _)| targets.iter().any(|target| target == name)));
     }

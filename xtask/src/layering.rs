@@ -1,7 +1,8 @@
-//! `cargo xtask layering`: which crate may use which, as the design has it.
+//! `cargo xtask layering`: checks which crate depends on which.
 //!
-//! Leaves are strangers to each other, the trunk knows the leaves, the doors know the trunk. Most of
-//! it are absences, and an absence nobody checks is gone within the year.
+//! Leaf crates are independent of each other, the core crate depends on the leaves, and the front ends
+//! depend on the core crate. Most of the rules forbid a dependency, and a forbidden dependency appears sooner
+//! or later unless a check prevents it.
 
 use std::collections::BTreeSet;
 
@@ -10,37 +11,45 @@ use serde_json::Value;
 use crate::error::{Result, no_arguments};
 use crate::metadata;
 
-/// What one crate of ours may use of the others, outside of tests.
-struct Place {
+/// The dependencies of one of our crates on others, outside tests.
+struct CrateRule {
     name: &'static str,
     may_use: &'static [&'static str],
     reason: &'static str,
 }
 
-const PLACES: &[Place] = &[
-    Place { name: "toolcrib-text", may_use: &[], reason: "a leaf: values in, values out, no I/O" },
-    Place {
+const CRATE_RULES: &[CrateRule] = &[
+    CrateRule {
+        name: "toolcrib-text",
+        may_use: &[],
+        reason: "a leaf: values in, values out, no I/O",
+    },
+    CrateRule {
         name: "toolcrib-policy",
         may_use: &[],
         reason: "a leaf: values in, a decision out, no I/O",
     },
-    Place {
+    CrateRule {
         name: "toolcrib-media",
         may_use: &[],
         reason: "a leaf: bytes in, pages, cells and pixels out, no I/O",
     },
-    Place { name: "toolcrib-fs", may_use: &[], reason: "a leaf: the only one that opens files" },
-    Place {
+    CrateRule {
+        name: "toolcrib-fs",
+        may_use: &[],
+        reason: "a leaf: the only one that opens files",
+    },
+    CrateRule {
         name: "toolcrib-search",
         may_use: &["toolcrib-fs"],
         reason: "a leaf that walks and matches, and reads through fs",
     },
-    Place {
+    CrateRule {
         name: "toolcrib-exec",
         may_use: &[],
         reason: "a leaf: the only one that starts processes",
     },
-    Place {
+    CrateRule {
         name: "toolcrib",
         may_use: &[
             "toolcrib-text",
@@ -50,24 +59,24 @@ const PLACES: &[Place] = &[
             "toolcrib-search",
             "toolcrib-exec",
         ],
-        reason: "the trunk: knows the leaves, and no door",
+        reason: "the core crate: depends on the leaves, not on a front end",
     },
-    Place {
+    CrateRule {
         name: "toolcrib-mcp",
         may_use: &["toolcrib"],
-        reason: "a door: MCP, on top of the trunk alone",
+        reason: "a front end: MCP, depends on the core crate only",
     },
-    Place {
+    CrateRule {
         name: "toolcrib-cli",
         may_use: &["toolcrib", "toolcrib-mcp"],
-        reason: "a door: the command line, which also starts the MCP server",
+        reason: "a front end: the command line, which also starts the MCP server",
     },
-    Place {
+    CrateRule {
         name: TESTKIT,
         may_use: &["toolcrib"],
         reason: "for tests only: a dev-dependency of the others",
     },
-    Place {
+    CrateRule {
         name: "toolcrib-fuzz",
         may_use: &[
             "toolcrib",
@@ -78,9 +87,9 @@ const PLACES: &[Place] = &[
             "toolcrib-search",
             "toolcrib-text",
         ],
-        reason: "tries the crates that take a stranger's bytes, and the trunk; nobody uses it",
+        reason: "fuzzes the crates that parse untrusted input, and the core crate; no crate uses it",
     },
-    Place {
+    CrateRule {
         name: "xtask",
         may_use: &[],
         reason: "runs the product as a process, like any user, and links none of it",
@@ -89,49 +98,48 @@ const PLACES: &[Place] = &[
 
 const TESTKIT: &str = "toolcrib-testkit";
 
-/// Crates of others that only some of ours may use, outside of tests.
-struct Absence {
+/// Third-party crates that only some of our crates may use, outside tests.
+struct RestrictedCrates {
     crates: &'static [&'static str],
     only_in: &'static [&'static str],
     reason: &'static str,
 }
 
-const ABSENCES: &[Absence] = &[
-    Absence {
+const RESTRICTED_CRATES: &[RestrictedCrates] = &[
+    RestrictedCrates {
         crates: &["tokio", "rmcp"],
         only_in: &["toolcrib-mcp", "toolcrib-cli"],
-        reason: "only the doors know async, and only they know MCP",
+        reason: "only the front ends use async and MCP",
     },
-    Absence {
+    RestrictedCrates {
         crates: &["rustix", "libc"],
         only_in: &["toolcrib-fs", "toolcrib-exec", "toolcrib-search", "xtask"],
-        reason: "only the leaves that touch the machine make system calls, and who tortures them",
+        reason: "only the leaves that access the machine make system calls, and their stress tests",
     },
-    Absence {
+    RestrictedCrates {
         crates: &["clap"],
         only_in: &["toolcrib-cli"],
         reason: "only the command line parses a command line",
     },
 ];
 
-/// A crate of the workspace, as far as this check needs to know it.
+/// A crate of the workspace.
 struct Member {
     name: String,
-    uses: Vec<Use>,
+    uses: Vec<Dependency>,
 }
 
-struct Use {
+struct Dependency {
     name: String,
     only_in_tests: bool,
 }
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("layering", arguments)?;
     check()
 }
 
-/// Fails, naming each edge, if a crate uses what the design keeps from it.
+/// Fails if a crate has a forbidden dependency, and prints each one.
 pub(crate) fn check() -> Result<()> {
     let members = members(&metadata::of_members()?)?;
     let problems = problems(&members);
@@ -139,7 +147,7 @@ pub(crate) fn check() -> Result<()> {
         println!("{problem}");
     }
     if problems.is_empty() {
-        println!("{} crates, every edge as designed", members.len());
+        println!("{} crates, all dependencies as designed", members.len());
         Ok(())
     } else {
         Err("the crates do not keep to the layers; the table is in xtask/src/layering.rs".into())
@@ -150,18 +158,18 @@ fn problems(members: &[Member]) -> Vec<String> {
     let ours: BTreeSet<&str> = members.iter().map(|member| member.name.as_str()).collect();
     let mut problems = Vec::new();
     for member in members {
-        let Some(place) = PLACES.iter().find(|place| place.name == member.name) else {
+        let Some(rule) = CRATE_RULES.iter().find(|rule| rule.name == member.name) else {
             problems.push(format!(
-                "{} has no place in the layers: add it to the table with its reason",
+                "{} has no rule in the layers: add it to the table with its reason",
                 member.name
             ));
             continue;
         };
         for used in &member.uses {
             let problem = if ours.contains(used.name.as_str()) {
-                inner_problem(place, used)
+                internal_problem(rule, used)
             } else {
-                outer_problem(place, used)
+                third_party_problem(rule, used)
             };
             problems.extend(problem);
         }
@@ -169,39 +177,41 @@ fn problems(members: &[Member]) -> Vec<String> {
     problems
 }
 
-/// What is wrong with one crate of ours using another.
-fn inner_problem(place: &Place, used: &Use) -> Option<String> {
-    let for_tests = used.only_in_tests && used.name == TESTKIT && place.name != TESTKIT;
-    if for_tests || place.may_use.contains(&used.name.as_str()) {
+/// The problem with a dependency between two of our crates, if any.
+fn internal_problem(rule: &CrateRule, used: &Dependency) -> Option<String> {
+    let for_tests = used.only_in_tests && used.name == TESTKIT && rule.name != TESTKIT;
+    if for_tests || rule.may_use.contains(&used.name.as_str()) {
         return None;
     }
-    let edge = edge(place, used);
+    let edge = edge(rule, used);
     if used.name == TESTKIT && !used.only_in_tests {
         return Some(format!("{edge}: the testkit is for tests; make it a dev-dependency"));
     }
-    let allowed = match place.may_use {
+    let allowed = match rule.may_use {
         [] => "nothing of ours".to_owned(),
         names => names.join(", "),
     };
-    Some(format!("{edge}: may use {allowed} ({})", place.reason))
+    Some(format!("{edge}: may use {allowed} ({})", rule.reason))
 }
 
-/// What is wrong with one crate of ours using somebody else's. Tests may use what they like.
-fn outer_problem(place: &Place, used: &Use) -> Option<String> {
+/// The problem with a third-party dependency of one of our crates, if any. Tests may use any crate.
+fn third_party_problem(rule: &CrateRule, used: &Dependency) -> Option<String> {
     if used.only_in_tests {
         return None;
     }
-    let absence = ABSENCES.iter().find(|absence| absence.crates.contains(&used.name.as_str()))?;
-    if absence.only_in.contains(&place.name) {
+    let restricted = RESTRICTED_CRATES
+        .iter()
+        .find(|restricted| restricted.crates.contains(&used.name.as_str()))?;
+    if restricted.only_in.contains(&rule.name) {
         return None;
     }
-    let only_in = absence.only_in.join(", ");
-    Some(format!("{}: only in {only_in} ({})", edge(place, used), absence.reason))
+    let only_in = restricted.only_in.join(", ");
+    Some(format!("{}: only in {only_in} ({})", edge(rule, used), restricted.reason))
 }
 
-fn edge(place: &Place, used: &Use) -> String {
+fn edge(rule: &CrateRule, used: &Dependency) -> String {
     let kind = if used.only_in_tests { " (in tests)" } else { "" };
-    format!("{} → {}{kind}", place.name, used.name)
+    format!("{} → {}{kind}", rule.name, used.name)
 }
 
 fn members(metadata: &Value) -> Result<Vec<Member>> {
@@ -211,9 +221,9 @@ fn members(metadata: &Value) -> Result<Vec<Member>> {
 fn member(package: &Value) -> Result<Member> {
     let uses = metadata::list(package, "dependencies")?;
     let uses = uses.iter().map(|dependency| {
-        Ok(Use {
+        Ok(Dependency {
             name: metadata::text(dependency, "name")?.to_owned(),
-            // `null` is a normal dependency; one for the build script counts as normal.
+            // `null` is a normal dependency. A build dependency counts as normal.
             only_in_tests: dependency.get("kind").and_then(Value::as_str) == Some("dev"),
         })
     });
@@ -228,29 +238,29 @@ mod tests {
     use super::*;
 
     fn member_with(name: &str, normal: &[&str], dev: &[&str]) -> Member {
-        let used = |names: &[&str], only_in_tests| -> Vec<Use> {
-            names.iter().map(|&name| Use { name: name.to_owned(), only_in_tests }).collect()
+        let used = |names: &[&str], only_in_tests| -> Vec<Dependency> {
+            names.iter().map(|&name| Dependency { name: name.to_owned(), only_in_tests }).collect()
         };
         let uses = used(normal, false).into_iter().chain(used(dev, true)).collect();
         Member { name: name.to_owned(), uses }
     }
 
-    /// All crates of the table without an edge, one of them replaced.
+    /// The problems if one crate of the table has these dependencies and the others have none.
     fn problems_with(changed: Member) -> Vec<String> {
-        let mut members: Vec<Member> = PLACES
+        let mut members: Vec<Member> = CRATE_RULES
             .iter()
-            .filter(|place| place.name != changed.name)
-            .map(|place| member_with(place.name, &[], &[]))
+            .filter(|rule| rule.name != changed.name)
+            .map(|rule| member_with(rule.name, &[], &[]))
             .collect();
         members.push(changed);
         problems(&members)
     }
 
     #[test]
-    fn what_the_design_has_is_fine() {
-        for place in PLACES {
-            let dev: &[&str] = if place.name == TESTKIT { &[] } else { &[TESTKIT] };
-            let member = member_with(place.name, place.may_use, dev);
+    fn accepts_the_designed_dependencies() {
+        for rule in CRATE_RULES {
+            let dev: &[&str] = if rule.name == TESTKIT { &[] } else { &[TESTKIT] };
+            let member = member_with(rule.name, rule.may_use, dev);
             assert_eq!(problems_with(member), [] as [&str; 0]);
         }
         assert_eq!(
@@ -260,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_between_leaves_fails() {
+    fn rejects_dependencies_between_leaves() {
         assert_eq!(
             problems_with(member_with("toolcrib-policy", &["toolcrib-fs"], &[])),
             ["toolcrib-policy → toolcrib-fs: may use nothing of ours \
@@ -269,14 +279,14 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_between_leaves_fails_in_tests_too() {
+    fn rejects_dependencies_between_leaves_in_tests_too() {
         let problems = problems_with(member_with("toolcrib-text", &[], &["toolcrib-fs"]));
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].starts_with("toolcrib-text → toolcrib-fs (in tests): "));
     }
 
     #[test]
-    fn the_testkit_is_for_tests() {
+    fn rejects_the_testkit_outside_tests() {
         assert_eq!(
             problems_with(member_with("toolcrib-mcp", &[TESTKIT], &[])),
             ["toolcrib-mcp → toolcrib-testkit: the testkit is for tests; make it a dev-dependency"]
@@ -285,24 +295,24 @@ mod tests {
     }
 
     #[test]
-    fn an_outside_crate_in_the_wrong_place_fails() {
+    fn rejects_a_restricted_third_party_crate() {
         assert_eq!(
             problems_with(member_with("toolcrib", &["tokio", "serde"], &[])),
             ["toolcrib → tokio: only in toolcrib-mcp, toolcrib-cli \
-              (only the doors know async, and only they know MCP)"]
+              (only the front ends use async and MCP)"]
         );
     }
 
     #[test]
-    fn a_crate_without_a_place_fails() {
+    fn rejects_a_crate_without_a_rule() {
         assert_eq!(
             problems_with(member_with("toolcrib-core", &[], &[])),
-            ["toolcrib-core has no place in the layers: add it to the table with its reason"]
+            ["toolcrib-core has no rule in the layers: add it to the table with its reason"]
         );
     }
 
     #[test]
-    fn metadata_is_understood() {
+    fn parses_metadata() {
         let metadata = serde_json::json!({"packages": [{
             "name": "toolcrib-fs",
             "dependencies": [

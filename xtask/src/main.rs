@@ -1,7 +1,7 @@
-//! The project's own tasks: `cargo xtask` lists them.
+//! The project's tasks. `cargo xtask` lists them.
 //!
-//! In Rust rather than in shell or yaml, so that what CI does runs the same on any machine, and is
-//! read, formatted, linted and tested like everything else. One file a task; this one has the table.
+//! They are written in Rust rather than in shell or YAML, so that CI runs the same on any machine and its
+//! code is formatted, linted and tested like all other code. One file per task; this file has the table.
 
 #![allow(
     clippy::disallowed_methods,
@@ -47,10 +47,10 @@ use std::process::ExitCode;
 
 use error::{Result, Usage};
 
-/// One row of `cargo xtask`.
+/// A row in the list of tasks.
 struct Task {
     name: &'static str,
-    /// What may stand after the name.
+    /// The arguments, for the help.
     arguments: &'static str,
     what: &'static str,
     run: fn(&[String]) -> Result<()>,
@@ -60,20 +60,25 @@ const TASKS: &[Task] = &[
     Task {
         name: "ci",
         arguments: "[STEP… | --list]",
-        what: "everything that must hold, step by step; or only the steps named",
+        what: "runs all checks, or only the named steps",
         run: ci::run,
     },
     Task {
         name: "tidy",
         arguments: "",
-        what: "the house rules that neither rustfmt nor clippy know",
+        what: "checks house rules that neither rustfmt nor clippy check",
         run: tidy::run,
     },
-    Task { name: "layering", arguments: "", what: "which crate may use which", run: layering::run },
+    Task {
+        name: "layering",
+        arguments: "",
+        what: "checks which crate depends on which",
+        run: layering::run,
+    },
     Task {
         name: "deny",
         arguments: "[--advisories]",
-        what: "licences, duplicates and sources of what we depend on",
+        what: "checks licences, duplicates and sources of dependencies",
         run: deny::run,
     },
     Task {
@@ -92,43 +97,43 @@ const TASKS: &[Task] = &[
     Task {
         name: "formats",
         arguments: "",
-        what: "`toolcrib tools --format …`, judged by the client libraries of the APIs",
+        what: "checks `toolcrib tools --format …` with the client libraries of the APIs",
         run: formats::run,
     },
     Task {
         name: "clients",
         arguments: "",
-        what: "the MCP server, used by clients that others wrote",
+        what: "tests the MCP server with third-party clients",
         run: clients::run,
     },
     Task {
         name: "notebooks",
         arguments: "",
-        what: "edits of notebooks, judged by Jupyter's own library",
+        what: "checks edits of notebooks with Jupyter's library",
         run: notebooks::run,
     },
     Task {
         name: "bench",
         arguments: "[NAME] [--rounds N]",
-        what: "measures; without a name it lists what there is",
+        what: "runs a benchmark; lists them without a name",
         run: bench::run,
     },
     Task {
         name: "torture",
         arguments: "[KIND [PART…]] [--smoke] [--rounds N]",
-        what: "races, faults, kills, full disks; without a kind it lists what there is",
+        what: "runs stress tests: races, faults, kills, full disks; lists them without a kind",
         run: torture::run,
     },
     Task {
         name: "fuzz",
         arguments: "[TARGET] [--seconds N] [--seed S]",
-        what: "odd inputs without end, made of fuzz/seeds; without a target all of them",
+        what: "runs fuzz targets on mutations of fuzz/seeds; all of them without a target",
         run: fuzz::run,
     },
     Task {
         name: "trial",
         arguments: "[NAME DIRECTORY]",
-        what: "how good we are on files of others; without a name it lists what there is",
+        what: "evaluates results on third-party files; lists the trials without a name",
         run: trial::run,
     },
     Task {

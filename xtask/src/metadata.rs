@@ -1,16 +1,16 @@
-//! What `cargo metadata` says, read without a type for each of its hundred fields.
+//! The output of `cargo metadata`, as untyped JSON.
 
 use serde_json::Value;
 
 use crate::error::Result;
 use crate::process;
 
-/// The workspace's own crates with the dependencies that their manifests declare.
+/// The workspace members with the dependencies that their manifests declare.
 pub(crate) fn of_members() -> Result<Value> {
     read(&["--no-deps"])
 }
 
-/// All packages, with the graph that they form on these platforms when every feature is on.
+/// All packages with their dependency graph on these platforms, with all features.
 pub(crate) fn resolved(platforms: &[String]) -> Result<Value> {
     let mut words = vec!["--all-features"];
     for platform in platforms {
@@ -19,13 +19,13 @@ pub(crate) fn resolved(platforms: &[String]) -> Result<Value> {
     read(&words)
 }
 
-/// The array under this key.
+/// The array at this key. Fails if there is none.
 pub(crate) fn list<'a>(value: &'a Value, key: &str) -> Result<&'a [Value]> {
     let list = value.get(key).and_then(Value::as_array).map(Vec::as_slice);
     list.ok_or_else(|| lacks(key))
 }
 
-/// The string under this key.
+/// The string at this key. Fails if there is none.
 pub(crate) fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str> {
     value.get(key).and_then(Value::as_str).ok_or_else(|| lacks(key))
 }

@@ -1,8 +1,8 @@
-//! A word that nobody knows, and the known ones that it may have been meant to be.
+//! Suggestions for an unknown name.
 
 use crate::error::Usage;
 
-/// The error for an unknown name: with the near ones if there are any, else with all of them.
+/// The error for an unknown name, with similar names if there are any, otherwise with all names.
 pub(crate) fn unknown<'a>(
     kind: &str,
     word: &str,
@@ -18,8 +18,7 @@ pub(crate) fn unknown<'a>(
     Usage(format!("no {kind} `{word}`; {hint}"))
 }
 
-/// Those that begin with the word or have at most a third of its letters wrong, nearest first. Farther
-/// ones would be a distraction.
+/// The names that begin with the word or differ in at most a third of its letters, the nearest first.
 fn nearest<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
     let farthest = word.chars().count().div_ceil(3);
     let away = |name: &str| {
@@ -34,9 +33,9 @@ fn nearest<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// The fewest letters to insert, delete or replace to get from one word to the other (Levenshtein).
+/// The Levenshtein distance of two words.
 fn distance(from: &str, to: &str) -> usize {
-    // One row of the table at a time: `row` holds the distances from what was read of `from`.
+    // One row of the table at a time: `row` holds the distances from the current prefix of `from`.
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
     for (read, a) in from.chars().enumerate() {
         let mut next = vec![read + 1];
@@ -56,14 +55,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_letters() {
+    fn distance_counts_changed_letters() {
         assert_eq!(distance("kitten", "sitting"), 3);
         assert_eq!(distance("", "ci"), 2);
         assert_eq!(distance("docs", "docs"), 0);
     }
 
     #[test]
-    fn near_names_come_first_and_far_ones_not_at_all() {
+    fn similar_names_come_first_and_others_are_omitted() {
         let known = ["ci", "docs", "bench", "doctest"];
         assert_eq!(nearest("doc", &known), ["docs", "doctest"]);
         assert_eq!(nearest("bnech", &known), ["bench"]);

@@ -1,4 +1,4 @@
-//! Programs of others for Node, to be judged by, and the Node that they need.
+//! Installs third-party Node programs that check ours, with a suitable Node.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use std::process::Command;
 use crate::error::Result;
 use crate::{process, python, workspace};
 
-/// What a list in xtask/oracles names, installed.
+/// The installed packages of a list in xtask/oracles.
 pub(crate) struct Packages {
     directory: PathBuf,
 }
 
-/// Installs what a list names; once, until the list changes.
+/// Installs the packages of a list, unless they are installed and the list is unchanged.
 pub(crate) fn install(list: &str) -> Result<Packages> {
     let directory = workspace::cache_directory()?.join("node").join(list);
     let (list, stamp) = (python::oracles().join(list), directory.join("made-from.json"));
@@ -23,7 +23,7 @@ pub(crate) fn install(list: &str) -> Result<Packages> {
         fs::copy(&list, directory.join("package.json"))?;
         let words = ["install", "--silent", "--no-audit", "--no-fund"];
         let mut install = Command::new("npm");
-        // What one of them would fetch besides is a browser.
+        // One of them would download a browser.
         install.args(words).env("PUPPETEER_SKIP_DOWNLOAD", "1").current_dir(&directory);
         process::run(&mut install)?;
         fs::write(&stamp, wanted)?;
@@ -32,14 +32,14 @@ pub(crate) fn install(list: &str) -> Result<Packages> {
 }
 
 impl Packages {
-    /// Runs a script with the Node that is among them.
+    /// A command that runs a script with the installed Node.
     pub(crate) fn run(&self, script: &Path) -> Command {
         let mut command = Command::new(self.modules().join(".bin/node"));
         command.arg(script);
         command
     }
 
-    /// Where all of them are.
+    /// The directory of the packages.
     pub(crate) fn modules(&self) -> PathBuf {
         self.directory.join("node_modules")
     }

@@ -1,11 +1,11 @@
-//! Judges from outside: libraries of others, in Python, that say whether what we print and write is right.
+//! Checks our output with third-party Python libraries.
 
 use std::process::Command;
 
 use crate::error::Result;
 use crate::{process, product, python};
 
-/// Has a script of xtask/oracles judge the product; it is given the path of the binary.
+/// Runs a script of xtask/oracles with the path of the binary. Fails if the script does.
 pub(crate) fn judge(script: &str) -> Result<()> {
     let binary = product::build_debug()?;
     let python = python::with_libraries("requirements.txt", "oracles-venv")?;

@@ -1,27 +1,27 @@
-//! Programs of the system's own packages, which some tasks need.
+//! Programs from system packages that some tasks need.
 
 use std::process::Command;
 
 use crate::error::Result;
 use crate::process;
 
-/// strace: what a program asks the system for.
+/// strace, which traces system calls.
 pub(crate) const STRACE: Package = Package { name: "strace", program: "strace" };
 
-/// bubblewrap: a sandbox of others, to compare with; and the way to one where only it may make namespaces.
+/// bubblewrap: a sandbox to compare with, and the only one that some systems allow to create namespaces.
 pub(crate) const BUBBLEWRAP: Package = Package { name: "bubblewrap", program: "bwrap" };
 
-/// pytest, which tests of others run in the sandbox.
+/// pytest, which some tests run in the sandbox.
 pub(crate) const PYTEST: Package = Package { name: "python3-pytest", program: "pytest-3" };
 
-/// A package, and a program in it that says its version when asked for.
+/// A package, and one of its programs that supports `--version`.
 pub(crate) struct Package {
     name: &'static str,
     pub(crate) program: &'static str,
 }
 
 impl Package {
-    /// Sees to it that it is there, from the system's packages if need be.
+    /// Installs the package if its program is missing. Fails if it cannot be installed.
     pub(crate) fn obtain(&self) -> Result<()> {
         let Package { name, program } = self;
         let probe = || process::probe(Command::new(program).arg("--version")).is_some();
@@ -32,9 +32,10 @@ impl Package {
         let install = ["install", "--yes", "--quiet", name];
         let _ = process::probe(Command::new("apt-get").arg("update"));
         let _ = process::probe(Command::new("apt-get").args(install));
-        match probe() {
-            true => Ok(()),
-            false => Err(format!("{name} is not installed, and apt-get cannot install it").into()),
+        if probe() {
+            Ok(())
+        } else {
+            Err(format!("{name} is not installed, and apt-get cannot install it").into())
         }
     }
 }

@@ -1,22 +1,22 @@
-//! Programs of others to compare with: installed from crates.io into the cache, once.
+//! Installs third-party programs to compare with, from crates.io into the cache.
 
 use std::path::PathBuf;
 
 use crate::error::Result;
 use crate::{process, workspace};
 
-/// The programs.
+/// The installed search programs.
 pub(crate) struct Peers {
     pub(crate) rg: PathBuf,
     pub(crate) fd: PathBuf,
 }
 
-/// Installs what is not there yet; that takes minutes, once.
+/// Installs missing programs. This takes minutes the first time.
 pub(crate) fn install() -> Result<Peers> {
     Ok(Peers { rg: program("ripgrep", "rg")?, fd: program("fd-find", "fd")? })
 }
 
-/// Another MCP server for files, made with Rust too.
+/// Another MCP file server written in Rust.
 pub(crate) fn server() -> Result<PathBuf> {
     program("rust-mcp-filesystem", "rust-mcp-filesystem")
 }
@@ -38,7 +38,7 @@ fn program_with(package: &str, name: &str, flags: &[&str]) -> Result<PathBuf> {
         let mut command = process::cargo(&["install", "--quiet", "--locked", package]);
         command.args(flags);
         process::run(command.arg("--root").arg(&root).env("CARGO_TARGET_DIR", root.join("build")))?;
-        // What it took to build it is many times its size.
+        // The build directory is many times the size of the program.
         let _ = std::fs::remove_dir_all(root.join("build"));
     }
     Ok(program)

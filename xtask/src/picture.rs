@@ -26,7 +26,6 @@ const LINE_HEIGHT: usize = 20;
 const MARGIN: usize = 16;
 const WIDTH: usize = 760;
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("picture", arguments)?;
     let binary = product::build_debug()?;
@@ -40,15 +39,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut lines = Vec::new();
     for (shown, words) in SESSION {
         lines.push(("prompt", format!("$ {shown}")));
-        let printed = played(&binary, scratch.path(), &project, words)?;
+        let printed = run_step(&binary, scratch.path(), &project, words)?;
         lines.extend(printed.lines().map(|line| ("output", line.to_owned())));
     }
-    fs::write(workspace::root().join("docs/demo.svg"), drawn(&lines))?;
+    fs::write(workspace::root().join("docs/demo.svg"), draw(&lines))?;
     println!("wrote docs/demo.svg");
     Ok(())
 }
 
-fn played(binary: &Path, scratch: &Path, project: &Path, words: &[&str]) -> Result<String> {
+fn run_step(binary: &Path, scratch: &Path, project: &Path, words: &[&str]) -> Result<String> {
     let (program, arguments) = words.split_first().ok_or("an empty command")?;
     let program = if *program == "toolcrib" { binary } else { Path::new(program) };
     let mut command = Command::new(program);
@@ -59,7 +58,7 @@ fn played(binary: &Path, scratch: &Path, project: &Path, words: &[&str]) -> Resu
     process::capture(&mut command)
 }
 
-fn drawn(lines: &[(&str, String)]) -> String {
+fn draw(lines: &[(&str, String)]) -> String {
     let height = 2 * MARGIN + lines.len() * LINE_HEIGHT;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\" \

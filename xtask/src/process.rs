@@ -1,24 +1,24 @@
-//! Starting other programs: every error has the command line, to be run again by hand.
+//! Starts other programs. Every error contains the command line, so that it can be run by hand.
 
 use std::process::{Command, ExitStatus, Stdio};
 
 use crate::error::Result;
 use crate::workspace;
 
-/// `cargo` with these words, at the root of the repository.
+/// `cargo` with these arguments, at the root of the repository.
 pub(crate) fn cargo(words: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(words).current_dir(workspace::root());
     command
 }
 
-/// Runs it on our own terminal; any exit code but 0 is an error.
+/// Runs a command on our terminal. Fails at any exit code except 0.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().map_err(|error| not_started(command, &error))?;
     succeeded(command, status)
 }
 
-/// Runs it and returns what it printed; what it says on stderr goes to our own.
+/// Runs a command and returns its stdout. Its stderr goes to ours. Fails like [`run`].
 pub(crate) fn capture(command: &mut Command) -> Result<String> {
     let output = command
         .stdin(Stdio::null())
@@ -27,16 +27,16 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
         .map_err(|error| not_started(command, &error))?;
     succeeded(command, output.status)?;
     String::from_utf8(output.stdout)
-        .map_err(|_| format!("`{}` printed what is not UTF-8", describe(command)).into())
+        .map_err(|_| format!("`{}` printed output that is not UTF-8", describe(command)).into())
 }
 
-/// What it printed, if it is there and works; for asking programs for their version.
+/// The stdout of a command, or `None` if it fails. Used to query versions.
 pub(crate) fn probe(command: &mut Command) -> Option<String> {
     let output = command.stdin(Stdio::null()).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// The command line as one would type it.
+/// The command line as typed in a shell.
 pub(crate) fn describe(command: &Command) -> String {
     std::iter::once(command.get_program())
         .chain(command.get_args())
@@ -45,7 +45,7 @@ pub(crate) fn describe(command: &Command) -> String {
         .join(" ")
 }
 
-/// A word for a POSIX shell: bare where that is safe, in single quotes otherwise.
+/// Quotes a word for a POSIX shell if necessary.
 fn quote(word: &str) -> String {
     let bare = |c: char| c.is_alphanumeric() || "-_./=:,+@".contains(c);
     if !word.is_empty() && word.chars().all(bare) {

@@ -1,4 +1,4 @@
-//! Building the command line, and knowing where the binary went.
+//! Builds programs and finds their paths.
 
 use std::path::PathBuf;
 
@@ -7,38 +7,38 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::process;
 
-/// The binary as tests have it: quick to build.
+/// Builds `toolcrib` in the debug profile, which is quick to build.
 pub(crate) fn build_debug() -> Result<PathBuf> {
     build(&[])
 }
 
-/// The binary as users have it.
+/// Builds `toolcrib` in the release profile.
 pub(crate) fn build_release() -> Result<PathBuf> {
     build(&["--release"])
 }
 
-/// The binary for a run: where nothing is measured, the one that is quick to build.
+/// Builds `toolcrib` for a run: the debug profile for a smoke run, else the release profile.
 pub(crate) fn build_for(smoke: bool) -> Result<PathBuf> {
     if smoke { build_debug() } else { build_release() }
 }
 
-/// An example of one of our crates, as fast as it gets: for trials and measurements.
+/// Builds an example of one of our crates in the release profile.
 pub(crate) fn build_example(package: &str, name: &str) -> Result<PathBuf> {
     build_example_for(package, name, false)
 }
 
-/// The same for a run: where nothing is measured, the one that is quick to build.
+/// Builds an example for a run: the debug profile for a smoke run, else the release profile.
 pub(crate) fn build_example_for(package: &str, name: &str, smoke: bool) -> Result<PathBuf> {
     let words = ["-p", package, "--example", name];
     build_target(&[&words[..], if smoke { &[] } else { &["--release"] }].concat())
 }
 
-/// What takes something away from a system before it becomes another program.
+/// Builds `hobbled`, which removes a capability of the system and then executes another program.
 pub(crate) fn build_hobbled() -> Result<PathBuf> {
     build_target(&["-p", "toolcrib-exec", "--example", "hobbled"])
 }
 
-/// What tries the fuzz targets. As tests have it: with every check, and nothing more to build.
+/// Builds the fuzzer in the debug profile, with all checks.
 pub(crate) fn build_fuzzer() -> Result<PathBuf> {
     build_target(&["-p", "toolcrib-fuzz"])
 }
@@ -47,7 +47,7 @@ fn build(words: &[&str]) -> Result<PathBuf> {
     build_target(&[&["-p", "toolcrib-cli", "--bin", "toolcrib"], words].concat())
 }
 
-/// Asks cargo for the path, since a target directory or a build target may be configured.
+/// Builds a target and returns its path as reported by cargo, since the target directory may be configured.
 fn build_target(words: &[&str]) -> Result<PathBuf> {
     let mut command = process::cargo(&["build", "--locked"]);
     command.arg("--message-format=json-render-diagnostics").args(words);

@@ -1,4 +1,4 @@
-//! Python libraries of others to compare with: each list of them in a virtual environment of its own.
+//! Installs third-party Python libraries to compare with, each list in its own virtual environment.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,13 @@ use std::process::Command;
 use crate::error::Result;
 use crate::{process, workspace};
 
-/// Where the scripts are that ask those libraries, and the lists of what they need.
+/// The directory of the scripts and their requirement lists.
 pub(crate) fn oracles() -> PathBuf {
     workspace::root().join("xtask").join("oracles")
 }
 
-/// The interpreter of an environment that has what this list in the oracles' directory names. Made once:
-/// the stamp, written last, says of which list and which Python it was made.
+/// The interpreter of an environment with the libraries of a list in the oracles directory. The environment
+/// is created once: the stamp, written last, records its list and Python version.
 pub(crate) fn with_libraries(requirements: &str, environment: &str) -> Result<PathBuf> {
     let requirements = oracles().join(requirements);
     let environment = workspace::cache_directory()?.join(environment);

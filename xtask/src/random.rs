@@ -1,6 +1,6 @@
-//! Numbers that look random and are the same in every run, so that a run can be repeated.
+//! A pseudo-random generator with a fixed seed, so that a run can be repeated.
 
-/// SplitMix64: a few lines, and good enough for picking moments and contents.
+/// SplitMix64: a few lines, and good enough for choosing times and contents.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -16,12 +16,12 @@ impl Random {
         bits ^ (bits >> 31)
     }
 
-    /// Below this, which is above 0.
+    /// A number below `bound`, which is above 0.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound.max(1)
     }
 
-    /// Text that does not compress to much less than half, in lines.
+    /// Lines of text that do not compress to much less than half.
     pub(crate) fn text(&mut self, bytes: usize) -> String {
         let mut text = String::with_capacity(bytes + 64);
         while text.len() < bytes {
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_as_long_as_asked_and_ends_its_last_line() {
+    fn text_has_the_requested_length_and_ends_with_a_newline() {
         let text = Random::new(1).text(1_000);
         assert_eq!(text.len(), 1_000);
         assert!(text.ends_with('\n'));

@@ -1,5 +1,5 @@
-//! A place to run the product in: a workspace, a state directory and a configuration of its own, so that
-//! nothing of who runs it is read or touched.
+//! A temporary workspace, state directory and configuration for running `toolcrib`, so that the user's own
+//! files are neither read nor changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use tempfile::TempDir;
 use crate::error::Result;
 use crate::process;
 
-/// Where a file system without a disk usually is.
+/// The usual mount point of a file system in memory.
 const MEMORY: &str = "/dev/shm";
 
-/// A temporary directory with all that a `toolcrib` process needs. Gone when dropped.
+/// A temporary directory with everything that a `toolcrib` process needs. It is removed when dropped.
 pub(crate) struct Sandbox {
     binary: PathBuf,
     directory: TempDir,
 }
 
 impl Sandbox {
-    /// On disk.
+    /// Creates a sandbox on disk.
     pub(crate) fn new(binary: &Path) -> Result<Sandbox> {
         Sandbox::at(binary, tempfile::tempdir()?)
     }
 
-    /// In memory where that can be had: for what waits for no disk, so that there are more rounds in
+    /// Creates a sandbox in memory if possible, for runs that do not depend on a disk. It allows more rounds in
     /// the same time.
     pub(crate) fn in_memory(binary: &Path) -> Result<Sandbox> {
         match tempfile::tempdir_in(MEMORY) {
@@ -35,7 +35,7 @@ impl Sandbox {
         }
     }
 
-    /// Beneath this directory.
+    /// Creates a sandbox in this directory.
     pub(crate) fn beneath(binary: &Path, directory: &Path) -> Result<Sandbox> {
         fs::create_dir_all(directory)?;
         Sandbox::at(binary, tempfile::tempdir_in(directory)?)
@@ -48,27 +48,27 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// The directory that holds everything else.
+    /// The directory of the sandbox.
     pub(crate) fn top(&self) -> &Path {
         self.directory.path()
     }
 
-    /// The root that the product is given.
+    /// The root of the workspace.
     pub(crate) fn workspace(&self) -> PathBuf {
         self.top().join("ws")
     }
 
-    /// Where its journal is.
+    /// The state directory with the journal.
     pub(crate) fn state(&self) -> PathBuf {
         self.top().join("state")
     }
 
-    /// Forgets the journal, so that the next process begins a new one.
-    pub(crate) fn forget(&self) -> Result<()> {
+    /// Removes the state directory, so that the next process begins a new journal.
+    pub(crate) fn remove_state(&self) -> Result<()> {
         remove_directory(&self.state())
     }
 
-    /// `toolcrib` with these words, and a clean environment.
+    /// `toolcrib` with these arguments and a clean environment.
     pub(crate) fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(&self.binary);
         command.args(words).arg("--root").arg(self.workspace());
@@ -83,7 +83,7 @@ impl Sandbox {
         self.command(&["call", tool, &arguments.to_string()])
     }
 
-    /// The reply to one call by a process of its own, whether it succeeded or not.
+    /// Makes one call in its own process. Returns the reply, whether it succeeded or not.
     pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Result<Value> {
         let mut command = self.call_command(tool, arguments);
         let output = command.stderr(Stdio::inherit()).output()?;
@@ -92,7 +92,7 @@ impl Sandbox {
         })
     }
 
-    /// The reply to one call that has to succeed.
+    /// Makes one call in its own process. Fails if the call does.
     pub(crate) fn must_call(&self, tool: &str, arguments: &Value) -> Result<Value> {
         let reply = self.call(tool, arguments)?;
         if is_success(&reply) {
@@ -102,11 +102,10 @@ impl Sandbox {
         Err(format!("`{command}` was refused: {reply}").into())
     }
 
-    /// What the journal has, by a process of its own; that is also a start, which sees to what a crash
-    /// has left.
+    /// The output of `toolcrib log --json`. Starting the process also recovers from a crash.
     pub(crate) fn log(&self) -> Result<Value> {
         let mut command = self.command(&["log", "--json", "--limit", "1"]);
-        // Kept from the terminal: it tells of each change that was interrupted, and there are many.
+        // Hidden from the terminal: it reports each interrupted change, and there are many.
         let output = command.output()?;
         serde_json::from_slice(&output.stdout).map_err(|_| {
             let complaint = String::from_utf8_lossy(&output.stderr);
@@ -114,7 +113,7 @@ impl Sandbox {
         })
     }
 
-    /// How many changes the journal has.
+    /// The number of changes in the journal.
     pub(crate) fn logged(&self) -> Result<u64> {
         let log = self.log()?;
         let total = log.get("total").and_then(Value::as_u64);
@@ -122,12 +121,12 @@ impl Sandbox {
     }
 }
 
-/// Whether a reply says that the call did what was asked.
+/// Whether a reply is a success.
 pub(crate) fn is_success(reply: &Value) -> bool {
     reply.get("success") == Some(&Value::Bool(true))
 }
 
-/// The kind of a refusal; `ok` for a success.
+/// The error kind of a reply; `ok` for a success.
 pub(crate) fn kind(reply: &Value) -> &str {
     if is_success(reply) {
         return "ok";
@@ -135,7 +134,7 @@ pub(crate) fn kind(reply: &Value) -> &str {
     reply.pointer("/error/kind").and_then(Value::as_str).unwrap_or("a reply without a kind")
 }
 
-/// Away with a directory, if it is there.
+/// Removes a directory if it exists.
 pub(crate) fn remove_directory(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -150,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reply_is_a_success_or_has_a_kind() {
+    fn a_reply_is_a_success_or_has_an_error_kind() {
         assert_eq!(kind(&serde_json::json!({"success": true, "output": "text"})), "ok");
         let refused = serde_json::json!({"success": false, "error": {"kind": "stale"}});
         assert_eq!(kind(&refused), "stale");

@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: the house rules that neither rustfmt nor clippy know.
+//! `cargo xtask tidy`: house rules that neither rustfmt nor clippy check.
 //!
-//! What is certainly wrong fails. What may have a good reason (a long function, a long file) is only
-//! reported: a number is no substitute for looking.
+//! Certain errors fail. Findings that may have a good reason (a long function, a long file) are only
+//! reported: a number does not replace a review.
 
 mod length;
 mod links;
@@ -14,35 +14,34 @@ use crate::{process, workspace};
 
 /// A file of the repository.
 struct File {
-    /// From the root, with `/`.
+    /// The path from the root of the repository.
     path: String,
-    /// Empty for what is not UTF-8: no rule has anything to say about it but its name.
+    /// The content; empty if it is not UTF-8.
     text: String,
 }
 
 impl File {
-    /// The folders and the name.
+    /// The path components.
     fn parts(&self) -> Vec<&str> {
         self.path.split('/').collect()
     }
 
-    /// `rs`, `toml`, …; empty if there is none.
+    /// The extension without the dot; empty if there is none.
     fn extension(&self) -> &str {
         self.path.rsplit_once('.').map_or("", |(_, extension)| extension)
     }
 }
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     no_arguments("tidy", arguments)?;
     check()
 }
 
-/// Fails if a rule is broken; prints what is worth a look.
+/// Prints long functions and files. Fails if a rule is broken.
 pub(crate) fn check() -> Result<()> {
     let files = files()?;
-    for report in files.iter().flat_map(length::worth_a_look) {
-        println!("worth a look: {report}");
+    for report in files.iter().flat_map(length::long_items) {
+        println!("long: {report}");
     }
     let mut problems = rules::problems(&files);
     problems.extend(links::broken(&files));
@@ -59,14 +58,14 @@ pub(crate) fn check() -> Result<()> {
     }
 }
 
-/// What is in git or would be with the next `git add .`.
+/// The files that are in git or would be added by `git add .`.
 fn files() -> Result<Vec<File>> {
     let mut command = std::process::Command::new("git");
     command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
     let listing = process::capture(command.current_dir(workspace::root()))?;
     let mut files = Vec::new();
     for path in listing.split_terminator('\0') {
-        // Listed but not readable: deleted and not yet staged, or the folder of a submodule.
+        // Unreadable: deleted and not yet staged, or the directory of a submodule.
         let Ok(bytes) = fs::read(workspace::root().join(path)) else {
             continue;
         };

@@ -1,6 +1,6 @@
-//! `cargo xtask torture`: the product under conditions that tests do not make: races, faults, crashes,
-//! full disks. Each kind ends with a report, and fails if anything was lost, torn or told that must not
-//! be. Everything happens in temporary directories.
+//! `cargo xtask torture`: stress tests under conditions that ordinary tests do not create: races, faults,
+//! crashes, full disks. Each kind ends with a report and fails if data was lost, torn or leaked. Everything
+//! happens in temporary directories.
 
 mod diff;
 mod exec;
@@ -31,54 +31,53 @@ const KINDS: &[Kind] = &[
     },
     Kind {
         name: "patch",
-        what: "ApplyPatch on commits of [REPOSITORY…] or of one made for it, beside git and GNU patch",
+        what: "ApplyPatch on commits of [REPOSITORY…] or of a generated one, compared with git and GNU patch",
         run: patch::run,
     },
-    Kind { name: "diff", what: "diffs of random edits beside git's", run: diff::run },
+    Kind { name: "diff", what: "diffs of random edits, compared with git's", run: diff::run },
     Kind {
         name: "exec",
-        what: "commands: daemons and every way to end them, floods, drips, thousands of them",
+        what: "commands: daemons and every way to end them, large and slow output, thousands of commands",
         run: exec::run,
     },
     Kind {
         name: "policy",
-        what: "scripts of every sort under strace: what is allowed by itself runs what was seen in it",
+        what: "scripts under strace: an allowed script runs only analyzed commands",
         run: policy::run,
     },
     Kind {
         name: "sandbox",
-        what: "ways out of the sandbox at levels 4 and 2, as root and as nobody, with canaries outside",
+        what: "escape attempts at levels 4, 3 and 2, as root and as nobody, with canaries outside",
         run: sandbox::run,
     },
     Kind {
         name: "search",
-        what: "Glob and Grep beside ripgrep and fd, over [DIRECTORY…] and over a tree that changes",
+        what: "Glob and Grep compared with ripgrep and fd, on [DIRECTORY…] and on a changing tree",
         run: search::run,
     },
     Kind {
         name: "index",
-        what: "searches with an index beside searches without: patterns, changes, lost notices, kills",
+        what: "searches with an index compared with searches without: patterns, changes, lost events, kills",
         run: index::run,
     },
 ];
 
-/// How much of it.
+/// The extent of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Effort {
-    /// A sample that takes a minute, for CI.
+    /// Whether to run only a sample that takes a minute, for CI.
     smoke: bool,
-    /// Rounds of each race, where another number is wanted than the usual one.
+    /// The number of rounds; `None` for the default.
     rounds: Option<usize>,
 }
 
 impl Effort {
-    /// The program to torture.
+    /// Builds the program to test.
     fn build(self) -> Result<PathBuf> {
         product::build_for(self.smoke)
     }
 }
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let Some((name, rest)) = arguments.split_first() else {
         for kind in KINDS {
@@ -93,13 +92,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     (kind.run)(&parts, effort)
 }
 
-/// All kinds, each only a little.
+/// Runs a sample of all kinds.
 pub(crate) fn smoke() -> Result<()> {
     let effort = Effort { smoke: true, rounds: None };
     KINDS.iter().try_for_each(|kind| (kind.run)(&[], effort))
 }
 
-/// The parts that are named, and how much of them.
+/// Parses the names of parts and the options.
 fn options(words: &[String]) -> Result<(Vec<String>, Effort)> {
     let mut effort = Effort { smoke: false, rounds: None };
     let mut parts = Vec::new();
@@ -123,7 +122,7 @@ fn count(word: Option<&String>) -> Result<usize> {
         Some(Ok(count)) if count > 0 => Ok(count),
         _ => {
             let word = word.map_or("nothing", String::as_str);
-            Err(Usage(format!("--rounds wants a number above 0, not `{word}`")).into())
+            Err(Usage(format!("--rounds needs a number above 0, not `{word}`")).into())
         }
     }
 }
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_and_options_come_in_any_order() {
+    fn parses_parts_and_options_in_any_order() {
         let all = Effort { smoke: false, rounds: None };
         assert_eq!(parsed(&[]), Some((vec![], all)));
         let effort = Effort { smoke: true, rounds: Some(7) };
@@ -147,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn rejects_invalid_options() {
         for bad in [&["--rounds"][..], &["--rounds", "0"], &["--rounds", "x"], &["--quick"]] {
             assert_eq!(parsed(bad), None, "{bad:?}");
         }

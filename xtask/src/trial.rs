@@ -1,6 +1,5 @@
-//! `cargo xtask trial`: how good the product is at something that has no right answer, on files that
-//! somebody else made, against programs that do the same. The files are not ours to keep here: a trial
-//! is given a directory of them.
+//! `cargo xtask trial`: evaluates results without a single right answer against other programs, on third-party
+//! files. The files cannot be part of this repository, so a trial takes a directory of them.
 
 mod pdf;
 mod score;
@@ -19,7 +18,6 @@ struct Trial {
 const TRIALS: &[Trial] =
     &[Trial { name: "pdf", what: "the words of PDFs, against pdftotext and pypdf", run: pdf::run }];
 
-/// The task.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let Some((name, rest)) = arguments.split_first() else {
         for trial in TRIALS {

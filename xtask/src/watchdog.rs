@@ -1,4 +1,4 @@
-//! Ends a process that has stopped answering, so that a hang is a result and not the end of the run.
+//! Ends a process that has stopped responding, so that a hang is reported instead of blocking the run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How often it looks.
-const GLANCE: Duration = Duration::from_millis(500);
+/// How often the deadline is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Watches one process, from when it is made until it is stopped. It must be stopped before the process
-/// is waited for: afterwards the number may be somebody else's.
+/// Watches one process until [`Watchdog::stop`]. It must be stopped before the process is reaped, because
+/// afterwards another process may have the same id.
 pub(crate) struct Watchdog {
     signs_of_life: Arc<AtomicU64>,
     has_bitten: Arc<AtomicBool>,
@@ -21,21 +21,21 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Sends the process this signal once it has given no sign of life for so long.
-    pub(crate) fn new(process: Pid, patience: Duration, signal: Signal) -> Watchdog {
+    /// Sends the process this signal after `timeout` without a sign of life.
+    pub(crate) fn new(process: Pid, timeout: Duration, signal: Signal) -> Watchdog {
         let signs_of_life = Arc::new(AtomicU64::new(0));
         let has_bitten = Arc::new(AtomicBool::new(false));
         let (stop, stopped) = mpsc::channel();
         let (signs, bitten) = (signs_of_life.clone(), has_bitten.clone());
         let watch = move || {
             let mut last = (signs.load(Ordering::Relaxed), Instant::now());
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(GLANCE) {
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(POLL_INTERVAL) {
                 let now = signs.load(Ordering::Relaxed);
                 if now != last.0 {
                     last = (now, Instant::now());
-                } else if last.1.elapsed() >= patience {
+                } else if last.1.elapsed() >= timeout {
                     bitten.store(true, Ordering::Relaxed);
-                    // Gone already: then it is no hang, and whoever waits for it will see how it ended.
+                    // The process is gone already, so this is not a hang. The caller sees its exit status.
                     let _ = kill_process(process, signal);
                     return;
                 }
@@ -45,16 +45,16 @@ impl Watchdog {
         Watchdog { signs_of_life, has_bitten, stop: Some(stop), thread }
     }
 
-    /// The process did something.
+    /// Records activity of the process.
     pub(crate) fn sign_of_life(&self) {
         self.signs_of_life.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Stops watching; answers whether the process had to be ended.
+    /// Stops watching. Returns whether the process was sent the signal.
     pub(crate) fn stop(&mut self) -> bool {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // It cannot panic; and if it did, it has not bitten.
+            // The thread cannot panic. If it did, it sent no signal.
             let _ = thread.join();
         }
         self.has_bitten.load(Ordering::Relaxed)

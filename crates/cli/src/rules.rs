@@ -32,9 +32,9 @@ pub(crate) fn read(common: &Common, config: &Config) -> Result<Rules, String> {
     };
     if let Some(path) = &config.project_rules {
         let text = text(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        let narrowing = Rules::parse_narrowing(&text)
+        let narrowing = Rules::parse_restricting(&text)
             .map_err(|error| format!("{}: {error}", path.display()))?;
-        rules = rules.and(narrowing);
+        rules = rules.merged_with(narrowing);
     }
     Ok(rules)
 }

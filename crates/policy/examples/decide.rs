@@ -1,5 +1,5 @@
-//! What a decision costs, in this process alone: `decide ROUNDS` prints a line of JSON for each thing that is
-//! decided on. `cargo xtask bench policy` makes a table of them.
+//! Measures the time of a decision in this process: `decide ROUNDS` prints a line of JSON for each kind of
+//! access. `cargo xtask bench policy` makes a table of them.
 
 #![allow(
     clippy::disallowed_methods,
@@ -12,16 +12,16 @@ use std::time::Instant;
 
 use toolcrib_policy::{Access, Policy, Profile, Rules, SessionApprovals};
 
-/// As many rules as somebody has who likes rules.
+/// The number of rules of a user with many rules.
 const RULES: usize = 40;
 
-/// One part of a long script, as agents write them: words to people, and commands between them.
+/// A part of a long script as agents write it: comments and text for people, with commands between.
 const PART: &str = "# Look for what is left of the old names, file by file, before anything is changed.\n\
                     for f in src/*.rs; do grep -n 'fn main' \"$f\" | head -5; done\n\
                     echo 'The names above are still in use; those below are only in the documentation.'\n\
                     cat <<'END'\n\
                     A text of some length that goes nowhere but to the terminal, as people write them\n\
-                    between two commands, with 'quotes' and $dollars in it that mean nothing there.\n\
+                    between two commands, with 'quotes' and $dollars in it that mean no_approvals there.\n\
                     END\n\
                     git log --oneline -5 -- src/lib.rs 2>/dev/null | sed -n '1,3p'\n";
 
@@ -37,7 +37,7 @@ fn main() {
     let rules = Rules::parse(&rules).unwrap_or_default();
     let places = (vec!["/w/ws".into()], Some("/home/me".into()));
     let policy =
-        Policy::new(Profile::Workspace).rules(rules).places(places.0, places.1).confined(true);
+        Policy::new(Profile::Workspace).rules(rules).locations(places.0, places.1).confined(true);
     let script = |kilobytes: usize| {
         let parts = (kilobytes * 1_000).div_ceil(PART.len());
         Access::Command(PART.repeat(parts))
@@ -57,13 +57,13 @@ fn main() {
 }
 
 fn measure(policy: &Policy, what: &str, accesses: &[Access], rounds: usize) {
-    let nothing = SessionApprovals::new();
+    let no_approvals = SessionApprovals::new();
     let mut decision = "";
     let mut times: Vec<f64> = (0..rounds.max(1))
         .map(|_| {
-            let began = Instant::now();
-            decision = black_box(policy.decide(black_box(accesses), &nothing)).decision.name();
-            began.elapsed().as_secs_f64() * 1e6
+            let start = Instant::now();
+            decision = black_box(policy.decide(black_box(accesses), &no_approvals)).decision.name();
+            start.elapsed().as_secs_f64() * 1e6
         })
         .collect();
     times.sort_by(f64::total_cmp);

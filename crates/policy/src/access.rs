@@ -1,41 +1,41 @@
-//! What a call says it will touch.
+//! The accesses that a call declares.
 
 use std::path::{Path, PathBuf};
 
-/// One thing that a call touches, said before it touches anything.
+/// An access that a call declares before it runs.
 ///
-/// A tool gives paths as it was given them; the trunk resolves them, and a policy sees real ones.
-/// An access to a directory covers what is beneath it.
+/// A tool declares requested paths. The core crate resolves them, so a policy sees real paths.
+/// An access to a directory covers everything beneath it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Looks at a file, or at a directory and what is beneath it.
+    /// Reads a file, or a directory and everything beneath it.
     Read(PathBuf),
-    /// Creates, changes, moves or deletes; reading the same thing is part of it.
+    /// Creates, changes, moves or deletes a path. Includes reading it.
     Write(PathBuf),
-    /// Changes files of the workspace that only the call itself finds out.
+    /// Changes files of the workspace that are not known before the call runs.
     WriteAny,
-    /// Has a shell run this script, which may do whatever the user can where nothing confines it.
+    /// Runs this script in a shell. Without a sandbox it can do whatever the user can.
     Command(String),
-    /// Acts on something that is no file of the workspace: a service, a machine, a person. The words
-    /// are shown to whoever is asked.
+    /// Acts on something other than workspace files: a service, a machine, a person. The text is shown to
+    /// the approver.
     Reach(String),
 }
 
-/// The kind of an [`Access`]: what profiles decide on and what an answer is remembered for.
+/// The kind of an [`Access`]. Profiles decide by effect, and approvals can cover an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
-    /// Nothing is changed.
+    /// Changes nothing.
     Read,
-    /// Files of the workspace are changed.
+    /// Changes files of the workspace.
     Write,
-    /// Something outside the workspace is touched.
+    /// Acts outside the workspace.
     Reach,
-    /// A command is run.
+    /// Runs a command.
     Command,
 }
 
 impl Access {
-    /// Its kind.
+    /// The effect of this access.
     pub fn effect(&self) -> Effect {
         match self {
             Access::Read(_) => Effect::Read,
@@ -45,7 +45,7 @@ impl Access {
         }
     }
 
-    /// The file or directory, if it is one.
+    /// The path; `None` for an access without one.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Access::Read(path) | Access::Write(path) => Some(path),
@@ -53,9 +53,9 @@ impl Access {
         }
     }
 
-    /// The same access, to `path` instead, if it is one to a file.
+    /// This access with another path. An access without a path is returned unchanged.
     #[must_use]
-    pub fn at(&self, path: PathBuf) -> Access {
+    pub fn with_path(&self, path: PathBuf) -> Access {
         match self {
             Access::Read(_) => Access::Read(path),
             Access::Write(_) => Access::Write(path),
@@ -65,7 +65,7 @@ impl Access {
 }
 
 impl Effect {
-    /// A word for records and questions.
+    /// The name in records and approval requests.
     pub fn name(self) -> &'static str {
         match self {
             Effect::Read => "read",

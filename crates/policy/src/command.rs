@@ -1,8 +1,8 @@
-//! What a shell command would do, as far as its text tells.
+//! Static analysis of a shell command.
 //!
-//! Two parsers read it: a strict one of ours, which also follows variables, directories and wrappers,
-//! and one made by others (`second.rs`). Only where both see the same commands is it understood. This
-//! is for fewer questions, not for safety: that is the sandbox's task.
+//! Two parsers read the text: a strict one of our own, which also follows variables, directories and
+//! wrappers, and tree-sitter (`tree_sitter_check.rs`). A command counts as parsed only if both find the
+//! same commands. The purpose is fewer approval requests. Safety is the task of the sandbox.
 
 mod flow;
 mod parse;
@@ -13,43 +13,43 @@ mod wrapper;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use value::PIPE;
+pub(crate) use value::PIPE_PREFIX;
 
-/// Of a longer script only the beginning is read.
+/// A longer script is analyzed only up to this length.
 pub(crate) const MAX_BYTES: usize = 64 << 10;
 
-/// More commands than a script that an agent writes has.
+/// More commands than a script written by an agent contains.
 pub(crate) const MAX_COMMANDS: usize = 500;
 
-/// Deeper than anybody nests.
+/// Deeper than any hand-written nesting.
 const MAX_DEPTH: usize = 40;
 
-/// What is known of where a command would run.
+/// Where a command would run.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
-    /// The directory it starts in.
+pub struct ShellContext {
+    /// The directory that the command starts in.
     pub directory: PathBuf,
     /// The user's home directory.
     pub home: Option<PathBuf>,
-    /// The directories of the workspace.
+    /// The roots of the workspace.
     pub roots: Vec<PathBuf>,
 }
 
-/// What was found in the text of a command.
+/// The result of the analysis of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CommandAnalysis {
-    /// Every program and builtin that it runs, those inside others too.
+    /// Every program and builtin that it runs, including nested ones.
     pub commands: Vec<Command>,
     /// Files that redirections write.
-    pub writes: Vec<Touched>,
+    pub writes: Vec<RedirectedFile>,
     /// Files that redirections read.
-    pub reads: Vec<Touched>,
-    /// Variables that are set for all that follows.
+    pub reads: Vec<RedirectedFile>,
+    /// Variables set for the rest of the script.
     pub assignments: Vec<Assignment>,
-    /// Functions that start themselves again and again beside themselves.
-    pub bombs: Vec<String>,
-    /// Why not all of it is understood; nothing, if it is.
-    pub why_not: Option<WhyNot>,
+    /// Functions that start themselves concurrently (fork bombs).
+    pub fork_bombs: Vec<String>,
+    /// Why part of the command is unparsed; `None` if all of it is parsed.
+    pub unparsed: Option<Unparsed>,
 }
 
 /// A program or builtin with its arguments.
@@ -57,90 +57,90 @@ pub struct CommandAnalysis {
 pub struct Command {
     /// The name and the arguments.
     pub words: Vec<Word>,
-    /// Variables that are set for it alone.
+    /// Variables set for this command alone.
     pub assignments: Vec<Assignment>,
-    /// What it is there for.
+    /// Its role in the script.
     pub role: Role,
-    /// Where it runs; nothing, if that cannot be told.
+    /// The working directory; `None` if it is not known.
     pub directory: Option<PathBuf>,
 }
 
-/// What a command is there for.
+/// The role of a command in its script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// It does something itself.
-    Acts,
-    /// It only runs another command, which is listed behind it, and adds nothing to what that does.
-    Wraps,
-    /// It is a function of the script, whose commands are listed.
-    Calls,
+    /// A program or builtin that acts itself.
+    Ordinary,
+    /// It only runs another command, which follows in the list, and has no effect of its own.
+    Wrapper,
+    /// A call of a function of the script, whose commands are listed.
+    FunctionCall,
 }
 
-/// One argument, with what is known of its value.
+/// A command word, with its possible values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Word {
-    /// As it is written.
+    /// The text in the script.
     pub source: String,
-    /// The values that it can have; empty, if they are not known. More than one in a loop.
+    /// The possible values; empty if unknown. A loop variable has more than one.
     pub values: Vec<String>,
-    /// The values are patterns of file names.
+    /// Whether the values are file name patterns.
     pub glob: bool,
-    /// It may become several words, or none.
+    /// Whether it may expand to several words, or to none.
     pub splits: bool,
-    /// How its value begins, if no more is known.
+    /// The known beginning of an unknown value.
     pub prefix: String,
 }
 
-/// A variable that is given a value.
+/// An assignment to a variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// Its name.
+    /// The name of the variable.
     pub name: String,
-    /// Its value.
+    /// The assigned value.
     pub value: Word,
 }
 
 /// A file that a redirection opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Touched {
-    /// As it is written.
+pub struct RedirectedFile {
+    /// The path as written.
     pub word: Word,
-    /// The directory that it is looked for from.
+    /// The directory that a relative path starts from; `None` if it is not known.
     pub directory: Option<PathBuf>,
 }
 
-/// Why a command is not understood.
+/// Why a command is unparsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WhyNot {
-    /// How bad it is.
-    pub trouble: Trouble,
-    /// What it is, in words.
-    pub what: String,
+pub struct Unparsed {
+    /// The kind of problem.
+    pub kind: UnparsedKind,
+    /// A description for people.
+    pub reason: String,
 }
 
-/// How bad it is that something is not understood.
+/// The kinds of problem with an unparsed command, the mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
-    /// A shell may know what it means; we do not.
-    Unclear,
-    /// It looks like a syntax error. Only the shell itself can tell.
-    Broken,
-    /// It is longer or deeper than this reader goes.
+pub enum UnparsedKind {
+    /// Shell syntax that the analysis does not support.
+    Unsupported,
+    /// It looks like a syntax error. Only the shell itself can decide.
+    SyntaxError,
+    /// It exceeds a length or nesting limit of the analysis.
     Limit,
 }
 
-/// Reads a command.
-pub fn understand(text: &str, around: &Surroundings) -> CommandAnalysis {
+/// Analyzes a command. Never fails: problems are reported in [`CommandAnalysis::unparsed`].
+pub fn analyze_command(text: &str, context: &ShellContext) -> CommandAnalysis {
     if text.len() <= MAX_BYTES {
-        return flow::follow(text, around);
+        return flow::analyze(text, context);
     }
-    // The beginning still shows dangers, and commands that rules deny.
-    let what = format!("it is longer than {MAX_BYTES} bytes");
-    let why_not = Some(WhyNot { trouble: Trouble::Limit, what });
-    CommandAnalysis { why_not, ..flow::follow(whole_lines(text), around) }
+    // The beginning can still contain destructive commands and commands that rules deny.
+    let reason = format!("it is longer than {MAX_BYTES} bytes");
+    let unparsed = Some(Unparsed { kind: UnparsedKind::Limit, reason });
+    CommandAnalysis { unparsed, ..flow::analyze(whole_lines(text), context) }
 }
 
-/// The first lines of a text, at most [`MAX_BYTES`] of them. A word that goes on in the next line is not cut.
+/// The first lines of a text, at most [`MAX_BYTES`] bytes. Never ends at a line continuation.
 fn whole_lines(text: &str) -> &str {
     let beginning = &text.as_bytes()[..MAX_BYTES.min(text.len())];
     let ends_line = |at: &usize| beginning[*at] == b'\n' && beginning[..*at].last() != Some(&b'\\');
@@ -149,36 +149,36 @@ fn whole_lines(text: &str) -> &str {
 }
 
 impl CommandAnalysis {
-    /// Whether everything that it does is in it.
-    pub fn is_whole(&self) -> bool {
-        self.why_not.is_none()
+    /// Whether the whole command is parsed.
+    pub fn is_complete(&self) -> bool {
+        self.unparsed.is_none()
     }
 }
 
 impl Command {
-    /// The name as it is written, if it is known.
+    /// The name as written; `None` if it is not known before the command runs.
     pub fn name(&self) -> Option<&str> {
         self.words.first()?.known()
     }
 
-    /// The program's own name, without the directories before it.
+    /// The name without leading directories.
     pub fn program(&self) -> Option<&str> {
         self.name().map(|name| name.rsplit('/').next().unwrap_or(name))
     }
 
-    /// The name and the arguments as text, for people.
+    /// The name and the arguments for display.
     pub fn shown(&self) -> Vec<&str> {
         self.words.iter().map(Word::shown).collect()
     }
 }
 
 impl Word {
-    /// A word of which all is known.
+    /// A word with a known value.
     pub fn of(value: &str) -> Word {
         Word { source: value.to_owned(), values: vec![value.to_owned()], ..Word::default() }
     }
 
-    /// Its value, if there is one only.
+    /// The value, if there is exactly one.
     pub fn known(&self) -> Option<&str> {
         match self.values.as_slice() {
             [value] if !self.glob => Some(value),
@@ -186,27 +186,27 @@ impl Word {
         }
     }
 
-    /// Its value, or how it is written.
+    /// The value, or the text in the script if the value is unknown.
     pub fn shown(&self) -> &str {
         self.known().unwrap_or(&self.source)
     }
 
-    /// The paths it can mean, from `directory`, as patterns and without `.` and `..`; nothing, if that
-    /// cannot be told.
+    /// The possible paths, relative ones resolved against `directory`, as patterns without `.` and `..`.
+    /// `None` if a value or the directory is unknown.
     pub fn paths(&self, directory: Option<&Path>) -> Option<Vec<PathBuf>> {
         if self.values.is_empty() {
             return None;
         }
-        let resolve = |value: &String| match value.starts_with('/') {
-            true => Some(lexical(Path::new(value))),
-            false => Some(lexical(&directory?.join(value))),
+        let resolve = |value: &String| {
+            let path = if value.starts_with('/') { value.into() } else { directory?.join(value) };
+            Some(normalize_lexically(&path))
         };
         self.values.iter().map(resolve).collect()
     }
 }
 
-/// A path without `.` and `..`, by its letters.
-pub(crate) fn lexical(path: &Path) -> PathBuf {
+/// Removes `.` and `..` without looking at the file system.
+pub(crate) fn normalize_lexically(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

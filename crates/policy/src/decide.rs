@@ -1,4 +1,4 @@
-//! From what a call touches to allow, ask or deny, with the rule that decided and its why.
+//! Decides on a call: allow, ask or deny, with the deciding rule and its reason.
 
 mod script;
 
@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 
 use crate::access::{Access, Effect};
 use crate::approval_scope::{ApprovalScope, SessionApprovals};
-use crate::command::{CommandAnalysis, Surroundings, understand};
-use crate::outside_access::{Outside, opened_by_writing};
+use crate::command::{CommandAnalysis, ShellContext, analyze_command};
+use crate::outside_access::{Outside, write_approval_scope};
 use crate::profile::Profile;
 use crate::protected_names::Protection;
 use crate::rule::{Kind, Rule, Rules, hosts_in};
 use crate::rule_proposal::Proposal;
 
-/// What may happen. The strictest of several wins: deny beats ask beats allow.
+/// A decision. The strictest of several wins: deny over ask over allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Decision {
-    /// Goes ahead.
+    /// The call may proceed.
     Allow,
-    /// Goes ahead if somebody says so.
+    /// The call needs approval.
     Ask,
-    /// Does not happen.
+    /// The call is refused.
     Deny,
 }
 
 impl Decision {
-    /// Its name in records.
+    /// The name in records.
     pub fn name(self) -> &'static str {
         match self {
             Decision::Allow => "allow",
@@ -35,33 +35,33 @@ impl Decision {
     }
 }
 
-/// A decision with what a reader needs to understand it.
+/// A decision with its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verdict {
-    /// What may happen.
+    /// The decision.
     pub decision: Decision,
     /// The rule that decided.
     pub rule: String,
-    /// Why that rule says so.
+    /// The reason of that rule.
     pub why: String,
-    /// What an operator can do to allow it, as an imperative; empty where nothing is refused.
+    /// How an operator can allow the call, as an imperative; empty if the call is allowed.
     pub remedy: String,
-    /// All that is asked about: what an answer is remembered for.
+    /// Everything that needs approval. An approval is remembered for these scopes.
     pub asks: SessionApprovals,
-    /// Whether a command looks like a syntax error. Only the shell can tell; until then it counts as unparsed.
-    pub looks_broken: bool,
+    /// Whether a command looks like a syntax error. Only the shell can decide; until then it counts as unparsed.
+    pub looks_like_syntax_error: bool,
 }
 
-/// What is decided on one command, file or variable of a script.
+/// The decision on one command, file or variable of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Basis {
+pub struct PartDecision {
     /// The command, redirection or variable.
-    pub about: String,
-    /// What may happen.
+    pub subject: String,
+    /// The decision.
     pub decision: Decision,
     /// The rule that decided.
     pub rule: String,
-    /// Why that rule says so.
+    /// The reason of that rule.
     pub why: String,
 }
 
@@ -75,47 +75,47 @@ pub struct Policy {
     protection: Protection,
     confined: bool,
     outside: Option<Outside>,
-    /// The directories that are not outside; if there are none, nothing is.
+    /// The directories that are not outside. If empty, no path is outside.
     inside: Vec<PathBuf>,
 }
 
 impl Policy {
-    /// The rules of a profile.
+    /// Creates a policy with a profile and no rules.
     pub fn new(profile: Profile) -> Self {
         Policy { profile, ..Policy::default() }
     }
 
-    /// With a user's rules.
+    /// Sets the user's rules.
     #[must_use]
     pub fn rules(self, rules: Rules) -> Self {
         Policy { rules, ..self }
     }
 
-    /// With the directories of the workspace, and the user's home where it is known: what patterns of
-    /// paths and commands are read by.
+    /// Sets the roots of the workspace and the user's home. Path patterns and commands are resolved against
+    /// them.
     #[must_use]
-    pub fn places(self, roots: Vec<PathBuf>, home: Option<PathBuf>) -> Self {
+    pub fn locations(self, roots: Vec<PathBuf>, home: Option<PathBuf>) -> Self {
         Policy { roots, home, ..self }
     }
 
-    /// The user's home, where it is known.
+    /// The user's home, if known.
     pub fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
 
-    /// With the files that are not written.
+    /// Sets the protected files.
     #[must_use]
     pub fn protection(self, protection: Protection) -> Self {
         Policy { protection, ..self }
     }
 
-    /// With what file tools may do outside, where it is not what the profile says.
+    /// Sets the access of file tools outside the workspace, instead of the profile's default.
     #[must_use]
     pub fn outside(self, outside: Outside) -> Self {
         Policy { outside: Some(outside), ..self }
     }
 
-    /// With directories that do not lie outside: the roots by every name, and the session's own.
+    /// Adds directories that are not outside: the roots under every path, and the session's own directories.
     #[must_use]
     pub fn inside(mut self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
         self.inside.extend(directories);
@@ -127,53 +127,52 @@ impl Policy {
         self.profile
     }
 
-    /// What file tools may do outside.
-    pub fn on_outside(&self) -> Outside {
+    /// The access of file tools outside the workspace.
+    pub fn outside_access(&self) -> Outside {
         self.outside.unwrap_or(Outside::of(self.profile))
     }
 
-    /// Whether commands run in a sandbox that keeps them inside the workspace. It is then the sandbox that
-    /// holds, not their text: the profile `workspace` asks about no command but those that rules ask
-    /// about.
+    /// Sets whether commands run in a sandbox that confines them to the workspace. If they do, the profile
+    /// `workspace` asks only about commands that rules ask about.
     #[must_use]
     pub fn confined(self, confined: bool) -> Self {
         Policy { confined, ..self }
     }
 
-    /// Decides on a call by all that it touches. `remembered` holds what somebody has allowed for the
-    /// whole session: it turns an ask into an allow, never a deny. Commands start in the first root.
+    /// Decides on a call by its accesses. `remembered` has the approvals of the session; they turn an ask
+    /// into an allow, never a deny. Commands start in the first root.
     pub fn decide(&self, accesses: &[Access], remembered: &SessionApprovals) -> Verdict {
         let directory = self.roots.first().cloned().unwrap_or_default();
         self.decide_from(&directory, accesses, remembered)
     }
 
-    /// The same, for commands that start in `directory`.
+    /// Decides like [`Policy::decide`], for commands that start in `directory`.
     pub fn decide_from(
         &self,
         directory: &Path,
         accesses: &[Access],
         remembered: &SessionApprovals,
     ) -> Verdict {
-        let around = self.around(directory);
-        let parts = accesses.iter().flat_map(|access| self.parts(access, &around));
+        let context = self.context(directory);
+        let parts = accesses.iter().flat_map(|access| self.parts(access, &context));
         strictest(parts, remembered).unwrap_or_else(|| {
             Part::harmless("touches-nothing", "the call touches nothing outside itself").verdict
         })
     }
 
-    /// What is decided on each command, file and variable of a script.
-    pub fn bases(
+    /// The decisions on each command, file and variable of a script.
+    pub fn decisions_by_part(
         &self,
         directory: &Path,
         script: &str,
         remembered: &SessionApprovals,
-    ) -> Vec<Basis> {
-        let parts = script::parts(self, script, &self.around(directory)).into_iter();
-        parts.map(|part| part.with_answers(remembered).basis()).collect()
+    ) -> Vec<PartDecision> {
+        let parts = script::parts(self, script, &self.context(directory)).into_iter();
+        parts.map(|part| part.with_approvals(remembered).into_decision()).collect()
     }
 
-    /// The rules that would decide so on all that a verdict asks about, from then on. Nothing, where rules
-    /// cannot: no rule allows what another one asks about, or what is not understood.
+    /// Proposes rules that would make `decision` permanent for everything that a verdict asks about. `None`
+    /// if rules cannot: no rule allows what another rule asks about, or an unparsed command.
     pub fn proposal(
         &self,
         directory: &Path,
@@ -182,130 +181,131 @@ impl Policy {
         decision: Decision,
     ) -> Option<Proposal> {
         let proposal = Proposal::new(&verdict.asks, accesses, decision)?;
-        let then = self.clone().with(&proposal);
-        let then = then.decide_from(directory, accesses, &SessionApprovals::new());
-        (then.decision == decision).then_some(proposal)
+        let policy = self.clone().with_proposal(&proposal);
+        let verdict = policy.decide_from(directory, accesses, &SessionApprovals::new());
+        (verdict.decision == decision).then_some(proposal)
     }
 
-    /// With rules that were proposed, and that a person has agreed to.
+    /// Adds proposed rules that a person has accepted.
     #[must_use]
-    pub fn with(self, agreed: &Proposal) -> Self {
-        match Rules::parse(&agreed.text()) {
-            Ok(rules) => Policy { rules: self.rules.and(rules), ..self },
+    pub fn with_proposal(self, accepted: &Proposal) -> Self {
+        match Rules::parse(&accepted.text()) {
+            Ok(rules) => Policy { rules: self.rules.merged_with(rules), ..self },
             Err(_) => self,
         }
     }
 
-    /// Whether a rule keeps a file back that a call did not name: one that it comes upon beneath a
-    /// directory, where nobody can be asked about each.
-    pub fn keeps_back(&self, path: &Path) -> bool {
-        let around = self.around(Path::new(""));
-        let outside = || self.rules.for_path(Kind::External, path, &around);
+    /// Whether a rule excludes a file that a call did not name but found beneath a directory. Approval is
+    /// not asked for each such file, so ask counts as deny.
+    pub fn excludes_from_results(&self, path: &Path) -> bool {
+        let context = self.context(Path::new(""));
+        let outside = || self.rules.for_path(Kind::External, path, &context);
         let outside = (!self.is_inside(path)).then(outside).flatten();
-        let rule = self.rules.for_path(Kind::Read, path, &around);
+        let rule = self.rules.for_path(Kind::Read, path, &context);
         rule.into_iter().chain(outside).any(|rule| rule.decision != Decision::Allow)
     }
 
-    /// Whether a rule denies files to be read, or to be written.
+    /// Whether any rule denies this effect on files.
     pub fn denies_files(&self, effect: Effect) -> bool {
         Kind::of_files(effect).is_some_and(|kind| self.rules.denials(kind).next().is_some())
     }
 
-    /// Whether a rule denies this file to be read, or to be written.
+    /// Whether a rule denies this effect on this file.
     pub fn denies_file(&self, effect: Effect, path: &Path) -> bool {
-        let around = self.around(Path::new(""));
-        let rule = Kind::of_files(effect).and_then(|kind| self.rules.for_path(kind, path, &around));
+        let context = self.context(Path::new(""));
+        let rule =
+            Kind::of_files(effect).and_then(|kind| self.rules.for_path(kind, path, &context));
         rule.is_some_and(|rule| rule.decision == Decision::Deny)
     }
 
-    /// The paths that rules deny to read by their name, wherever they lie.
+    /// The paths outside the workspace that rules deny to read, if a pattern names a single path.
     pub fn unreadable_outside(&self) -> Vec<PathBuf> {
         let denied = self.rules.denials(Kind::Read).flat_map(Rule::absolute_paths);
         denied.filter_map(|pattern| pattern.only_path(self.home.as_deref())).collect()
     }
 
-    /// Whether there are rules on files that are read at all.
+    /// Whether any rule applies to reading files.
     pub fn has_rules_on_reading(&self) -> bool {
         self.rules.has(Kind::Read) || self.rules.has(Kind::External)
     }
 
-    /// What is seen in a command that starts in `directory`.
-    pub fn understand(&self, directory: &Path, text: &str) -> CommandAnalysis {
-        understand(text, &self.around(directory))
+    /// Analyzes a command that starts in `directory`.
+    pub fn analyze_command(&self, directory: &Path, text: &str) -> CommandAnalysis {
+        analyze_command(text, &self.context(directory))
     }
 
-    fn around(&self, directory: &Path) -> Surroundings {
-        Surroundings {
+    fn context(&self, directory: &Path) -> ShellContext {
+        ShellContext {
             directory: directory.to_owned(),
             home: self.home.clone(),
             roots: self.roots.clone(),
         }
     }
 
-    fn parts(&self, access: &Access, around: &Surroundings) -> Vec<Part> {
+    fn parts(&self, access: &Access, context: &ShellContext) -> Vec<Part> {
         let part = match access {
             Access::Read(path) => {
-                let rule = self.rules.for_path(Kind::Read, path, around);
-                self.on_file(rule, Effect::Read, path, around)
+                let rule = self.rules.for_path(Kind::Read, path, context);
+                self.file_part(rule, Effect::Read, path, context)
             }
             Access::Write(path) => {
-                // To edit is to read, so what may not be read may not be edited; but who may read may
-                // not yet edit.
-                let read = self.rules.for_path(Kind::Read, path, around);
+                // Editing includes reading, so a rule against reading forbids editing too. A rule that allows
+                // reading does not allow editing.
+                let read = self.rules.for_path(Kind::Read, path, context);
                 let read = read.filter(|rule| rule.decision != Decision::Allow);
-                let edit = self.rules.for_path(Kind::Edit, path, around);
+                let edit = self.rules.for_path(Kind::Edit, path, context);
                 let strictest = edit.into_iter().chain(read).max_by_key(|rule| rule.decision);
-                self.on_file(strictest, Effect::Write, path, around)
+                self.file_part(strictest, Effect::Write, path, context)
             }
-            Access::WriteAny => self.by_profile(Effect::Write),
+            Access::WriteAny => self.profile_part(Effect::Write),
             Access::Reach(words) => {
                 let hosts = hosts_in([words.as_str()].into_iter());
                 let rule = hosts.iter().filter_map(|host| self.rules.for_host(host));
                 let rule = rule.max_by_key(|rule| rule.decision);
-                self.by_rule_or_profile(rule, Effect::Reach, None)
+                self.rule_or_profile_part(rule, Effect::Reach, None)
             }
-            Access::Command(text) => return script::parts(self, text, around),
+            Access::Command(text) => return script::parts(self, text, context),
         };
         vec![part]
     }
 
-    /// A file of the workspace, or one that lies outside.
-    fn on_file(
+    fn file_part(
         &self,
         rule: Option<&Rule>,
         effect: Effect,
         path: &Path,
-        around: &Surroundings,
+        context: &ShellContext,
     ) -> Part {
         if self.is_inside(path) {
-            return self.by_rule_or_profile(rule, effect, Some(path));
+            return self.rule_or_profile_part(rule, effect, Some(path));
         }
-        let outside = self.by_outside(effect, path);
-        let external = self.rules.for_path(Kind::External, path, around);
-        // Commands that are allowed to name a directory are still held by the sandbox; tools that write are not.
+        let outside = self.outside_part(effect, path);
+        let external = self.rules.for_path(Kind::External, path, context);
+        // Commands that may name a directory are still confined by the sandbox; file tools that write are not.
         let external =
             external.filter(|rule| effect == Effect::Read || rule.decision != Decision::Allow);
-        match (rule.into_iter().chain(external).max_by_key(|rule| rule.decision), &outside.asked) {
+        match (rule.into_iter().chain(external).max_by_key(|rule| rule.decision), &outside.scope) {
             (Some(rule), Some(asked)) if outside.verdict.decision != Decision::Deny => {
-                Part::by(rule, asked.clone())
+                Part::from_rule(rule, asked.clone())
             }
             _ => outside,
         }
     }
 
-    /// Whether a path does not lie outside the workspace.
+    /// Whether a path is inside the workspace or another allowed directory.
     pub fn is_inside(&self, path: &Path) -> bool {
         self.inside.is_empty() || self.inside.iter().any(|inside| path.starts_with(inside))
     }
 
-    /// What is said about a file outside that no rule is about.
-    fn by_outside(&self, effect: Effect, path: &Path) -> Part {
-        let (setting, shown) = (self.on_outside(), path.display());
+    /// The decision on a file outside that no rule matches.
+    fn outside_part(&self, effect: Effect, path: &Path) -> Part {
+        let (setting, shown) = (self.outside_access(), path.display());
         let decision = setting.decision(self.profile, effect);
-        let held: Vec<&Path> = self.roots.iter().chain(&self.home).map(PathBuf::as_path).collect();
-        let opened = match effect {
+        let homes_and_roots: Vec<&Path> =
+            self.roots.iter().chain(&self.home).map(PathBuf::as_path).collect();
+        let approved_path = match effect {
             Effect::Read => path.to_owned(),
-            _ => opened_by_writing(path, &held),
+            _ => write_approval_scope(path, &homes_and_roots),
         };
         let profile = self.profile;
         let why = match (decision, effect) {
@@ -316,7 +316,7 @@ impl Policy {
             (_, Effect::Read) => format!("{shown} is outside the workspace"),
             _ => format!(
                 "{shown} is outside the workspace; yes opens {} to file tools for this session",
-                opened.display()
+                approved_path.display()
             ),
         };
         let remedy = match (decision, effect) {
@@ -325,21 +325,27 @@ impl Policy {
             _ => format!("add --root {}", path.parent().unwrap_or(path).display()),
         };
         let rule = format!("outside:{}", effect.name());
-        Part::new(decision, &rule, &why, &remedy).asking(ApprovalScope::Outside(effect, opened))
+        Part::new(decision, &rule, &why, &remedy)
+            .with_scope(ApprovalScope::Outside(effect, approved_path))
     }
 
-    fn by_rule_or_profile(&self, rule: Option<&Rule>, effect: Effect, path: Option<&Path>) -> Part {
-        let profile = self.by_profile(effect);
+    fn rule_or_profile_part(
+        &self,
+        rule: Option<&Rule>,
+        effect: Effect,
+        path: Option<&Path>,
+    ) -> Part {
+        let profile = self.profile_part(effect);
         match rule {
             Some(rule) if profile.verdict.decision != Decision::Deny => {
                 let asked = path.map(|path| ApprovalScope::Path(effect, path.to_owned()));
-                Part::by(rule, asked.unwrap_or(ApprovalScope::Effect(effect)))
+                Part::from_rule(rule, asked.unwrap_or(ApprovalScope::Effect(effect)))
             }
             _ => profile,
         }
     }
 
-    fn by_profile(&self, effect: Effect) -> Part {
+    fn profile_part(&self, effect: Effect) -> Part {
         let profile = self.profile;
         if effect == Effect::Command && self.confined && profile == Profile::Workspace {
             let why = "it runs in the sandbox, which keeps it inside the workspace";
@@ -361,10 +367,10 @@ impl Policy {
         let rule = format!("profile:{profile}:{}", effect.name());
         let why = format!("the profile `{profile}` {does} {what}");
         Part::new(decision, &rule, &why, &self.remedy(decision, effect))
-            .asking(ApprovalScope::Effect(effect))
+            .with_scope(ApprovalScope::Effect(effect))
     }
 
-    /// What a profile says about an effect, where a sandbox confines commands too.
+    /// The decision of a profile on an effect, with or without a sandbox.
     fn decision_in(&self, profile: Profile, effect: Effect) -> Decision {
         match (profile, effect) {
             (Profile::Workspace, Effect::Command) if self.confined => Decision::Allow,
@@ -372,8 +378,8 @@ impl Policy {
         }
     }
 
-    /// The narrowest change of the settings that allows an effect. The profile `open` is none: it removes
-    /// every limit.
+    /// The smallest change of the settings that allows an effect. The profile `open` is never suggested,
+    /// because it removes every limit.
     fn remedy(&self, decision: Decision, effect: Effect) -> String {
         if decision == Decision::Allow {
             return String::new();
@@ -397,19 +403,19 @@ impl Policy {
     }
 }
 
-/// What is decided on one thing that a call touches.
+/// The decision on one access, or on one part of a script.
 struct Part {
     verdict: Verdict,
-    /// What an answer would be remembered for.
-    asked: Option<ApprovalScope>,
-    /// The part of a script that it is decided on.
+    /// The scope that an approval would cover.
+    scope: Option<ApprovalScope>,
+    /// The part of the script, for display.
     about: String,
-    /// Whether it is allowed because it changes nothing, and so says nothing about the rest of the call.
+    /// Whether it is allowed only because it changes nothing. It then does not explain the decision on the call.
     is_harmless: bool,
 }
 
 impl Part {
-    /// What changes nothing is allowed in every profile.
+    /// A part that changes nothing. Every profile allows it.
     fn harmless(rule: &str, why: &str) -> Part {
         Part { is_harmless: true, ..Part::new(Decision::Allow, rule, why, "") }
     }
@@ -417,21 +423,22 @@ impl Part {
     fn new(decision: Decision, rule: &str, why: &str, remedy: &str) -> Part {
         let (rule, why, remedy) = (rule.to_owned(), why.to_owned(), remedy.to_owned());
         let (asks, looks_broken) = (SessionApprovals::new(), false);
-        let verdict = Verdict { decision, rule, why, remedy, asks, looks_broken };
-        Part { verdict, asked: None, about: String::new(), is_harmless: false }
+        let verdict =
+            Verdict { decision, rule, why, remedy, asks, looks_like_syntax_error: looks_broken };
+        Part { verdict, scope: None, about: String::new(), is_harmless: false }
     }
 
-    fn asking(self, asked: ApprovalScope) -> Part {
-        Part { asked: Some(asked), ..self }
+    fn with_scope(self, asked: ApprovalScope) -> Part {
+        Part { scope: Some(asked), ..self }
     }
 
     fn about(self, about: String) -> Part {
         Part { about, ..self }
     }
 
-    /// With what was answered before: it turns an ask into an allow.
-    fn with_answers(mut self, remembered: &SessionApprovals) -> Part {
-        let asked = self.asked.as_ref().filter(|asked| asked.is_covered_by(remembered));
+    /// Turns an ask that an earlier approval covers into an allow.
+    fn with_approvals(mut self, remembered: &SessionApprovals) -> Part {
+        let asked = self.scope.as_ref().filter(|asked| asked.is_covered_by(remembered));
         let Some(asked) = asked.filter(|_| self.verdict.decision == Decision::Ask) else {
             return self;
         };
@@ -445,17 +452,17 @@ impl Part {
         self
     }
 
-    fn basis(self) -> Basis {
+    fn into_decision(self) -> PartDecision {
         let Verdict { decision, rule, why, .. } = self.verdict;
-        Basis { about: self.about, decision, rule, why }
+        PartDecision { subject: self.about, decision, rule, why }
     }
 
-    /// How much it says about the call as a whole.
+    /// The rank of this part when one part explains the whole call.
     fn weight(&self) -> (Decision, bool) {
         (self.verdict.decision, !self.is_harmless)
     }
 
-    fn by(rule: &Rule, asked: ApprovalScope) -> Part {
+    fn from_rule(rule: &Rule, asked: ApprovalScope) -> Part {
         let why = match (rule.why.as_str(), rule.decision) {
             ("", Decision::Allow) => "a rule of yours allows it",
             ("", Decision::Ask) => "a rule of yours asks about it",
@@ -466,26 +473,26 @@ impl Part {
             Decision::Allow => String::new(),
             Decision::Ask | Decision::Deny => format!("change {} in rules.toml", rule.name),
         };
-        Part::new(rule.decision, &rule.name, why, &remedy).asking(asked)
+        Part::new(rule.decision, &rule.name, why, &remedy).with_scope(asked)
     }
 }
 
-/// The first of the strictest parts, with everything that is asked about besides.
+/// The first of the strictest parts, with the approval scopes of all parts.
 fn strictest(parts: impl Iterator<Item = Part>, remembered: &SessionApprovals) -> Option<Verdict> {
     let mut strictest: Option<Part> = None;
     let mut asks = SessionApprovals::new();
     let mut looks_broken = false;
     for part in parts {
-        let mut part = part.with_answers(remembered);
-        looks_broken |= part.verdict.looks_broken;
+        let mut part = part.with_approvals(remembered);
+        looks_broken |= part.verdict.looks_like_syntax_error;
         if part.verdict.decision == Decision::Ask {
-            asks.extend(part.asked.take());
+            asks.extend(part.scope.take());
         }
         if strictest.as_ref().is_none_or(|before| before.weight() < part.weight()) {
             strictest = Some(part);
         }
     }
-    strictest.map(|part| Verdict { asks, looks_broken, ..part.verdict })
+    strictest.map(|part| Verdict { asks, looks_like_syntax_error: looks_broken, ..part.verdict })
 }
 
 #[cfg(test)]
@@ -497,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn each_profile_decides_as_its_row_of_the_table_says() {
+    fn each_profile_decides_by_effect() {
         use Decision::{Allow, Ask, Deny};
         let table = [
             (Profile::ReadOnly, [Allow, Deny, Deny, Deny]),
@@ -525,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn a_remembered_answer_turns_ask_into_allow_but_not_deny() {
+    fn a_session_approval_turns_ask_into_allow_but_not_deny() {
         let remembered = SessionApprovals::from([ApprovalScope::Effect(Effect::Write)]);
         let write = [Access::Write("a".into())];
         let verdict = |profile| Policy::new(profile).decide(&write, &remembered).decision;
@@ -534,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_rule_and_what_would_allow_it() {
+    fn a_refusal_names_the_rule_and_the_remedy() {
         let verdict = Policy::new(Profile::ReadOnly)
             .decide(&[Access::Write("a".into())], &SessionApprovals::new());
         assert_eq!(verdict.rule, "profile:read-only:write");
@@ -542,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn no_remedy_is_to_remove_every_limit() {
+    fn no_remedy_suggests_the_open_profile() {
         for profile in [Profile::ReadOnly, Profile::Cautious, Profile::Workspace] {
             for confined in [false, true] {
                 for access in [

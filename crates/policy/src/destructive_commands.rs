@@ -1,48 +1,44 @@
-//! Commands that nobody means: they take the machine with them.
+//! Destructive commands: commands that damage the system and are never intended.
 //!
-//! Decided on what was understood of a command, even where that is not all of it. Found here, a command
-//! is refused in every profile but `open`. What is not found is not thereby harmless.
+//! The check uses the parsed part of a command, even if other parts are unparsed. A command found here is
+//! refused in every profile except `open`. Other commands are not necessarily harmless.
 
 use std::path::{Path, PathBuf};
 
-use crate::command::{Command, CommandAnalysis, Surroundings, Touched, Word};
-use crate::name_pattern::name_fits;
+use crate::command::{Command, CommandAnalysis, RedirectedFile, ShellContext, Word};
+use crate::name_pattern::name_matches;
 
-/// Something that must not happen.
+/// A destructive part of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Danger {
-    /// The part of the command that does it.
+    /// The destructive part of the command.
     pub what: String,
-    /// What it would do.
+    /// Its effect.
     pub why: String,
 }
 
-/// Looks for the worst. The first that is found is told.
-pub fn danger(understood: &CommandAnalysis, around: &Surroundings) -> Option<Danger> {
-    if let Some(name) = understood.bombs.first() {
+/// Finds the first destructive part of a command. `None` if there is none.
+pub fn find_danger(analysis: &CommandAnalysis, context: &ShellContext) -> Option<Danger> {
+    if let Some(name) = analysis.fork_bombs.first() {
         let why = "it starts itself again and again until the machine stops (a fork bomb)";
         return Some(Danger { what: format!("{name}()"), why: why.to_owned() });
     }
-    let redirected = |write: &Touched| {
-        let device = is_device(&write.word, write.directory.as_deref())?;
+    let redirected = |write: &RedirectedFile| {
+        let device = device_path(&write.word, write.directory.as_deref())?;
         Some(Danger {
             what: format!("> {device}"),
             why: format!("it overwrites the device {device}"),
         })
     };
     let acted = |command: &Command| {
-        let why = danger_of(command, around)?;
+        let why = danger_of(command, context)?;
         Some(Danger { what: command.shown().join(" "), why })
     };
-    understood
-        .writes
-        .iter()
-        .find_map(redirected)
-        .or_else(|| understood.commands.iter().find_map(acted))
+    analysis.writes.iter().find_map(redirected).or_else(|| analysis.commands.iter().find_map(acted))
 }
 
-/// Directories without which a system is none. Not /tmp, which is there to be emptied.
-const SYSTEM: &[&str] = &[
+/// Essential system directories. Not /tmp, whose content is disposable.
+const SYSTEM_DIRECTORIES: &[&str] = &[
     "/bin",
     "/boot",
     "/dev",
@@ -67,17 +63,17 @@ const SYSTEM: &[&str] = &[
     "/Volumes",
 ];
 
-/// Devices behind which there are disks or the memory.
+/// Devices that give access to disks or memory.
 const DEVICES: &[&str] = &[
     "sd*", "hd*", "vd*", "xvd*", "nvme*", "mmcblk*", "disk*", "rdisk*", "mapper", "dm-*", "md*",
     "loop*", "ram*", "zram*", "sr*", "nbd*", "mem", "kmem", "port",
 ];
 
-fn danger_of(command: &Command, around: &Surroundings) -> Option<String> {
+fn danger_of(command: &Command, context: &ShellContext) -> Option<String> {
     let program = command.program()?;
     let arguments = Arguments::of(command);
     let directory = command.directory.as_deref();
-    let precious = |word: &&Word| precious(word, directory, around);
+    let precious = |word: &&Word| essential_directory(word, directory, context);
     match program {
         "rm" if arguments.has('r', "recursive") || arguments.has('R', "recursive") => {
             if arguments.options.contains(&"--no-preserve-root") {
@@ -87,11 +83,12 @@ fn danger_of(command: &Command, around: &Surroundings) -> Option<String> {
             Some(format!("it deletes {place} with all that is in it"))
         }
         "chmod" | "chown" | "chgrp" if arguments.has('R', "recursive") => {
-            // In the workspace itself it is a day's work.
-            let system = Surroundings { roots: Vec::new(), ..around.clone() };
+            // It is ordinary in the workspace.
+            let system = ShellContext { roots: Vec::new(), ..context.clone() };
             let changed = arguments.operands.iter().skip(1);
-            let place =
-                changed.filter_map(|word| self::precious(word, directory, &system)).next()?;
+            let place = changed
+                .filter_map(|word| self::essential_directory(word, directory, &system))
+                .next()?;
             Some(format!("it changes who may use {place}, with all that is in it"))
         }
         "mv" => {
@@ -108,13 +105,13 @@ fn danger_of(command: &Command, around: &Surroundings) -> Option<String> {
         }
         _ => {
             let written = written_by(program, command, &arguments);
-            let device = written.iter().find_map(|word| is_device(word, directory))?;
+            let device = written.iter().find_map(|word| device_path(word, directory))?;
             Some(format!("it overwrites the device {device}"))
         }
     }
 }
 
-/// `find / -delete`, if nothing narrows down what is found.
+/// The effect of `find / -delete` without a test that restricts the files.
 fn deleted_by_find(
     command: &Command,
     precious: &dyn Fn(&&Word) -> Option<String>,
@@ -134,11 +131,11 @@ fn deleted_by_find(
 }
 
 fn is_formatter(program: &str) -> bool {
-    name_fits("mkfs*", program)
+    name_matches("mkfs*", program)
         || matches!(program, "mke2fs" | "mkswap" | "wipefs" | "blkdiscard" | "newfs")
 }
 
-/// What a command writes, besides what redirections do.
+/// The files that a command writes, not counting redirections.
 fn written_by<'a>(program: &str, command: &'a Command, arguments: &Arguments<'a>) -> Vec<Word> {
     match program {
         "dd" => {
@@ -155,12 +152,16 @@ fn written_by<'a>(program: &str, command: &'a Command, arguments: &Arguments<'a>
     }
 }
 
-/// The place that must stay, if a word means one: a root, a home, or what they or the system lie in.
-fn precious(word: &Word, directory: Option<&Path>, around: &Surroundings) -> Option<String> {
-    let kept: Vec<&PathBuf> = around.roots.iter().chain(&around.home).collect();
+/// The essential directory that a word names: a system directory, a root, a home, or a parent of one.
+fn essential_directory(
+    word: &Word,
+    directory: Option<&Path>,
+    context: &ShellContext,
+) -> Option<String> {
+    let kept: Vec<&PathBuf> = context.roots.iter().chain(&context.home).collect();
     let is_precious = |path: &Path| {
         path == Path::new("/")
-            || SYSTEM.iter().any(|system| path == Path::new(system))
+            || SYSTEM_DIRECTORIES.iter().any(|system| path == Path::new(system))
             || kept.iter().any(|kept| kept.starts_with(path))
     };
     for path in word.paths(directory)? {
@@ -172,18 +173,18 @@ fn precious(word: &Word, directory: Option<&Path>, around: &Surroundings) -> Opt
         if !word.glob {
             continue;
         }
-        // Everything in the system, or in the home; of the workspace, only what would take the root itself.
-        let in_system =
-            parent == Path::new("/") || SYSTEM.iter().any(|one| parent == Path::new(one));
-        let in_home = around.home.as_deref() == Some(parent);
+        // Everything in a system directory or the home; in the workspace, only a pattern that matches the root itself.
+        let in_system = parent == Path::new("/")
+            || SYSTEM_DIRECTORIES.iter().any(|one| parent == Path::new(one));
+        let in_home = context.home.as_deref() == Some(parent);
         if takes_all && (in_system || in_home) {
             return Some(format!("everything in {}", parent.display()));
         }
         let child = |kept: &&PathBuf| {
             let next = kept.strip_prefix(parent).ok()?.iter().next()?.to_str()?.to_owned();
-            name_fits(name, &next).then(|| parent.join(next))
+            name_matches(name, &next).then(|| parent.join(next))
         };
-        let system = SYSTEM.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let system = SYSTEM_DIRECTORIES.iter().map(PathBuf::from).collect::<Vec<_>>();
         if let Some(found) = kept.iter().copied().chain(&system).find_map(|kept| child(&kept)) {
             return Some(found.display().to_string());
         }
@@ -191,17 +192,17 @@ fn precious(word: &Word, directory: Option<&Path>, around: &Surroundings) -> Opt
     None
 }
 
-/// The device that a word means.
-fn is_device(word: &Word, directory: Option<&Path>) -> Option<String> {
+/// The device that a word names, for display.
+fn device_path(word: &Word, directory: Option<&Path>) -> Option<String> {
     let found = word.paths(directory)?.into_iter().find(|path| {
         let name = path.strip_prefix("/dev").ok().and_then(|rest| rest.iter().next());
         let name = name.and_then(|name| name.to_str()).unwrap_or_default();
-        DEVICES.iter().any(|device| name_fits(device, name))
+        DEVICES.iter().any(|device| name_matches(device, name))
     });
     found.map(|path| path.display().to_string())
 }
 
-/// Arguments as most programs take them: options anywhere, until `--`.
+/// Arguments in the usual convention: options at any position before `--`.
 struct Arguments<'a> {
     options: Vec<&'a str>,
     operands: Vec<&'a Word>,
@@ -223,7 +224,7 @@ impl<'a> Arguments<'a> {
         arguments
     }
 
-    /// Whether an option is given, by its letter among others, or by its long name cut anywhere.
+    /// Whether an option is present, as a letter among others or as a possibly abbreviated long name.
     fn has(&self, letter: char, long: &str) -> bool {
         self.options.iter().any(|option| match option.strip_prefix("--") {
             Some(given) => !given.is_empty() && long.starts_with(given),

@@ -1,25 +1,26 @@
-//! Which programs git runs when a rebase or a series of cherry-picks goes on that has stopped.
+//! The programs that git runs when a stopped rebase or cherry-pick continues.
 //!
-//! Git keeps what it does next in files of the repository. A command that writes them decides what
-//! `git rebase --continue` runs, whoever calls that.
+//! Git stores the remaining steps in files of the repository. A command that writes these files decides
+//! what `git rebase --continue` runs, also when the user calls it.
 
 use crate::git_config::parse;
 
-/// A file in which git keeps what it does next.
+/// A file that stores the remaining steps of a git operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SequenceFile {
-    /// `rebase-merge/git-rebase-todo`: a list of steps, of which `exec` runs a command.
+    /// `rebase-merge/git-rebase-todo`: the list of steps. An `exec` step runs a command.
     Todo,
-    /// `rebase-merge/strategy`: the name of a merge strategy. Git runs `git-merge-NAME`, also by a path.
+    /// `rebase-merge/strategy`: the name of a merge strategy. Git runs `git-merge-NAME`; NAME may be a path.
     Strategy,
-    /// `sequencer/opts`: a configuration that may name a strategy.
+    /// `sequencer/opts`: a configuration that can name a strategy.
     Options,
 }
 
-/// The strategies that git has itself.
+/// Git's built-in strategies.
 const STRATEGIES: [&[u8]; 6] = [b"octopus", b"ort", b"ours", b"recursive", b"resolve", b"subtree"];
 
-/// The programs that a file has git run, each as a line for people. Two programs never have the same line.
+/// The programs that git runs because of a file, one line for display each. Different programs have
+/// different lines.
 pub fn programs(file: SequenceFile, text: &[u8]) -> Vec<String> {
     match file {
         SequenceFile::Todo => {
@@ -33,19 +34,19 @@ pub fn programs(file: SequenceFile, text: &[u8]) -> Vec<String> {
                 let values = strategies.map(|variable| variable.value.as_deref().unwrap_or(b""));
                 values.filter_map(strategy).collect()
             }
-            // Git parses options as any configuration, and so refuses them as well.
+            // Git parses this file as a configuration and rejects it too.
             Err(error) => vec![error.to_string()],
         },
     }
 }
 
-/// Whether a line runs a command: git knows the step by its name and by one letter.
+/// Whether a line runs a command. Git accepts the full name of the step and its one-letter form.
 fn is_exec(line: &[u8]) -> bool {
     let step = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
     step == b"exec" || step == b"x"
 }
 
-/// A strategy that is not git's own.
+/// A description of a strategy that is not built in; `None` for a built-in one.
 fn strategy(name: &[u8]) -> Option<String> {
     let is_own = name.is_empty() || STRATEGIES.contains(&name);
     (!is_own).then(|| format!("strategy {}", name.escape_ascii()))
@@ -56,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_that_run_a_command_are_found_in_every_spelling() {
+    fn finds_exec_steps_in_every_spelling() {
         let text = b"pick 1234 x\nexec make\n \t x  ls\nx\ttab\nexec\r\n# exec not\nexecute\nfixup 1\n\nx a\xff";
         let found = programs(SequenceFile::Todo, text);
         assert_eq!(found, ["exec make", "x  ls", "x\\ttab", "exec", "x a\\xff"]);
@@ -64,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_strategies_of_git_are_harmless() {
+    fn only_builtin_strategies_run_no_program() {
         let of_file = |text: &[u8]| programs(SequenceFile::Strategy, text);
         assert_eq!(of_file(b"ort\n"), Vec::<String>::new());
         assert_eq!(of_file(b""), Vec::<String>::new());

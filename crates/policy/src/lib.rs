@@ -1,8 +1,7 @@
-//! Whether a call may do what it says it will do.
+//! Decides whether a call may do what it declares.
 //!
-//! Values in, a decision out: no I/O, no clock, no state, so that the same question has the same
-//! answer in a test, in `policy explain` and in a call. Who is asked, and what the answer was, is
-//! the business of the trunk.
+//! The crate is pure: no I/O, no clock, no state. The same input gives the same decision in a test, in
+//! `policy explain` and in a call. The core crate asks for approvals and remembers them.
 
 mod access;
 mod approval_scope;
@@ -23,12 +22,12 @@ mod runs_later;
 pub use access::{Access, Effect};
 pub use approval_scope::{ApprovalScope, SessionApprovals};
 pub use command::{
-    Assignment, Command, CommandAnalysis, Role, Surroundings, Touched, Trouble, WhyNot, Word,
-    understand,
+    Assignment, Command, CommandAnalysis, RedirectedFile, Role, ShellContext, Unparsed,
+    UnparsedKind, Word, analyze_command,
 };
-pub use decide::{Basis, Decision, Policy, Verdict};
-pub use destructive_commands::{Danger, danger};
-pub use name_pattern::name_fits;
+pub use decide::{Decision, PartDecision, Policy, Verdict};
+pub use destructive_commands::{Danger, find_danger};
+pub use name_pattern::name_matches;
 pub use outside_access::{Outside, UnknownOutside};
 pub use profile::{Profile, UnknownProfile};
 pub use protected_names::Protection;

@@ -1,8 +1,8 @@
-//! Patterns of one name: `*` for any letters, `?` for one.
+//! Patterns for one path component: `*` matches any characters, `?` matches one.
 
-/// Whether a name fits a pattern, as bytes. Only the last `*` is ever tried again, so that the time is
-/// the product of the two lengths at most.
-pub fn name_fits(pattern: &str, name: &str) -> bool {
+/// Whether a name matches a pattern, compared as bytes. Backtracks only to the last `*`, so the time is
+/// at most proportional to the product of both lengths.
+pub fn name_matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut p, mut n, mut star) = (0, 0, None);
     while n < name.len() {
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_and_question_marks_stand_for_letters() {
+    fn stars_and_question_marks_match_characters() {
         for (pattern, name, expected) in [
             ("*", "x", true),
             ("*", "", true),
@@ -45,8 +45,11 @@ mod tests {
             ("", "", true),
             ("", "a", false),
         ] {
-            assert_eq!(name_fits(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(name_matches(pattern, name), expected, "{pattern} {name}");
         }
-        assert!(!name_fits("*a*a*a*a*a*a*a*a*b", &"a".repeat(2_000)), "and in no long time");
+        assert!(
+            !name_matches("*a*a*a*a*a*a*a*a*b", &"a".repeat(2_000)),
+            "without exponential backtracking"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What file tools may do outside the workspace.
+//! Access of file tools to paths outside the workspace.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,22 +8,22 @@ use crate::access::Effect;
 use crate::decide::Decision;
 use crate::profile::Profile;
 
-/// What file tools may read outside the workspace. Writing there is never allowed by this alone.
+/// Whether file tools may read outside the workspace. It never allows writing by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outside {
-    /// What commands may read.
+    /// File tools may read the same paths as commands.
     Read,
-    /// The same, after a question.
+    /// File tools may read the same paths as commands after approval.
     Ask,
-    /// Nothing.
+    /// File tools may not read outside.
     Deny,
 }
 
 impl Outside {
-    /// All of them, the loosest first.
+    /// All settings, the most permissive first.
     pub const ALL: [Outside; 3] = [Outside::Read, Outside::Ask, Outside::Deny];
 
-    /// What holds in a profile if nothing else is said.
+    /// The default of a profile.
     pub fn of(profile: Profile) -> Outside {
         match profile {
             Profile::Workspace | Profile::Open => Outside::Read,
@@ -32,7 +32,7 @@ impl Outside {
         }
     }
 
-    /// Its name in flags and configuration.
+    /// The name in flags and configuration.
     pub fn name(self) -> &'static str {
         match self {
             Outside::Read => "read",
@@ -41,7 +41,7 @@ impl Outside {
         }
     }
 
-    /// What it says about an effect on a file outside, in a profile.
+    /// The decision on an effect on a file outside the workspace.
     pub(crate) fn decision(self, profile: Profile, effect: Effect) -> Decision {
         let reading = match self {
             Outside::Read => profile.decision(Effect::Read),
@@ -60,14 +60,14 @@ impl Outside {
     }
 }
 
-/// What a yes to writing a file opens: its directory, or the file alone where the directory holds more than
-/// was meant, such as a home, a root or all of `/etc`.
-pub(crate) fn opened_by_writing(path: &Path, held: &[&Path]) -> PathBuf {
-    /// `/`, and a directory directly in it.
+/// The path that an approval to write a file covers: its directory, or the file alone if the directory is
+/// too wide, such as a home, a parent of a root, or `/etc`.
+pub(crate) fn write_approval_scope(path: &Path, homes_and_roots: &[&Path]) -> PathBuf {
+    /// The number of components of `/` and of a directory directly below it.
     const WIDE: usize = 2;
     let directory = path.parent().unwrap_or(path);
     let is_wide = directory.components().count() <= WIDE
-        || held.iter().any(|held| held.starts_with(directory));
+        || homes_and_roots.iter().any(|inner| inner.starts_with(directory));
     if is_wide { path.to_owned() } else { directory.to_owned() }
 }
 
@@ -77,7 +77,7 @@ impl fmt::Display for Outside {
     }
 }
 
-/// A word that is no such setting.
+/// The error for an unknown value of the setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownOutside(String);
 
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writing_outside_is_never_easier_than_reading_there() {
+    fn writing_outside_needs_at_least_the_permission_to_read() {
         for profile in Profile::ALL {
             for outside in Outside::ALL {
                 let [read, write] =
@@ -111,18 +111,18 @@ mod tests {
                 assert!(read <= write, "{profile} {outside}");
             }
         }
-        let usual = |profile, effect| Outside::of(profile).decision(profile, effect);
-        assert_eq!(usual(Profile::Workspace, Effect::Read), Decision::Allow);
-        assert_eq!(usual(Profile::Workspace, Effect::Write), Decision::Ask);
-        assert_eq!(usual(Profile::Cautious, Effect::Read), Decision::Ask);
-        assert_eq!(usual(Profile::ReadOnly, Effect::Read), Decision::Deny);
-        assert_eq!(usual(Profile::Open, Effect::Write), Decision::Allow);
+        let default_decision = |profile, effect| Outside::of(profile).decision(profile, effect);
+        assert_eq!(default_decision(Profile::Workspace, Effect::Read), Decision::Allow);
+        assert_eq!(default_decision(Profile::Workspace, Effect::Write), Decision::Ask);
+        assert_eq!(default_decision(Profile::Cautious, Effect::Read), Decision::Ask);
+        assert_eq!(default_decision(Profile::ReadOnly, Effect::Read), Decision::Deny);
+        assert_eq!(default_decision(Profile::Open, Effect::Write), Decision::Allow);
     }
 
     #[test]
-    fn a_yes_opens_a_directory_and_no_home() {
-        let held = [Path::new("/home/me"), Path::new("/work/ws")];
-        for (path, opened) in [
+    fn a_write_approval_covers_the_directory_unless_it_is_too_wide() {
+        let homes_and_roots = [Path::new("/home/me"), Path::new("/work/ws")];
+        for (path, expected) in [
             ("/srv/site/a.html", "/srv/site"),
             ("/home/me/notes/a.txt", "/home/me/notes"),
             ("/home/me/.bashrc", "/home/me/.bashrc"),
@@ -131,7 +131,11 @@ mod tests {
             ("/etc/hosts", "/etc/hosts"),
             ("/x", "/x"),
         ] {
-            assert_eq!(opened_by_writing(Path::new(path), &held), Path::new(opened), "{path}");
+            assert_eq!(
+                write_approval_scope(Path::new(path), &homes_and_roots),
+                Path::new(expected),
+                "{path}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The four attitudes an operator can choose from.
+//! The four profiles that an operator can choose.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,26 +6,26 @@ use std::str::FromStr;
 use crate::access::Effect;
 use crate::decide::Decision;
 
-/// How much may happen without a question.
+/// How much is allowed without approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
-    /// Nothing changes; nothing outside is touched.
+    /// Allows no changes and no access outside the workspace.
     ReadOnly,
-    /// Everything is asked about once and remembered for the session.
+    /// Asks about everything once and remembers the approval for the session.
     Cautious,
-    /// Work inside the workspace goes on without a question; what reaches out is asked about.
+    /// Allows work inside the workspace and asks before acting outside.
     #[default]
     Workspace,
-    /// Nothing is asked.
+    /// Allows everything without approval.
     Open,
 }
 
 impl Profile {
-    /// All of them, the strictest first.
+    /// All profiles, the strictest first.
     pub const ALL: [Profile; 4] =
         [Profile::ReadOnly, Profile::Cautious, Profile::Workspace, Profile::Open];
 
-    /// Its name in flags and configuration.
+    /// The name in flags and configuration.
     pub fn name(self) -> &'static str {
         match self {
             Profile::ReadOnly => "read-only",
@@ -35,7 +35,7 @@ impl Profile {
         }
     }
 
-    /// What it says about an effect.
+    /// The decision of this profile on an effect.
     pub(crate) fn decision(self, effect: Effect) -> Decision {
         match (self, effect) {
             (Profile::Open, _) => Decision::Allow,
@@ -54,7 +54,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// A word that is no profile.
+/// The error for an unknown profile name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownProfile(String);
 

@@ -1,39 +1,38 @@
-//! Files that make programs run code: written only if the operator says so.
+//! Protected files: files that make other programs run code. Tools write them only if the operator allows it.
 //!
-//! A hook in `.git`, a task of an editor, the configuration of an agent: whoever writes them runs a
-//! program sooner or later, outside any sandbox and in the user's name.
+//! Examples are a hook in `.git`, an editor task and the configuration of an agent. Writing one of them
+//! runs a program sooner or later, outside any sandbox and as the user.
 
 use std::path::{Path, PathBuf};
 
-use crate::name_pattern::name_fits;
+use crate::name_pattern::name_matches;
 
-/// Which files are not written by tools.
+/// The protected file patterns and their exceptions.
 #[derive(Debug, Clone)]
 pub struct Protection {
     protected: Vec<Pattern>,
-    /// As many of them, from the first on, only make programs run code: nothing runs because such a file is gone.
-    removable: usize,
+    /// The number of leading patterns whose files may be removed: removing such a file runs nothing.
+    removable_count: usize,
     allowed: Vec<Pattern>,
 }
 
-/// What is protected unless the operator says otherwise, at every depth.
+/// Patterns that are protected by default, at every depth.
 ///
-/// A name is here if a program runs what the file says because a directory is entered, opened, committed
-/// or debugged, and agents seldom have a reason to write it. Files of a build are not here
-/// (`package.json`, `Makefile`, `build.rs`, `.npmrc`, `.yarnrc.yml`, `rust-toolchain.toml`,
-/// `.tool-versions`): agents edit them every day, and whoever builds a project runs its code anyway.
-/// `.pre-commit-config.yaml` changes with each update of a hook, and a checkout that brings it would fail.
-/// Configuration that a shell or an editor has in the home directory only (`.bashrc`, `.vimrc`) is not
-/// here either: in a workspace it is a file like others.
-const USUAL: &[&str] = &[
-    // Repositories: hooks, and configuration that names programs. Projects have `.gitconfig` included.
+/// A name is listed if a program runs the file's content when a directory is entered, opened, committed
+/// or debugged, and agents seldom need to write it. Build files are not listed (`package.json`,
+/// `Makefile`, `build.rs`, `.npmrc`, `.yarnrc.yml`, `rust-toolchain.toml`, `.tool-versions`): agents edit
+/// them every day, and building a project runs its code anyway. `.pre-commit-config.yaml` is not listed
+/// because it changes with each hook update, and a checkout that contains it would fail. Configuration
+/// that programs read only from the home directory (`.bashrc`, `.vimrc`) is an ordinary file in a workspace.
+const DEFAULT_PATTERNS: &[&str] = &[
+    // Repositories: hooks, and configuration that names programs. Some projects include `.gitconfig`.
     ".git",
     ".hg",
     ".svn",
     ".jj",
     ".bzr",
     ".gitconfig",
-    // Hooks that a tool has installed in the repository. They run at each commit.
+    // Hooks installed by a tool. They run at each commit.
     ".husky",
     ".githooks",
     ".lefthook",
@@ -45,7 +44,7 @@ const USUAL: &[&str] = &[
     ".lefthook*.yaml",
     ".lefthook*.toml",
     ".lefthook*.json",
-    // Tasks and language servers of editors.
+    // Editor tasks and language servers.
     ".vscode/tasks.json",
     ".vscode/settings.json",
     ".vscode/launch.json",
@@ -69,7 +68,7 @@ const USUAL: &[&str] = &[
     ".dir-locals*.el",
     ".devcontainer",
     ".devcontainer.json",
-    // Run when a directory is entered. mise trusts a file by its path, so a change is not asked about.
+    // Run when a directory is entered. mise trusts a file by its path, so it does not ask about a change.
     ".envrc",
     ".autoenv*",
     ".mise",
@@ -85,8 +84,7 @@ const USUAL: &[&str] = &[
     ".ocamlinit",
     ".octaverc",
     ".Rprofile",
-    // They name compilers, linkers and agents of a virtual machine, for editors as well, and are seldom
-    // written.
+    // They name compilers, linkers and JVM agents, also for editors, and are seldom written.
     ".cargo/config",
     ".cargo/config.toml",
     ".mvn/jvm.config",
@@ -94,9 +92,9 @@ const USUAL: &[&str] = &[
     ".mvn/extensions.xml",
 ];
 
-/// Hooks, servers and commands of agents. They also say what an agent may not do, so that removing one can give it more
-/// power.
-const OF_AGENTS: &[&str] = &[
+/// Hooks, servers and commands of agents. These files also restrict agents, so removing one can give an agent
+/// more power.
+const AGENT_PATTERNS: &[&str] = &[
     ".mcp.json",
     ".claude",
     ".codex",
@@ -125,9 +123,9 @@ impl Default for Protection {
         let parsed = |patterns: &[&str]| -> Vec<Pattern> {
             patterns.iter().filter_map(|pattern| Pattern::parse(pattern).ok()).collect()
         };
-        let (usual, of_agents) = (parsed(USUAL), parsed(OF_AGENTS));
+        let (usual, of_agents) = (parsed(DEFAULT_PATTERNS), parsed(AGENT_PATTERNS));
         Protection {
-            removable: usual.len(),
+            removable_count: usual.len(),
             protected: [usual, of_agents].concat(),
             allowed: Vec::new(),
         }
@@ -135,63 +133,63 @@ impl Default for Protection {
 }
 
 impl Protection {
-    /// Protects what a pattern names, too: names of a path separated by `/`, `*` and `?` for letters of
-    /// one name. It holds at every depth and for all that is beneath.
+    /// Adds a protected pattern: path components separated by `/`, in which `*` and `?` match characters.
+    /// It matches at every depth and covers everything beneath. Fails if a component is empty or `..`.
     pub fn protect(mut self, pattern: &str) -> Result<Self, String> {
         self.protected.push(Pattern::parse(pattern)?);
         Ok(self)
     }
 
-    /// Lets what a pattern names be written, although it is protected.
+    /// Adds an exception: paths that match this pattern may be written. Fails like [`Protection::protect`].
     pub fn allow(mut self, pattern: &str) -> Result<Self, String> {
         self.allowed.push(Pattern::parse(pattern)?);
         Ok(self)
     }
 
-    /// Whether the operator lets a path be written, whatever protects it.
+    /// Whether an exception matches a path.
     pub fn allows(&self, path: &Path) -> bool {
-        let names = folded_names(path);
+        let names = normalized_names(path);
         self.allowed.iter().any(|pattern| pattern.matches(&names))
     }
 
-    /// The paths that would be protected beneath a path, given from there. The last names of the path are the
-    /// first of a pattern, and this is the rest of it, which may have `*` and `?`.
+    /// The protected paths beneath a directory, relative to it. For each pattern whose first components match the
+    /// last ones of `path`, returns the rest of the pattern, which may contain `*` and `?`.
     pub fn protected_beneath(&self, path: &Path) -> Vec<PathBuf> {
-        let names = folded_names(path);
-        let mut rests = Vec::new();
+        let names = normalized_names(path);
+        let mut remainders = Vec::new();
         for pattern in &self.protected {
             for length in 1..pattern.names.len().min(names.len() + 1) {
                 let (first, rest) = pattern.names.split_at(length);
                 let last = &names[names.len() - length..];
-                if first.iter().zip(last).all(|(pattern, name)| name_fits(pattern, name)) {
-                    rests.push(rest.iter().collect());
+                if first.iter().zip(last).all(|(pattern, name)| name_matches(pattern, name)) {
+                    remainders.push(rest.iter().collect());
                 }
             }
         }
-        rests
+        remainders
     }
 
-    /// All patterns of protected files.
+    /// All protected patterns.
     pub fn patterns(&self) -> impl Iterator<Item = &str> {
         self.protected.iter().map(|pattern| pattern.text.as_str())
     }
 
-    /// Whether a protected path may be removed if it can be brought back. It may not if it can also say what agents may
-    /// not do, or if the operator has protected it.
+    /// Whether a protected path may be removed if it can be restored. Files that can restrict agents and patterns
+    /// added by the operator may not.
     pub fn may_be_removed(&self, path: &Path) -> bool {
-        let names = folded_names(path);
-        !self.protected.iter().skip(self.removable).any(|pattern| pattern.matches(&names))
+        let names = normalized_names(path);
+        !self.protected.iter().skip(self.removable_count).any(|pattern| pattern.matches(&names))
     }
 
-    /// The protected paths that name one file each.
+    /// The protected patterns without wildcards.
     pub fn plain_paths(&self) -> Vec<PathBuf> {
         let is_plain = |pattern: &&Pattern| !pattern.text.contains(['*', '?']);
         self.protected.iter().filter(is_plain).map(|pattern| pattern.text.as_str().into()).collect()
     }
 
-    /// The pattern that protects a path, given from its root; nothing, if it may be written.
+    /// The pattern that protects a path, which is relative to its root. `None` if the path may be written.
     pub fn find(&self, path: &Path) -> Option<&str> {
-        let names = folded_names(path);
+        let names = normalized_names(path);
         if self.allowed.iter().any(|pattern| pattern.matches(&names)) {
             return None;
         }
@@ -208,7 +206,8 @@ struct Pattern {
 
 impl Pattern {
     fn parse(text: &str) -> Result<Pattern, String> {
-        let names: Vec<String> = text.trim_end_matches('/').split('/').map(folded).collect();
+        let names: Vec<String> =
+            text.trim_end_matches('/').split('/').map(normalized_name).collect();
         if names.iter().any(|name| name.is_empty() || name == "..") {
             return Err(format!(
                 "{text:?} is no pattern: names separated by `/`, none of them empty"
@@ -217,28 +216,28 @@ impl Pattern {
         Ok(Pattern { text: text.to_owned(), names })
     }
 
-    /// Whether some names of the path, one after the other, are those of the pattern.
+    /// Whether consecutive components of the path match the pattern.
     fn matches(&self, path: &[String]) -> bool {
         path.windows(self.names.len()).any(|names| {
-            names.iter().zip(&self.names).all(|(name, pattern)| name_fits(pattern, name))
+            names.iter().zip(&self.names).all(|(name, pattern)| name_matches(pattern, name))
         })
     }
 }
 
-fn folded_names(path: &Path) -> Vec<String> {
-    path.iter().map(|name| folded(&name.to_string_lossy())).collect()
+fn normalized_names(path: &Path) -> Vec<String> {
+    path.iter().map(|name| normalized_name(&name.to_string_lossy())).collect()
 }
 
-/// A name as some file system may take it: without regard to case, without what is not seen, without
-/// dots and blanks at the end, without what follows a colon, and the short name that Windows gives.
-pub(crate) fn folded(name: &str) -> String {
-    // Nearly every name, and every name is compared with every pattern.
-    let lower: String = match name.is_ascii() {
-        true => name.to_ascii_lowercase(),
-        false => {
-            let seen = name.chars().filter(|c| !is_ignorable(*c));
-            seen.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect()
-        }
+/// Normalizes a name so that names which some file system treats as equal become equal: drops case,
+/// invisible characters, trailing dots and spaces and everything after a colon, and expands the Windows
+/// short name of `.git`.
+pub(crate) fn normalized_name(name: &str) -> String {
+    // The fast path: nearly every name is ASCII, and every name is compared with every pattern.
+    let lower: String = if name.is_ascii() {
+        name.to_ascii_lowercase()
+    } else {
+        let visible = name.chars().filter(|c| !is_ignorable(*c));
+        visible.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect()
     };
     let stem = lower.split(':').next().unwrap_or_default();
     match stem.trim_end_matches(['.', ' ']) {
@@ -247,7 +246,7 @@ pub(crate) fn folded(name: &str) -> String {
     }
 }
 
-/// Code points that file systems leave out when they compare names.
+/// Code points that file systems ignore when they compare names.
 fn is_ignorable(c: char) -> bool {
     matches!(
         c,
@@ -263,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_runs_code_is_protected_by_every_spelling() {
+    fn protected_names_match_in_every_spelling() {
         let protection = Protection::default();
         for path in [
             ".git/hooks/pre-commit",
@@ -310,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beneath_a_path_is_known_before_it_is_there() {
+    fn lists_protected_paths_beneath_a_directory() {
         let protection = Protection::default().protect("a/b/*.c").unwrap();
         let beneath = |path: &str| protection.protected_beneath(Path::new(path));
         assert!(beneath("x/.VSCode").contains(&"tasks.json".into()));
@@ -321,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_operator_adds_and_takes_away() {
+    fn the_operator_adds_patterns_and_exceptions() {
         let protection = Protection::default()
             .protect("*.lock")
             .unwrap()

@@ -1,8 +1,8 @@
-//! Commands that only read, by their names and their arguments.
+//! Recognizes read-only commands by their names and arguments.
 //!
-//! They run without a question even where every other command is asked about. A name is never enough:
-//! `sort -o`, `find -delete`, `git diff --output`, `sed w` write. Programs that run other programs by
-//! their nature (interpreters, build tools) are not here.
+//! They run without approval even if every other command is asked about. A name is never enough:
+//! `sort -o`, `find -delete`, `git diff --output`, `sed w` write. Programs whose purpose is to run other
+//! programs (interpreters, build tools) are not included.
 
 mod awk;
 mod git;
@@ -10,21 +10,21 @@ mod sed;
 mod table;
 
 use crate::command::{Command, Word};
-use table::{Operands, Reader, VERSIONED};
+use table::{Operands, ReadOnlyProgram, VERSION_ONLY};
 
-/// The files that a command looks at, if it does no more than that; nothing, if it may do more.
-pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
+/// The files that a read-only command reads. `None` if the command may do more than read.
+pub(crate) fn files_if_read_only(command: &Command) -> Option<Vec<Word>> {
     let name = command.name()?;
     let arguments = &command.words[1..];
     let known: Vec<Option<&str>> = arguments.iter().map(Word::known).collect();
-    if known.as_slice() == [Some("--version")] && VERSIONED.contains(&name) {
+    if known.as_slice() == [Some("--version")] && VERSION_ONLY.contains(&name) {
         return Some(Vec::new());
     }
     match name {
         "git" => git::reads(arguments),
         "sed" => sed::reads(arguments),
         "awk" | "gawk" | "mawk" => awk::reads(arguments),
-        "find" => found_by_find(arguments),
+        "find" => find_start_paths(arguments),
         "docker" => is_listing(&known).then(Vec::new),
         "[" | "test" => is_test(&known).then(Vec::new),
         "[[" => is_double_test(&known).then(Vec::new),
@@ -36,7 +36,7 @@ pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
         "date" => known.iter().all(|word| word.is_some_and(shows_date)).then(Vec::new),
         "uniq" => {
             let reader = table::find("uniq")?;
-            // A second file is written.
+            // `uniq` writes its second file.
             let is_one = |word: &Word| !word.glob && !word.splits;
             reader.reads(arguments).filter(|files| files.len() <= 1 && files.iter().all(is_one))
         }
@@ -48,7 +48,7 @@ pub(crate) fn only_reads(command: &Command) -> Option<Vec<Word>> {
     }
 }
 
-/// Whether a variable may be set in a command's environment without changing what the command runs.
+/// Whether a variable in a command's environment cannot change which programs run.
 pub(crate) fn is_neutral_in_environment(name: &str) -> bool {
     const NEUTRAL: &[&str] = &[
         "CI",
@@ -74,8 +74,8 @@ pub(crate) fn is_neutral_in_environment(name: &str) -> bool {
     NEUTRAL.contains(&name) || name.starts_with("LC_")
 }
 
-/// Whether a variable may be set in the shell alone. That changes the environment too, if a variable of
-/// the name is there already: those of npm, yarn, pnpm and proxies are the ones in lower case.
+/// Whether a variable may be set in the shell. If the variable is already exported, this changes the
+/// environment too. The lower-case names to exclude are those of npm, yarn, pnpm and proxies.
 pub(crate) fn is_neutral_in_shell(name: &str) -> bool {
     let is_own = name.len() == 1
         || !name.chars().any(|letter| letter.is_ascii_uppercase())
@@ -84,13 +84,13 @@ pub(crate) fn is_neutral_in_shell(name: &str) -> bool {
     is_own || is_neutral_in_environment(name)
 }
 
-impl Reader {
+impl ReadOnlyProgram {
     fn reads(&self, arguments: &[Word]) -> Option<Vec<Word>> {
-        if has_any(arguments, self.never) {
+        if may_have_option(arguments, self.writing_options) {
             return None;
         }
         let mut files = Vec::new();
-        let mut has_text = false;
+        let mut has_pattern = false;
         let mut rest = arguments.iter();
         let mut only_operands = false;
         while let Some(word) = rest.next() {
@@ -98,12 +98,12 @@ impl Reader {
                 Some("--") if !only_operands => only_operands = true,
                 Some(text) if !only_operands && text.len() > 1 && text.starts_with('-') => {
                     let option = text.split('=').next().unwrap_or(text);
-                    has_text |= self.gives_text.contains(&option)
+                    has_pattern |= self.pattern_options.contains(&option)
                         || self
-                            .gives_text
+                            .pattern_options
                             .iter()
                             .any(|short| short.len() == 2 && text.starts_with(short));
-                    if self.values.contains(&text) {
+                    if self.options_with_value.contains(&text) {
                         rest.next();
                     }
                 }
@@ -112,7 +112,7 @@ impl Reader {
         }
         match self.operands {
             Operands::Files => {}
-            Operands::TextThenFiles if has_text || files.is_empty() => {}
+            Operands::TextThenFiles if has_pattern || files.is_empty() => {}
             Operands::TextThenFiles => {
                 files.remove(0);
             }
@@ -122,9 +122,9 @@ impl Reader {
     }
 }
 
-/// Whether one of these options is there, or could be in what is not known: with its value, cut short,
-/// or among other letters.
-fn has_any(arguments: &[Word], options: &[&str]) -> bool {
+/// Whether the arguments contain one of these options, or an unknown word could be one. Recognizes
+/// joined values, abbreviated long options and combined short options.
+fn may_have_option(arguments: &[Word], options: &[&str]) -> bool {
     let is_one = |text: &str| {
         let given = text.split('=').next().unwrap_or(text);
         options.iter().any(|option| match (option.strip_prefix("--"), given.strip_prefix("--")) {
@@ -145,7 +145,7 @@ fn has_any(arguments: &[Word], options: &[&str]) -> bool {
     })
 }
 
-/// Whether a word that is not known may turn out to be an option.
+/// Whether a word with an unknown value may be an option.
 fn can_be_option(word: &Word) -> bool {
     if word.splits {
         return true;
@@ -158,8 +158,8 @@ fn can_be_option(word: &Word) -> bool {
     }
 }
 
-/// `find` without what acts on what is found.
-fn found_by_find(arguments: &[Word]) -> Option<Vec<Word>> {
+/// The start paths of a `find` without actions. `None` if it has one.
+fn find_start_paths(arguments: &[Word]) -> Option<Vec<Word>> {
     const ACTIONS: &[&str] = &[
         "-exec",
         "-execdir",
@@ -172,7 +172,7 @@ fn found_by_find(arguments: &[Word]) -> Option<Vec<Word>> {
         "-fls",
         "-files0-from",
     ];
-    // Behind these stands a value, whatever it is.
+    // The next word is always a value.
     const TESTS: &[&str] = &[
         "-name",
         "-iname",
@@ -207,8 +207,8 @@ fn found_by_find(arguments: &[Word]) -> Option<Vec<Word>> {
     Some(starts)
 }
 
-/// `docker ps` and other lists of the daemon. Not of `docker compose`: the file in the working directory
-/// can have it fetch others.
+/// `docker ps` and other listings of the daemon. Not `docker compose`: its file in the working directory
+/// can make it fetch others.
 fn is_listing(known: &[Option<&str>]) -> bool {
     const OPTIONS: &[&str] = &[
         "-a",
@@ -232,8 +232,8 @@ fn is_listing(known: &[Option<&str>]) -> bool {
     })
 }
 
-/// `set -euo pipefail`, `set -- a b`. Other options export each variable (`-a`), or take assignments for
-/// the environment from anywhere among the arguments (`-k`).
+/// `set -euo pipefail`, `set -- a b`. Other options export each variable (`-a`), or treat arguments of
+/// later commands as assignments (`-k`).
 fn is_plain_set(known: &[Option<&str>]) -> bool {
     const NAMES: &[&str] =
         &["errexit", "errtrace", "noclobber", "noglob", "nounset", "pipefail", "verbose", "xtrace"];
@@ -256,21 +256,21 @@ fn is_plain_set(known: &[Option<&str>]) -> bool {
     true
 }
 
-/// Arguments of `date` that neither set the clock nor read dates from a file.
+/// Whether an argument of `date` neither sets the clock nor reads dates from a file.
 fn shows_date(text: &str) -> bool {
     const BEGINNINGS: &[&str] = &["+", "-I", "-d", "--date=", "--iso-8601", "--rfc-3339="];
     matches!(text, "-u" | "--utc" | "-R" | "--rfc-email")
         || BEGINNINGS.iter().any(|start| text.starts_with(start))
 }
 
-/// `[ … ]`, unless it looks at a variable by a name: that name can hold commands.
+/// `[ … ]`, unless it tests a variable by name: a subscript in that name can contain commands.
 fn is_test(known: &[Option<&str>]) -> bool {
     let looks_up = known.iter().any(|word| matches!(word, Some("-v" | "-R")));
     let rest = match known {
         [Some("!"), rest @ ..] => rest,
         rest => rest,
     };
-    // An operator must be one to see.
+    // The operator must be known.
     let plain = match rest {
         [Some(_), ..] | [] => true,
         [None, Some(second), ..] => *second == "]" || second.starts_with(['-', '=', '!', '<', '>']),
@@ -280,7 +280,7 @@ fn is_test(known: &[Option<&str>]) -> bool {
     plain && !looks_up
 }
 
-/// `[[ … ]]`, unless it calculates with what is not known.
+/// `[[ … ]]`, unless it does arithmetic with unknown values.
 fn is_double_test(known: &[Option<&str>]) -> bool {
     const CALCULATING: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
     let is_number = |word: Option<&Option<&str>>| matches!(word, Some(Some(text)) if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
@@ -297,7 +297,7 @@ fn is_double_test(known: &[Option<&str>]) -> bool {
 fn is_plain_read(known: &[Option<&str>]) -> bool {
     known.iter().all(|word| {
         word.is_some_and(|text| {
-            matches!(text, "-r" | "-d" | "" | "-n" | "1" | "-s") || is_own_name(text)
+            matches!(text, "-r" | "-d" | "" | "-n" | "1" | "-s") || is_neutral_name(text)
         })
     })
 }
@@ -306,15 +306,15 @@ fn is_plain_export(known: &[Option<&str>]) -> bool {
     !known.is_empty()
         && known.iter().all(|word| {
             let name = word.and_then(|text| text.split_once('=')).map(|(name, _)| name);
-            name.is_some_and(|name| is_word(name) && is_neutral_in_environment(name))
+            name.is_some_and(|name| is_variable_name(name) && is_neutral_in_environment(name))
         })
 }
 
-fn is_own_name(text: &str) -> bool {
-    is_word(text) && is_neutral_in_shell(text)
+fn is_neutral_name(text: &str) -> bool {
+    is_variable_name(text) && is_neutral_in_shell(text)
 }
 
-fn is_word(text: &str) -> bool {
+fn is_variable_name(text: &str) -> bool {
     !text.is_empty()
         && !text.as_bytes()[0].is_ascii_digit()
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')

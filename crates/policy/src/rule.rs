@@ -1,6 +1,6 @@
-//! Rules that a user writes: what is allowed, asked about or denied besides what the profile says.
+//! The user's rules, which allow, ask about or deny in addition to the profile.
 //!
-//! The file's grammar is on the page `docs/rules.md`; `file.rs` reads it.
+//! `docs/rules.md` describes the file format; `file.rs` parses it.
 
 mod argv;
 mod file;
@@ -10,7 +10,7 @@ mod path;
 use std::path::Path;
 
 use crate::access::Effect;
-use crate::command::{Command, Surroundings};
+use crate::command::{Command, ShellContext};
 use crate::decide::Decision;
 use argv::ArgvPattern;
 pub use file::RuleError;
@@ -18,7 +18,7 @@ use host::HostPattern;
 pub(crate) use host::hosts_in;
 pub(crate) use path::PathPattern;
 
-/// What a rule is about.
+/// The subject of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Read,
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// The kind of rules that is about an effect on files.
+    /// The kind of rule for an effect on files; `None` for other effects.
     pub(crate) fn of_files(effect: Effect) -> Option<Kind> {
         match effect {
             Effect::Read => Some(Kind::Read),
@@ -48,7 +48,7 @@ pub struct Rules {
 /// One rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Rule {
-    /// `rule:` and the name that it was given, or its line.
+    /// `rule:` and its name, or its line if it has no name.
     pub(crate) name: String,
     pub(crate) kind: Kind,
     pub(crate) decision: Decision,
@@ -59,67 +59,72 @@ pub(crate) struct Rule {
 }
 
 impl Rules {
-    /// How many there are.
+    /// The number of rules.
     pub fn count(&self) -> usize {
         self.rules.len()
     }
 
-    /// These and others.
+    /// These rules followed by others.
     #[must_use]
-    pub fn and(mut self, others: Rules) -> Rules {
+    pub fn merged_with(mut self, others: Rules) -> Rules {
         self.rules.extend(others.rules);
         self
     }
 
-    /// Whether there is a rule of a kind.
+    /// Whether there is a rule of this kind.
     pub(crate) fn has(&self, kind: Kind) -> bool {
         self.rules.iter().any(|rule| rule.kind == kind)
     }
 
-    /// The rules of a kind that deny.
+    /// The rules of this kind that deny.
     pub(crate) fn denials(&self, kind: Kind) -> impl Iterator<Item = &Rule> {
         self.rules.iter().filter(move |rule| rule.kind == kind && rule.decision == Decision::Deny)
     }
 
-    /// The strictest rule of a kind about a path.
-    pub(crate) fn for_path(&self, kind: Kind, path: &Path, around: &Surroundings) -> Option<&Rule> {
-        self.strictest(kind, |rule| rule.fits_path(path, around))
+    /// The strictest rule of this kind that matches a path.
+    pub(crate) fn for_path(
+        &self,
+        kind: Kind,
+        path: &Path,
+        context: &ShellContext,
+    ) -> Option<&Rule> {
+        self.strictest(kind, |rule| rule.matches_path(path, context))
     }
 
-    /// The strictest rule about a command.
+    /// The strictest rule that matches a command.
     pub(crate) fn for_command(&self, command: &Command) -> Option<&Rule> {
-        self.strictest(Kind::Command, |rule| rule.fits_command(command))
+        self.strictest(Kind::Command, |rule| rule.matches_command(command))
     }
 
-    /// The strictest rule about a host.
+    /// The strictest rule that matches a host.
     pub(crate) fn for_host(&self, host: &str) -> Option<&Rule> {
-        self.strictest(Kind::Network, |rule| rule.hosts.iter().any(|pattern| pattern.fits(host)))
+        self.strictest(Kind::Network, |rule| rule.hosts.iter().any(|pattern| pattern.matches(host)))
     }
 
-    fn strictest(&self, kind: Kind, fits: impl Fn(&Rule) -> bool) -> Option<&Rule> {
-        let fitting = self.rules.iter().filter(|rule| rule.kind == kind && fits(rule));
-        // The first of the strictest: `max_by_key` would take the last.
-        fitting.rev().max_by_key(|rule| rule.decision)
+    fn strictest(&self, kind: Kind, matches: impl Fn(&Rule) -> bool) -> Option<&Rule> {
+        let matching = self.rules.iter().filter(|rule| rule.kind == kind && matches(rule));
+        // The first of the strictest: `max_by_key` alone would return the last.
+        matching.rev().max_by_key(|rule| rule.decision)
     }
 }
 
 impl Rule {
-    /// Its patterns that can be about what lies outside the workspace.
+    /// The patterns that can match paths outside the workspace.
     pub(crate) fn absolute_paths(&self) -> impl Iterator<Item = &PathPattern> {
         self.paths.iter().filter(|pattern| pattern.is_absolute())
     }
 
-    fn fits_path(&self, path: &Path, around: &Surroundings) -> bool {
-        // What is forbidden is so in every spelling that some file system takes for the same.
-        let folds = self.decision != Decision::Allow;
-        self.paths.iter().any(|pattern| pattern.fits(path, around, folds))
+    fn matches_path(&self, path: &Path, context: &ShellContext) -> bool {
+        // A restriction applies to every spelling that some file system treats as the same name.
+        let normalizes = self.decision != Decision::Allow;
+        self.paths.iter().any(|pattern| pattern.matches(path, context, normalizes))
     }
 
-    fn fits_command(&self, command: &Command) -> bool {
+    fn matches_command(&self, command: &Command) -> bool {
         match self.decision {
-            Decision::Allow => self.commands.iter().any(|pattern| pattern.is(command)),
+            Decision::Allow => self.commands.iter().any(|pattern| pattern.matches_exactly(command)),
             Decision::Ask | Decision::Deny => {
-                self.commands.iter().any(|pattern| pattern.begins(command))
+                self.commands.iter().any(|pattern| pattern.matches_prefix(command))
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Rules that would answer a question for good, as they are written in the file of rules, with what else
-//! they are about: who says "always" should know to what.
+//! Proposes rules that make an approval permanent, as text for `rules.toml`. Each rule comes with a
+//! description of everything that it covers, so that a person knows what "always" means.
 
 use std::path::Path;
 
@@ -7,28 +7,28 @@ use crate::access::{Access, Effect};
 use crate::approval_scope::{ApprovalScope, SessionApprovals};
 use crate::decide::Decision;
 
-/// A person reads no more rules than these before saying "always".
+/// A person does not read more rules than this before choosing "always".
 const MAX_RULES: usize = 20;
 
-/// Rules that decide on all that was asked.
+/// Rules that decide on everything in an approval request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    rules: Vec<Proposed>,
+    rules: Vec<ProposedRule>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Proposed {
+struct ProposedRule {
     decision: Decision,
     kind: &'static str,
-    /// What its patterns are called, and the one that it has.
+    /// The key of its patterns.
     key: &'static str,
     pattern: String,
     covers: String,
 }
 
 impl Proposal {
-    /// A rule for each thing that was asked about; nothing, if there is one that no rule can be about, or too
-    /// many. Where a profile asks about all files, the rules are for the files of this call alone.
+    /// One rule for each approval scope. `None` if no rule can cover one of them, or if there are too many. If a
+    /// profile asks about all files, the rules cover only the files of this call.
     pub(crate) fn new(
         asks: &SessionApprovals,
         accesses: &[Access],
@@ -40,20 +40,20 @@ impl Proposal {
                 ApprovalScope::Effect(effect) => {
                     for access in accesses.iter().filter(|access| access.effect() == *effect) {
                         let file = ApprovalScope::Path(*effect, access.path()?.to_owned());
-                        rules.push(Proposed::new(&file, decision)?);
+                        rules.push(ProposedRule::new(&file, decision)?);
                     }
                 }
-                asked => rules.push(Proposed::new(asked, decision)?),
+                asked => rules.push(ProposedRule::new(asked, decision)?),
             }
         }
         rules.dedup();
         (1..=MAX_RULES).contains(&rules.len()).then_some(Proposal { rules })
     }
 
-    /// The rules as a file has them.
+    /// The rules in the format of `rules.toml`.
     pub fn text(&self) -> String {
-        let rule = |rule: &Proposed| {
-            let Proposed { decision, kind, key, pattern, .. } = rule;
+        let rule = |rule: &ProposedRule| {
+            let ProposedRule { decision, kind, key, pattern, .. } = rule;
             let (decision, pattern) = (decision.name(), toml_string(pattern));
             format!("[[rule]]\ndecision = \"{decision}\"\nkind = \"{kind}\"\n{key} = [{pattern}]\n")
         };
@@ -62,45 +62,45 @@ impl Proposal {
 
     /// The rules on one line.
     pub fn line(&self) -> String {
-        let rule = |rule: &Proposed| {
-            let Proposed { decision, kind, key, pattern, .. } = rule;
+        let rule = |rule: &ProposedRule| {
+            let ProposedRule { decision, kind, key, pattern, .. } = rule;
             let (decision, pattern) = (decision.name(), toml_string(pattern));
             format!("decision = \"{decision}\", kind = \"{kind}\", {key} = [{pattern}]")
         };
         self.rules.iter().map(rule).collect::<Vec<_>>().join("; and ")
     }
 
-    /// All that they are about, a line each.
+    /// Descriptions of everything that the rules cover, one per rule.
     pub fn covers(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().map(|rule| rule.covers.as_str())
     }
 }
 
-impl Proposed {
-    fn new(asked: &ApprovalScope, decision: Decision) -> Option<Proposed> {
+impl ProposedRule {
+    fn new(asked: &ApprovalScope, decision: Decision) -> Option<ProposedRule> {
         let everywhere = "in every workspace";
         let (kind, key, pattern, covers) = match asked {
             ApprovalScope::Path(Effect::Read, path)
             | ApprovalScope::Outside(Effect::Read, path) => {
-                let path = as_written(path)?;
+                let path = literal_path(path)?;
                 ("read", "paths", path.to_owned(), format!("reading {path} and all beneath it"))
             }
             ApprovalScope::Path(_, path)
             | ApprovalScope::Outside(_, path)
             | ApprovalScope::Redirection(path) => {
-                let path = as_written(path)?;
+                let path = literal_path(path)?;
                 let covers = format!(
                     "changing {path} and all beneath it, by tools and by redirections of commands"
                 );
                 ("edit", "paths", path.to_owned(), covers)
             }
             ApprovalScope::External(path) => {
-                let path = as_written(path)?;
+                let path = literal_path(path)?;
                 let covers = format!("{path} and all beneath it, {everywhere}");
                 ("external_directory", "paths", path.to_owned(), covers)
             }
             ApprovalScope::Command(words) => {
-                let pattern = as_pattern(words)?;
+                let pattern = exact_command_pattern(words)?;
                 let covers = match decision {
                     Decision::Allow => format!(
                         "`{pattern}` with just these words, {everywhere}; also after cd, with 2>&1, with \
@@ -116,38 +116,38 @@ impl Proposed {
             }
             ApprovalScope::Effect(_) | ApprovalScope::Script(_) => return None,
         };
-        Some(Proposed { decision, kind, key, pattern, covers })
+        Some(ProposedRule { decision, kind, key, pattern, covers })
     }
 }
 
-/// A path as a pattern that fits it and what is beneath, and no other.
-fn as_written(path: &Path) -> Option<&str> {
+/// The path as a pattern that matches only it and everything beneath. `None` if it contains wildcards.
+fn literal_path(path: &Path) -> Option<&str> {
     path.to_str().filter(|path| !path.contains(['*', '?']))
 }
 
-/// A text as TOML writes it.
+/// The text as a TOML string.
 fn toml_string(text: &str) -> String {
     let mut quoted = String::from("\"");
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => quoted.extend(['\\', letter]),
-            letter if letter.is_control() => quoted += &format!("\\u{:04x}", u32::from(letter)),
-            letter => quoted.push(letter),
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => quoted += &format!("\\u{:04x}", u32::from(c)),
+            c => quoted.push(c),
         }
     }
     quoted + "\""
 }
 
-/// A command as a pattern that fits it alone. Variables before it are no part of it.
-fn as_pattern(words: &[String]) -> Option<String> {
+/// A pattern that matches only this command. Leading variables are dropped.
+fn exact_command_pattern(words: &[String]) -> Option<String> {
     let is_variable = |word: &&String| {
         let name = word.split_once('=').map(|(name, _)| name);
         name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
     };
     let quoted = |word: &String| {
-        let plain = |letter: char| letter.is_alphanumeric() || "-_./:=,@%+".contains(letter);
+        let plain = |c: char| c.is_alphanumeric() || "-_./:=,@%+".contains(c);
         match word {
-            // A star would stand for more, and both quotes cannot be written.
+            // Wildcards would match more, and a word with both kinds of quotes cannot be written.
             word if word.contains(['*', '?', '\n']) => None,
             word if !word.is_empty() && word.chars().all(plain) => Some(word.clone()),
             word if !word.contains('\'') => Some(format!("'{word}'")),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_profile_asks_about_all_files_the_rules_are_for_those_of_the_call() {
+    fn rules_cover_only_the_files_of_the_call() {
         let asks = SessionApprovals::from([ApprovalScope::Effect(Effect::Write)]);
         let writes = |paths: &[&str]| -> Vec<Access> {
             paths.iter().map(|path| Access::Write(path.into())).collect()
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(
             proposed(&[Access::WriteAny]),
             None,
-            "no rule is about files that nobody knows yet"
+            "no rule covers files that are not known yet"
         );
         assert_eq!(proposed(&writes(&["/w/ws/a*"])), None);
         let many: Vec<String> = (0..=MAX_RULES).map(|number| format!("/w/ws/{number}")).collect();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_is_offered_can_be_read() {
+    fn proposed_rules_parse() {
         for asked in [
             ApprovalScope::Command(vec![
                 "git".into(),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rule_fits_alone_is_not_offered() {
+    fn proposes_nothing_without_an_exact_rule() {
         for asked in [
             ApprovalScope::Script("$x".into()),
             ApprovalScope::Command(vec!["ls".into(), "*".into()]),

@@ -1,14 +1,14 @@
 //! Files in a workspace that other programs run later, outside any sandbox: when a person or CI builds or tests.
 //!
-//! They are ordinary files of a project, so they are written like any other; who reads the reply should know what
-//! the next build does with them. Files that run without such a step, as editors and git run them, are protected
-//! instead. Dockerfiles are left out: what they run, runs in a container.
+//! These are ordinary project files, so tools may write them. The reply notes what the next build does with them.
+//! Files that run without such a step, as editors and git run them, are protected instead. Dockerfiles are not
+//! listed: their commands run in a container.
 
 use std::path::Path;
 
-/// Which file, and what happens to it when which program is run.
+/// A file name, what runs, and the program that runs it.
 struct Row {
-    /// The file's name; `*` at the beginning stands for any beginning, and directories before it must be there.
+    /// The file name. A leading `*` matches any prefix. Preceding directories must match too.
     name: &'static str,
     what: &'static str,
     by: &'static str,
@@ -66,14 +66,15 @@ const ROWS: &[Row] = &[
     row("Jenkinsfile", "it runs", "Jenkins"),
 ];
 
-/// What a later build or test does with this file, in words that follow its name; nothing for most files.
+/// Describes what a later build or test runs because of this file, as a phrase that follows the file name.
+/// `None` for most files.
 pub fn runs_later(path: &Path) -> Option<String> {
-    let row = ROWS.iter().find(|row| row.is_for(path))?;
+    let row = ROWS.iter().find(|row| row.matches(path))?;
     Some(format!("{} outside the sandbox when a person or CI runs {}", row.what, row.by))
 }
 
 impl Row {
-    fn is_for(&self, path: &Path) -> bool {
+    fn matches(&self, path: &Path) -> bool {
         let mut parts = path.iter().rev().map(|part| part.to_str());
         self.name.rsplit('/').all(|wanted| {
             let Some(Some(part)) = parts.next() else { return false };
@@ -89,14 +90,14 @@ impl Row {
 mod tests {
     use super::*;
 
-    fn says(path: &str) -> Option<String> {
+    fn note(path: &str) -> Option<String> {
         runs_later(Path::new(path))
     }
 
     #[test]
-    fn files_that_a_build_runs_are_known_in_any_directory() {
+    fn recognizes_build_files_in_any_directory() {
         let npm = "its scripts run outside the sandbox when a person or CI runs npm";
-        assert_eq!(says("/w/package.json").as_deref(), Some(npm));
+        assert_eq!(note("/w/package.json").as_deref(), Some(npm));
         for path in [
             "/w/a/Makefile",
             "/w/crates/x/build.rs",
@@ -106,16 +107,16 @@ mod tests {
             "/w/vite.config.ts",
             "/w/app/build.gradle.kts",
         ] {
-            assert!(says(path).is_some(), "{path}");
+            assert!(note(path).is_some(), "{path}");
         }
     }
 
     #[test]
-    fn other_files_are_not() {
+    fn ignores_other_files() {
         for path in
             ["/w/src/main.rs", "/w/Cargo.toml", "/w/workflows/ci.yml", "/w/README.md", "/", ""]
         {
-            assert_eq!(says(path), None, "{path}");
+            assert_eq!(note(path), None, "{path}");
         }
     }
 }

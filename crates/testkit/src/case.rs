@@ -1,4 +1,4 @@
-//! Running a case: lay out the files, make the calls, compare everything.
+//! Runs a case: creates the files, makes the calls and compares everything.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
@@ -10,33 +10,33 @@ use toolcrib::{Outside, Profile};
 use crate::document::{Document, Segment};
 use crate::snapshot::Snapshot;
 use crate::step::{FileBlock, Step};
-use crate::transport::Door;
+use crate::transport::Transport;
 
-/// How a case wants the door opened.
+/// The settings of a case.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Setup {
     /// The profile.
     pub profile: Profile,
-    /// What file tools may do outside, where it is not what the profile says.
+    /// The access of file tools outside the workspace; `None` for the profile's default.
     pub outside: Option<Outside>,
-    /// Whether the workspace may only be read.
+    /// Whether the workspace is read-only.
     pub read_only: bool,
     /// Whether paths must be absolute.
     pub absolute_paths: bool,
-    /// Whether other names of a file get its new content.
+    /// Whether a change of a file also changes its other hard links.
     pub write_through: bool,
-    /// Where the journal is.
+    /// The directory of the journal.
     pub state: PathBuf,
 }
 
 impl Setup {
-    /// The same as flags of the command line, with a configuration beside the journal.
+    /// The settings as command line flags. Writes a configuration file next to the journal.
     pub(crate) fn flags(&self, workspace: &Path) -> Vec<String> {
         let config = self.state.with_file_name("config.toml");
         let hard_links = if self.write_through { "write_through" } else { "break" };
-        let written =
+        let text =
             format!("absolute_paths = {}\nhard_links = \"{hard_links}\"\n", self.absolute_paths);
-        std::fs::write(&config, written).expect("the directory of the case can be written");
+        std::fs::write(&config, text).expect("the directory of the case can be written");
         let mode = if self.read_only { ":ro" } else { "" };
         let outside = self.outside.map(|outside| format!("--outside={outside}"));
         let flags = [
@@ -48,13 +48,13 @@ impl Setup {
         flags.into_iter().chain(outside).collect()
     }
 
-    /// The environment of a program: a home beside the workspace, and what programs keep elsewhere.
+    /// The environment of the program: a home next to the workspace and a separate state directory.
     pub(crate) fn variables(&self, workspace: &Path) -> [(&'static str, PathBuf); 2] {
-        let kept = self.state.with_file_name("kept");
-        [("HOME", Setup::home(workspace)), ("XDG_STATE_HOME", kept)]
+        let state_home = self.state.with_file_name("state_home");
+        [("HOME", Setup::home(workspace)), ("XDG_STATE_HOME", state_home)]
     }
 
-    /// The home of the case's user.
+    /// The home directory of the case.
     pub(crate) fn home(workspace: &Path) -> PathBuf {
         workspace.with_file_name("home")
     }
@@ -79,9 +79,9 @@ impl Setup {
     }
 }
 
-/// Runs every case in a directory and those below, through one kind of door. With `UPDATE=1` in the
-/// environment the real replies are written into the pages. Panics with all that failed.
-pub fn run_cases<D: Door>(directory: &Path, open: impl Fn(&Path, &Setup) -> D) {
+/// Runs every case below a directory through one transport. With `UPDATE=1` in the environment, writes the
+/// actual replies into the pages. Panics with a list of the failed cases.
+pub fn run_cases<D: Transport>(directory: &Path, open: impl Fn(&Path, &Setup) -> D) {
     let update = std::env::var_os("UPDATE").is_some_and(|value| value == "1");
     let pages = pages(directory);
     assert!(!pages.is_empty(), "no cases in {}", directory.display());
@@ -90,15 +90,15 @@ pub fn run_cases<D: Door>(directory: &Path, open: impl Fn(&Path, &Setup) -> D) {
         let text = std::fs::read_to_string(path).expect("a case is text");
         let outcome = Document::parse(&text).and_then(|document| run_case(document, &open));
         match outcome {
-            Ok(real) if real.render() == text => {}
-            Ok(real) if update => {
-                std::fs::write(path, real.render()).expect("the page can be written");
+            Ok(actual) if actual.render() == text => {}
+            Ok(actual) if update => {
+                std::fs::write(path, actual.render()).expect("the page can be written");
             }
-            Ok(real) => {
+            Ok(actual) => {
                 failures.push(format!(
                     "{}:\n{}",
                     path.display(),
-                    difference(&text, &real.render())
+                    difference(&text, &actual.render())
                 ));
             }
             Err(error) => failures.push(format!("{}: {error}", path.display())),
@@ -106,97 +106,98 @@ pub fn run_cases<D: Door>(directory: &Path, open: impl Fn(&Path, &Setup) -> D) {
     }
     assert!(
         failures.is_empty(),
-        "{} of {} cases failed (UPDATE=1 writes the real replies in):\n\n{}",
+        "{} of {} cases failed (UPDATE=1 writes the actual replies in):\n\n{}",
         failures.len(),
         pages.len(),
         failures.join("\n\n")
     );
 }
 
-/// Runs a case and gives it back with what really happened in its blocks.
-fn run_case<D: Door>(
+/// Runs a case. Returns the page with the actual results in its blocks.
+fn run_case<D: Transport>(
     document: Document,
     open: &impl Fn(&Path, &Setup) -> D,
 ) -> Result<Document, String> {
-    // Not in /tmp: commands and file tools have another one.
-    let top = tempfile::tempdir_in(scratch()?).map_err(|error| error.to_string())?;
+    // Not in /tmp, which the sandbox replaces.
+    let top = tempfile::tempdir_in(cargo_tmp()?).map_err(|error| error.to_string())?;
     let own = tempfile::tempdir().map_err(|error| error.to_string())?;
     let workspace = top.path().join("ws");
     std::fs::create_dir(&workspace).map_err(|error| error.to_string())?;
-    let mut running = Running {
+    let mut run = CaseRun {
         top: top.path().canonicalize().map_err(|error| error.to_string())?,
         workspace: workspace.canonicalize().map_err(|error| error.to_string())?,
         setup: Setup { state: own.path().join("state"), ..Setup::default() },
-        door: None,
+        transport: None,
         reply: None,
-        reply_told: true,
-        unaccounted: BTreeSet::new(),
-        real: Vec::new(),
+        reply_written: true,
+        unmentioned_changes: BTreeSet::new(),
+        actual: Vec::new(),
         open,
     };
     for segment in document.segments {
-        running.segment(segment)?;
+        run.segment(segment)?;
     }
-    running.finish()
+    run.finish()
 }
 
-/// Where cargo's own temporary directory is.
-fn scratch() -> Result<PathBuf, String> {
+/// Cargo's temporary directory.
+fn cargo_tmp() -> Result<PathBuf, String> {
     let tests = std::env::current_exe().map_err(|error| error.to_string())?;
     let target = tests.ancestors().nth(3).ok_or("the test is not in target/debug/deps")?;
-    let scratch = target.join("tmp");
-    std::fs::create_dir_all(&scratch).map_err(|error| error.to_string())?;
-    Ok(scratch)
+    let cargo_tmp = target.join("tmp");
+    std::fs::create_dir_all(&cargo_tmp).map_err(|error| error.to_string())?;
+    Ok(cargo_tmp)
 }
 
-struct Running<'a, D, O: Fn(&Path, &Setup) -> D> {
+struct CaseRun<'a, D, O: Fn(&Path, &Setup) -> D> {
     top: PathBuf,
     workspace: PathBuf,
     setup: Setup,
-    door: Option<D>,
+    transport: Option<D>,
     reply: Option<Map<String, Value>>,
-    reply_told: bool,
-    /// What the last call changed and no `after` or `absent` block has spoken of.
-    unaccounted: BTreeSet<PathBuf>,
-    real: Vec<Segment>,
+    reply_written: bool,
+    /// Paths that the last call changed and no `after` or `absent` block has mentioned.
+    unmentioned_changes: BTreeSet<PathBuf>,
+    actual: Vec<Segment>,
     open: &'a O,
 }
 
-impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
+impl<D: Transport, O: Fn(&Path, &Setup) -> D> CaseRun<'_, D, O> {
     fn segment(&mut self, segment: Segment) -> Result<(), String> {
-        let step = Step::of(&segment)?;
-        // A call without its reply gets it before anything else is said.
+        let step = Step::parse(&segment)?;
+        // The reply of a call without a reply block is inserted before the next segment.
         let is_reply = matches!(step, Some((Step::Output | Step::Error(_), _)));
-        if !self.reply_told && !is_reply {
-            self.tell_reply("```");
+        if !self.reply_written && !is_reply {
+            self.write_reply("```");
         }
         let Some((step, body)) = step else {
-            self.real.push(segment);
+            self.actual.push(segment);
             return Ok(());
         };
         let body = body.to_owned();
         match step {
             Step::Setup => {
-                if self.door.is_some() {
+                if self.transport.is_some() {
                     return Err("`setup` comes before the first call".to_owned());
                 }
                 self.setup = self.setup.parse(&body)?;
             }
-            Step::File(file) => self.lay_out(&file, &body)?,
+            Step::File(file) => self.create_file(&file, &body)?,
             Step::Directory(path) => {
-                std::fs::create_dir_all(self.at(&path)).map_err(|error| error.to_string())?;
+                std::fs::create_dir_all(self.absolute(&path)).map_err(|error| error.to_string())?;
             }
             Step::Symlink(path) => {
                 let target = self.expand(body.trim_end());
-                let link = std::os::unix::fs::symlink(target, self.at(&path));
+                let link = std::os::unix::fs::symlink(target, self.absolute(&path));
                 link.map_err(|error| error.to_string())?;
             }
             Step::HardLink(path) => {
-                let file = self.at(Path::new(body.trim_end()));
-                std::fs::hard_link(file, self.at(&path)).map_err(|error| error.to_string())?;
+                let file = self.absolute(Path::new(body.trim_end()));
+                std::fs::hard_link(file, self.absolute(&path))
+                    .map_err(|error| error.to_string())?;
             }
             Step::Fifo(path) => {
-                let made = std::process::Command::new("mkfifo").arg(self.at(&path)).status();
+                let made = std::process::Command::new("mkfifo").arg(self.absolute(&path)).status();
                 made.map_err(|error| error.to_string())?;
             }
             Step::Call { tool, dry_run } => self.call(&tool, &body, dry_run)?,
@@ -204,53 +205,53 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
                 let Segment::Block { fence, .. } = &segment else {
                     return Ok(());
                 };
-                if self.reply_told {
+                if self.reply_written {
                     return Err("a reply without a call before it".to_owned());
                 }
                 let fence = fence.clone();
-                self.tell_reply(&fence);
+                self.write_reply(&fence);
                 return Ok(());
             }
-            Step::Metadata => return self.tell_metadata(segment, &body),
-            Step::After(file) => return self.tell_file(segment, &file),
-            Step::AfterSymlink(path) => return self.tell_symlink(segment, &path),
+            Step::Metadata => return self.write_metadata(segment, &body),
+            Step::After(file) => return self.write_file(segment, &file),
+            Step::AfterSymlink(path) => return self.write_symlink(segment, &path),
             Step::AfterDirectory(path) => {
-                let path = self.at(&path);
+                let path = self.absolute(&path);
                 if !path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
                     return Err(format!("{} is no directory", path.display()));
                 }
-                self.unaccounted.retain(|changed| !changed.starts_with(&path));
+                self.unmentioned_changes.retain(|changed| !changed.starts_with(&path));
             }
             Step::Absent(path) => {
-                let path = self.at(&path);
+                let path = self.absolute(&path);
                 if path.symlink_metadata().is_ok() {
                     return Err(format!("{} is there", path.display()));
                 }
-                self.unaccounted.retain(|changed| !changed.starts_with(&path));
+                self.unmentioned_changes.retain(|changed| !changed.starts_with(&path));
             }
         }
-        self.real.push(segment);
+        self.actual.push(segment);
         Ok(())
     }
 
     fn finish(mut self) -> Result<Document, String> {
-        if !self.reply_told {
-            self.tell_reply("```");
+        if !self.reply_written {
+            self.write_reply("```");
         }
-        self.require_accounted()?;
+        self.require_all_changes_mentioned()?;
         if self.reply.is_none() {
             return Err("a case without a call shows nothing".to_owned());
         }
-        Ok(Document { segments: self.real })
+        Ok(Document { segments: self.actual })
     }
 
-    fn lay_out(&self, file: &FileBlock, body: &str) -> Result<(), String> {
-        let path = self.at(&file.path);
+    fn create_file(&self, file: &FileBlock, body: &str) -> Result<(), String> {
+        let path = self.absolute(&file.path);
         let write = || -> std::io::Result<()> {
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent)?;
             }
-            let content = file.spelling.read(body).map_err(std::io::Error::other)?;
+            let content = file.encoding.decode(body).map_err(std::io::Error::other)?;
             std::fs::write(&path, content)?;
             if let Some(age) = file.age {
                 let then = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
@@ -264,34 +265,37 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
         write().map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Makes a call and sees to it that nothing but its success may change anything on disk.
+    /// Makes a call. Fails if a failed call or a dry run changed the disk.
     fn call(&mut self, tool: &str, body: &str, dry_run: bool) -> Result<(), String> {
-        self.require_accounted()?;
+        self.require_all_changes_mentioned()?;
         let args = serde_json::from_str(&self.expand(body))
             .map_err(|error| format!("the arguments of {tool}: {error}"))?;
-        let door = self.door.get_or_insert_with(|| (self.open)(&self.workspace, &self.setup));
+        let transport =
+            self.transport.get_or_insert_with(|| (self.open)(&self.workspace, &self.setup));
         let before = Snapshot::of(&self.top).map_err(|error| error.to_string())?;
-        let reply = door.call(tool, &args, dry_run);
+        let reply = transport.call(tool, &args, dry_run);
         let after = Snapshot::of(&self.top).map_err(|error| error.to_string())?;
         let changed = after.changed_since(&before);
         let failed = reply["success"] != true;
         if (failed || dry_run) && !changed.is_empty() {
             return Err(format!("a failed or dry call of {tool} changed {changed:?}"));
         }
-        self.unaccounted = changed.into_iter().collect();
+        self.unmentioned_changes = changed.into_iter().collect();
         self.reply = Some(reply);
-        self.reply_told = false;
+        self.reply_written = false;
         Ok(())
     }
 
-    fn require_accounted(&self) -> Result<(), String> {
-        match self.unaccounted.first() {
+    fn require_all_changes_mentioned(&self) -> Result<(), String> {
+        match self.unmentioned_changes.first() {
             None => Ok(()),
-            Some(path) => Err(format!("{} changed, and no `after` block says so", path.display())),
+            Some(path) => {
+                Err(format!("{} changed, and no `after` block mentions it", path.display()))
+            }
         }
     }
 
-    fn tell_reply(&mut self, fence: &str) {
+    fn write_reply(&mut self, fence: &str) {
         let Some(reply) = &self.reply else { return };
         let info = match reply.get("error") {
             None => "output".to_owned(),
@@ -302,12 +306,12 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
         if !body.is_empty() && !body.ends_with('\n') {
             body.push('\n');
         }
-        self.real.push(Segment::Block { fence: fence.to_owned(), info, body });
-        self.reply_told = true;
+        self.actual.push(Segment::Block { fence: fence.to_owned(), info, body });
+        self.reply_written = true;
     }
 
-    /// The facts that the page names, as they really are.
-    fn tell_metadata(&mut self, segment: Segment, body: &str) -> Result<(), String> {
+    /// Writes the actual values of the metadata that the page names.
+    fn write_metadata(&mut self, segment: Segment, body: &str) -> Result<(), String> {
         let Segment::Block { fence, info, .. } = segment else {
             return Ok(());
         };
@@ -315,64 +319,64 @@ impl<D: Door, O: Fn(&Path, &Setup) -> D> Running<'_, D, O> {
             serde_json::from_str(&self.expand(body)).map_err(|error| error.to_string())?;
         let metadata = self.reply.as_ref().map(|reply| reply["metadata"].clone());
         let metadata = metadata.unwrap_or_default();
-        let real: Map<String, Value> =
+        let actual: Map<String, Value> =
             named.keys().map(|key| (key.clone(), metadata[key].clone())).collect();
-        let body = if real == named {
+        let body = if actual == named {
             body.to_owned()
         } else {
-            self.contract(&format!("{}\n", Value::Object(real)))
+            self.contract(&format!("{}\n", Value::Object(actual)))
         };
-        self.real.push(Segment::Block { fence, info, body });
+        self.actual.push(Segment::Block { fence, info, body });
         Ok(())
     }
 
-    /// A file as it really is now.
-    fn tell_file(&mut self, segment: Segment, file: &FileBlock) -> Result<(), String> {
+    /// Writes the actual content of a file.
+    fn write_file(&mut self, segment: Segment, file: &FileBlock) -> Result<(), String> {
         let Segment::Block { fence, info, body } = segment else {
             return Ok(());
         };
-        let path = self.at(&file.path);
+        let path = self.absolute(&file.path);
         let content =
             std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         if let Some(mode) = file.mode {
-            let real = path.metadata().map_err(|error| error.to_string())?.permissions().mode();
-            if real & 0o7777 != mode {
-                return Err(format!("{} has mode {:o}", path.display(), real & 0o7777));
+            let actual = path.metadata().map_err(|error| error.to_string())?.permissions().mode();
+            if actual & 0o7777 != mode {
+                return Err(format!("{} has mode {:o}", path.display(), actual & 0o7777));
             }
         }
-        self.unaccounted.remove(&path.canonicalize().unwrap_or(path));
-        let same = file.spelling.read(&body).is_ok_and(|expected| expected == content);
-        let body = if same { body } else { file.spelling.write(&content) };
-        self.real.push(Segment::Block { fence, info, body });
+        self.unmentioned_changes.remove(&path.canonicalize().unwrap_or(path));
+        let same = file.encoding.decode(&body).is_ok_and(|expected| expected == content);
+        let body = if same { body } else { file.encoding.encode(&content) };
+        self.actual.push(Segment::Block { fence, info, body });
         Ok(())
     }
 
-    /// Where a symlink really leads now.
-    fn tell_symlink(&mut self, segment: Segment, path: &Path) -> Result<(), String> {
+    /// Writes the actual target of a symlink.
+    fn write_symlink(&mut self, segment: Segment, path: &Path) -> Result<(), String> {
         let Segment::Block { fence, info, .. } = segment else {
             return Ok(());
         };
-        let path = self.at(path);
+        let path = self.absolute(path);
         let target = path.read_link().map_err(|error| format!("{}: {error}", path.display()))?;
-        // What was beneath a directory of this name is gone.
-        self.unaccounted.retain(|changed| !changed.starts_with(&path));
+        // A directory at this path is gone with everything beneath it.
+        self.unmentioned_changes.retain(|changed| !changed.starts_with(&path));
         let body = self.contract(&format!("{}\n", target.display()));
-        self.real.push(Segment::Block { fence, info, body });
+        self.actual.push(Segment::Block { fence, info, body });
         Ok(())
     }
 
-    fn at(&self, path: &Path) -> PathBuf {
-        let mut at = self.workspace.clone();
+    fn absolute(&self, path: &Path) -> PathBuf {
+        let mut absolute = self.workspace.clone();
         for name in path {
             match name.to_str() {
-                Some("..") => assert!(at.pop(), "a case stays below its directory"),
-                _ => at.push(name),
+                Some("..") => assert!(absolute.pop(), "a case stays below its directory"),
+                _ => absolute.push(name),
             }
         }
-        at
+        absolute
     }
 
-    /// `$TOP` in a page is the directory that holds the workspace `ws`.
+    /// Replaces `$TOP` by the directory that contains the workspace `ws`.
     fn expand(&self, text: &str) -> String {
         text.replace("$TOP", &self.top.to_string_lossy())
     }
@@ -399,15 +403,20 @@ fn pages(directory: &Path) -> Vec<PathBuf> {
     pages
 }
 
-/// The lines around the first that differs, of both.
-fn difference(expected: &str, real: &str) -> String {
-    let (expected, real): (Vec<&str>, Vec<&str>) =
-        (expected.lines().collect(), real.lines().collect());
-    let most = expected.len().max(real.len());
-    let at = (0..most).find(|&at| expected.get(at) != real.get(at)).unwrap_or(0);
+/// The lines from the first difference on, of both texts.
+fn difference(expected: &str, actual: &str) -> String {
+    let (expected, actual): (Vec<&str>, Vec<&str>) =
+        (expected.lines().collect(), actual.lines().collect());
+    let length = expected.len().max(actual.len());
+    let at = (0..length).find(|&at| expected.get(at) != actual.get(at)).unwrap_or(0);
     let show = |lines: &[&str]| {
         let shown: Vec<&str> = lines.iter().skip(at).take(8).copied().collect();
         shown.join("\n    ")
     };
-    format!("  line {}, the page:\n    {}\n  really:\n    {}", at + 1, show(&expected), show(&real))
+    format!(
+        "  line {}, the page:\n    {}\n  actual:\n    {}",
+        at + 1,
+        show(&expected),
+        show(&actual)
+    )
 }

@@ -1,30 +1,31 @@
-//! Where tests of commands make their directories: in a place that a sandbox shows to commands as it is.
+//! Chooses a directory for command tests that the sandbox does not replace.
 //!
-//! `toolcrib-exec` and `xtask` may not use this crate, and compile this file by its path.
+//! `toolcrib-exec` and `xtask` may not depend on this crate and include this file by its path.
 
 use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Commands have directories of their own in these places. A checkout may lie in one of them.
+/// The sandbox replaces these directories. A checkout may be inside one of them.
 const REPLACED: [&str; 5] = ["/tmp", "/var/tmp", "/run", "/dev", "/proc"];
 
-/// Directories for data of programs that root can write.
-const OF_SYSTEM: [&str; 3] = ["/var/cache", "/var/lib", "/srv"];
+/// Data directories that root can write.
+const SYSTEM_DIRECTORIES: [&str; 3] = ["/var/cache", "/var/lib", "/srv"];
 
-/// The directory of an ordinary user for data of programs.
-const OF_USER: &str = ".cache";
+/// The data directory of an ordinary user, below the home.
+const USER_DIRECTORY: &str = ".cache";
 
-/// The preferred directory, if a sandbox shows it as it is; else another one that can be written.
+/// Returns the preferred directory if the sandbox does not replace it, otherwise another writable one. Fails
+/// if there is none.
 pub fn command_directory(preferred: impl AsRef<Path>) -> io::Result<PathBuf> {
     let preferred = preferred.as_ref().to_owned();
-    let of_user = env::var_os("HOME").map(|home| PathBuf::from(home).join(OF_USER));
-    let others = OF_SYSTEM.into_iter().map(PathBuf::from).chain(of_user);
+    let user_directory = env::var_os("HOME").map(|home| PathBuf::from(home).join(USER_DIRECTORY));
+    let others = SYSTEM_DIRECTORIES.into_iter().map(PathBuf::from).chain(user_directory);
     let usable = |path: PathBuf| {
         let real = fs::canonicalize(path).ok()?;
         let is_shown = !REPLACED.iter().any(|replaced| real.starts_with(replaced));
-        // A directory in it is removed at once.
+        // The directory is removed again at once.
         (is_shown && tempfile::tempdir_in(&real).is_ok()).then_some(real)
     };
     let none = || {

@@ -1,30 +1,30 @@
-//! The bytes of a file in a case: as they stand, with escapes, or in hex.
+//! File contents in a case: plain, escaped or in hex.
 
-/// How a block's body stands for bytes.
+/// How a block's body encodes bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spelling {
-    /// The lines as they are, each ended by `\n`.
+pub(crate) enum ContentEncoding {
+    /// The lines unchanged, each ending with `\n`.
     Plain,
-    /// `\n`, `\r`, `\t`, `\0`, `\\`, `\xNN`; the newlines of the page count for nothing.
+    /// `\n`, `\r`, `\t`, `\0`, `\\`, `\xNN`. The newlines of the page are ignored.
     Escaped,
-    /// Pairs of hex digits, blanks between them as one likes.
+    /// Pairs of hex digits. Whitespace is ignored.
     Hex,
 }
 
-impl Spelling {
-    pub(crate) fn read(self, body: &str) -> Result<Vec<u8>, String> {
+impl ContentEncoding {
+    pub(crate) fn decode(self, body: &str) -> Result<Vec<u8>, String> {
         match self {
-            Spelling::Plain => Ok(body.as_bytes().to_vec()),
-            Spelling::Escaped => unescape(&body.replace('\n', "")),
-            Spelling::Hex => unhex(body),
+            ContentEncoding::Plain => Ok(body.as_bytes().to_vec()),
+            ContentEncoding::Escaped => unescape(&body.replace('\n', "")),
+            ContentEncoding::Hex => unhex(body),
         }
     }
 
-    pub(crate) fn write(self, bytes: &[u8]) -> String {
+    pub(crate) fn encode(self, bytes: &[u8]) -> String {
         match self {
-            Spelling::Plain => String::from_utf8_lossy(bytes).into_owned(),
-            Spelling::Escaped => escape(bytes),
-            Spelling::Hex => {
+            ContentEncoding::Plain => String::from_utf8_lossy(bytes).into_owned(),
+            ContentEncoding::Escaped => escape(bytes),
+            ContentEncoding::Hex => {
                 let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
                 pairs.join(" ") + "\n"
             }
@@ -32,7 +32,7 @@ impl Spelling {
     }
 }
 
-/// Bytes from text with escapes.
+/// Decodes text with escapes. Fails at an unknown escape.
 pub fn unescape(text: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut chars = text.chars();
@@ -58,7 +58,7 @@ pub fn unescape(text: &str) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Text with escapes from bytes, a line of the page for each line.
+/// Encodes bytes as text with escapes, with one line of the page for each line.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -98,10 +98,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_survive_each_spelling() {
+    fn decoding_reverses_encoding() {
         let bytes: Vec<u8> = (0..=255).chain(*b"\r\n\tx\\").collect();
-        for spelling in [Spelling::Escaped, Spelling::Hex] {
-            assert_eq!(spelling.read(&spelling.write(&bytes)).unwrap(), bytes, "{spelling:?}");
+        for encoding in [ContentEncoding::Escaped, ContentEncoding::Hex] {
+            assert_eq!(encoding.decode(&encoding.encode(&bytes)).unwrap(), bytes, "{encoding:?}");
         }
     }
 }

@@ -1,14 +1,13 @@
-//! A Markdown page as prose and fenced blocks, to be read, changed and written back unchanged but
-//! for what was changed.
+//! A Markdown page as prose and fenced blocks. Rendering an unchanged page gives the same bytes.
 
-/// A page.
+/// A Markdown page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Its parts, in order.
+    /// The segments, in order.
     pub segments: Vec<Segment>,
 }
 
-/// A part of a page.
+/// A segment of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
     /// Prose, with its newlines.
@@ -17,7 +16,7 @@ pub enum Segment {
     Block {
         /// The backticks.
         fence: String,
-        /// What stands behind them.
+        /// The info string after the opening fence.
         info: String,
         /// The lines between the fences, each with its newline.
         body: String,
@@ -25,7 +24,7 @@ pub enum Segment {
 }
 
 impl Document {
-    /// Takes a page apart. A fence that is not closed is an error.
+    /// Parses a page. Fails if a fence is not closed.
     pub fn parse(text: &str) -> Result<Document, String> {
         let mut segments = Vec::new();
         let mut prose = String::new();
@@ -59,7 +58,7 @@ impl Document {
         Ok(Document { segments })
     }
 
-    /// The page as text.
+    /// Renders the page as text.
     pub fn render(&self) -> String {
         let mut text = String::new();
         for segment in &self.segments {
@@ -79,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_comes_back_as_it_was() {
+    fn parsing_and_rendering_preserves_a_page() {
         let page = "# T\n\n```file a\nx\n```\nbetween\n````output\n```\n````\n";
         let document = Document::parse(page).unwrap();
         assert_eq!(document.segments.len(), 4);
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_block_is_an_error() {
+    fn rejects_an_unclosed_block() {
         assert!(Document::parse("```file a\nx\n").unwrap_err().contains("line 1"));
     }
 }

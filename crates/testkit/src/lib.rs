@@ -1,18 +1,18 @@
-//! What tests share: cases written as Markdown, and the doors they run through.
+//! Test cases in Markdown, and the transports that they run through.
 //!
-//! A case is a page that a person can read: files before, calls, replies, files after, with prose
-//! between that says why. The same pages run in-process, through `toolcrib call`, `toolcrib run` and
-//! `toolcrib serve`, so that the doors cannot drift apart. `UPDATE=1` writes the real replies into
-//! the pages; the diff is for review.
+//! A case is a readable page: files before, calls, replies, files after, with prose between that
+//! explains them. The same pages run in-process and through `toolcrib call`, `toolcrib run` and
+//! `toolcrib serve`, so that the transports cannot drift apart. `UPDATE=1` writes the actual replies
+//! into the pages; review the diff.
 //!
-//! For tests only: nothing of the product depends on this crate. Not for timing, races or signals;
-//! those are tests in Rust.
+//! For tests only: no crate of the product depends on this crate. Timing, races and signals are tested
+//! in Rust instead.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::expect_used,
-    reason = "tests look at the disk and start processes from outside, and fail by panicking"
+    reason = "tests inspect the disk and start processes directly, and fail by panicking"
 )]
 
 mod case;
@@ -27,4 +27,4 @@ pub use case::{Setup, run_cases};
 pub use command_directory::command_directory;
 pub use content::{escape, unescape};
 pub use document::{Document, Segment};
-pub use transport::{CallDoor, Door, InProcessDoor, McpDoor, RunDoor};
+pub use transport::{CallTransport, InProcessTransport, McpTransport, RunTransport, Transport};

@@ -1,10 +1,10 @@
-//! All that is on disk in a directory, to be compared with what is there later.
+//! A snapshot of a directory on disk, for comparison with a later one.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Every file, link and directory, with content, mode, times and number.
+/// Every file, symlink and directory, with content, mode, modification time and inode.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     entries: BTreeMap<PathBuf, Entry>,
@@ -49,7 +49,7 @@ impl Snapshot {
         Ok(Snapshot { entries })
     }
 
-    /// Where the two differ, directories aside that differ only because something in them does.
+    /// The paths that differ, without directories that contain a differing path.
     pub(crate) fn changed_since(&self, before: &Snapshot) -> Vec<PathBuf> {
         let all = self.entries.keys().chain(before.entries.keys());
         let mut changed: Vec<PathBuf> = all

@@ -1,20 +1,20 @@
-//! What the blocks of a case mean.
+//! The steps of a case, parsed from its blocks.
 
 use std::path::PathBuf;
 
-use crate::content::Spelling;
+use crate::content::ContentEncoding;
 use crate::document::Segment;
 
-/// A block of a case, by what it asks for.
+/// A step of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// `file PATH [escaped|hex] [mode=755] [age=60]`: a file that is there before the next call.
+    /// `file PATH [escaped|hex] [mode=755] [age=60]`: a file that exists before the next call.
     File(FileBlock),
     /// `dir PATH`: a directory.
     Directory(PathBuf),
-    /// `symlink PATH`: a link; the body is its target.
+    /// `symlink PATH`: a symlink; the body is its target.
     Symlink(PathBuf),
-    /// `hardlink PATH`: another name; the body is the file.
+    /// `hardlink PATH`: a hard link; the body is the existing file.
     HardLink(PathBuf),
     /// `fifo PATH`.
     Fifo(PathBuf),
@@ -23,49 +23,49 @@ pub(crate) enum Step {
     Setup,
     /// `call TOOL [dry-run]`: a call; the body is its arguments.
     Call { tool: String, dry_run: bool },
-    /// `output`: what the call before must answer.
+    /// `output`: the expected reply of the previous call.
     Output,
-    /// `error KIND`: how the call before must fail.
+    /// `error KIND`: the expected error of the previous call.
     Error(String),
-    /// `metadata`: facts that the reply before must have, others aside.
+    /// `metadata`: expected members of the previous reply's metadata. Others are ignored.
     Metadata,
-    /// `after PATH [escaped|hex] [mode=755]`: a file as the call before must leave it.
+    /// `after PATH [escaped|hex] [mode=755]`: the expected file after the previous call.
     After(FileBlock),
-    /// `after PATH symlink`: a symlink as the call before must leave it; the body is its target.
+    /// `after PATH symlink`: the expected symlink after the previous call; the body is its target.
     AfterSymlink(PathBuf),
-    /// `after PATH dir`: a directory that must be there, whatever is in it.
+    /// `after PATH dir`: a directory that must exist, with any content.
     AfterDirectory(PathBuf),
-    /// `absent PATH`: what must not be there.
+    /// `absent PATH`: a path that must not exist.
     Absent(PathBuf),
 }
 
-/// A file, how its block spells it, and its mode and age if they matter.
+/// A file of a case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FileBlock {
     pub(crate) path: PathBuf,
-    pub(crate) spelling: Spelling,
+    pub(crate) encoding: ContentEncoding,
     pub(crate) mode: Option<u32>,
-    /// How many seconds ago it was last changed.
+    /// The age of its modification time in seconds.
     pub(crate) age: Option<u64>,
 }
 
 impl Step {
-    /// The step that a block stands for; prose stands for none.
-    pub(crate) fn of(segment: &Segment) -> Result<Option<(Step, &str)>, String> {
+    /// Parses the step of a block. `None` for prose.
+    pub(crate) fn parse(segment: &Segment) -> Result<Option<(Step, &str)>, String> {
         let Segment::Block { info, body, .. } = segment else {
             return Ok(None);
         };
         let words: Vec<&str> = info.split_whitespace().collect();
         let step = match words.as_slice() {
             ["file", path, rest @ ..] => Step::File(FileBlock::parse(path, rest)?),
-            ["after", path, "symlink"] => Step::AfterSymlink(name(path)?),
-            ["after", path, "dir"] => Step::AfterDirectory(name(path)?),
+            ["after", path, "symlink"] => Step::AfterSymlink(parse_path(path)?),
+            ["after", path, "dir"] => Step::AfterDirectory(parse_path(path)?),
             ["after", path, rest @ ..] => Step::After(FileBlock::parse(path, rest)?),
-            ["dir", path] => Step::Directory(name(path)?),
-            ["symlink", path] => Step::Symlink(name(path)?),
-            ["hardlink", path] => Step::HardLink(name(path)?),
-            ["fifo", path] => Step::Fifo(name(path)?),
-            ["absent", path] => Step::Absent(name(path)?),
+            ["dir", path] => Step::Directory(parse_path(path)?),
+            ["symlink", path] => Step::Symlink(parse_path(path)?),
+            ["hardlink", path] => Step::HardLink(parse_path(path)?),
+            ["fifo", path] => Step::Fifo(parse_path(path)?),
+            ["absent", path] => Step::Absent(parse_path(path)?),
             ["setup"] => Step::Setup,
             ["call", tool] => Step::Call { tool: (*tool).to_owned(), dry_run: false },
             ["call", tool, "dry-run"] => Step::Call { tool: (*tool).to_owned(), dry_run: true },
@@ -80,12 +80,16 @@ impl Step {
 
 impl FileBlock {
     fn parse(path: &str, rest: &[&str]) -> Result<FileBlock, String> {
-        let mut block =
-            FileBlock { path: name(path)?, spelling: Spelling::Plain, mode: None, age: None };
+        let mut block = FileBlock {
+            path: parse_path(path)?,
+            encoding: ContentEncoding::Plain,
+            mode: None,
+            age: None,
+        };
         for word in rest {
             match word.split_once('=') {
-                None if *word == "escaped" => block.spelling = Spelling::Escaped,
-                None if *word == "hex" => block.spelling = Spelling::Hex,
+                None if *word == "escaped" => block.encoding = ContentEncoding::Escaped,
+                None if *word == "hex" => block.encoding = ContentEncoding::Hex,
                 Some(("mode", mode)) => {
                     let mode = u32::from_str_radix(mode, 8);
                     block.mode = Some(mode.map_err(|_| format!("no mode: {word}"))?);
@@ -100,8 +104,8 @@ impl FileBlock {
     }
 }
 
-/// A path in an info string, escapes for blanks and odd bytes.
-fn name(escaped: &str) -> Result<PathBuf, String> {
+/// Parses a path in an info string, in which whitespace and unusual bytes are escaped.
+fn parse_path(escaped: &str) -> Result<PathBuf, String> {
     use std::os::unix::ffi::OsStringExt;
     Ok(std::ffi::OsString::from_vec(crate::content::unescape(escaped)?).into())
 }

@@ -1,4 +1,4 @@
-//! The ways in: each makes a call and gives back the reply as the stable JSON object.
+//! The transports. Each makes a call and returns the reply as the stable JSON object.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,25 +9,23 @@ use toolcrib::{Call, Caps, HardLinks, Options, Runtime, SandboxSettings, Session
 
 use crate::case::Setup;
 
-/// A way in to the tools.
-pub trait Door {
+/// A transport for calls.
+pub trait Transport {
     /// Makes a call.
     fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value>;
 }
 
-/// The library, in this process.
-pub struct InProcessDoor {
+/// The library in this process.
+pub struct InProcessTransport {
     runtime: Runtime,
     session: Session,
 }
 
-impl InProcessDoor {
-    /// Opens the door to a workspace.
-    pub fn open(workspace: &Path, setup: &Setup) -> InProcessDoor {
-        let hard_links = match setup.write_through {
-            true => HardLinks::WriteThrough,
-            false => HardLinks::Break,
-        };
+impl InProcessTransport {
+    /// Opens a workspace.
+    pub fn open(workspace: &Path, setup: &Setup) -> InProcessTransport {
+        let hard_links =
+            if setup.write_through { HardLinks::WriteThrough } else { HardLinks::Break };
         let builder = Runtime::builder()
             .profile(setup.profile)
             .absolute_paths(setup.absolute_paths)
@@ -43,16 +41,17 @@ impl InProcessDoor {
             Some(outside) => builder.outside(outside),
             None => builder,
         };
-        let builder = match setup.read_only {
-            true => builder.read_only_root(workspace),
-            false => builder.root(workspace),
+        let builder = if setup.read_only {
+            builder.read_only_root(workspace)
+        } else {
+            builder.root(workspace)
         };
         let runtime = builder.build().expect("the workspace is a directory");
-        InProcessDoor { session: runtime.session(), runtime }
+        InProcessTransport { session: runtime.session(), runtime }
     }
 }
 
-/// The example of the library that is a helper and nothing else: `cargo test` builds it beside the tests.
+/// The `helper` example of the library. `cargo test` builds it next to the tests.
 fn helper() -> PathBuf {
     let tests = std::env::current_exe().expect("a test knows where it is");
     let target = tests.parent().and_then(Path::parent).expect("it is in target/debug/deps");
@@ -61,29 +60,29 @@ fn helper() -> PathBuf {
     helper
 }
 
-impl Door for InProcessDoor {
+impl Transport for InProcessTransport {
     fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value> {
         let options = Options { dry_run, ..Options::default() };
         toolcrib::to_json(&self.runtime.call(&self.session, Call::new(tool, args.clone()), options))
     }
 }
 
-/// `toolcrib call`, a process for each call.
-pub struct CallDoor {
+/// `toolcrib call`, with one process for each call.
+pub struct CallTransport {
     program: PathBuf,
     flags: Vec<String>,
     variables: [(&'static str, PathBuf); 2],
 }
 
-impl CallDoor {
-    /// Opens the door to a workspace.
-    pub fn open(program: impl Into<PathBuf>, workspace: &Path, setup: &Setup) -> CallDoor {
+impl CallTransport {
+    /// Opens a workspace.
+    pub fn open(program: impl Into<PathBuf>, workspace: &Path, setup: &Setup) -> CallTransport {
         let (flags, variables) = (setup.flags(workspace), setup.variables(workspace));
-        CallDoor { program: program.into(), flags, variables }
+        CallTransport { program: program.into(), flags, variables }
     }
 }
 
-impl Door for CallDoor {
+impl Transport for CallTransport {
     fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value> {
         let mut child = Command::new(&self.program)
             .args(["call", tool, "-", "--json"])
@@ -105,22 +104,22 @@ impl Door for CallDoor {
     }
 }
 
-/// `toolcrib run`, one process for the whole case.
-pub struct RunDoor {
+/// `toolcrib run`, with one process for the whole case.
+pub struct RunTransport {
     process: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     calls: u64,
 }
 
-impl RunDoor {
-    /// Opens the door to a workspace.
-    pub fn open(program: impl AsRef<Path>, workspace: &Path, setup: &Setup) -> RunDoor {
+impl RunTransport {
+    /// Opens a workspace.
+    pub fn open(program: impl AsRef<Path>, workspace: &Path, setup: &Setup) -> RunTransport {
         let mut process = Command::new(program.as_ref())
             .arg("run")
             .args(setup.flags(workspace))
             .envs(setup.variables(workspace))
-            // The login shell of whoever runs the tests is no part of a case.
+            // The login shell of the user who runs the tests must not affect a case.
             .env_remove("SHELL")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -128,18 +127,18 @@ impl RunDoor {
             .expect("the program starts");
         let stdin = process.stdin.take();
         let stdout = BufReader::new(process.stdout.take().expect("it was piped"));
-        RunDoor { process, stdin, stdout, calls: 0 }
+        RunTransport { process, stdin, stdout, calls: 0 }
     }
 }
 
-impl Door for RunDoor {
+impl Transport for RunTransport {
     fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value> {
         self.calls += 1;
         let mut line = json!({"id": self.calls, "tool": tool, "args": args});
         if dry_run {
             line["dry_run"] = true.into();
         }
-        let stdin = self.stdin.as_mut().expect("it is open until the door is dropped");
+        let stdin = self.stdin.as_mut().expect("it is open until the transport is dropped");
         writeln!(stdin, "{line}").expect("it reads its input");
         let mut reply = String::new();
         self.stdout.read_line(&mut reply).expect("it answers");
@@ -149,7 +148,7 @@ impl Door for RunDoor {
     }
 }
 
-impl Drop for RunDoor {
+impl Drop for RunTransport {
     fn drop(&mut self) {
         drop(self.stdin.take());
         let status = self.process.wait();
@@ -159,30 +158,30 @@ impl Drop for RunDoor {
     }
 }
 
-/// `toolcrib serve`, one process for the whole case, spoken to as an MCP client does.
-pub struct McpDoor {
+/// `toolcrib serve`, with one process for the whole case and an MCP client.
+pub struct McpTransport {
     process: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
     calls: u64,
 }
 
-impl McpDoor {
-    /// Opens the door to a workspace.
-    pub fn open(program: impl AsRef<Path>, workspace: &Path, setup: &Setup) -> McpDoor {
-        McpDoor::start(program, setup.flags(workspace), &setup.variables(workspace))
+impl McpTransport {
+    /// Opens a workspace.
+    pub fn open(program: impl AsRef<Path>, workspace: &Path, setup: &Setup) -> McpTransport {
+        McpTransport::start(program, setup.flags(workspace), &setup.variables(workspace))
     }
 
-    /// Opens the door with the flags of the program.
-    pub fn with_flags(program: impl AsRef<Path>, flags: Vec<String>) -> McpDoor {
-        McpDoor::start(program, flags, &[])
+    /// Starts the program with these flags.
+    pub fn with_flags(program: impl AsRef<Path>, flags: Vec<String>) -> McpTransport {
+        McpTransport::start(program, flags, &[])
     }
 
     fn start(
         program: impl AsRef<Path>,
         flags: Vec<String>,
         variables: &[(&'static str, PathBuf)],
-    ) -> McpDoor {
+    ) -> McpTransport {
         let mut process = Command::new(program.as_ref())
             .arg("serve")
             .args(flags)
@@ -194,23 +193,23 @@ impl McpDoor {
             .expect("the program starts");
         let stdin = process.stdin.take();
         let stdout = BufReader::new(process.stdout.take().expect("it was piped"));
-        McpDoor { process, stdin, stdout, calls: 0 }
+        McpTransport { process, stdin, stdout, calls: 0 }
     }
 
-    /// Sends a line as it is.
+    /// Sends a line unchanged.
     pub fn send(&mut self, line: &str) {
-        let stdin = self.stdin.as_mut().expect("it is open until the door is dropped");
+        let stdin = self.stdin.as_mut().expect("it is open until the transport is dropped");
         writeln!(stdin, "{line}").expect("it reads its input");
     }
 
-    /// The next message.
+    /// Receives the next message.
     pub fn receive(&mut self) -> Map<String, Value> {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("it answers");
         object(line.as_bytes())
     }
 
-    /// Makes a request in the era without sessions, and gives back the whole answer.
+    /// Sends a request of the protocol version without sessions. Returns the whole response.
     pub fn request(
         &mut self,
         method: &str,
@@ -235,7 +234,7 @@ impl McpDoor {
     }
 }
 
-impl Door for McpDoor {
+impl Transport for McpTransport {
     fn call(&mut self, tool: &str, args: &Value, dry_run: bool) -> Map<String, Value> {
         let params =
             json!({"name": tool, "arguments": args, "_meta": {"toolcrib/dry_run": dry_run}});
@@ -255,7 +254,7 @@ impl Door for McpDoor {
     }
 }
 
-impl Drop for McpDoor {
+impl Drop for McpTransport {
     fn drop(&mut self) {
         drop(self.stdin.take());
         let status = self.process.wait();

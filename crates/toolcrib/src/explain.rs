@@ -1,6 +1,6 @@
 //! Which rule decides a call, before it is made.
 
-use toolcrib_policy::{Access, Basis, CommandAnalysis, Decision, Touched, Verdict};
+use toolcrib_policy::{Access, CommandAnalysis, Decision, PartDecision, RedirectedFile, Verdict};
 
 use crate::authorize::command_directory;
 use crate::call::Call;
@@ -23,7 +23,7 @@ pub struct Explanation {
     /// What an operator can do to allow it, as an imperative; empty where nothing is refused.
     pub remedy: String,
     /// What is decided on each command, file and variable of its scripts.
-    pub bases: Vec<Basis>,
+    pub bases: Vec<PartDecision>,
     /// What was seen in the commands that it would run.
     pub commands: Vec<CommandAnalysis>,
     /// Files that it would write, redirections of commands among them.
@@ -64,10 +64,10 @@ impl Runtime {
         });
         let (mut commands, mut bases) = (Vec::new(), Vec::new());
         for script in scripts {
-            commands.push(policy.understand(&directory, script));
+            commands.push(policy.analyze_command(&directory, script));
             // Of a command that bash rejects, no part is run.
             if rule != BROKEN {
-                bases.extend(policy.bases(&directory, script, &remembered));
+                bases.extend(policy.decisions_by_part(&directory, script, &remembered));
             }
         }
         let (mut writes, mut reads) = (Vec::new(), Vec::new());
@@ -79,7 +79,7 @@ impl Runtime {
                 Access::Reach(_) | Access::Command(_) => {}
             }
         }
-        let shown = |file: &Touched| file.word.shown().to_owned();
+        let shown = |file: &RedirectedFile| file.word.shown().to_owned();
         writes.extend(commands.iter().flat_map(|seen| &seen.writes).map(shown));
         reads.extend(commands.iter().flat_map(|seen| &seen.reads).map(shown));
         Explanation { decision, rule, why, remedy, bases, commands, writes, reads }

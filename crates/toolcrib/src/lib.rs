@@ -125,9 +125,9 @@ pub use toolcrib_fs::{
     RecoveryOutcome, Registry, random_bytes,
 };
 pub use toolcrib_policy::{
-    Access, ApprovalScope, Assignment, Basis, Command as ShellCommand, CommandAnalysis, Decision,
-    Effect, Outside, Profile, Proposal, Protection, Role, RuleError, Rules, SessionApprovals,
-    Touched, Trouble, UnknownOutside, UnknownProfile, WhyNot, Word,
+    Access, ApprovalScope, Assignment, Command as ShellCommand, CommandAnalysis, Decision, Effect,
+    Outside, PartDecision, Profile, Proposal, Protection, RedirectedFile, Role, RuleError, Rules,
+    SessionApprovals, UnknownOutside, UnknownProfile, Unparsed, UnparsedKind, Word,
 };
 pub use toolcrib_search::{IndexSettings, IndexStatus};
 pub use toolcrib_text::{visible, visible_content, visible_lines, visible_name};

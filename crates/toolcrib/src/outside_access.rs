@@ -92,7 +92,7 @@ impl Runtime {
     /// All that tools of a session may come to.
     fn reach(&self, session: &Session) -> Workspace {
         let workspace = self.session_workspace(session);
-        if self.policy().on_outside() == Outside::Deny {
+        if self.policy().outside_access() == Outside::Deny {
             return workspace;
         }
         let hidden = self.hidden().all();

@@ -63,7 +63,7 @@ impl Grant {
         session: &Session,
         accesses: Vec<Access>,
     ) -> Result<Grant, Error> {
-        let asks = runtime.policy().on_outside() == Outside::Ask;
+        let asks = runtime.policy().outside_access() == Outside::Ask;
         let mut untold = None;
         let granted = accesses.into_iter().map(|said| {
             if let Access::Command(script) = &said {
@@ -109,10 +109,11 @@ impl Grant {
     /// The accesses on real paths, as policies and people see them.
     pub(crate) fn accesses(&self) -> Vec<Access> {
         let real = |granted: &Granted| match &granted.place {
-            Some(place) => granted.said.at(place.path()),
-            None => {
-                granted.meant.iter().fold(granted.said.clone(), |said, path| said.at(path.clone()))
-            }
+            Some(place) => granted.said.with_path(place.path()),
+            None => granted
+                .meant
+                .iter()
+                .fold(granted.said.clone(), |said, path| said.with_path(path.clone())),
         };
         self.granted.iter().map(real).collect()
     }
@@ -122,7 +123,7 @@ impl Grant {
     pub(crate) fn requested(&self) -> Vec<Access> {
         let requested = |granted: &Granted| {
             let (place, path) = (granted.place.as_ref()?, granted.meant.clone()?);
-            (path != place.path()).then(|| granted.said.at(path))
+            (path != place.path()).then(|| granted.said.with_path(path))
         };
         self.granted.iter().filter_map(requested).collect()
     }
@@ -396,7 +397,7 @@ fn lookalike_of(
     session: &Session,
     place: &ResolvedPath,
 ) -> Option<ResolvedPath> {
-    if place.is_outside() && runtime.policy().on_outside() != Outside::Read {
+    if place.is_outside() && runtime.policy().outside_access() != Outside::Read {
         return None;
     }
     let name = place.relative().file_name().filter(|_| place.kind().is_none())?.to_str()?;

@@ -403,7 +403,7 @@ impl RuntimeBuilder {
         let places = workspace.roots().map(|root| root.path().to_owned()).collect();
         let mut policy = Policy::new(self.profile)
             .rules(self.rules)
-            .places(places, self.home.clone())
+            .locations(places, self.home.clone())
             .inside(workspace.roots().flat_map(Root::spellings))
             .protection(self.protection.clone());
         if let Some(outside) = self.outside {

@@ -186,7 +186,7 @@ impl Session {
 
     /// A policy, with the rules that were agreed to.
     pub(crate) fn policy(&self, policy: &Policy) -> Policy {
-        lock(&self.agreed).iter().fold(policy.clone(), Policy::with)
+        lock(&self.agreed).iter().fold(policy.clone(), Policy::with_proposal)
     }
 
     /// Whether something of this was refused for good.

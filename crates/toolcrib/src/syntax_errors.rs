@@ -9,7 +9,7 @@ pub(crate) const BROKEN: &str = "command:broken";
 
 /// The verdict on a call, once the shell was asked about commands that look broken.
 pub(crate) fn confirmed(runtime: &Runtime, accesses: &[Access], verdict: Verdict) -> Verdict {
-    if !verdict.looks_broken || verdict.decision == Decision::Deny {
+    if !verdict.looks_like_syntax_error || verdict.decision == Decision::Deny {
         return verdict;
     }
     let rejected = |access: &Access| match access {
@@ -24,7 +24,7 @@ pub(crate) fn confirmed(runtime: &Runtime, accesses: &[Access], verdict: Verdict
             why: format!("bash rejects the command: {message}"),
             remedy: "fix the syntax".to_owned(),
             asks: SessionApprovals::new(),
-            looks_broken: true,
+            looks_like_syntax_error: true,
         },
     }
 }

@@ -1,5 +1,5 @@
-//! Patterns that backtrack, on lines of any kind: every call is answered when its time is over, whatever the
-//! pattern costs, and no line is counted twice.
+//! Backtracking patterns on arbitrary lines: every call returns within its time limit, whatever the pattern
+//! costs, and no line is counted twice.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,30 +8,30 @@ use serde_json::json;
 use toolcrib::ErrorKind;
 
 use super::parts;
-use super::place::Place;
+use super::test_workspace::TestWorkspace;
 
 const FILE: &str = "file.txt";
 
 /// The text is repeated, so that a small input makes a long line.
-const TIMES: usize = 2_000;
+const REPETITIONS: usize = 2_000;
 
-/// Only an endless loop takes so long.
-const ENDLESS: Duration = Duration::from_secs(300);
+/// Only an endless loop takes this long.
+const HANG_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The parts are the pattern and the text.
 pub(crate) fn backtrack(input: &[u8]) -> String {
     let [pattern, text] = parts(input);
-    // An empty look-ahead, so that no pattern is left to the linear engine.
+    // An empty look-ahead, so that no pattern uses the linear engine.
     let pattern = format!("(?=){}", String::from_utf8_lossy(pattern));
-    let lines = [text, b"\n", &text.repeat(TIMES), b"\n", text].concat();
+    let lines = [text, b"\n", &text.repeat(REPETITIONS), b"\n", text].concat();
     let count = lines.split(|byte| *byte == b'\n').count() as u64;
-    let began = Instant::now();
-    Place::with(|place| {
-        fs::write(place.path(FILE), &lines).expect("a file");
+    let start = Instant::now();
+    TestWorkspace::with(|workspace| {
+        fs::write(workspace.path(FILE), &lines).expect("a file");
         let args = json!({"pattern": pattern, "path": FILE, "output_mode": "count"});
-        let answer = place.call("Grep", args);
-        assert!(began.elapsed() < ENDLESS, "the answer came when time was long over");
-        match answer {
+        let reply = workspace.call("Grep", args);
+        assert!(start.elapsed() < HANG_TIMEOUT, "the reply came long after the time limit");
+        match reply {
             Ok(reply) => {
                 let number = |name: &str| reply.metadata()[name].as_u64().unwrap_or(0);
                 let undecided = number("undecided_lines");

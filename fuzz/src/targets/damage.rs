@@ -1,19 +1,19 @@
-//! Damage to bytes, as an input describes it.
+//! Damages bytes as described by an input.
 
-/// So many single damages an input has at most.
-const MOST: usize = 200;
+/// The maximum number of damages of one input.
+const MAX_DAMAGES: usize = 200;
 
-/// The bytes after all damages: four bytes of the input are one, its kind, its place and a value.
+/// Applies all damages. Four bytes of the input describe one: its kind, its offset and a value.
 pub(super) fn damaged(bytes: &[u8], input: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
-    for damage in input.chunks_exact(4).take(MOST) {
+    for damage in input.chunks_exact(4).take(MAX_DAMAGES) {
         let [kind, low, high, value] = *damage else { continue };
         if bytes.is_empty() {
             break;
         }
-        // Places are few, and spread over all that there is.
-        let place = usize::from(u16::from_le_bytes([low, high])).wrapping_mul(0x9e37);
-        let at = place % bytes.len();
+        // Spreads the 16-bit offsets over the whole length.
+        let offset = usize::from(u16::from_le_bytes([low, high])).wrapping_mul(0x9e37);
+        let at = offset % bytes.len();
         match kind % 5 {
             0 => bytes[at] ^= 1 << (value % 8),
             1 => bytes[at] = value,
@@ -25,7 +25,7 @@ pub(super) fn damaged(bytes: &[u8], input: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The same with damages that leave the length as it is.
+/// Applies only damages that preserve the length.
 pub(super) fn damaged_in_place(bytes: &[u8], input: &[u8]) -> Vec<u8> {
     let flips: Vec<u8> = input
         .chunks_exact(4)

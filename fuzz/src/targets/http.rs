@@ -1,5 +1,4 @@
-//! Heads of HTTP requests: a head that is let through has the token, and names this server in every way that it
-//! names one.
+//! HTTP request heads: an accepted head has the token, and every host in it is this server.
 
 use std::sync::LazyLock;
 
@@ -13,7 +12,7 @@ static GUARD: LazyLock<Guard> = LazyLock::new(|| {
     Guard::new(token, &["tools.example".to_owned()], Some(8765)).expect("it is a name")
 });
 
-/// The first line is a method and a target, each further one a header. `TOKEN` stands for the right one.
+/// The first line is a method and a target, each other line a header. `TOKEN` stands for the right token.
 pub(crate) fn http(input: &[u8]) -> String {
     let text = String::from_utf8_lossy(input).replace("TOKEN", TOKEN);
     let Some(request) = request(&text) else { return "not a request".to_owned() };
@@ -43,7 +42,7 @@ pub(crate) fn http(input: &[u8]) -> String {
             assert!(!all("sec-fetch-site").iter().any(|site| site.contains("site")));
             assert_eq!(request.uri().authority(), None, "no host in the target");
             assert_eq!(request.uri().path(), "/mcp");
-            "let through".to_owned()
+            "accepted".to_owned()
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Where hunks go: all of them or none, as many lines more or fewer as they say, and what was applied
-//! before changes nothing.
+//! Placing hunks: all or none are applied, the number of lines changes as they say, and hunks that were applied
+//! before change nothing.
 
 use toolcrib_text::{FilePatch, Hunk, Patch, Sign};
 
@@ -26,14 +26,14 @@ fn place(part: &FilePatch<'_>, file: &[u8]) -> String {
             return why.split([' ', '{']).next().unwrap_or_default().to_owned();
         }
     };
-    assert_eq!(applied.hunks.len(), part.hunks.len(), "each hunk has its fate");
+    assert_eq!(applied.hunks.len(), part.hunks.len(), "each hunk has a result");
     let made = part.hunks.iter().zip(&applied.hunks).filter(|(_, fate)| !fate.already);
     let made: Vec<&Hunk<'_>> = made.map(|(hunk, _)| hunk).collect();
     if made.is_empty() {
-        assert_eq!(applied.text, file, "what was applied before changes nothing");
+        assert_eq!(applied.text, file, "hunks applied before change nothing");
         return "applied before".to_owned();
     }
-    // Whether a last line without an end is one depends on what it says, and a `\r` may end one or not.
+    // An unended last line and a `\r` make the line count ambiguous.
     let unended = part.hunks.iter().any(|hunk| hunk.old_unended || hunk.new_unended);
     let has_cr = |bytes: &[u8]| bytes.contains(&b'\r');
     if !unended && file.ends_with(b"\n") && !has_cr(file) && !has_cr(&applied.text) {
@@ -46,7 +46,7 @@ fn place(part: &FilePatch<'_>, file: &[u8]) -> String {
         assert_eq!(
             was + count(Sign::Add),
             now + count(Sign::Remove),
-            "lines come and go as it says"
+            "the line count changes as the hunks say"
         );
     }
     match applied.hunks.iter().find_map(|fate| fate.rung) {

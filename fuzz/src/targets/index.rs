@@ -1,5 +1,5 @@
-//! The index in files: whatever happens to its bytes, before it is read or while it is in use, a search finds
-//! what it finds without an index.
+//! The index on disk: whatever damage its bytes have, before it is read or while it is in use, a search has the same
+//! result as without an index.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -15,17 +15,17 @@ use toolcrib_search::{
 };
 
 use super::damage::{damaged, damaged_in_place};
-use super::place::scratch;
+use super::test_workspace::scratch;
 
-/// A tree of files with an index that is in use.
+/// A tree with an index in use.
 struct Indexed {
     directory: TempDir,
     tree: TreeReader,
     tables: ListingCaches,
-    /// The file that it is kept in, and its bytes.
+    /// The file of the index, and its bytes.
     file: PathBuf,
     bytes: Vec<u8>,
-    /// What a search without it finds.
+    /// The results of searches without the index.
     found: Vec<Vec<PathBuf>>,
 }
 
@@ -42,7 +42,7 @@ const SETTINGS: IndexSettings = IndexSettings {
     trial_pause: Duration::from_secs(600),
 };
 
-/// The input is damage to the file.
+/// The input describes damage to the file.
 pub(crate) fn index(input: &[u8]) -> String {
     static INDEXED: OnceLock<Indexed> = OnceLock::new();
     let indexed = INDEXED.get_or_init(make);
@@ -58,7 +58,7 @@ pub(crate) fn index(input: &[u8]) -> String {
     let _ = fs::remove_dir_all(&at_rest);
     let shelf = ContentCache::new(at_rest.join(name));
     let hash = shelf.put(&bytes).expect("the damaged index");
-    // Under the name that it has by its bytes it is taken for whole, and must do no harm.
+    // Under the name of its own hash it counts as intact, and must do no harm.
     let tables = ListingCaches::new(SETTINGS, Some(at_rest.clone()));
     let is_taken = tables.index_status(&indexed.tree).files > 0;
     indexed.search(Some(&tables));
@@ -89,7 +89,7 @@ impl Decoder for Plain {
 }
 
 impl Indexed {
-    /// The files that each pattern is found in.
+    /// The files that match each pattern.
     fn search(&self, tables: Option<&ListingCaches>) -> Vec<Vec<PathBuf>> {
         search(&self.tree, tables)
     }
@@ -140,7 +140,7 @@ fn make() -> Indexed {
         let text = format!("text {at} end\n{}\n", "words of all kinds ".repeat(at % 30));
         fs::write(workspace.join(format!("f{at}")), text).expect("a file");
     }
-    // Until they are old enough to be indexed.
+    // Wait until the files are no longer racy.
     std::thread::sleep(Duration::from_millis(100));
     let root = Root::open(&workspace, RootMode::ReadOnly).expect("a root");
     let tree = TreeReader::around(&Workspace::new(vec![root]).expect("a workspace").top());
@@ -148,14 +148,14 @@ fn make() -> Indexed {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(60), &never);
     tables.build_index(&tree, &tables.list(&asked(&tree, &stop)), &Plain);
-    let file = kept(&shelves).expect("an index in a file");
+    let file = index_file(&shelves).expect("an index in a file");
     let bytes = fs::read(&file).expect("an index");
     let found = search(&tree, None);
     Indexed { directory, tree, tables, file, bytes, found }
 }
 
-/// The file that the index is kept in.
-fn kept(shelves: &Path) -> Option<PathBuf> {
+/// The file of the index.
+fn index_file(shelves: &Path) -> Option<PathBuf> {
     let inside = |directory: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(directory).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect()

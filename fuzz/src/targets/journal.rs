@@ -1,5 +1,5 @@
-//! The journal: whatever happens to its bytes, a change is read as it was made or is reported as damaged, a
-//! content is what it was or is not there, and no number is given twice.
+//! The journal: whatever damage its bytes have, a change is read unmodified or reported as damaged, a content is
+//! unmodified or missing, and no number is assigned twice.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,55 +12,55 @@ use toolcrib_fs::{
 };
 
 use super::damage::damaged;
-use super::place::scratch;
+use super::test_workspace::scratch;
 
-/// A journal of some changes, as it is on disk.
-struct Whole {
+/// A journal with some changes, as on disk.
+struct IntactJournal {
     directory: TempDir,
     log: Vec<u8>,
-    /// The highest number, as it is kept beside the log.
+    /// The content of the file `last`, which has the highest number.
     last: Vec<u8>,
-    /// A content that it keeps: the file, its bytes, and the version that it is.
+    /// A stored content: the file, its bytes and its version.
     blob: (PathBuf, Vec<u8>, Version),
     entries: Vec<Entry>,
 }
 
 const CHANGES: u64 = 6;
 
-/// The input is damage to the log and to a content, and is taken for a log as it is.
+/// The input describes damage to the log and to a content, and is also used as a log itself.
 pub(crate) fn journal(input: &[u8]) -> String {
-    static WHOLE: OnceLock<Whole> = OnceLock::new();
-    let whole = WHOLE.get_or_init(make);
-    let state = whole.directory.path().join("state");
+    static INTACT: OnceLock<IntactJournal> = OnceLock::new();
+    let intact = INTACT.get_or_init(make);
+    let state = intact.directory.path().join("state");
     let journal = Journal::open(&state, Caps::default()).expect("the journal");
     fs::write(state.join("log"), input).expect("a log");
     let read = journal.changes().expect("a log of any bytes can be read");
-    let log = damaged(&whole.log, input);
+    let log = damaged(&intact.log, input);
     fs::write(state.join("log"), &log).expect("a log");
     let Changes { entries, damaged: lost } = journal.changes().expect("a damaged log can be read");
-    let are_as_made = entries.iter().all(|entry| whole.entries.contains(entry));
-    assert!(are_as_made, "a change is not what it was");
+    let are_as_made = entries.iter().all(|entry| intact.entries.contains(entry));
+    assert!(are_as_made, "a change was modified");
     let is_known = |id: u64| {
         entries.iter().any(|entry| entry.id == id) || lost.iter().any(|lost| lost.ids.contains(&id))
     };
-    assert!(is_known(CHANGES), "the last change is neither there nor reported");
+    assert!(is_known(CHANGES), "the last change is neither read nor reported");
     if let Some(first) = entries.iter().map(|entry| entry.id).min() {
-        assert!((first..=CHANGES).all(is_known), "a change is neither there nor reported");
+        assert!((first..=CHANGES).all(is_known), "a change is neither read nor reported");
     }
-    assert!(log != whole.log || lost.is_empty(), "damage is reported where there is none");
-    let (file, bytes, version) = &whole.blob;
+    assert!(log != intact.log || lost.is_empty(), "damage is reported without damage");
+    let (file, bytes, version) = &intact.blob;
     fs::write(file, damaged(bytes, input)).expect("a content");
     let content = journal.content(version).expect("a damaged content can be read");
-    assert!(content.is_none_or(|content| content == b"text 3\n"), "a content is not what it was");
+    assert!(content.is_none_or(|content| content == b"text 3\n"), "a content was modified");
     fs::write(file, bytes).expect("a content");
-    let workspace = workspace(&whole.directory);
-    let id = change(&journal, &workspace, &whole.directory, "other", 0);
-    assert!(id > CHANGES, "the number {id} is given twice");
-    fs::write(state.join("last"), &whole.last).expect("a number");
+    let workspace = workspace(&intact.directory);
+    let id = change(&journal, &workspace, &intact.directory, "other", 0);
+    assert!(id > CHANGES, "the number {id} is assigned twice");
+    fs::write(state.join("last"), &intact.last).expect("a number");
     format!("{} of {CHANGES} read, {} of the input", entries.len(), read.entries.len())
 }
 
-fn make() -> Whole {
+fn make() -> IntactJournal {
     let directory = scratch();
     fs::create_dir(directory.path().join("ws")).expect("a workspace");
     let state = directory.path().join("state");
@@ -75,7 +75,7 @@ fn make() -> Whole {
     let last = fs::read(state.join("last")).expect("a number");
     let log = fs::read(state.join("log")).expect("a log");
     let entries = journal.entries().expect("changes");
-    Whole { directory, log, last, blob: (file, bytes, version), entries }
+    IntactJournal { directory, log, last, blob: (file, bytes, version), entries }
 }
 
 fn workspace(directory: &TempDir) -> Workspace {
@@ -83,7 +83,7 @@ fn workspace(directory: &TempDir) -> Workspace {
     Workspace::new(vec![root]).expect("a workspace")
 }
 
-/// Makes a change of a file; answers its number.
+/// Makes a change of a file. Returns its number.
 fn change(
     journal: &Journal,
     workspace: &Workspace,
@@ -99,7 +99,7 @@ fn change(
     };
     let change = Change::new(vec![step]);
     let locks = change.lock().expect("a lock");
-    let keeper =
+    let recorder =
         ChangeRecorder { journal, about: About { tool: "Edit".into(), ..About::default() } };
-    change.commit(&locks, Some(keeper)).expect("a change").id.expect("a number")
+    change.commit(&locks, Some(recorder)).expect("a change").id.expect("a number")
 }

@@ -1,4 +1,4 @@
-//! Where a text stands in a file: every place is one, and to put there what stands there changes nothing.
+//! Locating a text in a file: every match is in the file, and replacing a match by itself changes nothing.
 
 use toolcrib_text::{
     EndingFinder, SoughtText, TextProperties, find_all, find_another, find_equivalents,
@@ -7,14 +7,14 @@ use toolcrib_text::{
 
 use super::parts;
 
-/// The parts are the file, the text that is looked for, and what is to stand there instead.
+/// The parts are the file, the sought text, and its replacement.
 pub(crate) fn locate(input: &[u8]) -> String {
     let [file, wanted, new] = parts(input);
     let (wanted, new) = (String::from_utf8_lossy(wanted), String::from_utf8_lossy(new));
     check_exact(file, wanted.as_bytes());
     check_line_numbers(&wanted);
     let terminator = TextProperties::of(file).terminator();
-    // Only that it ends: what is most alike is a matter of taste.
+    // Only that it returns: the choice of the nearest text is not checked.
     nearest_block(file, wanted.as_bytes(), terminator);
 
     let (wanted, new) = (SoughtText::new(&wanted), SoughtText::new(&new));
@@ -23,10 +23,10 @@ pub(crate) fn locate(input: &[u8]) -> String {
     let mut rewritten = 0;
     for place in &places {
         let range = place.range();
-        let there = file.get(range.clone()).expect("a place is in the file");
+        let there = file.get(range.clone()).expect("a match is in the file");
         let ending = endings.at(range.start);
         if let Some(same) = place.rewrite(file, &wanted, &wanted, ending) {
-            assert_eq!(same, there, "what stands there, put there, changes nothing");
+            assert_eq!(same, there, "replacing a match by itself changes nothing");
         }
         rewritten += usize::from(place.rewrite(file, &wanted, &new, ending).is_some());
     }
@@ -40,7 +40,11 @@ pub(crate) fn locate(input: &[u8]) -> String {
 fn check_exact(file: &[u8], wanted: &[u8]) {
     let places = find_all(file, wanted, usize::MAX);
     for &at in &places {
-        assert_eq!(file.get(at..at + wanted.len()), Some(wanted), "it stands where it was found");
+        assert_eq!(
+            file.get(at..at + wanted.len()),
+            Some(wanted),
+            "the match is where it was found"
+        );
     }
     if let Some(&first) = places.first()
         && let Some(another) = find_another(file, wanted, first)
@@ -50,7 +54,7 @@ fn check_exact(file: &[u8], wanted: &[u8]) {
     }
 }
 
-/// A text with numbers before its lines, as Read shows it, is that text without them.
+/// Removing the line numbers that Read adds gives the text back.
 fn check_line_numbers(text: &str) {
     without_line_numbers(text);
     if text.is_empty() {

@@ -1,5 +1,5 @@
-//! Messages of MCP, as lines: whatever they are, the server goes on, its answers are bounded, and a dry run
-//! changes nothing.
+//! MCP messages as lines: whatever they are, the server continues, its responses are bounded, and a dry run changes
+//! nothing.
 
 use std::cell::RefCell;
 use std::fs;
@@ -12,17 +12,17 @@ use tempfile::TempDir;
 use toolcrib::{Call, Caps, Options, Profile, Runtime};
 use toolcrib_mcp::{ServeOptions, serve_socket};
 
-/// More than the longest answer, which is the list of tools.
-const MAX_ANSWER_BYTES: usize = 100_000;
+/// More than the longest response, which is the list of tools.
+const MAX_RESPONSE_BYTES: usize = 100_000;
 
-/// A server that does not answer by then has stopped.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A server that does not respond within this time has hung.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 thread_local! {
     static CLIENT: RefCell<Option<Client>> = const { RefCell::new(None) };
 }
 
-/// A server in a thread of its own, and the client's end of its socket.
+/// A server in its own thread, and the client's end of its socket.
 struct Client {
     workspace: TempDir,
     stream: BufReader<UnixStream>,
@@ -30,9 +30,9 @@ struct Client {
 }
 
 pub(crate) fn mcp(input: &[u8]) -> String {
-    // After a panic the next input gets a server of its own.
+    // After a panic the next input gets a new server.
     let mut client = CLIENT.take().unwrap_or_else(Client::start);
-    let outcome = client.try_on(input);
+    let outcome = client.run(input);
     CLIENT.set(Some(client));
     outcome
 }
@@ -43,14 +43,14 @@ impl Client {
         let (root, state) = (workspace.path().join("ws"), workspace.path().join("state"));
         fs::create_dir(&root).expect("a directory");
         fs::write(root.join("a.txt"), "one\n").expect("a file");
-        // Without a helper there are no commands; files are written without a question.
+        // Without a helper there are no commands. This profile writes files without approval.
         let builder = Runtime::builder().root(&root).profile(Profile::Open);
         let runtime = builder.journal(state, Caps::default()).build().expect("a runtime");
         let edit = json!({"file_path": "a.txt", "old_string": "one", "new_string": "two"});
         let session = runtime.session();
         runtime.call(&session, Call::new("Edit", edit), Options::default()).expect("an edit");
         let (ours, theirs) = UnixStream::pair().expect("a socket");
-        ours.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+        ours.set_read_timeout(Some(RESPONSE_TIMEOUT)).expect("a timeout");
         let options = ServeOptions { dry_run: true, ..ServeOptions::default() };
         std::thread::spawn(move || serve_socket(runtime, options, theirs));
         let mut client = Client { workspace, stream: BufReader::new(ours), last: 0 };
@@ -64,7 +64,7 @@ impl Client {
         client
     }
 
-    fn try_on(&mut self, input: &[u8]) -> String {
+    fn run(&mut self, input: &[u8]) -> String {
         self.send(input);
         self.last += 1;
         let last = format!("last-{}", self.last);
@@ -72,19 +72,19 @@ impl Client {
         self.send(ping.to_string().as_bytes());
         let (mut results, mut errors) = (0, 0);
         loop {
-            let answer = self.receive();
-            if answer["id"] == last.as_str() {
+            let response = self.receive();
+            if response["id"] == last.as_str() {
                 break;
             }
-            results += u32::from(answer.get("result").is_some());
-            errors += u32::from(answer.get("error").is_some());
+            results += u32::from(response.get("result").is_some());
+            errors += u32::from(response.get("error").is_some());
         }
         let root = self.workspace.path().join("ws");
         let files: Vec<_> = fs::read_dir(&root).expect("a directory").flatten().collect();
-        assert_eq!(files.len(), 1, "a dry run makes nothing: {files:?}");
+        assert_eq!(files.len(), 1, "a dry run creates nothing: {files:?}");
         assert_eq!(fs::read(root.join("a.txt")).expect("a file"), b"two\n");
         match (results, errors) {
-            (0, 0) => "no answer before the last",
+            (0, 0) => "no response before the last",
             (0, _) => "errors",
             (_, 0) => "results",
             _ => "both",
@@ -99,8 +99,8 @@ impl Client {
 
     fn receive(&mut self) -> Value {
         let mut line = String::new();
-        let read = self.stream.read_line(&mut line).expect("the server answers");
-        assert!((1..=MAX_ANSWER_BYTES).contains(&read), "an answer of {read} bytes");
-        serde_json::from_str(&line).expect("an answer is JSON")
+        let read = self.stream.read_line(&mut line).expect("the server responds");
+        assert!((1..=MAX_RESPONSE_BYTES).contains(&read), "an response of {read} bytes");
+        serde_json::from_str(&line).expect("an response is JSON")
     }
 }

@@ -1,15 +1,15 @@
-//! Notebooks: whatever can be parsed can be shown and changed, and is a notebook then, in which only
-//! what was asked for has changed.
+//! Notebooks: a parsed notebook can be rendered and edited, and the result is a notebook in which only the requested
+//! change was made.
 
 use serde_json::Value;
 use toolcrib_media::{CellType, Edited, Notebook, Position};
 
 use super::parts;
 
-/// Cells of a notebook that are changed: each costs a few copies of it.
+/// The number of edited cells: each edit costs a few copies of the notebook.
 const CELLS: usize = 4;
 
-/// The parts are the document and a source for its cells.
+/// The parts are the document and a new source for its cells.
 pub(crate) fn notebook(input: &[u8]) -> String {
     let [document, source] = parts(input);
     let source = String::from_utf8_lossy(source);
@@ -19,30 +19,30 @@ pub(crate) fn notebook(input: &[u8]) -> String {
         let rendered = notebook.render(1, 10, limit);
         assert_eq!(rendered.total, sources.len());
     }
-    let tried = Tried { document, sources, source: &source };
-    for number in 0..=tried.sources.len().min(CELLS) + 1 {
-        tried.replace(&notebook, number);
-        tried.insert(&notebook, Position::Before(number));
-        tried.insert(&notebook, Position::After(number));
-        tried.delete(&notebook, number);
+    let check = EditCheck { document, sources, source: &source };
+    for number in 0..=check.sources.len().min(CELLS) + 1 {
+        check.replace(&notebook, number);
+        check.insert(&notebook, Position::Before(number));
+        check.insert(&notebook, Position::After(number));
+        check.delete(&notebook, number);
     }
-    tried.insert(&notebook, Position::End);
-    match tried.sources.len() {
+    check.insert(&notebook, Position::End);
+    match check.sources.len() {
         0 => "no cells".to_owned(),
         1 => "one cell".to_owned(),
         _ => "several cells".to_owned(),
     }
 }
 
-struct Tried<'a> {
+struct EditCheck<'a> {
     document: &'a [u8],
-    /// What the cells said before.
+    /// The sources before the edit.
     sources: Vec<String>,
-    /// What a cell is to say.
+    /// The new source.
     source: &'a str,
 }
 
-impl Tried<'_> {
+impl EditCheck<'_> {
     fn replace(&self, notebook: &Notebook<'_>, number: usize) {
         for cell_type in [None, Some(CellType::Code), Some(CellType::Markdown)] {
             let Ok(edited) = notebook.replace(number, self.source, cell_type) else { continue };
@@ -69,9 +69,9 @@ impl Tried<'_> {
     }
 
     fn check(&self, edited: &Edited, expected: &[String], what: &str) {
-        // What only a lenient reader takes, we do not make better.
+        // A document that is not strict JSON need not become strict JSON.
         if is_json(self.document) {
-            assert!(is_json(&edited.bytes), "{what}: it is JSON no more: {}", shown(edited));
+            assert!(is_json(&edited.bytes), "{what}: it is no longer JSON: {}", shown(edited));
         }
         let now = Notebook::parse(&edited.bytes)
             .unwrap_or_else(|error| panic!("{what}: no notebook: {error}: {}", shown(edited)));

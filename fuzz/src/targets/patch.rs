@@ -1,5 +1,4 @@
-//! The parser of patches: any text is a patch or is refused with a reason, and a patch names its files and
-//! says what changes in them.
+//! The patch parser: any text is a patch or is refused with a reason, and a patch has files and changes.
 
 use toolcrib_text::{FileAction, Patch, Sign};
 
@@ -16,11 +15,14 @@ pub(crate) fn patch(input: &[u8]) -> String {
     assert!(!patch.files.is_empty(), "a patch names a file");
     for file in &patch.files {
         let moved = matches!(file.action, FileAction::Move | FileAction::Copy);
-        assert_eq!(file.from.is_some(), moved, "what is moved comes from somewhere");
+        assert_eq!(file.from.is_some(), moved, "a moved or copied file has a source");
         for hunk in &file.hunks {
             let changes = hunk.lines.iter().any(|line| line.sign != Sign::Keep);
             assert!(changes, "a hunk changes something");
-            assert!(hunk.lines.iter().all(|line| !line.text.contains('\n')), "a line is one line");
+            assert!(
+                hunk.lines.iter().all(|line| !line.text.contains('\n')),
+                "a line has no newline"
+            );
         }
         let added = file.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|l| l.sign == Sign::Add);
         let longest: usize = added.map(|line| line.text.len() + 1).sum();

@@ -1,20 +1,20 @@
-//! PDFs, read as a caller has them read: whatever becomes of the child that reads one, the call is
-//! answered, and with words.
+//! PDFs through the Read tool: whatever happens to the child process that reads one, the call returns a reply or an
+//! error message.
 
 use std::fs;
 
 use serde_json::json;
 use toolcrib::ErrorKind;
 
-use super::place::Place;
+use super::test_workspace::TestWorkspace;
 
 const FILE: &str = "file.pdf";
 
-/// The input is the file. Its kind is seen by how it begins, so that it gets that far.
+/// The input is the file after a PDF header, so that it is recognized as a PDF.
 pub(crate) fn pdf(input: &[u8]) -> String {
-    Place::with(|place| {
-        fs::write(place.path(FILE), [b"%PDF-1.7\n", input].concat()).expect("a file");
-        match place.call("Read", json!({"file_path": FILE})) {
+    TestWorkspace::with(|workspace| {
+        fs::write(workspace.path(FILE), [b"%PDF-1.7\n", input].concat()).expect("a file");
+        match workspace.call("Read", json!({"file_path": FILE})) {
             Ok(reply) if reply.output().lines().count() > 2 => "text".to_owned(),
             Ok(_) => "no text".to_owned(),
             Err(error) => {

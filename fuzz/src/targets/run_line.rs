@@ -1,4 +1,4 @@
-//! Lines of `toolcrib run`: each is decoded by the schema of its tool or refused, the reply is bounded, and a dry run
+//! Lines of `toolcrib run`: each is decoded by the schema of its tool or rejected, the reply is bounded, and a dry run
 //! changes nothing.
 
 use std::cell::RefCell;
@@ -9,20 +9,20 @@ use tempfile::TempDir;
 use toolcrib::{Caps, Error, Options, Profile, Reply, Runtime, Session, to_json};
 
 use self::request::Request;
-use super::place::scratch;
+use super::test_workspace::scratch;
 
-/// The program has no library, so its decoder is compiled here once more.
+/// The program has no library, so its decoder is included here.
 #[path = "../../../crates/cli/src/commands/run/request.rs"]
 mod request;
 
-/// More than the longest reply to such a line, without the id that it repeats.
+/// More than the longest reply to such a line, without the repeated id.
 const MAX_REPLY_BYTES: usize = 400_000;
 
-/// Lines after which a workspace is made anew.
+/// The number of lines after which the workspace is replaced.
 const LINES: usize = 2_000;
 
 struct Workspace {
-    // Before the directory, so that it is gone before that is.
+    // Before the directory, so that it is dropped first.
     session: Session,
     runtime: Runtime,
     directory: TempDir,
@@ -30,12 +30,12 @@ struct Workspace {
 }
 
 pub(crate) fn run_line(input: &[u8]) -> String {
-    thread_local!(static PLACE: RefCell<Option<Workspace>> = const { RefCell::new(None) });
-    PLACE.with_borrow_mut(|place| {
-        let used = place.take().filter(|place| place.lines < LINES);
+    thread_local!(static WORKSPACE: RefCell<Option<Workspace>> = const { RefCell::new(None) });
+    WORKSPACE.with_borrow_mut(|slot| {
+        let used = slot.take().filter(|slot| slot.lines < LINES);
         let mut workspace = used.unwrap_or_else(Workspace::make);
-        let outcome = workspace.try_on(input);
-        *place = Some(workspace);
+        let outcome = workspace.run(input);
+        *slot = Some(workspace);
         outcome
     })
 }
@@ -53,7 +53,7 @@ impl Workspace {
         Workspace { session: runtime.session(), runtime, directory, lines: 0 }
     }
 
-    fn try_on(&mut self, input: &[u8]) -> String {
+    fn run(&mut self, input: &[u8]) -> String {
         self.lines += 1;
         let request = match Request::parse(input) {
             Ok(request) => request,
@@ -64,18 +64,18 @@ impl Workspace {
         };
         let again = Request::parse(input).unwrap_or_else(|_| panic!("it was one before"));
         let flags = |request: &Request| (request.id.clone(), request.wait, request.dry_run);
-        assert_eq!(flags(&request), flags(&again), "the same line, the same request");
+        assert_eq!(flags(&request), flags(&again), "the same line gives the same request");
         let options = Options { dry_run: true, ..Options::default() };
         let outcome = self.runtime.call(&self.session, request.call, options);
         let root = self.directory.path().join("ws");
         let names: Vec<_> = fs::read_dir(&root).expect("a directory").flatten().collect();
-        assert_eq!(names.len(), 1, "a dry run makes nothing: {names:?}");
+        assert_eq!(names.len(), 1, "a dry run creates nothing: {names:?}");
         assert_eq!(fs::read(root.join("a.txt")).expect("a file"), b"one\ntwo\n");
         check(&outcome)
     }
 }
 
-/// The reply is one bounded line of JSON, and no panic is behind it.
+/// Checks that the reply is one bounded line of JSON and not an internal error.
 fn check(outcome: &Result<Reply, Error>) -> String {
     let line = Value::Object(to_json(outcome)).to_string();
     assert!(line.len() <= MAX_REPLY_BYTES, "a reply of {} bytes", line.len());

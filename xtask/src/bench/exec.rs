@@ -1,6 +1,6 @@
-//! `bench exec`: what a command costs through Bash, beside the same command without us.
+//! `bench exec`: the cost of a command through Bash, compared with the same command without Toolcrib.
 //!
-//! The contestants take turns, so that whatever slows the machine down slows all.
+//! The contestants alternate, so that a slow phase of the machine affects all of them.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::packages;
 
-/// Bytes of the flood; of that of a smoke run, far fewer.
+/// Bytes of the flood; a smoke run uses fewer.
 const FLOOD: u64 = 5_000_000_000;
 const SMALL_FLOOD: u64 = 50_000_000;
 
@@ -75,11 +75,11 @@ fn small(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()> {
     Ok(())
 }
 
-/// A shell that does nothing.
+/// The arguments of a shell that does nothing.
 const BASH: [&str; 4] = ["--noprofile", "--norc", "-c", "true"];
 
-/// The same in bubblewrap, with namespaces and mounts as in our sandbox; it has no filter, no Landlock and
-/// nobody who is told of changes.
+/// Runs this shell in bubblewrap, with namespaces and mounts as in our sandbox, but without a seccomp filter,
+/// Landlock and supervisor.
 fn wrapped(directory: &Path) -> Result<()> {
     let root = directory.to_string_lossy();
     let mut words =
@@ -92,11 +92,10 @@ fn wrapped(directory: &Path) -> Result<()> {
     spawned(packages::BUBBLEWRAP.program, &words)
 }
 
-/// Files of the tree in which commands change some.
+/// The number of files in the tree that commands change.
 const TREE: usize = 5_000;
 
-/// What it costs that files are kept before a command changes them: the same command with the profile
-/// `open`, where nobody looks.
+/// Measures the cost of change capture: the same command with the profile `open`, which captures nothing.
 fn changes(binary: &Path, rounds: Rounds) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let fill = format!(
@@ -108,7 +107,7 @@ fn changes(binary: &Path, rounds: Rounds) -> Result<()> {
     let start = |profile| session_in(binary, &root, &directory.path().join(profile), profile);
     let (mut open, mut confined) = (start("open")?, start("workspace")?);
     println!(
-        "\n| among {TREE} files | open ms | kept ms | difference |\n| --- | ---: | ---: | ---: |"
+        "\n| among {TREE} files | open ms | captured ms | difference |\n| --- | ---: | ---: | ---: |"
     );
     for (what, script) in [
         ("nothing changed", "true"),
@@ -132,7 +131,7 @@ fn changes(binary: &Path, rounds: Rounds) -> Result<()> {
     Ok(())
 }
 
-/// What git costs in the sandbox, where each file that it writes is decided on and recorded.
+/// Measures git in the sandbox, where each file that it writes is checked and captured.
 fn git(binary: &Path, rounds: Rounds) -> Result<()> {
     let directory = tempfile::tempdir()?;
     let root = directory.path().join("tree");
@@ -203,10 +202,7 @@ fn session_in(binary: &Path, root: &Path, state: &Path, profile: &str) -> Result
 fn bash(session: &mut Conversation, script: &str) -> Result<Value> {
     let args = json!({"command": script, "timeout": 600_000});
     let reply = session.ask(&format!("{}\n", json!({"id": 1, "tool": "Bash", "args": args})))?;
-    match reply["success"] == true {
-        true => Ok(reply),
-        false => Err(format!("Bash failed: {reply}").into()),
-    }
+    if reply["success"] == true { Ok(reply) } else { Err(format!("Bash failed: {reply}").into()) }
 }
 
 fn spawned(program: &str, arguments: &[&str]) -> Result<()> {

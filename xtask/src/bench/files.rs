@@ -1,5 +1,5 @@
-//! `bench files`: what it costs that files cannot be lost. Each part against what one would do without
-//! the product, in turns, so that whatever slows the machine down slows both.
+//! `bench files`: the cost of crash safety and journaling. Each part is compared with the usual way without
+//! Toolcrib. Both alternate, so that a slow phase of the machine affects both.
 
 mod listing;
 mod processes;
@@ -9,27 +9,27 @@ use super::Rounds;
 use crate::error::Result;
 use crate::{process, workspace};
 
-/// Fewer rounds than these only show that it works: then what takes long to prepare is made small.
-const TO_MEASURE: usize = 10;
+/// With fewer rounds the run only checks results, and large test data is made small.
+const MIN_ROUNDS: usize = 10;
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
     let binary = rounds.build()?;
-    // On the disk that the repository is on, and not in memory: syncing is most of the cost.
+    // On the disk of the repository rather than in memory: syncing is most of the cost.
     let directory = workspace::cache_directory()?;
     replace::run(&binary, &directory, rounds)?;
     listing::run(&binary, &directory, rounds)?;
     processes::run(&binary, &directory, rounds)?;
-    inside()
+    run_examples()
 }
 
-/// What can be measured only from inside: the library leaf's own examples, each against its peer.
-fn inside() -> Result<()> {
+/// In-process measurements: the examples of the fs crate, each compared with its peer.
+fn run_examples() -> Result<()> {
     for example in ["atomic_replace", "confined_open"] {
         println!();
         let words =
             ["run", "--quiet", "--release", "--locked", "-p", "toolcrib-fs", "--example", example];
         let mut command = process::cargo(&words);
-        // They write where they are started, which need not be beneath this repository.
+        // They write to their working directory, which need not be in this repository.
         command.arg("--manifest-path").arg(workspace::root().join("Cargo.toml"));
         process::run(command.current_dir(workspace::cache_directory()?))?;
     }

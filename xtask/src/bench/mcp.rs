@@ -1,8 +1,8 @@
-//! `bench mcp`: `toolcrib serve` beside other servers for files: from start to the first answer, a
-//! small file read, many calls at once, the size of the list, memory.
+//! `bench mcp`: `toolcrib serve` compared with other file servers: time to the first response, reading a small
+//! file, many concurrent calls, the size of the tool list, memory.
 //!
-//! All speak the older era of the protocol here, since the others know no newer one. A server that cannot be
-//! installed is left out, and that is said.
+//! All servers use the older protocol version here, since the others do not support a newer one. A server that
+//! cannot be installed is skipped with a message.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -18,20 +18,20 @@ use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::{node, peers};
 
-/// Calls at once, and how many of them in all.
+/// The number of concurrent calls, and of all calls.
 const IN_FLIGHT: usize = 64;
 const CALLS: usize = 10_000;
 
-/// A server that is slow at this is asked for no longer: what it took so far tells enough.
-const LONGEST: Duration = Duration::from_secs(30);
+/// The time limit for one server; the measurements so far are enough.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Starts are slow, and few measurements tell.
+/// Starts are slow, so a few measurements suffice.
 const STARTS: usize = 20;
 
 struct Server {
     name: &'static str,
     words: Vec<PathBuf>,
-    /// The tool that reads a file, and what it calls the path.
+    /// The tool that reads a file, and the name of its path argument.
     read: (&'static str, &'static str),
     start: Times,
     small_read: Times,
@@ -63,7 +63,7 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     let calls = if rounds.is_smoke() { IN_FLIGHT * 2 } else { CALLS };
     for (at, server) in servers.iter_mut().enumerate() {
         match server.measure_many(&file, calls) {
-            // That another server breaks down under so many is a result too.
+            // A failure of another server under this load is a result too.
             Err(error) if at > 0 => println!("{} gave up: {error}", server.name),
             measured => measured?,
         }
@@ -88,7 +88,7 @@ fn servers(binary: &Path, top: &Path, workspace: &Path, rounds: Rounds) -> Resul
         ["serve".into(), "--root".into(), workspace.into(), "--state".into(), top.join("state")];
     let ours = std::iter::once(binary.to_owned()).chain(ours).collect();
     let mut servers = vec![server("toolcrib", ours, ("Read", "file_path"))];
-    // To install them takes minutes; a run that measures nothing does without.
+    // Installing them takes minutes; a smoke run skips them.
     if !rounds.is_smoke() {
         let script = node::install("peers.json")?
             .file("@modelcontextprotocol/server-filesystem/dist/index.js");
@@ -104,7 +104,8 @@ fn servers(binary: &Path, top: &Path, workspace: &Path, rounds: Rounds) -> Resul
     Ok(servers)
 }
 
-/// Its command line, with a home of its own in which it is told to keep to the workspace and to send nothing.
+/// The command line of Desktop Commander, with a home whose configuration restricts it to the workspace and
+/// disables telemetry.
 fn desktop_commander(top: &Path, workspace: &Path) -> Result<Vec<PathBuf>> {
     let script = node::install("desktop-commander.json")?
         .file("@wonderwhy-er/desktop-commander/dist/index.js");
@@ -117,8 +118,8 @@ fn desktop_commander(top: &Path, workspace: &Path) -> Result<Vec<PathBuf>> {
     Ok(vec!["env".into(), home, "node".into(), script, "--no-onboarding".into()])
 }
 
-/// Each server's small reads, in turns, when each has had time to fall asleep and to find its caches full of others;
-/// then many in a row.
+/// Measures small reads: first alternating between servers, so that each is idle and its caches are cold, then
+/// many in a row.
 fn measure_reads(servers: &mut [Server], file: &Path, rounds: Rounds) -> Result<()> {
     let mut conversations =
         servers.iter().map(Server::converse).collect::<Result<Vec<Conversation>>>()?;
@@ -143,7 +144,7 @@ fn measure_reads(servers: &mut [Server], file: &Path, rounds: Rounds) -> Result<
 }
 
 impl Server {
-    /// A conversation that has said hello.
+    /// Starts a conversation and initializes the protocol.
     fn converse(&self) -> Result<Conversation> {
         let mut command = Command::new(&self.words[0]);
         command.args(&self.words[1..]).stderr(Stdio::null());
@@ -162,7 +163,7 @@ impl Server {
         Ok(conversation)
     }
 
-    /// Has a file read; how long it took.
+    /// Reads a file. Returns the time it took.
     fn read(&self, conversation: &mut Conversation, file: &Path, id: usize) -> Result<Duration> {
         let line = self.read_line(id, file);
         let started = Instant::now();
@@ -183,7 +184,7 @@ impl Server {
         Ok(())
     }
 
-    /// Many calls, always so many of them unanswered: how long each took.
+    /// Measures many calls with a constant number in flight.
     fn measure_many(&mut self, file: &Path, calls: usize) -> Result<()> {
         let mut conversation = self.converse()?;
         let mut asked: HashMap<u64, Instant> = HashMap::new();
@@ -191,7 +192,7 @@ impl Server {
         let mut last = next + calls;
         let began = Instant::now();
         while next < last || !asked.is_empty() {
-            if began.elapsed() > LONGEST {
+            if began.elapsed() > SERVER_TIMEOUT {
                 last = next;
             }
             while next < last && asked.len() < IN_FLIGHT {
@@ -202,21 +203,21 @@ impl Server {
             let (answer, came) = answer(&mut conversation)?;
             check(self.name, &answer)?;
             let id = answer["id"].as_u64().ok_or("an answer without an id")?;
-            let sent = asked.remove(&id).ok_or("an answer that nobody waits for")?;
+            let sent = asked.remove(&id).ok_or("an unexpected response")?;
             self.at_once.add(came - sent);
         }
         Ok(())
     }
 }
 
-/// Says a line, and waits for its answer.
+/// Sends a line and waits for its response.
 fn ask(conversation: &mut Conversation, line: &str) -> Result<(Value, Instant)> {
     conversation.say(line)?;
     answer(conversation)
 }
 
-/// The next message that answers something, and when its last byte came; others are passed over, as clients do. To
-/// make sense of it takes us longer than a server needs to make it, so that is not in the time.
+/// The next response and the time of its last byte. Skips other messages, as clients do. The time excludes parsing,
+/// which takes us longer than a server needs to produce the message.
 fn answer(conversation: &mut Conversation) -> Result<(Value, Instant)> {
     loop {
         let line = conversation.line()?.ok_or("the server ended in the middle")?;
@@ -236,9 +237,10 @@ fn line(id: usize, method: &str, params: &Value) -> String {
 fn check(name: &str, answer: &Value) -> Result<()> {
     let parts = answer["result"]["content"].as_array().into_iter().flatten();
     let mut texts = parts.filter_map(|part| part["text"].as_str());
-    match texts.any(|text| text.contains("a line of a small file")) {
-        true => Ok(()),
-        false => Err(format!("{name} answered wrongly: {answer}").into()),
+    if texts.any(|text| text.contains("a line of a small file")) {
+        Ok(())
+    } else {
+        Err(format!("{name} gave a wrong response: {answer}").into())
     }
 }
 

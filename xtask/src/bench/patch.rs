@@ -1,8 +1,7 @@
-//! `bench patch`: a patch over many files, by ApplyPatch and by `git apply`, there and back again.
+//! `bench patch`: applies and reverts a patch over many files, by ApplyPatch and by `git apply`.
 //!
-//! In memory first: there a sync costs nothing, so that nobody waits for a disk, as git never does. What
-//! the journal keeps for Undo is in the time even so, for it cannot be turned off. Then on the disk that
-//! the repository is on: the difference is what it costs that no crash loses or tears a file.
+//! First in memory, where a sync costs nothing, because git does not sync. The time includes the journal, which
+//! cannot be turned off. Then on the disk of the repository: the difference is the cost of crash safety.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,16 +20,16 @@ use crate::{process, workspace};
 
 const FILES: usize = 500;
 const LINES: usize = 200;
-/// One line of so many changes.
+/// One line in this many changes.
 const CHANGED_EVERY: usize = 50;
-/// A round takes seconds on some disks; few tell.
-const MOST_ROUNDS: Rounds = Rounds { warm_up: 2, measured: 21 };
+/// A round takes seconds on some disks, so a few suffice.
+const MAX_ROUNDS: Rounds = Rounds { warm_up: 2, measured: 21 };
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
     let binary = rounds.build()?;
     let rounds = Rounds {
-        warm_up: rounds.warm_up.min(MOST_ROUNDS.warm_up),
-        measured: rounds.measured.min(MOST_ROUNDS.measured),
+        warm_up: rounds.warm_up.min(MAX_ROUNDS.warm_up),
+        measured: rounds.measured.min(MAX_ROUNDS.measured),
     };
     println!("| a patch over {FILES} files | rounds | p50 ms | p90 ms | to git apply |");
     println!("|---|--:|--:|--:|--:|");
@@ -48,7 +47,7 @@ fn measure(place: &str, sandbox: &Sandbox, rounds: Rounds) -> Result<()> {
         let patch = &contest.patches[usize::from(back)];
         let mut git = Command::new("git");
         git.arg("apply").arg(patch).current_dir(&contest.trees[0]);
-        // In a repository above, git would take the names as that one's, and apply nothing.
+        // Inside another repository, git would resolve the names against it and apply nothing.
         git.env("GIT_CEILING_DIRECTORIES", std::path::absolute(sandbox.top())?);
         let taken = [process(&mut git)?, call(&mut conversation, patch)?];
         contest.check(back)?;
@@ -65,27 +64,28 @@ fn measure(place: &str, sandbox: &Sandbox, rounds: Rounds) -> Result<()> {
     Ok(())
 }
 
-/// From spawn to exit.
+/// The time from spawn to exit.
 fn process(command: &mut Command) -> Result<Duration> {
     let started = Instant::now();
     process::run(command.stdout(Stdio::null()))?;
     Ok(started.elapsed())
 }
 
-/// From the call to its reply.
+/// The time from the call to its reply.
 fn call(conversation: &mut Conversation, patch: &Path) -> Result<Duration> {
     let patch = fs::read_to_string(patch)?;
     let line = call_line(1, "ApplyPatch", &json!({"patch": patch}), true);
     let started = Instant::now();
     let reply = conversation.ask(&line)?;
     let time = started.elapsed();
-    match sandbox::is_success(&reply) {
-        true => Ok(time),
-        false => Err(format!("ApplyPatch was refused: {reply}").into()),
+    if sandbox::is_success(&reply) {
+        Ok(time)
+    } else {
+        Err(format!("ApplyPatch was refused: {reply}").into())
     }
 }
 
-/// Two equal trees, and patches that change all of their files and change them back.
+/// Two equal trees, and patches that change all of their files and revert them.
 struct Contest {
     trees: [PathBuf; 2],
     patches: [PathBuf; 2],
@@ -102,7 +102,7 @@ impl Contest {
         for (patch, [from, to]) in patches.iter().zip([["old", "new"], ["new", "old"]]) {
             let mut diff = Command::new("git");
             diff.args(["diff", "--no-index", "--no-color", from, to]).current_dir(top);
-            // An exit code of 1 says that there are differences.
+            // Exit code 1 means that there are differences.
             let diff = String::from_utf8(diff.stderr(Stdio::inherit()).output()?.stdout)?;
             let diff = diff.replace(&format!("a/{from}/"), "a/").replace(&format!("b/{to}/"), "b/");
             fs::write(patch, diff)?;
@@ -110,13 +110,13 @@ impl Contest {
         Ok(Contest { trees, patches })
     }
 
-    /// Both made the same, and what the patch says.
+    /// Checks that both trees have the result of the patch.
     fn check(&self, back: bool) -> Result<()> {
         for number in 0..FILES {
             let right = text(number, !back);
             for path in self.trees.iter().map(|tree| tree.join(name(number))) {
                 if fs::read_to_string(&path)? != right {
-                    return Err(format!("{} is not what the patch makes it", path.display()).into());
+                    return Err(format!("{} is not the result of the patch", path.display()).into());
                 }
             }
         }

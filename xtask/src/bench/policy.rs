@@ -1,4 +1,4 @@
-//! `bench policy`: what a decision costs, without the call around it.
+//! `bench policy`: the cost of a decision alone.
 
 use std::process::Command;
 
@@ -14,7 +14,7 @@ pub(super) fn run(rounds: Rounds) -> Result<()> {
     println!("\n| decided on | p50 µs | p99 µs |\n| --- | ---: | ---: |");
     for line in lines.lines() {
         let row: Value = serde_json::from_str(line)?;
-        // All of it is ordinary: who has to be asked has not been understood.
+        // All scripts are ordinary: a decision other than allow means that one was not parsed.
         if row["decision"] != "allow" {
             return Err(format!("it was not allowed: {line}").into());
         }

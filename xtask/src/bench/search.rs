@@ -1,7 +1,7 @@
-//! `bench search`: Grep and Glob beside ripgrep and fd, in turns, on Debian's kernel sources and on our
-//! own. Ours answer in one long conversation, as in an agent's session; theirs are started for
-//! each question, as agents do it. A row counts only if both found the same. Before each question on the
-//! kernel a file of it is written, so that an index must take that into account.
+//! `bench search`: Grep and Glob compared with ripgrep and fd, alternating, on Debian's kernel sources and on
+//! our own. Ours run in one long session, as with an agent; theirs are started for each query, as agents do. A
+//! row counts only if both results are equal. Before each query on the kernel a file of it is written, so that
+//! the index must detect the change.
 
 mod plot;
 mod queries;
@@ -22,12 +22,12 @@ use crate::error::Result;
 use crate::peers::{self, Peers};
 use crate::{process, workspace};
 
-/// On the kernel a question takes a second; few measurements tell.
+/// A query on the kernel takes a second, so a few measurements suffice.
 const LARGE_ROUNDS: usize = 15;
-/// Fewer rounds than these only show that it works: then the large tree is left out.
-const TO_MEASURE: usize = 10;
+/// With fewer rounds the run only checks results, and the large tree is skipped.
+const MIN_ROUNDS: usize = 10;
 
-/// One row of the table.
+/// A row of the table.
 struct Row {
     what: String,
     ours: Times,
@@ -37,7 +37,7 @@ struct Row {
 pub(super) fn run(rounds: Rounds) -> Result<()> {
     let peers = peers::install()?;
     let binary = rounds.build()?;
-    let is_smoke = rounds.measured < TO_MEASURE;
+    let is_smoke = rounds.measured < MIN_ROUNDS;
     let mut tables = Vec::new();
     let small = trees::small()?;
     tables.push(measure("our sources", &binary, &peers, small.path(), false, rounds)?);
@@ -115,16 +115,16 @@ fn measure(
     Ok((name, rows))
 }
 
-/// Builds the index as a server does in the background, and tells what it costs.
+/// Builds the index as a server does in the background, and prints the cost.
 fn print_build(command: &mut Command) -> Result<()> {
-    let told: Value = serde_json::from_str(&process::capture(command.arg("build"))?)?;
-    let (files, bytes) = (&told[0]["indexed_files"], told[0]["bytes"].as_f64().unwrap_or(0.0));
-    let seconds = told[0]["seconds"].as_f64().unwrap_or(0.0);
+    let status: Value = serde_json::from_str(&process::capture(command.arg("build"))?)?;
+    let (files, bytes) = (&status[0]["indexed_files"], status[0]["bytes"].as_f64().unwrap_or(0.0));
+    let seconds = status[0]["seconds"].as_f64().unwrap_or(0.0);
     println!("\nindex: {files} files, {:.0} MB, built in {seconds:.1} s", bytes / 1e6);
     Ok(())
 }
 
-/// A file that is there only for now.
+/// A file that is removed when dropped.
 struct Scratch(PathBuf);
 
 impl Drop for Scratch {
@@ -170,17 +170,18 @@ impl Contest<'_> {
         let started = Instant::now();
         self.conversation.say(&line)?;
         let reply = self.conversation.line()?;
-        // The clock stops with the last byte: what a reply says is read at leisure, as that of a peer is.
+        // The time ends with the last byte and excludes parsing, as with the peer.
         let time = started.elapsed();
         let reply: Value =
             serde_json::from_str(&reply.ok_or("the process ended without a reply")?)?;
-        match reply["success"] == true {
-            true => Ok((time, reply)),
-            false => Err(format!("{}: {}", query.what, reply["output"]).into()),
+        if reply["success"] == true {
+            Ok((time, reply))
+        } else {
+            Err(format!("{}: {}", query.what, reply["output"]).into())
         }
     }
 
-    /// From spawn to exit, the output read to its end.
+    /// The time from spawn to exit, with the output read to the end.
     fn theirs(&self, query: &Query) -> Result<(Duration, String)> {
         let mut command = match query.peer {
             Peer::Rg => {
@@ -205,7 +206,7 @@ impl Contest<'_> {
         Ok((time, String::from_utf8_lossy(&output.stdout).into_owned()))
     }
 
-    /// Both find the same, as far as a page tells.
+    /// Checks that both find the same, as far as one page shows.
     fn check(&mut self, query: &Query) -> Result<()> {
         let reply = self.ours(query)?.1;
         let printed = self.theirs(query)?.1;
@@ -217,17 +218,20 @@ impl Contest<'_> {
             counts.sum()
         };
         let ours = |key: &str| facts[key].as_u64();
-        let (ours, theirs) = match reply["metadata"]["files_with_matches"].is_null() {
-            false => (ours("total_matches"), sum()),
-            true => (ours("total").or(ours("total_matches")).or(ours("at_least")), lines),
+        let (ours, theirs) = if reply["metadata"]["files_with_matches"].is_null() {
+            (ours("total").or(ours("total_matches")).or(ours("at_least")), lines)
+        } else {
+            (ours("total_matches"), sum())
         };
-        let same = match facts["at_least"].is_null() {
-            true => ours == Some(theirs),
-            false => ours.is_some_and(|ours| ours <= theirs),
+        let same = if facts["at_least"].is_null() {
+            ours == Some(theirs)
+        } else {
+            ours.is_some_and(|ours| ours <= theirs)
         };
-        match same {
-            true => Ok(()),
-            false => Err(format!("{}: ours {ours:?}, theirs {theirs}", query.what).into()),
+        if same {
+            Ok(())
+        } else {
+            Err(format!("{}: ours {ours:?}, theirs {theirs}", query.what).into())
         }
     }
 }

@@ -1,7 +1,7 @@
-//! `bench start`: what one call costs when a process is started for it, since hooks and scripts do
-//! that. Against `cat`, about the least a process can do, and `node`, what most agents run on.
+//! `bench start`: the cost of one call in its own process, as hooks and scripts do. Compared with `cat`, which is
+//! close to the minimum of a process, and `node`, which most agents run on.
 //!
-//! The contestants take turns (A B C A B C …), so that whatever slows the machine down slows all.
+//! The contestants alternate (A B C A B C …), so that a slow phase of the machine affects all of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,17 +17,17 @@ use crate::process;
 const FILE: &str = "small.txt";
 const FILE_LINES: usize = 200;
 const NODE_SCRIPT: &str = "process.stdout.write(require('fs').readFileSync('small.txt','utf8'))";
-/// Node takes part in one round of so many: it is slow, and few measurements tell.
+/// Node runs in one of this many rounds: it is slow, and a few measurements suffice.
 const NODE_EVERY: usize = 10;
 
-/// One of those that read the file.
+/// A program that reads the file.
 struct Contestant {
     name: &'static str,
     program: PathBuf,
     arguments: Vec<&'static str>,
-    /// Takes part in one round of so many.
+    /// It runs in one of this many rounds.
     every: usize,
-    /// Whether it printed what it should, given the text of the file.
+    /// Whether the output is right, given the text of the file.
     is_right: fn(printed: &[u8], text: &str) -> bool,
     times: Times,
 }
@@ -89,7 +89,7 @@ fn contestants(binary: &Path) -> Vec<Contestant> {
 }
 
 impl Contestant {
-    /// From spawn to exit, its output read to the end; what comes after the clock is checking.
+    /// The time from spawn to exit, with the output read to the end. It excludes the check of the output.
     fn measure(&self, directory: &Path, text: &str) -> Result<Duration> {
         let mut command = clean(&self.program);
         command.args(&self.arguments).current_dir(directory);
@@ -101,11 +101,11 @@ impl Contestant {
             return Ok(time);
         }
         let printed = String::from_utf8_lossy(&output.stdout);
-        Err(format!("{} answered wrongly ({}): {printed}", self.name, output.status).into())
+        Err(format!("{} gave a wrong result ({}): {printed}", self.name, output.status).into())
     }
 }
 
-/// A command that sees nothing of who runs it: no home, no configuration, only where programs are.
+/// A command with a clean environment: no home and no configuration, only `PATH`.
 fn clean(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_clear().stdin(Stdio::null()).stderr(Stdio::inherit());
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_reply_that_says_so_is_a_success() {
+    fn recognizes_a_successful_reply() {
         assert!(is_success(br#"{"success": true, "output": "text"}"#));
         assert!(!is_success(br#"{"success": false}"#));
         assert!(!is_success(br#"{"output": "\"success\":true"}"#));

@@ -1,6 +1,6 @@
-//! `bench text`: what reading and editing text costs, in large files and in small ones. Each part
-//! against a program that does no more than must be done, in turns, so that whatever slows the machine
-//! down slows both. The targets stand in the tables.
+//! `bench text`: the cost of reading and editing text in large and small files. Each part is compared with a
+//! program that does only the necessary work. Both alternate, so that a slow phase of the machine affects both.
+//! The tables list the targets.
 
 mod calls;
 mod edit;
@@ -11,21 +11,21 @@ use super::Rounds;
 use crate::error::Result;
 use crate::{process, workspace};
 
-/// Fewer rounds than these only show that it works: then the files are small.
-const TO_MEASURE: usize = 5;
+/// With fewer rounds the run only checks results, and the files are small.
+const MIN_ROUNDS: usize = 5;
 
 pub(super) fn run(rounds: Rounds) -> Result<()> {
     let binary = rounds.build()?;
-    // On the disk that the repository is on, and not in memory: an edit waits for it.
+    // On the disk of the repository rather than in memory: an edit waits for it.
     let directory = workspace::cache_directory()?;
     lines::run(&binary, &directory, rounds)?;
     edit::run(&binary, &directory, rounds)?;
     calls::run(&binary, &directory, rounds)?;
-    inside()
+    run_examples()
 }
 
-/// What can be measured only from inside.
-fn inside() -> Result<()> {
+/// In-process measurements: the examples of the text crate.
+fn run_examples() -> Result<()> {
     let words = [
         "run",
         "--quiet",

@@ -1,14 +1,14 @@
-//! What is said about a row of measurements.
+//! Statistics of measurements.
 
 use std::time::Duration;
 
-/// Durations of the same thing, measured again and again.
+/// Sorted durations of repeated measurements.
 #[derive(Default)]
 pub(super) struct Times(Vec<Duration>);
 
 impl Times {
     pub(super) fn add(&mut self, time: Duration) {
-        // Kept in order: there are thousands, not millions.
+        // Sorted insertion is fast enough for thousands of measurements.
         let at = self.0.partition_point(|earlier| *earlier <= time);
         self.0.insert(at, time);
     }
@@ -17,11 +17,10 @@ impl Times {
         self.0.len()
     }
 
-    /// The time that so many of a hundred measurements did not exceed; 0 is the least. In ms.
-    /// Nothing without a measurement.
+    /// The percentile in ms; 0 is the minimum. `None` without measurements.
     pub(super) fn percentile_ms(&self, percent: usize) -> Option<f64> {
         let last = self.0.len().checked_sub(1)?;
-        // Rounded up, so that p90 of ten is the ninth and not the eighth.
+        // Rounded up, so that p90 of ten is the ninth.
         let at = (self.0.len() * percent).div_ceil(100).saturating_sub(1);
         self.0.get(at.min(last)).map(|time| time.as_secs_f64() * 1000.0)
     }
@@ -38,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_are_those_of_the_sorted_row() {
+    fn percentiles_use_the_sorted_order() {
         let ten = times((1..=10).rev());
         assert_eq!(ten.percentile_ms(0), Some(1.0));
         assert_eq!(ten.percentile_ms(50), Some(5.0));

@@ -1,5 +1,4 @@
-//! deny.toml, read as strictly as we would want to be read: a key that we do not act on
-//! is an error, not a rule that silently does not hold.
+//! Parses deny.toml strictly: an unsupported key is an error, not a rule that is silently ignored.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +7,17 @@ use toml::{Table, Value};
 use super::graph::Package;
 use crate::error::Result;
 
-/// What we act on.
+/// The supported settings.
 pub(super) struct Config {
-    /// Target triples; none means all.
+    /// Target triples; empty means all.
     pub(super) platforms: Vec<String>,
     pub(super) licences: BTreeSet<String>,
-    /// `name@version`, excused from being there twice.
+    /// `name@version` of packages that may be duplicates.
     pub(super) skips: Vec<String>,
 }
 
-/// Settings that we take for granted: with any other value we would check something else
-/// than cargo-deny does.
-const GRANTED: &[(&str, &str, &str)] = &[
+/// Settings with a required value: with any other value our check would differ from cargo-deny.
+const REQUIRED: &[(&str, &str, &str)] = &[
     ("graph", "all-features", "true"),
     ("licenses", "include-dev", "true"),
     ("licenses", "unused-allowed-license", "\"allow\""),
@@ -31,19 +29,19 @@ const GRANTED: &[(&str, &str, &str)] = &[
     ("sources", "unknown-git", "\"deny\""),
 ];
 
-/// Settings that we read.
+/// Settings that are read.
 const READ: &[(&str, &str)] = &[("graph", "targets"), ("licenses", "allow"), ("bans", "skip")];
 
 impl Config {
     pub(super) fn parse(text: &str) -> Result<Self> {
         let file: Table = text.parse().map_err(|error| format!("deny.toml: {error}"))?;
-        for &(section, key, value) in GRANTED {
+        for &(section, key, value) in REQUIRED {
             let found = lookup(&file, section, key).map(Value::to_string);
             if found.as_deref() != Some(value) {
-                return Err(format!("deny.toml: [{section}] wants `{key} = {value}`").into());
+                return Err(format!("deny.toml: [{section}] needs `{key} = {value}`").into());
             }
         }
-        // Advisories are cargo-deny's alone.
+        // Only cargo-deny checks advisories.
         for (section, content) in file.iter().filter(|(section, _)| *section != "advisories") {
             let keys = content.as_table().into_iter().flat_map(Table::keys);
             if let Some(key) = keys.into_iter().find(|key| !is_known(section, key)) {
@@ -67,7 +65,7 @@ impl Config {
 }
 
 fn is_known(section: &str, key: &str) -> bool {
-    let granted = GRANTED.iter().map(|&(section, key, _)| (section, key));
+    let granted = REQUIRED.iter().map(|&(section, key, _)| (section, key));
     granted.chain(READ.iter().copied()).any(|known| known == (section, key))
 }
 
@@ -80,7 +78,7 @@ fn strings(file: &Table, section: &str, key: &str) -> Result<Vec<String>> {
     let strings = list.and_then(|list| {
         list.iter().map(|value| value.as_str().map(str::to_owned)).collect::<Option<_>>()
     });
-    strings.ok_or_else(|| format!("deny.toml: [{section}] wants a list of strings `{key}`").into())
+    strings.ok_or_else(|| format!("deny.toml: [{section}] needs a list of strings `{key}`").into())
 }
 
 fn skips(file: &Table) -> Result<Vec<String>> {
@@ -129,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_use_is_read() {
+    fn parses_supported_settings() {
         let config = Config::parse(GOOD).unwrap();
         assert_eq!(config.platforms, ["x86_64-unknown-linux-gnu"]);
         assert!(config.licences.contains("Apache-2.0 WITH LLVM-exception"));
@@ -137,25 +135,25 @@ mod tests {
     }
 
     #[test]
-    fn a_softer_rule_is_an_error() {
+    fn rejects_weaker_settings() {
         assert_eq!(
             error_with("wildcards = \"deny\"", "wildcards = \"warn\""),
-            "deny.toml: [bans] wants `wildcards = \"deny\"`"
+            "deny.toml: [bans] needs `wildcards = \"deny\"`"
         );
         assert_eq!(
             error_with("all-features = true", ""),
-            "deny.toml: [graph] wants `all-features = true`"
+            "deny.toml: [graph] needs `all-features = true`"
         );
     }
 
     #[test]
-    fn a_key_that_only_cargo_deny_knows_is_an_error() {
+    fn rejects_unsupported_keys() {
         let error = error_with("[sources]", "skip-tree = []\n[sources]");
         assert!(error.starts_with("deny.toml: `skip-tree` in [bans] is for cargo-deny only"));
     }
 
     #[test]
-    fn a_skip_needs_its_version_and_its_reason() {
+    fn a_skip_requires_a_version_and_a_reason() {
         for bad in [r#"{ crate = "syn@2.0.1" }"#, r#"{ crate = "syn", reason = "why" }"#] {
             let error = error_with(r#"{ crate = "syn@2.0.1", reason = "for a while" }"#, bad);
             assert!(error.starts_with("deny.toml: a `skip` is "), "{error}");

@@ -1,4 +1,4 @@
-//! The packages that we really build with, out of `cargo metadata`.
+//! The packages of our dependency graph, from `cargo metadata`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::metadata;
 
-/// All packages in the graph, in the order of their names and versions.
+/// All packages in the graph, sorted by name and version.
 pub(super) struct Graph {
     pub(super) packages: Vec<Package>,
 }
@@ -17,15 +17,15 @@ pub(super) struct Package {
     pub(super) version: String,
     /// The SPDX expression of its manifest.
     pub(super) licence: Option<String>,
-    /// Where it comes from; nothing for those in this repository.
+    /// The source; `None` for packages of this repository.
     pub(super) source: Option<String>,
-    /// Dependencies of any version. A path without a version is none: that is one of ours.
+    /// Dependencies with a wildcard version, except path dependencies, which are our own crates.
     pub(super) wildcards: Vec<String>,
 }
 
 impl Graph {
     pub(super) fn parse(metadata: &Value) -> Result<Self> {
-        // `packages` may have more than the graph of the platforms asked for.
+        // `packages` may contain more than the graph of the requested platforms.
         let nodes = metadata::list(metadata.get("resolve").unwrap_or(&Value::Null), "nodes")?;
         let ids = nodes.iter().map(|node| metadata::text(node, "id"));
         let ids: BTreeSet<&str> = ids.collect::<Result<_>>()?;
@@ -39,7 +39,7 @@ impl Graph {
         Ok(Self { packages })
     }
 
-    /// The registry that most packages come from. Not one by name: a mirror is as good.
+    /// The registry of most packages. It has no fixed name, so that a mirror works too.
     pub(super) fn default_registry(&self) -> Option<&str> {
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         let sources = self.packages.iter().filter_map(|package| package.source.as_deref());
@@ -51,7 +51,7 @@ impl Graph {
 }
 
 impl Package {
-    /// As deny.toml writes it.
+    /// The notation of deny.toml.
     pub(super) fn spec(&self) -> String {
         format!("{}@{}", self.name, self.version)
     }
@@ -75,7 +75,7 @@ impl Package {
     }
 }
 
-/// The index by git, or the sparse one.
+/// Whether a source is a git or a sparse registry index.
 fn is_registry(source: &str) -> bool {
     source.starts_with("registry+") || source.starts_with("sparse+")
 }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_outside_of_the_graph_do_not_count() {
+    fn ignores_packages_outside_the_graph() {
         let metadata = json!({
             "packages": [
                 package("b", Some("registry+a")),

@@ -1,15 +1,15 @@
-//! SPDX licence expressions: whether one can be met with the licences that we allow.
+//! Evaluates SPDX licence expressions against the allowed licences.
 //!
 //! ```text
 //! either  = both { ("OR" | "/") both }
 //! both    = single { "AND" single }
 //! single  = "(" either ")" | licence [ "WITH" exception ]
 //! ```
-//! `/` is how manifests wrote `OR` before SPDX; many published ones still have it.
+//! `/` is the notation for `OR` before SPDX; many published manifests still use it.
 
-/// Whether the expression holds when exactly those licences do that `allowed` says.
+/// Whether the allowed licences satisfy the expression. Fails at a syntax error.
 ///
-/// An exception is part of the licence's name: allowing `Apache-2.0` says nothing about
+/// An exception is part of the licence's name: allowing `Apache-2.0` does not allow
 /// `Apache-2.0 WITH LLVM-exception`, as in cargo-deny.
 pub(super) fn satisfied(expression: &str, allowed: impl Fn(&str) -> bool) -> Result<bool, String> {
     let tokens = tokens(expression);
@@ -29,8 +29,8 @@ fn tokens(expression: &str) -> Vec<String> {
     spaced.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Evaluates while it parses. All parts are read even when the value is known: bad syntax behind an
-/// `OR` is bad syntax.
+/// Evaluates while it parses. All parts are parsed even if the value is known, so that a syntax error after
+/// an `OR` is reported.
 struct Parser<'a, F> {
     rest: &'a [String],
     allowed: &'a F,
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_hold_or_do_not() {
+    fn evaluates_expressions() {
         let cases = [
             ("MIT", true),
             ("GPL-3.0-only", false),
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_syntax_is_an_error_even_where_the_value_is_known() {
+    fn reports_syntax_errors_even_if_the_value_is_known() {
         let cases = [
             ("", "a licence is missing at the end"),
             ("MIT OR", "a licence is missing at the end"),

@@ -1,17 +1,17 @@
-//! One input made of another: a few changes of the kind that breaks programs.
+//! Mutates inputs by a few changes of kinds that often break programs.
 
 use crate::random::Random;
 
-/// Inputs do not grow beyond this: most bugs fit, and small inputs are tried more often.
-const MOST_BYTES: usize = 32 << 10;
+/// The maximum size of an input. Most bugs need less, and small inputs run faster.
+const MAX_BYTES: usize = 32 << 10;
 
-/// The most changes at once.
-const MOST_CHANGES: u64 = 6;
+/// The maximum number of changes at once.
+const MAX_CHANGES: u64 = 6;
 
-/// The longest piece that is taken out, put in or doubled.
-const MOST_PIECE: u64 = 64;
+/// The maximum length of a piece that is removed, inserted or repeated.
+const MAX_PIECE_BYTES: u64 = 64;
 
-/// What programs stumble over, in text, JSON and PDF.
+/// Tokens of text, JSON and PDF that often break programs.
 const TOKENS: &[&[u8]] = &[
     b"\n",
     b"\r",
@@ -53,7 +53,7 @@ const TOKENS: &[&[u8]] = &[
     b"endobj\n",
 ];
 
-/// Makes inputs without end.
+/// Generates an endless sequence of inputs.
 pub(super) struct Mutator {
     random: Random,
 }
@@ -63,21 +63,21 @@ impl Mutator {
         Mutator { random: Random::new(seed) }
     }
 
-    /// The next input, made of one of those or of two.
+    /// The next input, made from one or two inputs of the pool.
     pub(super) fn next(&mut self, pool: &[Vec<u8>]) -> Vec<u8> {
         let mut input = self.pick(pool).cloned().unwrap_or_default();
-        // Mostly one or two: what is changed much is refused at the door.
-        let most = 1 + self.random.below(MOST_CHANGES);
+        // Mostly one or two changes: a heavily changed input is rejected early.
+        let most = 1 + self.random.below(MAX_CHANGES);
         for _ in 0..=self.random.below(most) {
             self.change(&mut input, pool);
         }
-        input.truncate(MOST_BYTES);
+        input.truncate(MAX_BYTES);
         input
     }
 
     fn change(&mut self, input: &mut Vec<u8>, pool: &[Vec<u8>]) {
-        let at = self.place(input.len());
-        let piece = self.place(MOST_PIECE as usize);
+        let at = self.offset(input.len());
+        let piece = self.offset(MAX_PIECE_BYTES as usize);
         let end = (at + piece).min(input.len());
         match self.random.below(8) {
             0 => {
@@ -93,12 +93,12 @@ impl Mutator {
             2 => drop(input.drain(at..end)),
             3 => {
                 let doubled = input[at..end].to_vec();
-                let to = self.place(input.len());
+                let to = self.offset(input.len());
                 input.splice(to..to, doubled);
             }
             4 => {
                 let other = self.pick(pool).map_or(&[][..], Vec::as_slice);
-                let from = self.place(other.len());
+                let from = self.offset(other.len());
                 let piece = &other[from..(from + piece).min(other.len())];
                 input.splice(at..at, piece.iter().copied());
             }
@@ -121,8 +121,8 @@ impl Mutator {
         from.get(self.random.below(from.len() as u64) as usize)
     }
 
-    /// Anywhere up to this, the end included.
-    fn place(&mut self, length: usize) -> usize {
+    /// A random offset up to `length`, inclusive.
+    fn offset(&mut self, length: usize) -> usize {
         self.random.below(length as u64 + 1) as usize
     }
 
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_pool_is_no_trouble() {
+    fn accepts_an_empty_pool() {
         let mut mutator = Mutator::new(1);
         assert!((0..200).any(|_| !mutator.next(&[]).is_empty()));
     }

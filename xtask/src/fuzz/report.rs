@@ -1,33 +1,34 @@
-//! What is said about a target that was tried.
+//! Prints the results of a target.
 
 use std::fs;
 use std::path::PathBuf;
 
-use super::trial::{Finding, Tried};
+use super::trial::{Finding, TargetResult};
 use crate::error::Result;
 use crate::workspace;
 
-/// Outcomes that are listed, the most frequent first.
-const LISTED: usize = 12;
+/// The number of outcomes listed, the most frequent first.
+const MAX_LISTED: usize = 12;
 
-/// Prints how much was tried and what came of it. A finding's input is kept in a file, to be tried again.
-pub(super) fn print(target: &str, seed: u64, tried: &Tried) -> Result<()> {
+/// Prints the number of executions and the outcomes. Writes the input of a finding to a file, so that it can be
+/// reproduced.
+pub(super) fn print(target: &str, seed: u64, result: &TargetResult) -> Result<()> {
     println!(
         "{target}, seed {seed}: {} executions in {:.1} s, the slowest {:.0} ms",
-        tried.executions,
-        tried.elapsed.as_secs_f64(),
-        tried.slowest.as_secs_f64() * 1e3
+        result.executions,
+        result.elapsed.as_secs_f64(),
+        result.slowest.as_secs_f64() * 1e3
     );
-    let mut outcomes: Vec<(&String, &u64)> = tried.outcomes.iter().collect();
+    let mut outcomes: Vec<(&String, &u64)> = result.outcomes.iter().collect();
     outcomes.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    for (outcome, count) in outcomes.iter().take(LISTED) {
+    for (outcome, count) in outcomes.iter().take(MAX_LISTED) {
         println!("  {count:>9}  {outcome}");
     }
-    if outcomes.len() > LISTED {
-        println!("  {:>9}  other outcomes", outcomes.len() - LISTED);
+    if outcomes.len() > MAX_LISTED {
+        println!("  {:>9}  other outcomes", outcomes.len() - MAX_LISTED);
     }
-    match &tried.finding {
-        Some(finding) => print_finding(target, seed, tried.executions, finding),
+    match &result.finding {
+        Some(finding) => print_finding(target, seed, result.executions, finding),
         None => Ok(()),
     }
 }
@@ -40,6 +41,6 @@ fn print_finding(target: &str, seed: u64, execution: u64, finding: &Finding) -> 
     let file = file.display();
     println!("  FOUND, by an input of {} bytes: {}", finding.input.len(), finding.what);
     println!("  the input: {file}");
-    println!("  to see it again: cargo run -p toolcrib-fuzz -- {target} {file}");
+    println!("  to reproduce: cargo run -p toolcrib-fuzz -- {target} {file}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! One target, tried until it is enough or something is found.
+//! Runs one target limit a limit or a finding.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,32 +9,32 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::Until;
+use super::Limit;
 use super::mutate::Mutator;
 use crate::conversation::Conversation;
 use crate::error::Result;
 
-/// Inputs to make others of. Beyond the seeds these are the first ones that had some outcome.
-const MOST_IN_POOL: usize = 200;
+/// The maximum number of inputs to mutate: the seeds, and the first input with each outcome.
+const MAX_POOL: usize = 200;
 
-/// A target, and what to try it with.
+/// A target with its seeds.
 pub(super) struct Trial {
     command: Command,
     seeds: Vec<Vec<u8>>,
 }
 
-/// What came of it.
+/// The result of running a target.
 #[derive(Default)]
-pub(super) struct Tried {
+pub(super) struct TargetResult {
     pub(super) executions: u64,
     pub(super) elapsed: Duration,
     pub(super) slowest: Duration,
-    /// How often the target said what.
+    /// The number of executions by outcome.
     pub(super) outcomes: BTreeMap<String, u64>,
     pub(super) finding: Option<Finding>,
 }
 
-/// Something that does not hold.
+/// An input that breaks the target.
 pub(super) struct Finding {
     pub(super) input: Vec<u8>,
     pub(super) what: String,
@@ -43,7 +43,7 @@ pub(super) struct Finding {
 enum Answer {
     Outcome(String),
     Panic(String),
-    /// The process is there no more, or no longer says anything.
+    /// The process has exited or stopped responding.
     Gone,
 }
 
@@ -51,7 +51,7 @@ impl Trial {
     pub(super) fn new(target: &str, seeds: PathBuf, program: &Path) -> Result<Trial> {
         let mut files: Vec<PathBuf> =
             fs::read_dir(seeds)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
-        // In the order of their names: a directory has none, and runs are to be the same.
+        // Sorted by name, so that runs are reproducible.
         files.sort();
         let seeds = files.iter().map(|file| Ok(fs::read(file)?)).collect::<Result<_>>()?;
         let mut command = Command::new(program);
@@ -59,60 +59,61 @@ impl Trial {
         Ok(Trial { command, seeds })
     }
 
-    /// The seeds as they are, and then what becomes of them.
-    pub(super) fn run(self, seed: u64, until: Until) -> Result<Tried> {
+    /// Runs the target on the seeds, then on mutated inputs.
+    pub(super) fn run(self, seed: u64, limit: Limit) -> Result<TargetResult> {
         let mut conversation = Conversation::start(self.command)?;
         let mut to = conversation.take_input().ok_or("the process has no input")?;
         let (mut mutator, mut pool) = (Mutator::new(seed), self.seeds.clone());
         let mut seeds = self.seeds.into_iter();
-        let mut tried = Tried::default();
+        let mut result = TargetResult::default();
         let started = Instant::now();
-        while !is_enough(until, &tried) {
+        while !is_reached(limit, &result) {
             let input = seeds.next().unwrap_or_else(|| mutator.next(&pool));
             let asked = Instant::now();
             let answer = ask(&mut conversation, &mut to, &input)?;
-            tried.slowest = tried.slowest.max(asked.elapsed());
-            tried.elapsed = started.elapsed();
-            tried.executions += 1;
+            result.slowest = result.slowest.max(asked.elapsed());
+            result.elapsed = started.elapsed();
+            result.executions += 1;
             match answer {
                 Answer::Outcome(outcome) => {
-                    if !tried.outcomes.contains_key(&outcome) && pool.len() < MOST_IN_POOL {
+                    if !result.outcomes.contains_key(&outcome) && pool.len() < MAX_POOL {
                         pool.push(input);
                     }
-                    *tried.outcomes.entry(outcome).or_default() += 1;
+                    *result.outcomes.entry(outcome).or_default() += 1;
                 }
                 Answer::Panic(what) => {
-                    tried.finding = Some(Finding { input, what });
+                    result.finding = Some(Finding { input, what });
                     break;
                 }
                 Answer::Gone => {
                     drop(to);
                     let ending = conversation.end()?;
-                    let what = match ending.hung {
-                        true => "it did not come to an end, and was killed".to_owned(),
-                        false => format!("the process ended: {}", ending.status),
+                    let what = if ending.hung {
+                        "it did not end and was killed".to_owned()
+                    } else {
+                        format!("the process ended: {}", ending.status)
                     };
-                    tried.finding = Some(Finding { input, what });
-                    return Ok(tried);
+                    result.finding = Some(Finding { input, what });
+                    return Ok(result);
                 }
             }
         }
         drop(to);
         conversation.end()?;
-        Ok(tried)
+        Ok(result)
     }
 }
 
-fn is_enough(until: Until, tried: &Tried) -> bool {
-    match until {
-        Until::Elapsed(time) => tried.elapsed >= time,
-        Until::Executions(count) => tried.executions >= count,
+fn is_reached(limit: Limit, result: &TargetResult) -> bool {
+    match limit {
+        Limit::Elapsed(time) => result.elapsed >= time,
+        Limit::Executions(count) => result.executions >= count,
     }
 }
 
 fn ask(conversation: &mut Conversation, to: &mut ChildStdin, input: &[u8]) -> Result<Answer> {
     let length = u32::try_from(input.len())?.to_le_bytes();
-    // One that has died does not read; that it is gone shows below.
+    // Writing fails if the process has died; reading below reports that.
     let _ = to.write_all(&[&length, input].concat());
     let Some(line) = conversation.line()? else { return Ok(Answer::Gone) };
     let answer: Value = serde_json::from_str(&line)?;
@@ -129,13 +130,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_ends_is_a_finding_with_its_input() {
+    fn a_process_exit_is_a_finding_with_its_input() {
         let seeds = tempfile::tempdir().unwrap();
         fs::write(seeds.path().join("seed"), "odd").unwrap();
         let trial = Trial::new("any", seeds.path().to_owned(), Path::new("false")).unwrap();
-        let tried = trial.run(1, Until::Executions(5)).unwrap();
-        let finding = tried.finding.unwrap();
-        assert_eq!((tried.executions, finding.input.as_slice()), (1, &b"odd"[..]));
+        let result = trial.run(1, Limit::Executions(5)).unwrap();
+        let finding = result.finding.unwrap();
+        assert_eq!((result.executions, finding.input.as_slice()), (1, &b"odd"[..]));
         assert_eq!(finding.what, "the process ended: exit status: 1");
     }
 }

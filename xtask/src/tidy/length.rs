@@ -1,12 +1,12 @@
-//! Functions and files that have grown long: reported, so that somebody looks.
+//! Reports long functions and files for review.
 
 use super::File;
 
 const LONG_FUNCTION_LINES: usize = 70;
 const LONG_FILE_LINES: usize = 500;
 
-/// What has grown long in the production part of a Rust file.
-pub(super) fn worth_a_look(file: &File) -> Vec<String> {
+/// The long functions of a Rust file without its tests, and the file itself if it is long.
+pub(super) fn long_items(file: &File) -> Vec<String> {
     if file.extension() != "rs" || file.parts().contains(&"tests") {
         return Vec::new();
     }
@@ -24,19 +24,19 @@ pub(super) fn worth_a_look(file: &File) -> Vec<String> {
 
 struct Function<'a> {
     name: &'a str,
-    /// The number of its first line.
+    /// The first line.
     at: usize,
-    /// From the signature to the closing brace.
+    /// The number of lines from the signature to the closing brace.
     lines: usize,
 }
 
-/// Those before the tests.
+/// The lines before the tests.
 fn production_lines(text: &str) -> impl Iterator<Item = &str> {
     text.lines().take_while(|line| line.trim() != "#[cfg(test)]")
 }
 
-/// All functions with a body. Not a parser: rustfmt puts the brace that closes a function under the
-/// first letter of its signature, and that is enough for a report.
+/// All functions with a body. It needs no parser: rustfmt aligns the closing brace of a function with its
+/// signature.
 fn functions<'a>(lines: &[&'a str]) -> Vec<Function<'a>> {
     let mut functions = Vec::new();
     for (index, line) in lines.iter().enumerate() {
@@ -55,7 +55,7 @@ fn functions<'a>(lines: &[&'a str]) -> Vec<Function<'a>> {
     functions
 }
 
-/// The name, if a signature begins on this line.
+/// The name of the function whose signature begins on this line.
 fn function_name(line: &str) -> Option<&str> {
     let mut words = line.trim_start().split(' ');
     let before = words.by_ref().take_while(|&word| word != "fn");
@@ -67,8 +67,8 @@ fn function_name(line: &str) -> Option<&str> {
     name.split(['(', '<']).next()
 }
 
-/// Whether a function that began at this indentation ends here: with its brace, on one line, or, for
-/// one without a body, with a semicolon.
+/// Whether a function that began at this indentation ends on this line: with its brace, or with a semicolon
+/// if it has no body.
 fn closes(line: &str, indent: usize) -> bool {
     if line.len() - line.trim_start().len() != indent {
         return false;
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_measured_from_signature_to_brace() {
+    fn measures_functions_from_signature_to_brace() {
         let text = "\
 pub(crate) fn one<T>(
     t: T,
@@ -114,17 +114,17 @@ trait Tool {
     }
 
     #[test]
-    fn a_line_that_only_mentions_a_function_begins_none() {
+    fn ignores_lines_that_only_mention_a_function() {
         assert_eq!(function_name("    run: fn() -> Result<()>,"), None);
         assert_eq!(function_name("// the fn here"), None);
         assert_eq!(function_name("pub unsafe extern \"C\" fn f(x: u8) {"), Some("f"));
     }
 
     #[test]
-    fn long_ones_are_reported_and_tests_do_not_count() {
+    fn reports_long_items_outside_tests() {
         let body = "    work();\n".repeat(LONG_FUNCTION_LINES);
         let long = format!("fn long() {{\n{body}}}\n");
-        let report = |path: &str, text: String| worth_a_look(&File { path: path.to_owned(), text });
+        let report = |path: &str, text: String| long_items(&File { path: path.to_owned(), text });
         assert_eq!(report("a.rs", long.clone()), ["a.rs:1: fn long has 72 lines"]);
         assert_eq!(report("a.rs", format!("#[cfg(test)]\n{long}")), [] as [&str; 0]);
         assert_eq!(report("crates/x/tests/it/a.rs", long), [] as [&str; 0]);

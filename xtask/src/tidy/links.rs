@@ -1,4 +1,4 @@
-//! Links between the Markdown pages of the repository: each leads to a file, and to a heading of it.
+//! Checks the links between Markdown pages of the repository: the file and the heading must exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -31,7 +31,7 @@ pub(super) fn broken(files: &[File]) -> Vec<String> {
     problems
 }
 
-/// The relative targets of inline links and of link definitions, with their line numbers. Code is left out.
+/// The relative targets of inline links and link definitions, with their line numbers. Ignores code.
 fn links(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     for (number, line) in prose(text) {
@@ -46,7 +46,7 @@ fn links(text: &str) -> Vec<(usize, &str)> {
     found
 }
 
-/// The lines that are in no fenced block, numbered from 1.
+/// The lines outside fenced blocks, numbered from 1.
 fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut fenced = false;
     (1..).zip(text.lines()).filter(move |(_, line)| {
@@ -56,12 +56,12 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The parts of a line that are in no code span.
+/// The parts of a line outside code spans.
 fn outside_code(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').step_by(2)
 }
 
-/// The anchors that a Markdown renderer gives to the headings of a page.
+/// The anchors of the headings of a page.
 fn slugs(text: &str) -> BTreeSet<String> {
     let headings = prose(text).filter_map(|(_, line)| line.strip_prefix('#'));
     headings.map(|heading| slug(heading.trim_start_matches('#').trim())).collect()
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_leads_to_a_file_and_a_heading() {
+    fn accepts_links_to_files_and_headings() {
         let files = [
             file(
                 "README.md",
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_nowhere_is_reported_with_its_line() {
+    fn reports_broken_links_with_their_line() {
         let files =
             [file("docs/a.md", "one\n[b](b.md)\n```\n[c](c.md)\n```\n[d](#none)\n[e]: e.md\n")];
         let expected = ["docs/a.md:2: b.md", "docs/a.md:6: #none", "docs/a.md:7: e.md"];

@@ -1,29 +1,29 @@
-//! The rules that fail: each a function from a file, or from all of them, to what is wrong.
+//! The rules that fail. Each is a function from one file, or from all files, to a list of problems.
 
 use super::File;
 
-/// Names without an edge: everything fits in, so everything ends up in them.
-const EDGELESS: &[&str] = &["core", "common", "utils", "helpers", "types", "manager"];
+/// Vague module names: they do not say what belongs in them.
+const VAGUE_NAMES: &[&str] = &["core", "common", "utils", "helpers", "types", "manager"];
 
-/// Rules that look at one file.
+/// The rules for single files.
 const RULES: &[fn(&File) -> Vec<String>] = &[
     unfinished_work,
     trailing_whitespace,
     cases_are_markdown,
     one_test_binary,
     crate_doc,
-    edgeless_module,
+    vague_module_name,
     outside_path,
     allow_without_reason,
 ];
 
-/// All that is wrong, as `path:line: what`.
+/// All problems, as `path:line: problem`.
 pub(super) fn problems(files: &[File]) -> Vec<String> {
     let of_each = files.iter().flat_map(|file| RULES.iter().flat_map(move |rule| rule(file)));
     of_each.chain(forgotten_tests(files)).collect()
 }
 
-/// What somebody meant to come back to: finish it, or make it an issue.
+/// Markers of unfinished work: finish it, or write an issue.
 fn unfinished_work(file: &File) -> Vec<String> {
     if !["rs", "toml", "py"].contains(&file.extension()) {
         return Vec::new();
@@ -35,7 +35,7 @@ fn unfinished_work(file: &File) -> Vec<String> {
 }
 
 fn trailing_whitespace(file: &File) -> Vec<String> {
-    // A case may be about whitespace.
+    // A case may test whitespace.
     if !["rs", "toml", "md"].contains(&file.extension()) || file.parts().contains(&"cases") {
         return Vec::new();
     }
@@ -69,26 +69,26 @@ fn crate_doc(file: &File) -> Vec<String> {
         matches!(file.parts().as_slice(), ["crates", _, "src", "lib.rs" | "main.rs"]);
     let has_doc = file.text.lines().any(|line| line.starts_with("//!"));
     if is_crate_root && !has_doc {
-        vec![format!("{}: say what the crate is for, in `//!` lines at the top", file.path)]
+        vec![format!("{}: describe the crate in `//!` lines at the top", file.path)]
     } else {
         Vec::new()
     }
 }
 
-fn edgeless_module(file: &File) -> Vec<String> {
+fn vague_module_name(file: &File) -> Vec<String> {
     let parts = file.parts();
     let ["crates", _, "src", modules @ ..] = parts.as_slice() else {
         return Vec::new();
     };
     let name = modules.iter().map(|part| part.trim_end_matches(".rs"));
-    name.filter(|name| EDGELESS.contains(name))
+    name.filter(|name| VAGUE_NAMES.contains(name))
         .map(|name| {
-            format!("{}: `{name}` names no edge: call it after what belongs in it", file.path)
+            format!("{}: `{name}` is a vague name: name the module after its content", file.path)
         })
         .collect()
 }
 
-/// The repository stands alone: nothing in it points beside it.
+/// No file may refer to a path outside the repository.
 fn outside_path(file: &File) -> Vec<String> {
     let needle = ["..", "shared"].join("/");
     at_lines(file, |line| {
@@ -110,12 +110,12 @@ fn allow_without_reason(file: &File) -> Vec<String> {
         .filter(|&at| !attribute_at(&file.text, at).contains("reason"))
         .map(|at| {
             let line = 1 + file.text.get(..at).unwrap_or_default().matches('\n').count();
-            format!("{}:{line}: an `allow` says its `reason = \"…\"`", file.path)
+            format!("{}:{line}: an `allow` needs a `reason = \"…\"`", file.path)
         })
         .collect()
 }
 
-/// Test files that no `mod` declares: they look like tests, and never run.
+/// Test files without a `mod` declaration, which never run.
 fn forgotten_tests(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in files {
@@ -140,24 +140,24 @@ fn forgotten_tests(files: &[File]) -> Vec<String> {
     problems
 }
 
-/// In pieces, or this file would not pass.
+/// Composed of pieces, so that this file passes.
 fn unfinished_words() -> [String; 3] {
     [["FIX", "ME"].concat(), ["XX", "X"].concat(), ["todo", "!"].concat()]
 }
 
-/// Whether the word is there as a word: `mktemp`'s row of X is not the X of unfinished work.
+/// Whether a line contains the word as a whole word: the template of `mktemp` is not a marker.
 fn has_word(line: &str, word: &str) -> bool {
-    let of_a_word = |c: char| c.is_alphanumeric() || c == '_';
+    let is_word_char = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(word).any(|(at, _)| {
         let before = line.get(..at).unwrap_or_default();
         let after = line.get(at + word.len()..).unwrap_or_default();
-        let begins_earlier = before.ends_with(of_a_word);
-        let goes_on = word.ends_with(of_a_word) && after.starts_with(of_a_word);
-        !begins_earlier && !goes_on
+        let began_earlier = before.ends_with(is_word_char);
+        let continues = word.ends_with(is_word_char) && after.starts_with(is_word_char);
+        !began_earlier && !continues
     })
 }
 
-/// From here to the bracket that closes the attribute.
+/// The text from here to the closing bracket of the attribute.
 fn attribute_at(text: &str, at: usize) -> &str {
     let text = text.get(at..).unwrap_or_default();
     let mut depth = 0_usize;
@@ -172,9 +172,9 @@ fn attribute_at(text: &str, at: usize) -> &str {
     text
 }
 
-/// Applies a rule about single lines, and puts path and line number before what it says.
+/// Applies a rule to each line and prefixes its problems with the path and line number.
 fn at_lines(file: &File, rule: impl Fn(&str) -> Option<String>) -> Vec<String> {
-    // `split`, not `lines`: a `\r` at the end of a line is whitespace, too.
+    // `split` rather than `lines`: a `\r` at the end of a line is whitespace too.
     let lines = file.text.split('\n').zip(1..);
     lines
         .filter_map(|(line, number)| Some(format!("{}:{number}: {}", file.path, rule(line)?)))
@@ -196,7 +196,7 @@ mod tests {
     const NONE: [&str; 0] = [];
 
     #[test]
-    fn unfinished_work_fails_in_source_only() {
+    fn rejects_unfinished_work_in_source_only() {
         for word in unfinished_words() {
             let line = format!("fn f() {{}}\n// {word}: later\n");
             let expected = format!("a.rs:2: {word} in the source: finish it, or write an issue");
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn whitespace_at_the_end_fails_except_in_cases() {
+    fn rejects_trailing_whitespace_except_in_cases() {
         let problem = "whitespace at the end of the line";
         assert_eq!(problems_of("a.md", "one\ntwo \n"), [format!("a.md:2: {problem}")]);
         assert_eq!(problems_of("a.toml", "one\r\n"), [format!("a.toml:1: {problem}")]);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn only_markdown_is_a_case() {
+    fn rejects_cases_that_are_not_markdown() {
         assert_eq!(
             problems_of("crates/x/cases/read/a.txt", ""),
             ["crates/x/cases/read/a.txt: a case is a .md file: no other is run"]
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_live_in_one_binary_and_none_is_forgotten() {
+    fn rejects_extra_test_binaries_and_undeclared_tests() {
         assert_eq!(problems_of("crates/x/tests/a.rs", "").len(), 1);
         let main = "crates/x/tests/it/main.rs";
         let both = |text| problems(&[file(main, text), file("crates/x/tests/it/read.rs", "")]);
@@ -235,33 +235,35 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_says_what_it_is_for() {
+    fn requires_a_crate_description() {
         assert_eq!(problems_of("crates/x/src/lib.rs", "//! A leaf.\n"), NONE);
         assert_eq!(problems_of("crates/x/src/lib.rs", "mod a;\n").len(), 1);
         assert_eq!(problems_of("crates/x/src/a.rs", "fn f() {}\n"), NONE);
     }
 
     #[test]
-    fn names_without_an_edge_fail() {
+    fn rejects_vague_module_names() {
         assert_eq!(
             problems_of("crates/x/src/utils/path.rs", ""),
-            ["crates/x/src/utils/path.rs: `utils` names no edge: call it after what belongs in it"]
+            [
+                "crates/x/src/utils/path.rs: `utils` is a vague name: name the module after its content"
+            ]
         );
         assert_eq!(problems_of("crates/x/src/types.rs", "").len(), 1);
         assert_eq!(problems_of("crates/x/src/tools.rs", ""), NONE);
     }
 
     #[test]
-    fn an_allow_needs_its_reason() {
+    fn requires_a_reason_for_allow() {
         let allow = ["#[", "allow("].concat();
         let text = format!("fn f() {{}}\n{allow}dead_code)]\nfn g() {{}}\n");
-        assert_eq!(problems_of("a.rs", &text), ["a.rs:2: an `allow` says its `reason = \"…\"`"]);
+        assert_eq!(problems_of("a.rs", &text), ["a.rs:2: an `allow` needs a `reason = \"…\"`"]);
         let text = format!("{allow}\n    dead_code,\n    reason = \"see [1]\"\n)]\nfn g() {{}}\n");
         assert_eq!(problems_of("a.rs", &text), NONE);
     }
 
     #[test]
-    fn nothing_points_outside() {
+    fn rejects_paths_outside_the_repository() {
         let text = ["see ..", "shared", "x\n"].join("/");
         assert_eq!(problems_of("a.md", &text).len(), 1);
     }

@@ -1,5 +1,5 @@
-//! `torture diff`: the diffs of replies beside git's, hunk by hunk. The library compares them in its own test, with as many
-//! random edits as are asked for here.
+//! `torture diff`: compares the hunks of our diffs with those of git. It runs the library's own test with many random
+//! edits.
 
 use super::Effort;
 use super::report::{Report, Row};

@@ -1,5 +1,5 @@
-//! `torture exec`: nothing that a command started outlives what ends it, no flood takes the server's
-//! memory, and thousands of commands leave nothing behind.
+//! `torture exec`: no process of a command survives its end, no flood of output exhausts the server's memory,
+//! and thousands of commands leak nothing.
 
 mod at_once;
 mod endings;
@@ -29,7 +29,7 @@ const PARTS: &[Part] = &[
     Part { name: "at-once", run: at_once::run },
 ];
 
-/// All parts, or those named.
+/// Runs all parts, or the named ones.
 pub(super) fn run(names: &[String], effort: Effort) -> Result<()> {
     for name in names {
         if !PARTS.iter().any(|part| part.name == name) {
@@ -47,14 +47,14 @@ pub(super) fn run(names: &[String], effort: Effort) -> Result<()> {
     report.finish("exec")
 }
 
-/// How commands run without a question: with nothing to hold them, or in the sandbox.
+/// The profiles that run commands without approval: unconfined, or in the sandbox.
 const PROFILES: [&str; 2] = ["open", "workspace"];
 
-/// A session in a directory.
+/// Starts a session in a directory.
 fn session(binary: &Path, workspace: &Path, profile: &str) -> Result<Conversation> {
     let mut command = Command::new(binary);
     command.args(["--profile", profile, "--state"]).arg(workspace.join("state"));
-    // What the files of somebody's login shell do is not what is tried here.
+    // The user's login shell must not affect the test.
     command.arg("--root").arg(workspace).arg("run").env_remove("SHELL");
     Conversation::start(command)
 }

@@ -1,4 +1,4 @@
-//! `torture fs`: nothing outside the workspace is read or written, no file is torn, no change is lost.
+//! `torture fs`: no access outside the workspace, no torn file, no lost change.
 
 mod editors;
 mod full_disk;
@@ -26,7 +26,7 @@ const PARTS: &[Part] = &[
     Part { name: "editors", run: editors::run },
 ];
 
-/// All parts, or those named.
+/// Runs all parts, or the named ones.
 pub(super) fn run(names: &[String], effort: Effort) -> Result<()> {
     let parts = chosen(names)?;
     let binary = effort.build()?;
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_names_mean_all_parts_and_a_wrong_one_is_answered() {
+    fn without_names_all_parts_run_and_an_unknown_one_gets_a_suggestion() {
         assert_eq!(chosen(&[]).unwrap().len(), PARTS.len());
         let error = chosen(&["racer".to_owned()]).err().unwrap().to_string();
         assert_eq!(error, "no part `racer`; did you mean racers?");

@@ -1,8 +1,8 @@
-//! `torture index`: a search with an index answers what one without it answers.
+//! `torture index`: a search with an index has the same result as one without.
 //!
-//! What is compared needs the library itself, which xtask does not link: its own tests do it, with as many
-//! patterns and changes as are asked for here. Then the product beside ripgrep, killed in the middle of
-//! building its index and started again.
+//! The comparison needs the library, which xtask does not link. So it runs the library's own tests with many
+//! patterns and changes. Then it compares the program with ripgrep, killing it while it builds its index and
+//! starting it again.
 
 mod mounts;
 mod restarts;
@@ -12,17 +12,21 @@ use super::report::{Report, Row};
 use crate::error::Result;
 use crate::{peers, process};
 
-/// Patterns, and changes of a tree.
+/// The number of patterns, and of changes of a tree.
 const PATTERNS: usize = 100_000;
 const STEPS: usize = 1_000_000;
 const SMOKE_PATTERNS: usize = 400;
 const SMOKE_STEPS: usize = 600;
 
-/// The tests of the library that are run, each with what it counts.
+/// The library tests to run, each with the unit of its size.
 const TESTS: [(&str, &[&str], Counted); 5] = [
-    ("planner: every text that matches meets the plan", &["--lib", "plan::"], Counted::Patterns),
-    ("index: answers as without one", &["--test=it", "indexed::"], Counted::Patterns),
-    ("model: a tree that changes between two questions", &["--test=it", "model::"], Counted::Steps),
+    (
+        "query: every matching text satisfies its trigram query",
+        &["--lib", "trigram_query::"],
+        Counted::Patterns,
+    ),
+    ("index: same results as without one", &["--test=it", "indexed::"], Counted::Patterns),
+    ("model: a tree that changes between searches", &["--test=it", "model::"], Counted::Steps),
     ("parallel: each session sees its own changes", &["--test=it", "parallel::"], Counted::Steps),
     ("watches: lost, used up, moved", &["--test=it", "watched::"], Counted::Steps),
 ];

@@ -1,10 +1,9 @@
-//! `torture patch`: real commits of git repositories through ApplyPatch, beside git and GNU patch.
+//! `torture patch`: applies real commits of git repositories with ApplyPatch, compared with git and GNU patch.
 //!
-//! Each commit's diff is applied to the files that it was made from, and must give those of the commit;
-//! sent again, it must change nothing; Undo must give the old files back. Said as a `*** Begin Patch`,
-//! it must give the same. Then it is applied to the files as they were some commits earlier, where nobody
-//! knows what is right: there GNU patch and `git apply --3way` are asked too, and where these two agree
-//! on a result, ours must be that or a refusal.
+//! Each commit's diff is applied to its base and must give the commit's files. Applied again, it must change
+//! nothing; Undo must restore the old files. As a `*** Begin Patch` it must give the same result. Then it is
+//! applied to the files of earlier commits, where the right result is not known: GNU patch and
+//! `git apply --3way` run too, and if these two agree on a result, ours must be that result or a refusal.
 
 mod envelope;
 mod finding;
@@ -24,10 +23,10 @@ use super::Effort;
 use super::report::Report;
 use crate::error::Result;
 
-/// Commits of each repository, the newest first.
+/// The number of commits of each repository, the newest first.
 const COMMITS: usize = 1_000;
 
-/// Over the repositories that are named, or over one that is made for it.
+/// Runs on the named repositories, or on a generated one.
 pub(super) fn run(repositories: &[String], effort: Effort) -> Result<()> {
     let binary = effort.build()?;
     let mut report = Report::default();
@@ -35,15 +34,15 @@ pub(super) fn run(repositories: &[String], effort: Effort) -> Result<()> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("generated");
         generated::make(&path)?;
-        over(&binary, path, effort, &mut report)?;
+        run_repository(&binary, path, effort, &mut report)?;
     }
     for path in repositories.iter().map(PathBuf::from) {
-        over(&binary, path, effort, &mut report)?;
+        run_repository(&binary, path, effort, &mut report)?;
     }
     report.finish("patch")
 }
 
-fn over(binary: &Path, path: PathBuf, effort: Effort, report: &mut Report) -> Result<()> {
+fn run_repository(binary: &Path, path: PathBuf, effort: Effort, report: &mut Report) -> Result<()> {
     let mut repository = Repository::open(path)?;
     let commits = repository.commits(effort.rounds.unwrap_or(COMMITS))?;
     let mut trial = Trial::new(binary, &repository)?;

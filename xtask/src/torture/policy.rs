@@ -1,9 +1,9 @@
-//! `torture policy`: what is allowed by itself runs only what was seen in it, and changes nothing.
+//! `torture policy`: a command allowed without approval runs only analyzed commands and changes nothing.
 //!
-//! Every script of the corpora in crates/policy/corpus goes through `toolcrib call Bash` in the profile
-//! `cautious`, with nobody there to ask, in the sandbox and under strace. What the policy does not allow must
-//! not start anything. What it allows may start only programs that `toolcrib policy test` has named, and must
-//! leave the workspace as it was. And no ordinary script is asked about in the default profile.
+//! Every script of the corpora in crates/policy/corpus runs through `toolcrib call Bash` with the profile
+//! `cautious`, without an approver, in the sandbox and under strace. A script that is not allowed must not start
+//! anything. An allowed script may start only programs that `toolcrib policy test` lists, and must not change the
+//! workspace. The default profile must not ask about an ordinary script.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,15 +18,15 @@ use crate::error::{Result, Usage};
 use crate::sandbox::{self, Sandbox};
 use crate::{packages, process, workspace};
 
-/// The corpora, and whether what is in them is ordinary.
+/// The corpora, and whether their scripts are ordinary.
 const CORPORA: [(&str, bool); 4] =
     [("reads", true), ("ordinary", true), ("hostile", false), ("dangerous", false)];
 
-/// Of so many scripts a smoke run takes one.
+/// A smoke run takes one of this many scripts.
 const SMOKE_STRIDE: usize = 8;
 
-/// A script that does not end has shown enough by then.
-const LONGEST_MS: u64 = 5_000;
+/// The time limit of a script.
+const TIMEOUT_MS: u64 = 5_000;
 
 pub(super) fn run(parts: &[String], effort: Effort) -> Result<()> {
     if let Some(part) = parts.first() {
@@ -36,15 +36,15 @@ pub(super) fn run(parts: &[String], effort: Effort) -> Result<()> {
     let binary = effort.build()?;
     let mut report = Report::default();
     for (name, ordinary) in CORPORA {
-        // Not in memory: what is there is not in a sandbox.
+        // Not in memory: the sandbox replaces that directory.
         let place = Sandbox::new(&binary)?;
-        fill(&place.workspace())?;
+        create_files(&place.workspace())?;
         let trial = Trial { place, before: Vec::new() };
         let trial = Trial { before: trial.listing()?, ..trial };
         let scripts = corpus(name)?;
         let stride = if effort.smoke { SMOKE_STRIDE } else { 1 };
         let mut row = Row::new(name, format!("scripts, one of {stride}"));
-        // A login shell also runs what the machine's profile says.
+        // A login shell also runs the machine's profile.
         for script in scripts.iter().filter(|script| !script.contains("bash -lc")).step_by(stride) {
             trial.run(script, ordinary, &mut row)?;
         }
@@ -53,7 +53,7 @@ pub(super) fn run(parts: &[String], effort: Effort) -> Result<()> {
     report.finish("policy")
 }
 
-/// The scripts of a corpus: a JSON string a line.
+/// The scripts of a corpus, one JSON string per line.
 fn corpus(name: &str) -> Result<Vec<String>> {
     let path = workspace::root().join("crates/policy/corpus").join(format!("{name}.jsonl"));
     let text = fs::read_to_string(path)?;
@@ -61,15 +61,15 @@ fn corpus(name: &str) -> Result<Vec<String>> {
     lines.map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-/// What the scripts are about.
-fn fill(workspace: &Path) -> Result<()> {
+/// Creates the files that the scripts use.
+fn create_files(workspace: &Path) -> Result<()> {
     fs::create_dir(workspace.join("src"))?;
     for name in ["a", "b", "f", "a.rs", "a.txt", "a.csv", "x.json", "Cargo.toml", "src/lib.rs"] {
         fs::write(workspace.join(name), "one\ntwo\n")?;
     }
     let git = ["init", "--quiet"];
     process::capture(Command::new("git").args(git).current_dir(workspace))?;
-    // Were one of these taken for the program of its name, it would be seen.
+    // The trace would show if one of these ran instead of the program with its name.
     for name in ["ls", "git", "cat"] {
         fs::write(workspace.join(name), "#!/bin/sh\ntouch MARK\n")?;
         let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
@@ -80,7 +80,7 @@ fn fill(workspace: &Path) -> Result<()> {
 
 struct Trial {
     place: Sandbox,
-    /// The workspace as it was.
+    /// The workspace before the scripts.
     before: Vec<String>,
 }
 
@@ -108,7 +108,10 @@ impl Trial {
         let seen = programs(&decided);
         row.tally.add_many("programs started", started.len() as u64);
         for program in started.iter().filter(|program| !seen.contains(*program)) {
-            row.violate(format!("{script:?} ran {program}, which was not seen in it"), &again);
+            row.violate(
+                format!("{script:?} ran {program}, which the analysis did not find"),
+                &again,
+            );
         }
         let after = self.listing()?;
         if after != self.before {
@@ -117,17 +120,17 @@ impl Trial {
         Ok(())
     }
 
-    /// What is decided on a script, before it is run.
+    /// The decision on a script, before it runs.
     fn decide(&self, script: &str, profile: &str) -> Result<Value> {
         let words = ["policy", "test", script, "--json", "--profile", profile];
         let text = process::capture(&mut self.place.command(&words))?;
         Ok(serde_json::from_str(&text)?)
     }
 
-    /// The reply to a call with a script, and the programs that were started for it.
+    /// The reply to a call with a script, and the programs that it started.
     fn trace(&self, script: &str) -> Result<(Value, Vec<String>)> {
         let file = self.place.top().join("trace");
-        let arguments = json!({"command": script, "timeout": LONGEST_MS, "on_timeout": "kill"});
+        let arguments = json!({"command": script, "timeout": TIMEOUT_MS, "on_timeout": "kill"});
         let mut call = self.place.call_command("Bash", &arguments);
         call.args(["--profile", "cautious"]);
         let mut command = Command::new("strace");
@@ -152,20 +155,19 @@ impl Trial {
     }
 }
 
-/// The programs that were seen in a script, by their names.
+/// The names of the programs that the analysis found in a script.
 fn programs(decided: &Value) -> BTreeSet<String> {
     let commands = decided["commands"].as_array().into_iter().flatten();
     let words = commands.flat_map(|command| command.as_array().into_iter().flatten().take(1));
     words.filter_map(Value::as_str).map(base).collect()
 }
 
-/// The programs that a trace has, but for ourselves, who come first, our keepers and the shells that they give
-/// scripts to.
+/// The programs in a trace, except `toolcrib` itself, which comes first, its shims and the shells that they start.
 fn started(trace: &str) -> Vec<String> {
     let program = |line: &str| {
         let (_, rest) = line.split_once("execve(\"")?;
         let (path, rest) = rest.split_once('"')?;
-        // The last is the shell that is asked whether it accepts a script; it runs nothing of it.
+        // The last is the shell that checks the syntax of a script and runs nothing.
         let ours = ["\"toolcrib-helper\"", "\"--norc\", \"/dev/fd/3\"]", "\"-n\", \"/dev/fd/0\"]"];
         let ours = ours.iter().any(|words| rest.contains(words));
         (rest.trim_end().ends_with("= 0") && !ours).then(|| base(path))
@@ -182,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_script_started_is_told_from_what_we_did() {
+    fn separates_programs_of_the_script_from_ours() {
         let trace = "1 execve(\"/x/toolcrib\", [\"toolcrib\"], 0x7 /* 1 var */) = 0\n\
                      2 execve(\"/proc/self/exe\", [\"x\", \"toolcrib-helper\", \"keep\"], 0x7) = 0\n\
                      3 execve(\"/bin/bash\", [\"/bin/bash\", \"--norc\", \"/dev/fd/3\"], 0x7) = 0\n\

@@ -1,37 +1,37 @@
-//! What came of it: a table of counts, and each violation with the way to see it again.
+//! The report: a table of counts, and each violation with the way to reproduce it.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::error::Result;
 
-/// So many violations of a row are shown in full; a broken thing tends to break in every round.
-const SHOWN: usize = 5;
+/// The number of violations of a row shown in full. A bug tends to show in every round.
+const MAX_SHOWN: usize = 5;
 
-/// Rows, in the order they were made.
+/// The rows, in order.
 #[derive(Default)]
 pub(super) struct Report {
     rows: Vec<Row>,
 }
 
-/// One thing that was tried, again and again.
+/// The results of one test over many rounds.
 pub(super) struct Row {
     part: &'static str,
     what: String,
-    /// How often what happened, by its name.
+    /// The number of rounds by outcome.
     pub(super) tally: Tally,
     violations: Vec<Violation>,
-    /// Why it was not tried.
+    /// Why it was skipped.
     skipped: Option<String>,
 }
 
-/// Something that must not happen, and how to make it happen again.
+/// A violation, and how to reproduce it.
 pub(super) struct Violation {
     pub(super) what: String,
     pub(super) again: String,
 }
 
-/// How often what happened.
+/// Counts by outcome.
 #[derive(Debug, Default)]
 pub(super) struct Tally(BTreeMap<String, u64>);
 
@@ -90,7 +90,7 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// Prints all of it; an error, if anything was violated.
+    /// Prints the report. Fails if there is a violation.
     pub(super) fn finish(&self, kind: &str) -> Result<()> {
         self.print_table();
         self.rows.iter().for_each(print_details);
@@ -117,12 +117,12 @@ fn print_details(row: &Row) {
     if let Some(why) = &row.skipped {
         println!("\nskipped {}, {}: {why}", row.part, row.what);
     }
-    for violation in row.violations.iter().take(SHOWN) {
+    for violation in row.violations.iter().take(MAX_SHOWN) {
         println!("\nVIOLATION in {}, {}: {}", row.part, row.what, violation.what);
-        println!("  again: {}", violation.again);
+        println!("  to reproduce: {}", violation.again);
     }
-    if row.violations.len() > SHOWN {
-        println!("\n… and {} more in {}, {}", row.violations.len() - SHOWN, row.part, row.what);
+    if row.violations.len() > MAX_SHOWN {
+        println!("\n… and {} more in {}, {}", row.violations.len() - MAX_SHOWN, row.part, row.what);
     }
 }
 

@@ -1,8 +1,8 @@
-//! `torture sandbox`: ways out of a sandbox, all of them tried through the product as an agent would, with
-//! canaries outside that tell if one leads there: files, keys, sockets, servers, processes.
+//! `torture sandbox`: escape attempts through the tools, with canaries outside that detect an escape: files,
+//! keys, sockets, servers, processes.
 //!
-//! Tried where the system allows everything, where only bubblewrap may make namespaces and where nobody may,
-//! as whoever runs this and, if that is root, as somebody who is not.
+//! They run on a system that allows everything, on one where only bubblewrap may create namespaces, and on one
+//! without namespaces, as the current user and, if that is root, also as `nobody`.
 
 mod attacks;
 mod canaries;
@@ -25,80 +25,80 @@ use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::{packages, product};
 
-/// Somebody who is not root and owns nothing.
+/// The user id of `nobody`.
 const NOBODY: u32 = 65534;
 
 /// Rounds of the whole table.
 const ROUNDS: usize = 5;
 
-/// The levels, each with what `hobbled` takes away to get there.
+/// The levels, each with the capability that `hobbled` removes to get there.
 const SYSTEMS: [(u8, Option<&str>); 3] =
     [(4, None), (3, Some("own-namespaces-refused")), (2, Some("namespaces-refused"))];
 
-/// Where a session runs.
+/// The environment of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Where {
+struct Environment {
     level: u8,
-    taken: Option<&'static str>,
-    /// Nobody, instead of whoever runs this.
+    removed: Option<&'static str>,
+    /// Whether it runs as `nobody` instead of the current user.
     nobody: bool,
 }
 
-/// A session in which commands are confined, and what must not change around it.
+/// A session with confined commands, and the canaries around it.
 struct Trial {
-    place: Where,
+    environment: Environment,
     canaries: Canaries,
     session: Conversation,
 }
 
-/// The whole table, in every place; no parts have names.
+/// Runs all attacks in every environment. It has no named parts.
 pub(super) fn run(_: &[String], effort: Effort) -> Result<()> {
     let binary = effort.build()?;
     let hobbled = product::build_hobbled()?;
     let rounds = effort.rounds.unwrap_or(if effort.smoke { 1 } else { ROUNDS });
     let mut report = Report::default();
     let users = if rustix::process::geteuid().is_root() { &[false, true][..] } else { &[false] };
-    for (level, taken) in SYSTEMS {
+    for (level, removed) in SYSTEMS {
         if let Some(why) = (level == 3).then(|| packages::BUBBLEWRAP.obtain().err()).flatten() {
             report.add(Row::skipped("sandbox", "everything: level 3", why.to_string()));
             continue;
         }
         for &nobody in users {
-            let place = Where { level, taken, nobody };
+            let environment = Environment { level, removed, nobody };
             let started = std::time::Instant::now();
-            let mut trial = Trial::start(&binary, &hobbled, place)?;
+            let mut trial = Trial::start(&binary, &hobbled, environment)?;
             for attack in ATTACKS.iter().filter(|attack| level >= attack.level) {
                 let mut row =
-                    Row::new("sandbox", format!("{} {}: {place}", attack.id, attack.what));
+                    Row::new("sandbox", format!("{} {}: {environment}", attack.id, attack.what));
                 for _ in 0..rounds {
                     trial.attack(attack, &mut row)?;
                 }
                 report.add(row);
             }
             trials::run(&mut trial, &mut report)?;
-            println!("   {place}: {:.1} s", started.elapsed().as_secs_f64());
+            println!("   {environment}: {:.1} s", started.elapsed().as_secs_f64());
         }
     }
     report.finish("sandbox")
 }
 
 impl Trial {
-    fn start(binary: &Path, hobbled: &Path, place: Where) -> Result<Trial> {
-        // Beside the program, which every user can reach, unless commands have another directory there.
-        let beside = binary.parent().ok_or("the program lies nowhere")?;
-        let mut canaries = Canaries::make(&command_directory(beside)?)?;
-        if place.nobody {
+    fn start(binary: &Path, hobbled: &Path, environment: Environment) -> Result<Trial> {
+        // Next to the program, which every user can reach, unless the sandbox replaces that directory.
+        let next_to = binary.parent().ok_or("the program lies nowhere")?;
+        let mut canaries = Canaries::make(&command_directory(next_to)?)?;
+        if environment.nobody {
             canaries.give_to(NOBODY)?;
         }
         let mut words: Vec<PathBuf> = Vec::new();
-        if place.nobody {
+        if environment.nobody {
             let user = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")];
             words.push("setpriv".into());
             words.extend(user.map(PathBuf::from));
             words.push("--clear-groups".into());
         }
-        if let Some(taken) = place.taken {
-            words.extend([hobbled.to_owned(), taken.into()]);
+        if let Some(removed) = environment.removed {
+            words.extend([hobbled.to_owned(), removed.into()]);
         }
         words.push(binary.to_owned());
         let mut command = Command::new(&words[0]);
@@ -107,9 +107,9 @@ impl Trial {
         command.env_clear().env("HOME", canaries.home()).current_dir(canaries.top());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         let session = Conversation::start(command)?;
-        let mut trial = Trial { place, canaries, session };
+        let mut trial = Trial { environment, canaries, session };
         let reply = trial.bash("true")?;
-        let level = format!("level {}", place.level);
+        let level = format!("level {}", environment.level);
         if reply.pointer("/metadata/sandbox").and_then(Value::as_str) != Some(&level) {
             return Err(format!("this system does not give {level}: {reply}").into());
         }
@@ -120,7 +120,7 @@ impl Trial {
         self.session.ask(&format!("{}\n", json!({"id": 1, "tool": tool, "args": args})))
     }
 
-    /// Runs a script that finds the canaries by variables.
+    /// Runs a script that finds the canaries through variables.
     fn bash(&mut self, script: &str) -> Result<Value> {
         let variables = self.canaries.variables(self.session.pid());
         let args = json!({"command": format!("{variables}\n{script}"), "timeout": 5_000, "on_timeout": "kill"});
@@ -130,13 +130,13 @@ impl Trial {
     fn attack(&mut self, attack: &Attack, row: &mut Row) -> Result<()> {
         for script in attack.scripts {
             let reply = self.bash(script)?;
-            let said = reply.to_string();
-            let again = || format!("Bash {script:?} in {}", self.place);
+            let reply_text = reply.to_string();
+            let again = || format!("Bash {script:?} in {}", self.environment);
             row.tally.add(crate::sandbox::kind(&reply));
-            if said.contains(&self.canaries.got_out()) {
-                row.violate(format!("it says that it got out: {said}"), again());
+            if reply_text.contains(&self.canaries.escape_word()) {
+                row.violate(format!("it reports an escape: {reply_text}"), again());
             }
-            for damage in self.canaries.damage(&said)? {
+            for damage in self.canaries.damage(&reply_text)? {
                 row.violate(damage, again());
             }
         }
@@ -144,9 +144,9 @@ impl Trial {
     }
 }
 
-impl std::fmt::Display for Where {
+impl std::fmt::Display for Environment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let who = if self.nobody { "nobody" } else { "whoever runs this" };
+        let who = if self.nobody { "nobody" } else { "the current user" };
         write!(f, "level {}, {who}", self.level)
     }
 }

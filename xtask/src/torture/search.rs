@@ -1,8 +1,7 @@
-//! `torture search`: Glob and Grep find what ripgrep and fd find, file by file, line by line, count by
-//! count; over real trees with generated patterns, and over one that changes between two questions.
+//! `torture search`: Glob and Grep find the same files, lines and counts as ripgrep and fd, on real trees with
+//! generated patterns, and on a tree that changes between searches.
 //!
-//! Where they are meant to differ, and why, stands in docs/design/search-semantics.md; the flags that take
-//! those differences away are in `oracle.rs`.
+//! docs/design/search-semantics.md lists the intended differences; the flags in `oracle.rs` remove them.
 
 mod model;
 mod oracle;
@@ -16,7 +15,7 @@ use super::report::Report;
 use crate::error::Result;
 use crate::{peers, workspace};
 
-/// Over the directories that are named, or over this repository; then the tree that changes.
+/// Runs on the named directories, or on this repository, and then on the changing tree.
 pub(super) fn run(directories: &[String], effort: Effort) -> Result<()> {
     let peers = peers::install()?;
     let binary = effort.build()?;
@@ -31,8 +30,8 @@ pub(super) fn run(directories: &[String], effort: Effort) -> Result<()> {
     report.finish("search")
 }
 
-/// What a product needs to answer without a bound, since it is compared as a whole; and with an index also of
-/// the smallest tree.
+/// Writes a configuration with unbounded replies, which are compared as a whole, and an index for the smallest
+/// tree.
 fn settings(top: &Path) -> Result<PathBuf> {
     let config = top.join("config.toml");
     std::fs::write(&config, "reply_chars = 2000000000\nsearch_seconds = 600\nindex_files = 1\n")?;

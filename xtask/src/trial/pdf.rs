@@ -1,7 +1,7 @@
-//! The words of PDFs: ours and pypdf's, against those of pdftotext.
+//! Compares the words that we and pypdf extract from PDFs with those of pdftotext.
 //!
-//! Every engine runs in a child with the same limits, a file at a time. pdftotext is the measure because
-//! it is the one that people know, not because it is always right.
+//! Every engine runs in a child process with the same limits, one file at a time. pdftotext is the reference
+//! because it is well known, not because it is always right.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -13,10 +13,10 @@ use super::score::{self, Words};
 use crate::error::{Result, Usage};
 use crate::{process, product, python};
 
-/// Files of which the reference has fewer words say little about words.
-const ENOUGH_WORDS: usize = 20;
+/// Files with fewer words in the reference are not scored.
+const MIN_WORDS: usize = 20;
 
-/// How many of our worst files are named, to be looked at.
+/// The number of our worst files that are listed for inspection.
 const WORST: usize = 10;
 
 struct Engine {
@@ -24,24 +24,24 @@ struct Engine {
     command: Vec<PathBuf>,
 }
 
-/// What became of one file in one engine.
+/// The result of one engine on one file.
 enum Outcome {
     Words(Words),
-    /// It said that it cannot.
+    /// It reported an error.
     Error,
     TimedOut,
-    /// A signal, or more memory or output than there may be.
+    /// A signal, or too much memory or output.
     Crash,
 }
 
-/// One file: what the reference and the engines made of it.
+/// One file with the results of the reference and the engines.
 struct Row {
     path: PathBuf,
     reference: Outcome,
     engines: Vec<Outcome>,
 }
 
-/// The trial. Fails if half of our files are read worse than half of pypdf's.
+/// Runs the trial. Fails if our median score is below pypdf's.
 pub(super) fn run(directory: &Path) -> Result<()> {
     let files = pdfs_beneath(directory)?;
     if files.is_empty() {
@@ -62,9 +62,10 @@ pub(super) fn run(directory: &Path) -> Result<()> {
 }
 
 fn report(rows: &[Row], reference: &Engine, engines: &[Engine]) -> Result<()> {
-    let scored: Vec<&Row> = rows.iter().filter(|row| enough(&row.reference).is_some()).collect();
+    let scored: Vec<&Row> =
+        rows.iter().filter(|row| scored_words(&row.reference).is_some()).collect();
     println!(
-        "{} files; {} gives at least {ENOUGH_WORDS} words for {}, and those are scored\n",
+        "{} files; {} gives at least {MIN_WORDS} words for {}, and those are scored\n",
         rows.len(),
         reference.name,
         scored.len()
@@ -97,18 +98,18 @@ fn report(rows: &[Row], reference: &Engine, engines: &[Engine]) -> Result<()> {
 }
 
 impl Row {
-    /// What is not read counts as 0.
+    /// The score; 0 if the engine failed.
     fn f1(&self, engine: usize) -> f64 {
-        match (enough(&self.reference), self.engines.get(engine)) {
+        match (scored_words(&self.reference), self.engines.get(engine)) {
             (Some(reference), Some(Outcome::Words(words))) => score::f1(words, reference),
             _ => 0.0,
         }
     }
 }
 
-fn enough(outcome: &Outcome) -> Option<&Words> {
+fn scored_words(outcome: &Outcome) -> Option<&Words> {
     match outcome {
-        Outcome::Words(words) if score::count(words) >= ENOUGH_WORDS => Some(words),
+        Outcome::Words(words) if score::count(words) >= MIN_WORDS => Some(words),
         _ => None,
     }
 }
@@ -123,7 +124,7 @@ fn tally<'a>(name: &str, outcomes: impl Iterator<Item = &'a Outcome> + Clone) ->
     format!("| {name} | {errors} | {timeouts} | {crashes} | {empty}")
 }
 
-/// On all processors, and in the order of the files.
+/// Runs on all processors. Returns the rows in the order of the files.
 fn read_all(
     limited: &Path,
     files: Vec<PathBuf>,
@@ -132,7 +133,7 @@ fn read_all(
 ) -> Vec<Row> {
     let todo = Mutex::new(files.into_iter());
     let done = Mutex::new(Vec::new());
-    // Nobody panics while holding one of these.
+    // No thread panics while it holds one of these locks.
     let next = || todo.lock().ok()?.next();
     let work = || {
         while let Some(path) = next() {
@@ -150,7 +151,7 @@ fn read_all(
     rows
 }
 
-/// The exit codes are those of the example `limited`.
+/// Interprets the exit codes of the example `limited`.
 fn read(limited: &Path, engine: &Engine, path: &Path) -> Outcome {
     let Ok(file) = File::open(path) else {
         return Outcome::Error;
@@ -182,7 +183,7 @@ fn pdfs_beneath(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// From the system's packages if need be.
+/// Finds pdftotext, or installs it from the system packages. Fails if neither is possible.
 fn obtain_pdftotext() -> Result<PathBuf> {
     let path = || {
         let directories = std::env::var_os("PATH")?;

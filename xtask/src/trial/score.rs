@@ -1,14 +1,14 @@
-//! How much two readings of one document have in common.
+//! Scores the similarity of two texts of one document.
 
 use std::collections::HashMap;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// The words of a text, and how often each is there.
+/// The words of a text with their counts.
 pub(super) type Words = HashMap<String, usize>;
 
-/// The words, whatever the order, the line breaks and the spelling of one and the same character.
-/// Letters of scripts without spaces are a word each.
+/// Counts the words of a text after normalization of line breaks and characters. In scripts without spaces
+/// each character is a word.
 pub(super) fn words(text: &str) -> Words {
     let mut plain = String::with_capacity(text.len());
     for c in text.nfkc().filter(|&c| !is_invisible(c)) {
@@ -25,12 +25,12 @@ pub(super) fn words(text: &str) -> Words {
     words
 }
 
-/// How many words there are.
+/// The total number of words.
 pub(super) fn count(words: &Words) -> usize {
     words.values().sum()
 }
 
-/// The F1 of one bag of words against the other: 1 if they are the same, 0 if they share nothing.
+/// The F1 score of two bags of words: 1 if they are equal, 0 if they share no word.
 pub(super) fn f1(ours: &Words, theirs: &Words) -> f64 {
     let shared: usize = ours
         .iter()
@@ -40,7 +40,7 @@ pub(super) fn f1(ours: &Words, theirs: &Words) -> f64 {
     if all == 0 { 1.0 } else { 2.0 * shared as f64 / all as f64 }
 }
 
-/// Words that were broken at the end of a line are whole again.
+/// Joins words that were hyphenated at the end of a line.
 fn joined(text: &str) -> String {
     let mut whole = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();
@@ -59,7 +59,7 @@ fn joined(text: &str) -> String {
     whole
 }
 
-/// Marks that say which way to write, or where a word may be broken.
+/// Whether a character marks the writing direction or a possible line break.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
@@ -74,14 +74,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_words_in_another_order_are_the_same() {
+    fn word_order_does_not_matter() {
         assert_eq!(f1(&words("a ﬁne day\nout-\nside"), &words("outside fine\na day")), 1.0);
         assert_eq!(f1(&words("你好 world"), &words("world 你 好")), 1.0);
         assert_eq!(f1(&words("\u{202b}7\u{202c}"), &words("7")), 1.0);
     }
 
     #[test]
-    fn a_word_too_often_counts_as_wrong() {
+    fn extra_words_lower_the_score() {
         assert_eq!(f1(&words("a a"), &words("a")), 2.0 / 3.0);
         assert_eq!(f1(&words("a"), &words("b")), 0.0);
         assert_eq!(f1(&words(""), &words("")), 1.0);

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
-use toolcrib::{Basis, Call, Decision, Explanation, Runtime, ShellCommand, parse_json, to_json};
+use toolcrib::{
+    Call, Decision, Explanation, PartDecision, Runtime, ShellCommand, parse_json, to_json,
+};
 
 use crate::args::Common;
 use crate::{output, rules};
@@ -70,7 +72,7 @@ fn as_json(explanation: &Explanation) -> Value {
     let seen = &explanation.commands;
     let commands: Vec<Vec<&str>> =
         seen.iter().flat_map(|one| &one.commands).map(ShellCommand::shown).collect();
-    let why_not = seen.iter().find_map(|one| one.why_not.as_ref());
+    let why_not = seen.iter().find_map(|one| one.unparsed.as_ref());
     let mut object = json!({
         "decision": explanation.decision.name(),
         "rule": explanation.rule,
@@ -82,7 +84,7 @@ fn as_json(explanation: &Explanation) -> Value {
         "bases": explanation.bases.iter().map(basis).collect::<Vec<_>>(),
     });
     if let Some(why_not) = why_not {
-        object["why_not"] = why_not.what.clone().into();
+        object["why_not"] = why_not.reason.clone().into();
     }
     if !explanation.remedy.is_empty() {
         object["remedy"] = explanation.remedy.clone().into();
@@ -90,8 +92,8 @@ fn as_json(explanation: &Explanation) -> Value {
     object
 }
 
-fn basis(basis: &Basis) -> Value {
-    let Basis { about, decision, rule, why } = basis;
+fn basis(basis: &PartDecision) -> Value {
+    let PartDecision { subject: about, decision, rule, why } = basis;
     json!({"about": about, "decision": decision.name(), "rule": rule, "why": why})
 }
 
@@ -123,10 +125,10 @@ fn for_people(explanation: &Explanation) -> String {
             let _ = writeln!(text, "{does:8} {}", one_word(file));
         }
     }
-    for why_not in explanation.commands.iter().filter_map(|seen| seen.why_not.as_ref()) {
-        let _ = writeln!(text, "is not understood: {}", output::plain(&why_not.what));
+    for why_not in explanation.commands.iter().filter_map(|seen| seen.unparsed.as_ref()) {
+        let _ = writeln!(text, "is not understood: {}", output::plain(&why_not.reason));
     }
-    for Basis { about, decision, rule, why } in &explanation.bases {
+    for PartDecision { subject: about, decision, rule, why } in &explanation.bases {
         let line = format!("{about}: {why} ({rule})").replace('\n', "\\n");
         let _ = writeln!(text, "{:8} {}", decision.name(), output::plain(&line));
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use toolcrib_testkit::{CallDoor, McpDoor, RunDoor, run_cases};
+use toolcrib_testkit::{CallTransport, McpTransport, RunTransport, run_cases};
 
 use crate::PROGRAM;
 
@@ -12,15 +12,15 @@ fn cases() -> PathBuf {
 
 #[test]
 fn cases_through_call() {
-    run_cases(&cases(), |workspace, setup| CallDoor::open(PROGRAM, workspace, setup));
+    run_cases(&cases(), |workspace, setup| CallTransport::open(PROGRAM, workspace, setup));
 }
 
 #[test]
 fn cases_through_run() {
-    run_cases(&cases(), |workspace, setup| RunDoor::open(PROGRAM, workspace, setup));
+    run_cases(&cases(), |workspace, setup| RunTransport::open(PROGRAM, workspace, setup));
 }
 
 #[test]
 fn cases_through_mcp() {
-    run_cases(&cases(), |workspace, setup| McpDoor::open(PROGRAM, workspace, setup));
+    run_cases(&cases(), |workspace, setup| McpTransport::open(PROGRAM, workspace, setup));
 }

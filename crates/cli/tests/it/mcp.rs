@@ -1,13 +1,13 @@
 //! `toolcrib serve`, as clients of both eras speak to it.
 
 use serde_json::{Map, Value, json};
-use toolcrib_testkit::McpDoor;
+use toolcrib_testkit::McpTransport;
 
 use crate::PROGRAM;
 
 struct Workspace {
     directory: tempfile::TempDir,
-    door: McpDoor,
+    transport: McpTransport,
 }
 
 fn workspace(flags: &[&str]) -> Workspace {
@@ -17,8 +17,8 @@ fn workspace(flags: &[&str]) -> Workspace {
     let at = |name: &str| directory.path().join(name).display().to_string();
     let mut all = vec!["--root".to_owned(), at("ws"), "--state".to_owned(), at("state")];
     all.extend(flags.iter().map(|flag| (*flag).to_owned()));
-    let door = McpDoor::with_flags(PROGRAM, all);
-    Workspace { directory, door }
+    let transport = McpTransport::with_flags(PROGRAM, all);
+    Workspace { directory, transport }
 }
 
 impl Workspace {
@@ -34,13 +34,13 @@ impl Workspace {
             "clientInfo": {"name": "test", "version": "1"},
         });
         self.send(json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
-        let answer = self.door.receive();
+        let answer = self.transport.receive();
         self.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         answer
     }
 
     fn send(&mut self, message: Value) {
-        self.door.send(&message.to_string());
+        self.transport.send(&message.to_string());
     }
 
     fn edit(&mut self, more: Value) -> Value {
@@ -52,7 +52,7 @@ impl Workspace {
         let mut params = edit();
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let capabilities = json!({"elicitation": {"form": {}}});
-        self.door.request("tools/call", params, capabilities)
+        self.transport.request("tools/call", params, capabilities)
     }
 }
 
@@ -78,7 +78,7 @@ fn every_version_since_the_first_that_clients_speak_is_spoken() {
         let params = json!({"name": "Read", "arguments": {"file_path": "a.txt"}});
         let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
         workspace.send(call);
-        let answer = workspace.door.receive();
+        let answer = workspace.transport.receive();
         assert_eq!(answer["result"]["content"][0]["text"], "     1\tone\n");
     }
 }
@@ -86,11 +86,11 @@ fn every_version_since_the_first_that_clients_speak_is_spoken() {
 #[test]
 fn discovery_and_the_list_answer_without_a_handshake() {
     let mut workspace = workspace(&[]);
-    let found = workspace.door.request("server/discover", json!({}), json!({}));
+    let found = workspace.transport.request("server/discover", json!({}), json!({}));
     assert!(
         found["result"]["supportedVersions"].as_array().unwrap().contains(&"2026-07-28".into())
     );
-    let listed = workspace.door.request("tools/list", json!({}), json!({}));
+    let listed = workspace.transport.request("tools/list", json!({}), json!({}));
     for answer in [&found, &listed] {
         assert_eq!(answer["result"]["cacheScope"], "public");
         assert!(answer["result"]["ttlMs"].as_u64().unwrap() > 0, "it may be kept");
@@ -170,7 +170,8 @@ fn a_long_question_comes_in_parts() {
     let mut write = |more: Value| {
         let mut params = write_of_many_lines();
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        workspace.door.request("tools/call", params, json!({"elicitation": {}}))["result"].clone()
+        workspace.transport.request("tools/call", params, json!({"elicitation": {}}))["result"]
+            .clone()
     };
     let mut asked = write(json!({}));
     for part in 1..4 {
@@ -198,7 +199,7 @@ fn a_long_question_by_a_request_comes_in_parts_to_its_end() {
     workspace.send(call);
     let mut shown = String::new();
     let done = loop {
-        let asked = workspace.door.receive();
+        let asked = workspace.transport.receive();
         if asked.get("id") == Some(&"call".into()) {
             break asked;
         }
@@ -221,7 +222,7 @@ fn a_long_question_by_a_request_comes_in_parts_to_its_end() {
 fn a_question_about_a_command_says_where_it_would_run() {
     let mut workspace = workspace(&["--profile", "cautious"]);
     let params = json!({"name": "Bash", "arguments": {"command": "touch new"}});
-    let asked = workspace.door.request("tools/call", params, json!({"elicitation": {}}));
+    let asked = workspace.transport.request("tools/call", params, json!({"elicitation": {}}));
     let (text, _) = question(&asked["result"]["inputRequests"]["permission"]["params"]);
     let root = workspace.directory.path().canonicalize().unwrap().join("ws");
     let expected = format!("Bash wants to:\n  run touch new\n  in {}", root.display());
@@ -247,12 +248,12 @@ fn a_client_of_yesterday_is_asked_by_a_request() {
     let mut workspace = workspace(&["--profile", "cautious"]);
     workspace.initialize("2025-11-25", json!({"elicitation": {}}));
     workspace.send(json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": edit()}));
-    let question = workspace.door.receive();
+    let question = workspace.transport.receive();
     assert_eq!(question["method"], "elicitation/create");
     assert_eq!(workspace.content(), "one\n");
     let answer = json!({"action": "accept", "content": {"answer": "session"}});
     workspace.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}));
-    let done = workspace.door.receive();
+    let done = workspace.transport.receive();
     assert_eq!((&done["id"], &done["result"]["isError"]), (&7.into(), &false.into()), "{done:?}");
     assert_eq!(workspace.content(), "two\n");
 }
@@ -273,23 +274,23 @@ fn messages_are_moved_while_a_read_waits_for_an_answer() {
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
     };
     workspace.send(read(7, "a.txt"));
-    let question = workspace.door.receive();
+    let question = workspace.transport.receive();
     assert_eq!(question["method"], "elicitation/create");
     workspace.send(json!({"jsonrpc": "2.0", "id": 8, "method": "ping"}));
-    assert_eq!(workspace.door.receive()["id"], 8);
+    assert_eq!(workspace.transport.receive()["id"], 8);
     workspace.send(read(9, "b.txt"));
-    let other = workspace.door.receive();
+    let other = workspace.transport.receive();
     assert_eq!((&other["id"], &other["result"]["isError"]), (&9.into(), &false.into()));
     let answer = json!({"action": "accept", "content": {"answer": "once"}});
     workspace.send(json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}));
-    let done = workspace.door.receive();
+    let done = workspace.transport.receive();
     assert_eq!(done["result"]["content"][0]["text"], "     1\tone\n", "{done:?}");
 }
 
 #[test]
 fn a_client_that_cannot_be_asked_is_told_what_would_allow_it() {
     let mut workspace = workspace(&["--profile", "cautious"]);
-    let answer = workspace.door.request("tools/call", edit(), json!({}));
+    let answer = workspace.transport.request("tools/call", edit(), json!({}));
     assert_eq!(answer["result"]["isError"], true);
     assert_eq!(answer["result"]["_meta"]["toolcrib/error"]["kind"], "denied");
     assert_eq!(workspace.content(), "one\n");
@@ -303,14 +304,14 @@ fn what_is_no_message_gets_an_answer() {
         ("[1, 2]", Value::Null, -32600),
         (r#"{"id": 5, "what": "is this"}"#, 5.into(), -32600),
     ] {
-        workspace.door.send(line);
-        let answer = workspace.door.receive();
+        workspace.transport.send(line);
+        let answer = workspace.transport.receive();
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &code.into()), "{line}");
     }
     let long = format!(r#"{{"jsonrpc": "2.0", "x": "{}"}}"#, "x".repeat(65 << 20));
-    workspace.door.send(&long);
-    assert_eq!(workspace.door.receive()["error"]["code"], -32600);
-    let answer = workspace.door.request("tools/list", json!({}), json!({}));
+    workspace.transport.send(&long);
+    assert_eq!(workspace.transport.receive()["error"]["code"], -32600);
+    let answer = workspace.transport.request("tools/list", json!({}), json!({}));
     assert!(answer.contains_key("result"), "it lives on");
 }
 
@@ -319,7 +320,7 @@ fn arguments_in_a_string_are_taken_and_others_are_explained() {
     let mut workspace = workspace(&[]);
     let mut call = |arguments: Value| {
         let params = json!({"name": "Read", "arguments": arguments});
-        workspace.door.request("tools/call", params, json!({}))["result"].clone()
+        workspace.transport.request("tools/call", params, json!({}))["result"].clone()
     };
     assert_eq!(call(r#"{"file_path": "a.txt"}"#.into())["content"][0]["text"], "     1\tone\n");
     let wrong = call(json!(["a.txt"]));
@@ -333,7 +334,7 @@ fn a_picture_comes_as_a_picture() {
     let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\0\0\0\0\x3a\x7e\x9b\x55\0\0\0\nIDATx\x9cc`\0\0\0\x02\0\x01H\xaf\xa4q\0\0\0\0IEND\xaeB`\x82";
     std::fs::write(workspace.directory.path().join("ws/dot.png"), png).unwrap();
     let params = json!({"name": "Read", "arguments": {"file_path": "dot.png"}});
-    let answer = workspace.door.request("tools/call", params, json!({}));
+    let answer = workspace.transport.request("tools/call", params, json!({}));
     let content = answer["result"]["content"].as_array().unwrap();
     assert_eq!(content[0]["text"], "dot.png: image/png, 1x1\n");
     assert_eq!(

@@ -1,160 +1,162 @@
-//! Follows a script as the shell would run it: which commands, where, with which values.
+//! Follows a script as the shell would run it: the commands, their directories and their values.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::parse::{Parsed, parse};
 use super::syntax::{
-    Compound, Entry, Kind, List, Node, Operator, Piece, RawWord, Redirect, Simple, Target,
+    Compound, CompoundKind, Entry, List, Node, Operator, Piece, RawWord, Redirect, Simple, Target,
 };
 use super::value::{Values, Variables, expand, text_of};
-use super::wrapper::{INPUT, Inner, look_through};
+use super::wrapper::{INPUT_PLACEHOLDER, Wrapped, wrapped_command};
 use super::{
-    Assignment, Command, CommandAnalysis, MAX_BYTES, MAX_COMMANDS, Role, Surroundings, Touched,
-    Trouble, WhyNot, Word, lexical, tree_sitter_check,
+    Assignment, Command, CommandAnalysis, MAX_BYTES, MAX_COMMANDS, RedirectedFile, Role,
+    ShellContext, Unparsed, UnparsedKind, Word, normalize_lexically, tree_sitter_check,
 };
 
-/// Letters that make a pattern of a word.
-const PATTERN: [char; 4] = ['*', '?', '[', ']'];
+/// Characters that make a word a pattern.
+const GLOB_CHARS: [char; 4] = ['*', '?', '[', ']'];
 
-/// A number of so many digits fits in the shell's integers.
+/// A number with this many digits fits in the shell's integers.
 const MAX_DIGITS: usize = 18;
 
-/// Scripts in scripts in scripts.
-const MAX_SCRIPTS: usize = 10;
+/// The limit of scripts inside scripts.
+const MAX_NESTED_SCRIPTS: usize = 10;
 
-/// Reads a script and all scripts in it.
-pub(super) fn follow(text: &str, around: &Surroundings) -> CommandAnalysis {
-    let home = around.home.as_ref().and_then(|home| home.to_str()).map(str::to_owned);
+/// Analyzes a script and all scripts in it.
+pub(super) fn analyze(text: &str, context: &ShellContext) -> CommandAnalysis {
+    let home = context.home.as_ref().and_then(|home| home.to_str()).map(str::to_owned);
     let mut walk = ScriptWalk {
         home,
-        found: CommandAnalysis::default(),
-        directory: Some(lexical(&around.directory)),
+        analysis: CommandAnalysis::default(),
+        directory: Some(normalize_lexically(&context.directory)),
         changes_directory: false,
         functions: HashSet::new(),
         has_functions: false,
-        inside: Vec::new(),
+        open_functions: Vec::new(),
         scripts: 0,
         bytes: 0,
     };
     walk.script(text);
     if walk.changes_directory && walk.has_functions {
-        walk.doubt("functions in a script that changes its directory");
+        walk.note_unsupported("functions in a script that changes its directory");
     }
-    walk.found
+    walk.analysis
 }
 
-/// What has been seen so far.
+/// The state of the analysis.
 struct ScriptWalk {
     home: Option<String>,
-    found: CommandAnalysis,
+    analysis: CommandAnalysis,
     directory: Option<PathBuf>,
     changes_directory: bool,
     functions: HashSet<String>,
     has_functions: bool,
-    /// The functions that are being defined.
-    inside: Vec<String>,
+    /// The functions whose bodies are being followed.
+    open_functions: Vec<String>,
     scripts: usize,
     bytes: usize,
 }
 
-/// What a command writes into a pipe, if that is known.
+/// The known output of a command into a pipe.
 #[derive(Debug, Default)]
-struct Said {
+struct PipedOutput {
     text: Option<String>,
-    /// Names of files: patterns that they fit.
+    /// Patterns of the file names in the output.
     files: Vec<String>,
 }
 
-/// A script that is being followed, and what its variables are known to hold.
+/// A script that is being followed, and the known values of its variables.
 struct Frame<'a> {
     text: &'a str,
     parsed: &'a Parsed,
     variables: Variables,
 }
 
-/// How a command stands in the script.
+/// How a part of the script is executed.
 #[derive(Debug, Clone, Copy, Default)]
-struct Stand {
-    /// It may run or not.
+struct Execution {
+    /// It may or may not run.
     conditional: bool,
-    /// It may run again, or later.
+    /// It may run repeatedly, or later.
     repeated: bool,
-    /// In a process of its own: what it sets is lost.
-    apart: bool,
-    /// Beside others.
-    beside: bool,
+    /// It runs in a process of its own, so its assignments are lost.
+    in_subprocess: bool,
+    /// It runs concurrently with other commands.
+    concurrent: bool,
 }
 
 impl ScriptWalk {
-    fn note(&mut self, trouble: Trouble, what: &str) {
-        if self.found.why_not.as_ref().is_none_or(|why| why.trouble < trouble) {
-            self.found.why_not = Some(WhyNot { trouble, what: what.to_owned() });
+    fn record(&mut self, kind: UnparsedKind, reason: &str) {
+        if self.analysis.unparsed.as_ref().is_none_or(|worst| worst.kind < kind) {
+            self.analysis.unparsed = Some(Unparsed { kind, reason: reason.to_owned() });
         }
     }
 
-    fn doubt(&mut self, what: &str) {
-        self.note(Trouble::Unclear, what);
+    fn note_unsupported(&mut self, reason: &str) {
+        self.record(UnparsedKind::Unsupported, reason);
     }
 
-    /// A script, from its text on; it has variables of its own.
+    /// Follows a script, which has its own variables.
     fn script(&mut self, text: &str) {
         self.scripts += 1;
         self.bytes += text.len();
-        if self.scripts > MAX_SCRIPTS || self.bytes > 2 * MAX_BYTES {
-            self.note(Trouble::Limit, "there are too many scripts in scripts");
+        if self.scripts > MAX_NESTED_SCRIPTS || self.bytes > 2 * MAX_BYTES {
+            self.record(UnparsedKind::Limit, "there are too many scripts in scripts");
             return;
         }
         let parsed = parse(text);
-        match &parsed.trouble {
-            Some(why) => self.note(why.trouble, &why.what),
-            None => self.ask_second(text, &parsed),
+        match &parsed.unparsed {
+            Some(why) => self.record(why.kind, &why.reason),
+            None => self.compare_with_tree_sitter(text, &parsed),
         }
-        // A shell of its own knows no functions of this one, nor this one its.
+        // A separate shell does not share functions with this one.
         let functions = std::mem::take(&mut self.functions);
         let mut frame = Frame { text, parsed: &parsed, variables: Variables::new() };
-        let defaulted = parsed.defaulted.iter();
-        self.found.assignments.extend(
+        let defaulted = parsed.assigned_by_expansion.iter();
+        self.analysis.assignments.extend(
             defaulted.map(|name| Assignment { name: name.clone(), value: Word::default() }),
         );
-        self.list(&mut frame, &parsed.list, Stand::default());
+        self.list(&mut frame, &parsed.list, Execution::default());
         self.has_functions |= !self.functions.is_empty();
         self.functions = functions;
     }
 
-    /// Compares what was read with what another parser reads.
-    fn ask_second(&mut self, text: &str, parsed: &Parsed) {
-        let mut ours = parsed.marks.clone();
+    /// Compares our parser's offsets with those of tree-sitter.
+    fn compare_with_tree_sitter(&mut self, text: &str, parsed: &Parsed) {
+        let mut ours = parsed.offsets.clone();
         ours.sort_unstable();
-        match tree_sitter_check::marks(text) {
-            None => self.doubt("a second parser finds an error in it"),
-            Some(theirs) if theirs != ours => self.doubt("two parsers read it differently"),
+        match tree_sitter_check::command_offsets(text) {
+            None => self.note_unsupported("a second parser finds an error in it"),
+            Some(theirs) if theirs != ours => {
+                self.note_unsupported("two parsers read it differently");
+            }
             Some(_) => {}
         }
     }
 
-    fn list(&mut self, frame: &mut Frame<'_>, list: &List, stand: Stand) {
+    fn list(&mut self, frame: &mut Frame<'_>, list: &List, execution: Execution) {
         for entry in &list.0 {
-            self.entry(frame, entry, stand);
+            self.entry(frame, entry, execution);
         }
     }
 
-    fn entry(&mut self, frame: &mut Frame<'_>, entry: &Entry, stand: Stand) {
+    fn entry(&mut self, frame: &mut Frame<'_>, entry: &Entry, execution: Execution) {
         let several = entry.pipeline.len() > 1;
         let apart = several || entry.background;
-        let stand = Stand {
-            conditional: stand.conditional || entry.depends,
-            apart: stand.apart || apart,
-            beside: stand.beside || apart,
-            ..stand
+        let execution = Execution {
+            conditional: execution.conditional || entry.is_conditional,
+            in_subprocess: execution.in_subprocess || apart,
+            concurrent: execution.concurrent || apart,
+            ..execution
         };
         let before = self.directory.clone();
-        let mut said = Said::default();
+        let mut piped = PipedOutput::default();
         for node in &entry.pipeline {
-            let first = self.found.commands.len();
-            self.node(frame, node, stand, std::mem::take(&mut said));
+            let first = self.analysis.commands.len();
+            self.node(frame, node, execution, std::mem::take(&mut piped));
             if several {
-                said = said_by(&self.found.commands[first..]);
+                piped = piped_output(&self.analysis.commands[first..]);
             }
             if apart {
                 self.directory.clone_from(&before);
@@ -162,57 +164,64 @@ impl ScriptWalk {
         }
     }
 
-    /// `said` is what the command before it in the pipe writes, if that is known.
-    fn node(&mut self, frame: &mut Frame<'_>, node: &Node, stand: Stand, said: Said) {
+    /// `piped` is the known output of the previous command of the pipeline.
+    fn node(
+        &mut self,
+        frame: &mut Frame<'_>,
+        node: &Node,
+        execution: Execution,
+        piped: PipedOutput,
+    ) {
         match node {
-            Node::Simple(simple) => self.simple(frame, simple, stand, said),
-            Node::Compound(compound) => self.compound(frame, compound, stand),
-            Node::Function { name, body } => self.function(frame, name, body, stand),
+            Node::Simple(simple) => self.simple(frame, simple, execution, piped),
+            Node::Compound(compound) => self.compound(frame, compound, execution),
+            Node::Function { name, body } => self.function(frame, name, body, execution),
         }
     }
 
-    fn compound(&mut self, frame: &mut Frame<'_>, compound: &Compound, stand: Stand) {
+    fn compound(&mut self, frame: &mut Frame<'_>, compound: &Compound, execution: Execution) {
         let before = self.directory.clone();
         for word in &compound.words {
-            self.substitutions(frame, &word.pieces, stand);
+            self.substitutions(frame, &word.pieces, execution);
         }
-        self.redirects(frame, &compound.redirects, stand);
+        self.redirects(frame, &compound.redirects, execution);
         if let Some(name) = &compound.variable {
             self.loop_variable(frame, name, &compound.words);
             let assignment = Assignment { name: name.clone(), value: Word::default() };
-            self.found.assignments.push(assignment);
+            self.analysis.assignments.push(assignment);
         }
         let inner = match compound.kind {
-            Kind::Group => stand,
-            Kind::Subshell => Stand { apart: true, repeated: false, ..stand },
-            Kind::Branches => Stand { conditional: true, ..stand },
-            Kind::Loop => Stand { conditional: true, repeated: true, ..stand },
+            CompoundKind::Group => execution,
+            CompoundKind::Subshell => {
+                Execution { in_subprocess: true, repeated: false, ..execution }
+            }
+            CompoundKind::Branches => Execution { conditional: true, ..execution },
+            CompoundKind::Loop => Execution { conditional: true, repeated: true, ..execution },
         };
         for list in &compound.lists {
             self.list(frame, list, inner);
-            if compound.kind == Kind::Branches && self.directory != before {
-                // Which of the branches was taken is not known.
+            if compound.kind == CompoundKind::Branches && self.directory != before {
+                // It is not known which branch was taken.
                 self.directory = None;
             }
         }
-        if compound.kind == Kind::Subshell {
+        if compound.kind == CompoundKind::Subshell {
             self.directory = before;
         }
-        // Behind the loop it holds what it held before, if the loop was in a process of its own.
+        // After the loop the variable has its old value if the loop ran in a process of its own.
         if let Some(name) = &compound.variable {
             frame.variables.remove(name);
         }
     }
 
-    /// The variable of a `for` has the values of its words, one after the other.
+    /// Gives the variable of a `for` the values of its words.
     fn loop_variable(&mut self, frame: &mut Frame<'_>, name: &str, words: &[RawWord]) {
         let mut values = Values::default();
         for word in words.iter().flat_map(|word| self.words(frame, word)) {
-            // Letters that look like a pattern and are none would be taken for one.
-            let is_mixed = word
-                .values
-                .iter()
-                .any(|value| value.contains(['{', '}']) || !word.glob && value.contains(PATTERN));
+            // Literal pattern characters would be mistaken for a pattern.
+            let is_mixed = word.values.iter().any(|value| {
+                value.contains(['{', '}']) || !word.glob && value.contains(GLOB_CHARS)
+            });
             if word.values.is_empty() || word.splits || is_mixed {
                 frame.variables.remove(name);
                 return;
@@ -220,36 +229,44 @@ impl ScriptWalk {
             values.glob |= word.glob;
             values.texts.extend(word.values);
         }
-        if is_settled(frame.parsed, name) && !values.texts.is_empty() {
+        if is_assigned_once(frame.parsed, name) && !values.texts.is_empty() {
             frame.variables.insert(name.to_owned(), values);
         }
     }
 
-    fn function(&mut self, frame: &mut Frame<'_>, name: &str, body: &Node, stand: Stand) {
-        if stand.conditional || stand.apart || stand.repeated {
-            self.doubt("a function is defined only sometimes");
+    fn function(&mut self, frame: &mut Frame<'_>, name: &str, body: &Node, execution: Execution) {
+        if execution.conditional || execution.in_subprocess || execution.repeated {
+            self.note_unsupported("a function is defined only sometimes");
         }
-        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-        if !name.chars().all(is_plain) || look_through(name, &[]).is_some() || name == "cd" {
-            self.doubt("a function takes the name of a command that is needed to understand it");
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if !name.chars().all(is_plain) || wrapped_command(name, &[]).is_some() || name == "cd" {
+            self.note_unsupported(
+                "a function takes the name of a command that is needed to understand it",
+            );
         }
         if !self.functions.insert(name.to_owned()) {
-            self.doubt("a function is defined twice");
+            self.note_unsupported("a function is defined twice");
         }
-        self.inside.push(name.to_owned());
-        let inner = Stand { conditional: true, repeated: true, ..Stand::default() };
-        self.node(frame, body, inner, Said::default());
-        self.inside.pop();
+        self.open_functions.push(name.to_owned());
+        let inner = Execution { conditional: true, repeated: true, ..Execution::default() };
+        self.node(frame, body, inner, PipedOutput::default());
+        self.open_functions.pop();
     }
 
-    fn simple(&mut self, frame: &mut Frame<'_>, simple: &Simple, stand: Stand, said: Said) {
+    fn simple(
+        &mut self,
+        frame: &mut Frame<'_>,
+        simple: &Simple,
+        execution: Execution,
+        piped: PipedOutput,
+    ) {
         for assignment in &simple.assignments {
-            self.substitutions(frame, &assignment.value.pieces, stand);
+            self.substitutions(frame, &assignment.value.pieces, execution);
         }
         for word in &simple.words {
-            self.substitutions(frame, &word.pieces, stand);
+            self.substitutions(frame, &word.pieces, execution);
         }
-        self.redirects(frame, &simple.redirects, stand);
+        self.redirects(frame, &simple.redirects, execution);
         let assignments: Vec<Assignment> = simple
             .assignments
             .iter()
@@ -259,37 +276,42 @@ impl ScriptWalk {
             simple.words.iter().flat_map(|word| self.words(frame, word)).collect();
         if words.is_empty() {
             if !simple.words.is_empty() {
-                self.doubt("a command of which nothing is left");
+                self.note_unsupported("a command of which nothing is left");
             }
-            self.assign(frame, assignments, stand);
+            self.assign(frame, assignments, execution);
             return;
         }
-        let typed = match self.typed(frame, &simple.redirects) {
-            Some(text) => Said { text: Some(text), files: Vec::new() },
-            None => said,
+        let input = match self.literal_input(frame, &simple.redirects) {
+            Some(text) => PipedOutput { text: Some(text), files: Vec::new() },
+            None => piped,
         };
-        self.command(words, assignments, stand, typed, 0);
+        self.command(words, assignments, execution, input, 0);
     }
 
-    /// What is given to a command as its input, if it stands in the script.
-    fn typed(&self, frame: &Frame<'_>, redirects: &[Redirect]) -> Option<String> {
+    /// The input of a command from a here-document or here-string, if known.
+    fn literal_input(&self, frame: &Frame<'_>, redirects: &[Redirect]) -> Option<String> {
         let pieces = redirects.iter().rev().find_map(|redirect| match &redirect.target {
-            Target::Here(number) => frame.parsed.here.get(*number),
+            Target::Here(number) => frame.parsed.here_documents.get(*number),
             Target::Word(word) if redirect.operator == Operator::Text => Some(&word.pieces),
             Target::Word(_) => None,
         })?;
         text_of(pieces, self.home.as_deref(), &frame.variables)
     }
 
-    /// Variables that are set for all that follows.
-    fn assign(&mut self, frame: &mut Frame<'_>, assignments: Vec<Assignment>, stand: Stand) {
+    /// Records variables that are set for the rest of the script.
+    fn assign(
+        &mut self,
+        frame: &mut Frame<'_>,
+        assignments: Vec<Assignment>,
+        execution: Execution,
+    ) {
         for assignment in assignments {
-            let settled = is_settled(frame.parsed, &assignment.name)
-                && !stand.conditional
-                && !stand.repeated
-                && !stand.apart;
+            let is_known = is_assigned_once(frame.parsed, &assignment.name)
+                && !execution.conditional
+                && !execution.repeated
+                && !execution.in_subprocess;
             match assignment.value.known() {
-                Some(value) if settled => {
+                Some(value) if is_known => {
                     let values = Values { texts: vec![value.to_owned()], glob: false };
                     frame.variables.insert(assignment.name.clone(), values);
                 }
@@ -297,66 +319,67 @@ impl ScriptWalk {
                     frame.variables.remove(&assignment.name);
                 }
             }
-            self.found.assignments.push(assignment);
+            self.analysis.assignments.push(assignment);
         }
     }
 
-    /// A command and those that it runs.
+    /// Records a command and the commands that it runs.
     fn command(
         &mut self,
         words: Vec<Word>,
         assignments: Vec<Assignment>,
-        stand: Stand,
-        typed: Said,
+        execution: Execution,
+        input: PipedOutput,
         depth: usize,
     ) {
-        if self.found.commands.len() >= MAX_COMMANDS || depth > MAX_SCRIPTS {
-            self.note(Trouble::Limit, "it runs too many commands");
+        if self.analysis.commands.len() >= MAX_COMMANDS || depth > MAX_NESTED_SCRIPTS {
+            self.record(UnparsedKind::Limit, "it runs too many commands");
             return;
         }
         let directory = self.directory.clone();
-        let mut command = Command { words, assignments, role: Role::Acts, directory };
-        let at = self.found.commands.len();
+        let mut command = Command { words, assignments, role: Role::Ordinary, directory };
+        let at = self.analysis.commands.len();
         let Some(program) = command.program().map(str::to_owned) else {
-            self.doubt("the name of a command is not known before it runs");
-            self.found.commands.push(command);
+            self.note_unsupported("the name of a command is not known before it runs");
+            self.analysis.commands.push(command);
             return;
         };
-        // Wrappers run programs and know no functions.
+        // Wrappers run programs, not functions.
         let is_function =
             depth == 0 && command.name().is_some_and(|name| self.functions.contains(name));
         if is_function {
-            command.role = Role::Calls;
-            if stand.beside && self.inside.contains(&program) {
-                self.found.bombs.push(program);
+            command.role = Role::FunctionCall;
+            if execution.concurrent && self.open_functions.contains(&program) {
+                self.analysis.fork_bombs.push(program);
             }
-            self.found.commands.push(command);
+            self.analysis.commands.push(command);
             return;
         }
-        self.look_at_builtin(&program, &command, stand);
+        self.apply_builtin(&program, &command, execution);
         let arguments = command.words[1..].to_vec();
-        self.found.commands.push(command);
-        let Some(inner) = look_through(&program, &arguments) else { return };
-        let neutral = self.inner(&program, inner, stand, typed, depth);
+        self.analysis.commands.push(command);
+        let Some(inner) = wrapped_command(&program, &arguments) else { return };
+        let neutral = self.follow_wrapped(&program, inner, execution, input, depth);
         if neutral {
-            self.found.commands[at].role = Role::Wraps;
+            self.analysis.commands[at].role = Role::Wrapper;
         }
     }
 
-    /// Follows what a wrapper runs; answers whether the wrapper itself is of no account.
-    fn inner(
+    /// Follows the command that a wrapper runs. Returns whether the wrapper itself has no effect.
+    fn follow_wrapped(
         &mut self,
         program: &str,
-        inner: Inner,
-        stand: Stand,
-        typed: Said,
+        inner: Wrapped,
+        execution: Execution,
+        input: PipedOutput,
         depth: usize,
     ) -> bool {
         match inner {
-            Inner::Command { mut words, assignments, neutral } => {
-                if let Some(last) = words.last_mut().filter(|word| word.source == INPUT) {
-                    last.glob = !typed.files.is_empty();
-                    last.values.clone_from(&typed.files);
+            Wrapped::Command { mut words, assignments, neutral } => {
+                if let Some(last) = words.last_mut().filter(|word| word.source == INPUT_PLACEHOLDER)
+                {
+                    last.glob = !input.files.is_empty();
+                    last.values.clone_from(&input.files);
                 }
                 if words.is_empty() {
                     return neutral && program == "exec";
@@ -365,25 +388,25 @@ impl ScriptWalk {
                     .into_iter()
                     .map(|(name, value)| Assignment { name, value })
                     .collect();
-                self.command(words, assignments, stand, typed, depth + 1);
+                self.command(words, assignments, execution, input, depth + 1);
                 neutral
             }
-            Inner::Script { text, neutral } => match text.known() {
+            Wrapped::Script { text, neutral } => match text.known() {
                 Some(text) => {
                     let before = self.directory.clone();
                     self.script(text);
                     if program == "eval" {
-                        self.doubt("`eval` sets what follows it in another light");
+                        self.note_unsupported("`eval` sets what follows it in another light");
                     }
                     self.directory = before;
                     neutral
                 }
                 None => {
-                    self.doubt("a script inside it is not known before it runs");
+                    self.note_unsupported("a script inside it is not known before it runs");
                     false
                 }
             },
-            Inner::Input => match typed.text {
+            Wrapped::Input => match input.text {
                 Some(text) => {
                     let before = self.directory.clone();
                     self.script(&text);
@@ -391,27 +414,29 @@ impl ScriptWalk {
                     true
                 }
                 None => {
-                    self.doubt("a shell takes its commands from its input");
+                    self.note_unsupported("a shell takes its commands from its input");
                     false
                 }
             },
-            Inner::Unclear => {
-                self.doubt("a command inside it is not known before it runs");
+            Wrapped::Unknown => {
+                self.note_unsupported("a command inside it is not known before it runs");
                 false
             }
         }
     }
 
-    /// Builtins that change what the commands behind them mean.
-    fn look_at_builtin(&mut self, program: &str, command: &Command, stand: Stand) {
+    /// Applies builtins that change the meaning of later commands.
+    fn apply_builtin(&mut self, program: &str, command: &Command, execution: Execution) {
         match program {
-            "cd" => self.change_directory(command, stand),
+            "cd" => self.change_directory(command, execution),
             "pushd" | "popd" => {
                 self.changes_directory = true;
                 self.directory = None;
             }
             "alias" | "unalias" | "hash" | "enable" | "shopt" | "bind" | "complete" => {
-                self.doubt(&format!("`{program}` sets what follows it in another light"));
+                self.note_unsupported(&format!(
+                    "`{program}` sets what follows it in another light"
+                ));
             }
             "set" => {
                 let is_usual = |word: &Word| {
@@ -443,17 +468,17 @@ impl ScriptWalk {
                     )
                 };
                 if !command.words[1..].iter().all(is_usual) {
-                    self.doubt("`set` sets what follows it in another light");
+                    self.note_unsupported("`set` sets what follows it in another light");
                 }
             }
             _ => {}
         }
     }
 
-    fn change_directory(&mut self, command: &Command, stand: Stand) {
+    fn change_directory(&mut self, command: &Command, execution: Execution) {
         self.changes_directory = true;
-        if stand.repeated {
-            self.doubt("`cd` in a loop or a function");
+        if execution.repeated {
+            self.note_unsupported("`cd` in a loop or a function");
             self.directory = None;
         }
         let arguments = match command.words[1..].split_first() {
@@ -466,32 +491,34 @@ impl ScriptWalk {
             _ => None,
         };
         self.directory = match (target, &self.directory) {
-            (Some(path), Some(from)) => Some(lexical(&from.join(path))),
-            (Some(path), None) if path.starts_with('/') => Some(lexical(Path::new(&path))),
+            (Some(path), Some(from)) => Some(normalize_lexically(&from.join(path))),
+            (Some(path), None) if path.starts_with('/') => {
+                Some(normalize_lexically(Path::new(&path)))
+            }
             _ => None,
         };
     }
 
-    fn redirects(&mut self, frame: &mut Frame<'_>, redirects: &[Redirect], stand: Stand) {
+    fn redirects(&mut self, frame: &mut Frame<'_>, redirects: &[Redirect], execution: Execution) {
         for redirect in redirects {
             let word = match &redirect.target {
                 Target::Word(word) => word,
                 Target::Here(number) => {
                     let parsed = frame.parsed;
-                    if let Some(body) = parsed.here.get(*number) {
-                        self.substitutions(frame, body, stand);
+                    if let Some(body) = parsed.here_documents.get(*number) {
+                        self.substitutions(frame, body, execution);
                     }
                     continue;
                 }
             };
-            self.substitutions(frame, &word.pieces, stand);
+            self.substitutions(frame, &word.pieces, execution);
             let (reads, writes) = match redirect.operator {
                 Operator::Read => (true, false),
                 Operator::Write => (false, true),
                 Operator::ReadWrite => (true, true),
                 Operator::Duplicate | Operator::Text => continue,
             };
-            // What another command of the script writes or reads is no file.
+            // A process substitution is not a file.
             if word.pieces.iter().any(|piece| matches!(piece, Piece::Commands { .. }))
                 && frame.text[word.start..].starts_with(['<', '>'])
             {
@@ -499,26 +526,26 @@ impl ScriptWalk {
             }
             for word in self.words(frame, word) {
                 if word.values.iter().chain([&word.prefix]).any(|path| is_connection(path)) {
-                    self.doubt("a redirection opens a connection");
+                    self.note_unsupported("a redirection opens a connection");
                 }
-                let touched = Touched { word, directory: self.directory.clone() };
+                let file = RedirectedFile { word, directory: self.directory.clone() };
                 if reads {
-                    self.found.reads.push(touched.clone());
+                    self.analysis.reads.push(file.clone());
                 }
                 if writes {
-                    self.found.writes.push(touched);
+                    self.analysis.writes.push(file);
                 }
             }
         }
     }
 
-    /// Follows the commands inside words.
-    fn substitutions(&mut self, frame: &mut Frame<'_>, pieces: &[Piece], stand: Stand) {
+    /// Follows the command substitutions inside words.
+    fn substitutions(&mut self, frame: &mut Frame<'_>, pieces: &[Piece], execution: Execution) {
         for piece in pieces {
             match piece {
                 Piece::Commands { list, .. } => {
                     let before = self.directory.clone();
-                    self.list(frame, list, Stand { apart: true, ..stand });
+                    self.list(frame, list, Execution { in_subprocess: true, ..execution });
                     self.directory = before;
                 }
                 Piece::Script { text, .. } => {
@@ -526,11 +553,13 @@ impl ScriptWalk {
                     self.script(text);
                     self.directory = before;
                 }
-                Piece::Unknown { inner, .. } => self.substitutions(frame, inner, stand),
+                Piece::Unknown { inner, .. } => self.substitutions(frame, inner, execution),
                 Piece::Arithmetic { inner, names, .. } => {
-                    self.substitutions(frame, inner, stand);
+                    self.substitutions(frame, inner, execution);
                     if !names.iter().all(|name| is_number(&frame.variables, name)) {
-                        self.doubt("it calculates with a value that is not known before it runs");
+                        self.note_unsupported(
+                            "it calculates with a value that is not known before it runs",
+                        );
                     }
                 }
                 Piece::Literal { .. } | Piece::Variable { .. } => {}
@@ -542,7 +571,7 @@ impl ScriptWalk {
         expand(word, frame.text, self.home.as_deref(), &frame.variables)
     }
 
-    /// The value of an assignment: never several words.
+    /// The value of an assignment, which is never split into words.
     fn value(&self, frame: &Frame<'_>, word: &RawWord) -> Word {
         let source = frame.text.get(word.start..word.end).unwrap_or_default().to_owned();
         let value = text_of(&word.pieces, self.home.as_deref(), &frame.variables);
@@ -550,16 +579,16 @@ impl ScriptWalk {
     }
 }
 
-/// Whether a variable has one value in the whole script, given to it in plain sight.
-fn is_settled(parsed: &Parsed, name: &str) -> bool {
-    parsed.assigned.get(name) == Some(&1)
-        && !parsed.mentioned.contains(name)
-        && !parsed.sets_unseen
+/// Whether a variable has a single, explicit assignment in the whole script.
+fn is_assigned_once(parsed: &Parsed, name: &str) -> bool {
+    parsed.assignment_counts.get(name) == Some(&1)
+        && !parsed.assigned_indirectly.contains(name)
+        && !parsed.sets_unknown_variables
         && !matches!(name, "IFS" | "RANDOM" | "SECONDS" | "LINENO" | "_" | "REPLY" | "PWD")
         && !name.starts_with("BASH")
 }
 
-/// Whether a variable is known to hold nothing but digits.
+/// Whether a variable is known to contain only digits.
 fn is_number(variables: &Variables, name: &str) -> bool {
     let is_digits = |text: &String| {
         (1..=MAX_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -569,14 +598,14 @@ fn is_number(variables: &Variables, name: &str) -> bool {
         .is_some_and(|values| !values.texts.is_empty() && values.texts.iter().all(is_digits))
 }
 
-/// Bash opens connections by names that are no files.
+/// Whether bash opens a network connection for this path.
 fn is_connection(path: &str) -> bool {
     path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/")
 }
 
-/// What `echo` and `printf` of a plain text write into a pipe, and the files that `find` lists.
-fn said_by(commands: &[Command]) -> Said {
-    let [command] = commands else { return Said::default() };
+/// The text that `echo` or `printf` writes into a pipe, or the files that `find` lists.
+fn piped_output(commands: &[Command]) -> PipedOutput {
+    let [command] = commands else { return PipedOutput::default() };
     let words: Option<Vec<&str>> = command.words.iter().map(Word::known).collect();
     let text = match words.unwrap_or_default().as_slice() {
         ["find", arguments @ ..] if !arguments.iter().any(|word| word.starts_with("-print")) => {
@@ -586,11 +615,11 @@ fn said_by(commands: &[Command]) -> Said {
                 [] => vec!["./**".to_owned()],
                 starts => starts.iter().map(|start| format!("{start}/**")).collect(),
             };
-            return Said { text: None, files };
+            return PipedOutput { text: None, files };
         }
         ["echo", "-e" | "-n" | "-E", texts @ ..] | ["echo", texts @ ..] => Some(texts.join(" ")),
         ["printf", "%s" | "%s\\n", text] | ["printf", text] => Some((*text).to_owned()),
         _ => None,
     };
-    Said { text, files: Vec::new() }
+    PipedOutput { text, files: Vec::new() }
 }

@@ -1,7 +1,7 @@
-//! A strict parser for the part of the shell's language that we claim to understand.
+//! A strict parser for the supported part of the shell's language.
 //!
-//! It is meant to be small enough to be checked by reading. What it does not know it does not guess:
-//! it notes a trouble and stops, and what it has read so far is still looked at for dangers.
+//! It is small enough to be checked by reading. It never guesses: at unsupported syntax it records the
+//! problem and stops. The commands parsed so far are still checked for destructive ones.
 
 mod assignments;
 mod blocks;
@@ -12,30 +12,30 @@ mod words;
 use std::collections::{HashMap, HashSet};
 
 use self::redirects::Pending;
-use super::syntax::{Entry, Kind, List, Node, Piece, Simple};
-use super::{MAX_COMMANDS, MAX_DEPTH, Trouble, WhyNot};
+use super::syntax::{CompoundKind, Entry, List, Node, Piece, Simple};
+use super::{MAX_COMMANDS, MAX_DEPTH, Unparsed, UnparsedKind};
 
-/// A script, as far as it was understood.
+/// A script, as far as it was parsed.
 #[derive(Debug, Default)]
 pub(super) struct Parsed {
     pub(super) list: List,
     /// The bodies of here-documents.
-    pub(super) here: Vec<Vec<Piece>>,
-    /// What could not be understood.
-    pub(super) trouble: Option<WhyNot>,
-    /// Where commands, redirections and substitutions begin: what a second parser must see, too.
-    pub(super) marks: Vec<usize>,
-    /// How many times each variable is given a value.
-    pub(super) assigned: HashMap<String, usize>,
-    /// Names that commands may give a value to by other means (`read x`, `printf -v x`).
-    pub(super) mentioned: HashSet<String>,
-    /// Variables that expansions give a value to (`${x:=…}`).
-    pub(super) defaulted: Vec<String>,
-    /// Whether variables are also set in ways that cannot be told from the text.
-    pub(super) sets_unseen: bool,
+    pub(super) here_documents: Vec<Vec<Piece>>,
+    /// Why part of the script is unparsed.
+    pub(super) unparsed: Option<Unparsed>,
+    /// The offsets of commands, redirections and substitutions, which tree-sitter must find too.
+    pub(super) offsets: Vec<usize>,
+    /// The number of assignments to each variable.
+    pub(super) assignment_counts: HashMap<String, usize>,
+    /// Names that commands may set by other means (`read x`, `printf -v x`).
+    pub(super) assigned_indirectly: HashSet<String>,
+    /// Variables that expansions set (`${x:=…}`).
+    pub(super) assigned_by_expansion: Vec<String>,
+    /// Whether a command may set variables that are not named in the text.
+    pub(super) sets_unknown_variables: bool,
 }
 
-/// Reads a script.
+/// Parses a script.
 pub(super) fn parse(text: &str) -> Parsed {
     let mut parser = Parser {
         text,
@@ -49,21 +49,21 @@ pub(super) fn parse(text: &str) -> Parsed {
         parsed: Parsed::default(),
     };
     if text.contains('\0') {
-        parser.fail(Trouble::Broken, "it contains a NUL character");
+        parser.fail(UnparsedKind::SyntaxError, "it contains a NUL character");
     }
     let list = parser.list();
     if parser.at < parser.end {
-        parser.fail(Trouble::Unclear, "a bracket or a word such as `done` stands alone");
+        parser.fail(UnparsedKind::Unsupported, "a bracket or a word such as `done` stands alone");
     }
     if !parser.pending.is_empty() {
-        // Bash warns, and takes what there is.
-        parser.fail(Trouble::Unclear, "a here-document does not end");
+        // Bash warns and uses the rest of the text.
+        parser.fail(UnparsedKind::Unsupported, "a here-document does not end");
     }
     parser.parsed.list = list;
     parser.parsed
 }
 
-/// Once in trouble, it stands at the end of the text: every loop ends by itself, and what was read is
+/// After a failure the position is the end of the text, so that every loop ends. The result so far is
 /// kept.
 struct Parser<'a> {
     text: &'a str,
@@ -77,56 +77,56 @@ struct Parser<'a> {
     parsed: Parsed,
 }
 
-/// Words that end a list where a command could begin.
-const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+/// Reserved words that end a list.
+const LIST_ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
 impl Parser<'_> {
-    fn fail(&mut self, trouble: Trouble, what: &str) {
-        // Once stopped it stands at the end, so that every quote and bracket around looks unclosed.
+    fn fail(&mut self, kind: UnparsedKind, what: &str) {
+        // After the first failure every enclosing quote and bracket looks unclosed.
         if !self.stopped {
-            self.note(trouble, what);
+            self.record(kind, what);
         }
         self.at = self.end;
         self.stopped = true;
         self.pending.clear();
     }
 
-    /// Notes what is not understood, and goes on.
-    fn doubt(&mut self, what: &str) {
-        self.note(Trouble::Unclear, what);
+    /// Records unsupported syntax and continues.
+    fn note_unsupported(&mut self, what: &str) {
+        self.record(UnparsedKind::Unsupported, what);
     }
 
-    /// The worst trouble counts, and the first of its kind.
-    fn note(&mut self, trouble: Trouble, what: &str) {
-        if self.parsed.trouble.as_ref().is_none_or(|why| why.trouble < trouble) {
-            self.parsed.trouble = Some(WhyNot { trouble, what: what.to_owned() });
+    /// Keeps the first problem of the worst kind.
+    fn record(&mut self, kind: UnparsedKind, what: &str) {
+        if self.parsed.unparsed.as_ref().is_none_or(|why| why.kind < kind) {
+            self.parsed.unparsed = Some(Unparsed { kind, reason: what.to_owned() });
         }
     }
 
     fn peek(&self) -> Option<u8> {
-        self.ahead(0)
+        self.peek_at(0)
     }
 
-    fn ahead(&self, by: usize) -> Option<u8> {
+    fn peek_at(&self, by: usize) -> Option<u8> {
         self.bytes[..self.end].get(self.at + by).copied()
     }
 
-    fn starts(&self, with: &str) -> bool {
+    fn starts_with(&self, with: &str) -> bool {
         self.bytes[self.at..self.end].starts_with(with.as_bytes())
     }
 
     fn take(&mut self, with: &str) -> bool {
-        let found = self.starts(with);
+        let found = self.starts_with(with);
         if found {
             self.at += with.len();
         }
         found
     }
 
-    /// Runs a part one level deeper, unless that is too deep.
-    fn deeper<T: Default>(&mut self, part: impl FnOnce(&mut Self) -> T) -> T {
+    /// Runs a parser one level deeper. Fails at the nesting limit.
+    fn nested<T: Default>(&mut self, part: impl FnOnce(&mut Self) -> T) -> T {
         if self.depth >= MAX_DEPTH {
-            self.fail(Trouble::Limit, &format!("it is nested more than {MAX_DEPTH} deep"));
+            self.fail(UnparsedKind::Limit, &format!("it is nested more than {MAX_DEPTH} deep"));
             return T::default();
         }
         self.depth += 1;
@@ -139,13 +139,13 @@ impl Parser<'_> {
         loop {
             match self.peek() {
                 Some(b' ' | b'\t') => self.at += 1,
-                Some(b'\\') if self.ahead(1) == Some(b'\n') => self.at += 2,
+                Some(b'\\') if self.peek_at(1) == Some(b'\n') => self.at += 2,
                 _ => return,
             }
         }
     }
 
-    /// Blanks, comments and ends of lines, with the here-documents that begin there.
+    /// Skips whitespace, comments and newlines, and parses the here-documents that begin there.
     fn skip_lines(&mut self) {
         loop {
             self.skip_blanks();
@@ -170,10 +170,10 @@ impl Parser<'_> {
         }
     }
 
-    /// The letters up to the next blank or operator: a reserved word is one without any quoting.
+    /// The text up to the next whitespace or operator. A reserved word has no quoting.
     fn reserved(&self) -> &str {
         let rest = &self.bytes[self.at..self.end];
-        let length = rest.iter().position(|byte| is_meta(*byte)).unwrap_or(rest.len());
+        let length = rest.iter().position(|byte| ends_word(*byte)).unwrap_or(rest.len());
         self.text.get(self.at..self.at + length).unwrap_or_default()
     }
 
@@ -188,23 +188,24 @@ impl Parser<'_> {
     fn expect_reserved(&mut self, word: &str) {
         self.skip_lines();
         if !self.take_reserved(word) {
-            self.fail(Trouble::Unclear, &format!("`{word}` is missing"));
+            self.fail(UnparsedKind::Unsupported, &format!("`{word}` is missing"));
         }
     }
 
     fn list(&mut self) -> List {
-        self.deeper(|parser| {
+        self.nested(|parser| {
             let mut list = List::default();
             let mut depends = false;
             loop {
                 parser.skip_lines();
                 let ends = matches!(parser.peek(), None | Some(b')'))
-                    || parser.starts(";;")
-                    || parser.starts(";&")
-                    || ENDS.contains(&parser.reserved());
+                    || parser.starts_with(";;")
+                    || parser.starts_with(";&")
+                    || LIST_ENDS.contains(&parser.reserved());
                 if ends {
                     if depends {
-                        parser.fail(Trouble::Unclear, "nothing stands behind `&&` or `||`");
+                        parser
+                            .fail(UnparsedKind::Unsupported, "nothing stands behind `&&` or `||`");
                     }
                     return list;
                 }
@@ -212,15 +213,20 @@ impl Parser<'_> {
                 parser.skip_blanks();
                 let joined = parser.take("&&") || parser.take("||");
                 let background = !joined && parser.take("&");
-                list.0.push(Entry { depends, pipeline, background });
+                list.0.push(Entry { is_conditional: depends, pipeline, background });
                 depends = joined;
                 if joined || background {
                     continue;
                 }
                 match parser.peek() {
-                    Some(b';') if !parser.starts(";;") && !parser.starts(";&") => parser.at += 1,
+                    Some(b';') if !parser.starts_with(";;") && !parser.starts_with(";&") => {
+                        parser.at += 1;
+                    }
                     Some(b'\n' | b'#' | b')' | b';') | None => {}
-                    _ => parser.fail(Trouble::Unclear, "a command does not end as one does"),
+                    _ => {
+                        parser
+                            .fail(UnparsedKind::Unsupported, "a command does not end as one does");
+                    }
                 }
             }
         })
@@ -235,8 +241,8 @@ impl Parser<'_> {
             self.skip_lines();
             pipeline.extend(self.command());
             self.skip_blanks();
-            let goes_on = self.peek() == Some(b'|') && self.ahead(1) != Some(b'|');
-            if !goes_on {
+            let continues = self.peek() == Some(b'|') && self.peek_at(1) != Some(b'|');
+            if !continues {
                 return pipeline;
             }
             self.at += 1;
@@ -247,30 +253,30 @@ impl Parser<'_> {
     fn command(&mut self) -> Option<Node> {
         self.commands += 1;
         if self.commands > MAX_COMMANDS {
-            self.fail(Trouble::Limit, &format!("it has more than {MAX_COMMANDS} commands"));
+            self.fail(UnparsedKind::Limit, &format!("it has more than {MAX_COMMANDS} commands"));
         }
         self.peek()?;
-        if self.starts("((") {
+        if self.starts_with("((") {
             return Some(self.calculation());
         }
         if self.take("(") {
             let list = self.list();
             self.close(")");
-            return Some(self.compound(Kind::Subshell, vec![list]));
+            return Some(self.compound(CompoundKind::Subshell, vec![list]));
         }
         let node = match self.reserved() {
             "{" => {
                 self.at += 1;
                 let list = self.list();
                 self.expect_reserved("}");
-                self.compound(Kind::Group, vec![list])
+                self.compound(CompoundKind::Group, vec![list])
             }
             "if" => self.branches_of_if(),
             "while" | "until" => {
                 self.at += "while".len();
                 let condition = self.list();
                 let body = self.body_of_loop();
-                self.compound(Kind::Loop, vec![condition, body])
+                self.compound(CompoundKind::Loop, vec![condition, body])
             }
             "for" => self.for_loop(),
             "case" => self.case(),
@@ -288,12 +294,12 @@ impl Parser<'_> {
             "[[" => self.double_bracket(),
             word @ ("select" | "coproc") => {
                 let what = format!("`{word}` is not understood");
-                self.fail(Trouble::Unclear, &what);
+                self.fail(UnparsedKind::Unsupported, &what);
                 return None;
             }
-            word if ENDS.contains(&word) => {
+            word if LIST_ENDS.contains(&word) => {
                 let what = format!("`{word}` stands alone");
-                self.fail(Trouble::Unclear, &what);
+                self.fail(UnparsedKind::Unsupported, &what);
                 return None;
             }
             _ => return self.simple(),
@@ -304,7 +310,7 @@ impl Parser<'_> {
     fn close(&mut self, with: &str) {
         self.skip_lines();
         if !self.take(with) {
-            self.fail(Trouble::Broken, &format!("`{with}` is missing"));
+            self.fail(UnparsedKind::SyntaxError, &format!("`{with}` is missing"));
         }
     }
 
@@ -317,47 +323,47 @@ impl Parser<'_> {
             }
             match self.peek() {
                 None | Some(b'\n' | b';' | b'&' | b'|' | b')' | b'#') => break,
-                Some(b'(') => return Some(self.function_or_trouble(simple)),
+                Some(b'(') => return Some(self.function_or_fail(simple)),
                 Some(_) => {}
             }
             if simple.words.is_empty() && self.assignment(&mut simple.assignments) {
                 continue;
             }
             if simple.words.is_empty() {
-                self.parsed.marks.push(self.at);
+                self.parsed.offsets.push(self.at);
             }
             simple.words.push(self.word());
         }
         let nothing =
             simple.words.is_empty() && simple.assignments.is_empty() && simple.redirects.is_empty();
         if nothing {
-            self.fail(Trouble::Unclear, "a command is missing");
+            self.fail(UnparsedKind::Unsupported, "a command is missing");
             return None;
         }
-        self.note_what_it_sets(&simple);
+        self.record_assigned_names(&simple);
         Some(Node::Simple(simple))
     }
 
-    fn function_or_trouble(&mut self, mut simple: Simple) -> Node {
+    fn function_or_fail(&mut self, mut simple: Simple) -> Node {
         let only_a_name =
             simple.words.len() == 1 && simple.assignments.is_empty() && simple.redirects.is_empty();
         self.at += 1;
         self.skip_blanks();
         match simple.words.pop() {
             Some(name) if only_a_name && self.take(")") => {
-                self.parsed.marks.pop();
+                self.parsed.offsets.pop();
                 self.function(&name)
             }
             word => {
-                self.fail(Trouble::Unclear, "a bracket inside a command");
+                self.fail(UnparsedKind::Unsupported, "a bracket inside a command");
                 simple.words.extend(word);
                 Node::Simple(simple)
             }
         }
     }
 
-    /// Reads a part of the text by itself, and goes on where it was.
-    fn within<T: Default>(
+    /// Runs a parser on a range of the text, then continues at the old position.
+    fn parse_range<T: Default>(
         &mut self,
         start: usize,
         end: usize,
@@ -366,7 +372,7 @@ impl Parser<'_> {
         let (at, outer_end) = (self.at, self.end);
         let pending = std::mem::take(&mut self.pending);
         (self.at, self.end) = (start, end);
-        let result = self.deeper(part);
+        let result = self.nested(part);
         let unfinished = self.at < self.end || !self.pending.is_empty();
         self.end = outer_end;
         if self.stopped {
@@ -375,14 +381,13 @@ impl Parser<'_> {
             (self.at, self.pending) = (at, pending);
         }
         if unfinished && !self.stopped {
-            self.fail(Trouble::Unclear, "something ends before its end");
+            self.fail(UnparsedKind::Unsupported, "something ends before its end");
         }
         result
     }
 }
 
-/// What ends a word.
-fn is_meta(byte: u8) -> bool {
+fn ends_word(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
 }
 

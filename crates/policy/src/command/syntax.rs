@@ -1,14 +1,14 @@
-//! What a script is made of, as the parser hands it on: commands and words, nothing expanded yet.
+//! The syntax tree of a script, before expansion.
 
-/// Commands one after the other.
+/// A sequence of pipelines.
 #[derive(Debug, Default)]
 pub(super) struct List(pub(super) Vec<Entry>);
 
-/// One pipeline of a list.
+/// A pipeline in a list.
 #[derive(Debug)]
 pub(super) struct Entry {
-    /// Whether it runs only if what stands before it went well or badly (`&&`, `||`).
-    pub(super) depends: bool,
+    /// Whether it follows `&&` or `||`.
+    pub(super) is_conditional: bool,
     pub(super) pipeline: Vec<Node>,
     pub(super) background: bool,
 }
@@ -20,41 +20,41 @@ pub(super) enum Node {
     Function { name: String, body: Box<Node> },
 }
 
-/// A command with its arguments; `[[ … ]]` as well.
+/// A command with its arguments. Also `[[ … ]]`.
 #[derive(Debug, Default)]
 pub(super) struct Simple {
-    pub(super) assignments: Vec<Assignment>,
+    pub(super) assignments: Vec<RawAssignment>,
     pub(super) words: Vec<RawWord>,
     pub(super) redirects: Vec<Redirect>,
 }
 
 #[derive(Debug)]
-pub(super) struct Assignment {
+pub(super) struct RawAssignment {
     pub(super) name: String,
     pub(super) value: RawWord,
 }
 
-/// What holds other commands.
+/// A command that contains other commands.
 #[derive(Debug)]
 pub(super) struct Compound {
-    pub(super) kind: Kind,
+    pub(super) kind: CompoundKind,
     /// The variable of a `for`.
     pub(super) variable: Option<String>,
-    /// What a `for` goes over, what a `case` looks at, and its patterns.
+    /// The words of a `for`, or the subject and the patterns of a `case`.
     pub(super) words: Vec<RawWord>,
     pub(super) lists: Vec<List>,
     pub(super) redirects: Vec<Redirect>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum CompoundKind {
     /// `{ … }`
     Group,
     /// `( … )`
     Subshell,
-    /// `if`, `case`: each list may run or not.
+    /// `if`, `case`: each list may run or not run.
     Branches,
-    /// `for`, `while`, `until`: each list may run again and again.
+    /// `for`, `while`, `until`: each list may run repeatedly.
     Loop,
 }
 
@@ -71,21 +71,21 @@ pub(super) enum Operator {
     ReadWrite,
     /// `2>&1`: no file.
     Duplicate,
-    /// Text of the script itself.
+    /// A here-document or here-string.
     Text,
 }
 
 #[derive(Debug)]
 pub(super) enum Target {
     Word(RawWord),
-    /// The number of a here-document.
+    /// The index of a here-document.
     Here(usize),
 }
 
-/// A word as it is written.
+/// An unexpanded word.
 #[derive(Debug, Default)]
 pub(super) struct RawWord {
-    /// Where it begins and ends in the script.
+    /// The byte range in the script.
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) pieces: Vec<Piece>,
@@ -102,13 +102,13 @@ pub(super) enum Piece {
         name: String,
         quoted: bool,
     },
-    /// A value that is not known before the command runs; what stands in it may hold commands.
+    /// A value that is not known before the command runs. Its parts may contain commands.
     Unknown {
         inner: Vec<Piece>,
         quoted: bool,
     },
-    /// `$(( … ))`, the subscript of an array, an offset. The shell evaluates the value of each name in it as
-    /// an expression too, and an expression can hold commands.
+    /// `$(( … ))`, an array subscript or an offset. The shell also evaluates the value of each name in it as
+    /// an expression, and an expression can contain commands.
     Arithmetic {
         inner: Vec<Piece>,
         names: Vec<String>,
@@ -119,7 +119,7 @@ pub(super) enum Piece {
         list: List,
         quoted: bool,
     },
-    /// Backquotes with escapes in them: the script without these.
+    /// The script in backquotes with escapes, after the escapes are removed.
     Script {
         text: String,
         quoted: bool,
@@ -127,7 +127,7 @@ pub(super) enum Piece {
 }
 
 impl RawWord {
-    /// The word, if it is written in plain letters without any quoting.
+    /// The word, if it is a literal without quoting.
     pub(super) fn plain(&self) -> Option<&str> {
         match self.pieces.as_slice() {
             [Piece::Literal { text, quoted: false }] => Some(text),
@@ -135,7 +135,7 @@ impl RawWord {
         }
     }
 
-    /// The word without its quotes, if nothing in it is to be found out.
+    /// The word without its quotes, if it contains no expansion.
     pub(super) fn literal(&self) -> Option<String> {
         let text = |piece: &Piece| match piece {
             Piece::Literal { text, .. } => Some(text.clone()),

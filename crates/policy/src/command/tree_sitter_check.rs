@@ -1,19 +1,17 @@
-//! A second opinion: what another parser, made by others for another purpose, sees in a script.
+//! A cross-check of our parser with tree-sitter, an independent parser.
 //!
-//! Whoever hides a command from one parser has to hide it from the other in the same way. The two must
-//! agree on where every command, redirection and substitution begins; else nothing is called safe.
+//! A command that is hidden from one parser must be hidden from the other in the same way. Both must
+//! agree on the offset of every command, redirection and substitution; otherwise the script is unparsed.
 
 use std::ops::ControlFlow;
 
 use tree_sitter::{Node, ParseOptions, ParseState, Parser};
 
-/// Steps of parsing after which it is given up: an ordinary script of the length that we take needs a
-/// hundredth of them.
+/// The limit of parsing steps. An ordinary script of the maximum length needs a hundredth of them.
 const MAX_STEPS: usize = 200_000;
 
-/// Where commands, redirections and substitutions begin, in order; nothing, if the script is not in the
-/// parser's language.
-pub(super) fn marks(text: &str) -> Option<Vec<usize>> {
+/// The sorted offsets of commands, redirections and substitutions. `None` if the script has a syntax error.
+pub(super) fn command_offsets(text: &str) -> Option<Vec<usize>> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
     let mut steps = 0;
@@ -28,11 +26,11 @@ pub(super) fn marks(text: &str) -> Option<Vec<usize>> {
     if tree.root_node().has_error() {
         return None;
     }
-    let mut marks = Vec::new();
+    let mut offsets = Vec::new();
     let mut cursor = tree.walk();
-    // Every node once, without recursion: a tree may be as deep as its text is long.
+    // Visits every node once without recursion: a tree can be as deep as its text is long.
     'nodes: loop {
-        marks.extend(mark(cursor.node()));
+        offsets.extend(command_offset(cursor.node()));
         if cursor.goto_first_child() {
             continue;
         }
@@ -42,12 +40,12 @@ pub(super) fn marks(text: &str) -> Option<Vec<usize>> {
             }
         }
     }
-    marks.sort_unstable();
-    Some(marks)
+    offsets.sort_unstable();
+    Some(offsets)
 }
 
-/// Where something begins that both parsers must see.
-fn mark(node: Node<'_>) -> Option<usize> {
+/// The offset of a node that both parsers must find; `None` for other nodes.
+fn command_offset(node: Node<'_>) -> Option<usize> {
     if !node.is_named() {
         return None;
     }

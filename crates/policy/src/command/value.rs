@@ -1,37 +1,37 @@
-//! From words as they are written to what they can be when the command runs.
+//! Expands words of a script to their possible values.
 
 use std::collections::HashMap;
 
 use super::Word;
 use super::syntax::{Piece, RawWord};
 
-/// A word in braces becomes no more words than this, and a variable in a loop has no more values.
+/// The limit of words from one brace expansion, and of values of a loop variable.
 const MAX_VALUES: usize = 64;
 
-/// So many braces already make more words than that, and each is taken apart on the stack.
+/// This many braces already exceed [`MAX_VALUES`], and each adds a level of recursion.
 const MAX_BRACES: usize = 16;
 
-/// Longer values are not known: variables that are put into each other grow fast.
+/// Longer values count as unknown: nested variables grow fast.
 const MAX_VALUE_BYTES: usize = 16 << 10;
 
-/// How the name begins that `<( … )` becomes.
-pub(crate) const PIPE: &str = "/dev/fd/";
+/// The prefix of the path that `<( … )` expands to.
+pub(crate) const PIPE_PREFIX: &str = "/dev/fd/";
 
-/// The values that variables can have.
+/// The possible values of variables.
 pub(super) type Variables = HashMap<String, Values>;
 
-/// What a variable can hold.
+/// The possible values of one variable.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Values {
     pub(super) texts: Vec<String>,
-    /// They are patterns, and it holds the name of one file that fits.
+    /// Whether the values are patterns. The variable then holds the name of one matching file.
     pub(super) glob: bool,
 }
 
-/// A letter, and whether it was quoted.
-type Letter = (char, bool);
+/// A character, and whether it was quoted.
+type QuotedChar = (char, bool);
 
-/// The words that one becomes.
+/// Expands a word to one or more words.
 pub(super) fn expand(
     raw: &RawWord,
     text: &str,
@@ -39,22 +39,22 @@ pub(super) fn expand(
     known: &Variables,
 ) -> Vec<Word> {
     let source = text.get(raw.start..raw.end).unwrap_or_default().to_owned();
-    let Some(variants) = letters(raw, home, known) else {
+    let Some(variants) = character_variants(raw, home, known) else {
         return vec![unknown(raw, source)];
     };
     let mut words = Vec::new();
     let several = variants.len() > 1;
     let mut joined = Word { source: source.clone(), ..Word::default() };
-    for letters in &variants {
-        let Some(braced) = expand_braces(letters) else {
+    for chars in &variants {
+        let Some(braced) = expand_braces(chars) else {
             return vec![Word { source, splits: true, ..Word::default() }];
         };
         if several && braced.len() != 1 {
             return vec![Word { source, splits: true, ..Word::default() }];
         }
-        for letters in braced {
-            let value: String = letters.iter().map(|(letter, _)| letter).collect();
-            let glob = is_glob(&letters);
+        for chars in braced {
+            let value: String = chars.iter().map(|(c, _)| c).collect();
+            let glob = is_glob(&chars);
             if several {
                 joined.glob |= glob;
                 joined.values.push(value);
@@ -71,8 +71,7 @@ pub(super) fn expand(
     if several { vec![joined] } else { words }
 }
 
-/// The text of a here-document or of an assignment, if all of it is known: nothing in it becomes
-/// several words.
+/// The text of a here-document or an assignment, which are not split into words. `None` if part of it is unknown.
 pub(super) fn text_of(pieces: &[Piece], home: Option<&str>, known: &Variables) -> Option<String> {
     let mut text = String::new();
     for piece in pieces {
@@ -97,25 +96,29 @@ pub(super) fn text_of(pieces: &[Piece], home: Option<&str>, known: &Variables) -
     Some(text)
 }
 
-/// The letters that a word can consist of, one list for each value of a variable in it.
-fn letters(raw: &RawWord, home: Option<&str>, known: &Variables) -> Option<Vec<Vec<Letter>>> {
-    let mut variants: Vec<Vec<Letter>> = vec![Vec::new()];
+/// The possible contents of a word, one for each value of a variable in it. `None` if unknown.
+fn character_variants(
+    raw: &RawWord,
+    home: Option<&str>,
+    known: &Variables,
+) -> Option<Vec<Vec<QuotedChar>>> {
+    let mut variants: Vec<Vec<QuotedChar>> = vec![Vec::new()];
     for (number, piece) in raw.pieces.iter().enumerate() {
         match piece {
             Piece::Literal { text, quoted } => {
                 let rest = match text.strip_prefix('~').filter(|_| number == 0 && !quoted) {
                     Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-                        push(&mut variants, home?, true);
+                        push_text(&mut variants, home?, true);
                         rest
                     }
                     Some(_) => return None,
                     None => text,
                 };
-                push(&mut variants, rest, *quoted);
+                push_text(&mut variants, rest, *quoted);
             }
             Piece::Variable { name, quoted } => {
                 let Values { texts: values, glob } = lookup(name, home, known)?;
-                // Unquoted, a value is split into words and taken as a pattern.
+                // The shell splits an unquoted value into words and treats it as a pattern.
                 let is_split = |value: &String| {
                     value.is_empty() && raw.pieces.len() == 1
                         || value.contains([' ', '\t', '\n', '*', '?', '['])
@@ -130,7 +133,7 @@ fn letters(raw: &RawWord, home: Option<&str>, known: &Variables) -> Option<Vec<V
                     .flat_map(|before| {
                         values.iter().map(|value| {
                             let mut variant = before.clone();
-                            variant.extend(value.chars().map(|letter| (letter, !glob)));
+                            variant.extend(value.chars().map(|c| (c, !glob)));
                             variant
                         })
                     })
@@ -148,9 +151,9 @@ fn letters(raw: &RawWord, home: Option<&str>, known: &Variables) -> Option<Vec<V
     Some(variants)
 }
 
-fn push(variants: &mut [Vec<Letter>], text: &str, quoted: bool) {
+fn push_text(variants: &mut [Vec<QuotedChar>], text: &str, quoted: bool) {
     for variant in variants {
-        variant.extend(text.chars().map(|letter| (letter, quoted)));
+        variant.extend(text.chars().map(|c| (c, quoted)));
     }
 }
 
@@ -164,7 +167,7 @@ fn lookup(name: &str, home: Option<&str>, known: &Variables) -> Option<Values> {
     }
 }
 
-/// A word whose value is not known, with what is known of its beginning.
+/// A word with an unknown value and its known prefix.
 fn unknown(raw: &RawWord, source: String) -> Word {
     let quoted = |piece: &Piece| match piece {
         Piece::Literal { text, quoted } => *quoted || !text.contains(['*', '?', '[', '{']),
@@ -177,7 +180,7 @@ fn unknown(raw: &RawWord, source: String) -> Word {
     let splits = !raw.pieces.iter().all(quoted);
     let mut prefix = String::new();
     if source.starts_with("<(") || source.starts_with(">(") {
-        prefix += PIPE;
+        prefix += PIPE_PREFIX;
     }
     for piece in &raw.pieces {
         match piece {
@@ -192,19 +195,19 @@ fn unknown(raw: &RawWord, source: String) -> Word {
     Word { source, splits, prefix, ..Word::default() }
 }
 
-/// Whether an unquoted letter makes it a pattern of file names.
-fn is_glob(letters: &[Letter]) -> bool {
-    let has = |wanted: char| letters.contains(&(wanted, false));
+/// Whether an unquoted character makes the word a file name pattern.
+fn is_glob(chars: &[QuotedChar]) -> bool {
+    let has = |wanted: char| chars.contains(&(wanted, false));
     has('*') || has('?') || (has('[') && has(']'))
 }
 
-/// `a{b,c}` is two words. Nothing, if it is more than lists, or too many.
-fn expand_braces(letters: &[Letter]) -> Option<Vec<Vec<Letter>>> {
-    if letters.iter().filter(|letter| **letter == ('{', false)).count() > MAX_BRACES {
+/// Expands `a{b,c}` to two words. `None` for ranges, nested braces or too many words.
+fn expand_braces(chars: &[QuotedChar]) -> Option<Vec<Vec<QuotedChar>>> {
+    if chars.iter().filter(|c| **c == ('{', false)).count() > MAX_BRACES {
         return None;
     }
-    let Some((open, close, commas)) = find_braces(letters)? else {
-        return Some(vec![letters.to_vec()]);
+    let Some((open, close, commas)) = find_braces(chars)? else {
+        return Some(vec![chars.to_vec()]);
     };
     let mut starts = vec![open + 1];
     starts.extend(commas.iter().map(|comma| comma + 1));
@@ -212,7 +215,7 @@ fn expand_braces(letters: &[Letter]) -> Option<Vec<Vec<Letter>>> {
     ends.push(close);
     let mut words = Vec::new();
     for (start, end) in starts.into_iter().zip(ends) {
-        let word = [&letters[..open], &letters[start..end], &letters[close + 1..]].concat();
+        let word = [&chars[..open], &chars[start..end], &chars[close + 1..]].concat();
         words.extend(expand_braces(&word)?);
         if words.len() > MAX_VALUES {
             return None;
@@ -224,11 +227,11 @@ fn expand_braces(letters: &[Letter]) -> Option<Vec<Vec<Letter>>> {
 /// An opening brace, the closing one and the commas between, at one level.
 type Braces = (usize, usize, Vec<usize>);
 
-fn find_braces(letters: &[Letter]) -> Option<Option<Braces>> {
+fn find_braces(chars: &[QuotedChar]) -> Option<Option<Braces>> {
     let mut open = Vec::new();
-    for (at, letter) in letters.iter().enumerate() {
-        match letter {
-            // One in the other is more than anybody writes by hand.
+    for (at, c) in chars.iter().enumerate() {
+        match c {
+            // Nested braces are not supported; they are rare in hand-written commands.
             ('{', false) if !open.is_empty() => return None,
             ('{', false) => open.push((at, Vec::new())),
             (',', false) => {
@@ -241,7 +244,7 @@ fn find_braces(letters: &[Letter]) -> Option<Option<Braces>> {
                     return Some(Some((start, at, commas)));
                 }
                 // `{1..5}`
-                Some((start, _)) if letters[start..at].windows(2).any(is_range) => return None,
+                Some((start, _)) if chars[start..at].windows(2).any(is_range) => return None,
                 _ => {}
             },
             _ => {}
@@ -250,6 +253,6 @@ fn find_braces(letters: &[Letter]) -> Option<Option<Braces>> {
     Some(None)
 }
 
-fn is_range(letters: &[Letter]) -> bool {
-    matches!(letters, [('.', false), ('.', false)])
+fn is_range(chars: &[QuotedChar]) -> bool {
+    matches!(chars, [('.', false), ('.', false)])
 }

@@ -1,35 +1,35 @@
-//! Commands that run other commands: what they would run.
+//! Commands that run other commands.
 
 use super::Word;
 
-/// What a wrapper runs.
+/// The command that a wrapper runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Inner {
-    /// A command of these words; it adds nothing of its own if `neutral`.
+pub(super) enum Wrapped {
+    /// A command with these words. If `neutral`, the wrapper has no effect of its own.
     Command { words: Vec<Word>, assignments: Vec<(String, Word)>, neutral: bool },
-    /// A script in this word.
+    /// The script in this word.
     Script { text: Word, neutral: bool },
-    /// What comes in on its input.
+    /// The script on its standard input.
     Input,
-    /// It runs something that cannot be told.
-    Unclear,
+    /// A command that is not known before it runs.
+    Unknown,
 }
 
-/// How the words are shown that `xargs` reads.
-pub(super) const INPUT: &str = "(each line of its input)";
+/// How the arguments that `xargs` reads are displayed.
+pub(super) const INPUT_PLACEHOLDER: &str = "(each line of its input)";
 
-/// How the words of a wrapper are read.
+/// The command line syntax of a wrapper.
 struct Wrapper {
     names: &'static [&'static str],
-    /// Options with a value of their own, as the next word if they stand alone.
+    /// Options with a value, which is the next word if it is not joined to the option.
     takes_value: &'static [&'static str],
-    /// Options that take no value and change nothing that matters.
+    /// Options without a value that do not affect the analysis.
     switches: &'static [&'static str],
-    /// Words between the options and the command.
+    /// The number of words between the options and the command.
     operands: usize,
-    /// Whether `NAME=value` may stand before the command.
-    assigns: bool,
-    /// Whether it adds nothing to what the command does.
+    /// Whether `NAME=value` may precede the command.
+    takes_assignments: bool,
+    /// Whether the wrapper has no effect of its own.
     neutral: bool,
 }
 
@@ -39,7 +39,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &["-u", "--unset", "-C", "--chdir"],
         switches: &["-i", "--ignore-environment", "-"],
         operands: 0,
-        assigns: true,
+        takes_assignments: true,
         neutral: true,
     },
     Wrapper {
@@ -47,7 +47,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &["-k", "--kill-after", "-s", "--signal"],
         switches: &["--preserve-status", "--foreground", "-v", "--verbose"],
         operands: 1,
-        assigns: false,
+        takes_assignments: false,
         neutral: true,
     },
     Wrapper {
@@ -55,7 +55,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &["-n", "--adjustment"],
         switches: &[],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: true,
     },
     Wrapper {
@@ -63,7 +63,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &["-c", "--class", "-n", "--classdata"],
         switches: &["-t", "--ignore"],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: true,
     },
     Wrapper {
@@ -71,7 +71,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &["-i", "-o", "-e", "--input", "--output", "--error"],
         switches: &[],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: true,
     },
     Wrapper {
@@ -79,7 +79,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &[],
         switches: &["-p"],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: true,
     },
     // `nohup` may write nohup.out, and the command outlives its call.
@@ -88,7 +88,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &[],
         switches: &["-w", "--wait", "-f", "--fork", "-c", "--ctty"],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: false,
     },
     Wrapper {
@@ -96,7 +96,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &[],
         switches: &["-p"],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: true,
     },
     Wrapper {
@@ -104,7 +104,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &["-a"],
         switches: &["-c", "-l"],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: true,
     },
     Wrapper {
@@ -133,7 +133,7 @@ const WRAPPERS: &[Wrapper] = &[
             "-A",
         ],
         operands: 0,
-        assigns: true,
+        takes_assignments: true,
         neutral: false,
     },
     Wrapper {
@@ -141,7 +141,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &["--groups", "--userspec"],
         switches: &["--skip-chdir"],
         operands: 1,
-        assigns: false,
+        takes_assignments: false,
         neutral: false,
     },
     Wrapper {
@@ -149,7 +149,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &[],
         switches: &["-r", "-n", "-m", "-p", "-U", "-f"],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: false,
     },
     Wrapper {
@@ -157,7 +157,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &["-e", "-o", "-p", "-s", "-a", "-E", "-u", "-P"],
         switches: &["-f", "-ff", "-c", "-t", "-tt", "-T", "-v", "-y"],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: false,
     },
     Wrapper {
@@ -165,7 +165,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &[],
         switches: &["-f", "-r", "-b", "-o"],
         operands: 1,
-        assigns: false,
+        takes_assignments: false,
         neutral: false,
     },
     Wrapper {
@@ -189,7 +189,7 @@ const WRAPPERS: &[Wrapper] = &[
         ],
         switches: &["-0", "--null", "-r", "--no-run-if-empty", "-t", "--verbose", "-x", "--exit"],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: true,
     },
     Wrapper {
@@ -197,7 +197,7 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &["-n", "--interval"],
         switches: &["-d", "-t", "-g", "-e", "-x", "-c"],
         operands: 0,
-        assigns: false,
+        takes_assignments: false,
         neutral: false,
     },
     Wrapper {
@@ -205,96 +205,96 @@ const WRAPPERS: &[Wrapper] = &[
         takes_value: &["-w", "--timeout", "-E"],
         switches: &["-n", "-x", "-s", "-u", "-o"],
         operands: 1,
-        assigns: false,
+        takes_assignments: false,
         neutral: false,
     },
 ];
 
-/// Options that run the command elsewhere, or on a file's words.
-const MOVING: &[&str] =
+/// Options that run the command in another directory or root, or with arguments from a file.
+const RELOCATING_OPTIONS: &[&str] =
     &["-C", "-D", "--chdir", "-R", "--chroot", "-a", "--arg-file", "--argv0", "--block-signal"];
 
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "fish"];
 
-/// What a command runs besides itself; nothing, if it is an ordinary one.
-pub(super) fn look_through(program: &str, arguments: &[Word]) -> Option<Inner> {
+/// The command that a wrapper runs. `None` if the program is not a wrapper.
+pub(super) fn wrapped_command(program: &str, arguments: &[Word]) -> Option<Wrapped> {
     if SHELLS.contains(&program) {
         return shell(arguments);
     }
     match program {
         "eval" => return Some(eval(arguments)),
         "su" | "runuser" | "script" => return script_option(arguments),
-        "find" | "fd" | "fdfind" => return executed_by_find(program, arguments),
-        "source" | "." | "trap" | "parallel" | "coproc" => return Some(Inner::Unclear),
-        // Looks a name up and runs nothing.
+        "find" | "fd" | "fdfind" => return find_exec_command(program, arguments),
+        "source" | "." | "trap" | "parallel" | "coproc" => return Some(Wrapped::Unknown),
+        // It looks up a name and runs nothing.
         "command"
             if arguments.first().is_some_and(|word| matches!(word.known(), Some("-v" | "-V"))) =>
         {
             return None;
         }
-        _ if program.starts_with("ld-linux") => return Some(rest_of(arguments, false)),
+        _ if program.starts_with("ld-linux") => return Some(command_of(arguments, false)),
         _ => {}
     }
     let wrapper = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&program))?;
     let inner = wrapper.read(program, arguments);
     Some(match inner {
-        Inner::Command { words, assignments, neutral } if program == "xargs" => {
-            Inner::Command { words: with_input(words, arguments), assignments, neutral }
+        Wrapped::Command { words, assignments, neutral } if program == "xargs" => {
+            Wrapped::Command { words: with_input_word(words, arguments), assignments, neutral }
         }
-        // They give what they get to a shell.
-        Inner::Command { words, .. } if program == "watch" => joined(&words, false),
+        // `watch` passes its arguments to a shell.
+        Wrapped::Command { words, .. } if program == "watch" => script_of(&words, false),
         other => other,
     })
 }
 
 impl Wrapper {
-    fn read(&self, program: &str, arguments: &[Word]) -> Inner {
+    fn read(&self, program: &str, arguments: &[Word]) -> Wrapped {
         let mut rest = arguments;
         let mut neutral = self.neutral;
-        while let Some((word, behind)) = rest.split_first() {
+        while let Some((word, after)) = rest.split_first() {
             let Some(text) = word.known() else {
-                // Only an option could be hidden in it, and that only if it can begin like one.
+                // An unknown word matters only if it could be an option.
                 if could_be_option(word) {
-                    return Inner::Unclear;
+                    return Wrapped::Unknown;
                 }
                 break;
             };
             let (option, value) = text.split_once('=').unwrap_or((text, ""));
-            neutral &= !MOVING.contains(&option);
+            neutral &= !RELOCATING_OPTIONS.contains(&option);
             if text == "--" {
-                rest = behind;
+                rest = after;
                 break;
             } else if !text.starts_with('-') && text != "-" {
                 break;
             } else if program == "env" && matches!(option, "-S" | "--split-string") {
-                return split_string(option, text, behind);
+                return split_string(option, text, after);
             } else if self.takes_value.contains(&text) {
-                neutral &= !MOVING.contains(&text);
-                rest = behind.get(1..).unwrap_or_default();
+                neutral &= !RELOCATING_OPTIONS.contains(&text);
+                rest = after.get(1..).unwrap_or_default();
             } else if self.takes_value.contains(&option) && !value.is_empty()
                 || self.switches.contains(&text)
-                || self.takes_value.iter().any(|short| is_joined(short, text))
+                || self.takes_value.iter().any(|short| has_joined_value(short, text))
                 || self.are_switches(text)
                 || program == "nice" && text[1..].parse::<i32>().is_ok()
             {
-                rest = behind;
+                rest = after;
             } else {
                 neutral = false;
-                rest = behind;
+                rest = after;
             }
         }
         let mut assignments = Vec::new();
-        if self.assigns {
-            while let Some((word, behind)) = rest.split_first() {
+        if self.takes_assignments {
+            while let Some((word, after)) = rest.split_first() {
                 let Some((name, value)) = word.known().and_then(|text| text.split_once('=')) else {
                     break;
                 };
                 assignments.push((name.to_owned(), Word::of(value)));
-                rest = behind;
+                rest = after;
             }
         }
         let words = rest.get(self.operands..).unwrap_or_default().to_vec();
-        Inner::Command { words, assignments, neutral }
+        Wrapped::Command { words, assignments, neutral }
     }
 
     /// `-nE` for `-n -E`.
@@ -305,8 +305,8 @@ impl Wrapper {
     }
 }
 
-/// `-n10`: an option of one letter with its value behind it.
-fn is_joined(short: &str, text: &str) -> bool {
+/// `-n10`: a short option with its value joined.
+fn has_joined_value(short: &str, text: &str) -> bool {
     short.len() == 2 && text.len() > 2 && text.starts_with(short)
 }
 
@@ -320,43 +320,39 @@ fn could_be_option(word: &Word) -> bool {
         }
 }
 
-fn rest_of(words: &[Word], neutral: bool) -> Inner {
-    Inner::Command { words: words.to_vec(), assignments: Vec::new(), neutral }
+fn command_of(words: &[Word], neutral: bool) -> Wrapped {
+    Wrapped::Command { words: words.to_vec(), assignments: Vec::new(), neutral }
 }
 
-/// Words put together with blanks, as a script.
-fn joined(words: &[Word], neutral: bool) -> Inner {
+/// The words joined by spaces, as a script.
+fn script_of(words: &[Word], neutral: bool) -> Wrapped {
     let known: Option<Vec<&str>> = words.iter().map(Word::known).collect();
     match known {
-        Some(texts) => Inner::Script { text: Word::of(&texts.join(" ")), neutral },
-        None => Inner::Unclear,
+        Some(texts) => Wrapped::Script { text: Word::of(&texts.join(" ")), neutral },
+        None => Wrapped::Unknown,
     }
 }
 
-fn eval(arguments: &[Word]) -> Inner {
+fn eval(arguments: &[Word]) -> Wrapped {
     match arguments.first().and_then(Word::known) {
-        Some("--") => joined(&arguments[1..], true),
-        _ => joined(arguments, true),
+        Some("--") => script_of(&arguments[1..], true),
+        _ => script_of(arguments, true),
     }
 }
 
 /// `sh -c TEXT`, `bash -lc TEXT`, `bash FILE`, `… | sh`.
-fn shell(arguments: &[Word]) -> Option<Inner> {
+fn shell(arguments: &[Word]) -> Option<Wrapped> {
     let mut rest = arguments.iter();
     let mut neutral = true;
     let mut takes_text = false;
     while let Some(word) = rest.next() {
         let Some(text) = word.known() else {
-            return match takes_text {
-                true => Some(Inner::Unclear),
-                false if could_be_option(word) => Some(Inner::Unclear),
-                false => None,
-            };
+            return (takes_text || could_be_option(word)).then_some(Wrapped::Unknown);
         };
         let Some(letters) = text.strip_prefix(['-', '+']).filter(|letters| !letters.is_empty())
         else {
-            // A script in a file is a command like any other.
-            return takes_text.then(|| Inner::Script { text: word.clone(), neutral });
+            // A script file is an ordinary command.
+            return takes_text.then(|| Wrapped::Script { text: word.clone(), neutral });
         };
         if let Some(long) = letters.strip_prefix('-') {
             neutral &= matches!(long, "noprofile" | "norc" | "login" | "posix");
@@ -371,29 +367,29 @@ fn shell(arguments: &[Word]) -> Option<Inner> {
             rest.next();
         }
     }
-    Some(if takes_text { Inner::Unclear } else { Inner::Input })
+    Some(if takes_text { Wrapped::Unknown } else { Wrapped::Input })
 }
 
 /// `su USER -c TEXT`.
-fn script_option(arguments: &[Word]) -> Option<Inner> {
+fn script_option(arguments: &[Word]) -> Option<Wrapped> {
     let is_option = |word: &Word| matches!(word.known(), Some("-c" | "--command" | "-qc"));
     let at = arguments.iter().position(is_option)?;
     let text = arguments.get(at + 1)?.clone();
-    Some(Inner::Script { text, neutral: false })
+    Some(Wrapped::Script { text, neutral: false })
 }
 
 /// `env -S 'ls -l' …`
-fn split_string(option: &str, text: &str, behind: &[Word]) -> Inner {
+fn split_string(option: &str, text: &str, after: &[Word]) -> Wrapped {
     let joined_value = text.strip_prefix(option).and_then(|rest| rest.strip_prefix('='));
-    match (joined_value, behind) {
-        (Some(value), _) => Inner::Script { text: Word::of(value), neutral: false },
-        (None, [first, ..]) => Inner::Script { text: first.clone(), neutral: false },
-        _ => Inner::Unclear,
+    match (joined_value, after) {
+        (Some(value), _) => Wrapped::Script { text: Word::of(value), neutral: false },
+        (None, [first, ..]) => Wrapped::Script { text: first.clone(), neutral: false },
+        _ => Wrapped::Unknown,
     }
 }
 
-/// The command of `xargs`, with what it reads at its end or in the place that `-I` names.
-fn with_input(mut words: Vec<Word>, arguments: &[Word]) -> Vec<Word> {
+/// The command of `xargs`, with a placeholder for its input at the end or where `-I` puts it.
+fn with_input_word(mut words: Vec<Word>, arguments: &[Word]) -> Vec<Word> {
     if words.is_empty() {
         words.push(Word::of("echo"));
     }
@@ -404,9 +400,9 @@ fn with_input(mut words: Vec<Word>, arguments: &[Word]) -> Vec<Word> {
         text if text.starts_with("--replace") => Some("{}".to_owned()),
         _ => None,
     });
-    let source = INPUT.to_owned();
-    match named.filter(|place| !place.is_empty()) {
-        Some(place) => fill(&words, &place),
+    let source = INPUT_PLACEHOLDER.to_owned();
+    match named.filter(|placeholder| !placeholder.is_empty()) {
+        Some(placeholder) => replace_placeholder(&words, &placeholder),
         None => {
             words.push(Word { source, splits: true, ..Word::default() });
             words
@@ -414,9 +410,9 @@ fn with_input(mut words: Vec<Word>, arguments: &[Word]) -> Vec<Word> {
     }
 }
 
-/// Words in which `place` stands for something that is not known.
-fn fill(words: &[Word], place: &str) -> Vec<Word> {
-    let filled = |word: &Word| match word.known().and_then(|text| text.split_once(place)) {
+/// Words in which the placeholder stands for an unknown value.
+fn replace_placeholder(words: &[Word], placeholder: &str) -> Vec<Word> {
+    let filled = |word: &Word| match word.known().and_then(|text| text.split_once(placeholder)) {
         Some((prefix, _)) => {
             Word { source: word.source.clone(), prefix: prefix.to_owned(), ..Word::default() }
         }
@@ -426,7 +422,7 @@ fn fill(words: &[Word], place: &str) -> Vec<Word> {
 }
 
 /// `find … -exec COMMAND {} \;`
-fn executed_by_find(program: &str, arguments: &[Word]) -> Option<Inner> {
+fn find_exec_command(program: &str, arguments: &[Word]) -> Option<Wrapped> {
     let starts: &[&str] = match program {
         "find" => &["-exec", "-execdir", "-ok", "-okdir"],
         _ => &["-x", "-X", "--exec", "--exec-batch"],
@@ -436,9 +432,9 @@ fn executed_by_find(program: &str, arguments: &[Word]) -> Option<Inner> {
     let is_end = |word: &Word| matches!(word.known(), Some(";" | "+"));
     let rest = &arguments[at + 1..];
     let end = rest.iter().position(is_end).unwrap_or(rest.len());
-    if rest.get(end + 1..).is_some_and(|behind| behind.iter().any(is_start)) {
-        return Some(Inner::Unclear);
+    if rest.get(end + 1..).is_some_and(|after| after.iter().any(is_start)) {
+        return Some(Wrapped::Unknown);
     }
-    let words = fill(&rest[..end], "{}");
-    Some(Inner::Command { words, assignments: Vec::new(), neutral: false })
+    let words = replace_placeholder(&rest[..end], "{}");
+    Some(Wrapped::Command { words, assignments: Vec::new(), neutral: false })
 }

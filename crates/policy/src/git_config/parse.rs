@@ -1,26 +1,26 @@
-//! Git's configuration format, as `config.c` of git reads it.
+//! A parser for git's configuration format that follows `config.c` of git.
 
 use std::fmt;
 
 /// Larger than any configuration in use; a repository with 50,000 branches has about 5 MB.
 const MAX_BYTES: usize = 8 << 20;
 
-/// Every variable has a copy of its section's name. This bounds their sum, which could otherwise grow
-/// with the square of the file's size.
+/// The limit of the total length of all keys. Every variable has a copy of its section's name, so the total
+/// could otherwise grow with the square of the file's size.
 const MAX_KEY_BYTES: usize = 16 << 20;
 
 /// One variable of a git configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variable {
-    /// The section in lower case. It is empty for a variable before the first header.
+    /// The section in lower case; empty for a variable before the first header.
     pub section: String,
     /// Everything between the section and the name, from `[section "sub"]` or `[section.sub]`.
     pub subsection: Option<Vec<u8>>,
     /// The name in lower case.
     pub name: String,
-    /// The value without quotes, escapes and comments. Nothing, if there is no `=`.
+    /// The value without quotes, escapes and comments; `None` if there is no `=`.
     pub value: Option<Vec<u8>>,
-    /// The line on which the name stands, from 1.
+    /// The line of the name, from 1.
     pub line: usize,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Variable {
-    /// The key and the line, for people.
+    /// The key and the line, for display.
     pub(super) fn shown(&self) -> String {
         let Variable { section, name, line, .. } = self;
         let subsection = self.subsection.as_ref();
@@ -57,7 +57,7 @@ impl Variable {
 ///
 /// # Errors
 ///
-/// Git cannot parse it either, or it is too large.
+/// Fails if git cannot parse it either, or if it is too large.
 pub fn parse(bytes: &[u8]) -> Result<Vec<Variable>, ConfigError> {
     let mut input = Input { rest: bytes, line: 1, ended: false };
     if bytes.len() > MAX_BYTES {
@@ -65,7 +65,7 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Variable>, ConfigError> {
     }
     let mut variables = Vec::new();
     let mut key_bytes = 0;
-    // The section's part of the key, with the dot behind it.
+    // The section part of the key, with a trailing dot.
     let mut stem = Vec::new();
     input.skip_byte_order_mark()?;
     loop {
@@ -88,8 +88,8 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Variable>, ConfigError> {
     }
 }
 
-/// A variable as git's other code sees it: the key and the value end at the first NUL, and the key is
-/// divided at its first and its last dot.
+/// Builds a variable as git interprets it: the key and the value end at the first NUL, and the key is
+/// split at its first and last dot.
 fn variable(stem: &[u8], name: &[u8], value: Option<Vec<u8>>, line: usize) -> Variable {
     let key = [stem, name].concat();
     let key = until_nul(&key);
@@ -103,7 +103,7 @@ fn variable(stem: &[u8], name: &[u8], value: Option<Vec<u8>>, line: usize) -> Va
             (&key[..first], subsection, &key[last + 1..])
         }
     };
-    // Neither can be anything but ASCII, except a name that is the beginning of a subsection with a NUL.
+    // Both are ASCII, except a name that is the beginning of a subsection with a NUL.
     let lower = |text: &[u8]| String::from_utf8_lossy(text).to_ascii_lowercase();
     Variable { section: lower(section), subsection, name: lower(name), value, line }
 }
@@ -112,7 +112,7 @@ fn until_nul(text: &[u8]) -> &[u8] {
     text.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// Git's own whitespace, which has neither the vertical tab nor the form feed.
+/// Git's whitespace, which excludes the vertical tab and the form feed.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
@@ -121,7 +121,7 @@ fn is_key(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
 
-/// The bytes of a file, with each CRLF as one LF and an LF at the end.
+/// The bytes of a file, with CRLF converted to LF and an LF added at the end.
 struct Input<'a> {
     rest: &'a [u8],
     line: usize,
@@ -161,10 +161,10 @@ impl Input<'_> {
 
     fn skip_line(&mut self) {
         while self.next() != b'\n' {}
-        // The end of the file is seen once more by the caller.
+        // At the end of the file the caller's next read reports it again.
     }
 
-    /// The rest of `[section]`, `[section.sub]` or `[section "sub"]`, with a dot behind it.
+    /// Parses the rest of `[section]`, `[section.sub]` or `[section "sub"]`. Returns it with a trailing dot.
     fn header(&mut self) -> Result<Vec<u8>, ConfigError> {
         let mut stem = Vec::new();
         loop {
@@ -205,7 +205,7 @@ impl Input<'_> {
                 b'\\' => self.next(),
                 byte => byte,
             };
-            // A backslash does not hide the end of the line.
+            // A backslash does not escape a newline here.
             if byte == b'\n' {
                 return Err(self.error(unfinished));
             }
@@ -217,7 +217,7 @@ impl Input<'_> {
         }
     }
 
-    /// The rest of `name`, `name = value`.
+    /// Parses the rest of `name` or `name = value`.
     fn variable(&mut self, first: u8) -> Result<(Vec<u8>, Option<Vec<u8>>), ConfigError> {
         let mut name = vec![first.to_ascii_lowercase()];
         let mut byte = self.next();
@@ -239,7 +239,7 @@ impl Input<'_> {
 
     fn value(&mut self) -> Result<Vec<u8>, ConfigError> {
         let mut value: Vec<u8> = Vec::new();
-        // Where the whitespace begins that is dropped if nothing follows it; 0 for none.
+        // The start of whitespace that is dropped if it turns out to be trailing; 0 for none.
         let mut trimmed = 0;
         let mut quoted = false;
         loop {
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_may_stand_behind_its_header() {
+    fn a_variable_may_follow_its_header_on_the_same_line() {
         let text = b"[remote \"origin\"]uploadpack=touch X;git-upload-pack #]";
         assert_eq!(shown(text), "remote.origin.uploadpack (line 1) = touch X\n");
         let text = b"[submodule \"x\"]update=!cmd #]\n[a]b[c]d";
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn quotes_and_comments_leave_the_value() {
+    fn removes_quotes_and_comments_from_values() {
         assert_eq!(shown(b"[a]\nurl = ext\":\":sh -c id"), "a.url (line 2) = ext::sh -c id\n");
         assert_eq!(shown(b"[a]\nb = x \\\n y ; z\nc"), "a.b (line 2) = x  y\na.c (line 4)\n");
         assert_eq!(shown(b"[a]\nb = \" x \" \r\n"), "a.b (line 2) =  x \n");
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn names_without_bounds_are_refused() {
+    fn rejects_configurations_with_too_long_keys() {
         let text = format!("[{}]\n{}", "a".repeat(1 << 20), "b\n".repeat(1 << 20));
         assert_eq!(
             parse(text.as_bytes()).unwrap_err().what,

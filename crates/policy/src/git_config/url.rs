@@ -1,17 +1,16 @@
-//! Addresses of repositories with which git starts nothing but its own transports.
+//! Repository URLs that make git use only its built-in transports.
 
-/// Whether an address names a repository by a transport of git itself.
+/// Whether a URL uses one of git's built-in transports.
 ///
-/// `ext::command` and `name_pattern::address` run `git-remote-name`, as does a scheme that git does not know.
-/// A path on this machine is harmless: a push to it runs the hooks of the repository there, and hooks
-/// are protected wherever a repository lies.
-pub(super) fn has_own_transport(address: &[u8]) -> bool {
+/// `ext::command` and `name::address` run `git-remote-name`, and so does an unknown scheme. A local path is
+/// harmless: a push to it runs the hooks of that repository, and hooks are protected in every repository.
+pub(super) fn uses_builtin_transport(address: &[u8]) -> bool {
     let Ok(address) = std::str::from_utf8(address) else { return false };
     if address.bytes().any(|byte| byte.is_ascii_control()) {
         return false;
     }
     match address.split_once("://") {
-        // Git compares schemes with their case.
+        // Git compares schemes case-sensitively.
         Some(("http" | "https", rest)) => is_authority(rest.split('/').next(), true),
         Some(("ssh" | "git" | "git+ssh" | "ssh+git", rest)) => {
             let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -23,7 +22,7 @@ pub(super) fn has_own_transport(address: &[u8]) -> bool {
     }
 }
 
-/// A path on this machine has no colon before its first slash.
+/// A local path has no colon before its first slash.
 fn is_path(address: &str) -> bool {
     let first = address.split('/').next().unwrap_or_default();
     !address.is_empty() && !first.contains(':') && !address.starts_with('-')
@@ -32,24 +31,24 @@ fn is_path(address: &str) -> bool {
 /// `user@host:path`.
 fn is_scp_like(address: &str) -> bool {
     let Some((authority, path)) = address.split_once(':') else { return false };
-    // `host::path` names a transport, and one letter is a drive on Windows.
+    // `host::path` names a transport, and a single letter is a drive on Windows.
     !path.is_empty()
         && !path.starts_with([':', '-'])
         && authority.len() > 1
         && is_authority(Some(authority), false)
 }
 
-/// `user@host:port`, of letters that neither a shell nor ssh takes for anything else. The part before
-/// the `@` may be a password for HTTP.
+/// `user@host:port`, without characters that have a meaning for a shell or ssh. For HTTP the part before
+/// the `@` may contain a password.
 fn is_authority(authority: Option<&str>, has_password: bool) -> bool {
     let authority = authority.unwrap_or_default();
     let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-._~".contains(letter);
-    let is_user = |letter: char| is_plain(letter) || has_password && "%:+!$*=,".contains(letter);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+    let is_user = |c: char| is_plain(c) || has_password && "%:+!$*=,".contains(c);
     let (host, port) = match host.strip_prefix('[') {
         Some(address) => {
             let Some((address, port)) = address.split_once(']') else { return false };
-            if !address.chars().all(|letter| letter.is_ascii_hexdigit() || letter == ':') {
+            if !address.chars().all(|c| c.is_ascii_hexdigit() || c == ':') {
                 return false;
             }
             ("v6", port.strip_prefix(':').unwrap_or(port))
@@ -58,17 +57,17 @@ fn is_authority(authority: Option<&str>, has_password: bool) -> bool {
     };
     !user.starts_with('-')
         && user.chars().all(is_user)
-        && host.starts_with(|letter: char| letter.is_ascii_alphanumeric())
+        && host.starts_with(|c: char| c.is_ascii_alphanumeric())
         && host.chars().all(is_plain)
-        && port.chars().all(|letter| letter.is_ascii_digit())
+        && port.chars().all(|c| c.is_ascii_digit())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::has_own_transport;
+    use super::uses_builtin_transport;
 
     #[test]
-    fn only_known_transports() {
+    fn accepts_only_builtin_transports() {
         for address in [
             "https://github.com/a/b.git",
             "https://user:p%40ss@example.org:8443/a",
@@ -82,7 +81,7 @@ mod tests {
             "/srv/a:b.git",
             "file:///srv/a.git",
         ] {
-            assert!(has_own_transport(address.as_bytes()), "{address}");
+            assert!(uses_builtin_transport(address.as_bytes()), "{address}");
         }
         for address in [
             "",
@@ -109,7 +108,7 @@ mod tests {
             "host;id:a",
             "$(id):a",
         ] {
-            assert!(!has_own_transport(address.as_bytes()), "{address}");
+            assert!(!uses_builtin_transport(address.as_bytes()), "{address}");
         }
     }
 }

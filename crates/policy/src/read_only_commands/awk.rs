@@ -1,10 +1,10 @@
-//! awk, if no part of its program can write, run a program, or open another file.
+//! awk, if its program cannot write, run a program or open another file.
 
 use crate::command::Word;
 
-/// Parts of a program that acts, wherever they stand: in strings and patterns too, because versions of
-/// awk disagree on where those end. A program could name other files in `ARGV`.
-const ACTING: &[&str] = &[
+/// Text that has side effects. It counts in strings and patterns too, because versions of awk disagree on
+/// where those end. A program could name other files in `ARGV`.
+const SIDE_EFFECTS: &[&str] = &[
     ">",
     "|",
     "@",
@@ -16,50 +16,50 @@ const ACTING: &[&str] = &[
     "fflush",
     "getline",
     "system",
-    // A word could go on behind it.
+    // A line continuation could split a word.
     "\\\n",
     "\\\r",
 ];
 
-/// The files that awk reads.
+/// The files that awk reads. `None` if it may do more than read.
 pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
     let mut rest = arguments;
     loop {
-        let (word, behind) = rest.split_first()?;
+        let (word, after) = rest.split_first()?;
         match word.known()? {
             "-F" | "-v" => {
-                let (value, behind) = behind.split_first()?;
+                let (value, after) = after.split_first()?;
                 if value.splits || value.glob {
                     return None;
                 }
-                rest = behind;
+                rest = after;
             }
-            text if text.starts_with("-F") => rest = behind,
-            "--" => rest = behind,
+            text if text.starts_with("-F") => rest = after,
+            "--" => rest = after,
             text if text.starts_with('-') => return None,
             program => {
-                let files = behind.iter();
-                return (!acts(program) && !files.clone().any(super::can_be_option))
+                let files = after.iter();
+                return (!has_side_effects(program) && !files.clone().any(super::can_be_option))
                     .then(|| files.cloned().collect());
             }
         }
     }
 }
 
-fn acts(program: &str) -> bool {
-    // Comparisons, not redirections.
+fn has_side_effects(program: &str) -> bool {
+    // These are a comparison and an operator, not redirections.
     let program = program.replace(">=", " ").replace("||", " ");
-    ACTING.iter().any(|part| program.contains(part))
+    SIDE_EFFECTS.iter().any(|part| program.contains(part))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::acts;
+    use super::has_side_effects;
 
     #[test]
-    fn programs_that_only_print_do_not_act() {
+    fn recognizes_programs_without_side_effects() {
         for program in ["{print $1}", "NR>=2 && NR<=4 || /x/", "{ s += $2 } END { print s }"] {
-            assert!(!acts(program), "{program}");
+            assert!(!has_side_effects(program), "{program}");
         }
         for program in [
             "{print>\"x\"}",
@@ -74,7 +74,7 @@ mod tests {
             "BEGIN{sys\\\ntem(\"id\")}",
             "@load \"filefuncs\"",
         ] {
-            assert!(acts(program), "{program}");
+            assert!(has_side_effects(program), "{program}");
         }
     }
 }

@@ -1,85 +1,85 @@
-//! git's commands that only look, by an allow-list of their options.
+//! Read-only git commands, by an allow-list of their options.
 //!
-//! Git accepts options cut short, options behind operands, and options as the values of others. Here a
-//! word that begins with `-` must be one of the listed options wherever it stands, so it does not
-//! matter which of these git takes it for.
+//! Git accepts abbreviated options, options after operands, and options as values of other options. Here a
+//! word that begins with `-` must be a listed option at every position, so its interpretation by git does
+//! not matter.
 //!
-//! A repository's own configuration can make some of the commands run programs (`core.fsmonitor`,
+//! The repository's configuration can make some of these commands run programs (`core.fsmonitor`,
 //! `textconv`). Tools do not write that configuration.
 
 mod options;
 
 use super::can_be_option;
 use crate::command::Word;
-use options::{ANY_DIFF, ANY_LOG, BLAME, GREP, LISTING, LOOKS, Look};
+use options::{ANY_DIFF, ANY_LOG, BLAME, GREP, LIST_OPTIONS, SUBCOMMANDS, Subcommand};
 
-/// The paths that a command of git looks at, if it only looks.
+/// The paths that a git command reads. `None` if it may do more than read.
 pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
     let mut paths = Vec::new();
     let mut rest = arguments;
     let name = loop {
-        let (word, behind) = rest.split_first()?;
+        let (word, after) = rest.split_first()?;
         match word.known()? {
             "-C" => {
-                let (directory, behind) = behind.split_first()?;
+                let (directory, after) = after.split_first()?;
                 if can_be_option(directory) {
                     return None;
                 }
                 paths.push(directory.clone());
-                rest = behind;
+                rest = after;
             }
-            "--no-pager" | "--no-optional-locks" | "-P" => rest = behind,
+            "--no-pager" | "--no-optional-locks" | "-P" => rest = after,
             text if text.starts_with('-') => return None,
             name => {
-                rest = behind;
+                rest = after;
                 break name;
             }
         }
     };
     let known: Option<Vec<&str>> = rest.iter().map(Word::known).collect();
-    let looks = match name {
-        "config" => looks_at_config(&known?),
-        "remote" => looks_at_remotes(&known?),
-        "worktree" => is_command(&known?, "list", &["--porcelain", "-v", "-z"]),
-        "submodule" => is_command(&known?, "status", &["--recursive", "--cached"]),
+    let is_read_only_subcommand = match name {
+        "config" => config_is_read_only(&known?),
+        "remote" => remote_is_read_only(&known?),
+        "worktree" => is_subcommand(&known?, "list", &["--porcelain", "-v", "-z"]),
+        "submodule" => is_subcommand(&known?, "status", &["--recursive", "--cached"]),
         "version" => known?.iter().all(|word| *word == "--build-options"),
-        "branch" | "tag" => looks_at_names(name, &known?),
+        "branch" | "tag" => listing_is_read_only(name, &known?),
         _ => {
-            paths.extend(looked_at(name, rest)?);
+            paths.extend(paths_read(name, rest)?);
             true
         }
     };
-    looks.then_some(paths)
+    is_read_only_subcommand.then_some(paths)
 }
 
-/// The paths that a command with options and operands looks at.
-fn looked_at(name: &str, rest: &[Word]) -> Option<Vec<Word>> {
-    let (look, rest) = match (name, rest.first().and_then(Word::known)) {
+/// The paths that a subcommand with options and operands reads. `None` if it may do more than read.
+fn paths_read(name: &str, rest: &[Word]) -> Option<Vec<Word>> {
+    let (subcommand, rest) = match (name, rest.first().and_then(Word::known)) {
         ("stash", Some("list")) => (&ANY_LOG, &rest[1..]),
         ("stash", Some("show")) => (&ANY_DIFF, &rest[1..]),
         ("stash", _) => return None,
         ("reflog", Some("show")) => (&ANY_LOG, &rest[1..]),
-        // Behind options, the first operand is taken for what to do.
+        // After options, git takes the first operand as the action.
         ("reflog", _) if rest.iter().any(is_operand) => return None,
         ("reflog", _) => (&ANY_LOG, rest),
         ("blame" | "annotate", _) => (&BLAME, rest),
         ("grep", _) => (&GREP, rest),
-        _ => (LOOKS.iter().find(|look| look.name == name)?, rest),
+        _ => (SUBCOMMANDS.iter().find(|subcommand| subcommand.name == name)?, rest),
     };
     let mut paths = Vec::new();
     let mut only_operands = false;
     let mut may_take_value = false;
     for word in rest {
         match word.known() {
-            // Behind an option that takes a value, it would be that value.
+            // After an option that takes a value, `--` would be that value.
             Some("--") => only_operands = !may_take_value,
             Some(text) if is_option(text) => {
-                if !look.has(text) {
+                if !subcommand.has(text) {
                     return None;
                 }
-                may_take_value = look.takes_value(text);
+                may_take_value = subcommand.takes_value(text);
             }
-            // `HEAD:path` is that path as it was.
+            // `HEAD:path` is an earlier version of that path.
             Some(text) => {
                 paths.push(Word::of(text.rsplit_once(':').map_or(text, |(_, path)| path)));
                 may_take_value = false;
@@ -102,7 +102,7 @@ fn is_operand(word: &Word) -> bool {
     !word.known().is_some_and(is_option)
 }
 
-impl Look {
+impl Subcommand {
     fn has(&self, text: &str) -> bool {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         match text.strip_prefix("--") {
@@ -110,9 +110,9 @@ impl Look {
                 let (name, value) = long.split_once('=').unwrap_or((long, ""));
                 let is_listed = self.long.iter().any(|names| names.contains(&name))
                     || self.with_value.iter().any(|names| names.contains(&name));
-                // Without `=`, the next word would be the format.
+                // Without `=`, the next word would be the value.
                 let is_format = matches!(name, "format" | "sort");
-                is_listed && !runs_a_check(value) && (long.contains('=') || !is_format)
+                is_listed && !runs_signature_check(value) && (long.contains('=') || !is_format)
             }
             None => {
                 let letters = &text[1..];
@@ -127,7 +127,7 @@ impl Look {
         }
     }
 
-    /// Whether the next word may be the value of an option.
+    /// Whether the next word may be the value of this option.
     fn takes_value(&self, text: &str) -> bool {
         match text.strip_prefix("--") {
             Some(long) => self.with_value.iter().any(|names| names.contains(&long)),
@@ -136,20 +136,20 @@ impl Look {
     }
 }
 
-/// Whether a format or a key to sort by runs a program that checks signatures.
-fn runs_a_check(value: &str) -> bool {
+/// Whether a format or sort key makes git run a program to verify signatures.
+fn runs_signature_check(value: &str) -> bool {
     value.contains("%G") || value.contains("signature")
 }
 
-/// A word that says what to do, and options behind it.
-fn is_command(words: &[&str], command: &str, options: &[&str]) -> bool {
+/// Whether the words are this subcommand with only these options.
+fn is_subcommand(words: &[&str], command: &str, options: &[&str]) -> bool {
     words.split_first().is_some_and(|(first, rest)| {
         *first == command && rest.iter().all(|word| options.contains(word))
     })
 }
 
 /// `git remote -v`, `git remote get-url origin`.
-fn looks_at_remotes(words: &[&str]) -> bool {
+fn remote_is_read_only(words: &[&str]) -> bool {
     match words {
         [] | ["-v" | "--verbose"] => true,
         ["get-url", name] | ["get-url", "--all" | "--push", name] => !is_option(name),
@@ -157,28 +157,28 @@ fn looks_at_remotes(words: &[&str]) -> bool {
     }
 }
 
-/// `git branch -a`, `git tag -l 'v*'`: another word is the name of a new one, unless a list is asked for.
-fn looks_at_names(command: &str, words: &[&str]) -> bool {
-    let asks_list = |word: &&str| match word.split('=').next() {
-        // Old versions of `git branch -l new` make a branch.
+/// `git branch -a`, `git tag -l 'v*'`. Without a list option, an operand would create a branch or tag.
+fn listing_is_read_only(command: &str, words: &[&str]) -> bool {
+    let is_list_option = |word: &&str| match word.split('=').next() {
+        // In old versions `git branch -l new` creates a branch.
         Some("-l") => command == "tag",
         Some("--list" | "--contains" | "--no-contains" | "--points-at") => true,
         Some("--merged" | "--no-merged") => true,
         _ => false,
     };
-    let lists = words.iter().any(asks_list);
+    let lists = words.iter().any(is_list_option);
     words.iter().all(|word| match word.split_once('=') {
-        _ if asks_list(word) => true,
+        _ if is_list_option(word) => true,
         _ if !is_option(word) => lists,
         Some(("--color" | "--column", _)) => true,
-        Some(("--format" | "--sort", value)) => !runs_a_check(value),
-        _ => LISTING.contains(word),
+        Some(("--format" | "--sort", value)) => !runs_signature_check(value),
+        _ => LIST_OPTIONS.contains(word),
     })
 }
 
-/// What to do comes first: behind a key, every word is part of a new value.
-fn looks_at_config(words: &[&str]) -> bool {
-    const HOW: &[&str] = &[
+/// The action comes first: every word after a key would be part of a new value.
+fn config_is_read_only(words: &[&str]) -> bool {
+    const MODIFIERS: &[&str] = &[
         "--local",
         "--global",
         "--system",
@@ -195,8 +195,8 @@ fn looks_at_config(words: &[&str]) -> bool {
         "--int",
         "--path",
     ];
-    let is_how = |word: &&&str| HOW.contains(*word);
-    let before = words.iter().take_while(is_how).count();
+    let is_modifier = |word: &&&str| MODIFIERS.contains(*word);
+    let before = words.iter().take_while(is_modifier).count();
     let (operands, least, most) = match words[before..].split_first() {
         Some((&("--get" | "--get-all" | "--get-regexp"), rest)) => (rest, 1, 2),
         Some((&("--list" | "-l"), rest)) => (rest, 0, 0),
@@ -204,7 +204,7 @@ fn looks_at_config(words: &[&str]) -> bool {
         Some((&"list", rest)) if before == 0 => (rest, 0, 0),
         _ => return false,
     };
-    let operands = &operands[operands.iter().take_while(is_how).count()..];
+    let operands = &operands[operands.iter().take_while(is_modifier).count()..];
     (least..=most).contains(&operands.len()) && !operands.iter().any(|word| is_option(word))
 }
 
@@ -212,12 +212,12 @@ fn looks_at_config(words: &[&str]) -> bool {
 mod tests {
     use super::*;
 
-    fn only_looks(line: &str) -> bool {
+    fn is_read_only(line: &str) -> bool {
         reads(&line.split(' ').map(Word::of).collect::<Vec<_>>()).is_some()
     }
 
     #[test]
-    fn commands_that_look_are_known_by_their_options() {
+    fn recognizes_read_only_commands_by_their_options() {
         for line in [
             "status -sb",
             "log --oneline -20 -- src",
@@ -247,7 +247,7 @@ mod tests {
             "for-each-ref --format=%(refname)",
             "worktree list --porcelain",
         ] {
-            assert!(only_looks(line), "{line}");
+            assert!(is_read_only(line), "{line}");
         }
         for line in [
             "config core.fsmonitor ./e list",
@@ -309,7 +309,7 @@ mod tests {
             "--config-env=a.b=C status",
             "ls-remote --upload-pack=x",
         ] {
-            assert!(!only_looks(line), "{line}");
+            assert!(!is_read_only(line), "{line}");
         }
     }
 }

@@ -1,15 +1,14 @@
-//! sed, if its script only picks and replaces text.
+//! sed, if its script only selects and replaces text.
 //!
-//! An allow-list: a script of which any part is not in this grammar may do more (`w`, `e`, `r`, `-i`).
-//! Versions of sed disagree on whether a delimiter in brackets ends a regular expression, so such a
-//! script is refused.
+//! This is an allow-list: a script outside this grammar may do more (`w`, `e`, `r`, `-i`). Versions of sed
+//! disagree on whether a delimiter in brackets ends a regular expression, so such a script is rejected.
 
 use crate::command::Word;
 
-/// Delimiters that mean nothing else.
+/// Delimiters without another meaning.
 const DELIMITERS: &[u8] = b"/|,:#@%!~_=";
 
-/// The files that sed reads.
+/// The files that sed reads. `None` if it may do more than read.
 pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
     let mut scripts = Vec::new();
     let mut files = Vec::new();
@@ -37,10 +36,10 @@ pub(super) fn reads(arguments: &[Word]) -> Option<Vec<Word>> {
     scripts.iter().all(|script| is_plain(script)).then_some(files)
 }
 
-/// Whether every command of a script is one of `p d q Q = s y n N h H g G x l D P`, and no `s` has the flags
+/// Whether every command of a script is one of `p d q Q = s y n N h H g G x l D P`, and no `s` has the flag
 /// `w` or `e`.
 fn is_plain(script: &str) -> bool {
-    let mut rest = Letters(script.as_bytes());
+    let mut rest = ScriptBytes(script.as_bytes());
     loop {
         rest.skip(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'}'));
         if rest.0.is_empty() {
@@ -52,9 +51,9 @@ fn is_plain(script: &str) -> bool {
     }
 }
 
-struct Letters<'a>(&'a [u8]);
+struct ScriptBytes<'a>(&'a [u8]);
 
-impl<'a> Letters<'a> {
+impl<'a> ScriptBytes<'a> {
     fn next(&mut self) -> Option<u8> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
@@ -71,11 +70,11 @@ impl<'a> Letters<'a> {
         self.skip(|byte| matches!(byte, b' ' | b'\t'));
     }
 
-    /// One command with its addresses, up to what ends it. Nothing, if it is not in the grammar.
+    /// Parses one command with its addresses. `None` if it is not in the grammar.
     fn command(&mut self) -> Option<()> {
         self.address()?;
         match self.next()? {
-            // Commands stand behind it without anything between.
+            // Commands may follow it directly.
             b'{' => return Some(()),
             b'p' | b'd' | b'=' | b'n' | b'N' | b'h' | b'H' | b'g' | b'G' | b'x' | b'D' | b'P' => {}
             b'q' | b'Q' | b'l' => {
@@ -94,7 +93,7 @@ impl<'a> Letters<'a> {
             b'y' => {
                 let delimiter = self.next().filter(|byte| DELIMITERS.contains(byte))?;
                 for _ in 0..2 {
-                    // Old versions look for brackets here too.
+                    // Old versions interpret brackets here too.
                     self.until(delimiter).filter(|letters| !letters.contains(&b'['))?;
                 }
             }
@@ -104,7 +103,7 @@ impl<'a> Letters<'a> {
         matches!(self.0.first(), None | Some(b';' | b'\n' | b'}')).then_some(())
     }
 
-    /// None, one or two addresses, and `!`.
+    /// Parses zero, one or two addresses, and `!`.
     fn address(&mut self) -> Option<()> {
         self.line_or_pattern()?;
         self.skip_blanks();
@@ -118,7 +117,7 @@ impl<'a> Letters<'a> {
         Some(())
     }
 
-    /// `5`, `1~2`, `$`, `/…/I`, or nothing.
+    /// Parses `5`, `1~2`, `$`, `/…/I`, or nothing.
     fn line_or_pattern(&mut self) -> Option<()> {
         match self.0.first() {
             Some(b'0'..=b'9') => self.skip(|byte| byte.is_ascii_digit() || byte == b'~'),
@@ -138,8 +137,7 @@ impl<'a> Letters<'a> {
         Some(())
     }
 
-    /// The letters before a delimiter that no backslash stands before. Only a backslash may stand
-    /// before a newline.
+    /// The bytes before the next unescaped delimiter. A newline must be escaped.
     fn until(&mut self, delimiter: u8) -> Option<&'a [u8]> {
         let all = self.0;
         loop {
@@ -156,10 +154,10 @@ impl<'a> Letters<'a> {
     }
 }
 
-/// Whether a pattern ends at the same place for a sed that looks for brackets as for one that does not:
-/// every bracket is closed, and no delimiter or backslash is in one.
+/// Whether a pattern ends at the same place whether or not sed interprets brackets: every bracket is
+/// closed, and none contains a delimiter or backslash.
 fn brackets_are_clear(pattern: &[u8], delimiter: u8) -> bool {
-    let mut rest = Letters(pattern);
+    let mut rest = ScriptBytes(pattern);
     while let Some(byte) = rest.next() {
         match byte {
             b'\\' => {
@@ -167,7 +165,7 @@ fn brackets_are_clear(pattern: &[u8], delimiter: u8) -> bool {
             }
             b'[' => {
                 rest.skip_one(b'^');
-                // The first one is a letter of the set.
+                // A leading `]` is a member of the set.
                 rest.skip_one(b']');
                 loop {
                     match rest.next() {
@@ -185,14 +183,14 @@ fn brackets_are_clear(pattern: &[u8], delimiter: u8) -> bool {
     true
 }
 
-impl Letters<'_> {
+impl ScriptBytes<'_> {
     fn skip_one(&mut self, byte: u8) {
         if self.0.first() == Some(&byte) {
             self.next();
         }
     }
 
-    /// The rest of `[:name:]`.
+    /// Parses the rest of `[:name:]`.
     fn class(&mut self) -> bool {
         let opens = self.next() == Some(b':');
         self.skip(|byte| byte.is_ascii_lowercase());
@@ -205,7 +203,7 @@ mod tests {
     use super::is_plain;
 
     #[test]
-    fn scripts_that_only_pick_and_replace_are_plain() {
+    fn recognizes_scripts_that_only_select_and_replace() {
         for script in [
             "1,10p",
             "$p",
@@ -249,7 +247,7 @@ mod tests {
             "y/a/b/w",
             "b x",
             "s/a/b/;e",
-            // A slash in brackets ends the pattern for some versions only.
+            // A slash in brackets ends the pattern only in some versions.
             "s/[/]/;/e;s|/s.x|y|;#.z.",
             "s/[/]/;p;/w ./p",
             "s/[^/]/;p;/w ./p",

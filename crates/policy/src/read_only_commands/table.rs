@@ -1,19 +1,19 @@
-//! The table: what each program takes, and which of its options do more than read.
+//! The table of read-only programs: their operands, and their options that do more than read.
 
-/// A program that only reads, unless it is told otherwise.
-pub(super) struct Reader {
+/// A program that only reads unless an option makes it do more.
+pub(super) struct ReadOnlyProgram {
     names: &'static [&'static str],
     pub(super) operands: Operands,
-    /// Options with which it writes or runs something. If there are any, arguments that are not known
-    /// must not be able to be one of them.
-    pub(super) never: &'static [&'static str],
-    /// Options whose value is the next word.
-    pub(super) values: &'static [&'static str],
-    /// Options that give what else the first operand would.
-    pub(super) gives_text: &'static [&'static str],
+    /// Options that make it write or run something. If there are any, no unknown argument may be one of
+    /// them.
+    pub(super) writing_options: &'static [&'static str],
+    /// Options that take the next word as their value.
+    pub(super) options_with_value: &'static [&'static str],
+    /// Options that give the pattern, which otherwise is the first operand.
+    pub(super) pattern_options: &'static [&'static str],
 }
 
-/// What the operands of a program are.
+/// The meaning of a program's operands.
 #[derive(Clone, Copy)]
 pub(super) enum Operands {
     Files,
@@ -25,24 +25,30 @@ pub(super) enum Operands {
 
 use Operands::{Files, Text, TextThenFiles};
 
-/// Programs that say their version when they are asked only for it.
+/// Programs that only print their version for `--version`.
 ///
-/// Not those of which a file in the working directory chooses the version, and so the program:
+/// Excluded are programs whose version is selected by a file in the working directory:
 /// `rust-toolchain.toml` (cargo, rustc), `packageManager` and `.yarnrc.yml` (yarn, pnpm, npm), `go.mod`
 /// (go), `.tool-versions` and the like (node, python, ruby, java, deno and others).
-pub(super) const VERSIONED: &[&str] =
+pub(super) const VERSION_ONLY: &[&str] =
     &["bash", "clang", "cmake", "curl", "docker", "gcc", "g++", "git", "jq", "make", "rg"];
 
-/// The row of a program.
-pub(super) fn find(name: &str) -> Option<&'static Reader> {
+/// Finds a program by name.
+pub(super) fn find(name: &str) -> Option<&'static ReadOnlyProgram> {
     TABLE.iter().find(|reader| reader.names.contains(&name))
 }
 
-const fn row(names: &'static [&'static str], operands: Operands) -> Reader {
-    Reader { names, operands, never: &[], values: &[], gives_text: &[] }
+const fn row(names: &'static [&'static str], operands: Operands) -> ReadOnlyProgram {
+    ReadOnlyProgram {
+        names,
+        operands,
+        writing_options: &[],
+        options_with_value: &[],
+        pattern_options: &[],
+    }
 }
 
-const TABLE: &[Reader] = &[
+const TABLE: &[ReadOnlyProgram] = &[
     row(&["echo", "true", "false", ":", "pwd", "sleep", "seq", "basename", "dirname"], Text),
     row(&["exit", "return", "break", "continue", "shift"], Text),
     row(&["which", "type", "whoami", "id", "groups", "uname", "arch", "nproc", "uptime"], Text),
@@ -53,18 +59,30 @@ const TABLE: &[Reader] = &[
         &["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha512sum", "b2sum", "cksum", "sum"],
         Files,
     ),
-    Reader { values: &["-n", "-c", "--lines", "--bytes"], ..row(&["head", "tail"], Files) },
-    Reader { values: &["-I", "-w", "--ignore"], ..row(&["ls", "dir", "vdir"], Files) },
+    ReadOnlyProgram {
+        options_with_value: &["-n", "-c", "--lines", "--bytes"],
+        ..row(&["head", "tail"], Files)
+    },
+    ReadOnlyProgram {
+        options_with_value: &["-I", "-w", "--ignore"],
+        ..row(&["ls", "dir", "vdir"], Files)
+    },
     row(&["du", "wc"], Files),
-    Reader { values: &["-c", "-f", "--format", "--printf"], ..row(&["stat"], Files) },
-    Reader { values: &["-d", "-f", "-c", "-b"], ..row(&["cut"], Files) },
-    Reader { values: &["-j", "-t", "-1", "-2", "-o", "-e", "-v", "-a"], ..row(&["join"], Files) },
-    Reader { values: &["-s", "-t", "-c", "-o"], ..row(&["column"], Files) },
-    // They set a variable, or run a command.
-    Reader { never: &["-p"], ..row(&["wait"], Text) },
-    Reader { never: &["-x"], ..row(&["jobs"], Text) },
-    Reader {
-        never: &[
+    ReadOnlyProgram {
+        options_with_value: &["-c", "-f", "--format", "--printf"],
+        ..row(&["stat"], Files)
+    },
+    ReadOnlyProgram { options_with_value: &["-d", "-f", "-c", "-b"], ..row(&["cut"], Files) },
+    ReadOnlyProgram {
+        options_with_value: &["-j", "-t", "-1", "-2", "-o", "-e", "-v", "-a"],
+        ..row(&["join"], Files)
+    },
+    ReadOnlyProgram { options_with_value: &["-s", "-t", "-c", "-o"], ..row(&["column"], Files) },
+    // These options set a variable or run a command.
+    ReadOnlyProgram { writing_options: &["-p"], ..row(&["wait"], Text) },
+    ReadOnlyProgram { writing_options: &["-x"], ..row(&["jobs"], Text) },
+    ReadOnlyProgram {
+        writing_options: &[
             "-C",
             "--compile",
             "-z",
@@ -76,17 +94,17 @@ const TABLE: &[Reader] = &[
             "-p",
             "--preserve-date",
         ],
-        values: &["-F"],
+        options_with_value: &["-F"],
         ..row(&["file"], Files)
     },
-    Reader { values: &["-f", "-s", "-w"], ..row(&["uniq"], Files) },
-    Reader {
-        never: &["-l", "--paginate"],
-        values: &["-U", "--unified", "-x", "--exclude", "-I", "-L", "--label"],
+    ReadOnlyProgram { options_with_value: &["-f", "-s", "-w"], ..row(&["uniq"], Files) },
+    ReadOnlyProgram {
+        writing_options: &["-l", "--paginate"],
+        options_with_value: &["-U", "--unified", "-x", "--exclude", "-I", "-L", "--label"],
         ..row(&["diff"], Files)
     },
-    Reader {
-        never: &[
+    ReadOnlyProgram {
+        writing_options: &[
             "-o",
             "--output",
             "--compress-program",
@@ -94,16 +112,16 @@ const TABLE: &[Reader] = &[
             "--temporary-directory",
             "--files0-from",
         ],
-        values: &["-k", "--key", "-t", "--field-separator", "-S"],
+        options_with_value: &["-k", "--key", "-t", "--field-separator", "-S"],
         ..row(&["sort"], Files)
     },
-    Reader {
-        never: &["-o", "-R"],
-        values: &["-L", "-I", "-P", "--filelimit"],
+    ReadOnlyProgram {
+        writing_options: &["-o", "-R"],
+        options_with_value: &["-L", "-I", "-P", "--filelimit"],
         ..row(&["tree"], Files)
     },
-    Reader {
-        values: &[
+    ReadOnlyProgram {
+        options_with_value: &[
             "-A",
             "-B",
             "-C",
@@ -122,12 +140,12 @@ const TABLE: &[Reader] = &[
             "--before-context",
             "--context",
         ],
-        gives_text: &["-e", "-f", "--regexp", "--file"],
+        pattern_options: &["-e", "-f", "--regexp", "--file"],
         ..row(&["grep", "egrep", "fgrep"], TextThenFiles)
     },
-    Reader {
-        never: &["--pre", "--pre-glob", "--hostname-bin", "-z", "--search-zip"],
-        values: &[
+    ReadOnlyProgram {
+        writing_options: &["--pre", "--pre-glob", "--hostname-bin", "-z", "--search-zip"],
+        options_with_value: &[
             "-A",
             "-B",
             "-C",
@@ -156,12 +174,12 @@ const TABLE: &[Reader] = &[
             "--replace",
             "--max-columns",
         ],
-        gives_text: &["-e", "-f", "--regexp", "--file", "--files", "--type-list"],
+        pattern_options: &["-e", "-f", "--regexp", "--file", "--files", "--type-list"],
         ..row(&["rg"], TextThenFiles)
     },
-    Reader {
-        never: &["-x", "-X", "--exec", "--exec-batch", "-l", "--list-details"],
-        values: &[
+    ReadOnlyProgram {
+        writing_options: &["-x", "-X", "--exec", "--exec-batch", "-l", "--list-details"],
+        options_with_value: &[
             "-e",
             "-t",
             "-d",
@@ -175,8 +193,8 @@ const TABLE: &[Reader] = &[
         ],
         ..row(&["fd", "fdfind"], TextThenFiles)
     },
-    Reader {
-        values: &[
+    ReadOnlyProgram {
+        options_with_value: &[
             "--arg",
             "--argjson",
             "--indent",
@@ -185,7 +203,7 @@ const TABLE: &[Reader] = &[
             "--slurpfile",
             "--rawfile",
         ],
-        gives_text: &["-f", "--from-file"],
+        pattern_options: &["-f", "--from-file"],
         ..row(&["jq"], TextThenFiles)
     },
 ];
@@ -195,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_stands_in_the_table_once() {
+    fn program_names_are_unique() {
         let mut names: Vec<&str> = TABLE.iter().flat_map(|reader| reader.names).copied().collect();
         let all = names.len();
         names.sort_unstable();
@@ -204,9 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn options_are_written_as_they_are_given() {
+    fn options_begin_with_a_dash() {
         for reader in TABLE {
-            let options = reader.never.iter().chain(reader.values).chain(reader.gives_text);
+            let options = reader
+                .writing_options
+                .iter()
+                .chain(reader.options_with_value)
+                .chain(reader.pattern_options);
             assert!(options.clone().all(|option| option.starts_with('-')), "{:?}", reader.names);
         }
     }

@@ -1,10 +1,10 @@
-//! Patterns of commands: their name and their arguments, one by one.
+//! Command patterns: a name and arguments, compared word by word.
 
 use crate::command::{Command, Word};
-use crate::name_pattern::name_fits;
+use crate::name_pattern::name_matches;
 
-/// `git push **`: words divided by blanks, in quotes if a blank is in them. `*` in a word stands for any
-/// letters of it, `**` as a word for any number of words.
+/// A command pattern such as `git push **`: words separated by whitespace, quoted if they contain some.
+/// `*` in a word matches any characters; the word `**` matches any number of words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArgvPattern {
     words: Vec<String>,
@@ -36,13 +36,13 @@ impl ArgvPattern {
         Ok(ArgvPattern { words: words.into_iter().map(|(word, _)| word).collect() })
     }
 
-    /// Whether it is this command and no other: every word is known and fits, and a program is named as
-    /// the pattern names it.
-    pub(super) fn is(&self, command: &Command) -> bool {
+    /// Whether the pattern matches the whole command: every word is known and matches, and the program is
+    /// named exactly as in the pattern.
+    pub(super) fn matches_exactly(&self, command: &Command) -> bool {
         let words: Option<Vec<&str>> = command.words.iter().map(Word::known).collect();
         match words {
-            Some(words) => words_fit(&self.words, &words, false),
-            // Where anything may stand, it need not be known.
+            Some(words) => words_match(&self.words, &words, false),
+            // Words matched by a final `**` may be unknown.
             None => {
                 self.words.last().is_some_and(|last| last == "**") && {
                     let fixed = &self.words[..self.words.len() - 1];
@@ -50,29 +50,29 @@ impl ArgvPattern {
                         command.words.iter().take(fixed.len()).map(Word::known).collect();
                     !fixed.iter().any(|word| word == "**")
                         && first.is_some_and(|first| {
-                            first.len() == fixed.len() && words_fit(fixed, &first, false)
+                            first.len() == fixed.len() && words_match(fixed, &first, false)
                         })
                 }
             }
         }
     }
 
-    /// Whether a command begins like this, by whatever path its program is called and whatever options
-    /// stand before what it is to do.
-    pub(super) fn begins(&self, command: &Command) -> bool {
+    /// Whether the pattern matches the beginning of a command. Ignores the program's directory and global
+    /// options before the subcommand.
+    pub(super) fn matches_prefix(&self, command: &Command) -> bool {
         let Some(program) = command.program() else { return false };
         let mut words: Vec<&str> = command.shown();
-        let by_path = words_fit(&self.words, &words, true);
+        let by_path = words_match(&self.words, &words, true);
         if let Some(first) = words.first_mut() {
             *first = program;
         }
         by_path
-            || words_fit(&self.words, &words, true)
-            || words_fit(&self.words, &without_global_options(&words), true)
+            || words_match(&self.words, &words, true)
+            || words_match(&self.words, &without_global_options(&words), true)
     }
 }
 
-/// `git -C x --no-pager push` is `git push`.
+/// Turns `git -C x --no-pager push` into `git push`.
 fn without_global_options<'a>(words: &[&'a str]) -> Vec<&'a str> {
     let Some((name, rest)) = words.split_first() else { return Vec::new() };
     let takes_value: &[&str] = match *name {
@@ -98,8 +98,8 @@ fn without_global_options<'a>(words: &[&'a str]) -> Vec<&'a str> {
     kept
 }
 
-/// Whether words fit; with `open_end`, more may stand behind them. Only the last `**` is ever tried again.
-fn words_fit(pattern: &[String], words: &[&str], open_end: bool) -> bool {
+/// Whether the words match; with `open_end`, more words may follow. Backtracks only to the last `**`.
+fn words_match(pattern: &[String], words: &[&str], open_end: bool) -> bool {
     let (mut p, mut n, mut star) = (0, 0, None);
     loop {
         match pattern.get(p) {
@@ -108,7 +108,7 @@ fn words_fit(pattern: &[String], words: &[&str], open_end: bool) -> bool {
                 star = Some((p, n));
                 p += 1;
             }
-            Some(one) if words.get(n).is_some_and(|word| name_fits(one, word)) => {
+            Some(one) if words.get(n).is_some_and(|word| name_matches(one, word)) => {
                 p += 1;
                 n += 1;
             }
@@ -123,21 +123,21 @@ fn words_fit(pattern: &[String], words: &[&str], open_end: bool) -> bool {
     }
 }
 
-/// Words, and whether they were quoted; nothing, if a quote is open.
+/// Splits a text into words, each with whether it was quoted. `None` if a quote is not closed.
 fn split(text: &str) -> Option<Vec<(String, bool)>> {
     let mut words = Vec::new();
     let mut word: Option<(String, bool)> = None;
     let mut quote = None;
-    for letter in text.chars() {
-        match (quote, letter) {
-            (Some(open), letter) if letter == open => quote = None,
-            (Some(_), letter) => word.get_or_insert_default().0.push(letter),
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), c) => word.get_or_insert_default().0.push(c),
             (None, '\'' | '"') => {
-                quote = Some(letter);
+                quote = Some(c);
                 word.get_or_insert_default().1 = true;
             }
-            (None, letter) if letter.is_whitespace() => words.extend(word.take()),
-            (None, letter) => word.get_or_insert_default().0.push(letter),
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (None, c) => word.get_or_insert_default().0.push(c),
         }
     }
     words.extend(word);
@@ -147,14 +147,14 @@ fn split(text: &str) -> Option<Vec<(String, bool)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::{Surroundings, understand};
+    use crate::command::{ShellContext, analyze_command};
 
     fn command(text: &str) -> Command {
-        understand(text, &Surroundings::default()).commands.remove(0)
+        analyze_command(text, &ShellContext::default()).commands.remove(0)
     }
 
     #[test]
-    fn to_allow_a_command_every_word_of_it_must_fit() {
+    fn allowing_a_command_requires_every_word_to_match() {
         for (pattern, text, expected) in [
             ("npm test", "npm test", true),
             ("npm test", "npm 'te'st", true),
@@ -174,12 +174,12 @@ mod tests {
             ("./gradlew test", "./gradlew test", true),
         ] {
             let parsed = ArgvPattern::parse(pattern).unwrap();
-            assert_eq!(parsed.is(&command(text)), expected, "{pattern} | {text}");
+            assert_eq!(parsed.matches_exactly(&command(text)), expected, "{pattern} | {text}");
         }
     }
 
     #[test]
-    fn to_forbid_a_command_its_beginning_is_enough() {
+    fn denying_a_command_requires_only_its_beginning_to_match() {
         for (pattern, text, expected) in [
             ("rm", "rm -rf x", true),
             ("rm", "/bin/rm x", true),
@@ -193,12 +193,12 @@ mod tests {
             ("cargo publish", "cargo +nightly publish", true),
         ] {
             let parsed = ArgvPattern::parse(pattern).unwrap();
-            assert_eq!(parsed.begins(&command(text)), expected, "{pattern} | {text}");
+            assert_eq!(parsed.matches_prefix(&command(text)), expected, "{pattern} | {text}");
         }
     }
 
     #[test]
-    fn a_pattern_that_can_match_nothing_is_none() {
+    fn rejects_patterns_that_can_match_nothing() {
         for pattern in
             ["", "  ", "A=1 ls", "ls | cat", "ls > x", "ls; rm", "a && b", "echo $(ls)", "echo 'a"]
         {

@@ -1,5 +1,5 @@
-//! The file in which rules are written. What is not understood in it, or can match nothing, is an error
-//! with its line: to go on with fewer rules than were written would be worse.
+//! Parses `rules.toml`. An invalid rule, or one that can match nothing, is an error with its line: ignoring
+//! a rule would be worse.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use super::argv::ArgvPattern;
 use super::host::{HostPattern, hosts_in};
 use super::path::PathPattern;
 use super::{Kind, Rule, Rules};
-use crate::command::{Surroundings, lexical, understand};
+use crate::command::{ShellContext, analyze_command, normalize_lexically};
 use crate::decide::Decision;
 
-/// More rules than anybody keeps in mind. Each is compared with every command.
+/// More rules than a person can oversee. Each is compared with every command.
 const MAX_RULES: usize = 1_000;
 
-/// What is wrong with a file of rules.
+/// An error in a rules file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuleError(String);
 
@@ -31,14 +31,14 @@ impl std::error::Error for RuleError {}
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct RuleFile {
     #[serde(default)]
-    rule: Vec<Spanned<Written>>,
+    rule: Vec<Spanned<RuleEntry>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RuleEntry {
     decision: DecisionWord,
     kind: KindWord,
     name: Option<String>,
@@ -75,23 +75,24 @@ enum KindWord {
 }
 
 impl Rules {
-    /// Reads the user's rules.
+    /// Parses the user's rules. Fails at invalid TOML and at rules that can match nothing.
     pub fn parse(text: &str) -> Result<Rules, RuleError> {
-        let file: File = toml::from_str(text)
+        let file: RuleFile = toml::from_str(text)
             .map_err(|error| RuleError(error.to_string().trim_end().to_owned()))?;
         if file.rule.len() > MAX_RULES {
             return Err(RuleError(format!("more than {MAX_RULES} rules; put patterns together")));
         }
-        let rule = |written: Spanned<Written>| {
-            let line = text[..written.span().start].matches('\n').count() + 1;
+        let rule = |entry: Spanned<RuleEntry>| {
+            let line = text[..entry.span().start].matches('\n').count() + 1;
             let at = |problem: String| RuleError(format!("line {line}: {problem}"));
-            rule(written.into_inner(), line).map_err(at)
+            build_rule(entry.into_inner(), line).map_err(at)
         };
         Ok(Rules { rules: file.rule.into_iter().map(rule).collect::<Result<_, _>>()? })
     }
 
-    /// Reads a project's rules, which may ask and deny, and allow nothing.
-    pub fn parse_narrowing(text: &str) -> Result<Rules, RuleError> {
+    /// Parses a project's rules, which may only ask and deny. Fails like [`Rules::parse`], and at a rule that
+    /// allows.
+    pub fn parse_restricting(text: &str) -> Result<Rules, RuleError> {
         let rules = Rules::parse(text)?;
         match rules.rules.iter().find(|rule| rule.decision == Decision::Allow) {
             None => Ok(rules),
@@ -104,8 +105,8 @@ impl Rules {
     }
 }
 
-fn rule(written: Written, line: usize) -> Result<Rule, String> {
-    let (kind, patterns, others) = match written.kind {
+fn build_rule(entry: RuleEntry, line: usize) -> Result<Rule, String> {
+    let (kind, patterns, others) = match entry.kind {
         KindWord::Read => (Kind::Read, "paths", ["commands", "hosts"]),
         KindWord::Edit => (Kind::Edit, "paths", ["commands", "hosts"]),
         KindWord::ExternalDirectory => (Kind::External, "paths", ["commands", "hosts"]),
@@ -113,9 +114,9 @@ fn rule(written: Written, line: usize) -> Result<Rule, String> {
         KindWord::Network => (Kind::Network, "hosts", ["paths", "commands"]),
     };
     let given = |name: &str| match name {
-        "paths" => !written.paths.is_empty(),
-        "commands" => !written.commands.is_empty(),
-        _ => !written.hosts.is_empty(),
+        "paths" => !entry.paths.is_empty(),
+        "commands" => !entry.commands.is_empty(),
+        _ => !entry.hosts.is_empty(),
     };
     if let Some(other) = others.into_iter().find(|name| given(name)) {
         return Err(format!(
@@ -129,7 +130,7 @@ fn rule(written: Written, line: usize) -> Result<Rule, String> {
         ));
     }
     let all = |texts: &[String]| texts.to_vec();
-    let paths = all(&written.paths)
+    let paths = all(&entry.paths)
         .iter()
         .map(|text| PathPattern::parse(text))
         .collect::<Result<Vec<_>, _>>()?;
@@ -138,34 +139,30 @@ fn rule(written: Written, line: usize) -> Result<Rule, String> {
     {
         return Err(format!(
             "{:?} can match nothing: what is outside the workspace begins with `/` or `~/`",
-            written.paths[at]
+            entry.paths[at]
         ));
     }
-    let name = written.name.unwrap_or_else(|| format!("line-{line}"));
+    let name = entry.name.unwrap_or_else(|| format!("line-{line}"));
     let rule = Rule {
         name: format!("rule:{name}"),
         kind,
-        decision: match written.decision {
+        decision: match entry.decision {
             DecisionWord::Allow => Decision::Allow,
             DecisionWord::Ask => Decision::Ask,
             DecisionWord::Deny => Decision::Deny,
         },
-        why: written.why,
+        why: entry.why,
         paths,
-        commands: written
+        commands: entry
             .commands
             .iter()
             .map(|text| ArgvPattern::parse(text))
             .collect::<Result<_, _>>()?,
-        hosts: written
-            .hosts
-            .iter()
-            .map(|text| HostPattern::parse(text))
-            .collect::<Result<_, _>>()?,
+        hosts: entry.hosts.iter().map(|text| HostPattern::parse(text)).collect::<Result<_, _>>()?,
     };
-    for (examples, expected) in [(&written.r#match, true), (&written.not_match, false)] {
+    for (examples, expected) in [(&entry.r#match, true), (&entry.not_match, false)] {
         for example in examples {
-            if fits_example(&rule, example) != expected {
+            if matches_example(&rule, example) != expected {
                 let does = if expected { "does not match" } else { "matches" };
                 let key = if expected { "match" } else { "not_match" };
                 return Err(format!(
@@ -177,31 +174,33 @@ fn rule(written: Written, line: usize) -> Result<Rule, String> {
     Ok(rule)
 }
 
-/// Whether a rule is about an example: a command, a path as in the workspace, a host.
-fn fits_example(rule: &Rule, example: &str) -> bool {
-    let around = Surroundings {
+/// Whether a rule matches an example: a command, a path relative to the workspace, or a host.
+fn matches_example(rule: &Rule, example: &str) -> bool {
+    let context = ShellContext {
         directory: "/workspace".into(),
         home: Some("/home/user".into()),
         roots: vec!["/workspace".into()],
     };
     match rule.kind {
-        Kind::Command => {
-            understand(example, &around).commands.iter().any(|command| rule.fits_command(command))
-        }
+        Kind::Command => analyze_command(example, &context)
+            .commands
+            .iter()
+            .any(|command| rule.matches_command(command)),
         Kind::Network => {
-            let hosts = match example.contains("://") {
-                true => hosts_in([example].into_iter()),
-                false => vec![example.to_ascii_lowercase()],
+            let hosts = if example.contains("://") {
+                hosts_in([example].into_iter())
+            } else {
+                vec![example.to_ascii_lowercase()]
             };
-            hosts.iter().any(|host| rule.hosts.iter().any(|pattern| pattern.fits(host)))
+            hosts.iter().any(|host| rule.hosts.iter().any(|pattern| pattern.matches(host)))
         }
         Kind::Read | Kind::Edit | Kind::External => {
             let path = match example.strip_prefix("~/") {
                 Some(rest) => Path::new("/home/user").join(rest),
                 None => Path::new("/workspace").join(example),
             };
-            let path: PathBuf = lexical(&path);
-            rule.fits_path(&path, &around)
+            let path: PathBuf = normalize_lexically(&path);
+            rule.matches_path(&path, &context)
         }
     }
 }
@@ -211,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_rules_is_read() {
+    fn parses_a_rules_file() {
         let rules = Rules::parse(
             r#"
             # What I keep to myself.
@@ -249,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_name_the_line() {
         let command = "[[rule]]\ndecision = \"allow\"\nkind = \"command\"\n";
         let read = "\n[[rule]]\ndecision = \"deny\"\nkind = \"read\"\n";
         for (text, expected) in [
@@ -282,9 +281,9 @@ mod tests {
     }
 
     #[test]
-    fn a_project_may_only_narrow() {
+    fn project_rules_may_not_allow() {
         let allow = "[[rule]]\ndecision = \"allow\"\nkind = \"command\"\ncommands = [\"ls\"]";
-        assert!(Rules::parse_narrowing(allow).unwrap_err().to_string().contains("only narrow"));
-        assert!(Rules::parse_narrowing(&allow.replace("allow", "deny")).is_ok());
+        assert!(Rules::parse_restricting(allow).unwrap_err().to_string().contains("only narrow"));
+        assert!(Rules::parse_restricting(&allow.replace("allow", "deny")).is_ok());
     }
 }

@@ -1,16 +1,14 @@
-//! Patterns of hosts, and the hosts that words name.
+//! Host patterns, and the hosts in the URLs of a text.
 
-use crate::name_pattern::name_fits;
+use crate::name_pattern::name_matches;
 
-/// `example.com`, or `*.example.com` for all beneath it.
+/// `example.com`, or `*.example.com` for all its subdomains.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HostPattern(String);
 
 impl HostPattern {
     pub(super) fn parse(text: &str) -> Result<HostPattern, String> {
-        let is_plain = |letter: char| {
-            letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-' | '*' | '_')
-        };
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '*' | '_');
         if text.is_empty() || !text.chars().all(is_plain) {
             return Err(format!(
                 "{text:?} can match nothing: a host is a name such as `example.com` or `*.example.com`, \
@@ -20,12 +18,12 @@ impl HostPattern {
         Ok(HostPattern(text.to_ascii_lowercase()))
     }
 
-    pub(super) fn fits(&self, host: &str) -> bool {
-        name_fits(&self.0, host)
+    pub(super) fn matches(&self, host: &str) -> bool {
+        name_matches(&self.0, host)
     }
 }
 
-/// The hosts of the addresses in some words.
+/// The hosts of the URLs in some words.
 pub(crate) fn hosts_in<'a>(words: impl Iterator<Item = &'a str>) -> Vec<String> {
     let host = |word: &str| {
         let (_, rest) = word.split_once("://")?;
@@ -41,10 +39,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_found_in_addresses() {
+    fn finds_hosts_in_urls() {
         let found = hosts_in(["https://Me@Example.com:80/x", "x", "ssh://a.b.", "://"].into_iter());
         assert_eq!(found, ["example.com", "a.b"]);
-        assert!(HostPattern::parse("*.b").unwrap().fits("a.b"));
+        assert!(HostPattern::parse("*.b").unwrap().matches("a.b"));
         assert!(HostPattern::parse("https://x").is_err());
     }
 }

@@ -1,38 +1,38 @@
-//! Patterns of paths.
+//! Path patterns.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::command::Surroundings;
-use crate::name_pattern::name_fits;
-use crate::protected_names::folded;
+use crate::command::ShellContext;
+use crate::name_pattern::name_matches;
+use crate::protected_names::normalized_name;
 
-/// `src/**/*.rs`, `**/.env`, `~/notes`, `/etc`: names divided by `/`. In a name, `*` stands for any
-/// letters and `?` for one; `**` as a name stands for any number of names. It fits what it names and all
-/// that is beneath. Without `/` or `~/` at its beginning it is in each directory of the workspace.
+/// A path pattern such as `src/**/*.rs`, `**/.env`, `~/notes` or `/etc`. In a component, `*` matches any
+/// characters and `?` matches one; the component `**` matches any number of components. A pattern matches
+/// the named path and everything beneath it. Without a leading `/` or `~/` it is relative to each root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PathPattern {
-    from: From,
+    base: Base,
     names: Vec<String>,
-    /// The same as some file system may take them.
-    folded: Vec<String>,
+    /// The normalized names, for restrictions.
+    normalized: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum From {
+enum Base {
     Roots,
     Home,
-    Top,
+    FilesystemRoot,
 }
 
 impl PathPattern {
     pub(super) fn parse(text: &str) -> Result<PathPattern, String> {
         let (from, rest) = match text {
-            "/" => return Ok(PathPattern::new(From::Top, Vec::new())),
-            "~" => return Ok(PathPattern::new(From::Home, Vec::new())),
-            _ if text.starts_with("~/") => (From::Home, &text[2..]),
-            _ if text.starts_with('/') => (From::Top, &text[1..]),
-            _ => (From::Roots, text.strip_prefix("./").unwrap_or(text)),
+            "/" => return Ok(PathPattern::new(Base::FilesystemRoot, Vec::new())),
+            "~" => return Ok(PathPattern::new(Base::Home, Vec::new())),
+            _ if text.starts_with("~/") => (Base::Home, &text[2..]),
+            _ if text.starts_with('/') => (Base::FilesystemRoot, &text[1..]),
+            _ => (Base::Roots, text.strip_prefix("./").unwrap_or(text)),
         };
         let names: Vec<String> =
             rest.strip_suffix('/').unwrap_or(rest).split('/').map(str::to_owned).collect();
@@ -51,58 +51,59 @@ impl PathPattern {
         }
     }
 
-    fn new(from: From, names: Vec<String>) -> PathPattern {
-        let folded = names.iter().map(|name| folded(name)).collect();
-        PathPattern { from, names, folded }
+    fn new(from: Base, names: Vec<String>) -> PathPattern {
+        let normalized = names.iter().map(|name| normalized_name(name)).collect();
+        PathPattern { base: from, names, normalized }
     }
 
-    /// Whether it can be about what lies outside the workspace.
+    /// Whether it can match paths outside the workspace.
     pub(super) fn is_absolute(&self) -> bool {
-        self.from != From::Roots
+        self.base != Base::Roots
     }
 
-    /// The path that it names, if it is one, and from where it begins is known.
+    /// The path, if the pattern has no wildcards and its base is known.
     pub(crate) fn only_path(&self, home: Option<&Path>) -> Option<PathBuf> {
-        let begins = match self.from {
-            From::Roots => return None,
-            From::Home => home?.to_owned(),
-            From::Top => PathBuf::from("/"),
+        let base = match self.base {
+            Base::Roots => return None,
+            Base::Home => home?.to_owned(),
+            Base::FilesystemRoot => PathBuf::from("/"),
         };
-        let stands_for_many = |name: &String| name.contains(['*', '?']);
-        let one = !self.names.is_empty() && !self.names.iter().any(stands_for_many);
-        one.then(|| self.names.iter().fold(begins, |path, name| path.join(name)))
+        let has_wildcard = |name: &String| name.contains(['*', '?']);
+        let one = !self.names.is_empty() && !self.names.iter().any(has_wildcard);
+        one.then(|| self.names.iter().fold(base, |path, name| path.join(name)))
     }
 
-    pub(super) fn fits(&self, path: &Path, around: &Surroundings, folds: bool) -> bool {
-        let fits = |base: &Path| {
+    pub(super) fn matches(&self, path: &Path, context: &ShellContext, normalizes: bool) -> bool {
+        let matches = |base: &Path| {
             let Ok(rest) = path.strip_prefix(base) else { return false };
-            let fold = |name: &str| if folds { folded(name) } else { name.to_owned() };
+            let normalize =
+                |name: &str| if normalizes { normalized_name(name) } else { name.to_owned() };
             let names: Vec<String> =
-                rest.iter().map(|name| fold(&name.to_string_lossy())).collect();
-            names_fit(if folds { &self.folded } else { &self.names }, &names)
+                rest.iter().map(|name| normalize(&name.to_string_lossy())).collect();
+            names_match(if normalizes { &self.normalized } else { &self.names }, &names)
         };
-        match self.from {
-            From::Roots => around.roots.iter().any(|root| fits(root)),
-            From::Home => around.home.iter().any(|home| fits(home)),
-            From::Top => fits(Path::new("/")),
+        match self.base {
+            Base::Roots => context.roots.iter().any(|root| matches(root)),
+            Base::Home => context.home.iter().any(|home| matches(home)),
+            Base::FilesystemRoot => matches(Path::new("/")),
         }
     }
 }
 
 impl fmt::Display for PathPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let begins = match self.from {
-            From::Roots => "",
-            From::Home => "~/",
-            From::Top => "/",
+        let base = match self.base {
+            Base::Roots => "",
+            Base::Home => "~/",
+            Base::FilesystemRoot => "/",
         };
-        write!(f, "{begins}{}", self.names.join("/"))
+        write!(f, "{base}{}", self.names.join("/"))
     }
 }
 
-/// Whether the names begin as the pattern says. Only the last `**` is ever tried again, so that the time
-/// is the product of the two lengths at most.
-fn names_fit(pattern: &[String], names: &[String]) -> bool {
+/// Whether the pattern matches a prefix of the names. Backtracks only to the last `**`, so the time is at
+/// most proportional to the product of both lengths.
+fn names_match(pattern: &[String], names: &[String]) -> bool {
     let (mut p, mut n, mut star) = (0, 0, None);
     loop {
         match pattern.get(p) {
@@ -111,7 +112,7 @@ fn names_fit(pattern: &[String], names: &[String]) -> bool {
                 star = Some((p, n));
                 p += 1;
             }
-            Some(one) if names.get(n).is_some_and(|name| name_fits(one, name)) => {
+            Some(one) if names.get(n).is_some_and(|name| name_matches(one, name)) => {
                 p += 1;
                 n += 1;
             }
@@ -131,8 +132,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_fit_what_they_name_and_what_is_beneath() {
-        let around = Surroundings {
+    fn patterns_match_the_named_path_and_everything_beneath() {
+        let context = ShellContext {
             directory: "/w/ws".into(),
             home: Some("/home/me".into()),
             roots: vec!["/w/ws".into(), "/w/other".into()],
@@ -163,18 +164,22 @@ mod tests {
             ("a/**/b/**/c", "/w/ws/a/x/c", false),
         ] {
             let parsed = PathPattern::parse(pattern).unwrap();
-            assert_eq!(parsed.fits(Path::new(path), &around, false), expected, "{pattern} {path}");
+            assert_eq!(
+                parsed.matches(Path::new(path), &context, false),
+                expected,
+                "{pattern} {path}"
+            );
         }
         let env = PathPattern::parse("**/.env").unwrap();
         assert!(
-            env.fits(Path::new("/w/ws/.ENV"), &around, true),
+            env.matches(Path::new("/w/ws/.ENV"), &context, true),
             "by every spelling, if forbidden"
         );
-        assert!(!env.fits(Path::new("/w/ws/.ENV"), &around, false));
+        assert!(!env.matches(Path::new("/w/ws/.ENV"), &context, false));
     }
 
     #[test]
-    fn a_pattern_may_be_the_name_of_one_path() {
+    fn a_pattern_without_wildcards_is_one_path() {
         let home = Path::new("/home/me");
         for (pattern, expected) in [
             ("~/.ssh", Some("/home/me/.ssh")),
@@ -191,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_can_match_nothing_is_none() {
+    fn rejects_patterns_that_can_match_nothing() {
         for pattern in ["", "a//b", "//x", "../x", "a/./b", "a/**b", "a/~"] {
             let error = PathPattern::parse(pattern).unwrap_err();
             assert!(error.contains("can match nothing"), "{error}");

@@ -1,16 +1,16 @@
-//! Git as the judge of our parser, and the judgement of whole files.
+//! Compares our parser with git, and reviews whole files.
 
 use std::path::Path;
 use std::process::Command;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use toolcrib_policy::git_config::{Variable, judge, parse};
+use toolcrib_policy::git_config::{Variable, parse, review};
 
 /// A key with its value.
 type Pair = (Vec<u8>, Option<Vec<u8>>);
 
-/// What git reads in a file; nothing, if it cannot.
+/// The variables that git parses from a file; `None` if it fails.
 fn read_by_git(directory: &Path, text: &[u8]) -> Option<Vec<Pair>> {
     let file = directory.join("config");
     std::fs::write(&file, text).unwrap();
@@ -22,7 +22,7 @@ fn read_by_git(directory: &Path, text: &[u8]) -> Option<Vec<Pair>> {
         return None;
     }
     let pair = |entry: &[u8]| match entry.iter().position(|byte| *byte == b'\n') {
-        // A key cannot have a line feed, but behind the escape of a subsection.
+        // A key has a line feed only after an escape in a subsection.
         Some(at) => (entry[..at].to_vec(), Some(entry[at + 1..].to_vec())),
         None => (entry.to_vec(), None),
     };
@@ -45,7 +45,7 @@ fn pair(variable: &Variable) -> Pair {
     (key, variable.value.clone())
 }
 
-/// Whether both read the same, and whether that is anything at all.
+/// Asserts that both parse the same variables. Returns whether there are any.
 fn compare(directory: &Path, text: &[u8]) -> bool {
     let shown = text.escape_ascii();
     let theirs = read_by_git(directory, text);
@@ -56,7 +56,7 @@ fn compare(directory: &Path, text: &[u8]) -> bool {
             let mut ours: Vec<Pair> = ours.iter().map(pair).collect();
             let mut theirs = theirs.clone();
             if text.contains(&0) {
-                // A name that ends inside a subsection keeps its case in git's listing.
+                // In git's listing a name that ends inside a subsection keeps its case.
                 for (key, _) in ours.iter_mut().chain(&mut theirs) {
                     *key = String::from_utf8_lossy(key).to_ascii_lowercase().into_bytes();
                 }
@@ -69,7 +69,7 @@ fn compare(directory: &Path, text: &[u8]) -> bool {
 }
 
 #[test]
-fn hand_made_configurations_are_read_as_git_reads_them() {
+fn parses_hand_made_configurations_like_git() {
     let place = tempfile::tempdir().unwrap();
     let long = [b"[a]b=".to_vec(), vec![b'x'; 100_000], b"\n[".to_vec(), vec![b's'; 70_000]];
     let long = [long.concat(), b" \"t\"]\nc".to_vec()].concat();
@@ -148,7 +148,7 @@ fn hand_made_configurations_are_read_as_git_reads_them() {
 }
 
 #[test]
-fn random_configurations_are_read_as_git_reads_them() {
+fn parses_random_configurations_like_git() {
     let pieces: Vec<&'static [u8]> = vec![
         b"[a]",
         b"[Bc.D]",
@@ -195,12 +195,12 @@ fn random_configurations_are_read_as_git_reads_them() {
         b"url",
     ];
     let text = prop::collection::vec(prop::sample::select(pieces), 0..14);
-    // Most of what is only random is refused at its first letter.
+    // Git rejects most purely random text at its first character.
     let text = (any::<bool>(), text).prop_map(|(has_header, pieces)| {
         [if has_header { &b"[a]\nb="[..] } else { b"" }, &pieces.concat()].concat()
     });
     let place = tempfile::tempdir().unwrap();
-    // More with PROPTEST_CASES.
+    // PROPTEST_CASES raises the number.
     let cases = Config::default().cases.max(2_000);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new(config);
@@ -214,11 +214,11 @@ fn random_configurations_are_read_as_git_reads_them() {
 }
 
 fn dangerous(text: &str) -> Vec<String> {
-    judge(None, text.as_bytes(), 1).unwrap().dangerous
+    review(None, text.as_bytes(), 1).unwrap().dangerous
 }
 
 #[test]
-fn what_git_writes_by_itself_is_harmless() {
+fn variables_that_git_writes_are_harmless() {
     let text = r#"
 [core]
 	repositoryformatversion = 0
@@ -256,7 +256,7 @@ fn what_git_writes_by_itself_is_harmless() {
 }
 
 #[test]
-fn what_runs_a_program_is_dangerous() {
+fn variables_that_run_programs_are_dangerous() {
     for text in [
         "[core]\nfsmonitor = ./e",
         "[core]hooksPath=h",
@@ -310,19 +310,19 @@ fn what_runs_a_program_is_dangerous() {
 }
 
 #[test]
-fn a_verdict_names_the_variable_and_its_line() {
+fn a_review_names_the_variable_and_its_line() {
     let text = "[core]\nbare = false\nfsmonitor = e\n[filter \"a b\"]\nclean = e\n";
     assert_eq!(dangerous(text), ["core.fsmonitor (line 3)", "filter.a b.clean (line 5)"]);
 }
 
 #[test]
-fn what_the_old_file_had_already_is_no_news() {
+fn variables_of_the_old_file_are_not_dangerous() {
     let old = b"[core]\nfsmonitor = e\n[alias]\nst = status";
     let same = b"[alias]st=\"status\"\n[core]\nbare = true\nfsmonitor = e # the same\n";
-    assert_eq!(judge(Some(old), same, 1).unwrap().dangerous, Vec::<String>::new());
+    assert_eq!(review(Some(old), same, 1).unwrap().dangerous, Vec::<String>::new());
     let other = b"[core]\nfsmonitor = e2\n";
-    assert_eq!(judge(Some(old), other, 1).unwrap().dangerous, ["core.fsmonitor (line 2)"]);
-    let broken = judge(Some(b"[core\nfsmonitor = e"), b"[core]\nfsmonitor = e", 1).unwrap();
+    assert_eq!(review(Some(old), other, 1).unwrap().dangerous, ["core.fsmonitor (line 2)"]);
+    let broken = review(Some(b"[core\nfsmonitor = e"), b"[core]\nfsmonitor = e", 1).unwrap();
     assert_eq!(broken.dangerous.len(), 1);
-    assert!(judge(Some(old), b"[core\n", 1).is_err());
+    assert!(review(Some(old), b"[core\n", 1).is_err());
 }

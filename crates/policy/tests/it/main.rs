@@ -1,45 +1,45 @@
-//! Deciding, through its public door.
+//! Tests of decisions through the public interface.
 
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::print_stderr,
     clippy::unwrap_used,
-    reason = "tests start shells, look at the disk from outside, and fail by panicking"
+    reason = "tests start shells, inspect the disk directly, and fail by panicking"
 )]
 
-mod danger;
-mod deciding;
+mod command_analysis;
+mod decisions;
+mod destructive_commands;
 mod git_config;
-mod oracle;
-mod readers;
-mod understanding;
+mod read_only_commands;
+mod shell_oracle;
 
-use toolcrib_policy::Surroundings;
+use toolcrib_policy::ShellContext;
 
-// Scripts as data, for a workspace at /w/ws: `cargo xtask torture policy` runs them too.
+// Corpora of scripts for a workspace at /w/ws. `cargo xtask torture policy` runs them too.
 
-/// Commands that only read: they run unasked where every other command is asked about.
+/// Read-only commands: they run without approval even if every other command needs it.
 const READS: &str = include_str!("../../corpus/reads.jsonl");
 
-/// What agents do all day.
+/// Ordinary work of agents.
 const ORDINARY: &str = include_str!("../../corpus/ordinary.jsonl");
 
-/// They write, run others, look outside, or are not understood, and look as if they did not.
+/// Commands that write, run programs, read outside or are unparsed, but look read-only.
 const HOSTILE: &str = include_str!("../../corpus/hostile.jsonl");
 
-/// What nobody means.
-const DANGEROUS: &str = include_str!("../../corpus/dangerous.jsonl");
+/// Destructive commands.
+const DESTRUCTIVE: &str = include_str!("../../corpus/dangerous.jsonl");
 
-/// The scripts of a corpus: a JSON string a line.
+/// The scripts of a corpus, one JSON string per line.
 fn corpus(text: &str) -> impl Iterator<Item = String> {
     let lines = text.lines().filter(|line| !line.starts_with("//"));
     lines.map(|line| serde_json::from_str(line).unwrap())
 }
 
-/// A workspace at /w/ws, and somebody at home in /home/me.
-fn around() -> Surroundings {
-    Surroundings {
+/// A workspace at /w/ws and a home at /home/me.
+fn context() -> ShellContext {
+    ShellContext {
         directory: "/w/ws".into(),
         home: Some("/home/me".into()),
         roots: vec!["/w/ws".into()],

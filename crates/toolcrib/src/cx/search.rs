@@ -79,7 +79,8 @@ impl<'a> Cx<'a> {
 
     /// Whether a rule keeps a file from searches, by its path from a root.
     pub(crate) fn keeps_back(&self, tree: &TreeReader, relative: &Path) -> bool {
-        self.keeps_any_back() && self.runtime.policy().keeps_back(&tree.path().join(relative))
+        self.keeps_any_back()
+            && self.runtime.policy().excludes_from_results(&tree.path().join(relative))
     }
 
     /// Whether there may be such a file.

@@ -200,7 +200,7 @@ fn has_only_examples(tree: &TreeReader, hooks: &Path) -> bool {
 /// The variables of a new configuration that can make git run something and that the old one does not have.
 pub(super) fn dangers(path: &Path, old: Option<&[u8]>, new: &[u8]) -> Vec<String> {
     let depth = path.iter().count().saturating_sub(1);
-    let mut dangers = match git_config::judge(old, new, depth) {
+    let mut dangers = match git_config::review(old, new, depth) {
         Ok(verdict) => verdict.dangerous,
         Err(error) => return vec![error.to_string()],
     };

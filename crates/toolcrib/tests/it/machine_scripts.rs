@@ -36,7 +36,7 @@ fn no_script_that_bash_accepts_is_refused_as_unreadable() {
         }
         let explanation = sandboxed.runtime.explain_command(&sandboxed.session, &text);
         tried += 1;
-        whole += usize::from(explanation.commands.iter().all(|seen| seen.why_not.is_none()));
+        whole += usize::from(explanation.commands.iter().all(|seen| seen.unparsed.is_none()));
         // A script may do what is refused for what it does.
         let is_for_its_deeds = ["danger", "protected"].contains(&explanation.rule.as_str());
         if explanation.decision != Decision::Allow && !is_for_its_deeds {

@@ -1,5 +1,5 @@
-//! A directory of half a million entries: `toolcrib call LS` against `ls -f`, which reads the names and
-//! does nothing with them.
+//! A directory of half a million entries: `toolcrib call LS` compared with `ls -f`, which only reads the
+//! names.
 
 use std::fs;
 use std::path::Path;
@@ -11,24 +11,24 @@ use serde_json::{Value, json};
 use super::super::Rounds;
 use super::super::table::{ratio, two_digits};
 use super::super::times::Times;
-use super::TO_MEASURE;
+use super::MIN_ROUNDS;
 use crate::error::Result;
 use crate::sandbox::remove_directory;
 
 const ENTRIES: usize = 500_000;
-const ENTRIES_TO_SHOW: usize = 20_000;
-/// Each takes a good part of a second.
-const MOST_ROUNDS: usize = 20;
+const SMOKE_ENTRIES: usize = 20_000;
+/// A round takes a large part of a second.
+const MAX_ROUNDS: usize = 20;
 
 pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
-    let few = rounds.measured < TO_MEASURE;
-    let entries = if few { ENTRIES_TO_SHOW } else { ENTRIES };
+    let few = rounds.measured < MIN_ROUNDS;
+    let entries = if few { SMOKE_ENTRIES } else { ENTRIES };
     let name = if few { "bench-ls-small" } else { "bench-ls" };
     make_once(cache, name, entries)?;
     let (mut ours, mut theirs) = (Times::default(), Times::default());
-    for round in 0..=rounds.measured.min(MOST_ROUNDS) {
-        let (our, their) = (list(binary, cache, name, entries)?, list_plainly(cache, name)?);
-        // The first one fills the caches.
+    for round in 0..=rounds.measured.min(MAX_ROUNDS) {
+        let (our, their) = (list(binary, cache, name, entries)?, list_with_ls(cache, name)?);
+        // The first round fills the caches.
         if round > 0 {
             ours.add(our);
             theirs.add(their);
@@ -45,7 +45,7 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
     Ok(())
 }
 
-/// Made once and kept, since it takes a while. A note beside it says that it is complete.
+/// Creates the directory once, because it takes long. A marker file next to it records that it is complete.
 fn make_once(cache: &Path, name: &str, entries: usize) -> Result<()> {
     let (directory, note) = (cache.join(name), cache.join(format!("{name}.complete")));
     if note.is_file() {
@@ -68,13 +68,14 @@ fn list(binary: &Path, cache: &Path, name: &str, entries: usize) -> Result<Durat
     let time = started.elapsed();
     let reply: Value = serde_json::from_slice(&output.stdout)?;
     let total = reply.pointer("/metadata/total").and_then(Value::as_u64);
-    match total == Some(entries as u64) {
-        true => Ok(time),
-        false => Err(format!("LS counts {total:?} entries, not {entries}").into()),
+    if total == Some(entries as u64) {
+        Ok(time)
+    } else {
+        Err(format!("LS counts {total:?} entries, not {entries}").into())
     }
 }
 
-fn list_plainly(cache: &Path, name: &str) -> Result<Duration> {
+fn list_with_ls(cache: &Path, name: &str) -> Result<Duration> {
     let mut command = Command::new("ls");
     command.args(["-f", name]).current_dir(cache).stdout(Stdio::null());
     let started = Instant::now();

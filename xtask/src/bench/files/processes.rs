@@ -1,5 +1,5 @@
-//! One edit by a process of its own, from spawn to exit: `toolcrib call Edit`, synced and kept, against
-//! `sed -i`, which does neither, and `cat`, about the least a process can do.
+//! One edit in its own process, from spawn to exit: `toolcrib call Edit`, synced and journaled, compared with
+//! `sed -i`, which is neither, and `cat`, which is close to the minimum of a process.
 
 use std::fs;
 use std::path::Path;
@@ -29,14 +29,14 @@ pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()>
     fs::write(&file, content(0))?;
     let mut times = [Times::default(), Times::default(), Times::default()];
     for round in 0..rounds.warm_up + rounds.measured {
-        // Ours from the first word to the second, sed back again.
+        // Edit replaces the first word by the second, sed the second by the first.
         let edit = measure(&mut edit(&sandbox))?;
         let is_edited = fs::read_to_string(&file)? == content(1);
         let sed = measure(&mut sed(&sandbox))?;
         let is_back = fs::read_to_string(&file)? == content(0);
         let cat = measure(Command::new("cat").arg(FILE).current_dir(sandbox.workspace()))?;
         if !is_edited || !is_back {
-            return Err("an edit did not do what was asked".into());
+            return Err("an edit has a wrong result".into());
         }
         if round >= rounds.warm_up {
             times.iter_mut().zip([edit, sed, cat]).for_each(|(times, time)| times.add(time));

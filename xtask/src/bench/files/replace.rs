@@ -1,9 +1,9 @@
-//! An 8 KiB file that is replaced: by Edit, through the pipe of one process, against a temporary file,
-//! fsync and rename, in the same directory.
+//! Replacing an 8 KiB file: by Edit through the pipe of one process, compared with a temporary file, fsync and
+//! rename in the same directory.
 //!
-//! What a call costs besides, the cost of a Read of the same file through the same pipe shows; it is
-//! taken off. The journal cannot be turned off, so what it adds is the rest above the plain replacing.
-//! Once with a new journal, and once with one that has kept many changes: it must not get slower.
+//! The overhead of a call is the time of a Read of the same file through the same pipe; it is subtracted. The
+//! journal cannot be turned off, so its cost is the remaining difference to the plain replacement. It is
+//! measured with a new journal and with one that has many changes: it must not get slower.
 
 use std::fs;
 use std::io::Write;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::super::Rounds;
 use super::super::table::{ratio, two_digits};
 use super::super::times::Times;
-use super::TO_MEASURE;
+use super::MIN_ROUNDS;
 use crate::conversation::{Conversation, call_line};
 use crate::error::Result;
 use crate::random::Random;
@@ -24,11 +24,11 @@ use crate::sandbox::{self, Sandbox};
 const BYTES: usize = 8 << 10;
 const EDITED: &str = "edited.txt";
 const PLAIN: &str = "plain.txt";
-/// Changes that the journal has kept when it is an old one.
-const KEPT: usize = 3_000;
-const KEPT_TO_SHOW: usize = 20;
+/// The number of changes in an old journal.
+const OLD_JOURNAL_CHANGES: usize = 3_000;
+const SMOKE_JOURNAL_CHANGES: usize = 20;
 
-/// The three that take turns.
+/// The times of the three alternating operations.
 #[derive(Default)]
 struct Measured {
     plain: Times,
@@ -46,7 +46,8 @@ pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()>
     print_head();
     let measured = measure(&mut editor, &sandbox, &body, rounds)?;
     print_rows(&measured, "a new journal");
-    let kept = if rounds.measured < TO_MEASURE { KEPT_TO_SHOW } else { KEPT };
+    let kept =
+        if rounds.measured < MIN_ROUNDS { SMOKE_JOURNAL_CHANGES } else { OLD_JOURNAL_CHANGES };
     while editor.count < kept {
         editor.edit()?;
     }
@@ -55,7 +56,7 @@ pub(super) fn run(binary: &Path, directory: &Path, rounds: Rounds) -> Result<()>
     println!();
     let is_right =
         fs::read_to_string(sandbox.workspace().join(EDITED))? == content(editor.count, &body);
-    if is_right { Ok(()) } else { Err("the file is not what the edits make it".into()) }
+    if is_right { Ok(()) } else { Err("the file is not the result of the edits".into()) }
 }
 
 fn measure(editor: &mut Editor, sandbox: &Sandbox, body: &str, rounds: Rounds) -> Result<Measured> {
@@ -74,7 +75,7 @@ fn measure(editor: &mut Editor, sandbox: &Sandbox, body: &str, rounds: Rounds) -
     Ok(measured)
 }
 
-/// What one does by hand.
+/// The plain replacement.
 fn replace(directory: &Path, text: &[u8]) -> Result<Duration> {
     let temporary = directory.join("plain.tmp");
     let started = Instant::now();
@@ -85,7 +86,7 @@ fn replace(directory: &Path, text: &[u8]) -> Result<Duration> {
     Ok(started.elapsed())
 }
 
-/// A process that edits the file, up by one each time.
+/// A process that edits the file and counts up by one each time.
 struct Editor {
     conversation: Conversation,
     count: usize,

@@ -1,15 +1,15 @@
-//! The whole table as a picture: how many times faster, or slower, than the peer.
+//! The table as a chart of ratios to the peer.
 
 use super::Row;
 
 const ROW_HEIGHT: usize = 22;
 const LABEL_WIDTH: usize = 330;
 const PLOT_WIDTH: usize = 420;
-/// From a thousandth of the peer's time to four times it, by the logarithm.
-const LEAST: f64 = 0.001;
-const MOST: f64 = 4.0;
+/// The logarithmic scale goes from a thousandth of the peer's time to four times it.
+const MIN_RATIO: f64 = 0.001;
+const MAX_RATIO: f64 = 4.0;
 
-/// Draws all rows of all tables, the slow ones too.
+/// Draws all rows of all tables.
 pub(super) fn draw(tables: &[(&'static str, Vec<Row>)]) -> String {
     let rows: usize = tables.iter().map(|(_, rows)| rows.len() + 2).sum();
     let (width, height) = (LABEL_WIDTH + PLOT_WIDTH + 90, (rows + 1) * ROW_HEIGHT);
@@ -23,7 +23,7 @@ pub(super) fn draw(tables: &[(&'static str, Vec<Row>)]) -> String {
             "<text x=\"8\" y=\"{y}\" font-weight=\"bold\">{name}: time of ours / time of theirs (left is faster; the line is equal)</text>\n"
         );
         y += ROW_HEIGHT / 2;
-        let (top, equal) = (y, LABEL_WIDTH as f64 + at(1.0));
+        let (top, equal) = (y, LABEL_WIDTH as f64 + x_position(1.0));
         for row in rows {
             svg += &bar(row, y);
             y += ROW_HEIGHT;
@@ -38,7 +38,7 @@ pub(super) fn draw(tables: &[(&'static str, Vec<Row>)]) -> String {
 
 fn bar(row: &Row, y: usize) -> String {
     let Some(ratio) = row.ratio() else { return String::new() };
-    let (length, text_y) = (at(ratio), y + 15);
+    let (length, text_y) = (x_position(ratio), y + 15);
     let colour = if ratio <= 1.0 { "#4c9a6a" } else { "#c0564a" };
     let what = row.what.replace('&', "&amp;").replace('<', "&lt;");
     format!(
@@ -50,7 +50,7 @@ fn bar(row: &Row, y: usize) -> String {
     )
 }
 
-fn at(ratio: f64) -> f64 {
-    let part = (ratio.clamp(LEAST, MOST) / LEAST).ln() / (MOST / LEAST).ln();
+fn x_position(ratio: f64) -> f64 {
+    let part = (ratio.clamp(MIN_RATIO, MAX_RATIO) / MIN_RATIO).ln() / (MAX_RATIO / MIN_RATIO).ln();
     (part * PLOT_WIDTH as f64).max(2.0)
 }

@@ -1,6 +1,6 @@
-//! What is asked, in both languages.
+//! The queries, as calls of our tools and as command lines of the peers.
 
-/// Who is asked beside us.
+/// The program that we compare with.
 #[derive(Clone, Copy)]
 pub(super) enum Peer {
     Rg,
@@ -8,16 +8,16 @@ pub(super) enum Peer {
     Fd,
 }
 
-/// A question.
+/// A query.
 pub(super) struct Query {
     pub(super) what: &'static str,
-    /// Only on the large tree, or only on the small one.
+    /// Whether it runs only on the large tree or only on the small one; `None` for both.
     pub(super) large: Option<bool>,
     /// The tool and its arguments.
     pub(super) ours: (&'static str, &'static str),
     pub(super) peer: Peer,
     pub(super) theirs: &'static [&'static str],
-    /// Also of a server that may not watch.
+    /// Whether it also runs on a server without watches.
     pub(super) also_unwatched: bool,
 }
 
@@ -49,8 +49,8 @@ const fn glob(
     Query { what, large, ours: ("Glob", arguments), peer, theirs, also_unwatched: false }
 }
 
-/// The classes of questions: rare and common words, expressions with and without a literal in them, case,
-/// lines joined, lists, counts, order; then names.
+/// The classes of queries: rare and common words, expressions with and without a literal, case-insensitive,
+/// multi-line, lists, counts, order; then names.
 pub(super) const QUERIES: &[Query] = &[
     grep(
         "count rare word: rg -c",
@@ -194,7 +194,7 @@ pub(super) const QUERIES: &[Query] = &[
         &["-g=**/*.rs"],
     ),
     glob("**/*.rs: fd", None, r#"{"pattern":"**/*.rs"}"#, Peer::Fd, &["--glob", "-tf", "*.rs"]),
-    // No link is called so: Glob lists those to files, ripgrep none.
+    // No symlink matches this pattern: Glob lists symlinks to files, ripgrep lists none.
     glob(
         "**/*.rst: rg --files -g",
         LARGE,

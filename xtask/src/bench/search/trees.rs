@@ -1,4 +1,4 @@
-//! What is searched: Debian's kernel sources, and what this repository is built from, as it was last committed.
+//! The searched trees: Debian's kernel sources, and the last commit of this repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::error::Result;
 use crate::{process, workspace};
 
-/// A repository of some 300 files: the sources of ours, and its documents.
+/// A repository of about 300 files: our sources and documents.
 pub(super) fn small() -> Result<TempDir> {
     let directory = tempfile::tempdir()?;
     let archive = directory.path().join("archive.tar");
@@ -22,7 +22,7 @@ pub(super) fn small() -> Result<TempDir> {
     Ok(directory)
 }
 
-/// The kernel's sources from Debian, in the cache; nothing, where apt has none.
+/// Debian's kernel sources in the cache; `None` if apt has none.
 pub(super) fn kernel() -> Result<Option<PathBuf>> {
     let cache = workspace::cache_directory()?;
     let tree = cache.join("kernel");
@@ -46,7 +46,8 @@ pub(super) fn kernel() -> Result<Option<PathBuf>> {
     Ok(Some(tree))
 }
 
-/// ripgrep listens to ignore files in a repository only. Debian's package ignores everything at the top.
+/// Makes the tree a repository, because ripgrep applies ignore files only in one, and removes the top ignore file
+/// of Debian's package, which ignores everything.
 fn as_repository(tree: &Path) -> Result<()> {
     let ignore = tree.join(".gitignore");
     if let Ok(rules) = std::fs::read_to_string(&ignore) {
@@ -59,17 +60,14 @@ fn as_repository(tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// How many files it has, as git would count them.
+/// The number of files without `.git`.
 pub(super) fn count(tree: &Path) -> Result<u64> {
     let mut pending = vec![tree.to_owned()];
     let mut files = 0;
     while let Some(directory) = pending.pop() {
         for entry in std::fs::read_dir(directory)? {
             let entry = entry?;
-            match entry.file_type()?.is_dir() {
-                true => pending.push(entry.path()),
-                false => files += 1,
-            }
+            if entry.file_type()?.is_dir() { pending.push(entry.path()) } else { files += 1 }
         }
     }
     Ok(files)

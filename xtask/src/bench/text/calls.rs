@@ -1,5 +1,5 @@
-//! Small Reads, one after the other through the pipe of one process, against `cat`, which sends a line
-//! as long as the reply back as it came: what two pipes and two processes cost anyway.
+//! Small Reads in sequence through the pipe of one process, compared with `cat`, which returns a line as long as
+//! the reply unchanged: the unavoidable cost of two pipes and two processes.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::sandbox::{self, Sandbox};
 
 const FILE: &str = "small.rs";
 const LINES: usize = 100;
-/// For each round of the bench: one call is too short to be a round.
+/// Calls per round: one call is too short to be a round.
 const CALLS: usize = 20;
 
 pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
@@ -35,10 +35,10 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
     let (mut ours, mut theirs) = (Times::default(), Times::default());
     for round in 0..rounds.warm_up + rounds.measured {
         for _ in 0..CALLS {
-            let (our, said) = ask(&mut reader, &call)?;
+            let (our, other) = ask(&mut reader, &call)?;
             let (their, echoed) = ask(&mut cat, &reply)?;
-            if said != reply || echoed != reply {
-                return Err(format!("another reply than before: {said}").into());
+            if other != reply || echoed != reply {
+                return Err(format!("the reply differs from the first one: {other}").into());
             }
             if round >= rounds.warm_up {
                 ours.add(our);
@@ -52,7 +52,7 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
     Ok(())
 }
 
-/// From the first byte written to the last one read.
+/// The time from the first byte written to the last byte read, and the reply.
 fn ask(conversation: &mut Conversation, line: &str) -> Result<(Duration, String)> {
     let started = Instant::now();
     conversation.say(line)?;

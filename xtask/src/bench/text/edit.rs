@@ -1,7 +1,7 @@
-//! One line changed in the middle of a file of 100 MB, another in each round: `toolcrib call Edit`
-//! against `cp` and fsync, which is the least that writing such a file anew costs.
+//! Changes one line in the middle of a 100 MB file, a different one in each round: `toolcrib call Edit` compared
+//! with `cp` and fsync, which is the minimum for rewriting such a file.
 //!
-//! With the journal, which the command line cannot do without.
+//! The time includes the journal, which the command line cannot turn off.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use serde_json::json;
 use super::super::Rounds;
 use super::super::table::{ratio, two_digits};
 use super::super::times::Times;
-use super::TO_MEASURE;
+use super::MIN_ROUNDS;
 use super::numbered::{self, LINE_BYTES};
 use crate::conversation::{Conversation, call_line};
 use crate::error::Result;
@@ -21,20 +21,20 @@ use crate::process;
 use crate::sandbox::{self, Sandbox};
 
 const LINES: usize = 1_000_000;
-const LINES_TO_SHOW: usize = 10_000;
-/// Each takes about a second.
-const MOST_ROUNDS: usize = 10;
+const SMOKE_LINES: usize = 10_000;
+/// A round takes about a second.
+const MAX_ROUNDS: usize = 10;
 const FILE: &str = "large.txt";
 const COPY: &str = "copy.txt";
 
 pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
-    let lines = if rounds.measured < TO_MEASURE { LINES_TO_SHOW } else { LINES };
+    let lines = if rounds.measured < MIN_ROUNDS { SMOKE_LINES } else { LINES };
     let sandbox = Sandbox::beneath(binary, cache)?;
     let mut large = Large::new(&sandbox, lines)?;
     let (mut ours, mut theirs) = (Times::default(), Times::default());
-    for round in 0..=rounds.measured.min(MOST_ROUNDS) {
+    for round in 0..=rounds.measured.min(MAX_ROUNDS) {
         let (edit, copy) = (large.edit()?, copy(&sandbox)?);
-        // The first one makes the journal, and fills the caches.
+        // The first round creates the journal and fills the caches.
         if round > 0 {
             ours.add(edit);
             theirs.add(copy);
@@ -45,7 +45,7 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
     Ok(())
 }
 
-/// The file, on disk and as it should be.
+/// The file on disk and its expected content.
 struct Large<'a> {
     sandbox: &'a Sandbox,
     text: String,
@@ -61,7 +61,7 @@ impl Large<'_> {
         Ok(Large { sandbox, text: String::from_utf8(bytes)?, next: lines / 2 })
     }
 
-    /// One edit by a process of its own, from spawn to exit.
+    /// The time of one edit in its own process, from spawn to exit.
     fn edit(&mut self) -> Result<Duration> {
         let (old, new) = self.words();
         let arguments = json!({"file_path": FILE, "old_string": old, "new_string": new});
@@ -77,7 +77,7 @@ impl Large<'_> {
         Ok(time)
     }
 
-    /// The most memory that a process had for one edit.
+    /// The peak memory of a process for one edit.
     fn peak_megabytes(&mut self) -> Result<f64> {
         let (old, new) = self.words();
         let arguments = json!({"file_path": FILE, "old_string": old, "new_string": new});
@@ -89,20 +89,21 @@ impl Large<'_> {
         Ok(peak as f64 / 1e6)
     }
 
-    /// What a line begins with, and what it is to begin with.
+    /// The current and the new beginning of the next line.
     fn words(&mut self) -> (String, String) {
         let old = numbered::mark(self.next);
         self.next += 1;
         (old.clone(), format!("edited {old}"))
     }
 
-    /// That the file says what it said but for this.
+    /// Checks that the file changed only in this line.
     fn check(&mut self, old: &str, new: &str) -> Result<()> {
         let at = self.text.find(old).ok_or("no such line")?;
         self.text.replace_range(at..at + old.len(), new);
-        match fs::read(self.sandbox.workspace().join(FILE))? == self.text.as_bytes() {
-            true => Ok(()),
-            false => Err("the file is not what the edits make it".into()),
+        if fs::read(self.sandbox.workspace().join(FILE))? == self.text.as_bytes() {
+            Ok(())
+        } else {
+            Err("the file is not the result of the edits".into())
         }
     }
 }
@@ -110,7 +111,7 @@ impl Large<'_> {
 fn copy(sandbox: &Sandbox) -> Result<Duration> {
     let to = sandbox.workspace().join(COPY);
     let mut command = Command::new("cp");
-    // A copy of the bytes, also where the file system could share them.
+    // Copies the bytes even if the file system could share them.
     command.args(["--reflink=never", FILE, COPY]).current_dir(sandbox.workspace());
     let started = Instant::now();
     process::run(&mut command)?;

@@ -1,7 +1,8 @@
-//! A hundred lines out of the middle of a file of a gigabyte, against `wc -l`, which finds the lines and
-//! shows none; and its last hundred, against `tail`. From spawn to exit, the file in the page cache.
+//! Reads a hundred lines from the middle of a 1 GB file, compared with `wc -l`, which finds the lines and prints
+//! none, and the last hundred lines, compared with `tail`. Timed from spawn to exit, with the file in the page
+//! cache.
 //!
-//! How much memory it takes tells a process that answers one call and is then looked at.
+//! The memory is measured in a process that answers one call.
 
 use std::fs;
 use std::io::{BufWriter, Write};
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use super::super::Rounds;
 use super::super::table::{ratio, two_digits};
 use super::super::times::Times;
-use super::TO_MEASURE;
+use super::MIN_ROUNDS;
 use super::numbered::{self, LINE_BYTES};
 use crate::conversation::{Conversation, call_line};
 use crate::error::Result;
@@ -22,24 +23,24 @@ use crate::process;
 use crate::sandbox;
 
 const LINES: usize = 10_000_000;
-const LINES_TO_SHOW: usize = 100_000;
-/// How many are asked for.
-const WANTED: usize = 100;
-/// Each takes a good part of a second.
-const MOST_ROUNDS: usize = 15;
+const SMOKE_LINES: usize = 100_000;
+/// The number of lines to read.
+const LINES_READ: usize = 100;
+/// A round takes a large part of a second.
+const MAX_ROUNDS: usize = 15;
 
-/// One part of the file: we against somebody else.
+/// A part of the file, read by us and by a peer.
 struct Part {
     what: String,
     arguments: Value,
-    /// The first line and the last that must be in the reply.
+    /// The first and the last line of the expected reply.
     ends: [usize; 2],
     peer: &'static [&'static str],
     target: &'static str,
 }
 
 pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
-    let lines = if rounds.measured < TO_MEASURE { LINES_TO_SHOW } else { LINES };
+    let lines = if rounds.measured < MIN_ROUNDS { SMOKE_LINES } else { LINES };
     let directory = cache.join("bench-text");
     let file = make_once(&directory, lines)?;
     println!(
@@ -49,10 +50,10 @@ pub(super) fn run(binary: &Path, cache: &Path, rounds: Rounds) -> Result<()> {
     for part in parts(&file, lines) {
         let peak = peak_megabytes(binary, &directory, &part)?;
         let (mut ours, mut theirs) = (Times::default(), Times::default());
-        for round in 0..=rounds.measured.min(MOST_ROUNDS) {
+        for round in 0..=rounds.measured.min(MAX_ROUNDS) {
             let our = read(binary, &directory, &part)?;
             let their = measure(&mut peer(&directory, &file, &part))?.0;
-            // The first one fills the caches.
+            // The first round fills the caches.
             if round > 0 {
                 ours.add(our);
                 theirs.add(their);
@@ -68,23 +69,23 @@ fn parts(file: &str, lines: usize) -> [Part; 2] {
     let middle = lines / 2;
     [
         Part {
-            what: format!("Read, lines {middle}-{}", middle + WANTED),
-            arguments: json!({"file_path": file, "offset": middle, "limit": WANTED + 1}),
-            ends: [middle, middle + WANTED],
+            what: format!("Read, lines {middle}-{}", middle + LINES_READ),
+            arguments: json!({"file_path": file, "offset": middle, "limit": LINES_READ + 1}),
+            ends: [middle, middle + LINES_READ],
             peer: &["wc", "-l"],
             target: "≤ 1.2×, < 32 MB",
         },
         Part {
-            what: format!("Read, the last {WANTED} lines"),
-            arguments: json!({"file_path": file, "offset": -(WANTED as i64)}),
-            ends: [lines - WANTED + 1, lines],
+            what: format!("Read, the last {LINES_READ} lines"),
+            arguments: json!({"file_path": file, "offset": -(LINES_READ as i64)}),
+            ends: [lines - LINES_READ + 1, lines],
             peer: &["tail", "-n", "100"],
             target: "< 5 ms",
         },
     ]
 }
 
-/// Made once and kept, since it takes a while. It has its name only when it is complete.
+/// Creates the file once, because it takes long. It gets its name only when it is complete.
 fn make_once(directory: &Path, lines: usize) -> Result<String> {
     let name = format!("{lines}-lines.txt");
     let file = directory.join(&name);
@@ -115,19 +116,20 @@ fn peer(directory: &Path, file: &str, part: &Part) -> Command {
     command
 }
 
-/// From spawn to exit, its output read to the end.
+/// The time from spawn to exit, and the output.
 fn measure(command: &mut Command) -> Result<(Duration, Vec<u8>)> {
     command.stdin(Stdio::null()).stderr(Stdio::inherit());
     let started = Instant::now();
     let output = command.output()?;
     let time = started.elapsed();
-    match output.status.success() {
-        true => Ok((time, output.stdout)),
-        false => Err(format!("`{}` failed", process::describe(command)).into()),
+    if output.status.success() {
+        Ok((time, output.stdout))
+    } else {
+        Err(format!("`{}` failed", process::describe(command)).into())
     }
 }
 
-/// The most memory that a process had for this one call.
+/// The peak memory of a process for one call.
 fn peak_megabytes(binary: &Path, directory: &Path, part: &Part) -> Result<f64> {
     let mut command = Command::new(binary);
     command.arg("run").env_clear().current_dir(directory);
@@ -140,7 +142,7 @@ fn peak_megabytes(binary: &Path, directory: &Path, part: &Part) -> Result<f64> {
 
 fn check(part: &Part, reply: &Value) -> Result<()> {
     let output = reply.get("output").and_then(Value::as_str).unwrap_or_default();
-    // Not by the reply's own numbers: from the end of a large file, those count down to it.
+    // Not by the line numbers of the reply: near the end of a large file they count from the end.
     let has = |number: usize| output.contains(&format!("\t{}", numbered::mark(number)));
     let [first, last] = part.ends;
     let is_right =

@@ -1,4 +1,4 @@
-//! A thousand commands that run at the same time, in a session that was given the usual thousand handles.
+//! A thousand concurrent commands in a session with the usual limit of a thousand descriptors.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     let commands = effort.rounds.unwrap_or(if effort.smoke { 40 } else { COMMANDS });
     let directory = tempfile::tempdir()?;
     let mut shell = Command::new("sh");
-    // The least of what both sides give: the handles of a usual login.
+    // The descriptor limit of a usual login.
     shell.args(["-c", "ulimit -Sn 1024; exec \"$@\"", "sh"]).arg(binary);
     shell.args(["--profile", "open", "--state"]).arg(directory.path().join("state"));
     shell.arg("--root").arg(directory.path()).arg("run").env_remove("SHELL");
@@ -33,9 +33,9 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     }
     let first = ids.first().cloned().unwrap_or_default();
     let wait = json!({"bash_id": first, "wait_for": "output", "timeout": 30_000});
-    let handles = call(&mut session, "BashOutput", wait)?;
-    if !handles["output"].as_str().is_some_and(|output| output.starts_with("1024\n")) {
-        row.violate(format!("other handles than given: {handles}"), "ulimit -Sn");
+    let limit_reply = call(&mut session, "BashOutput", wait)?;
+    if !limit_reply["output"].as_str().is_some_and(|output| output.starts_with("1024\n")) {
+        row.violate(format!("another descriptor limit: {limit_reply}"), "ulimit -Sn");
     }
     let list = call(&mut session, "ListShells", json!({}))?;
     let shells = list.pointer("/metadata/shells").and_then(Value::as_array);

@@ -1,6 +1,6 @@
-//! Tricks by which a process outlives others, times every way in which a command ends: nothing is left.
+//! Combines tricks to survive with every ending to end a command: no process may be left.
 //!
-//! Every process of a round has a number of seconds among its arguments that no other round has.
+//! Every process of a round has a unique number of seconds among its arguments.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,16 +11,16 @@ use super::{Effort, PROFILES, Report, Result, call, session};
 use crate::conversation::Conversation;
 use crate::torture::report::Row;
 
-/// Rounds of each trick with each way to end, in each profile.
+/// Rounds of each trick with each ending, in each profile.
 const ROUNDS: usize = 14;
 
-/// How long something may live on after the end: what is promised for a runtime that dies.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a process may survive the end: the guarantee after a kill of the runtime.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A link of a chain that moves: it starts the next and ends.
+/// A script that starts itself again and exits.
 const CHAIN: &str = "#!/bin/sh\nsleep 0.02\n\"$0\" \"$1\" &\n";
 
-/// Scripts, with `N` for the seconds.
+/// The scripts, with `N` for the seconds.
 const TRICKS: [(&str, &str); 7] = [
     ("setsid", "setsid sleep N & sleep N & wait"),
     ("nohup", "nohup sleep N >/dev/null 2>&1 & wait"),
@@ -32,18 +32,19 @@ const TRICKS: [(&str, &str); 7] = [
 ];
 
 #[derive(Debug, Clone, Copy)]
-enum Way {
-    /// The shell ends, and the session later.
+enum Ending {
+    /// The shell exits, and the session ends later.
     Exit,
     Timeout,
     KillShell,
-    /// The input of the session ends.
+    /// The session's input ends.
     Eof,
     /// The runtime is killed.
     Killed,
 }
 
-const WAYS: [Way; 5] = [Way::Exit, Way::Timeout, Way::KillShell, Way::Eof, Way::Killed];
+const ENDINGS: [Ending; 5] =
+    [Ending::Exit, Ending::Timeout, Ending::KillShell, Ending::Eof, Ending::Killed];
 
 pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<()> {
     let rounds = effort.rounds.unwrap_or(if effort.smoke { 1 } else { ROUNDS });
@@ -56,16 +57,16 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     for (profile, (name, trick)) in
         PROFILES.into_iter().flat_map(|profile| TRICKS.map(|trick| (profile, trick)))
     {
-        let what = format!("{name}, profile {profile}, ended in {} ways", WAYS.len());
+        let what = format!("{name}, profile {profile}, ended in {} ways", ENDINGS.len());
         let mut row = Row::new("endings", what);
-        for way in WAYS.into_iter().flat_map(|way| std::iter::repeat_n(way, rounds)) {
+        for ending in ENDINGS.into_iter().flat_map(|ending| std::iter::repeat_n(ending, rounds)) {
             seconds += 1;
             let script = trick.replace('N', &seconds.to_string());
-            end(session(binary, directory.path(), profile)?, &script, way, seconds)?;
+            end(session(binary, directory.path(), profile)?, &script, ending, seconds)?;
             let survivors = survivors(seconds);
             row.tally.add(if survivors == 0 { "all ended" } else { "left alive" });
             if survivors > 0 {
-                let what = format!("{survivors} processes outlived {way:?}");
+                let what = format!("{survivors} processes outlived {ending:?}");
                 row.violate(what, format!("Bash {script:?}"));
             }
         }
@@ -74,26 +75,26 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     Ok(())
 }
 
-/// Runs a script until it is under way, and ends it.
-fn end(mut session: Conversation, script: &str, way: Way, seconds: u64) -> Result<()> {
-    match way {
-        Way::Timeout => {
+/// Runs a script deadline it has started, and ends it.
+fn end(mut session: Conversation, script: &str, ending: Ending, seconds: u64) -> Result<()> {
+    match ending {
+        Ending::Timeout => {
             let args = json!({"command": script, "timeout": 1000, "on_timeout": "kill"});
             call(&mut session, "Bash", args)?;
         }
-        Way::Exit => {
+        Ending::Exit => {
             let script = format!("{{ {script} ; }} >/dev/null 2>&1 & sleep 0.2");
             call(&mut session, "Bash", json!({"command": script}))?;
         }
-        Way::KillShell | Way::Eof | Way::Killed => {
+        Ending::KillShell | Ending::Eof | Ending::Killed => {
             let args = json!({"command": script, "run_in_background": true});
             let reply = call(&mut session, "Bash", args)?;
-            wait_for(seconds);
-            if matches!(way, Way::KillShell) {
+            wait_for_start(seconds);
+            if matches!(ending, Ending::KillShell) {
                 let id = reply.pointer("/metadata/bash_id").cloned().unwrap_or(Value::Null);
                 call(&mut session, "KillShell", json!({"shell_id": id}))?;
             }
-            if matches!(way, Way::Killed) {
+            if matches!(ending, Ending::Killed) {
                 session.kill()?;
             }
         }
@@ -102,18 +103,18 @@ fn end(mut session: Conversation, script: &str, way: Way, seconds: u64) -> Resul
     Ok(())
 }
 
-/// Until something of the round is there.
-fn wait_for(seconds: u64) {
-    let until = Instant::now() + PATIENCE;
-    while alive(seconds) == 0 && Instant::now() < until {
+/// Waits deadline a process of the round exists.
+fn wait_for_start(seconds: u64) {
+    let deadline = Instant::now() + EXIT_TIMEOUT;
+    while alive(seconds) == 0 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(2));
     }
 }
 
-/// How many are left when the time is up.
+/// The number of processes left after the time limit.
 fn survivors(seconds: u64) -> usize {
-    let until = Instant::now() + PATIENCE;
-    while alive(seconds) > 0 && Instant::now() < until {
+    let deadline = Instant::now() + EXIT_TIMEOUT;
+    while alive(seconds) > 0 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
     alive(seconds)

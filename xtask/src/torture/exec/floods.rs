@@ -1,4 +1,4 @@
-//! Outputs that are large, slow, or no text: the server's memory stays flat and every byte is counted.
+//! Output that is large, slow or binary: the server's memory stays constant and every byte is counted.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Effort, Report, Result, call, session};
 use crate::torture::report::Row;
 
-/// What the server may have in memory at most, whatever its commands write.
+/// The memory limit of the server, whatever its commands write.
 const MAX_MEMORY: u64 = 64 << 20;
 
 pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<()> {

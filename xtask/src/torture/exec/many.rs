@@ -1,4 +1,4 @@
-//! Thousands of commands in one session: descriptors, threads and memory stay as they are.
+//! Thousands of commands in one session: descriptors, threads and memory stay constant.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use crate::torture::report::Row;
 
 const COMMANDS: usize = 10_000;
 
-/// Memory may grow by so much from the first quarter to the end: an allocator's fragments, no leak.
+/// The allowed growth of memory from the first quarter to the end: allocator fragmentation, not a leak.
 const MAX_GROWTH: u64 = 4 << 20;
 
-/// A thread or two of those that answer calls come and go. What each command left behind would be hundreds.
+/// A few threads that answer calls come and go. A leak per command would be hundreds.
 const SLACK: usize = 8;
 
-/// How often it is looked before it is taken to be settled.
+/// The number of samples to find the idle state.
 const SAMPLES: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Held {
+struct Resources {
     descriptors: usize,
     threads: usize,
     memory: u64,
@@ -31,7 +31,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     let commands = effort.rounds.unwrap_or(if effort.smoke { 200 } else { COMMANDS });
     let directory = tempfile::tempdir()?;
     for profile in PROFILES {
-        report.add(one_after_the_other(
+        report.add(run_sequentially(
             session(binary, directory.path(), profile)?,
             commands,
             profile,
@@ -40,7 +40,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     Ok(())
 }
 
-fn one_after_the_other(mut session: Conversation, commands: usize, profile: &str) -> Result<Row> {
+fn run_sequentially(mut session: Conversation, commands: usize, profile: &str) -> Result<Row> {
     let mut row = Row::new("many", format!("{commands} times `true`, profile {profile}"));
     let mut first = None;
     for number in 0..commands {
@@ -50,10 +50,10 @@ fn one_after_the_other(mut session: Conversation, commands: usize, profile: &str
             row.violate(reply.to_string(), "Bash true");
         }
         if number == commands / 4 {
-            first = Some(settled(session.pid())?);
+            first = Some(idle_resources(session.pid())?);
         }
     }
-    let (first, last) = (first.ok_or("no command was run")?, settled(session.pid())?);
+    let (first, last) = (first.ok_or("no command was run")?, idle_resources(session.pid())?);
     if last.descriptors > first.descriptors + SLACK || last.threads > first.threads + SLACK {
         row.violate(format!("{first:?} became {last:?}"), "Bash true");
     }
@@ -65,12 +65,12 @@ fn one_after_the_other(mut session: Conversation, commands: usize, profile: &str
     Ok(row)
 }
 
-/// What it holds when it has nothing to do: the keeper of the last command may take a moment to go.
-fn settled(pid: u32) -> Result<Held> {
-    let mut least = held(pid)?;
+/// The resources of the idle process: the shim of the last command may need a moment to exit.
+fn idle_resources(pid: u32) -> Result<Resources> {
+    let mut least = resources(pid)?;
     for _ in 0..SAMPLES {
         std::thread::sleep(Duration::from_millis(50));
-        let now = held(pid)?;
+        let now = resources(pid)?;
         if now.descriptors <= least.descriptors {
             least = now;
         }
@@ -78,16 +78,16 @@ fn settled(pid: u32) -> Result<Held> {
     Ok(least)
 }
 
-fn held(pid: u32) -> Result<Held> {
+fn resources(pid: u32) -> Result<Resources> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let of = |name: &str| {
         let value = status.lines().find_map(|line| line.strip_prefix(name))?;
         value.trim().trim_end_matches(" kB").parse::<u64>().ok()
     };
-    let threads = of("Threads:").ok_or("no threads are told")?;
-    Ok(Held {
+    let threads = of("Threads:").ok_or("the thread count is missing")?;
+    Ok(Resources {
         descriptors: std::fs::read_dir(format!("/proc/{pid}/fd"))?.count(),
         threads: usize::try_from(threads)?,
-        memory: 1024 * of("VmRSS:").ok_or("no memory is told")?,
+        memory: 1024 * of("VmRSS:").ok_or("the memory size is missing")?,
     })
 }

@@ -1,5 +1,4 @@
-//! Two processes that edit two ends of one file as fast as they can: every edit succeeds and none is
-//! lost.
+//! Two processes edit the two ends of one file as fast as they can: every edit succeeds and none is lost.
 
 use std::path::Path;
 use std::thread;
@@ -17,7 +16,7 @@ const ROUNDS: usize = 1_000;
 const SMOKE: usize = 30;
 const FILE: &str = "shared.txt";
 const ENDS: [&str; 2] = ["left", "right"];
-/// What lies between the two ends, and stays as it is.
+/// The unchanged text between the two ends.
 const MIDDLE_BYTES: usize = 16 << 10;
 
 pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<()> {
@@ -45,7 +44,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
         }
     }
     if std::fs::read_to_string(&file)? != content([rounds, rounds], &middle) {
-        row.violate("an edit was lost: the file is not what all of them make it", again);
+        row.violate("an edit was lost: the file does not have all edits", again);
     }
     let logged = sandbox.logged()?;
     if logged != 2 * rounds as u64 {
@@ -55,7 +54,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     Ok(())
 }
 
-/// All edits of one end, each by a call that waits for the one before; answers the replies.
+/// Makes all edits of one end in sequence. Returns the replies.
 fn edit(sandbox: &Sandbox, end: &str, rounds: usize) -> Result<Vec<String>> {
     let mut conversation = Conversation::start(sandbox.command(&["run"]))?;
     let mut replies = Vec::new();

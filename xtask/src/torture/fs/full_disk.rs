@@ -1,7 +1,7 @@
-//! A full disk: a change that does not fit is refused and leaves the file as it was, whether the room is
-//! missing where the file is or where the journal is.
+//! A full disk: a change that does not fit is refused and leaves the file unchanged, whether the disk of the file
+//! or that of the journal is full.
 //!
-//! The disk is a tmpfs of 128 KiB, mounted in the sandbox; that needs root.
+//! The disk is a tmpfs of 128 KiB, mounted in the sandbox, which needs root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) fn run(binary: &Path, _: Effort, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// Not so for everybody, and in some containers not even for root.
+/// Fails if mounting is not permitted. In some containers not even root may mount.
 fn can_mount() -> Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Err("mounting a tmpfs needs root".into());
@@ -43,7 +43,7 @@ fn can_mount() -> Result<()> {
     Disk::mount(directory.path().to_owned()).map(drop)
 }
 
-/// 90 KiB over 40 KiB, where 128 KiB fit: old and new would have to be there at once.
+/// Writes 90 KiB over 40 KiB on a disk of 128 KiB: both versions must exist at the same time.
 fn full_workspace(binary: &Path) -> Result<Row> {
     let sandbox = Sandbox::new(binary)?;
     let _disk = Disk::mount(sandbox.workspace())?;
@@ -62,7 +62,7 @@ fn full_workspace(binary: &Path) -> Result<Row> {
         row.violate(format!("no error of kind io that names ENOSPC: {reply}"), AGAIN);
     }
     if fs::read_to_string(&file)? != old {
-        row.violate("the old file is not as it was", AGAIN);
+        row.violate("the old file was changed", AGAIN);
     }
     let names: Vec<_> = fs::read_dir(sandbox.workspace())?.flatten().collect();
     if names.len() != 1 {
@@ -71,7 +71,7 @@ fn full_workspace(binary: &Path) -> Result<Row> {
     Ok(row)
 }
 
-/// With less and less room for the journal: a change is made and kept, or refused and not made.
+/// With a shrinking disk for the journal, a change is made and journaled, or refused and not made.
 fn full_journal(binary: &Path) -> Result<Row> {
     let mut row = Row::new(PART, "Edit with the journal on a disk with 0 to 24 pages free");
     for free_pages in 0..=24 {
@@ -89,10 +89,10 @@ fn full_journal(binary: &Path) -> Result<Row> {
         let is_made = sandbox::is_success(&reply);
         let expected = format!("{}\n{body}", if is_made { "new" } else { "old" });
         if fs::read_to_string(&file)? != expected {
-            row.violate(format!("not what the reply says: {reply}"), &again);
+            row.violate(format!("the file contradicts the reply: {reply}"), &again);
         }
         if free_pages == 0 && is_made {
-            row.violate("a change was made that could not be kept", &again);
+            row.violate("a change was made that could not be journaled", &again);
         }
         if fs::read_dir(sandbox.workspace())?.count() != 1 {
             row.violate("stray files in the workspace", &again);
@@ -106,7 +106,7 @@ fn full_journal(binary: &Path) -> Result<Row> {
     Ok(row)
 }
 
-/// A small tmpfs; unmounted when dropped.
+/// A small tmpfs, unmounted when dropped.
 struct Disk {
     at: PathBuf,
 }

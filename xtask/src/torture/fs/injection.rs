@@ -1,10 +1,10 @@
-//! Faults at every system call: a call is made once to see which system calls it makes, then again for
-//! each of them and each thing that can go wrong there, on files made anew.
+//! Faults at every system call: a call runs once to record its system calls, then again for each of them and each
+//! possible fault, on fresh files.
 //!
-//! strace does it: it makes the Nth system call of a name fail with an error, or kills the process just
-//! before it. Whatever happens, a file is the old one or the new one with its mode; of several files
-//! all are old or all are new at the latest after the next start; the reply tells which; the journal
-//! lists just what was done; and nothing stray is left.
+//! strace injects the fault: it makes the Nth system call with a name fail with an error, or kills the process just
+//! before it. In every case a file is the old or the new one with its mode; several files are all old or all new at
+//! the latest after the next start; the reply says which; the journal lists exactly the changes made; and no stray
+//! file is left.
 
 mod fault;
 mod scenario;
@@ -17,21 +17,21 @@ use std::path::Path;
 use self::fault::Fault;
 use self::scenario::Scenario;
 use self::strace::Run;
-use self::verdict::Judge;
+use self::verdict::RunCheck;
 use super::super::Effort;
 use super::super::report::{Report, Row};
 use crate::error::Result;
 use crate::random::Random;
 
 const PART: &str = "injection";
-/// Runs of one scenario in a smoke run.
+/// The number of runs of one scenario in a smoke run.
 const SMOKE: usize = 250;
 const SEED: u64 = 31;
 
 /// One fault at one system call.
 struct Injection {
     system_call: String,
-    /// The first is 1.
+    /// The occurrence of the system call, from 1.
     occurrence: usize,
     fault: Fault,
 }
@@ -55,7 +55,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     Ok(())
 }
 
-/// All that can go wrong in a call that makes these system calls.
+/// All faults for a call that makes these system calls.
 fn injections(counts: &BTreeMap<String, usize>) -> Vec<Injection> {
     let mut injections = Vec::new();
     for (system_call, &count) in counts {
@@ -69,15 +69,15 @@ fn injections(counts: &BTreeMap<String, usize>) -> Vec<Injection> {
     injections
 }
 
-/// About so many of them, the same in every run. Drawn by lot: every third, say, would always meet the
-/// same errors, since these come in rows.
+/// A random sample of about this size, the same in every run. A fixed stride would always meet the same errors,
+/// because errors repeat in the list.
 fn sample(injections: Vec<Injection>, about: usize) -> Vec<Injection> {
     let mut random = Random::new(SEED);
     let (all, about) = (injections.len() as u64, about as u64);
     injections.into_iter().filter(|_| random.below(all) < about).collect()
 }
 
-/// A row for each kind of fault.
+/// Runs all injections. Returns a row for each kind of fault.
 fn inject_all(scenario: &Scenario, injections: &[Injection]) -> Result<Vec<Row>> {
     let mut rows: BTreeMap<Fault, Row> = BTreeMap::new();
     for injection in injections {
@@ -88,15 +88,15 @@ fn inject_all(scenario: &Scenario, injections: &[Injection]) -> Result<Vec<Row>>
         scenario.prepare()?;
         let run = strace::inject(scenario, injection)?;
         if !run.is_hit && !run.hung {
-            // Not every run makes just as many system calls.
+            // The number of system calls varies between runs.
             row.tally.add("not reached");
             continue;
         }
         let again = again(scenario, &run);
-        let mut judge = Judge::new(scenario, injection);
-        judge.see(&run)?;
-        row.tally.add(judge.what_happened());
-        for violation in judge.violations {
+        let mut check = RunCheck::new(scenario, injection);
+        check.check(&run)?;
+        row.tally.add(check.outcome());
+        for violation in check.violations {
             let Injection { system_call, occurrence, .. } = injection;
             let at = format!("{system_call} #{occurrence}, {}", fault.name());
             row.violate(format!("{at}: {violation}"), &again);
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_occurrence_meets_each_fault_and_a_sample_has_some_of_all() {
+    fn combines_each_occurrence_with_each_fault_and_samples_all_of_them() {
         let counts = BTreeMap::from([("linkat".to_owned(), 100), ("write".to_owned(), 300)]);
         let all = injections(&counts);
         let of_link = fault::faults_of("linkat").count();

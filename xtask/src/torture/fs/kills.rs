@@ -1,6 +1,5 @@
-//! Killed in the middle: a process that edits a large file in a loop dies at a random moment, again and
-//! again. The file is what some edit made of it, no edit that was answered is lost, and what the
-//! journal lists can be taken back.
+//! Kills a process that edits a large file in a loop at a random moment, repeatedly. The file is the result of some
+//! edit, no confirmed edit is lost, and all changes in the journal can be undone.
 
 use std::path::Path;
 use std::thread;
@@ -19,12 +18,12 @@ const ROUNDS: usize = 1_000;
 const SMOKE: usize = 20;
 const FILE: &str = "large.txt";
 const FILE_BYTES: usize = 256 << 10;
-/// More edits than a process gets done before it is killed; not more than one Undo takes back.
+/// More edits than a process finishes before it is killed, and not more than one Undo reverts.
 const EDITS: usize = 100;
-/// The latest moment, from the first call on.
+/// The latest moment, counted from the first call.
 const LATEST_MICROS: u64 = 40_000;
-/// So many rounds share a journal.
-const ROUNDS_A_JOURNAL: usize = 50;
+/// The number of rounds that share a journal.
+const ROUNDS_PER_JOURNAL: usize = 50;
 const SEED: u64 = 3;
 
 pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<()> {
@@ -35,8 +34,8 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     let mut row = Row::new("kills", "Edit of 256 KiB, kill -9 at a random moment");
     std::fs::write(sandbox.workspace().join(FILE), content(0, &body))?;
     for round in 0..rounds {
-        if round % ROUNDS_A_JOURNAL == 0 {
-            sandbox.forget()?;
+        if round % ROUNDS_PER_JOURNAL == 0 {
+            sandbox.remove_state()?;
         }
         let pause = Duration::from_micros(random.below(LATEST_MICROS));
         match kill_once(&sandbox, &body, pause)? {
@@ -46,8 +45,8 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
                     format!("cargo xtask torture fs kills (round {round}, killed after {pause:?})");
                 row.violate(violation, again);
                 row.tally.add("violated");
-                // The next round starts from something known.
-                sandbox.forget()?;
+                // The next round starts from a known state.
+                sandbox.remove_state()?;
                 std::fs::write(sandbox.workspace().join(FILE), content(0, &body))?;
             }
         }
@@ -56,7 +55,7 @@ pub(super) fn run(binary: &Path, effort: Effort, report: &mut Report) -> Result<
     Ok(())
 }
 
-/// One round, from count 0 and back to it. The inner error is a violation.
+/// One round, which starts and ends at count 0. The inner error is a violation.
 fn kill_once(
     sandbox: &Sandbox,
     body: &str,
@@ -69,7 +68,7 @@ fn kill_once(
         Err(violation) => return Ok(Err(violation)),
     };
     if reached < answered {
-        return Ok(Err(format!("{answered} edits were answered, and the file has {reached}")));
+        return Ok(Err(format!("{answered} edits were confirmed, and the file has {reached}")));
     }
     let logged = sandbox.logged()?;
     if logged != logged_before + reached as u64 {
@@ -82,17 +81,17 @@ fn kill_once(
     }
     let undo = sandbox.call("Undo", &json!({"steps": reached}))?;
     if !sandbox::is_success(&undo) {
-        return Ok(Err(format!("{reached} changes cannot be taken back: {undo}")));
+        return Ok(Err(format!("{reached} changes cannot be undone: {undo}")));
     }
     Ok(match counted(sandbox, body)? {
         Ok(0) if reached > answered => Ok("killed before the answer"),
         Ok(0) => Ok("killed between edits"),
-        Ok(count) => Err(format!("taken back by {reached}, and the file still has {count}")),
+        Ok(count) => Err(format!("{reached} changes were undone, and the file still has {count}")),
         Err(violation) => Err(violation),
     })
 }
 
-/// Answers how many edits were answered before it died.
+/// Returns the number of edits that were confirmed before the process died.
 fn edit_until_killed(sandbox: &Sandbox, pause: Duration) -> Result<usize> {
     let mut conversation = Conversation::start(sandbox.command(&["run"]))?;
     let lines: String = (0..EDITS).map(edit).collect();
@@ -100,7 +99,7 @@ fn edit_until_killed(sandbox: &Sandbox, pause: Duration) -> Result<usize> {
     thread::sleep(pause);
     conversation.kill()?;
     let ending = conversation.end()?;
-    // The kill may have cut the last line; only whole replies are answers.
+    // The kill may have cut the last line; only complete replies count.
     let replies = ending.rest.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     Ok(replies.filter(sandbox::is_success).count())
 }
@@ -118,7 +117,7 @@ fn content(count: usize, body: &str) -> String {
     format!("count {count}\n{body}")
 }
 
-/// How many edits the file has; the inner error, if no number of edits makes it what it is.
+/// The number of edits in the file. The inner error means that the file is torn.
 fn counted(sandbox: &Sandbox, body: &str) -> Result<std::result::Result<usize, String>> {
     let bytes = std::fs::read(sandbox.workspace().join(FILE))?;
     let text = String::from_utf8_lossy(&bytes);

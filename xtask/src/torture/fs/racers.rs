@@ -1,14 +1,13 @@
-//! Names that change under the product's feet: every swap against every tool.
+//! Races against renames: every swap with every tool.
 //!
-//! A thread exchanges two names as fast as the kernel lets it, while a `toolcrib run` process is given
-//! calls on one of them without waiting for replies. Outside lie canaries: no reply may have a word of
-//! them, and they must be as they were at the end.
+//! A thread exchanges two names as fast as the kernel allows, while a `toolcrib run` process gets calls on one of
+//! them without waiting for replies. Canaries are outside the workspace: no reply may contain their words, and they
+//! must be unchanged at the end.
 //!
-//! A pair runs in batches, each with its own process, files and journal, so that a change costs the same
-//! in the last round as in the first. Usually 400,000 calls a pair for the tools that read, and 40,000 for
-//! those that change: each change is synced and kept, and with ten times as many the whole would take
-//! over half an hour on two cores, not minutes. Their calls are slower, so that even so each pair of them
-//! sees about a million swaps or more. `--rounds` sets one number for both.
+//! A pair runs in batches, each with its own process, files and journal, so that a change costs the same in the last
+//! round as in the first. The default is 400,000 calls per pair for tools that read and 40,000 for tools that
+//! change: each change is synced and journaled, and ten times as many would take over half an hour on two cores.
+//! These calls are slower, so each pair still sees a million swaps or more. `--rounds` sets one number for both.
 
 mod arena;
 mod canary;
@@ -31,11 +30,11 @@ use crate::sandbox;
 const READS: usize = 400_000;
 const CHANGES: usize = 40_000;
 const SMOKE: usize = 300;
-/// Calls to one process. A read leaves nothing behind; a change leaves files and a longer journal.
+/// The number of calls to one process. A read leaves nothing behind; a change leaves files and a longer journal.
 const READS_IN_BATCH: usize = 4_000;
 const CHANGES_IN_BATCH: usize = 250;
 
-/// What came of a batch, or of several.
+/// The outcome of one or more batches.
 #[derive(Default)]
 struct Outcome {
     replies: Tally,
@@ -78,7 +77,7 @@ fn batch(arena: &Arena, calls: usize) -> Result<Outcome> {
     arena.prepare()?;
     let before = arena.canaries()?;
     let mut conversation = Conversation::start(arena.command())?;
-    // Until it has answered once, its root may not be open yet.
+    // Before the first reply its root may not be open yet.
     conversation.ask(&arena.first_call())?;
     let stop = AtomicBool::new(false);
     let mut swapper = arena.swapper();
@@ -91,12 +90,12 @@ fn batch(arena: &Arena, calls: usize) -> Result<Outcome> {
         outcome.swaps = swaps.map_err(|error| format!("the swapper failed: {error}"))?;
         Ok(outcome)
     })?;
-    swapper.rest()?;
+    swapper.restore()?;
     outcome.violations.extend(before.differences(&arena.canaries()?));
     Ok(outcome)
 }
 
-/// Errors as text: they cross a thread.
+/// Returns errors as text, because they cross a thread.
 fn swap_until(stop: &AtomicBool, swapper: &mut Swapper) -> std::result::Result<u64, String> {
     let mut swaps = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -106,10 +105,10 @@ fn swap_until(stop: &AtomicBool, swapper: &mut Swapper) -> std::result::Result<u
     Ok(swaps)
 }
 
-/// All calls in, all replies out, at once.
+/// Sends all calls and reads all replies concurrently.
 fn converse(arena: &Arena, mut conversation: Conversation, calls: usize) -> Result<Outcome> {
     let input = conversation.take_input();
-    let (said, ending) = thread::scope(|scope| -> Result<(bool, Ending)> {
+    let (all_sent, ending) = thread::scope(|scope| -> Result<(bool, Ending)> {
         let saying = scope.spawn(move || {
             let Some(mut input) = input else { return false };
             (0..calls).all(|round| input.write_all(arena.call(round).as_bytes()).is_ok())
@@ -122,7 +121,7 @@ fn converse(arena: &Arena, mut conversation: Conversation, calls: usize) -> Resu
         let value = serde_json::from_str(reply).unwrap_or_default();
         let kind = sandbox::kind(&value);
         outcome.replies.add(kind);
-        if let Some(word) = canary::told_by(reply) {
+        if let Some(word) = canary::leaked_word(reply) {
             outcome.violations.push(format!("ESCAPE: a reply has {word}: {}", start_of(reply)));
         }
         if kind == "internal" {
@@ -133,7 +132,7 @@ fn converse(arena: &Arena, mut conversation: Conversation, calls: usize) -> Resu
         outcome
             .violations
             .push(format!("no answer for a minute, after {} calls", ending.rest.len()));
-    } else if !said || ending.rest.len() != calls || !ending.status.success() {
+    } else if !all_sent || ending.rest.len() != calls || !ending.status.success() {
         let (replies, status) = (ending.rest.len(), ending.status);
         outcome.violations.push(format!("{replies} replies to {calls} calls, and {status}"));
     }

@@ -1,5 +1,5 @@
-//! Something is mounted into a tree that is watched, over a directory and over a file, and unmounted again: no
-//! notice of the kernel's tells the watchers. Needs a mount namespace of its own, so root.
+//! Mounts over a directory and a file of a watched tree, and unmounts: inotify does not report mounts. Needs its
+//! own mount namespace, so root.
 
 use std::fs;
 use std::path::Path;
@@ -37,48 +37,48 @@ pub(super) fn run(binary: &Path, report: &mut Report) -> Result<()> {
     private.arg(binary).arg("run").arg(format!("--root={}:ro", at("tree").display()));
     private.arg(format!("--config={}", at("config.toml").display()));
     private.arg(format!("--state={}", at("state").display()));
-    let mut asking = Asking { conversation: Conversation::start(private)?, asked: 0 };
+    let mut session = SearchSession { conversation: Conversation::start(private)?, calls: 0 };
     for _ in 0..4 {
-        asking.settle()?;
+        session.settle()?;
     }
-    let pid = asking.conversation.pid();
+    let pid = session.conversation.pid();
     let inside = |words: &[&str], from: Option<&Path>, to: &Path| {
         let mut command = Command::new("nsenter");
         command.arg(format!("--target={pid}")).arg("--mount").args(words);
         process::run(command.args(from).arg(to))
     };
     let (directory, file) = (at("tree/d1"), at("tree/d2/f2"));
-    asking.expect("number7end", &["d1/f7"], &mut row)?;
+    session.expect("number7end", &["d1/f7"], &mut row)?;
     inside(&["mount", "--bind"], Some(&at("other")), &directory)?;
-    asking.expect("over a directory", &["d1/g"], &mut row)?;
-    asking.expect("number7end", &[], &mut row)?;
-    asking.settle()?;
+    session.expect("over a directory", &["d1/g"], &mut row)?;
+    session.expect("number7end", &[], &mut row)?;
+    session.settle()?;
     fs::write(at("other/g"), "OVER a directory\n")?;
-    asking.expect("over a directory", &[], &mut row)?;
+    session.expect("over a directory", &[], &mut row)?;
     inside(&["umount"], None, &directory)?;
-    asking.expect("number7end", &["d1/f7"], &mut row)?;
-    asking.expect("OVER a directory", &[], &mut row)?;
+    session.expect("number7end", &["d1/f7"], &mut row)?;
+    session.expect("OVER a directory", &[], &mut row)?;
     inside(&["mount", "--bind"], Some(&at("source")), &file)?;
-    asking.expect("over a file", &["d2/f2"], &mut row)?;
+    session.expect("over a file", &["d2/f2"], &mut row)?;
     for _ in 0..3 {
-        asking.settle()?;
+        session.settle()?;
     }
     fs::write(at("source"), "OVER a file\n")?;
-    asking.expect("over a file", &[], &mut row)?;
-    asking.expect("OVER a file", &["d2/f2"], &mut row)?;
+    session.expect("over a file", &[], &mut row)?;
+    session.expect("OVER a file", &["d2/f2"], &mut row)?;
     inside(&["umount"], None, &file)?;
-    asking.expect("number2end", &["d2/f2"], &mut row)?;
+    session.expect("number2end", &["d2/f2"], &mut row)?;
     report.add(row);
     Ok(())
 }
 
-struct Asking {
+struct SearchSession {
     conversation: Conversation,
-    asked: usize,
+    calls: usize,
 }
 
-impl Asking {
-    /// Until what was just written is old enough, and taken in.
+impl SearchSession {
+    /// Waits until recent files are no longer racy and are indexed.
     fn settle(&mut self) -> Result<()> {
         std::thread::sleep(Duration::from_millis(300));
         self.files("nothing like it").map(drop)
@@ -95,9 +95,9 @@ impl Asking {
     }
 
     fn files(&mut self, text: &str) -> Result<Vec<String>> {
-        self.asked += 1;
+        self.calls += 1;
         let arguments = json!({"pattern": text, "literal": true, "sort": "path"});
-        let reply = self.conversation.ask(&call_line(self.asked, "Grep", &arguments, true))?;
+        let reply = self.conversation.ask(&call_line(self.calls, "Grep", &arguments, true))?;
         let files = reply["metadata"]["files"].as_array().cloned().unwrap_or_default();
         Ok(files.iter().filter_map(|path| path.as_str().map(str::to_owned)).collect())
     }

@@ -1,4 +1,4 @@
-//! Servers that are killed while they build an index, and started again: each answers as ripgrep does.
+//! Servers are killed while they build an index and started again. Each must find the same as ripgrep.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -21,7 +21,7 @@ const FILES: usize = 1_600;
 
 pub(super) fn run(binary: &Path, peers: &Peers, effort: Effort, report: &mut Report) -> Result<()> {
     let rounds = if effort.smoke { SMOKE } else { ROUNDS };
-    let mut row = Row::new("restarts", "killed at any moment, started again, asked at once");
+    let mut row = Row::new("restarts", "killed at any moment, started again, queried at once");
     let top = tempfile::tempdir()?;
     let tree = top.path().join("tree");
     let mut random = Random::new(5);
@@ -35,14 +35,14 @@ pub(super) fn run(binary: &Path, peers: &Peers, effort: Effort, report: &mut Rep
         command.arg("run").arg(format!("--root={}:ro", tree.display()));
         command.arg(format!("--state={}", top.path().join("state").display()));
         let mut conversation = Conversation::start(command)?;
-        for asked in 0..3 {
+        for query in 0..3 {
             let file = format!("d{}/f{}", random.below(40), random.below(FILES as u64));
-            let word = format!("needle{round}x{asked}");
+            let word = format!("needle{round}x{query}");
             let _ = fs::create_dir_all(tree.join(&file).with_file_name(""));
             fs::write(tree.join(&file), format!("{word}\n{}", random.text(2_000)))?;
             let pattern = if random.below(2) == 0 { word } else { format!("needle{round}") };
             let arguments = json!({"pattern": pattern, "head_limit": 0});
-            let reply = conversation.ask(&call_line(asked, "Grep", &arguments, true))?;
+            let reply = conversation.ask(&call_line(query, "Grep", &arguments, true))?;
             let ours: BTreeSet<String> = reply["metadata"]["files"]
                 .as_array()
                 .map(Vec::as_slice)
@@ -52,9 +52,9 @@ pub(super) fn run(binary: &Path, peers: &Peers, effort: Effort, report: &mut Rep
                 .collect();
             let mut rg = Command::new(&peers.rg);
             rg.args(["--no-config", "-l", &pattern]).current_dir(&tree);
-            let told = rg.output()?.stdout;
+            let output = rg.output()?.stdout;
             let theirs: BTreeSet<String> =
-                String::from_utf8_lossy(&told).lines().map(str::to_owned).collect();
+                String::from_utf8_lossy(&output).lines().map(str::to_owned).collect();
             if ours != theirs {
                 let what = format!("round {round}, {pattern}: ours {ours:?}, theirs {theirs:?}");
                 row.violate(what, "cargo xtask torture index restarts");

@@ -1,32 +1,32 @@
-//! A commit said as a `*** Begin Patch`, as far as that form can say it.
+//! Converts a commit to the `*** Begin Patch` format, as far as that format can express it.
 
 use super::repository::{FileChange, Version};
 use super::tree::Tree;
 
-/// A patch of that form.
+/// A patch in that format.
 pub(super) struct Envelope {
     pub(super) text: String,
-    /// Which of the changes are in it.
-    pub(super) said: Vec<usize>,
-    /// Each hunk says by its lines, or by these and the line behind `@@`, which place it means.
+    /// The indices of the included changes.
+    pub(super) included: Vec<usize>,
+    /// Whether each hunk is unambiguous by its lines, or by its lines and the `@@` line.
     pub(super) is_plain: bool,
 }
 
-/// Says these changes; nothing, if none of them can be said.
+/// Converts these changes; `None` if none of them can be expressed.
 pub(super) fn of(changes: &[&FileChange], base: &Tree) -> Option<Envelope> {
-    let mut envelope = Envelope { text: String::new(), said: Vec::new(), is_plain: true };
+    let mut envelope = Envelope { text: String::new(), included: Vec::new(), is_plain: true };
     for (at, change) in changes.iter().enumerate() {
         if let Some((text, is_plain)) = file(change, base) {
             envelope.text += &text;
-            envelope.said.push(at);
+            envelope.included.push(at);
             envelope.is_plain &= is_plain;
         }
     }
     let text = format!("*** Begin Patch\n{}*** End Patch\n", envelope.text);
-    (!envelope.said.is_empty()).then_some(Envelope { text, ..envelope })
+    (!envelope.included.is_empty()).then_some(Envelope { text, ..envelope })
 }
 
-/// What becomes of one file, and whether it is plain where.
+/// The part for one file, and whether its hunks are unambiguous.
 fn file(change: &FileChange, base: &Tree) -> Option<(String, bool)> {
     let diff = std::str::from_utf8(&change.diff).ok()?;
     let hunks = hunks(diff)?;
@@ -57,22 +57,22 @@ fn file(change: &FileChange, base: &Tree) -> Option<(String, bool)> {
     }
 }
 
-/// A name that is one line without blanks around it.
+/// A name that is one line without surrounding whitespace.
 fn name(version: &Version) -> Option<&str> {
     let name = std::str::from_utf8(&version.path).ok()?;
     (name.trim() == name && !name.contains(['\n', '\r'])).then_some(name)
 }
 
 struct Hunk<'a> {
-    /// How many lines come before it.
+    /// The number of lines before it.
     before: usize,
-    /// What git says it is in.
+    /// The function that git shows for it.
     heading: &'a str,
-    /// Its lines, each with its sign and its end.
+    /// Its lines, each with its sign and line end.
     lines: Vec<&'a str>,
 }
 
-/// The hunks of a file's diff; nothing, if a line of it has no end, which the form cannot say.
+/// The hunks of a file's diff; `None` if a line has no newline, which the format cannot express.
 fn hunks(diff: &str) -> Option<Vec<Hunk<'_>>> {
     let mut hunks: Vec<Hunk<'_>> = Vec::new();
     for line in diff.split_inclusive('\n') {
@@ -94,7 +94,7 @@ fn hunks(diff: &str) -> Option<Vec<Hunk<'_>>> {
 }
 
 impl<'a> Hunk<'a> {
-    /// What to put behind `@@` so that there is one place for the hunk; nothing, if that does not help.
+    /// The text for the `@@` line that makes the hunk unambiguous; `None` if that is not possible.
     fn anchor(&self, file: &[&str]) -> Option<&'a str> {
         let old: Vec<&str> = self
             .lines
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_said_by_lines_or_by_the_line_before() {
+    fn locates_hunks_by_their_lines_or_by_the_preceding_line() {
         let text = "fn a\n x\n y\nfn b\n x\n y\n";
         let base = File { executable: false, bytes: text.into() };
         let base = Tree([(b"old".to_vec(), base)].into());
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_form_cannot_say_is_left_out() {
+    fn omits_changes_that_the_format_cannot_express() {
         let diff = "@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n";
         let change = FileChange { status: b'A', old: None, new: version("x"), diff: diff.into() };
         assert!(of(&[&change], &Tree::default()).is_none());

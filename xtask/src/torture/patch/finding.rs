@@ -1,5 +1,4 @@
-//! What somebody ought to look at, kept as files: the patch, what it was applied to, and who made what
-//! of it.
+//! Saves findings as files for review: the patch, its input and the results of each program.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,25 +8,25 @@ use super::tree::Tree;
 use crate::error::Result;
 use crate::{sandbox, workspace};
 
-/// A broken thing tends to break in every commit.
-const MOST: usize = 200;
+/// The maximum number of findings. A bug tends to show in every commit.
+const MAX_FINDINGS: usize = 200;
 
-/// Where findings about a repository go.
+/// The findings of a repository.
 pub(super) struct Findings {
     directory: PathBuf,
-    kept: usize,
+    saved: usize,
 }
 
 impl Findings {
-    /// Those of earlier runs are gone then.
+    /// Removes the findings of earlier runs.
     pub(super) fn about(repository: &str) -> Result<Findings> {
         let directory = workspace::cache_directory()?.join("torture-patch").join(repository);
         sandbox::remove_directory(&directory)?;
-        Ok(Findings { directory, kept: 0 })
+        Ok(Findings { directory, saved: 0 })
     }
 
-    /// Keeps one; answers where.
-    pub(super) fn keep(
+    /// Saves a finding. Returns its path.
+    pub(super) fn save(
         &mut self,
         name: &str,
         base: &Tree,
@@ -35,15 +34,15 @@ impl Findings {
         outcomes: &[(&str, &Outcome)],
     ) -> Result<String> {
         let directory = self.directory.join(name);
-        if self.kept < MOST {
-            self.kept += 1;
+        if self.saved < MAX_FINDINGS {
+            self.saved += 1;
             base.write(&directory.join("base"))?;
             fs::write(directory.join("the.patch"), patch)?;
-            for (who, outcome) in outcomes {
+            for (program, outcome) in outcomes {
                 match outcome {
-                    Outcome::Applied(tree) => tree.write(&directory.join(who))?,
+                    Outcome::Applied(tree) => tree.write(&directory.join(program))?,
                     Outcome::Refused(refusal) => {
-                        fs::write(directory.join(format!("{who}.refused")), &refusal.says)?;
+                        fs::write(directory.join(format!("{program}.refused")), &refusal.message)?;
                     }
                 }
             }

@@ -1,4 +1,5 @@
-//! A small repository with all that diffs can say: what real histories have seldom, here in each.
+//! Generates a small repository with everything that diffs can contain, including features that are rare in real
+//! histories.
 
 use std::fs;
 use std::path::Path;
@@ -10,10 +11,10 @@ use crate::error::Result;
 use crate::process;
 use crate::random::Random;
 
-/// Commits at random, after those that are written down here.
-const AT_RANDOM: usize = 40;
+/// The number of random commits after the fixed ones.
+const RANDOM_COMMITS: usize = 40;
 
-/// Makes it in a directory that is not there yet.
+/// Creates the repository in a new directory.
 pub(super) fn make(directory: &Path) -> Result<()> {
     fs::create_dir(directory)?;
     process::run(git(directory).args(["init", "--quiet"]))?;
@@ -23,7 +24,7 @@ pub(super) fn make(directory: &Path) -> Result<()> {
         commit(directory, &tree, number)?;
     }
     let mut random = Random::new(5);
-    for number in 1..=AT_RANDOM {
+    for number in 1..=RANDOM_COMMITS {
         change(&mut tree, &mut random);
         commit(directory, &tree, STEPS.len() + number)?;
     }
@@ -34,7 +35,7 @@ fn commit(directory: &Path, tree: &Tree, number: usize) -> Result<()> {
     tree.write(directory)?;
     process::run(git(directory).args(["add", "--all", "--force", "."]))?;
     let message = format!("commit {number}");
-    process::run(by_nobody(git(directory).args([
+    process::run(with_fixed_author(git(directory).args([
         "commit",
         "--quiet",
         "--allow-empty",
@@ -43,18 +44,18 @@ fn commit(directory: &Path, tree: &Tree, number: usize) -> Result<()> {
     ])))
 }
 
-/// A last commit with what is no file: a symbolic link and a submodule.
+/// Adds a last commit with a symlink and a submodule.
 fn link(directory: &Path) -> Result<()> {
     std::os::unix::fs::symlink("empty", directory.join("link"))?;
     process::run(git(directory).args(["add", "link"]))?;
     let head = process::capture(git(directory).args(["rev-parse", "HEAD"]))?;
     let submodule = format!("160000,{},submodule", head.trim());
     process::run(git(directory).args(["update-index", "--add", "--cacheinfo", &submodule]))?;
-    process::run(by_nobody(git(directory).args(["commit", "--quiet", "-m", "links"])))
+    process::run(with_fixed_author(git(directory).args(["commit", "--quiet", "-m", "links"])))
 }
 
-/// The same names and dates in each run.
-fn by_nobody(command: &mut Command) -> &mut Command {
+/// Sets the same author and dates in each run.
+fn with_fixed_author(command: &mut Command) -> &mut Command {
     for who in ["AUTHOR", "COMMITTER"] {
         command.env(format!("GIT_{who}_NAME"), "nobody");
         command.env(format!("GIT_{who}_EMAIL"), "nobody@example.org");
@@ -63,7 +64,7 @@ fn by_nobody(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Names that are hard to write down.
+/// Names that need quoting.
 const ODD_NAMES: [&str; 9] = [
     "with blank.txt",
     " leading.txt",
@@ -76,7 +77,7 @@ const ODD_NAMES: [&str; 9] = [
     "*** End Patch",
 ];
 
-/// What is done to the files, a commit each.
+/// The changes, one commit each.
 const STEPS: &[fn(&mut Tree)] = &[
     |tree| {
         for name in ["one.py", "two.py", "dir/three.py", "dir/deep/four.py"] {
@@ -91,7 +92,7 @@ const STEPS: &[fn(&mut Tree)] = &[
     },
     |tree| ODD_NAMES.iter().for_each(|name| tree.put(name, "one\ntwo\nthree\n")),
     |tree| ODD_NAMES.iter().for_each(|name| tree.put(name, "one\nTWO\nthree\n")),
-    // The ends of files.
+    // Newlines at the end of files.
     |tree| tree.put("unended", "a\nb\nc\n"),
     |tree| tree.put("unended", "a\nb\nC"),
     |tree| tree.put("unended", "a\nb\nC\nd"),
@@ -142,7 +143,7 @@ const STEPS: &[fn(&mut Tree)] = &[
     |tree| tree.remove("old-mac"),
     |tree| tree.put("looks.patch", "diff --git a/x b/x\n@@\n*** Begin Patch\n*** End Patch\n"),
     |tree| tree.put("looks.patch", "diff --git a/x b/y\n@@\n*** End Patch\n--- \n+++ \n"),
-    // What is no text, or not of UTF-8.
+    // Binary files, and text that is not UTF-8.
     |tree| tree.put_bytes("picture", b"\x89PNG\0\0\x01\x02"),
     |tree| tree.put_bytes("latin", b"caf\xe9\nna\xefve\n"),
     |tree| {
@@ -150,13 +151,13 @@ const STEPS: &[fn(&mut Tree)] = &[
         tree.put_bytes("picture", b"\x89PNG\0\0\x01\x03");
         tree.edit("2.py", "step_5", "step_five");
     },
-    // Lines of one kind.
+    // Repeated lines.
     |tree| tree.put("same", &"x\n".repeat(30)),
     |tree| tree.put("same", &"x\n".repeat(31)),
     |tree| tree.put("same", &format!("{}y\n{}", "x\n".repeat(15), "x\n".repeat(16))),
 ];
 
-/// A little program whose parts look alike.
+/// A small program with similar parts.
 fn program(name: &str, parts: usize) -> String {
     let part = |n: usize| {
         format!(
@@ -166,7 +167,7 @@ fn program(name: &str, parts: usize) -> String {
     format!("# {name}\n\n{}", (0..parts).map(part).collect::<String>())
 }
 
-/// Does something to one of the files: a few of its lines come, go or change.
+/// Adds, removes or changes a few lines of one file.
 fn change(tree: &mut Tree, random: &mut Random) {
     let names: Vec<Vec<u8>> = tree.0.keys().cloned().collect();
     let name = &names[random.below(names.len() as u64) as usize];

@@ -1,8 +1,8 @@
-//! What it means that a patch was applied or refused, when others were asked too.
+//! Compares our result of a patch with those of two other programs.
 
 use super::ours::Outcome;
 
-/// A verdict on what we did with a patch whose right result nobody knows.
+/// A verdict on a patch whose right result is not known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) name: String,
@@ -11,15 +11,15 @@ pub(super) struct Verdict {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// Nothing to see.
+    /// No problem.
     Fine,
-    /// Somebody ought to look at it.
+    /// Needs review.
     Odd,
-    /// Both others agree, and we did something else.
+    /// Both other programs agree on another result.
     Wrong,
 }
 
-/// Judges ours by two others.
+/// Judges our result by those of two other programs.
 pub(super) fn judge(ours: &Outcome, others: [&Outcome; 2]) -> Verdict {
     let applied: Vec<_> = others.into_iter().filter(|one| is_applied(one)).collect();
     let (name, weight) = match (ours, &applied[..]) {
@@ -28,21 +28,27 @@ pub(super) fn judge(ours: &Outcome, others: [&Outcome; 2]) -> Verdict {
                 [] => "both refuse",
                 [_] => "one applies",
                 [one, other] if one == other => "both apply alike",
-                _ => "both apply, otherwise",
+                _ => "both apply, with different results",
             };
             (format!("refused ({}): {they}", refusal.kind), Weight::Fine)
         }
         (_, []) => ("applied: both refuse".to_owned(), Weight::Odd),
         (ours, [one]) if ours == *one => ("applied: as the one that does".to_owned(), Weight::Fine),
         (_, [_]) => ("applied: not as the one that does".to_owned(), Weight::Odd),
-        (ours, [one, other]) if one == other => match ours == *one {
-            true => ("applied: as both".to_owned(), Weight::Fine),
-            false => ("WRONG: both agree on another result".to_owned(), Weight::Wrong),
-        },
-        (ours, others) => match others.contains(&ours) {
-            true => ("applied: as one of two that differ".to_owned(), Weight::Odd),
-            false => ("applied: as neither of two that differ".to_owned(), Weight::Odd),
-        },
+        (ours, [one, other]) if one == other => {
+            if ours == *one {
+                ("applied: as both".to_owned(), Weight::Fine)
+            } else {
+                ("WRONG: both agree on another result".to_owned(), Weight::Wrong)
+            }
+        }
+        (ours, others) => {
+            if others.contains(&ours) {
+                ("applied: as one of two that differ".to_owned(), Weight::Odd)
+            } else {
+                ("applied: as neither of two that differ".to_owned(), Weight::Odd)
+            }
+        }
     };
     Verdict { name, weight }
 }
@@ -63,7 +69,7 @@ mod tests {
     }
 
     fn refused() -> Outcome {
-        Outcome::Refused(Refusal { kind: "no_match".into(), says: String::new() })
+        Outcome::Refused(Refusal { kind: "no_match".into(), message: String::new() })
     }
 
     #[track_caller]
@@ -72,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn only_two_that_agree_make_a_third_wrong() {
+    fn only_two_equal_results_make_ours_wrong() {
         let (a, b, c, no) = (&applied("a"), &applied("b"), &applied("c"), &refused());
         judged(a, [a, a], "applied: as both", Weight::Fine);
         judged(a, [b, b], "WRONG: both agree on another result", Weight::Wrong);
@@ -83,7 +89,7 @@ mod tests {
         judged(a, [no, no], "applied: both refuse", Weight::Odd);
         judged(no, [no, no], "refused (no_match): both refuse", Weight::Fine);
         judged(no, [a, a], "refused (no_match): both apply alike", Weight::Fine);
-        judged(no, [a, b], "refused (no_match): both apply, otherwise", Weight::Fine);
+        judged(no, [a, b], "refused (no_match): both apply, with different results", Weight::Fine);
         judged(no, [a, no], "refused (no_match): one applies", Weight::Fine);
     }
 }

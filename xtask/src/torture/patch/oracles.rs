@@ -1,4 +1,4 @@
-//! The programs of others that apply patches: GNU patch, and git by merging.
+//! Other programs that apply patches: GNU patch, and git with a three-way merge.
 
 use std::fs;
 use std::io::Write;
@@ -13,16 +13,16 @@ use super::tree::Tree;
 use crate::error::Result;
 use crate::process;
 
-/// Attributes that files themselves may set would have git write other bytes than it keeps.
+/// Overrides attributes of the repository, which could make git write other bytes than it stores.
 const ATTRIBUTES: &str = "* -text !eol !ident !filter !working-tree-encoding !merge !diff\n";
 
-/// A directory for each.
+/// A directory for each program.
 pub(super) struct Oracles {
     directory: TempDir,
 }
 
 impl Oracles {
-    /// For patches made from the files of this repository: to merge, git wants these.
+    /// Creates the directories for patches of this repository. A merge by git needs its objects.
     pub(super) fn new(repository: &Repository) -> Result<Oracles> {
         if process::probe(Command::new("patch").arg("--version")).is_none() {
             return Err("GNU patch is not installed".into());
@@ -43,7 +43,7 @@ impl Oracles {
         self.directory.path().join(name)
     }
 
-    /// GNU patch as people use it: with a little fuzz. Nothing is asked, and no patch is reversed.
+    /// Applies a patch with GNU patch and its default fuzz, without questions and without reversing.
     pub(super) fn gnu_patch(&self, base: &Tree, patch: &[u8]) -> Result<Outcome> {
         let directory = self.path("patch");
         base.write(&directory)?;
@@ -53,8 +53,8 @@ impl Oracles {
         outcome(command.current_dir(&directory).env("LC_ALL", "C"), patch, &directory)
     }
 
-    /// git, which finds the version that the patch was made from and merges; where it cannot, it applies
-    /// the patch as it stands.
+    /// Applies a patch with git, which finds the base version and merges. If it cannot, it applies the patch
+    /// directly.
     pub(super) fn three_way(
         &self,
         base: &Tree,
@@ -74,7 +74,7 @@ impl Oracles {
             fs::remove_file(index)?;
         }
         feed(git(&directory).args(["update-index", "-z", "--index-info"]), &listed)?;
-        // With what git knows a file again by, without reading it.
+        // Refreshes the stat data, by which git recognizes unchanged files.
         process::run(git(&directory).args([
             "checkout-index",
             "--all",
@@ -86,24 +86,24 @@ impl Oracles {
     }
 }
 
-/// What a program makes of a patch.
+/// Runs a program on a patch and returns its result.
 fn outcome(command: &mut Command, patch: &[u8], directory: &Path) -> Result<Outcome> {
-    let (success, says) = feed(command, patch)?;
+    let (success, message) = feed(command, patch)?;
     if success {
         return Ok(Outcome::Applied(Tree::read(directory)?));
     }
-    Ok(Outcome::Refused(Refusal { kind: "refused".into(), says }))
+    Ok(Outcome::Refused(Refusal { kind: "refused".into(), message }))
 }
 
-/// Whether it ended well when given this, and what it printed.
+/// Runs a program with this input. Returns whether it succeeded, and its output.
 fn feed(command: &mut Command, input: &[u8]) -> Result<(bool, String)> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     let mut pipe = child.stdin.take().ok_or("the process has no input")?;
-    // It may end before it has read all, and prints little: no pipe fills up.
+    // It may exit before it has read everything, and prints little, so that no pipe fills up.
     let _ = pipe.write_all(input);
     drop(pipe);
     let output = child.wait_with_output()?;
-    let says = [output.stdout, output.stderr].concat();
-    Ok((output.status.success(), String::from_utf8_lossy(&says).into_owned()))
+    let output_text = [output.stdout, output.stderr].concat();
+    Ok((output.status.success(), String::from_utf8_lossy(&output_text).into_owned()))
 }

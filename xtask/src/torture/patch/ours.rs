@@ -1,4 +1,4 @@
-//! ApplyPatch, asked again and again by one long conversation.
+//! ApplyPatch in one long session.
 
 use std::path::Path;
 
@@ -9,46 +9,46 @@ use crate::conversation::{Conversation, call_line};
 use crate::error::Result;
 use crate::sandbox::{Sandbox, is_success, kind};
 
-/// What came of a patch.
+/// The outcome of a patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// It was applied, and these are the files then.
+    /// It was applied, with these resulting files.
     Applied(Tree),
-    /// It was not.
+    /// It was refused.
     Refused(Refusal),
 }
 
-/// Why it was not.
+/// Why a patch was refused.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// In a word.
+    /// The error kind.
     pub(super) kind: String,
-    /// In full.
-    pub(super) says: String,
+    /// The full message.
+    pub(super) message: String,
 }
 
-/// The product, with a workspace of its own.
+/// A `toolcrib` process with its own workspace.
 pub(super) struct Ours {
     conversation: Conversation,
-    // Behind the conversation, so that the process is gone before its directory is.
+    // After the conversation, so that the process ends before its directory is removed.
     sandbox: Sandbox,
-    asked: usize,
+    calls: usize,
 }
 
 impl Ours {
     pub(super) fn new(binary: &Path) -> Result<Ours> {
         let sandbox = Sandbox::in_memory(binary)?;
-        // Nobody is there to be asked.
+        // There is no approver.
         let conversation = Conversation::start(sandbox.command(&["run", "--profile", "open"]))?;
-        Ok(Ours { conversation, sandbox, asked: 0 })
+        Ok(Ours { conversation, sandbox, calls: 0 })
     }
 
-    /// Puts these files into the workspace, and nothing else.
+    /// Makes these the only files of the workspace.
     pub(super) fn put(&self, tree: &Tree) -> Result<()> {
         tree.write(&self.sandbox.workspace())
     }
 
-    /// Applies a patch to what is there. A refusal that changed something is an error.
+    /// Applies a patch to the current files. Fails if a refusal changed something.
     pub(super) fn apply(&mut self, patch: &str) -> Result<(Outcome, Value)> {
         let was = Tree::read(&self.sandbox.workspace())?;
         let reply = self.call("ApplyPatch", &json!({"patch": patch}))?;
@@ -56,25 +56,27 @@ impl Ours {
         if is_success(&reply) {
             return Ok((Outcome::Applied(now), reply));
         }
-        let says = reply["output"].as_str().unwrap_or_default().to_owned();
+        let message = reply["output"].as_str().unwrap_or_default().to_owned();
         match now.difference(&was) {
-            None => Ok((Outcome::Refused(Refusal { kind: kind(&reply).to_owned(), says }), reply)),
-            Some(what) => Err(format!("a refusal changed something: {what}; {says}").into()),
+            None => {
+                Ok((Outcome::Refused(Refusal { kind: kind(&reply).to_owned(), message }), reply))
+            }
+            Some(what) => Err(format!("a refusal changed something: {what}; {message}").into()),
         }
     }
 
-    /// Takes the last change back; answers what is there then.
+    /// Undoes the last change. Returns the resulting files.
     pub(super) fn undo(&mut self) -> Result<Outcome> {
         let reply = self.call("Undo", &json!({}))?;
         if is_success(&reply) {
             return Ok(Outcome::Applied(Tree::read(&self.sandbox.workspace())?));
         }
-        let says = reply["output"].as_str().unwrap_or_default().to_owned();
-        Ok(Outcome::Refused(Refusal { kind: kind(&reply).to_owned(), says }))
+        let message = reply["output"].as_str().unwrap_or_default().to_owned();
+        Ok(Outcome::Refused(Refusal { kind: kind(&reply).to_owned(), message }))
     }
 
     fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
-        self.asked += 1;
-        self.conversation.ask(&call_line(self.asked, tool, arguments, true))
+        self.calls += 1;
+        self.conversation.ask(&call_line(self.calls, tool, arguments, true))
     }
 }

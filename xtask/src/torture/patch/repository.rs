@@ -1,4 +1,4 @@
-//! What a git repository has: commits, what each changes, and files as they were.
+//! Reads commits, their changes and file versions from a git repository.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,23 +8,23 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use crate::error::Result;
 use crate::process;
 
-/// A repository that is only read.
+/// A repository, which is only read.
 pub(super) struct Repository {
     path: PathBuf,
     blobs: Blobs,
 }
 
-/// What a commit does to one file.
+/// The change of one file in a commit.
 pub(super) struct FileChange {
-    /// As git names it: A, C, D, M, R, T.
+    /// The status letter of git: A, C, D, M, R, T.
     pub(super) status: u8,
     pub(super) old: Option<Version>,
     pub(super) new: Option<Version>,
-    /// Its part of the commit's diff.
+    /// The section of the commit's diff.
     pub(super) diff: Vec<u8>,
 }
 
-/// A file at some commit.
+/// A file at a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Version {
     pub(super) path: Vec<u8>,
@@ -38,7 +38,7 @@ impl Repository {
         Ok(Repository { path, blobs })
     }
 
-    /// What it is called: its own directory, or the one above if that is one of many `repo`.
+    /// The name of its directory, or of the parent if the directory is called `repo`.
     pub(super) fn name(&self) -> String {
         let named = |path: &Path| Some(path.file_name()?.to_string_lossy().into_owned());
         let own = named(&self.path).unwrap_or_default();
@@ -48,13 +48,13 @@ impl Repository {
         }
     }
 
-    /// Where its objects are.
+    /// The directory of its objects.
     pub(super) fn objects(&self) -> Result<PathBuf> {
         let words = ["rev-parse", "--path-format=absolute", "--git-path", "objects"];
         Ok(process::capture(git(&self.path).args(words))?.trim().into())
     }
 
-    /// So many commits, merges aside, the newest first.
+    /// At most this many commits without merges, the newest first.
     pub(super) fn commits(&self, most: usize) -> Result<Vec<String>> {
         let most = format!("--max-count={most}");
         let words = ["log", "--no-merges", "--format=%H", &most];
@@ -62,7 +62,7 @@ impl Repository {
         Ok(listed.lines().map(str::to_owned).collect())
     }
 
-    /// What a commit changes, in the order of its diff, which has so many lines around each change.
+    /// The changes of a commit in the order of its diff, which has this many context lines.
     pub(super) fn changes(&self, commit: &str, context: usize) -> Result<Vec<FileChange>> {
         let common =
             ["diff-tree", "-r", "--root", "--no-commit-id", "--full-index", "-M", "-C", commit];
@@ -72,7 +72,7 @@ impl Repository {
         let mut sections = sections(&diff).into_iter();
         let mut changes = raw_changes(&raw)?;
         for change in &mut changes {
-            // What becomes of another kind is deleted and added.
+            // A change of the file type is a deletion and an addition.
             let count = if change.status == b'T' { 2 } else { 1 };
             change.diff = sections.by_ref().take(count).collect::<Vec<_>>().concat();
         }
@@ -82,7 +82,7 @@ impl Repository {
         }
     }
 
-    /// All files at a commit; nothing, if there is no such commit.
+    /// All files at a commit; `None` if the commit does not exist.
     pub(super) fn files(&self, commit: &str) -> Result<Option<BTreeMap<Vec<u8>, Version>>> {
         let mut command = git(&self.path);
         let listed =
@@ -100,7 +100,7 @@ impl Repository {
         Ok(Some(listed.stdout.split(|byte| *byte == 0).filter_map(file).collect()))
     }
 
-    /// What a file says.
+    /// The content of a file.
     pub(super) fn read(&mut self, version: &Version) -> Result<Vec<u8>> {
         self.blobs.read(&version.blob)
     }
@@ -117,7 +117,7 @@ impl Version {
     }
 }
 
-/// `git` in a directory, without anything that whoever runs it has configured.
+/// `git` in a directory, without the user's configuration.
 pub(super) fn git(directory: &Path) -> Command {
     let mut command = Command::new("git");
     command.arg("-C").arg(directory).stdin(Stdio::null());
@@ -128,15 +128,14 @@ pub(super) fn git(directory: &Path) -> Command {
 
 fn output(command: &mut Command) -> Result<Vec<u8>> {
     let output = command.stderr(Stdio::inherit()).output()?;
-    match output.status.success() {
-        true => Ok(output.stdout),
-        false => {
-            Err(format!("`{}` ended with {}", process::describe(command), output.status).into())
-        }
+    if output.status.success() {
+        Ok(output.stdout)
+    } else {
+        Err(format!("`{}` ended with {}", process::describe(command), output.status).into())
     }
 }
 
-/// The parts of a diff, one a file: no line inside a hunk begins as their first lines do.
+/// The sections of a diff, one per file. No line inside a hunk begins like their first lines.
 fn sections(diff: &[u8]) -> Vec<Vec<u8>> {
     let mut sections: Vec<Vec<u8>> = Vec::new();
     for line in diff.split_inclusive(|byte| *byte == b'\n') {
@@ -150,12 +149,13 @@ fn sections(diff: &[u8]) -> Vec<Vec<u8>> {
     sections
 }
 
-/// `:100644 100644 OLD NEW M` and one or two names, each ended by a zero.
+/// Parses `:100644 100644 OLD NEW M` and one or two names, each terminated by NUL.
 fn raw_changes(raw: &[u8]) -> Result<Vec<FileChange>> {
     let mut words = raw.split(|byte| *byte == 0).filter(|word| !word.is_empty());
     let mut changes = Vec::new();
     while let Some(facts) = words.next() {
-        let odd = || format!("git diff-tree says `{}`", String::from_utf8_lossy(facts));
+        let odd =
+            || format!("unexpected output of git diff-tree: `{}`", String::from_utf8_lossy(facts));
         let text = std::str::from_utf8(facts)?;
         let facts: Vec<&str> = text.trim_start_matches(':').split(' ').collect();
         let &[old_mode, new_mode, old_blob, new_blob, status] = &facts[..] else {
@@ -177,7 +177,7 @@ fn raw_changes(raw: &[u8]) -> Result<Vec<FileChange>> {
     Ok(changes)
 }
 
-/// A `git cat-file` that answers one question after another.
+/// A `git cat-file --batch` process.
 struct Blobs {
     child: Child,
     input: ChildStdin,
@@ -199,8 +199,9 @@ impl Blobs {
         let mut header = String::new();
         self.output.read_line(&mut header)?;
         let length = header.split_whitespace().nth(2).and_then(|length| length.parse().ok());
-        let length: usize = length.ok_or_else(|| format!("git says of {blob}: {header}"))?;
-        // A newline comes behind it.
+        let length: usize =
+            length.ok_or_else(|| format!("unexpected header of {blob}: {header}"))?;
+        // A newline follows.
         let mut bytes = vec![0; length + 1];
         self.output.read_exact(&mut bytes)?;
         bytes.pop();
@@ -210,7 +211,7 @@ impl Blobs {
 
 impl Drop for Blobs {
     fn drop(&mut self) {
-        // It has nothing to lose.
+        // It only reads, so it can be killed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -221,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_diff_has_as_many_parts_as_files() {
+    fn splits_a_diff_by_file() {
         let diff =
             b"diff --git a/x b/x\n@@ -1 +1 @@\n-diff --git a/q b/q\n+y\ndiff --git a/z b/z\n";
         assert_eq!(sections(diff).len(), 2);
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_lines_have_one_name_or_two() {
+    fn parses_raw_lines_with_one_or_two_names() {
         let raw = b":100644 100755 11 22 M\0x\0:100644 100644 33 33 R100\0old\0new\0:000000 120000 00 44 A\0l\0";
         let changes = raw_changes(raw).unwrap();
         assert_eq!(changes.len(), 3);

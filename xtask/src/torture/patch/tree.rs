@@ -1,4 +1,4 @@
-//! Files by their names: what a patch starts from, and what it leaves.
+//! A tree of files: the input or the result of a patch.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::path::Path;
 use crate::error::Result;
 use crate::sandbox::remove_directory;
 
-/// Regular files, by their paths.
+/// Regular files by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tree(pub(super) BTreeMap<Vec<u8>, File>);
 
@@ -22,7 +22,7 @@ pub(super) struct File {
 }
 
 impl Tree {
-    /// Makes these the only files of a directory, which stays the one it is.
+    /// Makes these the only files of a directory, which itself is not replaced.
     pub(super) fn write(&self, directory: &Path) -> Result<()> {
         clear(directory)?;
         for (name, file) in &self.0 {
@@ -37,8 +37,8 @@ impl Tree {
         Ok(())
     }
 
-    /// The files of a directory. Its `.git`, links and directories without files do not count: git keeps
-    /// no empty directory either.
+    /// Reads the files of a directory. Ignores `.git`, symlinks and empty directories, which git does not store
+    /// either.
     pub(super) fn read(directory: &Path) -> Result<Tree> {
         let mut tree = Tree::default();
         tree.read_beneath(directory, directory)?;
@@ -59,7 +59,7 @@ impl Tree {
         Ok(())
     }
 
-    /// The same files with no line that ends in `\r\n`.
+    /// The files with `\r\n` replaced by `\n`.
     pub(super) fn with_plain_endings(&self) -> Tree {
         let plain = |file: &File| {
             let lines = file.bytes.split_inclusive(|byte| *byte == b'\n');
@@ -72,22 +72,22 @@ impl Tree {
         Tree(self.0.iter().map(|(name, file)| (name.clone(), plain(file))).collect())
     }
 
-    /// The first file in which another tree differs, in words.
+    /// Describes the first file that differs from another tree; `None` if the trees are equal.
     pub(super) fn difference(&self, other: &Tree) -> Option<String> {
         let names = self.0.keys().chain(other.0.keys());
         let differs = |name: &&Vec<u8>| self.0.get(*name) != other.0.get(*name);
         let name = names.filter(differs).min()?;
         let shown = String::from_utf8_lossy(name).into_owned();
         Some(match (self.0.get(name), other.0.get(name)) {
-            (Some(_), None) => format!("{shown} is there"),
-            (None, Some(_)) => format!("{shown} is not there"),
+            (Some(_), None) => format!("{shown} exists"),
+            (None, Some(_)) => format!("{shown} does not exist"),
             (Some(one), Some(two)) if one.bytes == two.bytes => format!("the mode of {shown}"),
-            _ => format!("what {shown} says"),
+            _ => format!("the content of {shown}"),
         })
     }
 }
 
-/// Away with all that is in a directory, but for git's own.
+/// Removes everything in a directory except `.git`.
 fn clear(directory: &Path) -> Result<()> {
     fs::create_dir_all(directory)?;
     for entry in fs::read_dir(directory)? {
@@ -95,9 +95,10 @@ fn clear(directory: &Path) -> Result<()> {
         if entry.file_name() == ".git" {
             continue;
         }
-        match entry.file_type()?.is_dir() {
-            true => remove_directory(&entry.path())?,
-            false => fs::remove_file(entry.path())?,
+        if entry.file_type()?.is_dir() {
+            remove_directory(&entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
         }
     }
     Ok(())
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_comes_back_from_disk() {
+    fn reading_a_written_tree_gives_the_same_tree() {
         let directory = tempfile::tempdir().unwrap();
         tree(&[("gone", false, "")]).write(directory.path()).unwrap();
         let written = tree(&[("d/e/x", true, "1\n"), ("y", false, "")]);
@@ -124,12 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_has_a_name() {
+    fn a_difference_names_the_file() {
         let one = tree(&[("a", false, "1"), ("b", false, "1")]);
         assert_eq!(one.difference(&one), None);
-        let says = |other: &[(&str, bool, &str)]| one.difference(&tree(other)).unwrap();
-        assert_eq!(says(&[("a", false, "2"), ("b", false, "1")]), "what a says");
-        assert_eq!(says(&[("a", false, "1"), ("b", true, "1")]), "the mode of b");
-        assert_eq!(says(&[("b", false, "1")]), "a is there");
+        let difference = |other: &[(&str, bool, &str)]| one.difference(&tree(other)).unwrap();
+        assert_eq!(difference(&[("a", false, "2"), ("b", false, "1")]), "the content of a");
+        assert_eq!(difference(&[("a", false, "1"), ("b", true, "1")]), "the mode of b");
+        assert_eq!(difference(&[("b", false, "1")]), "a exists");
     }
 }

@@ -1,4 +1,4 @@
-//! One commit after another: what it makes of its files through us, and what is counted.
+//! Tests ApplyPatch on one commit after another and counts the outcomes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,31 +15,31 @@ use super::repository::{FileChange, Repository, Version};
 use super::tree::{File, Tree};
 use crate::error::Result;
 
-/// How many commits older the files are that a patch is applied to.
+/// A patch is also applied to files that are this many commits older.
 const DRIFTS: [usize; 3] = [2, 8, 32];
 
-/// Lines around each change, as git has them by default.
+/// The number of context lines, which is git's default.
 const CONTEXT: usize = 3;
 
-/// Refusals that say what we do not do, or will not: whatever the files are.
-const BY_DESIGN: [&str; 4] = ["protected", "unsupported", "too_large", "limit"];
+/// Error kinds of deliberate refusals, which do not depend on the files.
+const DELIBERATE_REFUSALS: [&str; 4] = ["protected", "unsupported", "too_large", "limit"];
 
 pub(super) struct Trial {
     repository: String,
     ours: Ours,
     oracles: Oracles,
     findings: Findings,
-    left_out: Row,
-    with_all: Row,
-    at_base: Row,
-    bare: Row,
-    again: Row,
-    undone: Row,
-    enveloped: Row,
+    unsupported: Row,
+    with_unsupported: Row,
+    on_base: Row,
+    no_context: Row,
+    repeated: Row,
+    undo: Row,
+    envelope: Row,
     drifted: Vec<Row>,
 }
 
-/// A commit as far as a patch can say it.
+/// The part of a commit that a patch can express.
 struct Commit<'a> {
     id: &'a str,
     changes: Vec<&'a FileChange>,
@@ -55,26 +55,32 @@ impl Trial {
             ours: Ours::new(binary)?,
             oracles: Oracles::new(repository)?,
             findings: Findings::about(&name)?,
-            left_out: row("files left out, which are no text of UTF-8"),
-            with_all: row("with what is no file of text"),
-            at_base: row("on its own base"),
-            bare: row("on its own base, without context"),
-            again: row("sent again"),
-            undone: row("taken back"),
-            enveloped: row("as *** Begin Patch"),
-            drifted: DRIFTS.map(|by| row(&format!("{by} commits too early"))).into(),
+            unsupported: row("unsupported files, which are not UTF-8 text"),
+            with_unsupported: row("with unsupported files"),
+            on_base: row("on its own base"),
+            no_context: row("on its own base, without context"),
+            repeated: row("applied again"),
+            undo: row("undone"),
+            envelope: row("as *** Begin Patch"),
+            drifted: DRIFTS.map(|by| row(&format!("{by} commits earlier"))).into(),
             repository: name,
         })
     }
 
     pub(super) fn rows(self) -> Vec<Row> {
-        let mut rows = vec![self.left_out, self.with_all, self.at_base, self.bare, self.again];
-        rows.extend([self.undone, self.enveloped]);
+        let mut rows = vec![
+            self.unsupported,
+            self.with_unsupported,
+            self.on_base,
+            self.no_context,
+            self.repeated,
+        ];
+        rows.extend([self.undo, self.envelope]);
         rows.extend(self.drifted);
         rows
     }
 
-    /// Tries one commit in all ways.
+    /// Tests one commit in all ways.
     pub(super) fn commit(&mut self, repository: &mut Repository, id: &str) -> Result<()> {
         self.try_commit(repository, id).map_err(|error| format!("commit {id}: {error}").into())
     }
@@ -82,13 +88,13 @@ impl Trial {
     fn try_commit(&mut self, repository: &mut Repository, id: &str) -> Result<()> {
         let all = repository.changes(id, CONTEXT)?;
         let changes: Vec<&FileChange> =
-            all.iter().filter(|change| self.can_be_said(change)).collect();
+            all.iter().filter(|change| self.is_supported(change)).collect();
         let mut base = Tree::default();
         for version in all.iter().filter_map(|change| change.old.as_ref()) {
             insert(&mut base, repository, version)?;
         }
         if changes.len() < all.len() {
-            self.with_all_of_it(id, &all, &base)?;
+            self.check_unsupported(id, &all, &base)?;
         }
         if changes.is_empty() {
             return Ok(());
@@ -97,16 +103,16 @@ impl Trial {
             changes.iter().filter_map(|change| std::str::from_utf8(&change.diff).ok()).collect();
         let commit = Commit { id, changes, base, patch: patch.concat() };
         let expected = commit.expected(repository, |_| true)?;
-        if self.on_its_base(&commit, &expected)? {
-            self.without_context(repository, &commit, &expected)?;
-            self.sent_again(&commit, &expected)?;
+        if self.check_base(&commit, &expected)? {
+            self.check_without_context(repository, &commit, &expected)?;
+            self.check_repeated(&commit, &expected)?;
         }
-        self.as_envelope(repository, &commit)?;
-        (0..DRIFTS.len()).try_for_each(|at| self.with_drift(repository, &commit, at))
+        self.check_envelope(repository, &commit)?;
+        (0..DRIFTS.len()).try_for_each(|at| self.check_drift(repository, &commit, at))
     }
 
-    /// Whether it is about text in regular files; else it is counted.
-    fn can_be_said(&mut self, change: &FileChange) -> bool {
+    /// Whether a change is text in regular files. Counts the others.
+    fn is_supported(&mut self, change: &FileChange) -> bool {
         let mut versions = [&change.old, &change.new].into_iter().flatten();
         let starts = |line: &[u8]| line.starts_with(b"Binary files ");
         let why = if versions.any(|version| !version.is_file()) {
@@ -118,149 +124,149 @@ impl Trial {
         } else {
             return true;
         };
-        self.left_out.tally.add(why);
+        self.unsupported.tally.add(why);
         false
     }
 
-    /// A diff that has more than text in files is refused as a whole. One of another encoding does not
-    /// come through a door, since calls are JSON.
-    fn with_all_of_it(&mut self, id: &str, all: &[FileChange], base: &Tree) -> Result<()> {
+    /// A diff with more than text files must be refused as a whole. A diff in another encoding cannot be sent, since
+    /// calls are JSON.
+    fn check_unsupported(&mut self, id: &str, all: &[FileChange], base: &Tree) -> Result<()> {
         let diff: Vec<u8> = all.iter().flat_map(|change| change.diff.iter().copied()).collect();
         let Ok(patch) = String::from_utf8(diff) else { return Ok(()) };
         self.ours.put(base)?;
         match self.ours.apply(&patch)?.0 {
             Outcome::Refused(refusal) => {
-                self.with_all.tally.add(&format!("refused ({})", refusal.kind));
+                self.with_unsupported.tally.add(&format!("refused ({})", refusal.kind));
             }
             Outcome::Applied(_) => {
-                self.with_all.tally.add("WRONG");
-                self.with_all.violate("a part of it was applied", format!("commit {id}"));
+                self.with_unsupported.tally.add("WRONG");
+                self.with_unsupported.violate("a part of it was applied", format!("commit {id}"));
             }
         }
         Ok(())
     }
 
-    /// Applied to what it was made from, and taken back. Answers whether it could be.
-    fn on_its_base(&mut self, commit: &Commit<'_>, expected: &Tree) -> Result<bool> {
+    /// Applies the patch to its base and undoes it. Returns whether it was applied.
+    fn check_base(&mut self, commit: &Commit<'_>, expected: &Tree) -> Result<bool> {
         self.ours.put(&commit.base)?;
         let (outcome, _) = self.ours.apply(&commit.patch)?;
         let wrong = match &outcome {
             Outcome::Applied(tree) => tree.difference(expected),
-            Outcome::Refused(refusal) if BY_DESIGN.contains(&refusal.kind.as_str()) => {
-                self.at_base.tally.add(&format!("refused ({})", refusal.kind));
+            Outcome::Refused(refusal) if DELIBERATE_REFUSALS.contains(&refusal.kind.as_str()) => {
+                self.on_base.tally.add(&format!("refused ({})", refusal.kind));
                 return Ok(false);
             }
-            Outcome::Refused(refusal) => Some(refusal.says.clone()),
+            Outcome::Refused(refusal) => Some(refusal.message.clone()),
         };
         if let Some(what) = wrong {
-            self.at_base.tally.add("WRONG");
+            self.on_base.tally.add("WRONG");
             let right = Outcome::Applied(expected.clone());
-            let kept = [("ours", &outcome), ("right", &right)];
-            let again = self.keep(commit, "base", &commit.base, &commit.patch, &kept)?;
-            self.at_base.violate(what, again);
+            let outcomes = [("ours", &outcome), ("right", &right)];
+            let again = self.save(commit, "base", &commit.base, &commit.patch, &outcomes)?;
+            self.on_base.violate(what, again);
             return Ok(false);
         }
-        self.at_base.tally.add("applied");
+        self.on_base.tally.add("applied");
         if commit.base == *expected {
             return Ok(true);
         }
         match self.ours.undo()? {
-            Outcome::Applied(tree) if tree == commit.base => self.undone.tally.add("as before"),
+            Outcome::Applied(tree) if tree == commit.base => self.undo.tally.add("as before"),
             outcome => {
-                self.undone.tally.add("WRONG");
-                let kept = [("undone", &outcome)];
-                let again = self.keep(commit, "undo", &commit.base, &commit.patch, &kept)?;
-                self.undone.violate("Undo does not give the files back", again);
+                self.undo.tally.add("WRONG");
+                let outcomes = [("undo", &outcome)];
+                let again = self.save(commit, "undo", &commit.base, &commit.patch, &outcomes)?;
+                self.undo.violate("Undo does not restore the files", again);
             }
         }
         Ok(true)
     }
 
-    /// The same diff with nothing around its changes: lines that come in have only a line number. What
-    /// fits at other places too may be refused.
-    fn without_context(
+    /// Applies the diff without context lines: added lines have only a line number. An ambiguous hunk may be refused.
+    fn check_without_context(
         &mut self,
         repository: &Repository,
         commit: &Commit<'_>,
         expected: &Tree,
     ) -> Result<()> {
         let all = repository.changes(commit.id, 0)?;
-        let said = |change: &&FileChange| {
-            commit.changes.iter().any(|said| said.old == change.old && said.new == change.new)
+        let is_included = |change: &&FileChange| {
+            commit.changes.iter().any(|other| other.old == change.old && other.new == change.new)
         };
-        let diff = all.iter().filter(said).map(|change| String::from_utf8_lossy(&change.diff));
+        let diff =
+            all.iter().filter(is_included).map(|change| String::from_utf8_lossy(&change.diff));
         let patch = diff.collect::<String>();
         self.ours.put(&commit.base)?;
         let (outcome, _) = self.ours.apply(&patch)?;
         match &outcome {
-            Outcome::Applied(tree) if tree == expected => self.bare.tally.add("applied"),
-            // Without context nothing shows which line endings are meant, and those of the file are taken.
+            Outcome::Applied(tree) if tree == expected => self.no_context.tally.add("applied"),
+            // Without context the intended line endings are not known, and those of the file are used.
             Outcome::Applied(tree)
                 if tree.with_plain_endings() == expected.with_plain_endings() =>
             {
-                self.bare.tally.add("applied, with the file's line endings");
+                self.no_context.tally.add("applied, with the file's line endings");
             }
             Outcome::Refused(refusal) => {
-                self.bare.tally.add(&format!("refused ({})", refusal.kind));
+                self.no_context.tally.add(&format!("refused ({})", refusal.kind));
             }
             Outcome::Applied(_) => {
-                self.bare.tally.add("WRONG");
+                self.no_context.tally.add("WRONG");
                 let again =
-                    self.keep(commit, "bare", &commit.base, &patch, &[("ours", &outcome)])?;
-                self.bare.violate("applied otherwise", again);
+                    self.save(commit, "no_context", &commit.base, &patch, &[("ours", &outcome)])?;
+                self.no_context.violate("applied with another result", again);
             }
         }
         Ok(())
     }
 
-    /// Applied to what it has made. A patch whose lines fit once more may be a patch that is meant twice:
-    /// that is counted, and is no error.
-    fn sent_again(&mut self, commit: &Commit<'_>, expected: &Tree) -> Result<()> {
+    /// Applies the patch to its own result. A patch that fits again may be meant to be applied twice, so this is
+    /// counted and is not an error.
+    fn check_repeated(&mut self, commit: &Commit<'_>, expected: &Tree) -> Result<()> {
         self.ours.put(expected)?;
         let (outcome, reply) = self.ours.apply(&commit.patch)?;
         let known = reply["metadata"]["already_applied"] == Value::Bool(true);
         match &outcome {
             Outcome::Refused(refusal) => {
-                self.again.tally.add(&format!("refused ({})", refusal.kind));
+                self.repeated.tally.add(&format!("refused ({})", refusal.kind));
             }
-            Outcome::Applied(tree) if tree == expected && known => self.again.tally.add("known"),
+            Outcome::Applied(tree) if tree == expected && known => self.repeated.tally.add("known"),
             Outcome::Applied(_) => {
-                self.again.tally.add("applied twice");
-                self.keep(commit, "again", expected, &commit.patch, &[("ours", &outcome)])?;
+                self.repeated.tally.add("applied twice");
+                self.save(commit, "again", expected, &commit.patch, &[("ours", &outcome)])?;
             }
         }
         Ok(())
     }
 
-    fn as_envelope(&mut self, repository: &mut Repository, commit: &Commit<'_>) -> Result<()> {
-        let Some(said) = envelope::of(&commit.changes, &commit.base) else { return Ok(()) };
-        let expected = commit.expected(repository, |at| said.said.contains(&at))?;
+    fn check_envelope(&mut self, repository: &mut Repository, commit: &Commit<'_>) -> Result<()> {
+        let Some(patch) = envelope::of(&commit.changes, &commit.base) else { return Ok(()) };
+        let expected = commit.expected(repository, |at| patch.included.contains(&at))?;
         self.ours.put(&commit.base)?;
-        let (outcome, _) = self.ours.apply(&said.text)?;
+        let (outcome, _) = self.ours.apply(&patch.text)?;
         let wrong = match &outcome {
             Outcome::Applied(tree) => tree.difference(&expected),
             Outcome::Refused(refusal)
-                if !said.is_plain || BY_DESIGN.contains(&refusal.kind.as_str()) =>
+                if !patch.is_plain || DELIBERATE_REFUSALS.contains(&refusal.kind.as_str()) =>
             {
-                self.enveloped.tally.add(&format!("refused ({})", refusal.kind));
+                self.envelope.tally.add(&format!("refused ({})", refusal.kind));
                 return Ok(());
             }
-            Outcome::Refused(refusal) => Some(refusal.says.clone()),
+            Outcome::Refused(refusal) => Some(refusal.message.clone()),
         };
         let Some(what) = wrong else {
-            self.enveloped.tally.add("applied");
+            self.envelope.tally.add("applied");
             return Ok(());
         };
-        self.enveloped.tally.add("WRONG");
+        self.envelope.tally.add("WRONG");
         let right = Outcome::Applied(expected);
-        let kept = [("ours", &outcome), ("right", &right)];
-        let again = self.keep(commit, "envelope", &commit.base, &said.text, &kept)?;
-        self.enveloped.violate(what, again);
+        let outcomes = [("ours", &outcome), ("right", &right)];
+        let again = self.save(commit, "envelope", &commit.base, &patch.text, &outcomes)?;
+        self.envelope.violate(what, again);
         Ok(())
     }
 
-    /// Applied to the files of an earlier commit, if any of them was another then.
-    fn with_drift(
+    /// Applies the patch to the files of an earlier commit, if one of them differs.
+    fn check_drift(
         &mut self,
         repository: &mut Repository,
         commit: &Commit<'_>,
@@ -286,16 +292,16 @@ impl Trial {
         if verdict.weight == Weight::Fine {
             return Ok(());
         }
-        let kept = [("ours", &ours), ("patch", &gnu), ("3way", &merged)];
+        let outcomes = [("ours", &ours), ("patch", &gnu), ("3way", &merged)];
         let what = format!("drift-{by}-{}", verdict.name.replace([' ', ':'], "-"));
-        let again = self.keep(commit, &what, &base, &commit.patch, &kept)?;
+        let again = self.save(commit, &what, &base, &commit.patch, &outcomes)?;
         if verdict.weight == Weight::Wrong {
             self.drifted[at].violate(verdict.name, again);
         }
         Ok(())
     }
 
-    fn keep(
+    fn save(
         &mut self,
         commit: &Commit<'_>,
         what: &str,
@@ -304,13 +310,13 @@ impl Trial {
         outcomes: &[(&str, &Outcome)],
     ) -> Result<String> {
         let name = format!("{what}-{}", &commit.id[..12]);
-        let path = self.findings.keep(&name, base, patch, outcomes)?;
+        let path = self.findings.save(&name, base, patch, outcomes)?;
         Ok(format!("commit {} of {}; {path}", commit.id, self.repository))
     }
 }
 
 impl Commit<'_> {
-    /// The files as the commit leaves them, with those of its changes that `counts`.
+    /// The files after the changes for which `counts` is true.
     fn expected(
         &self,
         repository: &mut Repository,
@@ -331,7 +337,7 @@ impl Commit<'_> {
         Ok(tree)
     }
 
-    /// The files that the patch names, as they are among others.
+    /// The versions of the patch's files among `files`.
     fn versions_in(&self, files: &BTreeMap<Vec<u8>, Version>) -> Vec<Version> {
         let named = self.changes.iter().flat_map(|change| [&change.old, &change.new]);
         let there = named.flatten().filter_map(|version| files.get(&version.path));

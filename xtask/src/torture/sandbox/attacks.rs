@@ -1,12 +1,12 @@
-//! The table of ways out. `$OUT` is a directory outside with a `canary` in it, `$PORT`, `$UDP`, `$SOCKET`,
-//! `$IN_TMP` and `$ABSTRACT` are servers outside, `$RUNTIME` is the process that serves tools, and `$WORD` is to
-//! be printed by whoever got out and sees no canary change.
+//! The table of escape attempts. `$OUT` is a directory outside that contains a `canary`; `$PORT`, `$UDP`,
+//! `$SOCKET`, `$IN_TMP` and `$ABSTRACT` are servers outside; `$RUNTIME` is the process that serves tools. A
+//! script prints `$WORD` after an escape that changes no canary.
 
-/// One way, in some spellings.
+/// An escape attempt in several variants.
 pub(super) struct Attack {
     pub(super) id: &'static str,
     pub(super) what: &'static str,
-    /// The level from which on it must not work. Where it may work below, replies say so.
+    /// The lowest level that must block it. Below that level replies report the gap.
     pub(super) level: u8,
     pub(super) scripts: &'static [&'static str],
 }
@@ -55,7 +55,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     ),
     with_namespaces(
         "X02",
-        "what is known of files outside",
+        "attributes of files outside",
         &[
             "chmod 777 $OUT/canary",
             "chmod 700 $OUT",
@@ -67,7 +67,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     ),
     at_every_level(
         "X03",
-        "keys and our own files",
+        "keys and Toolcrib's own files",
         &[
             "cat ~/.ssh/id_rsa",
             "cat ~/.aws/credentials",
@@ -85,7 +85,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     ),
     with_namespaces(
         "X06",
-        "hooks and configuration of git",
+        "git hooks and configuration",
         &[
             "mv .git .g2; cp -r .g2 .git; echo evil > .git/hooks/pre-commit",
             "f=$(echo .git/hooks/pre-commit); echo evil > $f",
@@ -102,7 +102,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     ),
     at_every_level(
         "X12",
-        "sockets of programs",
+        "sockets of other programs",
         &[
             "python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).connect(os.environ[\"SOCKET\"])'",
             "python3 -c 'import os, socket; socket.socket(socket.AF_UNIX).connect(os.environ[\"IN_TMP\"])'",
@@ -128,7 +128,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     ),
     with_namespaces(
         "X17",
-        "loopback, which is to work inside",
+        "loopback, which must work inside",
         &[
             "python3 -c 'import socket, threading; s = socket.create_server((\"127.0.0.1\", 0)); threading.Thread(target=lambda: s.accept()[0].sendall(b\"x\")).start(); assert socket.create_connection(s.getsockname()).recv(1) == b\"x\"' || echo $WORD",
         ],
@@ -151,14 +151,18 @@ pub(super) const ATTACKS: &[Attack] = &[
     ),
     at_every_level(
         "X21",
-        "signals to it",
+        "signals to the process that serves tools",
         &[
             "kill -9 $RUNTIME && echo $WORD",
             "kill -STOP $RUNTIME && echo $WORD",
             "kill -0 $RUNTIME && echo $WORD",
         ],
     ),
-    with_namespaces("X21", "signals to everybody", &["kill -9 -1", "trap '' TERM; kill -TERM -1"]),
+    with_namespaces(
+        "X21",
+        "signals to all processes",
+        &["kill -9 -1", "trap '' TERM; kill -TERM -1"],
+    ),
     at_every_level(
         "X22",
         "mounts and namespaces",
@@ -181,7 +185,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     ),
     at_every_level(
         "X25",
-        "rights",
+        "privileges",
         &[
             "grep -q '^CapEff:[[:space:]]*0*$' /proc/self/status || echo $WORD",
             "grep -q '^CapBnd:[[:space:]]*0*$' /proc/self/status || test $(id -u) != 0 || echo $WORD",
@@ -193,7 +197,7 @@ pub(super) const ATTACKS: &[Attack] = &[
     ),
     at_every_level(
         "E01",
-        "programs that only look, and run others",
+        "read-only programs that run others",
         &[
             "find . -maxdepth 0 -exec touch $OUT/mark \\;",
             "find . -maxdepth 0 -execdir touch $OUT/mark \\;",

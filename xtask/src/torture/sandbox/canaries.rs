@@ -1,5 +1,5 @@
-//! What lies around a session and must not change: a file with all that is known of it, keys, servers that
-//! nobody reaches, a repository's hooks.
+//! Canaries around a session that must not change: a file with its attributes, keys, unreachable servers, the
+//! hooks of a repository.
 
 use std::fs;
 use std::net::{TcpListener, UdpSocket};
@@ -15,18 +15,18 @@ use crate::error::Result;
 const CONTENT: &str = "canary\n";
 const CONFIG: &str = "[core]\n\tbare = false\n";
 
-/// All of them.
+/// All canaries.
 pub(super) struct Canaries {
     top: TempDir,
-    /// Another directory, in `/tmp`.
+    /// A directory in `/tmp`.
     in_tmp: TempDir,
-    /// A word that is nowhere else.
+    /// A unique word.
     word: String,
     tcp: TcpListener,
     udp: UdpSocket,
     sockets: Vec<UnixListener>,
-    /// What is known of the file: mode, owner, times.
-    about: (u32, u32, i64, i64, u64),
+    /// The mode, owner and times of the file.
+    attributes: (u32, u32, i64, i64, u64),
 }
 
 impl Canaries {
@@ -59,18 +59,18 @@ impl Canaries {
         for socket in &sockets {
             socket.set_nonblocking(true)?;
         }
-        // Who may not reach them must not be kept from it by something else.
+        // Permissions must not be what keeps commands from them.
         for open in [in_tmp.path().to_owned(), in_tmp.path().join("socket"), at("out/socket")] {
             fs::set_permissions(open, fs::Permissions::from_mode(0o777))?;
         }
-        // A state directory is not used below one that others can write.
+        // The program refuses a state directory below a directory that others can write.
         fs::set_permissions(top.path(), fs::Permissions::from_mode(0o755))?;
         let tcp = TcpListener::bind("127.0.0.1:0")?;
         tcp.set_nonblocking(true)?;
         let udp = UdpSocket::bind("127.0.0.1:0")?;
         udp.set_nonblocking(true)?;
-        let about = about(&at("out/canary"))?;
-        Ok(Canaries { top, in_tmp, word, tcp, udp, sockets, about })
+        let attributes = attributes(&at("out/canary"))?;
+        Ok(Canaries { top, in_tmp, word, tcp, udp, sockets, attributes })
     }
 
     pub(super) fn top(&self) -> &Path {
@@ -85,12 +85,12 @@ impl Canaries {
         self.top().join("home")
     }
 
-    /// What a script prints that got out.
-    pub(super) fn got_out(&self) -> String {
-        format!("got-out-{}", self.word)
+    /// The word that a script prints after an escape.
+    pub(super) fn escape_word(&self) -> String {
+        format!("escaped-{}", self.word)
     }
 
-    /// Makes somebody the owner of everything, and of the canary: it is not its owner that it is kept from.
+    /// Makes a user the owner of everything, including the canary, so that ownership does not protect it.
     pub(super) fn give_to(&mut self, user: u32) -> Result<()> {
         let mut open = vec![self.top().to_owned()];
         while let Some(path) = open.pop() {
@@ -101,17 +101,17 @@ impl Canaries {
                 }
             }
         }
-        self.about = about(&self.top().join("out/canary"))?;
+        self.attributes = attributes(&self.top().join("out/canary"))?;
         Ok(())
     }
 
-    /// The variables by which a script finds them.
+    /// The shell variables that name the canaries.
     pub(super) fn variables(&self, runtime: u32) -> String {
         let port = |address: std::io::Result<std::net::SocketAddr>| {
             address.map_or(0, |address| address.port())
         };
-        let word = self.got_out();
-        // In two parts, so that the script itself does not have it when it is repeated in a reply.
+        let word = self.escape_word();
+        // In two parts, so that a reply that repeats the script does not contain it.
         let (begin, end) = word.split_at(word.len() / 2);
         format!(
             "export OUT='{}' PORT={} UDP={} SOCKET='{}' IN_TMP='{}' ABSTRACT={} RUNTIME={runtime}; WORD={begin}; WORD=$WORD{end}",
@@ -124,10 +124,10 @@ impl Canaries {
         )
     }
 
-    /// What is not as it was, each as a sentence; it is put right again.
-    pub(super) fn damage(&mut self, said: &str) -> Result<Vec<String>> {
+    /// Describes each change and restores the canaries.
+    pub(super) fn damage(&mut self, reply: &str) -> Result<Vec<String>> {
         let mut damage = Vec::new();
-        if said.contains(&format!("secret-{}", self.word)) {
+        if reply.contains(&format!("secret-{}", self.word)) {
             damage.push("a key was read".to_owned());
         }
         let (out, canary) = (self.top().join("out"), self.top().join("out/canary"));
@@ -144,11 +144,11 @@ impl Canaries {
         if fs::read_to_string(&canary).ok().as_deref() != Some(CONTENT) {
             damage.push("the canary's content changed".to_owned());
             fs::write(&canary, CONTENT)?;
-            self.about = about(&canary)?;
+            self.attributes = attributes(&canary)?;
         }
-        if about(&canary)? != self.about {
+        if attributes(&canary)? != self.attributes {
             damage.push("the canary's mode, owner or times changed".to_owned());
-            self.about = about(&canary)?;
+            self.attributes = attributes(&canary)?;
         }
         for repository in ["ws/.git", "ws/deep/er/.git"] {
             let repository = self.top().join(repository);
@@ -170,9 +170,15 @@ impl Canaries {
     }
 }
 
-fn about(path: &Path) -> Result<(u32, u32, i64, i64, u64)> {
-    let about = fs::metadata(path)?;
-    Ok((about.mode(), about.uid(), about.mtime(), about.mtime_nsec(), about.nlink()))
+fn attributes(path: &Path) -> Result<(u32, u32, i64, i64, u64)> {
+    let attributes = fs::metadata(path)?;
+    Ok((
+        attributes.mode(),
+        attributes.uid(),
+        attributes.mtime(),
+        attributes.mtime_nsec(),
+        attributes.nlink(),
+    ))
 }
 
 #[cfg(test)]
@@ -180,23 +186,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_to_them_is_seen() {
+    fn detects_every_change() {
         let beneath = tempfile::tempdir().unwrap();
         let mut canaries = Canaries::make(beneath.path()).unwrap();
         let top = canaries.top().to_owned();
-        let mut seen = |said: &str| canaries.damage(said).unwrap().len();
-        assert_eq!(seen("nothing"), 0);
+        let mut damage_count = |reply: &str| canaries.damage(reply).unwrap().len();
+        assert_eq!(damage_count("nothing"), 0);
         fs::write(top.join("out/canary"), "evil").unwrap();
         fs::write(top.join("out/new"), "evil").unwrap();
-        assert_eq!(seen(""), 2);
-        assert_eq!(seen(""), 0);
+        assert_eq!(damage_count(""), 2);
+        assert_eq!(damage_count(""), 0);
         fs::set_permissions(top.join("out/canary"), fs::Permissions::from_mode(0o600)).unwrap();
-        assert_eq!(seen(""), 1);
+        assert_eq!(damage_count(""), 1);
         std::os::unix::net::UnixStream::connect(top.join("out/socket")).unwrap();
-        assert_eq!(seen(""), 1);
+        assert_eq!(damage_count(""), 1);
         let key = fs::read_to_string(top.join("home/.netrc")).unwrap();
-        assert_eq!(seen(&key), 1);
+        assert_eq!(damage_count(&key), 1);
         fs::write(top.join("ws/deep/er/.git/hooks/pre-commit"), "evil").unwrap();
-        assert_eq!(seen(""), 1);
+        assert_eq!(damage_count(""), 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What takes more than one call, or another tool than Bash.
+//! Escape attempts that need several calls or another tool than Bash.
 
 use serde_json::{Value, json};
 
@@ -8,15 +8,18 @@ use crate::torture::report::{Report, Row};
 
 pub(super) fn run(trial: &mut Trial, report: &mut Report) -> Result<()> {
     for (what, attempt) in [
-        ("X04 a link planted for Write", planted as fn(&mut Trial) -> Result<Option<String>>),
-        ("X08 a new repository that runs something", new_repository),
-        ("X10 protected names by every way", protected_names),
+        (
+            "X04 a symlink planted for Write",
+            planted_symlink as fn(&mut Trial) -> Result<Option<String>>,
+        ),
+        ("X08 a new repository that runs programs", new_repository),
+        ("X10 protected names in every way", protected_names),
         ("X12 local sockets by every name", local_sockets),
-        ("X31 words that ask for less", asked),
-        ("X32 /tmp is the session's", tmp),
-        ("D01 what is missing is said", said),
+        ("X31 arguments that ask for a weaker sandbox", weaker_sandbox),
+        ("X32 /tmp is the session's", session_tmp),
+        ("D01 replies report missing parts of the sandbox", reported_gaps),
     ] {
-        let mut row = Row::new("sandbox", format!("{what}: {}", trial.place));
+        let mut row = Row::new("sandbox", format!("{what}: {}", trial.environment));
         let outcome = attempt(trial)?;
         row.tally.add("tried");
         let damage = trial.canaries.damage("")?;
@@ -28,7 +31,7 @@ pub(super) fn run(trial: &mut Trial, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn planted(trial: &mut Trial) -> Result<Option<String>> {
+fn planted_symlink(trial: &mut Trial) -> Result<Option<String>> {
     trial.bash("ln -sf $OUT/canary planted; ln -sfn $OUT planted-directory")?;
     for path in ["planted", "planted-directory/new"] {
         let reply = trial.call("Write", json!({"file_path": path, "content": "evil"}))?;
@@ -44,16 +47,16 @@ fn new_repository(trial: &mut Trial) -> Result<Option<String>> {
     let reply = trial.bash(script)?;
     let workspace = trial.canaries.workspace();
     let config = std::fs::read_to_string(workspace.join("fresh/.git/config")).unwrap_or_default();
-    let left = [
+    let remaining = [
         config.contains("evil").then_some("fresh/.git/config"),
         workspace.join("fresh/.git/hooks/pre-commit").exists().then_some("a hook"),
         workspace.join(".envrc").exists().then_some(".envrc"),
     ];
-    let left: Vec<&str> = left.into_iter().flatten().collect();
-    Ok((!left.is_empty()).then(|| format!("{} is still there: {reply}", left.join(", "))))
+    let remaining: Vec<&str> = remaining.into_iter().flatten().collect();
+    Ok((!remaining.is_empty()).then(|| format!("{} still exists: {reply}", remaining.join(", "))))
 }
 
-/// Ways to make `.envrc` or `.vscode/tasks.json`. `$E` and `$V` are those names, which the text does not show.
+/// Ways to create `.envrc` or `.vscode/tasks.json`. `$E` and `$V` are these names, which the text must not contain.
 const PROTECTED: &[&str] = &[
     "echo evil > $E",
     "echo evil > x; mv x $E",
@@ -94,17 +97,17 @@ fn protected_names(trial: &mut Trial) -> Result<Option<String>> {
         let script = format!("E=$(echo .envrc); V=$(echo .vscode/tasks.json); {script}");
         trial.bash(&format!("rm -rf work; mkdir work; cd work; {script}; sleep 0.3; true"))?;
         let work = trial.canaries.workspace().join("work");
-        let made = [".envrc", "q/../.envrc", ".vscode/tasks.json"];
-        let made = made.iter().find(|name| work.join(name).symlink_metadata().is_ok());
-        if let Some(name) = made {
-            return Ok(Some(format!("{name} was made by: {script}")));
+        let created = [".envrc", "q/../.envrc", ".vscode/tasks.json"];
+        let created = created.iter().find(|name| work.join(name).symlink_metadata().is_ok());
+        if let Some(name) = created {
+            return Ok(Some(format!("{name} was created by: {script}")));
         }
         trial.bash("cd .. || true")?;
     }
     Ok(None)
 }
 
-/// A server outside whose socket is in the workspace, found by names that the kernel does not list.
+/// Connects to an outside server whose socket is in the workspace, by names that the kernel does not list.
 fn local_sockets(trial: &mut Trial) -> Result<Option<String>> {
     let workspace = trial.canaries.workspace();
     let names = ["socket", "renamed", "linked"].map(|name| workspace.join(name));
@@ -126,17 +129,17 @@ fn local_sockets(trial: &mut Trial) -> Result<Option<String>> {
     Ok(None)
 }
 
-fn asked(trial: &mut Trial) -> Result<Option<String>> {
+fn weaker_sandbox(trial: &mut Trial) -> Result<Option<String>> {
     for word in ["sandbox", "dangerouslyDisableSandbox", "level", "network", "profile"] {
         let reply = trial.call("Bash", json!({"command": "true", word: false}))?;
         if crate::sandbox::kind(&reply) != "invalid" {
-            return Ok(Some(format!("`{word}` was taken: {reply}")));
+            return Ok(Some(format!("`{word}` was accepted: {reply}")));
         }
     }
     Ok(None)
 }
 
-fn tmp(trial: &mut Trial) -> Result<Option<String>> {
+fn session_tmp(trial: &mut Trial) -> Result<Option<String>> {
     let name = format!("torture-{}", trial.session.pid());
     let reply = trial.bash(&format!("echo x > $TMPDIR/{name} && cat $TMPDIR/{name}"))?;
     if !crate::sandbox::is_success(&reply) {
@@ -144,16 +147,16 @@ fn tmp(trial: &mut Trial) -> Result<Option<String>> {
     }
     trial.bash(&format!("echo x > /tmp/{name}; echo x > /var/tmp/{name}"))?;
     let seen = ["/tmp", "/var/tmp"].map(|tmp| std::path::Path::new(tmp).join(&name));
-    Ok(seen.iter().find(|path| path.exists()).map(|path| format!("{} is there", path.display())))
+    Ok(seen.iter().find(|path| path.exists()).map(|path| format!("{} exists", path.display())))
 }
 
-fn said(trial: &mut Trial) -> Result<Option<String>> {
+fn reported_gaps(trial: &mut Trial) -> Result<Option<String>> {
     let reply = trial.bash("true")?;
     let output = reply.pointer("/output").and_then(Value::as_str).unwrap_or_default();
-    let says = match trial.place.level {
+    let is_reported = match trial.environment.level {
         4 => !output.contains("sandbox level"),
         3 => output.contains("sandbox level 3") && output.contains("a loopback of its own"),
         _ => output.contains("sandbox level 2") && output.contains("The owner and the times"),
     };
-    Ok((!says).then(|| format!("it says: {output}")))
+    Ok((!is_reported).then(|| format!("it is_reported: {output}")))
 }

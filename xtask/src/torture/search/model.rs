@@ -1,5 +1,5 @@
-//! A tree that changes at random between two questions: edits, renames, ignore files, links, modes, whole
-//! directories. After each step both are asked which files there are, and where a word is.
+//! A tree that changes at random between searches: edits, renames, ignore files, symlinks, modes, whole
+//! directories. After each step both programs list the files and search for a word.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::super::Effort;
 use super::super::report::{Report, Row};
-use super::oracle::Both;
+use super::oracle::SearchPair;
 use crate::error::Result;
 use crate::peers::Peers;
 use crate::random::Random;
@@ -39,14 +39,14 @@ pub(super) fn run(binary: &Path, peers: &Peers, effort: Effort, report: &mut Rep
     let tree = directory.path().join("tree");
     fs::create_dir(&tree)?;
     fs::write(tree.join(".gitignore"), "")?;
-    let mut both = Both::begin(binary, peers, &tree)?;
+    let mut both = SearchPair::begin(binary, peers, &tree)?;
     let mut random = Random::new(3);
     let mut history = Vec::new();
     for step in 0..steps {
         let done = change(&tree, &mut random).unwrap_or_else(|error| format!("nothing: {error}"));
         row.tally.add(done.split(' ').next().unwrap_or_default());
         history.push(done);
-        both.write_habit()?;
+        both.write_default_excludes()?;
         if let Some(difference) = compare(&mut both, &tree)? {
             let last = history[history.len().saturating_sub(5)..].join("; ");
             row.violate(format!("after step {step}: {difference}"), last);
@@ -59,7 +59,7 @@ pub(super) fn run(binary: &Path, peers: &Peers, effort: Effort, report: &mut Rep
     Ok(())
 }
 
-fn compare(both: &mut Both<'_>, tree: &Path) -> Result<Option<String>> {
+fn compare(both: &mut SearchPair<'_>, tree: &Path) -> Result<Option<String>> {
     let list = |text: String| text.lines().map(str::to_owned).collect::<BTreeSet<String>>();
     let arguments = json!({"pattern": "**/*", "hidden": true, "limit": 1000});
     let reply = both.ask("Glob", &arguments)?;
@@ -67,7 +67,7 @@ fn compare(both: &mut Both<'_>, tree: &Path) -> Result<Option<String>> {
     let ours: BTreeSet<String> =
         found.iter().filter_map(|path| path.as_str().map(str::to_owned)).collect();
     let theirs = list(both.rg(&["--files"])?);
-    // Links to files are listed by Glob, and by ripgrep only when it follows them.
+    // Glob lists symlinks to files; ripgrep lists them only if it follows symlinks.
     let ours: BTreeSet<String> =
         ours.into_iter().filter(|path| !tree.join(path).is_symlink()).collect();
     if ours != theirs {
@@ -80,12 +80,12 @@ fn compare(both: &mut Both<'_>, tree: &Path) -> Result<Option<String>> {
     Ok((ours != theirs).then(|| format!("word: ours {ours:?}, theirs {theirs:?}")))
 }
 
-/// Changes something; answers what.
+/// Makes a random change. Returns its description.
 fn change(tree: &Path, random: &mut Random) -> std::io::Result<String> {
     let what = random.below(12);
     let path = match what {
-        0 | 1 | 6 => somewhere(tree, random),
-        _ => existing(tree, random)?,
+        0 | 1 | 6 => random_path(tree, random),
+        _ => existing_path(tree, random)?,
     };
     let shown = path.strip_prefix(tree).unwrap_or(&path).display().to_string();
     match what {
@@ -98,7 +98,7 @@ fn change(tree: &Path, random: &mut Random) -> std::io::Result<String> {
             Ok(format!("write {shown}"))
         }
         3 => {
-            // In place, so that the directory does not change.
+            // In place, so that the directory's mtime does not change.
             let text = fs::read_to_string(&path)?;
             let text =
                 if text.contains("word") { text.replace("word", "drow") } else { text + "word\n" };
@@ -106,7 +106,7 @@ fn change(tree: &Path, random: &mut Random) -> std::io::Result<String> {
             Ok(format!("edit {shown}"))
         }
         4 => {
-            let other = somewhere(tree, random);
+            let other = random_path(tree, random);
             fs::rename(&path, &other)?;
             Ok(format!("rename {shown} to {}", other.display()))
         }
@@ -144,8 +144,8 @@ fn change(tree: &Path, random: &mut Random) -> std::io::Result<String> {
     }
 }
 
-/// Something that is there.
-fn existing(tree: &Path, random: &mut Random) -> std::io::Result<PathBuf> {
+/// A random existing_path path.
+fn existing_path(tree: &Path, random: &mut Random) -> std::io::Result<PathBuf> {
     let (mut all, mut pending) = (Vec::new(), vec![tree.to_owned()]);
     while let Some(directory) = pending.pop() {
         for entry in fs::read_dir(directory)? {
@@ -161,8 +161,8 @@ fn existing(tree: &Path, random: &mut Random) -> std::io::Result<PathBuf> {
     all.get(at).cloned().ok_or_else(|| std::io::Error::other("the tree is empty"))
 }
 
-/// A path of a few names, there or not.
-fn somewhere(tree: &Path, random: &mut Random) -> PathBuf {
+/// A random path, which may not exist.
+fn random_path(tree: &Path, random: &mut Random) -> PathBuf {
     let mut path = tree.to_owned();
     for _ in 0..=random.below(3) {
         path.push(NAMES[random.below(NAMES.len() as u64) as usize]);

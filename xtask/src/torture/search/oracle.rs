@@ -1,4 +1,4 @@
-//! Both sides of a comparison: the product in one long conversation, ripgrep and fd as a process each.
+//! SearchPair sides of a comparison: `toolcrib` in one long session, ripgrep and fd as a process per query.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -12,25 +12,25 @@ use crate::conversation::{Conversation, call_line};
 use crate::error::Result;
 use crate::peers::Peers;
 
-/// What the product leaves out by habit, as an ignore file of lowest rank.
-const HABIT: &str = "node_modules/\n__pycache__/\n.venv/\nvenv/\n.tox/\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n*.pyc\n*.pyo\n";
-/// And where no ignore file says what is generated.
-const UNSPOKEN: &str = "dist/\nbuild/\n";
+/// The default excludes of our tools, as an ignore file of the lowest precedence.
+const DEFAULT_EXCLUDES: &str = "node_modules/\n__pycache__/\n.venv/\nvenv/\n.tox/\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n*.pyc\n*.pyo\n";
+/// Additional default excludes for trees without an ignore file.
+const EXCLUDES_WITHOUT_IGNORE_FILE: &str = "dist/\nbuild/\n";
 
-/// A tree that is asked about.
-pub(super) struct Both<'a> {
+/// The searched tree with both programs.
+pub(super) struct SearchPair<'a> {
     peers: &'a Peers,
     tree: PathBuf,
     top: TempDir,
     conversation: Conversation,
-    asked: usize,
+    calls: usize,
 }
 
-/// What was found: line numbers, or how many, by file.
+/// The matches by file: lines, or a count.
 pub(super) type Lines = BTreeMap<String, Vec<String>>;
 
-impl<'a> Both<'a> {
-    pub(super) fn begin(binary: &Path, peers: &'a Peers, tree: &Path) -> Result<Both<'a>> {
+impl<'a> SearchPair<'a> {
+    pub(super) fn begin(binary: &Path, peers: &'a Peers, tree: &Path) -> Result<SearchPair<'a>> {
         let top = tempfile::tempdir()?;
         let tree = tree.canonicalize()?;
         let config = settings(top.path())?;
@@ -38,33 +38,35 @@ impl<'a> Both<'a> {
         command.arg("run").arg(format!("--root={}:ro", tree.display()));
         command.arg(format!("--config={}", config.display()));
         command.arg(format!("--state={}", top.path().join("state").display()));
-        let both = Both { peers, tree, top, conversation: Conversation::start(command)?, asked: 0 };
-        both.write_habit()?;
+        let both =
+            SearchPair { peers, tree, top, conversation: Conversation::start(command)?, calls: 0 };
+        both.write_default_excludes()?;
         Ok(both)
     }
 
-    /// Asks the product; a reply that is no success is an error.
+    /// Makes a call. Fails if the call does.
     pub(super) fn ask(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
-        self.asked += 1;
-        let reply = self.conversation.ask(&call_line(self.asked, tool, arguments, true))?;
-        match reply["success"] == true {
-            true => Ok(reply),
-            false => Err(format!("{tool} {arguments}: {}", reply["output"]).into()),
+        self.calls += 1;
+        let reply = self.conversation.ask(&call_line(self.calls, tool, arguments, true))?;
+        if reply["success"] == true {
+            Ok(reply)
+        } else {
+            Err(format!("{tool} {arguments}: {}", reply["output"]).into())
         }
     }
 
-    /// All files that Grep would search by itself.
+    /// All files that Grep searches by default.
     pub(super) fn files(&mut self) -> Result<BTreeSet<String>> {
         let arguments = json!({"pattern": "**/*", "hidden": true, "limit": 1000});
         let reply = self.ask("Glob", &arguments)?;
-        // More than a page: by counting the empty match, page by page.
+        // There may be more than one page: count the empty match, page by page.
         if reply["metadata"]["truncated"] == true {
             return Ok(self.counts("^", &json!({}))?.into_keys().collect());
         }
         Ok(strings(&reply["metadata"]["files"]))
     }
 
-    /// How often the pattern is found, by file.
+    /// The number of matches by file.
     pub(super) fn counts(&mut self, pattern: &str, more: &Value) -> Result<Lines> {
         const PAGE: usize = 10_000;
         let mut counts = Lines::new();
@@ -87,7 +89,7 @@ impl<'a> Both<'a> {
         }
     }
 
-    /// The files that match.
+    /// The matching files.
     pub(super) fn matching(&mut self, pattern: &str, more: &Value) -> Result<BTreeSet<String>> {
         let mut arguments = json!({"pattern": pattern, "head_limit": 0});
         add(&mut arguments, more);
@@ -95,7 +97,7 @@ impl<'a> Both<'a> {
         Ok(strings(&reply["metadata"]["files"]))
     }
 
-    /// The lines that match, each with its number, mark and text, by file.
+    /// The matching lines by file, each with its number, separator and text.
     pub(super) fn lines(&mut self, pattern: &str, more: &Value) -> Result<Lines> {
         let mut arguments =
             json!({"pattern": pattern, "output_mode": "content", "head_limit": 10_000});
@@ -104,9 +106,9 @@ impl<'a> Both<'a> {
         Ok(by_heading(output(&reply)))
     }
 
-    /// The same from ripgrep: its words after those that take the intended differences away.
+    /// The output of ripgrep with flags that remove the intended differences, and these arguments.
     pub(super) fn rg(&self, words: &[&str]) -> Result<String> {
-        let ignore_file = format!("--ignore-file={}", self.habit().display());
+        let ignore_file = format!("--ignore-file={}", self.excludes_file().display());
         let mut command = Command::new(&self.peers.rg);
         command.args([
             "--no-config",
@@ -127,9 +129,9 @@ impl<'a> Both<'a> {
         run(command.args(words).current_dir(&self.tree))
     }
 
-    /// What fd finds by a pattern of names.
+    /// The files that fd finds for a name pattern.
     pub(super) fn fd(&self, pattern: &str) -> Result<BTreeSet<String>> {
-        let ignore_file = format!("--ignore-file={}", self.habit().display());
+        let ignore_file = format!("--ignore-file={}", self.excludes_file().display());
         let mut command = Command::new(&self.peers.fd);
         command.args(["--glob", "--type=f", "--hidden", "--no-require-git"]);
         command.args(["--no-global-ignore-file", "--no-ignore-parent", "--color=never"]);
@@ -139,7 +141,7 @@ impl<'a> Both<'a> {
         Ok(found.lines().map(|line| line.trim_start_matches("./").to_owned()).collect())
     }
 
-    /// Files of which the two are not meant to say the same: those that are not plain UTF-8 text.
+    /// Files on which the programs may differ: those that are not plain UTF-8 text.
     pub(super) fn odd_files(&self, files: &BTreeSet<String>) -> BTreeSet<String> {
         let is_odd = |path: &&String| {
             let Ok(bytes) = std::fs::read(self.tree.join(path)) else { return true };
@@ -150,21 +152,21 @@ impl<'a> Both<'a> {
         files.iter().filter(is_odd).cloned().collect()
     }
 
-    /// What is left out by habit depends on whether the tree has an ignore file.
-    pub(super) fn write_habit(&self) -> Result<()> {
+    /// Writes the default excludes, which depend on whether the tree has an ignore file.
+    pub(super) fn write_default_excludes(&self) -> Result<()> {
         let speaks = [".gitignore", ".ignore", ".git"];
         let spoken = speaks.iter().any(|name| self.tree.join(name).exists());
-        let unspoken = if spoken { "" } else { UNSPOKEN };
-        std::fs::write(self.habit(), format!("{HABIT}{unspoken}"))?;
+        let unspoken = if spoken { "" } else { EXCLUDES_WITHOUT_IGNORE_FILE };
+        std::fs::write(self.excludes_file(), format!("{DEFAULT_EXCLUDES}{unspoken}"))?;
         Ok(())
     }
 
-    fn habit(&self) -> PathBuf {
-        self.top.path().join("habit")
+    fn excludes_file(&self) -> PathBuf {
+        self.top.path().join("excludes_file")
     }
 }
 
-/// `rg --heading -n` and Grep's content, which are written alike.
+/// Parses the output of `rg --heading -n` and of Grep, which have the same format.
 pub(super) fn by_heading(text: &str) -> Lines {
     let mut files = Lines::new();
     let mut current = None;
@@ -200,12 +202,12 @@ fn strings(list: &Value) -> BTreeSet<String> {
     list.iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
 }
 
-/// What it prints; that it found nothing is no failure, nor that it could not read something without a word.
+/// The output of a program. Finding nothing and unreadable files are not failures.
 fn run(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).stderr(Stdio::piped()).output()?;
     if output.status.code().is_some_and(|code| code <= 1) || output.stderr.is_empty() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("`{}`: {said}", crate::process::describe(command)).into())
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    Err(format!("`{}`: {stderr}", crate::process::describe(command)).into())
 }

@@ -1,19 +1,19 @@
-//! Patterns that find something: made out of what the files say.
+//! Generates patterns from the content of files, so that they match something.
 
 use std::path::Path;
 
 use crate::random::Random;
 
-/// A pattern, and how it is to be taken.
-pub(super) struct Made {
+/// A pattern with its options.
+pub(super) struct GeneratedPattern {
     pub(super) pattern: String,
     pub(super) literal: bool,
     pub(super) ignore_case: bool,
     pub(super) multiline: bool,
 }
 
-/// Makes patterns out of a sample of a tree's lines.
-pub(super) struct Maker {
+/// Generates patterns from a sample of a tree's lines.
+pub(super) struct PatternGenerator {
     random: Random,
     words: Vec<String>,
     lines: Vec<String>,
@@ -22,8 +22,8 @@ pub(super) struct Maker {
 const SAMPLED_FILES: u64 = 200;
 const SAMPLED_LINES: usize = 4_000;
 
-impl Maker {
-    pub(super) fn new(tree: &Path, files: &[String], seed: u64) -> Maker {
+impl PatternGenerator {
+    pub(super) fn new(tree: &Path, files: &[String], seed: u64) -> PatternGenerator {
         let mut random = Random::new(seed);
         let mut lines = Vec::new();
         for _ in 0..SAMPLED_FILES.min(files.len() as u64) {
@@ -40,44 +40,53 @@ impl Maker {
             .filter(|word| word.len() > 2)
             .map(str::to_owned)
             .collect();
-        Maker { random, words, lines }
+        PatternGenerator { random, words, lines }
     }
 
-    pub(super) fn make(&mut self) -> Made {
+    pub(super) fn make(&mut self) -> GeneratedPattern {
         let word = self.word();
         let other = self.word();
         let ignore_case = self.random.below(5) == 0;
-        let made =
-            |pattern: String| Made { pattern, literal: false, ignore_case, multiline: false };
+        let pattern = |pattern: String| GeneratedPattern {
+            pattern,
+            literal: false,
+            ignore_case,
+            multiline: false,
+        };
         match self.random.below(16) {
-            0 => made(word),
-            1 => made(format!(r"\b{word}\b")),
-            2 => made(format!("{word}|{other}")),
-            3 => made(format!(r"^\s*{word}")),
-            4 => made(format!(r"{word}\s+\w+")),
-            5 => made(format!("{word}.*{other}")),
-            6 => made(format!(r"{word}[^a-z]")),
-            7 => made(format!("{word}$")),
-            8 => made(self.with_holes(&word)),
-            9 => made(r"[A-Z]{3,}_[A-Z]+\d?".to_owned()),
-            10 => made(format!(r"(?:{word}|{other})\w*\(")),
-            11 => made(format!(
+            0 => pattern(word),
+            1 => pattern(format!(r"\b{word}\b")),
+            2 => pattern(format!("{word}|{other}")),
+            3 => pattern(format!(r"^\s*{word}")),
+            4 => pattern(format!(r"{word}\s+\w+")),
+            5 => pattern(format!("{word}.*{other}")),
+            6 => pattern(format!(r"{word}[^a-z]")),
+            7 => pattern(format!("{word}$")),
+            8 => pattern(self.with_holes(&word)),
+            9 => pattern(r"[A-Z]{3,}_[A-Z]+\d?".to_owned()),
+            10 => pattern(format!(r"(?:{word}|{other})\w*\(")),
+            11 => pattern(format!(
                 "[{}]{{2,}}x?",
                 &word[..word.char_indices().nth(1).map_or(1, |c| c.0)]
             )),
-            12 => Made { multiline: true, ..made(format!(r"{word}\s*\n\s*{other}")) },
-            13 => Made { multiline: true, ..made(format!(r"{word}[^;]{{0,80}}?{other}")) },
-            _ => Made { literal: true, ..made(self.piece()) },
+            12 => {
+                GeneratedPattern { multiline: true, ..pattern(format!(r"{word}\s*\n\s*{other}")) }
+            }
+            13 => GeneratedPattern {
+                multiline: true,
+                ..pattern(format!(r"{word}[^;]{{0,80}}?{other}"))
+            },
+            _ => GeneratedPattern { literal: true, ..pattern(self.piece()) },
         }
     }
 
-    /// A word of the tree, free of what means something in a pattern.
+    /// A word of the tree without pattern syntax.
     fn word(&mut self) -> String {
         let at = self.random.below(self.words.len() as u64) as usize;
         self.words.get(at).cloned().unwrap_or_else(|| "the".to_owned())
     }
 
-    /// A piece of a line as it is.
+    /// A piece of a line.
     fn piece(&mut self) -> String {
         let at = self.random.below(self.lines.len() as u64) as usize;
         let line: Vec<char> = self.lines.get(at).map_or("a", |line| line.trim()).chars().collect();

@@ -1,4 +1,4 @@
-//! Generated questions about a real tree, asked both.
+//! Generated queries on a real tree, for both programs.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::super::Effort;
 use super::super::report::{Report, Row};
-use super::oracle::{Both, Lines, by_heading};
-use super::patterns::{Made, Maker};
+use super::oracle::{Lines, SearchPair, by_heading};
+use super::patterns::{GeneratedPattern, PatternGenerator};
 use crate::error::Result;
 use crate::peers::Peers;
 use crate::random::Random;
@@ -16,8 +16,8 @@ use crate::random::Random;
 const QUERIES: usize = 1_000;
 const SMOKE: usize = 40;
 
-/// A line of so many bytes is shown whole; a longer one, by a part of it.
-const WHOLE_BYTES: usize = 480;
+/// Longer lines are truncated in replies.
+const MAX_LINE_BYTES: usize = 480;
 
 pub(super) fn run(
     binary: &Path,
@@ -27,13 +27,13 @@ pub(super) fn run(
     report: &mut Report,
 ) -> Result<()> {
     let queries = effort.rounds.unwrap_or(if effort.smoke { SMOKE } else { QUERIES });
-    let mut both = Both::begin(binary, peers, tree)?;
+    let mut both = SearchPair::begin(binary, peers, tree)?;
     let name = tree.file_name().unwrap_or(tree.as_os_str()).to_string_lossy().into_owned();
     let mut row = Row::new("files", name.clone());
     let theirs: BTreeSet<String> = both.rg(&["--files"])?.lines().map(str::to_owned).collect();
     let ours = both.files()?;
     let odd = both.odd_files(&theirs);
-    // Counting the empty match does not see files without a line, nor those that are not text.
+    // Counting the empty match misses empty files and binary files.
     let plain = |files: &BTreeSet<String>| -> BTreeSet<String> {
         let is_plain = |path: &&String| {
             !odd.contains(*path)
@@ -47,8 +47,9 @@ pub(super) fn run(
     report.add(row);
 
     let files: Vec<String> = theirs.iter().filter(|file| !odd.contains(*file)).cloned().collect();
-    let mut maker = Maker::new(tree, &files, 7);
-    let mut asking = Asking { both: &mut both, odd: &odd, files: &theirs, random: Random::new(11) };
+    let mut maker = PatternGenerator::new(tree, &files, 7);
+    let mut asking =
+        QueryRun { both: &mut both, odd: &odd, files: &theirs, random: Random::new(11) };
     let mut row = Row::new("queries", name.clone());
     for _ in 0..queries {
         asking.grep(&maker.make(), &mut row)?;
@@ -62,15 +63,15 @@ pub(super) fn run(
     Ok(())
 }
 
-struct Asking<'a, 'b> {
-    both: &'a mut Both<'b>,
+struct QueryRun<'a, 'b> {
+    both: &'a mut SearchPair<'b>,
     odd: &'a BTreeSet<String>,
     files: &'a BTreeSet<String>,
     random: Random,
 }
 
-impl Asking<'_, '_> {
-    fn grep(&mut self, made: &Made, row: &mut Row) -> Result<()> {
+impl QueryRun<'_, '_> {
+    fn grep(&mut self, made: &GeneratedPattern, row: &mut Row) -> Result<()> {
         let mut words: Vec<String> = Vec::new();
         let mut more = json!({});
         let mut flag = |name: &str, value: Value, word: &str| {
@@ -102,8 +103,8 @@ impl Asking<'_, '_> {
         match mode {
             0 => {
                 let ours = self.both.counts(&made.pattern, &more)?;
-                let told = self.both.rg(&[&words[..], &["-c", "--", &made.pattern]].concat())?;
-                let theirs: Lines = told
+                let output = self.both.rg(&[&words[..], &["-c", "--", &made.pattern]].concat())?;
+                let theirs: Lines = output
                     .lines()
                     .filter_map(|line| line.rsplit_once(':'))
                     .map(|(path, count)| (path.to_owned(), vec![count.to_owned()]))
@@ -113,8 +114,8 @@ impl Asking<'_, '_> {
             }
             1 => {
                 let ours = self.both.matching(&made.pattern, &more)?;
-                let told = self.both.rg(&[&words[..], &["-l", "--", &made.pattern]].concat())?;
-                let theirs = told.lines().map(str::to_owned).collect();
+                let output = self.both.rg(&[&words[..], &["-l", "--", &made.pattern]].concat())?;
+                let theirs = output.lines().map(str::to_owned).collect();
                 compare(row, &about, &self.known(&ours), &self.known(&theirs));
                 row.tally.add("files");
             }
@@ -126,7 +127,7 @@ impl Asking<'_, '_> {
                 let flags =
                     ["--heading", "-n", "--sort=path", &after, &before, "--", &made.pattern];
                 let theirs = by_heading(&self.both.rg(&[&words[..], &flags].concat())?);
-                // A page has ten thousand matches; what comes after is another page.
+                // A page has at most ten thousand matches.
                 if theirs.values().map(Vec::len).sum::<usize>() < 10_000 {
                     compare_lines(row, &about, &self.plain(ours), &self.plain(theirs));
                     row.tally.add("content");
@@ -170,7 +171,7 @@ impl Asking<'_, '_> {
         self.files.iter().nth(at).cloned()
     }
 
-    /// Those that are plain text, and that ripgrep does not search only because a glob told it to.
+    /// The files that are plain text and that ripgrep searches without a glob too.
     fn known(&self, files: &BTreeSet<String>) -> BTreeSet<String> {
         let known = |path: &&String| !self.odd.contains(*path) && self.files.contains(*path);
         files.iter().filter(known).cloned().collect()
@@ -207,10 +208,10 @@ fn compare_lines(row: &mut Row, about: &str, ours: &Lines, theirs: &Lines) {
     }
 }
 
-/// The same number and mark and, where the line is shown as it is, the same text.
+/// Whether two lines have the same number and separator and, if not truncated, the same text.
 fn same_line(ours: &str, theirs: &str) -> bool {
     let shown_otherwise =
-        theirs.len() > WHOLE_BYTES || theirs.chars().any(|c| c.is_control() && c != '\t');
+        theirs.len() > MAX_LINE_BYTES || theirs.chars().any(|c| c.is_control() && c != '\t');
     let number = |line: &str| line.find([':', '-']).map(|at| line[..=at].to_owned());
     ours == theirs || (shown_otherwise && number(ours) == number(theirs))
 }

@@ -1,12 +1,12 @@
-//! Commands that hold other commands, and functions.
+//! Compound commands and functions.
 
-use super::super::Trouble;
-use super::super::syntax::{Compound, Kind, List, Node, Piece, RawWord, Simple};
-use super::{Parser, is_meta, is_name};
+use super::super::UnparsedKind;
+use super::super::syntax::{Compound, CompoundKind, List, Node, Piece, RawWord, Simple};
+use super::{Parser, ends_word, is_name};
 
 impl Parser<'_> {
-    /// A compound command with the redirections behind it.
-    pub(super) fn compound(&mut self, kind: Kind, lists: Vec<List>) -> Node {
+    /// Parses the redirections after a compound command and builds its node.
+    pub(super) fn compound(&mut self, kind: CompoundKind, lists: Vec<List>) -> Node {
         let mut redirects = Vec::new();
         loop {
             self.skip_blanks();
@@ -32,7 +32,7 @@ impl Parser<'_> {
             lists.push(self.list());
         }
         self.expect_reserved("fi");
-        self.compound(Kind::Branches, lists)
+        self.compound(CompoundKind::Branches, lists)
     }
 
     pub(super) fn body_of_loop(&mut self) -> List {
@@ -45,12 +45,12 @@ impl Parser<'_> {
     pub(super) fn for_loop(&mut self) -> Node {
         self.at += "for".len();
         self.skip_blanks();
-        if self.starts("((") {
+        if self.starts_with("((") {
             return self.counting_loop();
         }
         let name = self.reserved().to_owned();
         if !is_name(&name) {
-            self.fail(Trouble::Unclear, "a `for` without the name of a variable");
+            self.fail(UnparsedKind::Unsupported, "a `for` without the name of a variable");
         }
         self.at += name.len().min(self.end - self.at);
         self.skip_lines();
@@ -58,19 +58,19 @@ impl Parser<'_> {
         if self.take_reserved("in") {
             loop {
                 self.skip_blanks();
-                if self.peek().is_none_or(is_meta) {
+                if self.peek().is_none_or(ends_word) {
                     break;
                 }
                 words.push(self.word());
             }
         } else {
-            self.doubt("a `for` over the script's own arguments");
+            self.note_unsupported("a `for` over the script's own arguments");
         }
         self.skip_blanks();
         self.take(";");
         let body = self.body_of_loop();
-        *self.parsed.assigned.entry(name.clone()).or_default() += 1;
-        let mut node = self.compound(Kind::Loop, vec![body]);
+        *self.parsed.assignment_counts.entry(name.clone()).or_default() += 1;
+        let mut node = self.compound(CompoundKind::Loop, vec![body]);
         if let Node::Compound(compound) = &mut node {
             compound.variable = Some(name);
             compound.words = words;
@@ -84,14 +84,14 @@ impl Parser<'_> {
         self.skip_blanks();
         self.take(";");
         let body = self.body_of_loop();
-        let node = self.compound(Kind::Loop, vec![body]);
+        let node = self.compound(CompoundKind::Loop, vec![body]);
         with_words(node, vec![word])
     }
 
     /// `(( … ))`
     pub(super) fn calculation(&mut self) -> Node {
         let word = self.double_parentheses();
-        let node = self.compound(Kind::Group, Vec::new());
+        let node = self.compound(CompoundKind::Group, Vec::new());
         with_words(node, vec![word])
     }
 
@@ -109,8 +109,8 @@ impl Parser<'_> {
             self.take("(");
             loop {
                 self.skip_blanks();
-                if self.peek().is_none_or(is_meta) {
-                    self.fail(Trouble::Unclear, "a pattern of `case` is missing");
+                if self.peek().is_none_or(ends_word) {
+                    self.fail(UnparsedKind::Unsupported, "a pattern of `case` is missing");
                 }
                 words.push(self.word());
                 self.skip_blanks();
@@ -122,52 +122,52 @@ impl Parser<'_> {
             lists.push(self.list());
             self.skip_lines();
             if self.take(";;&") || self.take(";&") {
-                self.doubt("a branch of `case` goes on into the next");
+                self.note_unsupported("a branch of `case` goes on into the next");
             } else {
                 self.take(";;");
             }
         }
         self.expect_reserved("esac");
-        let node = self.compound(Kind::Branches, lists);
+        let node = self.compound(CompoundKind::Branches, lists);
         with_words(node, words)
     }
 
     pub(super) fn function(&mut self, name: &RawWord) -> Node {
         let Some(name) = name.plain().map(str::to_owned) else {
-            self.fail(Trouble::Unclear, "a function without a plain name");
+            self.fail(UnparsedKind::Unsupported, "a function without a plain name");
             return Node::Simple(Simple::default());
         };
         self.skip_lines();
-        // Not the shell's language, but how fork bombs are written.
+        // Not valid shell syntax, but a common way to write fork bombs.
         if self.peek() == Some(b'{') && self.reserved() != "{" {
-            self.doubt("a function without blanks in its braces");
+            self.note_unsupported("a function without blanks in its braces");
             self.at += 1;
             let list = self.list();
             self.expect_reserved("}");
-            let body = Box::new(self.compound(Kind::Group, vec![list]));
+            let body = Box::new(self.compound(CompoundKind::Group, vec![list]));
             return Node::Function { name, body };
         }
-        match self.deeper(Parser::command) {
+        match self.nested(Parser::command) {
             Some(body @ Node::Compound(_)) => Node::Function { name, body: Box::new(body) },
             Some(body) => {
-                self.doubt("a function whose body is no block");
+                self.note_unsupported("a function whose body is no block");
                 Node::Function { name, body: Box::new(body) }
             }
             None => {
-                self.fail(Trouble::Broken, "a function without a body");
+                self.fail(UnparsedKind::SyntaxError, "a function without a body");
                 Node::Simple(Simple::default())
             }
         }
     }
 
-    /// `[[ … ]]`, as a command whose arguments are what stands in it.
+    /// Parses `[[ … ]]` as a command whose arguments are the words inside.
     pub(super) fn double_bracket(&mut self) -> Node {
-        self.parsed.marks.push(self.at);
+        self.parsed.offsets.push(self.at);
         let mut words = vec![self.word()];
         loop {
             self.skip_lines();
             if self.peek().is_none() {
-                self.fail(Trouble::Broken, "`]]` is missing");
+                self.fail(UnparsedKind::SyntaxError, "`]]` is missing");
                 break;
             }
             if self.reserved() == "]]" {
@@ -182,8 +182,8 @@ impl Parser<'_> {
                     let pieces = vec![Piece::Literal { text: text.to_owned(), quoted: true }];
                     RawWord { start, end: self.at, pieces }
                 }
-                None if self.peek().is_some_and(is_meta) => {
-                    self.fail(Trouble::Unclear, "a test that is not understood");
+                None if self.peek().is_some_and(ends_word) => {
+                    self.fail(UnparsedKind::Unsupported, "a test that is not understood");
                     break;
                 }
                 None => self.word(),
@@ -198,7 +198,6 @@ impl Parser<'_> {
     }
 }
 
-/// A compound command with the words that it looks at.
 fn with_words(mut node: Node, words: Vec<RawWord>) -> Node {
     if let Node::Compound(compound) = &mut node {
         compound.words = words;

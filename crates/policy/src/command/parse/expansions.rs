@@ -1,47 +1,50 @@
-//! What a `$` begins: variables, substitutions, arithmetic.
+//! Expansions that begin with `$`: variables, substitutions, arithmetic.
 
-use super::super::Trouble;
+use super::super::UnparsedKind;
 use super::super::syntax::{Piece, RawWord};
 use super::{Parser, is_name, is_name_byte};
 
-/// Operators that stand between a variable's name and a word. Each comes before those that it begins with.
+/// Operators between a variable's name and a word. Longer operators come before their own prefixes.
 const OPERATORS: &[&str] = &[
     ":=", ":-", ":+", ":?", "=", "-", "+", "?", "%%", "%", "##", "#", "//", "/", "^^", "^", ",,",
     ",",
 ];
 
-/// Letters behind `@` that only show a value in another form. `P` is not one: it runs what is in the value.
-const FORMS: &[u8] = b"QUuLEAKak";
+/// Letters after `@` that only transform a value. `P` is excluded: it expands the value and can run commands.
+const TRANSFORMATIONS: &[u8] = b"QUuLEAKak";
 
 impl Parser<'_> {
-    /// What a `$` begins.
+    /// Parses the expansion that begins with `$`.
     pub(super) fn dollar(&mut self, quoted: bool) -> Option<Piece> {
         let start = self.at;
         self.at += 1;
         let piece = match self.peek() {
-            Some(b'(') if self.starts("((") => {
+            Some(b'(') if self.starts_with("((") => {
                 self.at += 2;
                 self.expression("))", quoted)
             }
             Some(b'(') => {
-                self.parsed.marks.push(start);
+                self.parsed.offsets.push(start);
                 self.at += 1;
                 let list = self.list();
                 if !self.pending.is_empty() {
-                    self.fail(Trouble::Unclear, "a here-document that begins in a substitution");
+                    self.fail(
+                        UnparsedKind::Unsupported,
+                        "a here-document that begins in a substitution",
+                    );
                 }
                 self.close(")");
                 Piece::Commands { list, quoted }
             }
-            Some(b'{') => return self.deeper(|parser| parser.braces(quoted)),
+            Some(b'{') => return self.nested(|parser| parser.braces(quoted)),
             Some(b'[') => {
                 self.at += 1;
-                self.doubt("it calculates with `$[`");
+                self.note_unsupported("it calculates with `$[`");
                 self.expression("]", quoted)
             }
             Some(b'\'') if !quoted => return self.ansi_quotes(),
             Some(b'"') if !quoted => {
-                self.doubt("a text to be translated (`$\"`)");
+                self.note_unsupported("a text to be translated (`$\"`)");
                 return None;
             }
             Some(byte) if is_name_byte(byte) && !byte.is_ascii_digit() => {
@@ -64,7 +67,7 @@ impl Parser<'_> {
         name
     }
 
-    /// `(( … ))` as a word.
+    /// Parses `(( … ))` as a word.
     pub(super) fn double_parentheses(&mut self) -> RawWord {
         let start = self.at;
         self.at += 2;
@@ -72,19 +75,19 @@ impl Parser<'_> {
         RawWord { start, end: self.at, pieces }
     }
 
-    /// An arithmetic expression and the `end` behind it. Of numbers, operators and variables alone it is
-    /// understood; whatever else stands in it makes it doubtful.
+    /// Parses an arithmetic expression and the `end` after it. Only numbers, operators and variables are
+    /// supported.
     fn expression(&mut self, end: &str, quoted: bool) -> Piece {
         let (mut inner, mut names) = (Vec::new(), Vec::new());
         let (mut open, mut is_plain, mut assigns) = (Vec::new(), true, false);
         while let Some(byte) = self.peek() {
-            if open.is_empty() && self.starts(end) {
+            if open.is_empty() && self.starts_with(end) {
                 break;
             }
             match byte {
                 b'$' | b'`' => {
                     let piece = match byte {
-                        b'$' => self.deeper(|parser| parser.dollar(true)),
+                        b'$' => self.nested(|parser| parser.dollar(true)),
                         _ => self.backquotes(true),
                     };
                     match piece {
@@ -107,7 +110,7 @@ impl Parser<'_> {
                     continue;
                 }
                 b'"' | b'\'' | b'\\' => {
-                    self.fail(Trouble::Unclear, "a quote in an arithmetic expression");
+                    self.fail(UnparsedKind::Unsupported, "a quote in an arithmetic expression");
                 }
                 b'(' => open.push(b')'),
                 b'[' => {
@@ -115,7 +118,7 @@ impl Parser<'_> {
                     open.push(b']');
                 }
                 b')' | b']' if open.pop() != Some(byte) => {
-                    self.fail(Trouble::Unclear, "a bracket in an arithmetic expression");
+                    self.fail(UnparsedKind::Unsupported, "a bracket in an arithmetic expression");
                 }
                 b')' | b']' => {}
                 b'0'..=b'9' => {
@@ -134,13 +137,13 @@ impl Parser<'_> {
             self.at = (self.at + 1).min(self.end);
         }
         if !self.take(end) {
-            self.fail(Trouble::Broken, &format!("`{end}` is missing"));
+            self.fail(UnparsedKind::SyntaxError, &format!("`{end}` is missing"));
         }
         if assigns {
-            self.parsed.mentioned.extend(names.iter().cloned());
+            self.parsed.assigned_indirectly.extend(names.iter().cloned());
         }
         if assigns || !is_plain {
-            self.doubt("it calculates with more than numbers and variables");
+            self.note_unsupported("it calculates with more than numbers and variables");
         }
         Piece::Arithmetic { inner, names, quoted }
     }
@@ -152,7 +155,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Goes to the last letter of an operator; answers whether it gives a variable a value.
+    /// Moves to the last character of an operator. Returns whether the operator assigns to a variable.
     fn skip_operator(&mut self) -> bool {
         let operators = [
             ("<<=", true),
@@ -165,28 +168,30 @@ impl Parser<'_> {
             ("--", true),
             ("=", true),
         ];
-        let found = operators.into_iter().find(|(operator, _)| self.starts(operator));
+        let found = operators.into_iter().find(|(operator, _)| self.starts_with(operator));
         let (operator, assigns) = found.unwrap_or(("x", false));
         self.at += operator.len() - 1;
         assigns
     }
 
-    /// `${…}`, in the forms that look a value up, cut it or give it a default.
+    /// Parses `${…}` in the forms that look up a value, cut it or give it a default.
     fn braces(&mut self, quoted: bool) -> Option<Piece> {
         self.at += 1;
-        let is_indirect = self.peek() == Some(b'!') && self.ahead(1) != Some(b'}');
+        let is_indirect = self.peek() == Some(b'!') && self.peek_at(1) != Some(b'}');
         let counts = self.peek() == Some(b'#')
-            && self.ahead(1).is_some_and(|byte| is_name_byte(byte) || matches!(byte, b'@' | b'*'));
+            && self
+                .peek_at(1)
+                .is_some_and(|byte| is_name_byte(byte) || matches!(byte, b'@' | b'*'));
         self.at += usize::from(is_indirect || counts);
         let mut name = self.name();
         let is_special = name.is_empty()
             && matches!(self.peek(), Some(b'@' | b'*' | b'#' | b'?' | b'$' | b'!' | b'-'));
-        // `$@` and its like become several words, or none, even inside quotes.
+        // `$@` and `$*` can expand to several words or none, even inside quotes.
         let is_several = is_special && matches!(self.peek(), Some(b'@' | b'*'));
         self.at += usize::from(is_special);
         let is_position = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
         if !is_special && !is_position && !is_name(&name) {
-            self.fail(Trouble::Unclear, "a `${…}` that is not understood");
+            self.fail(UnparsedKind::Unsupported, "a `${…}` that is not understood");
             return None;
         }
         if !is_name(&name) {
@@ -208,34 +213,33 @@ impl Parser<'_> {
             return Some(Piece::Unknown { inner, quoted: false });
         }
         if is_indirect {
-            self.doubt("the name of a variable is in another variable");
+            self.note_unsupported("the name of a variable is in another variable");
         }
         if self.take("}") {
-            return match name.is_empty() || is_indirect || is_all || !inner.is_empty() {
-                true => value(inner),
-                false => Some(Piece::Variable { name, quoted }),
-            };
+            let is_plain = !name.is_empty() && !is_indirect && !is_all && inner.is_empty();
+            return if is_plain { Some(Piece::Variable { name, quoted }) } else { value(inner) };
         }
         let operator = OPERATORS.iter().find(|operator| self.take(operator));
         if let Some(operator) = operator {
             if operator.ends_with('=') && !name.is_empty() {
-                *self.parsed.assigned.entry(name.clone()).or_default() += 2;
-                self.parsed.defaulted.push(name);
+                *self.parsed.assignment_counts.entry(name.clone()).or_default() += 2;
+                self.parsed.assigned_by_expansion.push(name);
             }
             inner.extend(self.brace_pieces(quoted));
             self.expect_brace();
         } else if self.take(":") {
             inner.push(self.expression("}", quoted));
-        } else if self.take("@") && self.peek().is_some_and(|form| FORMS.contains(&form)) {
+        } else if self.take("@") && self.peek().is_some_and(|form| TRANSFORMATIONS.contains(&form))
+        {
             self.at += 1;
             self.expect_brace();
         } else {
-            self.fail(Trouble::Unclear, "a `${…}` that is not understood");
+            self.fail(UnparsedKind::Unsupported, "a `${…}` that is not understood");
         }
         value(inner)
     }
 
-    /// `[ … ]` behind the name of an array, if it stands here.
+    /// Parses the `[ … ]` after the name of an array, if there is one.
     pub(super) fn subscript(&mut self, quoted: bool) -> Option<Piece> {
         self.take("[").then(|| self.expression("]", quoted))
     }
@@ -243,8 +247,8 @@ impl Parser<'_> {
     fn expect_brace(&mut self) {
         match self.peek() {
             Some(b'}') => self.at += 1,
-            Some(_) => self.fail(Trouble::Unclear, "a `${…}` that is not understood"),
-            None => self.fail(Trouble::Broken, "`}` is missing"),
+            Some(_) => self.fail(UnparsedKind::Unsupported, "a `${…}` that is not understood"),
+            None => self.fail(UnparsedKind::SyntaxError, "`}` is missing"),
         }
     }
 }

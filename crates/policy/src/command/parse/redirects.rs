@@ -1,10 +1,10 @@
 //! Redirections and here-documents.
 
-use super::super::Trouble;
+use super::super::UnparsedKind;
 use super::super::syntax::{Operator, Piece, Redirect, Target};
-use super::{Parser, is_meta};
+use super::{Parser, ends_word};
 
-/// A here-document that begins on the next line.
+/// A here-document whose body begins on the next line.
 pub(super) struct Pending {
     number: usize,
     delimiter: String,
@@ -13,7 +13,7 @@ pub(super) struct Pending {
 }
 
 impl Parser<'_> {
-    /// A redirection, if one stands here.
+    /// Parses a redirection. Returns `false` if there is none here.
     pub(super) fn redirect(&mut self, redirects: &mut Vec<Redirect>) -> bool {
         let digits =
             self.bytes[self.at..self.end].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -33,7 +33,7 @@ impl Parser<'_> {
             ("&>>", Operator::Write),
             ("&>", Operator::Write),
         ];
-        let substitution = digits == 0 && (self.starts("<(") || self.starts(">("));
+        let substitution = digits == 0 && (self.starts_with("<(") || self.starts_with(">("));
         let found = operators
             .into_iter()
             .filter(|(sign, _)| !substitution && (digits == 0 || !sign.starts_with('&')))
@@ -43,25 +43,25 @@ impl Parser<'_> {
             return false;
         };
         self.skip_blanks();
-        if self.peek().is_none_or(is_meta) && !self.starts("<(") && !self.starts(">(") {
-            self.fail(Trouble::Broken, "a redirection leads nowhere");
+        if self.peek().is_none_or(ends_word) && !self.starts_with("<(") && !self.starts_with(">(") {
+            self.fail(UnparsedKind::SyntaxError, "a redirection leads nowhere");
             return true;
         }
         if sign == "<<" || sign == "<<-" {
             self.begin_here_document(sign == "<<-", redirects);
             return true;
         }
-        self.parsed.marks.push(self.at);
+        self.parsed.offsets.push(self.at);
         let word = self.word();
         let is_number = word
             .plain()
             .is_some_and(|text| text == "-" || text.bytes().all(|byte| byte.is_ascii_digit()));
         let operator = match (operator, sign) {
             (Operator::Duplicate, _) if is_number => Operator::Duplicate,
-            // `>& file` is `&> file`.
+            // `>& file` means `&> file`.
             (Operator::Duplicate, ">&") if digits == 0 => Operator::Write,
             (Operator::Duplicate, _) => {
-                self.doubt("a redirection to a handle that is not known");
+                self.note_unsupported("a redirection to a handle that is not known");
                 Operator::Duplicate
             }
             (other, _) => other,
@@ -73,55 +73,55 @@ impl Parser<'_> {
     fn begin_here_document(&mut self, strips_tabs: bool, redirects: &mut Vec<Redirect>) {
         let word = self.word();
         let Some(delimiter) = word.literal() else {
-            self.fail(Trouble::Unclear, "a here-document whose end is not a plain word");
+            self.fail(UnparsedKind::Unsupported, "a here-document whose end is not a plain word");
             return;
         };
-        let number = self.parsed.here.len();
-        self.parsed.here.push(Vec::new());
+        let number = self.parsed.here_documents.len();
+        self.parsed.here_documents.push(Vec::new());
         let quoted = word.plain().is_none();
         self.pending.push(Pending { number, delimiter, quoted, strips_tabs });
         redirects.push(Redirect { operator: Operator::Text, target: Target::Here(number) });
     }
 
-    /// Reads the body of a here-document, which begins here.
+    /// Parses the body of a here-document, which begins here.
     pub(super) fn here_document(&mut self, pending: &Pending) {
         let (start, text) = (self.at, self.text);
         let mut line_start = start;
-        let mut goes_on = false;
+        let mut continues = false;
         let body_end = loop {
             if line_start >= self.end {
-                // Bash warns, and takes what there is.
-                self.fail(Trouble::Unclear, "a here-document does not end");
+                // Bash warns and uses the rest of the text.
+                self.fail(UnparsedKind::Unsupported, "a here-document does not end");
                 return;
             }
             let rest = &text[line_start..self.end];
             let line = rest.split('\n').next().unwrap_or_default();
             let bare = if pending.strips_tabs { line.trim_start_matches('\t') } else { line };
-            if bare == pending.delimiter && !goes_on {
+            if bare == pending.delimiter && !continues {
                 self.at = (line_start + line.len() + 1).min(self.end);
                 break line_start;
             }
             let backslashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
-            goes_on = !pending.quoted && backslashes % 2 == 1;
-            if goes_on {
-                self.doubt("a line of a here-document goes on in the next");
+            continues = !pending.quoted && backslashes % 2 == 1;
+            if continues {
+                self.note_unsupported("a line of a here-document goes on in the next");
             }
             line_start += line.len() + 1;
         };
         let body = &text[start..body_end];
         if !pending.quoted && has_quoted_default(body) {
-            self.doubt("quotes inside `${…}` in a here-document");
+            self.note_unsupported("quotes inside `${…}` in a here-document");
         }
         let body = if pending.quoted {
             vec![Piece::Literal { text: body.to_owned(), quoted: true }]
         } else {
-            self.within(start, body_end, Self::here_pieces)
+            self.parse_range(start, body_end, Self::here_pieces)
         };
-        self.parsed.here[pending.number] = body;
+        self.parsed.here_documents[pending.number] = body;
     }
 }
 
-/// Whether quotes stand inside a `${…}`: shells differ in what they mean in a here-document.
+/// Whether a `${…}` contains quotes. Shells differ in their meaning in a here-document.
 fn has_quoted_default(body: &str) -> bool {
     let mut expansions = body.split("${").skip(1);
     expansions.any(|rest| rest.split('}').next().is_some_and(|inner| inner.contains('"')))

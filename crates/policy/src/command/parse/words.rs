@@ -1,130 +1,130 @@
-//! Words: quotes, variables, substitutions.
+//! Words: quotes, escapes and backquotes.
 
-use super::super::Trouble;
+use super::super::UnparsedKind;
 use super::super::syntax::{Piece, RawWord};
-use super::{Parser, is_meta};
+use super::{Parser, ends_word};
 
-/// What ends the letters that are read.
+/// Where a sequence of pieces ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Until {
-    /// A blank or an operator.
+enum Terminator {
+    /// At whitespace or an operator.
     Meta,
-    /// A double quote.
+    /// At a double quote.
     Quote,
-    /// The brace of `${name:-…}`.
+    /// At the closing brace of `${name:-…}`.
     Brace { quoted: bool },
-    /// The end of a here-document.
+    /// At the end of a here-document.
     End,
 }
 
-impl Until {
+impl Terminator {
     fn quoted(self) -> bool {
-        matches!(self, Until::Quote | Until::End | Until::Brace { quoted: true })
+        matches!(self, Terminator::Quote | Terminator::End | Terminator::Brace { quoted: true })
     }
 }
 
 impl Parser<'_> {
-    /// The word that begins here.
+    /// Parses the word that begins here.
     pub(super) fn word(&mut self) -> RawWord {
         let start = self.at;
         let mut pieces = Vec::new();
-        // Where a command goes on it is a comment, and everybody has looked for that before.
+        // `#` would begin a comment here, and every caller skips comments first.
         if self.peek() == Some(b'#') {
-            self.fail(Trouble::Unclear, "a comment where a word should be");
+            self.fail(UnparsedKind::Unsupported, "a comment where a word should be");
         }
-        if self.starts("<(") || self.starts(">(") {
-            self.parsed.marks.push(self.at);
+        if self.starts_with("<(") || self.starts_with(">(") {
+            self.parsed.offsets.push(self.at);
             self.at += 2;
             let list = self.list();
             self.close(")");
             pieces.push(Piece::Commands { list, quoted: true });
         }
-        pieces.extend(self.pieces(Until::Meta));
-        if self.starts("<(") || self.starts(">(") {
-            self.fail(Trouble::Unclear, "a process substitution inside a word");
+        pieces.extend(self.pieces(Terminator::Meta));
+        if self.starts_with("<(") || self.starts_with(">(") {
+            self.fail(UnparsedKind::Unsupported, "a process substitution inside a word");
         }
         if pieces.is_empty() && self.at == start {
-            self.fail(Trouble::Unclear, "a word is missing");
+            self.fail(UnparsedKind::Unsupported, "a word is missing");
         }
-        // `{name}>file` gives a handle to a variable.
+        // `{name}>file` stores a descriptor number in a variable.
         let is_handle = |text: &str| text.strip_prefix('{').is_some_and(|text| text.ends_with('}'));
         let word = RawWord { start, end: self.at, pieces };
         if matches!(self.peek(), Some(b'<' | b'>')) && word.plain().is_some_and(is_handle) {
-            self.fail(Trouble::Unclear, "a handle is given to a variable");
+            self.fail(UnparsedKind::Unsupported, "a handle is given to a variable");
         }
         word
     }
 
     pub(super) fn here_pieces(&mut self) -> Vec<Piece> {
-        self.pieces(Until::End)
+        self.pieces(Terminator::End)
     }
 
-    /// The word inside `${name:-…}`.
+    /// Parses the word inside `${name:-…}`.
     pub(super) fn brace_pieces(&mut self, quoted: bool) -> Vec<Piece> {
-        self.pieces(Until::Brace { quoted })
+        self.pieces(Terminator::Brace { quoted })
     }
 
-    fn pieces(&mut self, until: Until) -> Vec<Piece> {
+    fn pieces(&mut self, terminator: Terminator) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut run = self.at;
         while let Some(byte) = self.peek() {
-            let ends = match until {
-                Until::Meta => is_meta(byte),
-                Until::Quote => byte == b'"',
-                Until::Brace { .. } => byte == b'}',
-                Until::End => false,
+            let ends = match terminator {
+                Terminator::Meta => ends_word(byte),
+                Terminator::Quote => byte == b'"',
+                Terminator::Brace { .. } => byte == b'}',
+                Terminator::End => false,
             };
             if ends {
                 break;
             }
             let is_special = match byte {
                 b'\\' | b'$' | b'`' => true,
-                b'\'' | b'"' => matches!(until, Until::Meta | Until::Brace { .. }),
+                b'\'' | b'"' => matches!(terminator, Terminator::Meta | Terminator::Brace { .. }),
                 _ => false,
             };
             if !is_special {
-                // Terminals and other shells take these in their own ways.
+                // Terminals and shells differ in how they treat control characters.
                 if byte.is_ascii_control() && !matches!(byte, b'\n' | b'\t') {
-                    self.doubt("it contains a control character");
+                    self.note_unsupported("it contains a control character");
                 }
                 self.at += 1;
                 continue;
             }
-            self.push_run(&mut pieces, run, until);
+            self.push_run(&mut pieces, run, terminator);
             match byte {
-                b'\\' => self.backslash(&mut pieces, until),
-                b'\'' if until.quoted() => {
-                    self.fail(Trouble::Unclear, "a quote inside `${…}` inside quotes");
+                b'\\' => self.backslash(&mut pieces, terminator),
+                b'\'' if terminator.quoted() => {
+                    self.fail(UnparsedKind::Unsupported, "a quote inside `${…}` inside quotes");
                 }
                 b'\'' => self.single_quotes(&mut pieces),
                 b'"' => self.double_quotes(&mut pieces),
-                b'`' => pieces.extend(self.backquotes(until.quoted())),
-                _ => pieces.extend(self.dollar(until.quoted())),
+                b'`' => pieces.extend(self.backquotes(terminator.quoted())),
+                _ => pieces.extend(self.dollar(terminator.quoted())),
             }
             run = self.at;
         }
-        self.push_run(&mut pieces, run, until);
+        self.push_run(&mut pieces, run, terminator);
         pieces
     }
 
-    fn push_run(&self, pieces: &mut Vec<Piece>, from: usize, until: Until) {
+    fn push_run(&self, pieces: &mut Vec<Piece>, from: usize, terminator: Terminator) {
         if !self.stopped && from < self.at {
             let text = self.text.get(from..self.at).unwrap_or_default().to_owned();
-            pieces.push(Piece::Literal { text, quoted: until.quoted() });
+            pieces.push(Piece::Literal { text, quoted: terminator.quoted() });
         }
     }
 
-    fn backslash(&mut self, pieces: &mut Vec<Piece>, until: Until) {
+    fn backslash(&mut self, pieces: &mut Vec<Piece>, terminator: Terminator) {
         let Some(next) = self.text.get(self.at + 1..self.end).and_then(|rest| rest.chars().next())
         else {
-            self.fail(Trouble::Unclear, "a backslash at the end");
+            self.fail(UnparsedKind::Unsupported, "a backslash at the end");
             return;
         };
-        let escapes = !until.quoted() || matches!(next, '$' | '`' | '"' | '\\' | '\n');
+        let escapes = !terminator.quoted() || matches!(next, '$' | '`' | '"' | '\\' | '\n');
         let text = match (escapes, next) {
             (true, '\n') => String::new(),
-            // A here-document has no quotes to escape.
-            (true, '"') if until == Until::End => "\\\"".to_owned(),
+            // In a here-document a backslash does not escape a quote.
+            (true, '"') if terminator == Terminator::End => "\\\"".to_owned(),
             (true, next) => next.to_string(),
             (false, next) => format!("\\{next}"),
         };
@@ -138,7 +138,7 @@ impl Parser<'_> {
         let start = self.at + 1;
         let Some(length) = self.bytes[start..self.end].iter().position(|byte| *byte == b'\'')
         else {
-            self.fail(Trouble::Broken, "a quote is not closed");
+            self.fail(UnparsedKind::SyntaxError, "a quote is not closed");
             return;
         };
         let text = self.text[start..start + length].to_owned();
@@ -148,17 +148,17 @@ impl Parser<'_> {
 
     pub(super) fn double_quotes(&mut self, pieces: &mut Vec<Piece>) {
         self.at += 1;
-        let inner = self.deeper(|parser| parser.pieces(Until::Quote));
-        // Quotes make a word even of nothing.
+        let inner = self.nested(|parser| parser.pieces(Terminator::Quote));
+        // An empty quoted string is still a word.
         pieces.push(Piece::Literal { text: String::new(), quoted: true });
         pieces.extend(inner);
         if !self.take("\"") {
-            self.fail(Trouble::Broken, "a quote is not closed");
+            self.fail(UnparsedKind::SyntaxError, "a quote is not closed");
         }
     }
 
     pub(super) fn backquotes(&mut self, quoted: bool) -> Option<Piece> {
-        self.parsed.marks.push(self.at);
+        self.parsed.offsets.push(self.at);
         let start = self.at + 1;
         let mut text = String::new();
         let mut letters = self.text.get(start..self.end).unwrap_or_default().char_indices();
@@ -173,28 +173,28 @@ impl Parser<'_> {
                 },
                 Some((_, letter)) => text.push(letter),
                 None => {
-                    self.fail(Trouble::Broken, "a backquote is not closed");
+                    self.fail(UnparsedKind::SyntaxError, "a backquote is not closed");
                     return None;
                 }
             }
         };
         self.at = start + length + 1;
         if text.len() != length {
-            self.doubt("a backslash inside backquotes");
+            self.note_unsupported("a backslash inside backquotes");
             return Some(Piece::Script { text, quoted });
         }
-        let list = self.within(start, start + length, Parser::list);
+        let list = self.parse_range(start, start + length, Parser::list);
         Some(Piece::Commands { list, quoted })
     }
 
-    /// `$'…'`, with the escapes of C.
+    /// Parses `$'…'` with C escapes.
     pub(super) fn ansi_quotes(&mut self) -> Option<Piece> {
         self.at += 1;
         let mut text = String::new();
         loop {
             let Some(next) = self.text.get(self.at..self.end).and_then(|rest| rest.chars().next())
             else {
-                self.fail(Trouble::Broken, "a quote is not closed");
+                self.fail(UnparsedKind::SyntaxError, "a quote is not closed");
                 return None;
             };
             self.at += next.len_utf8();
@@ -203,7 +203,7 @@ impl Parser<'_> {
                 '\\' => match self.ansi_escape() {
                     Some(letter) => text.push(letter),
                     None => {
-                        self.fail(Trouble::Unclear, "an escape that is not understood");
+                        self.fail(UnparsedKind::Unsupported, "an escape that is not understood");
                         return None;
                     }
                 },
@@ -226,7 +226,7 @@ impl Parser<'_> {
             b'n' => return Some('\n'),
             b't' => return Some('\t'),
             b'\\' | b'\'' | b'"' | b'?' => return Some(char::from(byte)),
-            // The others make control characters, which no ordinary command has.
+            // The other escapes make control characters, which no ordinary command contains.
             _ => return None,
         };
         let rest = &self.bytes[self.at..self.end];
@@ -234,7 +234,7 @@ impl Parser<'_> {
             rest.iter().take(digits).take_while(|byte| char::from(**byte).is_digit(radix)).count();
         let number = u32::from_str_radix(&self.text[self.at..self.at + length], radix).ok()?;
         self.at += length;
-        // A byte above ASCII is part of a character, and NUL ends the text.
+        // A byte above ASCII is part of a multi-byte character, and NUL ends the string.
         let is_byte = matches!(byte, b'x' | b'0'..=b'7');
         char::from_u32(number).filter(|_| number != 0 && (!is_byte || number < 0x80))
     }

@@ -1,31 +1,31 @@
-//! The options with which git's commands only look.
+//! The options with which git commands only read.
 //!
-//! Left out on purpose: `--output`, `--ext-diff`, `--textconv`, `--no-index`, `--show-signature`,
-//! `--contents`, `--open-files-in-pager`, and all that name a file to read (`-O`, `-S` of blame,
+//! Excluded on purpose: `--output`, `--ext-diff`, `--textconv`, `--no-index`, `--show-signature`,
+//! `--contents`, `--open-files-in-pager`, and all options that name a file to read (`-O`, `-S` of blame,
 //! `--exclude-from`).
 
-/// A command of git that only looks with these options.
-pub(super) struct Look {
+/// A git subcommand that only reads with these options.
+pub(super) struct Subcommand {
     pub(super) name: &'static str,
-    /// Long options without a value, or with one behind `=`.
+    /// Long options without a value, or with a value after `=`.
     pub(super) long: &'static [&'static [&'static str]],
     /// Long options whose value may be the next word.
     pub(super) with_value: &'static [&'static [&'static str]],
-    /// Letters of short options without a value, which may stand together.
+    /// Short options without a value, which may be combined.
     pub(super) letters: &'static str,
-    /// Letters of short options with a value behind them.
+    /// Short options with a joined value.
     pub(super) letters_with_value: &'static str,
-    /// Whether a number is an option: `-20`.
+    /// Whether a number is an option, as in `-20`.
     pub(super) takes_number: bool,
 }
 
-const fn look(name: &'static str, letters: &'static str, long: Lists) -> Look {
-    Look { name, long, with_value: &[], letters, letters_with_value: "", takes_number: false }
+const fn subcommand(name: &'static str, letters: &'static str, long: Lists) -> Subcommand {
+    Subcommand { name, long, with_value: &[], letters, letters_with_value: "", takes_number: false }
 }
 
 type Lists = &'static [&'static [&'static str]];
 
-/// How changes are shown.
+/// Options for the display of changes.
 #[rustfmt::skip]
 const DIFF: &[&str] = &[
     "abbrev", "binary", "cc", "check", "color", "color-moved", "color-words", "compact-summary",
@@ -45,7 +45,7 @@ const DIFF_WITH_VALUE: &[&str] = &[
     "line-prefix", "src-prefix", "unified", "word-diff-regex", "ws-error-highlight",
 ];
 
-/// Which commits are shown, and how.
+/// Options for the selection and display of commits.
 #[rustfmt::skip]
 const LOG: &[&str] = &[
     "abbrev-commit", "all", "all-match", "ancestry-path", "author-date-order", "basic-regexp",
@@ -66,22 +66,22 @@ const LOG_WITH_VALUE: &[&str] = &[
     "min-age", "min-parents", "since", "since-as-filter", "skip", "until",
 ];
 
-/// Any command that shows commits.
-pub(super) const ANY_LOG: Look = Look {
+/// A subcommand that shows commits.
+pub(super) const ANY_LOG: Subcommand = Subcommand {
     with_value: &[DIFF_WITH_VALUE, LOG_WITH_VALUE],
     letters: "abcDEFgimpPqrRstuwWz",
     letters_with_value: "BCGLMnSU",
     takes_number: true,
-    ..look("log", "", &[DIFF, LOG])
+    ..subcommand("log", "", &[DIFF, LOG])
 };
 
-/// Any command that shows changes.
+/// A subcommand that shows changes.
 #[rustfmt::skip]
-pub(super) const ANY_DIFF: Look = Look {
+pub(super) const ANY_DIFF: Subcommand = Subcommand {
     with_value: &[DIFF_WITH_VALUE],
     letters: "abcDmpRrstuwWz",
     letters_with_value: "BCGMSUl",
-    ..look(
+    ..subcommand(
         "diff",
         "",
         &[DIFF, &[
@@ -92,11 +92,11 @@ pub(super) const ANY_DIFF: Look = Look {
 };
 
 #[rustfmt::skip]
-pub(super) const BLAME: Look = Look {
+pub(super) const BLAME: Subcommand = Subcommand {
     letters: "bcefMlnpstw",
     letters_with_value: "CL",
     with_value: &[&["date", "ignore-rev", "since"]],
-    ..look(
+    ..subcommand(
         "blame",
         "",
         &[&[
@@ -108,14 +108,14 @@ pub(super) const BLAME: Look = Look {
 };
 
 #[rustfmt::skip]
-pub(super) const GREP: Look = Look {
+pub(super) const GREP: Subcommand = Subcommand {
     letters: "acEFGhHiIlLnopPqrvwWz",
     letters_with_value: "ABCem",
     with_value: &[&[
         "after-context", "before-context", "context", "max-count", "max-depth", "threads",
     ]],
     takes_number: true,
-    ..look(
+    ..subcommand(
         "grep",
         "",
         &[&[
@@ -131,41 +131,41 @@ pub(super) const GREP: Look = Look {
 
 /// Options of `git branch` and `git tag` that only list.
 #[rustfmt::skip]
-pub(super) const LISTING: &[&str] = &[
+pub(super) const LIST_OPTIONS: &[&str] = &[
     "-a", "-i", "-r", "-v", "-vv", "-av", "-avv", "-ra", "-rv", "-rvv", "-va", "-vva", "-n", "--all",
     "--color", "--column", "--ignore-case", "--no-color", "--no-column", "--remotes",
     "--show-current", "--verbose",
 ];
 
 #[rustfmt::skip]
-pub(super) const LOOKS: &[Look] = &[
+pub(super) const SUBCOMMANDS: &[Subcommand] = &[
     ANY_LOG,
     ANY_DIFF,
-    Look { name: "show", ..ANY_LOG },
-    Look { name: "whatchanged", ..ANY_LOG },
-    Look {
+    Subcommand { name: "show", ..ANY_LOG },
+    Subcommand { name: "whatchanged", ..ANY_LOG },
+    Subcommand {
         name: "shortlog",
         long: &[LOG, &["email", "numbered", "summary"]],
         letters: "cenPEFis",
         ..ANY_LOG
     },
-    Look {
+    Subcommand {
         name: "rev-list",
         long: &[LOG, &["cherry-mark", "count", "header", "objects", "timestamp"]],
         ..ANY_LOG
     },
-    Look {
+    Subcommand {
         name: "range-diff",
         long: &[DIFF, &["dual-color", "left-only", "no-dual-color", "no-notes", "notes", "right-only"]],
         with_value: &[DIFF_WITH_VALUE, &["creation-factor"]],
         ..ANY_DIFF
     },
-    Look { name: "diff-tree", long: &[DIFF, &["always", "no-commit-id", "root"]], ..ANY_DIFF },
-    Look { name: "diff-index", long: &[DIFF, &["cached", "merge-base"]], ..ANY_DIFF },
-    Look { name: "diff-files", long: &[DIFF, &["base", "ours", "theirs"]], ..ANY_DIFF },
-    Look {
+    Subcommand { name: "diff-tree", long: &[DIFF, &["always", "no-commit-id", "root"]], ..ANY_DIFF },
+    Subcommand { name: "diff-index", long: &[DIFF, &["cached", "merge-base"]], ..ANY_DIFF },
+    Subcommand { name: "diff-files", long: &[DIFF, &["base", "ours", "theirs"]], ..ANY_DIFF },
+    Subcommand {
         letters_with_value: "u",
-        ..look(
+        ..subcommand(
             "status",
             "bsvz",
             &[&[
@@ -175,9 +175,9 @@ pub(super) const LOOKS: &[Look] = &[
             ]],
         )
     },
-    Look {
+    Subcommand {
         with_value: &[&["candidates", "exclude", "match"]],
-        ..look(
+        ..subcommand(
             "describe",
             "",
             &[&[
@@ -186,7 +186,7 @@ pub(super) const LOOKS: &[Look] = &[
             ]],
         )
     },
-    look(
+    subcommand(
         "rev-parse",
         "q",
         &[&[
@@ -198,10 +198,10 @@ pub(super) const LOOKS: &[Look] = &[
             "tags", "verify",
         ]],
     ),
-    Look {
+    Subcommand {
         letters_with_value: "x",
         with_value: &[&["exclude", "with-tree"]],
-        ..look(
+        ..subcommand(
             "ls-files",
             "cdfikmostuvz",
             &[&[
@@ -212,29 +212,29 @@ pub(super) const LOOKS: &[Look] = &[
             ]],
         )
     },
-    look(
+    subcommand(
         "ls-tree",
         "dlrtz",
         &[&["abbrev", "full-name", "full-tree", "long", "name-only", "name-status", "object-only"]],
     ),
-    look("cat-file", "epst", &[&["batch-all-objects", "batch-check", "buffer", "unordered"]]),
-    Look {
+    subcommand("cat-file", "epst", &[&["batch-all-objects", "batch-check", "buffer", "unordered"]]),
+    Subcommand {
         with_value: &[&["exclude", "refs"]],
-        ..look("name-rev", "", &[&["all", "always", "name-only", "no-undefined", "tags"]])
+        ..subcommand("name-rev", "", &[&["all", "always", "name-only", "no-undefined", "tags"]])
     },
-    look(
+    subcommand(
         "merge-base",
         "a",
         &[&["all", "fork-point", "independent", "is-ancestor", "octopus"]],
     ),
-    look(
+    subcommand(
         "show-ref",
         "dsq",
         &[&["abbrev", "branches", "dereference", "hash", "head", "heads", "quiet", "tags", "verify"]],
     ),
-    Look {
+    Subcommand {
         with_value: &[&["count", "exclude"]],
-        ..look(
+        ..subcommand(
             "for-each-ref",
             "",
             &[&[
@@ -243,7 +243,7 @@ pub(super) const LOOKS: &[Look] = &[
             ]],
         )
     },
-    look("count-objects", "vH", &[&["human-readable", "verbose"]]),
-    look("check-ignore", "nqvz", &[&["non-matching", "quiet", "verbose"]]),
-    look("cherry", "v", &[&["abbrev", "verbose"]]),
+    subcommand("count-objects", "vH", &[&["human-readable", "verbose"]]),
+    subcommand("check-ignore", "nqvz", &[&["non-matching", "quiet", "verbose"]]),
+    subcommand("cherry", "v", &[&["abbrev", "verbose"]]),
 ];

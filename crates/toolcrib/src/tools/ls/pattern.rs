@@ -1,6 +1,6 @@
 //! Names to leave out of a list.
 
-use toolcrib_policy::name_fits;
+use toolcrib_policy::name_matches;
 
 /// Patterns of names.
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ impl Patterns {
     }
 
     pub(super) fn match_name(&self, name: &str) -> bool {
-        self.0.iter().any(|pattern| name_fits(pattern, name))
+        self.0.iter().any(|pattern| name_matches(pattern, name))
     }
 }
 

@@ -1,11 +1,11 @@
-//! What can go wrong at which system call.
+//! The possible faults of each system call.
 
-/// What goes wrong.
+/// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
-    /// The process dies just before it.
+    /// The process is killed just before the system call.
     Kill,
-    /// It fails with this error.
+    /// The system call fails with this error.
     Error(&'static str),
 }
 
@@ -17,7 +17,7 @@ impl Fault {
         }
     }
 
-    /// In strace's words.
+    /// The fault in strace's syntax.
     pub(super) fn words(self) -> String {
         match self {
             Fault::Kill => "signal=KILL".to_owned(),
@@ -26,7 +26,7 @@ impl Fault {
     }
 }
 
-/// System calls that touch files, and the errors that make sense there.
+/// System calls that access files, and their possible errors.
 struct Family {
     system_calls: &'static [&'static str],
     errors: &'static [&'static str],
@@ -82,7 +82,7 @@ const FAMILIES: &[Family] = &[
     Family { system_calls: &["fcntl"], errors: &["EMFILE"] },
 ];
 
-/// Where the manual pages have EINTR, so that who is interrupted has to try again.
+/// System calls that can fail with EINTR according to their manual pages, so that the caller must retry.
 const INTERRUPTIBLE: &[&str] = &[
     "fdatasync",
     "flock",
@@ -97,19 +97,19 @@ const INTERRUPTIBLE: &[&str] = &[
     "write",
 ];
 
-/// All system calls that are looked at.
+/// All tested system calls.
 pub(super) fn system_calls() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().flat_map(|family| family.system_calls).copied()
 }
 
-/// What can go wrong there.
+/// The possible faults of a system call.
 pub(super) fn faults_of(system_call: &str) -> impl Iterator<Item = Fault> {
     let family = FAMILIES.iter().find(|family| family.system_calls.contains(&system_call));
     let errors = family.map_or(&[][..], |family| family.errors);
     std::iter::once(Fault::Kill).chain(errors.iter().copied().map(Fault::Error))
 }
 
-/// Whether a call must go on as if nothing had been.
+/// Whether the call must retry and succeed.
 pub(super) fn must_be_retried(system_call: &str, fault: Fault) -> bool {
     fault == Fault::Error("EINTR") && INTERRUPTIBLE.contains(&system_call)
 }
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_system_call_is_in_one_family() {
+    fn system_calls_are_in_one_family_only() {
         let mut names: Vec<&str> = system_calls().collect();
         names.sort_unstable();
         let all = names.len();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_system_call_can_still_be_the_last() {
+    fn an_unknown_system_call_can_still_be_killed() {
         assert_eq!(faults_of("brk").collect::<Vec<_>>(), [Fault::Kill]);
         assert!(must_be_retried("write", Fault::Error("EINTR")));
         assert!(!must_be_retried("write", Fault::Kill));

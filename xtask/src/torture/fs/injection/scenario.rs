@@ -1,4 +1,4 @@
-//! The calls that things go wrong in, with the files they find.
+//! The tested calls with their initial files.
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -13,26 +13,26 @@ use crate::random::Random;
 use crate::sandbox::{Sandbox, remove_directory};
 
 const LARGE_BYTES: usize = 256 << 10;
-/// Not what any umask leaves, so that it has to be kept on purpose.
+/// A mode that no umask gives, so that preserving it is deliberate.
 const MODE: u32 = 0o640;
 const ATTRIBUTE: &str = "user.torture";
-/// Somebody else, where we may give files away.
+/// Another owner, if we may change owners.
 const OWNER: u32 = 1234;
 
-/// A call, and the files that it changes.
+/// A call and the files that it changes.
 pub(super) struct Scenario {
     pub(super) name: &'static str,
-    /// How to come by its files, for people.
+    /// How to create its files, for display.
     pub(super) preparation: &'static str,
     sandbox: Sandbox,
     tool: &'static str,
     arguments: Value,
     pub(super) subjects: Vec<Subject>,
-    /// How many changes the journal has beforehand.
+    /// The number of changes in the journal before the call.
     pub(super) logged: u64,
 }
 
-/// A file that the call changes; nothing where it is not there.
+/// A file that the call changes, with its old and new content; `None` if it does not exist.
 pub(super) struct Subject {
     pub(super) name: &'static str,
     pub(super) old: Option<String>,
@@ -55,7 +55,7 @@ fn edit(binary: &Path) -> Result<Scenario> {
         subjects: vec![Subject { name: "a.txt", old: Some(old), new: Some(new) }],
         logged: 0,
     }
-    .keep_state()
+    .save_state()
 }
 
 fn write(binary: &Path) -> Result<Scenario> {
@@ -69,10 +69,10 @@ fn write(binary: &Path) -> Result<Scenario> {
         subjects: vec![Subject { name: "one/two/new.txt", old: None, new: Some(new) }],
         logged: 0,
     }
-    .keep_state()
+    .save_state()
 }
 
-/// The file that goes comes first: then its going has to be taken back when a later one fails.
+/// The removed file comes first, so that its removal must be reverted if a later step fails.
 fn undo(binary: &Path) -> Result<Scenario> {
     let mut random = Random::new(19);
     let (made, b, c) = (random.text(5_000), random.text(9_000), random.text(9_000));
@@ -99,7 +99,7 @@ fn undo(binary: &Path) -> Result<Scenario> {
         subjects,
         logged: 3,
     }
-    .keep_state()
+    .save_state()
 }
 
 impl Scenario {
@@ -119,7 +119,7 @@ impl Scenario {
         &self.sandbox
     }
 
-    /// Files and journal as the call is to find them. At the same paths each time: the journal has them.
+    /// Creates the initial files and journal, at the same paths each time because the journal contains them.
     pub(super) fn prepare(&self) -> Result<()> {
         let workspace = self.sandbox.workspace();
         remove_directory(&workspace)?;
@@ -129,17 +129,17 @@ impl Scenario {
                 let path = workspace.join(subject.name);
                 fs::write(&path, old)?;
                 fs::set_permissions(&path, fs::Permissions::from_mode(MODE))?;
-                // What goes and comes back is made anew: only the mode of it is promised.
+                // A file that is removed and restored is a new file: only its mode is preserved.
                 if subject.new.is_some() {
                     make_special(&path)?;
                 }
             }
         }
-        self.sandbox.forget()?;
-        copy_tree(&self.kept_state(), &self.sandbox.state())
+        self.sandbox.remove_state()?;
+        copy_tree(&self.saved_state(), &self.sandbox.state())
     }
 
-    /// Of what is there now: not the mode, the owner or the attribute it had.
+    /// Describes a lost mode, owner or extended attribute of an existing file.
     pub(super) fn lost_attributes(&self, subject: &Subject) -> Result<Vec<String>> {
         let path = self.sandbox.workspace().join(subject.name);
         let Ok(stat) = fs::metadata(&path) else { return Ok(Vec::new()) };
@@ -154,23 +154,23 @@ impl Scenario {
         Ok(lost)
     }
 
-    /// Puts the journal as it is now aside, to begin each run with.
-    fn keep_state(self) -> Result<Scenario> {
-        // As the product makes it: it takes no directory that others can enter.
+    /// Saves the current journal as the start of each run.
+    fn save_state(self) -> Result<Scenario> {
+        // The program refuses a state directory that others can enter.
         let mut private = fs::DirBuilder::new();
         private.recursive(true).mode(0o700).create(self.sandbox.state())?;
-        copy_tree(&self.sandbox.state(), &self.kept_state())?;
+        copy_tree(&self.sandbox.state(), &self.saved_state())?;
         Ok(self)
     }
 
-    fn kept_state(&self) -> PathBuf {
-        self.top().join("kept-state")
+    fn saved_state(&self) -> PathBuf {
+        self.top().join("saved-state")
     }
 }
 
-/// An attribute, and another owner where we may do that: all of it has to be kept.
+/// Sets an extended attribute and, if permitted, another owner, which a change must preserve.
 fn make_special(path: &Path) -> Result<()> {
-    // Some file systems have none; then there is none to keep.
+    // Some file systems have no extended attributes.
     let _ = rustix::fs::setxattr(path, ATTRIBUTE, b"kept", XattrFlags::empty());
     if rustix::process::geteuid().is_root() {
         let (user, group) = (Uid::from_raw(OWNER), Gid::from_raw(OWNER));

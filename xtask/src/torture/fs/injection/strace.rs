@@ -1,4 +1,4 @@
-//! strace: which system calls a call makes, and one of them going wrong.
+//! Counts the system calls of a call with strace, and injects a fault into one of them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,22 +15,22 @@ use crate::error::Result;
 use crate::process;
 use crate::watchdog::Watchdog;
 
-/// Longer than a call may wait for anything.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any wait of a call.
+const RUN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One run of a scenario's call with something going wrong.
+/// One run of a scenario's call with a fault.
 pub(super) struct Run {
-    /// The command line, to be run by hand.
+    /// The command line, for running it by hand.
     pub(super) command: String,
-    /// Whether it came as far as the system call in question.
+    /// Whether it reached the system call.
     pub(super) is_hit: bool,
     pub(super) status: ExitStatus,
-    /// It did not come to an end by itself.
+    /// Whether it did not end by itself.
     pub(super) hung: bool,
-    /// What the call answered, if it did.
+    /// The reply, if there was one.
     pub(super) reply: Option<Value>,
-    /// What it said on stderr.
-    pub(super) complaint: String,
+    /// The output on stderr.
+    pub(super) stderr: String,
 }
 
 impl Run {
@@ -39,25 +39,25 @@ impl Run {
     }
 }
 
-/// How often the scenario's call makes each system call when all goes well.
+/// The number of each system call in a run without a fault.
 pub(super) fn count(scenario: &Scenario) -> Result<BTreeMap<String, usize>> {
     let all = fault::system_calls().collect::<Vec<_>>().join(",");
     let run = trace(scenario, &["-e".to_owned(), format!("trace={all}")])?;
     if !run.reply.as_ref().is_some_and(crate::sandbox::is_success) {
-        let (reply, complaint) = (run.reply, run.complaint);
-        return Err(format!("`{}` failed: {reply:?} {complaint}", run.command).into());
+        let (reply, stderr) = (run.reply, run.stderr);
+        return Err(format!("`{}` failed: {reply:?} {stderr}", run.command).into());
     }
     Ok(counted(&fs::read_to_string(scenario.trace_file())?))
 }
 
-/// The scenario's call with one system call going wrong.
+/// Runs the scenario's call with a fault in one system call.
 pub(super) fn inject(scenario: &Scenario, injection: &Injection) -> Result<Run> {
     let Injection { system_call, occurrence, fault } = injection;
     let inject = format!("inject={system_call}:{}:when={occurrence}", fault.words());
     let words = ["-e".to_owned(), format!("trace={system_call}"), "-e".to_owned(), inject];
     let mut run = trace(scenario, &words)?;
-    let said = fs::read_to_string(scenario.trace_file())?;
-    run.is_hit = run.was_killed() || said.contains("(INJECTED)");
+    let trace = fs::read_to_string(scenario.trace_file())?;
+    run.is_hit = run.was_killed() || trace.contains("(INJECTED)");
     Ok(run)
 }
 
@@ -77,22 +77,22 @@ fn trace(scenario: &Scenario, words: &[String]) -> Result<Run> {
         is_hit: false,
         status: output.status,
         reply: serde_json::from_slice(&output.stdout).ok(),
-        complaint: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
     })
 }
 
-/// What it printed, which is less than a pipe holds, and whether it had to be ended.
+/// The output, which is smaller than a pipe buffer, and whether the process had to be terminated.
 fn output_in_time(command: &mut Command) -> Result<(Output, bool)> {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let id = Pid::from_child(&child);
-    // Asked to end, strace ends the process that it traces too; killed, it would leave it behind.
-    let mut watchdog = Watchdog::new(id, PATIENCE, Signal::TERM);
+    // On SIGTERM strace ends the traced process too; on SIGKILL it would leave it behind.
+    let mut watchdog = Watchdog::new(id, RUN_TIMEOUT, Signal::TERM);
     waitid(WaitId::Pid(id), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)?;
     let hung = watchdog.stop();
     Ok((child.wait_with_output()?, hung))
 }
 
-/// Counts the lines `1234 openat(…) = 3` of a trace by their names.
+/// Counts the lines `1234 openat(…) = 3` of a trace by name.
 fn counted(trace: &str) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for line in trace.lines() {
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trace_is_counted_by_names() {
+    fn counts_a_trace_by_name() {
         let trace = "12  openat(AT_FDCWD, \"a\", O_RDONLY) = 3\n\
                      12  write(1, \"f(x)\", 4) = 4\n\
                      12  openat(AT_FDCWD, \"b\", O_RDONLY) = -1 ENOENT (No such file)\n\

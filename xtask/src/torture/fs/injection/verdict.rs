@@ -1,4 +1,4 @@
-//! Whether what is there after a fault may be there.
+//! Checks the state after a fault.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,109 +10,111 @@ use super::strace::Run;
 use crate::error::Result;
 use crate::sandbox;
 
-/// The loader's exit code, when it cannot load what it needs: nothing of ours has run yet.
+/// The exit code of the dynamic loader if it fails before our code runs.
 const NOT_LOADED: i32 = 127;
-/// Rust's, after a panic.
+/// The exit code of a Rust program after a panic.
 const PANICKED: i32 = 101;
 
-/// Looks at one run.
-pub(super) struct Judge<'a> {
+/// Checks one run.
+pub(super) struct RunCheck<'a> {
     scenario: &'a Scenario,
     injection: &'a Injection,
-    what_happened: &'static str,
+    outcome: &'static str,
     pub(super) violations: Vec<String>,
 }
 
-/// What a file is.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum FileState {
     Old,
     New,
     Neither,
 }
 
-impl<'a> Judge<'a> {
-    pub(super) fn new(scenario: &'a Scenario, injection: &'a Injection) -> Judge<'a> {
-        Judge { scenario, injection, what_happened: "", violations: Vec::new() }
+impl<'a> RunCheck<'a> {
+    pub(super) fn new(scenario: &'a Scenario, injection: &'a Injection) -> RunCheck<'a> {
+        RunCheck { scenario, injection, outcome: "", violations: Vec::new() }
     }
 
-    /// For the table.
-    pub(super) fn what_happened(&self) -> &'static str {
-        self.what_happened
+    /// The outcome, for the table.
+    pub(super) fn outcome(&self) -> &'static str {
+        self.outcome
     }
 
-    /// Just after the run, and again after the next start.
-    pub(super) fn see(&mut self, run: &Run) -> Result<()> {
+    /// Checks the state after the run, and again after the next start.
+    pub(super) fn check(&mut self, run: &Run) -> Result<()> {
         let success = run.reply.as_ref().map(sandbox::is_success);
         if run.hung {
             self.violations.push("it hung".to_owned());
         }
-        self.see_ending(run, success);
-        let standings = self.standings("")?;
-        self.see_reply(run, success, &standings);
-        self.see_next_start(success)
+        self.check_exit(run, success);
+        let file_states = self.file_states("")?;
+        self.check_reply(run, success, &file_states);
+        self.check_next_start(success)
     }
 
-    fn see_ending(&mut self, run: &Run, success: Option<bool>) {
-        self.what_happened = match (self.injection.fault, success, run.status.code()) {
+    fn check_exit(&mut self, run: &Run, success: Option<bool>) {
+        self.outcome = match (self.injection.fault, success, run.status.code()) {
             (Fault::Kill, ..) => "killed",
             (_, Some(true), _) => "done",
             (_, Some(false), _) => "refused",
             (_, None, Some(NOT_LOADED)) => "not loaded",
             (_, None, _) => "no reply",
         };
-        let complaint = &run.complaint;
+        let stderr = &run.stderr;
         if self.injection.fault == Fault::Kill {
             return;
         }
         if run.status.code().is_none_or(|code| code == PANICKED) {
-            self.violations.push(format!("it ended with {}: {complaint}", run.status));
+            self.violations.push(format!("it ended with {}: {stderr}", run.status));
         }
         if success.is_none() && run.status.success() {
-            self.violations.push("it exits with 0 and says nothing".to_owned());
+            self.violations.push("it exits with 0 and has no output".to_owned());
         }
         let retried = success == Some(true) || run.status.code() == Some(NOT_LOADED);
         if must_be_retried(&self.injection.system_call, self.injection.fault) && !retried {
             let reply = run.reply.as_ref().map(ToString::to_string).unwrap_or_default();
-            self.violations.push(format!("interrupted, and not tried again: {reply}{complaint}"));
+            self.violations.push(format!("interrupted, and not retried: {reply}{stderr}"));
         }
     }
 
-    /// Each file by itself is whole in every moment.
-    fn standings(&mut self, when: &str) -> Result<Vec<Standing>> {
-        let mut standings = Vec::new();
+    /// The states of all files. Each file must be complete at any time.
+    fn file_states(&mut self, when: &str) -> Result<Vec<FileState>> {
+        let mut file_states = Vec::new();
         for subject in &self.scenario.subjects {
-            let standing = standing(self.scenario, subject)?;
-            if standing == Standing::Neither {
+            let file_state = file_state(self.scenario, subject)?;
+            if file_state == FileState::Neither {
                 self.violations.push(format!("{} is neither old nor new{when}", subject.name));
             }
             let lost = self.scenario.lost_attributes(subject)?;
             self.violations.extend(lost.into_iter().map(|lost| format!("{lost}{when}")));
-            standings.push(standing);
+            file_states.push(file_state);
         }
-        Ok(standings)
+        Ok(file_states)
     }
 
-    /// What was said is true.
-    fn see_reply(&mut self, run: &Run, success: Option<bool>, standings: &[Standing]) {
+    /// Checks that the reply is true.
+    fn check_reply(&mut self, run: &Run, success: Option<bool>, file_states: &[FileState]) {
         let expected = match success {
-            Some(true) => Standing::New,
-            Some(false) => Standing::Old,
+            Some(true) => FileState::New,
+            Some(false) => FileState::Old,
             None => return,
         };
-        let said = if expected == Standing::New { "success" } else { "failure" };
+        let reported = if expected == FileState::New { "success" } else { "failure" };
         let reply = run.reply.as_ref().map(ToString::to_string).unwrap_or_default();
-        if standings.iter().any(|&standing| standing != expected) {
-            self.violations.push(format!("it said {said}, and files are {standings:?}: {reply}"));
+        if file_states.iter().any(|&file_state| file_state != expected) {
+            self.violations
+                .push(format!("it reported {reported}, and files are {file_states:?}: {reply}"));
         }
-        let strays = strays(self.scenario, expected);
-        if !strays.is_empty() {
-            self.violations.push(format!("it said {said} and left {strays:?}: {reply}"));
+        let stray_paths = stray_paths(self.scenario, expected);
+        if !stray_paths.is_empty() {
+            self.violations
+                .push(format!("it reported {reported} and left {stray_paths:?}: {reply}"));
         }
     }
 
-    /// After the next start all is done or nothing is, and the journal knows which.
-    fn see_next_start(&mut self, success: Option<bool>) -> Result<()> {
+    /// Checks that after the next start all files are new or all are old, in agreement with the journal.
+    fn check_next_start(&mut self, success: Option<bool>) -> Result<()> {
         let logged = match self.scenario.sandbox().logged() {
             Ok(logged) => logged - self.scenario.logged.min(logged),
             Err(error) => {
@@ -120,20 +122,21 @@ impl<'a> Judge<'a> {
                 return Ok(());
             }
         };
-        let standings = self.standings(" after the next start")?;
-        let is_new = standings.iter().all(|&standing| standing == Standing::New);
-        let is_old = standings.iter().all(|&standing| standing == Standing::Old);
+        let file_states = self.file_states(" after the next start")?;
+        let is_new = file_states.iter().all(|&file_state| file_state == FileState::New);
+        let is_old = file_states.iter().all(|&file_state| file_state == FileState::Old);
         if !is_new && !is_old {
-            self.violations.push(format!("half of it after the next start: {standings:?}"));
+            self.violations
+                .push(format!("only some files are new after the next start: {file_states:?}"));
         }
         if success.is_some_and(|success| success != is_new) {
-            self.violations.push("the next start made another of it than was said".to_owned());
+            self.violations.push("the state after the next start contradicts the reply".to_owned());
         }
         if logged != u64::from(is_new) {
             let done = if is_new { "done" } else { "not done" };
             self.violations.push(format!("it is {done}, and the journal has it {logged} times"));
         }
-        if let Some(name) = temporary(&self.scenario.sandbox().workspace()) {
+        if let Some(name) = leftover_file(&self.scenario.sandbox().workspace()) {
             self.violations.push(format!("{} is left after the next start", name.display()));
         }
         let pending = self.scenario.sandbox().state().join("pending");
@@ -144,7 +147,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-fn standing(scenario: &Scenario, subject: &Subject) -> Result<Standing> {
+fn file_state(scenario: &Scenario, subject: &Subject) -> Result<FileState> {
     let now = match fs::read(scenario.sandbox().workspace().join(subject.name)) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -152,21 +155,21 @@ fn standing(scenario: &Scenario, subject: &Subject) -> Result<Standing> {
     };
     let is = |version: &Option<String>| now.as_deref() == version.as_deref().map(str::as_bytes);
     Ok(if is(&subject.old) {
-        Standing::Old
+        FileState::Old
     } else if is(&subject.new) {
-        Standing::New
+        FileState::New
     } else {
-        Standing::Neither
+        FileState::Neither
     })
 }
 
-/// What is in the workspace and should not be, if all files stand so.
-fn strays(scenario: &Scenario, standing: Standing) -> Vec<PathBuf> {
+/// Unexpected paths in the workspace, if all files are in this state.
+fn stray_paths(scenario: &Scenario, file_state: FileState) -> Vec<PathBuf> {
     let expected: Vec<&Path> = scenario
         .subjects
         .iter()
-        .filter(|subject| match standing {
-            Standing::New => subject.new.is_some(),
+        .filter(|subject| match file_state {
+            FileState::New => subject.new.is_some(),
             _ => subject.old.is_some(),
         })
         .map(|subject| Path::new(subject.name))
@@ -178,15 +181,15 @@ fn strays(scenario: &Scenario, standing: Standing) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A file of the product's own that has no business to be there any more.
-fn temporary(workspace: &Path) -> Option<PathBuf> {
+/// A temporary file of ours that is left.
+fn leftover_file(workspace: &Path) -> Option<PathBuf> {
     paths_in(workspace).into_iter().find(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(".toolcrib-") && name.ends_with(".tmp")
     })
 }
 
-/// Everything beneath a directory, relative to it.
+/// All paths beneath a directory, relative to it.
 fn paths_in(directory: &Path) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let mut pending = vec![PathBuf::new()];
@@ -207,12 +210,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_temporary_file_is_found_at_any_depth() {
+    fn finds_leftover_files_at_any_depth() {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("sub")).unwrap();
         fs::write(directory.path().join("sub/a.txt"), "").unwrap();
-        assert_eq!(temporary(directory.path()), None);
+        assert_eq!(leftover_file(directory.path()), None);
         fs::write(directory.path().join("sub/.toolcrib-0.tmp"), "").unwrap();
-        assert_eq!(temporary(directory.path()), Some(PathBuf::from("sub/.toolcrib-0.tmp")));
+        assert_eq!(leftover_file(directory.path()), Some(PathBuf::from("sub/.toolcrib-0.tmp")));
     }
 }

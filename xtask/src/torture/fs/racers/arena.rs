@@ -12,7 +12,7 @@ use crate::conversation::call_line;
 use crate::error::Result;
 use crate::sandbox::{Sandbox, remove_directory};
 
-/// What is called.
+/// The called tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tool {
     Read,
@@ -38,7 +38,7 @@ impl Tool {
     }
 }
 
-/// The two things that the file says in turn.
+/// The two alternating contents of the file.
 const STATES: [&str; 2] = ["state A\n", "state B\n"];
 const FILE: &str = "f.txt";
 
@@ -46,7 +46,7 @@ pub(super) struct Arena {
     sandbox: Sandbox,
     swap: Swap,
     tool: Tool,
-    /// Of the two states.
+    /// The hashes of the two states.
     hashes: [String; 2],
 }
 
@@ -57,10 +57,10 @@ impl Arena {
         Ok(Arena { sandbox, swap, tool, hashes })
     }
 
-    /// Everything anew. There is an `f.txt` wherever a call may look for one.
+    /// Creates fresh files. There is an `f.txt` wherever a call may look for one.
     pub(super) fn prepare(&self) -> Result<()> {
         let top = self.sandbox.top();
-        self.sandbox.forget()?;
+        self.sandbox.remove_state()?;
         for directory in ["ws", "outside"] {
             remove_directory(&top.join(directory))?;
         }
@@ -79,7 +79,7 @@ impl Arena {
     }
 
     pub(super) fn canaries(&self) -> Result<Canaries> {
-        Canaries::look(&self.sandbox.top().join("outside"))
+        Canaries::observe(&self.sandbox.top().join("outside"))
     }
 
     pub(super) fn swapper(&self) -> Swapper {
@@ -116,8 +116,8 @@ impl Arena {
         call_line(round, self.tool.name(), &arguments, false)
     }
 
-    /// What the file outside says. For Write just what the one inside does, so that its hash would fit;
-    /// otherwise what an Edit would find, and what must not be told.
+    /// The content of the file outside. For Write it equals the one inside, so that the hash would match; otherwise
+    /// it contains text that an Edit would find and that no reply may contain.
     fn canary(&self) -> String {
         match self.tool {
             Tool::Write => STATES[0].to_owned(),
@@ -125,18 +125,18 @@ impl Arena {
         }
     }
 
-    /// The path of a file on, or beneath, what is swapped; in some rounds in another spelling.
+    /// The path of a file at or beneath the swapped path; in some rounds in another spelling.
     fn within(&self, name: &str, round: usize) -> String {
         match (self.swap, round % 4 < 2) {
             (Swap::DirectoryAndLink, _) | (Swap::MovedOut, true) => format!("d/{name}"),
-            // Moved out, the directory above `d` is another.
+            // After the move, `d` has another parent directory.
             (Swap::MovedOut, false) => format!("d/sub/../../{name}"),
             (Swap::FileAndLink | Swap::FileAndFifo, _) | (Swap::Root, true) => name.to_owned(),
             (Swap::Root, false) => format!("{}/{name}", self.sandbox.workspace().display()),
         }
     }
 
-    /// The path of a directory that is swapped, or has the file that is.
+    /// The path of the swapped directory, or of the directory with the swapped file.
     fn directory(&self, round: usize) -> String {
         match (self.swap, round % 4 < 2) {
             (Swap::DirectoryAndLink, _) | (Swap::MovedOut, true) => "d".to_owned(),
@@ -147,7 +147,7 @@ impl Arena {
     }
 }
 
-/// What the product says is the hash of a content.
+/// The hash of a content, as reported by Read.
 fn hash(sandbox: &Sandbox, content: &str) -> Result<String> {
     fs::write(sandbox.workspace().join(FILE), content)?;
     let reply = sandbox.must_call("Read", &json!({"file_path": FILE}))?;

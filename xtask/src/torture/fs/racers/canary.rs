@@ -1,4 +1,4 @@
-//! What lies outside and must be neither told nor touched.
+//! Files outside the workspace that must be neither read nor changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,17 +7,17 @@ use std::path::Path;
 
 use crate::error::Result;
 
-/// Only ever written into files outside.
+/// A word that is only in files outside.
 pub(super) const CONTENT: &str = "canary-content-5d1e";
-/// Only ever the name of a file outside.
+/// A word that is only in the name of a file outside.
 pub(super) const NAME: &str = "canary-name-5d1e";
 
-/// All that can be seen of some files.
+/// The observable state of files.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Canaries(BTreeMap<String, Looks>);
+pub(super) struct Canaries(BTreeMap<String, FileState>);
 
 #[derive(Debug, PartialEq, Eq)]
-struct Looks {
+struct FileState {
     content: Vec<u8>,
     mode: u32,
     modified: (i64, i64),
@@ -25,20 +25,20 @@ struct Looks {
     inode: u64,
 }
 
-/// The word in a reply that only a look outside can have brought there.
-pub(super) fn told_by(reply: &str) -> Option<&'static str> {
+/// The word from outside in a reply, if there is one.
+pub(super) fn leaked_word(reply: &str) -> Option<&'static str> {
     [CONTENT, NAME].into_iter().find(|word| reply.contains(word))
 }
 
 impl Canaries {
-    /// The files in a directory as they are now.
-    pub(super) fn look(directory: &Path) -> Result<Canaries> {
+    /// The current state of the files in a directory.
+    pub(super) fn observe(directory: &Path) -> Result<Canaries> {
         let mut all = BTreeMap::new();
         for entry in fs::read_dir(directory)? {
             let path = entry?.path();
             let stat = fs::symlink_metadata(&path)?;
             let content = if stat.is_file() { fs::read(&path)? } else { Vec::new() };
-            let looks = Looks {
+            let looks = FileState {
                 content,
                 mode: stat.mode(),
                 modified: (stat.mtime(), stat.mtime_nsec()),
@@ -51,7 +51,7 @@ impl Canaries {
         Ok(Canaries(all))
     }
 
-    /// What is another now, was added or is gone.
+    /// Describes the files that changed, were added or were removed.
     pub(super) fn differences(&self, now: &Canaries) -> Vec<String> {
         let names: BTreeSet<&String> = self.0.keys().chain(now.0.keys()).collect();
         names
@@ -74,17 +74,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_difference_is_seen() {
+    fn detects_every_difference() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         ["same", "gone", "edited"].iter().for_each(|name| fs::write(at(name), "a").unwrap());
-        let before = Canaries::look(directory.path()).unwrap();
+        let before = Canaries::observe(directory.path()).unwrap();
         assert_eq!(before.differences(&before), [] as [&str; 0]);
         fs::remove_file(at("gone")).unwrap();
         fs::write(at("edited"), "b").unwrap();
         fs::write(at("new"), "c").unwrap();
         assert_eq!(
-            before.differences(&Canaries::look(directory.path()).unwrap()),
+            before.differences(&Canaries::observe(directory.path()).unwrap()),
             [
                 "ESCAPE: edited outside was changed",
                 "ESCAPE: gone outside is gone",
@@ -94,8 +94,8 @@ mod tests {
     }
 
     #[test]
-    fn words_from_outside_are_heard() {
-        assert_eq!(told_by(&format!("1\\t{CONTENT}")), Some(CONTENT));
-        assert_eq!(told_by("1\\tstate A"), None);
+    fn detects_leaked_words() {
+        assert_eq!(leaked_word(&format!("1\\t{CONTENT}")), Some(CONTENT));
+        assert_eq!(leaked_word("1\\tstate A"), None);
     }
 }

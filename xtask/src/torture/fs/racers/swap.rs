@@ -1,4 +1,4 @@
-//! The swaps: two things that take turns at one name.
+//! The swaps: two files or directories that alternate at one path.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, symlink};
@@ -10,18 +10,18 @@ use rustix::io::Errno;
 use crate::error::Result;
 use crate::sandbox::remove_directory;
 
-/// What takes turns.
+/// The alternating pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Swap {
-    /// A directory, and a link to one outside.
+    /// A directory, and a symlink to one outside.
     DirectoryAndLink,
-    /// A file, and a link to one outside.
+    /// A file, and a symlink to one outside.
     FileAndLink,
-    /// A file, and a FIFO that nobody writes to.
+    /// A file, and a FIFO without a writer.
     FileAndFifo,
-    /// A directory, which is moved outside and back.
+    /// A directory that is moved outside and back.
     MovedOut,
-    /// The root, and a link to a directory outside.
+    /// The root, and a symlink to a directory outside.
     Root,
 }
 
@@ -31,35 +31,35 @@ impl Swap {
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Swap::DirectoryAndLink => "directory ⇄ link outside",
-            Swap::FileAndLink => "file ⇄ link outside",
+            Swap::DirectoryAndLink => "directory ⇄ symlink outside",
+            Swap::FileAndLink => "file ⇄ symlink outside",
             Swap::FileAndFifo => "file ⇄ FIFO",
             Swap::MovedOut => "directory moved out and back",
-            Swap::Root => "root ⇄ link outside",
+            Swap::Root => "root ⇄ symlink outside",
         }
     }
 }
 
-/// Makes one swap again and again.
+/// Repeats one swap.
 pub(super) struct Swapper {
     swap: Swap,
-    /// The name that calls use.
+    /// The path that calls use.
     live: PathBuf,
-    /// Where the other of the two waits.
+    /// The path of the other one of the pair.
     parked: PathBuf,
-    /// What the link points to.
+    /// The target of the symlink.
     outside: PathBuf,
     swaps: u64,
 }
 
-/// A call may put a file where the link or FIFO just was, which is no harm, but ends the race. So often
-/// it is looked after.
-const MEND_EVERY: u64 = 16;
-/// More often than calls run at a time.
+/// A call may replace the symlink or FIFO by a file, which is harmless but ends the race. This many swaps pass between
+/// checks for it.
+const REPAIR_INTERVAL: u64 = 16;
+/// More than the number of concurrent calls.
 const REMOVE_TRIES: usize = 1_000;
 
 impl Swapper {
-    /// For a sandbox's directory, with the workspace `ws` and the directory `outside` in it.
+    /// Creates a swapper for the directory of a sandbox, which contains the workspace `ws` and the directory `outside`.
     pub(super) fn new(swap: Swap, top: &Path) -> Swapper {
         let (live, parked) = match swap {
             Swap::DirectoryAndLink => ("ws/d", "ws/d.parked"),
@@ -74,7 +74,7 @@ impl Swapper {
         Swapper { swap, live: top.join(live), parked: top.join(parked), outside, swaps: 0 }
     }
 
-    /// Puts the other one where it waits; the one that rests is there already.
+    /// Creates the other one of the pair.
     pub(super) fn park(&self) -> Result<()> {
         match self.swap {
             Swap::MovedOut => {}
@@ -86,20 +86,20 @@ impl Swapper {
         Ok(())
     }
 
-    /// Once.
+    /// Swaps once.
     pub(super) fn swap(&mut self) -> Result<()> {
         self.swaps += 1;
         if self.swap == Swap::MovedOut {
             return self.move_over();
         }
-        if self.swaps.is_multiple_of(MEND_EVERY) {
-            self.mend()?;
+        if self.swaps.is_multiple_of(REPAIR_INTERVAL) {
+            self.repair()?;
         }
         Ok(renameat_with(CWD, &self.live, CWD, &self.parked, RenameFlags::EXCHANGE)?)
     }
 
-    /// Everything back where it was in the beginning.
-    pub(super) fn rest(&mut self) -> Result<()> {
+    /// Restores the initial state.
+    pub(super) fn restore(&mut self) -> Result<()> {
         if self.swap == Swap::MovedOut {
             return if self.parked.exists() { self.move_over() } else { Ok(()) };
         }
@@ -113,7 +113,7 @@ impl Swapper {
         if !self.parked.exists() {
             return Ok(fs::rename(&self.live, &self.parked)?);
         }
-        // A call may have made a directory of the same name meanwhile; and may take it away again.
+        // A call may have created a directory with the same name, and may remove it again.
         for flags in [RenameFlags::NOREPLACE, RenameFlags::EXCHANGE].into_iter().cycle() {
             match renameat_with(CWD, &self.parked, CWD, &self.live, flags) {
                 Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOENT) => {}
@@ -126,7 +126,7 @@ impl Swapper {
         Ok(())
     }
 
-    fn mend(&self) -> Result<()> {
+    fn repair(&self) -> Result<()> {
         let is_file = matches!(self.swap, Swap::FileAndLink | Swap::FileAndFifo);
         if is_file && !is_special(&self.live)? && !is_special(&self.parked)? {
             fs::remove_file(&self.parked)?;
@@ -136,7 +136,7 @@ impl Swapper {
     }
 }
 
-/// The call that made the directory may still be putting files into it.
+/// Removes a directory into which a call may still be writing files.
 fn remove_while_in_use(path: &Path) -> Result<()> {
     let mut tries = 0;
     loop {
@@ -148,7 +148,7 @@ fn remove_while_in_use(path: &Path) -> Result<()> {
     }
 }
 
-/// A link or a FIFO.
+/// Whether a path is a symlink or a FIFO.
 fn is_special(path: &Path) -> Result<bool> {
     let kind = fs::symlink_metadata(path)?.file_type();
     Ok(kind.is_symlink() || kind.is_fifo())

@@ -1,28 +1,29 @@
-//! What is seen in a command.
+//! Analysis of commands.
 
 use proptest::prelude::*;
-use toolcrib_policy::{Command, CommandAnalysis, Touched, Trouble, understand};
+use toolcrib_policy::{Command, CommandAnalysis, RedirectedFile, UnparsedKind, analyze_command};
 
-use crate::around;
+use crate::context;
 
-fn seen(text: &str) -> CommandAnalysis {
-    understand(text, &around())
+fn analyze(text: &str) -> CommandAnalysis {
+    analyze_command(text, &context())
 }
 
-/// Commands as they are shown, with `; ` between them; what is written behind `>`.
-fn shown(understood: &CommandAnalysis) -> String {
+/// The commands joined by `; `, with written files after `>`.
+fn shown(analysis: &CommandAnalysis) -> String {
     let command = |command: &Command| command.shown().join(" ");
-    let commands: Vec<String> = understood.commands.iter().map(command).collect();
-    let path = |touched: &Touched| touched.word.shown().to_owned();
-    let writes: Vec<String> = understood.writes.iter().map(path).collect();
-    match writes.is_empty() {
-        true => commands.join("; "),
-        false => format!("{} > {}", commands.join("; "), writes.join(", ")),
+    let commands: Vec<String> = analysis.commands.iter().map(command).collect();
+    let path = |file: &RedirectedFile| file.word.shown().to_owned();
+    let writes: Vec<String> = analysis.writes.iter().map(path).collect();
+    if writes.is_empty() {
+        commands.join("; ")
+    } else {
+        format!("{} > {}", commands.join("; "), writes.join(", "))
     }
 }
 
-/// Scripts of which everything is understood, with what is seen in them.
-const WHOLE: &[(&str, &str)] = &[
+/// Completely parsed scripts and their commands.
+const PARSED: &[(&str, &str)] = &[
     ("ls", "ls"),
     ("git status && ls -la | cat", "git status; ls -la; cat"),
     ("cargo test 2>&1 | tail -50", "cargo test; tail -50"),
@@ -112,23 +113,23 @@ const WHOLE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn everything_is_seen() {
+fn finds_all_commands() {
     let mut wrong = Vec::new();
-    for (script, expected) in WHOLE {
-        let understood = seen(script);
-        if understood.why_not.is_some() || shown(&understood) != *expected {
+    for (script, expected) in PARSED {
+        let analysis = analyze(script);
+        if analysis.unparsed.is_some() || shown(&analysis) != *expected {
             wrong.push(format!(
                 "{script:?}\n   is {:?}\n  not {expected:?} {:?}",
-                shown(&understood),
-                understood.why_not
+                shown(&analysis),
+                analysis.unparsed
             ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Scripts that a shell takes, and of which we do not claim to know what they do.
-const UNCLEAR: &[&str] = &[
+/// Scripts that a shell accepts and the analysis does not support.
+const UNSUPPORTED: &[&str] = &[
     "$CMD x",
     "rm${IFS}x",
     "${z:-rm} x",
@@ -191,16 +192,16 @@ const UNCLEAR: &[&str] = &[
 ];
 
 #[test]
-fn what_is_not_understood_is_said() {
-    for script in UNCLEAR {
-        let why = seen(script).why_not;
-        assert!(why.is_some(), "{script:?} is said to be understood");
+fn reports_unsupported_syntax() {
+    for script in UNSUPPORTED {
+        let why = analyze(script).unparsed;
+        assert!(why.is_some(), "{script:?} is said to be analysis");
     }
 }
 
-/// Scripts that bash takes and that end in `touch MARK`: whatever stands before is read to its end, so that
-/// the last command is seen, and nothing is taken for an error of syntax.
-const READ_TO_THE_END: &[&str] = &[
+/// Scripts that bash accepts and that end in `touch MARK`. The analysis must find the last command and report
+/// no syntax error.
+const ACCEPTED_BY_BASH: &[&str] = &[
     "echo \"$((i+1))\"",
     "i=1; n=$((i+1)); n=$((n+1))",
     "echo \"${!v}\"",
@@ -222,46 +223,46 @@ const READ_TO_THE_END: &[&str] = &[
 ];
 
 #[test]
-fn what_follows_an_expansion_is_seen() {
-    for script in READ_TO_THE_END {
-        let understood = seen(&format!("{script}\ntouch MARK"));
-        let last = understood.commands.last().map(|command| command.shown().join(" "));
-        assert_eq!(last.as_deref(), Some("touch MARK"), "{script:?}: {:?}", understood.why_not);
-        let trouble = understood.why_not.map(|why| why.trouble);
-        assert_ne!(trouble, Some(Trouble::Broken), "{script:?}");
+fn finds_commands_after_an_expansion() {
+    for script in ACCEPTED_BY_BASH {
+        let analysis = analyze(&format!("{script}\ntouch MARK"));
+        let last = analysis.commands.last().map(|command| command.shown().join(" "));
+        assert_eq!(last.as_deref(), Some("touch MARK"), "{script:?}: {:?}", analysis.unparsed);
+        let trouble = analysis.unparsed.map(|why| why.kind);
+        assert_ne!(trouble, Some(UnparsedKind::SyntaxError), "{script:?}");
     }
 }
 
 #[test]
 fn a_default_that_is_assigned_is_an_assignment() {
     let names = |script: &str| -> Vec<String> {
-        seen(script).assignments.into_iter().map(|one| one.name).collect()
+        analyze(script).assignments.into_iter().map(|one| one.name).collect()
     };
     assert_eq!(names(": \"${PATH:=/evil}\" ${x=1}"), ["PATH", "x"]);
     assert_eq!(names("PATH=(/evil)"), ["PATH"]);
 }
 
-/// Of a script over the length only whole lines are read: half of a path is another path.
+/// A script over the length limit is cut at a line end: half of a path is another path.
 #[test]
-fn a_long_script_is_read_up_to_a_whole_line() {
+fn a_long_script_is_cut_at_a_line_end() {
     let line = "rm -rf /home/me/project/target\n";
     for padding in 0..line.len() {
         let script = format!("echo {}\n{}", "x".repeat(padding), line.repeat(5_000));
-        let understood = seen(&script);
-        assert_eq!(understood.why_not.map(|why| why.trouble), Some(Trouble::Limit));
+        let analysis = analyze(&script);
+        assert_eq!(analysis.unparsed.map(|why| why.kind), Some(UnparsedKind::Limit));
         let other = |command: &&Command| command.shown().join(" ") != line.trim_end();
-        assert_eq!(understood.commands.iter().skip(1).find(other), None);
+        assert_eq!(analysis.commands.iter().skip(1).find(other), None);
     }
     let continued = format!("{}rm -rf /home/me\\\n{}", "# x\n".repeat(16_379), "/x".repeat(9));
-    assert_eq!(seen(&continued).commands, []);
+    assert_eq!(analyze(&continued).commands, []);
 }
 
 #[test]
-fn open_quotes_look_broken_and_what_is_too_much_is_over_the_limit() {
+fn unclosed_quotes_look_like_syntax_errors_and_large_scripts_exceed_a_limit() {
     for script in ["echo 'a", "echo \"a", "echo $(ls", "echo `ls", "ls \0", "(ls", "ls >"] {
         assert_eq!(
-            seen(script).why_not.map(|why| why.trouble),
-            Some(Trouble::Broken),
+            analyze(script).unparsed.map(|why| why.kind),
+            Some(UnparsedKind::SyntaxError),
             "{script:?}"
         );
     }
@@ -269,28 +270,28 @@ fn open_quotes_look_broken_and_what_is_too_much_is_over_the_limit() {
     let deep = "$(".repeat(1_000) + "ls";
     let deep_groups = "{ ".repeat(1_000);
     for script in [many, deep, deep_groups, "x".repeat(1 << 20)] {
-        assert_eq!(seen(&script).why_not.map(|why| why.trouble), Some(Trouble::Limit));
+        assert_eq!(analyze(&script).unparsed.map(|why| why.kind), Some(UnparsedKind::Limit));
     }
 }
 
 #[test]
-fn values_that_grow_are_given_up_in_time() {
+fn growing_values_are_bounded() {
     let mut script = "a0=aaaaaaaaaaaaaaaa\n".to_owned();
     for n in 1..100 {
         script += &format!("a{n}=$a{}$a{}$a{}\n", n - 1, n - 1, n - 1);
     }
-    let understood = seen(&(script + "echo $a99"));
-    assert_eq!(understood.commands[0].words[1].values, Vec::<String>::new());
+    let analysis = analyze(&(script + "echo $a99"));
+    assert_eq!(analysis.commands[0].words[1].values, Vec::<String>::new());
 }
 
 #[test]
-fn directories_are_followed() {
+fn follows_changes_of_directory() {
     let directories = |script: &str| -> Vec<String> {
         let shown = |command: &Command| match &command.directory {
             Some(directory) => directory.display().to_string(),
             None => "?".to_owned(),
         };
-        seen(script).commands.iter().map(shown).collect()
+        analyze(script).commands.iter().map(shown).collect()
     };
     assert_eq!(directories("cd a; ls"), ["/w/ws", "/w/ws/a"]);
     assert_eq!(directories("cd a && cd ../b && ls"), ["/w/ws", "/w/ws/a", "/w/ws/b"]);
@@ -302,15 +303,15 @@ fn directories_are_followed() {
 }
 
 #[test]
-fn a_function_that_starts_itself_beside_itself_is_a_bomb() {
+fn recognizes_fork_bombs() {
     for script in [":(){ :|:& };:", ":(){:|:&};:", "f() { f | f & }; f", "function f { f& f& }; f"]
     {
-        assert!(!seen(script).bombs.is_empty(), "{script}");
+        assert!(!analyze(script).fork_bombs.is_empty(), "{script}");
     }
-    assert!(seen("f() { ls | cat & }; f").bombs.is_empty());
+    assert!(analyze("f() { ls | cat & }; f").fork_bombs.is_empty());
 }
 
-/// Pieces of the shell's language, put together at random: more of it is reached than by letters.
+/// Random sequences of shell syntax, which reach more of the parser than random characters.
 fn script() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "ls",
@@ -379,13 +380,13 @@ fn script() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_text_is_taken(text in any::<String>()) {
-        seen(&text);
+    fn accepts_any_text(text in any::<String>()) {
+        analyze(&text);
     }
 
     #[test]
-    fn any_script_is_taken(text in script()) {
-        let understood = seen(&text);
-        prop_assert!(understood.commands.len() <= 500);
+    fn accepts_any_script(text in script()) {
+        let analysis = analyze(&text);
+        prop_assert!(analysis.commands.len() <= 500);
     }
 }

@@ -1,4 +1,4 @@
-//! What runs without a question, what does not, and by which rule.
+//! Which calls are allowed, asked about or denied, and by which rule.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::{HOSTILE, ORDINARY, READS, corpus};
 fn policy(profile: Profile, rules: &str) -> Policy {
     Policy::new(profile)
         .rules(Rules::parse(rules).unwrap())
-        .places(vec!["/w/ws".into()], Some("/home/me".into()))
+        .locations(vec!["/w/ws".into()], Some("/home/me".into()))
 }
 
 fn verdict(policy: &Policy, script: &str) -> Verdict {
@@ -20,7 +20,7 @@ fn verdict(policy: &Policy, script: &str) -> Verdict {
 }
 
 #[test]
-fn what_only_reads_runs_unasked() {
+fn read_only_commands_are_allowed() {
     for profile in [Profile::Cautious, Profile::Workspace] {
         let policy = policy(profile, "");
         let wrong: Vec<(String, Verdict)> = corpus(READS)
@@ -32,7 +32,7 @@ fn what_only_reads_runs_unasked() {
 }
 
 #[test]
-fn what_does_more_is_not_allowed_by_itself() {
+fn hostile_commands_are_not_allowed() {
     for profile in [Profile::ReadOnly, Profile::Cautious, Profile::Workspace] {
         let policy = policy(profile, "");
         let allowed = |script: &String| verdict(&policy, script).decision == Decision::Allow;
@@ -41,9 +41,9 @@ fn what_does_more_is_not_allowed_by_itself() {
     }
 }
 
-/// Where a sandbox holds commands, no ordinary one is asked about in the default profile.
+/// In a sandbox the default profile asks about no ordinary command.
 #[test]
-fn ordinary_work_is_not_asked_about() {
+fn ordinary_commands_need_no_approval_in_the_sandbox() {
     let policy = policy(Profile::default(), "").confined(true);
     for script in corpus(ORDINARY).chain(corpus(READS)) {
         let verdict = verdict(&policy, &script);
@@ -51,8 +51,8 @@ fn ordinary_work_is_not_asked_about() {
     }
 }
 
-/// The rules that the attacks are made against.
-const ATTACKED: &str = r#"
+/// Rules that the hostile scripts try to evade.
+const COMMAND_RULES: &str = r#"
 [[rule]]
 decision = "allow"
 kind = "command"
@@ -66,8 +66,8 @@ commands = ["rm", "curl", "sudo"]
 
 #[test]
 fn a_rule_for_one_command_allows_no_other() {
-    let policy = policy(Profile::Workspace, ATTACKED);
-    // `cat **` is meant to read whatever it is given.
+    let policy = policy(Profile::Workspace, COMMAND_RULES);
+    // The rule `cat **` allows any file.
     for script in corpus(HOSTILE).filter(|script| !script.contains("cat")) {
         let decision = verdict(&policy, &script).decision;
         let allowed_by_rule = script == "npm test";
@@ -77,7 +77,7 @@ fn a_rule_for_one_command_allows_no_other() {
 
 #[test]
 fn a_denied_command_is_found_in_every_spelling() {
-    let policy = policy(Profile::Open, ATTACKED);
+    let policy = policy(Profile::Open, COMMAND_RULES);
     for script in [
         "rm x",
         "r\"\"m x",
@@ -109,7 +109,7 @@ fn a_denied_command_is_found_in_every_spelling() {
 }
 
 #[test]
-fn a_rule_fits_the_command_as_it_is_really_written() {
+fn a_rule_matches_a_command_inside_a_script() {
     let rules = "[[rule]]\nname = \"test\"\ndecision = \"allow\"\nkind = \"command\"\ncommands = [\"npm run test\"]\n";
     let policy = policy(Profile::Workspace, rules);
     for script in [
@@ -136,7 +136,7 @@ fn a_rule_fits_the_command_as_it_is_really_written() {
 }
 
 #[test]
-fn an_answer_holds_for_what_was_asked_and_no_more() {
+fn an_approval_covers_only_what_was_asked() {
     let policy = policy(Profile::Workspace, "");
     let command = |text: &str| [Access::Command(text.to_owned())];
     let asks = policy.decide(&command("npm test 2>&1 | tail -5"), &SessionApprovals::new()).asks;
@@ -150,7 +150,7 @@ fn an_answer_holds_for_what_was_asked_and_no_more() {
 }
 
 #[test]
-fn danger_is_refused_in_every_profile_but_open() {
+fn destructive_commands_are_denied_in_every_profile_but_open() {
     for profile in Profile::ALL {
         let verdict = verdict(&policy(profile, ""), "sudo rm -rf /");
         match profile {
@@ -161,9 +161,9 @@ fn danger_is_refused_in_every_profile_but_open() {
     }
 }
 
-/// No command is denied because it could not be read. Whether one is broken, only a shell can tell.
+/// No command is denied because it is unparsed. Only a shell can decide whether a command is a syntax error.
 #[test]
-fn unparsed_commands_are_decided_on_by_the_profile() {
+fn the_profile_decides_on_unparsed_commands() {
     let many = "true; ".repeat(10_000) + "touch MARK";
     let long = format!("cat > a <<'E'\n{}\nE", "x".repeat(200_000));
     let deep = "$(".repeat(1_000);
@@ -176,7 +176,7 @@ fn unparsed_commands_are_decided_on_by_the_profile() {
     ] {
         let decided = |profile, confined| {
             let verdict = verdict(&policy(profile, "").confined(confined), script);
-            assert_eq!(verdict.looks_broken, looks_broken, "{script:.20}");
+            assert_eq!(verdict.looks_like_syntax_error, looks_broken, "{script:.20}");
             verdict.decision
         };
         assert_eq!(decided(Profile::Workspace, true), Decision::Allow, "{script:.20}");
@@ -186,10 +186,10 @@ fn unparsed_commands_are_decided_on_by_the_profile() {
     }
 }
 
-/// Over the bounds of the reader, what was read before still counts.
+/// The part before a limit of the analysis still counts.
 #[test]
-fn what_was_read_of_a_long_command_is_decided_on() {
-    let policy = policy(Profile::Workspace, ATTACKED).confined(true);
+fn the_beginning_of_a_long_command_is_checked() {
+    let policy = policy(Profile::Workspace, COMMAND_RULES).confined(true);
     for rest in ["x".repeat(200_000), "true\n".repeat(10_000)] {
         let dangerous = verdict(&policy, &format!("rm -rf /\necho {rest}"));
         assert_eq!((dangerous.decision, dangerous.rule.as_str()), (Decision::Deny, "danger"));
@@ -199,7 +199,7 @@ fn what_was_read_of_a_long_command_is_decided_on() {
 }
 
 #[test]
-fn what_is_allowed_is_not_said_to_only_read_where_it_does_more() {
+fn an_allowed_command_that_writes_is_not_called_read_only() {
     let policy = policy(Profile::Workspace, "").confined(true);
     for (script, rule) in [
         ("echo hi", "command:only-reads"),
@@ -210,13 +210,17 @@ fn what_is_allowed_is_not_said_to_only_read_where_it_does_more() {
     ] {
         assert_eq!(verdict(&policy, script).rule, rule, "{script}");
     }
-    let bases = policy.bases(Path::new("/w/ws"), "cat a && make 2> log", &SessionApprovals::new());
+    let bases = policy.decisions_by_part(
+        Path::new("/w/ws"),
+        "cat a && make 2> log",
+        &SessionApprovals::new(),
+    );
     let bases: Vec<(&str, &str)> =
-        bases.iter().map(|basis| (basis.about.as_str(), basis.rule.as_str())).collect();
+        bases.iter().map(|basis| (basis.subject.as_str(), basis.rule.as_str())).collect();
     assert_eq!(bases, [("cat a", "command:only-reads"), ("make", "sandbox"), ("> log", "sandbox")]);
 }
 
-const SECRETS: &str = r#"
+const PATH_RULES: &str = r#"
 [[rule]]
 name = "secrets"
 decision = "deny"
@@ -244,9 +248,9 @@ hosts = ["*.evil.example"]
 "#;
 
 #[test]
-fn rules_on_paths_hold_for_files_and_for_commands() {
+fn path_rules_apply_to_file_tools_and_commands() {
     use Decision::{Allow, Ask, Deny};
-    let policy = policy(Profile::Workspace, SECRETS);
+    let policy = policy(Profile::Workspace, PATH_RULES);
     let read = |path: &str| Access::Read(path.into());
     let write = |path: &str| Access::Write(path.into());
     let command = |text: &str| Access::Command(text.to_owned());
@@ -283,8 +287,8 @@ fn rules_on_paths_hold_for_files_and_for_commands() {
 }
 
 #[test]
-fn the_strictest_rule_wins_and_no_rule_opens_what_a_profile_denies() {
-    let rules = ATTACKED.to_owned()
+fn the_strictest_rule_wins_and_no_rule_overrides_a_profile_denial() {
+    let rules = COMMAND_RULES.to_owned()
         + "[[rule]]\ndecision = \"allow\"\nkind = \"command\"\ncommands = [\"rm x\"]\n"
         + "[[rule]]\ndecision = \"allow\"\nkind = \"edit\"\npaths = [\"**\"]\n";
     assert_eq!(verdict(&policy(Profile::Workspace, &rules), "rm x").decision, Decision::Deny);
@@ -295,8 +299,8 @@ fn the_strictest_rule_wins_and_no_rule_opens_what_a_profile_denies() {
 }
 
 #[test]
-fn in_a_sandbox_only_danger_and_rules_hold_a_command_up() {
-    let confined = |profile| policy(profile, ATTACKED).confined(true);
+fn in_a_sandbox_only_rules_and_destructive_commands_are_denied() {
+    let confined = |profile| policy(profile, COMMAND_RULES).confined(true);
     let workspace = confined(Profile::Workspace);
     for script in [
         "cargo test 2>&1 | tail -50",
@@ -323,7 +327,7 @@ fn in_a_sandbox_only_danger_and_rules_hold_a_command_up() {
 }
 
 #[test]
-fn a_rule_is_proposed_only_where_it_would_decide() {
+fn proposes_a_rule_only_if_it_would_decide() {
     let ask = "[[rule]]\ndecision = \"ask\"\nkind = \"command\"\ncommands = [\"make\"]";
     for (profile, rules, script, allow, deny) in [
         (Profile::Cautious, "", "make test", true, true),
@@ -334,17 +338,17 @@ fn a_rule_is_proposed_only_where_it_would_decide() {
         (Profile::Cautious, "", "LD_PRELOAD=./x make", false, false),
     ] {
         let policy = Policy::new(profile).rules(Rules::parse(rules).unwrap());
-        let policy = policy.places(vec!["/w/ws".into()], Some("/home/me".into()));
+        let policy = policy.locations(vec!["/w/ws".into()], Some("/home/me".into()));
         let accesses = [Access::Command(script.to_owned())];
-        let (here, nothing) = (Path::new("/w/ws"), SessionApprovals::new());
-        let verdict = policy.decide_from(here, &accesses, &nothing);
+        let (here, no_approvals) = (Path::new("/w/ws"), SessionApprovals::new());
+        let verdict = policy.decide_from(here, &accesses, &no_approvals);
         assert_eq!(verdict.decision, Decision::Ask, "{script}");
         for (decision, expected) in [(Decision::Allow, allow), (Decision::Deny, deny)] {
             let proposal = policy.proposal(here, &accesses, &verdict, decision);
             assert_eq!(proposal.is_some(), expected, "{script} {decision:?}");
             let Some(proposal) = proposal else { continue };
             let rules = Rules::parse(&format!("{rules}\n{}", proposal.text())).unwrap();
-            let then = policy.clone().rules(rules).decide_from(here, &accesses, &nothing);
+            let then = policy.clone().rules(rules).decide_from(here, &accesses, &no_approvals);
             assert_eq!(then.decision, decision, "{script}");
         }
     }

@@ -1,8 +1,8 @@
-//! What is refused whatever is asked for, and what only looks like it.
+//! Destructive commands, and harmless ones that look similar.
 
-use toolcrib_policy::{danger, understand};
+use toolcrib_policy::{analyze_command, find_danger};
 
-use crate::{DANGEROUS, around, corpus};
+use crate::{DESTRUCTIVE, context, corpus};
 
 const HARMLESS: &[&str] = &[
     "rm -rf target",
@@ -83,24 +83,25 @@ const HARMLESS: &[&str] = &[
 ];
 
 #[test]
-fn what_takes_the_machine_with_it_is_found() {
-    let missed: Vec<String> = corpus(DANGEROUS).filter(|script| !is_dangerous(script)).collect();
+fn finds_destructive_commands() {
+    let missed: Vec<String> = corpus(DESTRUCTIVE).filter(|script| !is_dangerous(script)).collect();
     assert!(missed.is_empty(), "not found: {missed:#?}");
 }
 
 #[test]
-fn what_only_looks_like_it_is_left_alone() {
+fn ignores_harmless_commands() {
     let wrong: Vec<&&str> = HARMLESS.iter().filter(|script| is_dangerous(script)).collect();
     assert!(wrong.is_empty(), "found: {wrong:#?}");
 }
 
 #[test]
-fn it_says_which_part_does_what() {
-    let found = danger(&understand("cd x && sudo rm -rf ~/*", &around()), &around()).unwrap();
+fn names_the_destructive_part() {
+    let found =
+        find_danger(&analyze_command("cd x && sudo rm -rf ~/*", &context()), &context()).unwrap();
     assert_eq!(found.what, "rm -rf ~/*");
     assert_eq!(found.why, "it deletes everything in /home/me with all that is in it");
 }
 
 fn is_dangerous(script: &str) -> bool {
-    danger(&understand(script, &around()), &around()).is_some()
+    find_danger(&analyze_command(script, &context()), &context()).is_some()
 }

@@ -1,8 +1,8 @@
-//! The real sed, awk and git as judges of the readers of their arguments: random commands that are said to
-//! only read change nothing, and start no program that is there to be started.
+//! Real sed, awk and git as oracles: random commands that are classified as read-only change no file and
+//! start no program.
 //!
-//! Every file that could be written is compared before and after. `./e` is a program that leaves a mark,
-//! as is each line of the input if it is run as a command. More commands with PROPTEST_CASES.
+//! Every file is compared before and after. The program `./e`, and each line of the input run as a command,
+//! creates a mark. PROPTEST_CASES raises the number of commands.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -14,21 +14,21 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use toolcrib_policy::{Access, Decision, Policy, Profile, SessionApprovals};
 
-/// A script of sed may loop for ever.
-const LONGEST: Duration = Duration::from_secs(3);
+/// A sed script may loop forever.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// One word in so many of a command is taken from words that act.
+/// Random words; one in nine is taken from words with side effects.
 fn words(
-    usual: &'static [&'static str],
-    acting: &'static [&'static str],
+    ordinary: &'static [&'static str],
+    side_effects: &'static [&'static str],
 ) -> impl Strategy<Value = &'static str> {
-    prop_oneof![8 => prop::sample::select(usual), 1 => prop::sample::select(acting)]
+    prop_oneof![8 => prop::sample::select(ordinary), 1 => prop::sample::select(side_effects)]
 }
 
 #[test]
-fn sed_that_only_reads_leaves_no_mark() {
-    // What stands between two delimiters, some of which are in it.
-    let usual: &[&str] = &[
+fn read_only_sed_commands_change_nothing() {
+    // Text between two delimiters, which may contain delimiters.
+    let ordinary: &[&str] = &[
         "a",
         "t",
         ".*",
@@ -61,11 +61,11 @@ fn sed_that_only_reads_leaves_no_mark() {
         "(",
         ")",
     ];
-    let acting: &[&str] = &[
+    let side_effects: &[&str] = &[
         "\n", "e", "w MARK", ";w MARK;", ";e;", "/e;", "/w ./", "[/]", "[|]", "[^/]", r"[\/]",
         ";/e;",
     ];
-    let part = prop::collection::vec(words(usual, acting), 0..4);
+    let part = prop::collection::vec(words(ordinary, side_effects), 0..4);
     let part = part.prop_map(|pieces| pieces.concat()).boxed();
     let flags = words(
         &["", "", "g", "p", "2", "I", "gp", "M"],
@@ -102,7 +102,7 @@ fn sed_that_only_reads_leaves_no_mark() {
         prop::collection::vec((piece, prop::sample::select(vec![";", ";", "\n", " ; ", ""])), 1..5);
     let script =
         script.prop_map(|all| all.into_iter().map(|(one, end)| one + end).collect::<String>());
-    // Delimiters in brackets, of which versions of sed think differently.
+    // Delimiters in brackets, which versions of sed treat differently.
     let bracket =
         prop::sample::select(vec!["[/]", "[^/]", "[]/]", "[", "]", "/", "\\/", "[\\/]", "a"]);
     let text = prop::sample::select(vec![";", "p", ";p;", "/", "a", "]", "\\"]);
@@ -117,17 +117,19 @@ fn sed_that_only_reads_leaves_no_mark() {
     });
     let script = prop_oneof![script, trap];
     let options = prop::sample::select(vec!["", "-n ", "-E ", "-z ", "-s "]);
-    let command =
-        (options, script, any::<bool>()).prop_map(|(options, script, twice)| match twice {
-            true => format!("sed {options}-e p -e '{script}' a"),
-            false => format!("sed {options}'{script}' a"),
-        });
-    try_all("sed", command, 6_000, 600);
+    let command = (options, script, any::<bool>()).prop_map(|(options, script, twice)| {
+        if twice {
+            format!("sed {options}-e p -e '{script}' a")
+        } else {
+            format!("sed {options}'{script}' a")
+        }
+    });
+    check_read_only_commands("sed", command, 6_000, 600);
 }
 
 #[test]
-fn awk_that_only_reads_leaves_no_mark() {
-    let usual: &[&str] = &[
+fn read_only_awk_commands_change_nothing() {
+    let ordinary: &[&str] = &[
         "{",
         "}",
         "print",
@@ -179,7 +181,7 @@ fn awk_that_only_reads_leaves_no_mark() {
         "-",
         "\"%s\"",
     ];
-    let acting: &[&str] = &[
+    let side_effects: &[&str] = &[
         ">",
         ">>",
         "|",
@@ -194,15 +196,15 @@ fn awk_that_only_reads_leaves_no_mark() {
         "sys\\\ntem(\"touch MARK\")",
         "ARGV[1]",
     ];
-    let program = prop::collection::vec(words(usual, acting), 1..12);
+    let program = prop::collection::vec(words(ordinary, side_effects), 1..12);
     let options = prop::sample::select(vec!["", "-F: ", "-F , ", "-v x=1 ", "-- "]);
     let command = (options, program)
         .prop_map(|(options, pieces)| format!("awk {options}'{}' a", pieces.concat()));
-    try_all("awk", command, 800, 200);
+    check_read_only_commands("awk", command, 800, 200);
 }
 
 #[test]
-fn git_that_only_reads_leaves_no_mark() {
+fn read_only_git_commands_change_nothing() {
     let commands: &[&str] = &[
         "status",
         "log",
@@ -250,7 +252,7 @@ fn git_that_only_reads_leaves_no_mark() {
         "config --get",
         "config --list",
     ];
-    let usual: &[&str] = &[
+    let ordinary: &[&str] = &[
         "HEAD",
         "HEAD",
         "main",
@@ -354,7 +356,7 @@ fn git_that_only_reads_leaves_no_mark() {
         "--root",
         "--recurse-submodules",
     ];
-    let acting: &[&str] = &[
+    let side_effects: &[&str] = &[
         "--output=MARK",
         "--output",
         "--outp=MARK",
@@ -387,7 +389,7 @@ fn git_that_only_reads_leaves_no_mark() {
         "--contents=./e",
         "--set-upstream-to=main",
     ];
-    let arguments = prop::collection::vec(words(usual, acting), 0..6);
+    let arguments = prop::collection::vec(words(ordinary, side_effects), 0..6);
     let globals = prop::sample::select(vec!["", "", "", "--no-pager ", "-C . ", "-C src ", "-p "]);
     let command = (globals, prop::sample::select(commands), arguments).prop_map(
         |(globals, command, arguments)| {
@@ -395,38 +397,46 @@ fn git_that_only_reads_leaves_no_mark() {
             format!("git {globals}{command}{}", quoted.collect::<String>())
         },
     );
-    try_all("git", command, 3_000, 400);
+    check_read_only_commands("git", command, 3_000, 400);
 }
 
-/// Decides on so many random commands, and runs those that are said to only read.
-fn try_all(program: &str, command: impl Strategy<Value = String>, cases: u32, least: usize) {
-    let place = workspace();
-    let place = place.path();
-    let before = contents(place);
-    let policy = Policy::new(Profile::Cautious).places(vec![place.to_owned()], None);
+/// Decides on `cases` random commands and runs those classified as read-only, which must be at least `least`.
+fn check_read_only_commands(
+    program: &str,
+    command: impl Strategy<Value = String>,
+    cases: u32,
+    least: usize,
+) {
+    let directory = workspace();
+    let directory = directory.path();
+    let before = contents(directory);
+    let policy = Policy::new(Profile::Cautious).locations(vec![directory.to_owned()], None);
     let cases = Config::default().cases.max(cases);
     let config = Config { cases, failure_persistence: None, ..Config::default() };
-    let tried = Cell::new(0);
+    let allowed = Cell::new(0);
     TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
         .run(&command, |command| {
             let access = Access::Command(command.clone());
             let decision = policy.decide(&[access], &SessionApprovals::new()).decision;
             if decision == Decision::Allow {
-                tried.set(tried.get() + 1);
-                run(&command, place);
-                let changed = restore(&before, place);
+                allowed.set(allowed.get() + 1);
+                run(&command, directory);
+                let changed = restore(&before, directory);
                 prop_assert!(changed.is_empty(), "it changed {changed:?}");
             }
             Ok(())
         })
         .unwrap();
-    eprintln!("{program}: {} of {cases} commands were said to only read, and ran", tried.get());
-    assert!(tried.get() >= least, "only {} commands were tried", tried.get());
+    eprintln!(
+        "{program}: {} of {cases} commands were classified as read-only and ran",
+        allowed.get()
+    );
+    assert!(allowed.get() >= least, "only {} commands were read-only", allowed.get());
 }
 
-/// A repository with two commits, a stash and a signature that a program would be started to check.
+/// A repository with two commits, a stash, and a signature whose verification would start a program.
 fn workspace() -> tempfile::TempDir {
-    let place = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let script = r#"
         git init -q -b main . && mkdir src .home && printf '#!/bin/sh\ntouch "$0.MARK" MARK\n' > e && chmod +x e
         git config user.name me && git config user.email me@example.org
@@ -434,30 +444,30 @@ fn workspace() -> tempfile::TempDir {
         git config gc.auto 0 && git config diff.x.textconv cat && echo '*.bin diff=x' > .gitattributes
         printf 'touch MARK\na/b touch MARK\n[x] ; t\ntouch MARK\n' > a && cp a b && cp a src/a
         git add . && git commit -qm one && echo more >> a && git commit -qam 'two t' && git tag v0
-        echo change >> b && git stash -q && echo left >> a
+        echo change >> b && git stash -q && echo pending >> a
         { git cat-file commit HEAD | sed '/^committer/a gpgsig x'; } > signed
         git update-ref refs/heads/signed "$(git hash-object -t commit -w signed)" && rm signed
     "#;
     let mut shell = Command::new("sh");
-    shell.args(["-ec", script]).current_dir(&place);
-    shell.env("HOME", place.path().join(".home")).env("GIT_CONFIG_NOSYSTEM", "1");
+    shell.args(["-ec", script]).current_dir(&directory);
+    shell.env("HOME", directory.path().join(".home")).env("GIT_CONFIG_NOSYSTEM", "1");
     let output = shell.output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    place
+    directory
 }
 
-/// Runs a command with no input, for a while.
-fn run(command: &str, place: &Path) {
+/// Runs a command without input, up to the time limit.
+fn run(command: &str, directory: &Path) {
     let mut shell = Command::new("bash");
-    shell.args(["--noprofile", "--norc", "-c", &format!("exec {command}")]).current_dir(place);
-    shell.env("HOME", place.join(".home")).env("GIT_CONFIG_NOSYSTEM", "1");
-    // Nothing but this is written by commands that only read: a better index.
+    shell.args(["--noprofile", "--norc", "-c", &format!("exec {command}")]).current_dir(directory);
+    shell.env("HOME", directory.join(".home")).env("GIT_CONFIG_NOSYSTEM", "1");
+    // Read-only commands write only a refreshed index.
     shell.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_PAGER", "cat");
     shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = shell.spawn().unwrap();
-    let began = Instant::now();
+    let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if began.elapsed() > LONGEST {
+        if start.elapsed() > COMMAND_TIMEOUT {
             child.kill().unwrap();
             child.wait().unwrap();
             return;
@@ -466,29 +476,28 @@ fn run(command: &str, place: &Path) {
     }
 }
 
-/// Every file with its content. Not the index: git writes what it has learned of the files into it.
-fn contents(place: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+/// Every file with its content, except the index, which git refreshes.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut files = BTreeMap::new();
-    let mut left = vec![place.to_owned()];
-    while let Some(directory) = left.pop() {
-        for entry in std::fs::read_dir(directory).unwrap() {
+    let mut pending = vec![directory.to_owned()];
+    while let Some(parent) = pending.pop() {
+        for entry in std::fs::read_dir(parent).unwrap() {
             let path = entry.unwrap().path();
-            match path.is_dir() {
-                true => left.push(path),
-                false => {
-                    let content = std::fs::read(&path).unwrap();
-                    files.insert(path, content);
-                }
+            if path.is_dir() {
+                pending.push(path);
+            } else {
+                let content = std::fs::read(&path).unwrap();
+                files.insert(path, content);
             }
         }
     }
-    files.remove(&place.join(".git/index"));
+    files.remove(&directory.join(".git/index"));
     files
 }
 
-/// The files that were changed since. They are as before then, for the next command.
-fn restore(before: &BTreeMap<PathBuf, Vec<u8>>, place: &Path) -> Vec<PathBuf> {
-    let after = contents(place);
+/// Restores all files for the next command. Returns the files that had changed.
+fn restore(before: &BTreeMap<PathBuf, Vec<u8>>, directory: &Path) -> Vec<PathBuf> {
+    let after = contents(directory);
     let names = before.keys().chain(after.keys());
     let changed = names.filter(|name| before.get(*name) != after.get(*name));
     let changed: Vec<PathBuf> = changed.cloned().collect();

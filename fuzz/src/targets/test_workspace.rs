@@ -1,4 +1,4 @@
-//! A directory with a runtime for it, for targets that try the product as a whole.
+//! A temporary workspace with a runtime, for targets that use whole tools.
 
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -8,36 +8,36 @@ use serde_json::Value;
 use tempfile::TempDir;
 use toolcrib::{Call, Caps, Error, Limits, Options, Profile, Reply, Runtime, Session};
 
-/// Where a file system without a disk usually is: syncing to one would be all that is measured.
+/// The usual mount point of a file system in memory. On a disk, syncing would dominate the time.
 const MEMORY: &str = "/dev/shm";
 
-/// Calls after which a place is made anew, so that its journal stays short.
+/// The number of calls after which the workspace is replaced, so that its journal stays short.
 const CALLS: usize = 500;
 
-/// Less than usual, so that more is tried.
+/// Less than the default, so that more inputs run.
 const SEARCH_TIME: Duration = Duration::from_secs(1);
 
-/// This very program, which answers as a helper if it is started as one.
-const OURSELVES: &str = "/proc/self/exe";
+/// This program, which acts as a helper if it is started as one.
+const THIS_PROGRAM: &str = "/proc/self/exe";
 
-pub(super) struct Place {
-    // Before the directory, so that it is gone before that is.
+pub(super) struct TestWorkspace {
+    // Before the directory, so that it is dropped first.
     session: Session,
     runtime: Runtime,
     directory: TempDir,
     calls: usize,
 }
 
-impl Place {
-    /// Does something in the place of this thread.
-    pub(super) fn with<T>(work: impl FnOnce(&mut Place) -> T) -> T {
-        thread_local!(static PLACE: RefCell<Option<Place>> = const { RefCell::new(None) });
-        PLACE.with_borrow_mut(|place| {
-            // Taken out: if the work panics, the next one does not find what it left.
-            let mut here = place.take().filter(|place| place.calls < CALLS).unwrap_or_else(make);
-            let done = work(&mut here);
-            *place = Some(here);
-            done
+impl TestWorkspace {
+    /// Runs a function with the workspace of this thread.
+    pub(super) fn with<T>(work: impl FnOnce(&mut TestWorkspace) -> T) -> T {
+        thread_local!(static WORKSPACE: RefCell<Option<TestWorkspace>> = const { RefCell::new(None) });
+        WORKSPACE.with_borrow_mut(|slot| {
+            // Taken out, so that a panic discards the workspace.
+            let mut workspace = slot.take().filter(|slot| slot.calls < CALLS).unwrap_or_else(make);
+            let result = work(&mut workspace);
+            *slot = Some(workspace);
+            result
         })
     }
 
@@ -52,13 +52,13 @@ impl Place {
     }
 }
 
-/// A directory that is gone in the end.
+/// A temporary directory, in memory if possible.
 pub(super) fn scratch() -> TempDir {
     let directory = tempfile::tempdir_in(MEMORY).or_else(|_| tempfile::tempdir());
     directory.expect("a temporary directory")
 }
 
-fn make() -> Place {
+fn make() -> TestWorkspace {
     let directory = scratch();
     std::fs::create_dir(directory.path().join("ws")).expect("a workspace");
     let runtime = Runtime::builder()
@@ -66,8 +66,8 @@ fn make() -> Place {
         .journal(directory.path().join("state"), Caps::default())
         .profile(Profile::Open)
         .limits(Limits { search_time: SEARCH_TIME, ..Limits::default() })
-        .helper(OURSELVES)
+        .helper(THIS_PROGRAM)
         .build()
         .expect("a runtime");
-    Place { session: runtime.session(), runtime, directory, calls: 0 }
+    TestWorkspace { session: runtime.session(), runtime, directory, calls: 0 }
 }

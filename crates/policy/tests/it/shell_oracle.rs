@@ -1,4 +1,5 @@
-//! A real shell as the judge: what was allowed by itself runs only what was understood, and writes nothing.
+//! A real shell as the oracle: a command allowed without approval runs only the commands found by the analysis
+//! and writes nothing.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -11,41 +12,45 @@ use toolcrib_policy::{Access, CommandAnalysis, Decision, Policy, Profile, Sessio
 
 use crate::{READS, corpus};
 
-/// A script that does not end has shown enough by then.
-const LONGEST: Duration = Duration::from_secs(3);
+/// The time limit of a script.
+const SCRIPT_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[test]
-fn what_is_allowed_runs_only_what_was_understood() {
+fn allowed_scripts_run_only_analyzed_commands() {
     let works = Command::new("strace").args(["-o", "/dev/null", "true"]).output();
     if !works.is_ok_and(|output| output.status.success()) {
-        eprintln!("not tried: strace cannot trace here");
+        eprintln!("skipped: strace cannot trace here");
         return;
     }
     let mut seen = 0;
-    // A login shell also runs what the machine's profile says.
+    // A login shell also runs the machine's profile.
     for script in corpus(READS).filter(|script| !script.contains("bash -lc")) {
         let script = script.as_str();
-        let place = workspace();
-        let (policy, understood) = understood(place.path(), script);
+        let directory = workspace();
+        let (policy, analysis) = analyze(directory.path(), script);
         assert_eq!(decision(&policy, script), Decision::Allow, "{script}");
         let trace = tempfile::NamedTempFile::new().unwrap();
         let mut shell = Command::new("strace");
         shell.args(["-f", "-qq", "-e", "trace=execve", "-e", "signal=none", "-s", "4096", "-o"]);
         shell.arg(trace.path()).args(["bash", "--noprofile", "--norc", "-c", script]);
-        run(shell, place.path());
+        run(shell, directory.path());
         let text = std::fs::read_to_string(trace.path()).unwrap();
         for argv in text.lines().filter(|line| line.ends_with("= 0")).skip(1).filter_map(arguments)
         {
             seen += 1;
-            let known = understood.commands.iter().any(|command| fits(&command.words, &argv));
-            assert!(known, "{script:?} ran {argv:?}, which was not seen in it");
+            let known = analysis.commands.iter().any(|command| matches(&command.words, &argv));
+            assert!(known, "{script:?} ran {argv:?}, which the analysis did not find");
         }
-        assert_eq!(names(place.path()), names(workspace().path()), "{script:?} changed something");
+        assert_eq!(
+            names(directory.path()),
+            names(workspace().path()),
+            "{script:?} changed something"
+        );
     }
     assert!(seen > 50, "only {seen} programs were seen to start");
 }
 
-/// Pieces of scripts that would leave a mark if they ran.
+/// Random scripts of pieces that would create the file MARK if they ran.
 fn script() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "touch MARK",
@@ -164,23 +169,23 @@ fn script() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn no_script_that_is_allowed_leaves_a_mark() {
+fn no_allowed_script_creates_the_mark() {
     let config = Config { cases: 3_000, failure_persistence: None, ..Config::default() };
-    let (allowed, place) = (Cell::new(0), workspace());
+    let (allowed, directory) = (Cell::new(0), workspace());
     TestRunner::new_with_rng(config, rng())
         .run(&script(), |script| {
-            let (policy, _) = understood(place.path(), &script);
+            let (policy, _) = analyze(directory.path(), &script);
             if decision(&policy, &script) == Decision::Allow {
                 allowed.set(allowed.get() + 1);
                 let mut shell = Command::new("bash");
                 shell.args(["--noprofile", "--norc", "-c", &script]);
-                run(shell, place.path());
-                prop_assert!(!place.path().join("MARK").exists(), "it left a mark");
+                run(shell, directory.path());
+                prop_assert!(!directory.path().join("MARK").exists(), "it created the mark");
             }
             Ok(())
         })
         .unwrap();
-    assert!(allowed.get() > 30, "only {} scripts were tried", allowed.get());
+    assert!(allowed.get() > 30, "only {} scripts were allowed", allowed.get());
 }
 
 fn rng() -> proptest::test_runner::TestRng {
@@ -188,35 +193,35 @@ fn rng() -> proptest::test_runner::TestRng {
 }
 
 fn workspace() -> tempfile::TempDir {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::create_dir(place.path().join("src")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("src")).unwrap();
     for name in ["a", "b", "a.rs", "a.txt", "a.csv", "x.json", "Cargo.toml", "src/lib.rs"] {
-        std::fs::write(place.path().join(name), "one\ntwo\n").unwrap();
+        std::fs::write(directory.path().join(name), "one\ntwo\n").unwrap();
     }
-    place
+    directory
 }
 
-fn understood(place: &Path, script: &str) -> (Policy, CommandAnalysis) {
-    let place = place.canonicalize().unwrap();
-    // The table is written for a workspace of this name.
-    let roots = vec![place.clone(), "/w/ws".into()];
-    let policy = Policy::new(Profile::Workspace).places(roots, Some("/home/me".into()));
-    let understood = policy.understand(&place, script);
-    (policy, understood)
+fn analyze(directory: &Path, script: &str) -> (Policy, CommandAnalysis) {
+    let directory = directory.canonicalize().unwrap();
+    // The corpus assumes a workspace at this path.
+    let roots = vec![directory.clone(), "/w/ws".into()];
+    let policy = Policy::new(Profile::Workspace).locations(roots, Some("/home/me".into()));
+    let analysis = policy.analyze_command(&directory, script);
+    (policy, analysis)
 }
 
 fn decision(policy: &Policy, script: &str) -> Decision {
     policy.decide(&[Access::Command(script.to_owned())], &SessionApprovals::new()).decision
 }
 
-/// Runs a shell with no input, for a while.
-fn run(mut shell: Command, place: &Path) {
-    shell.current_dir(place).env_remove("BASH_ENV").env("HOME", place);
+/// Runs a shell without input, up to the time limit.
+fn run(mut shell: Command, directory: &Path) {
+    shell.current_dir(directory).env_remove("BASH_ENV").env("HOME", directory);
     shell.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = shell.spawn().unwrap();
-    let began = Instant::now();
+    let start = Instant::now();
     while child.try_wait().unwrap().is_none() {
-        if began.elapsed() > LONGEST {
+        if start.elapsed() > SCRIPT_TIMEOUT {
             child.kill().unwrap();
             child.wait().unwrap();
             return;
@@ -225,28 +230,28 @@ fn run(mut shell: Command, place: &Path) {
     }
 }
 
-fn names(place: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(place).unwrap();
+fn names(directory: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).unwrap();
     let mut names: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
 
-/// The words of `execve("/bin/ls", ["ls", "-l"], 0x… /* 9 vars */) = 0`.
+/// Parses the arguments of `execve("/bin/ls", ["ls", "-l"], 0x… /* 9 vars */) = 0`.
 fn arguments(line: &str) -> Option<Vec<String>> {
     let list = line.split_once(", [")?.1;
     let mut words = Vec::new();
-    let mut letters = list.chars();
-    while let Some(letter) = letters.next() {
-        match letter {
+    let mut chars = list.chars();
+    while let Some(c) = chars.next() {
+        match c {
             ']' => break,
             '"' => {
                 let mut word = String::new();
                 loop {
-                    match letters.next()? {
+                    match chars.next()? {
                         '"' => break,
-                        '\\' => match letters.next()? {
+                        '\\' => match chars.next()? {
                             'n' => word.push('\n'),
                             't' => word.push('\t'),
                             other => word.push(other),
@@ -262,8 +267,8 @@ fn arguments(line: &str) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Whether a program was started as a command says. What is not known may be anything.
-fn fits(words: &[Word], argv: &[String]) -> bool {
+/// Whether the arguments of a started program match a command. An unknown word matches anything.
+fn matches(words: &[Word], argv: &[String]) -> bool {
     let base = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
     let Some((name, first)) = words.first().zip(argv.first()) else { return false };
     if name.known().map(base) != Some(base(first)) {
